@@ -1,0 +1,16 @@
+//! Kubernetes objects as data: JSON values, the names that identify them, paths into them, and
+//! where every field came from. Pure: no IO, no clock.
+//!
+//! The value tree is [`serde_json::Value`]; `ARCHITECTURE.md` ("One value type") says why. Maps are
+//! unordered in meaning: whoever prints one sorts its keys.
+
+mod field_path;
+mod names;
+mod object;
+mod origin;
+
+pub use field_path::{FieldPath, ParseFieldPathError, Segment};
+pub use names::{GroupKind, GroupVersionKind, GroupVersionResource, ResourceKey};
+pub use object::ObjectExt;
+pub use origin::{Location, Origin, OriginKind, Origins, RenderedObject};
+pub use serde_json::{Map, Number, Value, json};

@@ -1,0 +1,154 @@
+//! A tree on disk.
+
+use std::{
+    fs,
+    io::ErrorKind,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use crate::{DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, VfsError, VfsErrorKind, normalize};
+
+/// A folder on disk as a tree. Symbolic links that leave the folder are refused.
+#[derive(Clone, Debug)]
+pub struct DiskTree {
+    root: PathBuf,
+}
+
+impl DiskTree {
+    /// Opens a folder.
+    ///
+    /// # Errors
+    /// Not found or not a folder.
+    pub fn open(root: impl AsRef<Path>) -> Result<Self, VfsError> {
+        let shown = root.as_ref().display().to_string();
+        let root = root.as_ref().canonicalize().map_err(|error| io_error(&shown, error))?;
+        if !root.is_dir() {
+            return Err(VfsError::new(&shown, VfsErrorKind::NotDir));
+        }
+        Ok(Self { root })
+    }
+
+    /// The folder, absolute and without symbolic links.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The absolute path of an entry, links resolved, once it is known to lie in the tree.
+    fn resolve(&self, path: &str) -> Result<PathBuf, VfsError> {
+        let relative = normalize(path)?;
+        let resolved = self.root.join(&relative).canonicalize().map_err(|error| io_error(path, error))?;
+        if !resolved.starts_with(&self.root) {
+            return Err(VfsError::new(path, VfsErrorKind::OutsideTree));
+        }
+        Ok(resolved)
+    }
+}
+
+impl FileTree for DiskTree {
+    fn kind(&self, path: &str) -> Result<EntryKind, VfsError> {
+        let metadata = fs::metadata(self.resolve(path)?).map_err(|error| io_error(path, error))?;
+        Ok(if metadata.is_dir() { EntryKind::Dir } else { EntryKind::File })
+    }
+
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, VfsError> {
+        let resolved = self.resolve(path)?;
+        let metadata = fs::metadata(&resolved).map_err(|error| io_error(path, error))?;
+        if metadata.is_dir() {
+            return Err(VfsError::new(path, VfsErrorKind::IsDir));
+        }
+        if metadata.len() > MAX_FILE_BYTES {
+            let kind = VfsErrorKind::TooLarge { size: metadata.len(), limit: MAX_FILE_BYTES };
+            return Err(VfsError::new(path, kind));
+        }
+        fs::read(resolved).map(Arc::from).map_err(|error| io_error(path, error))
+    }
+
+    fn read_dir(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
+        let resolved = self.resolve(path)?;
+        let mut entries = Vec::new();
+        for entry in fs::read_dir(resolved).map_err(|error| io_error(path, error))? {
+            let entry = entry.map_err(|error| io_error(path, error))?;
+            // A name that is no UTF-8 cannot be written in a manifest, so nothing can refer to it.
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let file_type = entry.file_type().map_err(|error| io_error(path, error))?;
+            let is_symlink = file_type.is_symlink();
+            let kind = match (is_symlink, file_type.is_dir()) {
+                (true, _) => match self.kind(&format!("{path}/{name}")) {
+                    Ok(kind) => kind,
+                    Err(_) => continue,
+                },
+                (false, true) => EntryKind::Dir,
+                (false, false) => EntryKind::File,
+            };
+            entries.push(DirEntry { name, kind, is_symlink });
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    fn canonical(&self, path: &str) -> Result<String, VfsError> {
+        let resolved = self.resolve(path)?;
+        let relative =
+            resolved.strip_prefix(&self.root).map_err(|_| VfsError::new(path, VfsErrorKind::OutsideTree))?;
+        Ok(relative.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/"))
+    }
+}
+
+fn io_error(path: &str, error: std::io::Error) -> VfsError {
+    let kind = match error.kind() {
+        ErrorKind::NotFound => VfsErrorKind::NotFound,
+        ErrorKind::NotADirectory => VfsErrorKind::NotDir,
+        ErrorKind::IsADirectory => VfsErrorKind::IsDir,
+        _ => VfsErrorKind::Io(Arc::new(error)),
+    };
+    VfsError::new(path, kind)
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn tree() -> (tempfile::TempDir, DiskTree) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("root");
+        fs::create_dir_all(root.join("a/b")).unwrap();
+        fs::write(root.join("a/b/f.yaml"), "x: 1\n").unwrap();
+        fs::write(dir.path().join("secret"), "s").unwrap();
+        let tree = DiskTree::open(&root).unwrap();
+        (dir, tree)
+    }
+
+    #[test]
+    fn reads_lists_and_resolves_links_inside() {
+        let (dir, tree) = tree();
+        symlink("b/f.yaml", dir.path().join("root/a/link.yaml")).unwrap();
+        assert_eq!(&*tree.read("a/link.yaml").unwrap(), b"x: 1\n");
+        assert_eq!(tree.canonical("a/link.yaml").unwrap(), "a/b/f.yaml");
+        let names: Vec<_> = tree.read_dir("a").unwrap().into_iter().map(|e| (e.name, e.kind)).collect();
+        assert_eq!(names, [("b".to_owned(), EntryKind::Dir), ("link.yaml".to_owned(), EntryKind::File)]);
+        assert_eq!(crate::walk(&tree, "").unwrap(), ["a/b/f.yaml", "a/link.yaml"]);
+    }
+
+    #[test]
+    fn refuses_links_and_paths_that_leave_the_tree() {
+        let (dir, tree) = tree();
+        symlink("../../secret", dir.path().join("root/a/out")).unwrap();
+        for path in ["a/out", "../secret"] {
+            let error = tree.read(path).unwrap_err();
+            assert!(matches!(error.kind, VfsErrorKind::OutsideTree), "{path}: {error}");
+        }
+        assert_eq!(tree.read_dir("a").unwrap().len(), 1);
+    }
+
+    #[test]
+    fn refuses_files_over_the_limit() {
+        let (dir, tree) = tree();
+        let file = fs::File::create(dir.path().join("root/big")).unwrap();
+        file.set_len(MAX_FILE_BYTES + 1).unwrap();
+        assert!(matches!(tree.read("big").unwrap_err().kind, VfsErrorKind::TooLarge { .. }));
+    }
+}

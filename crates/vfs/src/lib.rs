@@ -1,0 +1,109 @@
+//! A read-only file tree in a jail: everything that renders reads its files through [`FileTree`],
+//! so that nothing outside the tree is reachable and the same code runs on a working tree, on a Git
+//! revision or on files in memory.
+//!
+//! Paths are relative to the root of the tree, separated by `/`, without leading slash; the empty
+//! path is the root. Every method takes a path as [`normalize`] returns it or normalises it itself.
+
+mod disk;
+mod error;
+mod memory;
+mod path;
+mod subtree;
+
+use std::sync::Arc;
+
+pub use disk::DiskTree;
+pub use error::{VfsError, VfsErrorKind};
+pub use memory::MemTree;
+pub use path::{base_name, join, normalize, parent, walk};
+pub use subtree::SubTree;
+
+/// The largest file that any tree hands out, in bytes (32 MiB): larger than any manifest, chart or
+/// values file that makes sense, small enough that one file cannot exhaust memory.
+pub const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
+
+/// How many symbolic links one path may lead through, as Linux has it (`path_resolution(7)`).
+pub(crate) const MAX_LINKS: usize = 40;
+
+/// What stands at a path once symbolic links are followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Dir,
+}
+
+/// One entry of a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirEntry {
+    /// File name, without the folder.
+    pub name: String,
+    /// What it is, links followed.
+    pub kind: EntryKind,
+    /// Whether the entry itself is a symbolic link.
+    pub is_symlink: bool,
+}
+
+/// A read-only tree of files. Symbolic links are followed as long as they stay inside the tree; one
+/// that leaves it is [`VfsErrorKind::OutsideTree`].
+pub trait FileTree: Send + Sync {
+    /// What stands at a path.
+    ///
+    /// # Errors
+    /// [`VfsErrorKind::NotFound`] if nothing does; errors of following links.
+    fn kind(&self, path: &str) -> Result<EntryKind, VfsError>;
+
+    /// The bytes of a file.
+    ///
+    /// # Errors
+    /// Not found, a folder, larger than [`MAX_FILE_BYTES`], outside the tree, or not readable.
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, VfsError>;
+
+    /// The entries of a folder, sorted by name. Entries whose link is broken or leaves the tree are
+    /// left out: reading them by name says why.
+    ///
+    /// # Errors
+    /// Not found, not a folder, or not readable.
+    fn read_dir(&self, path: &str) -> Result<Vec<DirEntry>, VfsError>;
+
+    /// The path with every symbolic link resolved, relative to the root of the tree.
+    ///
+    /// # Errors
+    /// Not found, or outside the tree.
+    fn canonical(&self, path: &str) -> Result<String, VfsError>;
+
+    /// Whether a file or folder stands at a path.
+    fn exists(&self, path: &str) -> bool {
+        self.kind(path).is_ok()
+    }
+
+    /// Whether a regular file stands at a path.
+    fn is_file(&self, path: &str) -> bool {
+        matches!(self.kind(path), Ok(EntryKind::File))
+    }
+
+    /// Whether a folder stands at a path.
+    fn is_dir(&self, path: &str) -> bool {
+        matches!(self.kind(path), Ok(EntryKind::Dir))
+    }
+}
+
+impl<T: FileTree + ?Sized> FileTree for Arc<T> {
+    fn kind(&self, path: &str) -> Result<EntryKind, VfsError> {
+        (**self).kind(path)
+    }
+
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, VfsError> {
+        (**self).read(path)
+    }
+
+    fn read_dir(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
+        (**self).read_dir(path)
+    }
+
+    fn canonical(&self, path: &str) -> Result<String, VfsError> {
+        (**self).canonical(path)
+    }
+}
