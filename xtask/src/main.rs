@@ -1,3 +1,30 @@
-//! Developer commands: `cargo xtask <command>`.
+//! Developer commands, run as `cargo xtask <command>`. One file or folder per command.
+#![allow(clippy::print_stdout, reason = "a command-line program prints")]
 
-fn main() {}
+mod oracles;
+mod tidy;
+
+use clap::{Parser, Subcommand};
+
+/// Developer commands of Tiphys.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Install the pinned real helm, kustomize, kubectl, etcd and kube-apiserver.
+    Oracles(oracles::Args),
+    /// Check what the compiler does not: which crate may depend on which.
+    Tidy,
+}
+
+fn main() -> anyhow::Result<()> {
+    match Cli::parse().command {
+        Command::Oracles(args) => oracles::run(&args),
+        Command::Tidy => tidy::run(),
+    }
+}
