@@ -1,0 +1,11 @@
+//! Faults in what users wrote: where, what, why and what to do, and how they are shown.
+//!
+//! A [`Diagnostic`] is data; [`render`] turns it into text. Positions count lines and columns from
+//! 1, columns in characters, as editors do.
+
+mod diagnostic;
+pub mod render;
+mod source_map;
+
+pub use diagnostic::{Diagnostic, Label, Position, Severity, Span};
+pub use source_map::SourceMap;

@@ -1,0 +1,27 @@
+//! One line per diagnostic: `file:line:column: severity[rule]: message`.
+
+use crate::Diagnostic;
+
+/// One line, for logs and editors.
+pub fn concise(diagnostic: &Diagnostic) -> String {
+    let Diagnostic { rule, severity, message, primary, .. } = diagnostic;
+    match primary {
+        Some(label) => format!("{}: {severity}[{rule}]: {message}", label.span),
+        None => format!("{severity}[{rule}]: {message}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Span;
+
+    use super::*;
+
+    #[test]
+    fn says_where_and_what() {
+        let found = Diagnostic::error("yaml-syntax", "did not find expected key");
+        assert_eq!(concise(&found), "error[yaml-syntax]: did not find expected key");
+        let placed = found.at(Span::point("a/b.yaml", 3, 5), "");
+        assert_eq!(concise(&placed), "a/b.yaml:3:5: error[yaml-syntax]: did not find expected key");
+    }
+}
