@@ -4,17 +4,29 @@
 //! go-yaml v3 behind kyaml (Kustomize). Both descend from libyaml; they differ in how scalars are
 //! typed, in how text is laid out, and in v3 keeping comments. [`Profile`] names them.
 
+mod chars;
+mod compose;
 mod convert;
 mod emit;
 mod error;
 mod node;
+mod parser;
+mod resolve;
+mod scanner;
 mod split;
 
 pub use convert::{from_value, from_yaml, from_yaml_strict, to_value, to_yaml, yaml_to_json};
 pub use emit::{EmitOptions, SequenceIndent, emit, emit_documents};
 pub use error::{Error, ErrorKind, Position};
 pub use node::{Comments, Content, Document, Kind, Node, Span, Style};
+pub use parser::{Event, EventKind, Events, Properties};
+pub use resolve::{Scalar, resolve};
 pub use split::{split_helm_manifests, split_kubernetes_documents};
+
+use compose::Composer;
+
+/// The largest text that is read, in bytes.
+pub const MAX_SIZE: usize = 1 << 30;
 
 /// Which go-yaml reads or writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -30,8 +42,13 @@ pub enum Profile {
 /// # Errors
 /// The first syntax error, with go-yaml's text.
 pub fn parse_documents(text: &str, profile: Profile) -> Result<Vec<Document>, Error> {
-    let _ = (text, profile);
-    Err(Error::new(ErrorKind::Syntax, "yaml: not wired yet".to_owned()))
+    check_size(text)?;
+    let mut composer = Composer::new(text, profile);
+    let mut documents = Vec::new();
+    while let Some(document) = composer.next_document()? {
+        documents.push(document);
+    }
+    Ok(documents)
 }
 
 /// The first document of a stream, as go-yaml's `Unmarshal` reads it (what follows is not even
@@ -40,5 +57,14 @@ pub fn parse_documents(text: &str, profile: Profile) -> Result<Vec<Document>, Er
 /// # Errors
 /// The first syntax error, with go-yaml's text.
 pub fn parse_first(text: &str, profile: Profile) -> Result<Option<Document>, Error> {
-    Ok(parse_documents(text, profile)?.into_iter().next())
+    check_size(text)?;
+    Composer::new(text, profile).next_document()
+}
+
+/// Offsets are 32 bits wide.
+fn check_size(text: &str) -> Result<(), Error> {
+    if text.len() > MAX_SIZE {
+        return Err(Error::new(ErrorKind::Limit, format!("yaml: input is larger than {MAX_SIZE} bytes")));
+    }
+    Ok(())
 }

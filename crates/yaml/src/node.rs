@@ -141,6 +141,20 @@ impl Node {
         Self::with(Content::Sequence(items), "!!seq")
     }
 
+    /// A reference to an anchor.
+    pub fn alias(anchor: impl Into<SmolStr>) -> Self {
+        Self::with(Content::Alias(anchor.into()), "")
+    }
+
+    /// The foot comment, empty if there is none.
+    pub(crate) fn foot(&self) -> &str {
+        self.comments.as_deref().map_or("", |comments| &comments.foot)
+    }
+
+    pub(crate) fn take_foot(&mut self) -> String {
+        self.comments.as_deref_mut().map_or_else(String::new, |comments| std::mem::take(&mut comments.foot))
+    }
+
     /// The kind of node.
     pub fn kind(&self) -> Kind {
         match self.content {
