@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use crate::{Error, ErrorKind, Node, Profile};
+use crate::{
+    Error, ErrorKind, Node, Profile, chars::find_forbidden, decode::Decoder, emit, parse_first,
+};
 
 /// Reads the first document of a text as `sigs.k8s.io/yaml.YAMLToJSON` does.
 ///
@@ -30,8 +32,10 @@ pub fn from_yaml_strict(text: &str) -> Result<Value, Error> {
 /// Syntax errors and values that JSON has no form for, in the words of go-yaml v2 and
 /// sigs.k8s.io/yaml. `sigs.k8s.io/yaml.Unmarshal` puts `error converting YAML to JSON: ` before them.
 pub fn yaml_to_json(text: &str, strict: bool) -> Result<Value, Error> {
-    let _ = (text, strict);
-    Err(Error::new(ErrorKind::Syntax, "yaml: not wired yet".to_owned()))
+    match parse_first(text, Profile::Go2)? {
+        Some(document) => Decoder::decode(&document.root, Profile::Go2, strict),
+        None => Ok(Value::Null),
+    }
 }
 
 /// The value of a node; scalars are typed as `profile` types them.
@@ -39,18 +43,52 @@ pub fn yaml_to_json(text: &str, strict: bool) -> Result<Value, Error> {
 /// # Errors
 /// As [`yaml_to_json`].
 pub fn to_value(node: &Node, profile: Profile) -> Result<Value, Error> {
-    let _ = (node, profile);
-    Err(Error::new(ErrorKind::Decode, "yaml: not wired yet".to_owned()))
+    Decoder::decode(node, profile, false)
 }
 
-/// A node tree in block style for a value, keys sorted as go-yaml sorts them.
+/// A node tree in block style for a value, keys sorted as go-yaml sorts them. [`crate::emit`] writes
+/// it as go-yaml v3 marshals the value (Helm's `toYamlPretty`): floats stay floats.
 pub fn from_value(value: &Value) -> Node {
-    let _ = value;
-    Node::null()
+    emit::value_to_node(value)
 }
 
 /// Writes a value as `sigs.k8s.io/yaml.Marshal` does, byte for byte, with the final newline.
+///
+/// Integral floats are written as integers, because that function goes through JSON.
 pub fn to_yaml(value: &Value) -> String {
-    let _ = value;
-    String::new()
+    emit::emit_value(value)
+}
+
+/// As [`to_yaml`], but fails where `sigs.k8s.io/yaml.Marshal` does: on strings with control characters
+/// that JSON does not escape.
+///
+/// # Errors
+/// `yaml: control characters are not allowed`
+pub fn try_to_yaml(value: &Value) -> Result<String, Error> {
+    if has_unwritable(value) {
+        let message = "yaml: control characters are not allowed".to_owned();
+        return Err(Error::new(ErrorKind::Decode, message));
+    }
+    Ok(to_yaml(value))
+}
+
+fn has_unwritable(value: &Value) -> bool {
+    match value {
+        Value::String(text) => is_unwritable(text),
+        Value::Array(items) => items.iter().any(has_unwritable),
+        Value::Object(map) => map.iter().any(|(key, value)| is_unwritable(key) || has_unwritable(value)),
+        _ => false,
+    }
+}
+
+/// JSON escapes what is below the space; of the rest, YAML refuses some.
+fn is_unwritable(text: &str) -> bool {
+    let mut rest = text;
+    while let Some(at) = find_forbidden(rest) {
+        if rest.as_bytes()[at] >= b' ' {
+            return true;
+        }
+        rest = &rest[at + 1..];
+    }
+    false
 }

@@ -7,18 +7,22 @@
 mod chars;
 mod compose;
 mod convert;
+mod decode;
 mod emit;
 mod error;
 mod node;
+mod number;
 mod parser;
 mod resolve;
 mod scanner;
+mod sort;
 mod split;
 
-pub use convert::{from_value, from_yaml, from_yaml_strict, to_value, to_yaml, yaml_to_json};
+pub use convert::{from_value, from_yaml, from_yaml_strict, to_value, to_yaml, try_to_yaml, yaml_to_json};
 pub use emit::{EmitOptions, SequenceIndent, emit, emit_documents};
 pub use error::{Error, ErrorKind, Position};
 pub use node::{Comments, Content, Document, Kind, Node, Span, Style};
+pub use number::go_float;
 pub use parser::{Event, EventKind, Events, Properties};
 pub use resolve::{Scalar, resolve};
 pub use split::{split_helm_manifests, split_kubernetes_documents};

@@ -141,6 +141,10 @@ impl Node {
         Self::with(Content::Sequence(items), "!!seq")
     }
 
+    pub(crate) fn typed(value: impl Into<SmolStr>, tag: &'static str) -> Self {
+        Self::with(Content::Scalar(value.into()), tag)
+    }
+
     /// A reference to an anchor.
     pub fn alias(anchor: impl Into<SmolStr>) -> Self {
         Self::with(Content::Alias(anchor.into()), "")
