@@ -1,0 +1,292 @@
+//! The live state of a cluster, kept current by watches.
+
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::{Arc, Mutex, PoisonError, RwLock},
+};
+
+use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value};
+use tokio::{
+    sync::{broadcast, watch},
+    task::JoinHandle,
+};
+
+use crate::{
+    Cluster, ClusterError, List, Resource,
+    index::Index,
+    watch::{Report, follow},
+};
+
+/// How many changes a slow listener may fall behind before it is told that it missed some.
+const BACKLOG: usize = 16 * 1024;
+
+/// Kinds that nobody syncs and that change all the time (`argo-cd-behaviour`: hard-coded exclusions).
+fn is_excluded(resource: &Resource) -> bool {
+    let kind = &resource.gvk;
+    matches!(kind.group.as_str(), "events.k8s.io" | "metrics.k8s.io")
+        || matches!(kind.kind.as_str(), "Event" | "Lease")
+        || !resource.has_verb("list")
+        || !resource.has_verb("watch")
+}
+
+/// One change of the live state.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// Which object.
+    pub key: ResourceKey,
+    /// As it was before; `None` if it is new.
+    pub old: Option<Arc<Value>>,
+    /// As it is now; `None` if it is gone.
+    pub new: Option<Arc<Value>>,
+}
+
+/// Tells which Application an object says it belongs to.
+pub type Mark = dyn Fn(&Value) -> Option<String> + Send + Sync;
+
+/// The live objects of a cluster. Cheap to clone; ends its watches when the last clone goes.
+#[derive(Clone)]
+pub struct LiveCache {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    cluster: Cluster,
+    mark: Box<Mark>,
+    index: RwLock<Index>,
+    changes: broadcast::Sender<Arc<Change>>,
+    followed: Mutex<BTreeMap<GroupKind, Followed>>,
+    /// The latest resource version that each kind's watch delivered.
+    seen: Mutex<BTreeMap<GroupKind, u64>>,
+    /// Counts kinds whose first list has not come in yet.
+    pending: watch::Sender<usize>,
+}
+
+struct Followed {
+    resource: Resource,
+    task: JoinHandle<()>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let followed = self.followed.get_mut().unwrap_or_else(PoisonError::into_inner);
+        followed.values().for_each(|kind| kind.task.abort());
+    }
+}
+
+impl LiveCache {
+    /// Starts to follow every kind that the cluster serves. `mark` tells whose an object is.
+    ///
+    /// # Errors
+    /// The cluster does not say what it serves.
+    pub async fn start(
+        cluster: Cluster,
+        mark: impl Fn(&Value) -> Option<String> + Send + Sync + 'static,
+    ) -> Result<Self, ClusterError> {
+        let inner = Inner {
+            cluster,
+            mark: Box::new(mark),
+            index: RwLock::default(),
+            changes: broadcast::channel(BACKLOG).0,
+            followed: Mutex::default(),
+            seen: Mutex::default(),
+            pending: watch::channel(0).0,
+        };
+        let cache = Self { inner: Arc::new(inner) };
+        cache.follow_new_kinds().await?;
+        Ok(cache)
+    }
+
+    /// Waits until the first list of every kind followed so far came in.
+    pub async fn ready(&self) {
+        let mut pending = self.inner.pending.subscribe();
+        // The sender lives as long as `self`.
+        let _ = pending.wait_for(|count| *count == 0).await;
+    }
+
+    /// Asks what the cluster serves, follows kinds that are new, forgets kinds that are gone.
+    ///
+    /// # Errors
+    /// The cluster does not say what it serves.
+    pub async fn follow_new_kinds(&self) -> Result<(), ClusterError> {
+        let discovery = self.inner.cluster.discover().await?;
+        let mut followed = self.inner.followed.lock().unwrap_or_else(PoisonError::into_inner);
+        let gone: Vec<GroupKind> = followed
+            .iter()
+            .filter(|(kind, known)| discovery.preferred(kind) != Some(&known.resource))
+            .map(|(kind, _)| kind.clone())
+            .collect();
+        for kind in gone {
+            if let Some(known) = followed.remove(&kind) {
+                known.task.abort();
+                self.inner.replace_all(&known.resource, List::default());
+            }
+        }
+        for resource in discovery.kinds().filter(|resource| !is_excluded(resource)) {
+            let kind = resource.gvk.group_kind();
+            followed.entry(kind).or_insert_with(|| {
+                let task = self.follow(resource.clone());
+                Followed { resource: resource.clone(), task }
+            });
+        }
+        Ok(())
+    }
+
+    fn follow(&self, resource: Resource) -> JoinHandle<()> {
+        let cluster = self.inner.cluster.clone();
+        let weak = Arc::downgrade(&self.inner);
+        let mut first = true;
+        self.inner.pending.send_modify(|count| *count += 1);
+        let kind = resource.clone();
+        tokio::spawn(follow(cluster, resource, move |report| {
+            let Some(inner) = weak.upgrade() else { return false };
+            match report {
+                Report::All(list) => {
+                    inner.pass(&kind, &list.resource_version);
+                    inner.replace_all(&kind, list);
+                    if std::mem::take(&mut first) {
+                        inner.pending.send_modify(|count| *count -= 1);
+                    }
+                }
+                Report::Upsert(object) => {
+                    inner.pass(&kind, object.resource_version());
+                    inner.upsert(object);
+                }
+                Report::Delete(object) => {
+                    inner.pass(&kind, object.resource_version());
+                    inner.remove(&object.resource_key());
+                }
+            }
+            true
+        }))
+    }
+
+    /// Every change from now on. A listener that falls too far behind gets
+    /// [`broadcast::error::RecvError::Lagged`] and must look at everything.
+    pub fn subscribe(&self) -> broadcast::Receiver<Arc<Change>> {
+        self.inner.changes.subscribe()
+    }
+
+    /// One object.
+    pub fn get(&self, key: &ResourceKey) -> Option<Arc<Value>> {
+        self.read(|index| index.get(key).cloned())
+    }
+
+    /// The objects that say they belong to an Application, in key order.
+    pub fn marked(&self, mark: &str) -> Vec<Arc<Value>> {
+        self.read(|index| index.marked(mark))
+    }
+
+    /// The objects that an object owns directly, in key order.
+    pub fn owned_by(&self, uid: &str) -> Vec<Arc<Value>> {
+        self.read(|index| index.owned_by(uid))
+    }
+
+    /// All objects of a kind, in key order.
+    pub fn of_kind(&self, kind: &GroupKind) -> Vec<Arc<Value>> {
+        self.read(|index| {
+            let mut found: Vec<_> = index
+                .all()
+                .filter(|(key, _)| key.group == kind.group && key.kind == kind.kind)
+                .map(|(key, object)| (key.clone(), object.clone()))
+                .collect();
+            found.sort_by(|a, b| a.0.cmp(&b.0));
+            found.into_iter().map(|(_, object)| object).collect()
+        })
+    }
+
+    /// Takes over the answer of a write at once, so that the engine never decides on a state that is
+    /// older than its own writes. What the watch has already passed (and may have seen deleted since)
+    /// is ignored.
+    pub fn observe(&self, object: Value) {
+        let key = object.resource_key();
+        let passed = self.inner.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let passed = passed.get(&key.group_kind()).copied().unwrap_or_default();
+        if object.resource_version().parse::<u64>().is_ok_and(|version| version > passed) {
+            self.inner.upsert(object);
+        }
+    }
+
+    /// How many objects are known.
+    pub fn len(&self) -> usize {
+        self.read(Index::len)
+    }
+
+    /// Whether nothing is known.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The cluster.
+    pub fn cluster(&self) -> &Cluster {
+        &self.inner.cluster
+    }
+
+    fn read<T>(&self, ask: impl FnOnce(&Index) -> T) -> T {
+        ask(&self.inner.index.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Inner {
+    fn pass(&self, kind: &Resource, version: &str) {
+        if let Ok(version) = version.parse::<u64>() {
+            let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            let latest = seen.entry(kind.gvk.group_kind()).or_default();
+            *latest = version.max(*latest);
+        }
+    }
+
+    fn upsert(&self, object: Value) {
+        let key = object.resource_key();
+        let mark = (self.mark)(&object);
+        let new = Arc::new(object);
+        let old = {
+            let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
+            if index.get(&key).is_some_and(|known| !is_newer(&new, known)) {
+                return;
+            }
+            index.insert(key.clone(), mark, new.clone())
+        };
+        self.announce(Change { key, old, new: Some(new) });
+    }
+
+    fn remove(&self, key: &ResourceKey) {
+        let old = self.index.write().unwrap_or_else(PoisonError::into_inner).remove(key);
+        if old.is_some() {
+            self.announce(Change { key: key.clone(), old, new: None });
+        }
+    }
+
+    /// Makes the known objects of a kind equal to a list.
+    fn replace_all(&self, resource: &Resource, list: List) {
+        let listed: HashSet<ResourceKey> = list.items.iter().map(ObjectExt::resource_key).collect();
+        let gone: Vec<ResourceKey> = {
+            let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
+            index
+                .all()
+                .map(|(key, _)| key)
+                .filter(|key| key.group == resource.gvk.group && key.kind == resource.gvk.kind)
+                .filter(|key| !listed.contains(key))
+                .cloned()
+                .collect()
+        };
+        gone.iter().for_each(|key| self.remove(key));
+        list.items.into_iter().for_each(|object| self.upsert(object));
+    }
+
+    fn announce(&self, change: Change) {
+        // No listener is no fault.
+        let _ = self.changes.send(Arc::new(change));
+    }
+}
+
+/// Whether a state of an object is later than the known one. Resource versions of one kind are
+/// comparable numbers (KEP-5504); where one is not, the newcomer wins. Another uid is another object.
+fn is_newer(new: &Value, known: &Value) -> bool {
+    if new.uid() != known.uid() {
+        return true;
+    }
+    match (new.resource_version().parse::<u64>(), known.resource_version().parse::<u64>()) {
+        (Ok(new), Ok(known)) => new > known,
+        _ => true,
+    }
+}

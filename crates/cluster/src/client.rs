@@ -1,0 +1,346 @@
+//! Requests.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use http::{Method, Request};
+use serde::{Deserialize, de::DeserializeOwned};
+use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
+use tower::{BoxError, Service};
+
+use crate::{
+    ClusterError, Discovery, Resource,
+    discovery::{CoreVersions, GroupList, ResourceList, escaped},
+};
+
+/// How many objects one page of a list holds.
+const PAGE: usize = 500;
+
+/// A cluster. Cheap to clone.
+#[derive(Clone)]
+pub struct Cluster {
+    client: kube::Client,
+    discovery: Arc<RwLock<Arc<Discovery>>>,
+}
+
+/// How an object is applied.
+#[derive(Clone, Debug)]
+pub struct ApplyOptions {
+    /// Who owns the fields applied.
+    pub field_manager: String,
+    /// Take fields that others own.
+    pub force: bool,
+    /// Change nothing.
+    pub dry_run: bool,
+    /// Refuse unknown fields.
+    pub validate: bool,
+}
+
+/// What happens to the objects that an object owns when it is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    /// They go first.
+    Foreground,
+    /// They go afterwards.
+    Background,
+    /// They stay.
+    Orphan,
+}
+
+/// The format of a patch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PatchType {
+    /// RFC 7396.
+    Merge,
+    /// RFC 6902.
+    Json,
+    /// Kubernetes' strategic merge.
+    Strategic,
+}
+
+impl PatchType {
+    fn content_type(self) -> &'static str {
+        match self {
+            Self::Merge => "application/merge-patch+json",
+            Self::Json => "application/json-patch+json",
+            Self::Strategic => "application/strategic-merge-patch+json",
+        }
+    }
+}
+
+/// The objects of a list and the moment it was taken at.
+#[derive(Clone, Debug, Default)]
+pub struct List {
+    /// The objects, each with `apiVersion` and `kind`.
+    pub items: Vec<Value>,
+    /// Resource version to watch from.
+    pub resource_version: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawList {
+    #[serde(default)]
+    metadata: ListMeta,
+    #[serde(default)]
+    items: Option<Vec<Value>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ListMeta {
+    resource_version: String,
+    #[serde(rename = "continue")]
+    more: String,
+}
+
+impl Cluster {
+    /// A cluster behind a service: the embedded one, or a connection to a real one. Must be called
+    /// inside a Tokio runtime.
+    pub fn new<S, B>(service: S) -> Self
+    where
+        S: Service<Request<kube::client::Body>, Response = http::Response<B>> + Send + 'static,
+        S::Future: Send + 'static,
+        S::Error: Into<BoxError>,
+        B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        Self { client: kube::Client::new(service, "default"), discovery: Arc::default() }
+    }
+
+    /// What the cluster served when it was last asked.
+    pub fn discovery(&self) -> Arc<Discovery> {
+        self.discovery.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Asks what the cluster serves. A group that does not answer is left out, with a warning: an
+    /// aggregated API that is down must not stop everything else.
+    ///
+    /// # Errors
+    /// The list of groups cannot be read.
+    pub async fn discover(&self) -> Result<Arc<Discovery>, ClusterError> {
+        let mut discovery = Discovery::default();
+        let core: CoreVersions = self.get_json("/api").await?;
+        for version in &core.versions {
+            discovery.add("", version, self.get_json(&format!("/api/{version}")).await?);
+        }
+        let groups: GroupList = self.get_json("/apis").await?;
+        for group in &groups.groups {
+            for version in group.ordered_versions() {
+                let path = format!("/apis/{}/{version}", group.name);
+                match self.get_json::<ResourceList>(&path).await {
+                    Ok(list) => discovery.add(&group.name, &version, list),
+                    Err(error) => {
+                        tracing::warn!(group = %group.name, %version, %error, "API group does not answer")
+                    }
+                }
+            }
+        }
+        let discovery = Arc::new(discovery);
+        *self.discovery.write().unwrap_or_else(PoisonError::into_inner) = discovery.clone();
+        Ok(discovery)
+    }
+
+    /// The resource of a kind; asks the cluster again if it was not known.
+    ///
+    /// # Errors
+    /// [`ClusterError::UnknownKind`], or the cluster does not answer.
+    pub async fn resource(&self, gvk: &GroupVersionKind) -> Result<Resource, ClusterError> {
+        if let Some(resource) = self.discovery().resource(gvk) {
+            return Ok(resource.clone());
+        }
+        let discovery = self.discover().await?;
+        discovery.resource(gvk).cloned().ok_or_else(|| ClusterError::UnknownKind(gvk.clone()))
+    }
+
+    /// The version of Kubernetes, such as `v1.36.1`.
+    ///
+    /// # Errors
+    /// The cluster does not answer.
+    pub async fn version(&self) -> Result<String, ClusterError> {
+        let version: Value = self.get_json("/version").await?;
+        Ok(version.str_at(&["gitVersion"]).unwrap_or_default().to_owned())
+    }
+
+    /// An object, or `None` if it is not there.
+    ///
+    /// # Errors
+    /// The request failed otherwise.
+    pub async fn get(
+        &self,
+        resource: &Resource,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Value>, ClusterError> {
+        match self.get_json(&resource.path(namespace, name)).await {
+            Ok(object) => Ok(Some(object)),
+            Err(error) if error.is_not_found() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// All objects of a kind, in one namespace or (empty) in all.
+    ///
+    /// # Errors
+    /// The request failed.
+    pub async fn list(&self, resource: &Resource, namespace: &str) -> Result<List, ClusterError> {
+        let mut all = List::default();
+        let mut more = String::new();
+        loop {
+            let mut path = format!("{}?limit={PAGE}", resource.path(namespace, ""));
+            if !more.is_empty() {
+                path.push_str(&format!("&continue={}", escaped(&more)));
+            }
+            let page: RawList = self.get_json(&path).await?;
+            all.resource_version = page.metadata.resource_version;
+            all.items.extend(page.items.unwrap_or_default().into_iter().map(|item| typed(item, resource)));
+            more = page.metadata.more;
+            if more.is_empty() {
+                return Ok(all);
+            }
+        }
+    }
+
+    /// Server-side apply. Returns the object as it is then.
+    ///
+    /// # Errors
+    /// Unknown kind, or the request failed.
+    pub async fn apply(&self, object: &Value, options: &ApplyOptions) -> Result<Value, ClusterError> {
+        let resource = self.resource(&object.gvk()).await?;
+        let query = format!(
+            "?fieldManager={}&force={}&fieldValidation={}{}",
+            escaped(&options.field_manager),
+            options.force,
+            if options.validate { "Strict" } else { "Ignore" },
+            if options.dry_run { "&dryRun=All" } else { "" },
+        );
+        let path = resource.path(object.namespace(), object.name()) + &query;
+        self.send(Method::PATCH, &path, "application/apply-patch+yaml", Some(object)).await
+    }
+
+    /// Creates an object. Returns it as it is then.
+    ///
+    /// # Errors
+    /// Unknown kind, it exists already, or the request failed.
+    pub async fn create(
+        &self,
+        object: &Value,
+        field_manager: &str,
+        dry_run: bool,
+    ) -> Result<Value, ClusterError> {
+        let resource = self.resource(&object.gvk()).await?;
+        let path = resource.path(object.namespace(), "") + &write_query(field_manager, dry_run);
+        self.send(Method::POST, &path, "application/json", Some(object)).await
+    }
+
+    /// Puts an object in the place of the one of its name.
+    ///
+    /// # Errors
+    /// Unknown kind, not there, changed meanwhile, or the request failed.
+    pub async fn replace(
+        &self,
+        object: &Value,
+        field_manager: &str,
+        dry_run: bool,
+    ) -> Result<Value, ClusterError> {
+        let resource = self.resource(&object.gvk()).await?;
+        let path = resource.path(object.namespace(), object.name()) + &write_query(field_manager, dry_run);
+        self.send(Method::PUT, &path, "application/json", Some(object)).await
+    }
+
+    /// Patches an object, or one of its subresources if `subresource` is not empty.
+    ///
+    /// # Errors
+    /// Not there, or the request failed.
+    pub async fn patch(
+        &self,
+        resource: &Resource,
+        (namespace, name): (&str, &str),
+        subresource: &str,
+        kind: PatchType,
+        patch: &Value,
+        field_manager: &str,
+    ) -> Result<Value, ClusterError> {
+        let mut path = resource.path(namespace, name);
+        if !subresource.is_empty() {
+            path.push('/');
+            path.push_str(subresource);
+        }
+        path.push_str(&write_query(field_manager, false));
+        self.send(Method::PATCH, &path, kind.content_type(), Some(patch)).await
+    }
+
+    /// Asks for the deletion of an object. `false` if it was not there. With a `uid` only that very
+    /// object is deleted.
+    ///
+    /// # Errors
+    /// The object was replaced by another one meanwhile, or the request failed.
+    pub async fn delete(
+        &self,
+        resource: &Resource,
+        (namespace, name): (&str, &str),
+        propagation: Propagation,
+        uid: &str,
+        dry_run: bool,
+    ) -> Result<bool, ClusterError> {
+        let policy = match propagation {
+            Propagation::Foreground => "Foreground",
+            Propagation::Background => "Background",
+            Propagation::Orphan => "Orphan",
+        };
+        let mut options = json!({"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": policy});
+        if !uid.is_empty() {
+            options["preconditions"] = json!({"uid": uid});
+        }
+        if dry_run {
+            options["dryRun"] = json!(["All"]);
+        }
+        let path = resource.path(namespace, name);
+        match self.send::<Value>(Method::DELETE, &path, "application/json", Some(&options)).await {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_not_found() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    pub(crate) fn client(&self) -> &kube::Client {
+        &self.client
+    }
+
+    async fn get_json<T: DeserializeOwned>(&self, path: &str) -> Result<T, ClusterError> {
+        self.send(Method::GET, path, "", None).await
+    }
+
+    async fn send<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: Option<&Value>,
+    ) -> Result<T, ClusterError> {
+        let fail = |error: &dyn std::fmt::Display| ClusterError::Transport(error.to_string());
+        let bytes = match body {
+            Some(body) => serde_json::to_vec(body).map_err(|e| fail(&e))?,
+            None => Vec::new(),
+        };
+        let mut request = Request::builder().method(method).uri(path).header("accept", "application/json");
+        if !content_type.is_empty() {
+            request = request.header("content-type", content_type);
+        }
+        let request = request.body(bytes).map_err(|e| fail(&e))?;
+        Ok(self.client.request(request).await?)
+    }
+}
+
+fn write_query(field_manager: &str, dry_run: bool) -> String {
+    let dry_run = if dry_run { "&dryRun=All" } else { "" };
+    format!("?fieldManager={}{dry_run}", escaped(field_manager))
+}
+
+/// Items of a typed list bear no `apiVersion` and `kind` of their own.
+pub(crate) fn typed(mut item: Value, resource: &Resource) -> Value {
+    if let Value::Object(map) = &mut item {
+        map.entry("apiVersion").or_insert_with(|| resource.gvk.api_version().into());
+        map.entry("kind").or_insert_with(|| resource.gvk.kind.clone().into());
+    }
+    item
+}

@@ -1,0 +1,229 @@
+//! What a cluster serves (Kubernetes API concepts, "API Discovery").
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use tiphys_value::{GroupKind, GroupVersionKind, GroupVersionResource, ResourceKey};
+
+/// One kind as it is served.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Resource {
+    /// Group, version and kind.
+    pub gvk: GroupVersionKind,
+    /// Plural name in paths.
+    pub plural: String,
+    /// Whether objects live in namespaces.
+    pub namespaced: bool,
+    /// Verbs that it takes.
+    pub verbs: Vec<String>,
+}
+
+impl Resource {
+    /// Group, version and plural name.
+    pub fn gvr(&self) -> GroupVersionResource {
+        GroupVersionResource::new(&self.gvk.group, &self.gvk.version, &self.plural)
+    }
+
+    /// Whether it takes a verb.
+    pub fn has_verb(&self, verb: &str) -> bool {
+        self.verbs.iter().any(|have| have == verb)
+    }
+
+    /// The path of an object, or of the collection if the name is empty. An empty namespace means
+    /// all namespaces.
+    pub fn path(&self, namespace: &str, name: &str) -> String {
+        let GroupVersionKind { group, version, .. } = &self.gvk;
+        let mut path =
+            if group.is_empty() { format!("/api/{version}") } else { format!("/apis/{group}/{version}") };
+        if self.namespaced && !namespace.is_empty() {
+            path.push_str("/namespaces/");
+            path.push_str(&escaped(namespace));
+        }
+        path.push('/');
+        path.push_str(&self.plural);
+        if !name.is_empty() {
+            path.push('/');
+            path.push_str(&escaped(name));
+        }
+        path
+    }
+
+    /// The key of an object of this kind: no namespace where the kind has none.
+    pub fn key(&self, namespace: &str, name: &str) -> ResourceKey {
+        let namespace = if self.namespaced { namespace } else { "" };
+        ResourceKey::new(&self.gvk.group, &self.gvk.kind, namespace, name)
+    }
+}
+
+/// Percent-encodes what may not stand in a step of a path (names of RBAC objects hold `:` and more).
+pub(crate) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-._~:@!$'()*+,;".contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+/// All kinds that a cluster serves.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Discovery {
+    /// Every served version of every kind.
+    by_gvk: BTreeMap<GroupVersionKind, Resource>,
+    /// The preferred version of every kind.
+    preferred: BTreeMap<GroupKind, Resource>,
+}
+
+impl Discovery {
+    /// The resource of a kind in exactly this version.
+    pub fn resource(&self, gvk: &GroupVersionKind) -> Option<&Resource> {
+        self.by_gvk.get(gvk)
+    }
+
+    /// The resource of a kind in the version that the cluster prefers.
+    pub fn preferred(&self, kind: &GroupKind) -> Option<&Resource> {
+        self.preferred.get(kind)
+    }
+
+    /// Every kind once, in its preferred version.
+    pub fn kinds(&self) -> impl Iterator<Item = &Resource> {
+        self.preferred.values()
+    }
+
+    /// `group/version` and `group/version/Kind` of everything served, as Helm's
+    /// `.Capabilities.APIVersions` holds them, sorted.
+    pub fn api_versions(&self) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        for gvk in self.by_gvk.keys() {
+            all.push(gvk.api_version());
+            all.push(format!("{}/{}", gvk.api_version(), gvk.kind));
+        }
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    /// Adds a group's version; versions are added in the group's order of preference.
+    pub(crate) fn add(&mut self, group: &str, version: &str, list: ResourceList) {
+        for entry in list.resources {
+            if entry.name.contains('/') {
+                continue;
+            }
+            let gvk = GroupVersionKind::new(group, version, entry.kind);
+            let resource = Resource {
+                gvk: gvk.clone(),
+                plural: entry.name,
+                namespaced: entry.namespaced,
+                verbs: entry.verbs,
+            };
+            self.preferred.entry(gvk.group_kind()).or_insert_with(|| resource.clone());
+            self.by_gvk.insert(gvk, resource);
+        }
+    }
+}
+
+/// `APIVersions`.
+#[derive(Deserialize)]
+pub(crate) struct CoreVersions {
+    pub versions: Vec<String>,
+}
+
+/// `APIGroupList`.
+#[derive(Deserialize)]
+pub(crate) struct GroupList {
+    pub groups: Vec<Group>,
+}
+
+/// `APIGroup`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Group {
+    pub name: String,
+    pub versions: Vec<GroupVersion>,
+    #[serde(default)]
+    pub preferred_version: Option<GroupVersion>,
+}
+
+impl Group {
+    /// The versions, the preferred one first.
+    pub fn ordered_versions(&self) -> Vec<String> {
+        let preferred = self.preferred_version.as_ref().map(|v| v.version.as_str());
+        let mut versions: Vec<String> = self.versions.iter().map(|v| v.version.clone()).collect();
+        versions.sort_by_key(|version| Some(version.as_str()) != preferred);
+        versions
+    }
+}
+
+/// `GroupVersionForDiscovery`.
+#[derive(Deserialize)]
+pub(crate) struct GroupVersion {
+    pub version: String,
+}
+
+/// `APIResourceList`.
+#[derive(Deserialize)]
+pub(crate) struct ResourceList {
+    pub resources: Vec<ResourceEntry>,
+}
+
+/// `APIResource`.
+#[derive(Deserialize)]
+pub(crate) struct ResourceEntry {
+    pub name: String,
+    pub kind: String,
+    #[serde(default)]
+    pub namespaced: bool,
+    #[serde(default)]
+    pub verbs: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resource(group: &str, namespaced: bool) -> Resource {
+        Resource {
+            gvk: GroupVersionKind::new(group, "v1", "Role"),
+            plural: "roles".into(),
+            namespaced,
+            verbs: vec!["get".into()],
+        }
+    }
+
+    #[test]
+    fn paths_of_objects_and_collections() {
+        let role = resource("rbac.authorization.k8s.io", true);
+        assert_eq!(
+            role.path("n", "system:a/b"),
+            "/apis/rbac.authorization.k8s.io/v1/namespaces/n/roles/system:a%2Fb"
+        );
+        assert_eq!(role.path("", ""), "/apis/rbac.authorization.k8s.io/v1/roles");
+        assert_eq!(resource("", false).path("ignored", "x"), "/api/v1/roles/x");
+    }
+
+    #[test]
+    fn the_first_version_added_is_preferred_and_subresources_are_no_kinds() {
+        let list = |names: &[&str]| ResourceList {
+            resources: names
+                .iter()
+                .map(|name| ResourceEntry {
+                    name: (*name).into(),
+                    kind: "Thing".into(),
+                    namespaced: true,
+                    verbs: Vec::new(),
+                })
+                .collect(),
+        };
+        let mut discovery = Discovery::default();
+        discovery.add("g", "v2", list(&["things", "things/status"]));
+        discovery.add("g", "v1", list(&["things"]));
+        let kind = GroupKind::new("g", "Thing");
+        assert_eq!(discovery.preferred(&kind).map(|r| r.gvk.version.as_str()), Some("v2"));
+        assert!(discovery.resource(&GroupVersionKind::new("g", "v1", "Thing")).is_some());
+        assert_eq!(discovery.kinds().count(), 1);
+        assert_eq!(discovery.api_versions(), ["g/v1", "g/v1/Thing", "g/v2", "g/v2/Thing"]);
+    }
+}

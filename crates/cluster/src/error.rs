@@ -1,0 +1,84 @@
+//! Why a request to a cluster failed.
+
+use tiphys_value::GroupVersionKind;
+
+/// Why a request failed.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClusterError {
+    /// The API server answered with a failure.
+    #[error("{message}")]
+    Api {
+        /// HTTP status code.
+        code: u16,
+        /// Reason for machines, such as `NotFound`.
+        reason: String,
+        /// Message for people.
+        message: String,
+    },
+    /// No kind of that name is served.
+    #[error(
+        "the cluster has no kind {} in {}: its CustomResourceDefinition is not installed",
+        .0.kind,
+        .0.api_version()
+    )]
+    UnknownKind(GroupVersionKind),
+    /// The API server cannot be reached or does not speak its protocol.
+    #[error("cannot reach the cluster: {0}")]
+    Transport(String),
+}
+
+impl ClusterError {
+    /// Whether the object or resource is not there.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self, Self::Api { code: 404, .. })
+    }
+
+    /// Whether the object changed meanwhile, or exists already.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Api { code: 409, .. })
+    }
+
+    /// Whether the resource version asked for is too old.
+    pub fn is_gone(&self) -> bool {
+        matches!(self, Self::Api { code: 410, .. })
+    }
+
+    /// Whether trying again later, with nothing changed, may succeed.
+    pub fn is_transient(&self) -> bool {
+        match self {
+            Self::Api { code, .. } => matches!(code, 429 | 500 | 502 | 503 | 504),
+            Self::UnknownKind(_) => false,
+            Self::Transport(_) => true,
+        }
+    }
+}
+
+impl From<kube::Error> for ClusterError {
+    fn from(error: kube::Error) -> Self {
+        match error {
+            kube::Error::Api(status) => (*status).into(),
+            other => Self::Transport(chain(&other)),
+        }
+    }
+}
+
+impl From<kube::core::Status> for ClusterError {
+    fn from(status: kube::core::Status) -> Self {
+        Self::Api { code: status.code, reason: status.reason, message: status.message }
+    }
+}
+
+/// An error with its causes, in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        if !text.contains(&inner_text) {
+            text = format!("{text}: {inner_text}");
+        }
+        cause = inner.source();
+    }
+    text
+}

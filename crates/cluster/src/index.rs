@@ -1,0 +1,116 @@
+//! Live objects with the indexes that the engine asks for.
+
+use std::{
+    collections::{BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
+
+use tiphys_value::{ObjectExt, ResourceKey, Value};
+
+struct Entry {
+    object: Arc<Value>,
+    mark: Option<String>,
+}
+
+/// Objects by key, by mark (of the Application they belong to) and by owner.
+#[derive(Default)]
+pub(crate) struct Index {
+    objects: HashMap<ResourceKey, Entry>,
+    by_mark: HashMap<String, HashSet<ResourceKey>>,
+    by_owner: HashMap<String, HashSet<ResourceKey>>,
+}
+
+impl Index {
+    pub fn get(&self, key: &ResourceKey) -> Option<&Arc<Value>> {
+        self.objects.get(key).map(|entry| &entry.object)
+    }
+
+    pub fn len(&self) -> usize {
+        self.objects.len()
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = (&ResourceKey, &Arc<Value>)> {
+        self.objects.iter().map(|(key, entry)| (key, &entry.object))
+    }
+
+    pub fn marked(&self, mark: &str) -> Vec<Arc<Value>> {
+        self.lookup(self.by_mark.get(mark))
+    }
+
+    pub fn owned_by(&self, uid: &str) -> Vec<Arc<Value>> {
+        self.lookup(self.by_owner.get(uid))
+    }
+
+    fn lookup(&self, keys: Option<&HashSet<ResourceKey>>) -> Vec<Arc<Value>> {
+        let keys: BTreeSet<&ResourceKey> = keys.into_iter().flatten().collect();
+        keys.into_iter().filter_map(|key| self.get(key).cloned()).collect()
+    }
+
+    /// Puts an object in; returns the one it replaces.
+    pub fn insert(
+        &mut self,
+        key: ResourceKey,
+        mark: Option<String>,
+        object: Arc<Value>,
+    ) -> Option<Arc<Value>> {
+        let old = self.remove(&key);
+        if let Some(mark) = &mark {
+            self.by_mark.entry(mark.clone()).or_default().insert(key.clone());
+        }
+        for owner in owners(&object) {
+            self.by_owner.entry(owner.to_owned()).or_default().insert(key.clone());
+        }
+        self.objects.insert(key, Entry { object, mark });
+        old
+    }
+
+    /// Takes an object out.
+    pub fn remove(&mut self, key: &ResourceKey) -> Option<Arc<Value>> {
+        let Entry { object, mark } = self.objects.remove(key)?;
+        for owner in owners(&object) {
+            forget(&mut self.by_owner, owner, key);
+        }
+        if let Some(mark) = mark {
+            forget(&mut self.by_mark, &mark, key);
+        }
+        Some(object)
+    }
+}
+
+fn forget(index: &mut HashMap<String, HashSet<ResourceKey>>, entry: &str, key: &ResourceKey) {
+    if let Some(keys) = index.get_mut(entry) {
+        keys.remove(key);
+        if keys.is_empty() {
+            index.remove(entry);
+        }
+    }
+}
+
+fn owners(object: &Value) -> impl Iterator<Item = &str> {
+    let references = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
+    references.into_iter().flatten().filter_map(|owner| owner.get("uid")?.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiphys_value::json;
+
+    fn object(name: &str, owner: &str) -> (ResourceKey, Arc<Value>) {
+        let value = json!({"kind": "Pod", "metadata": {"name": name, "ownerReferences": [{"uid": owner}]}});
+        (value.resource_key(), Arc::new(value))
+    }
+
+    #[test]
+    fn indexes_follow_changes_and_removals() {
+        let mut index = Index::default();
+        let (key, first) = object("a", "u1");
+        assert!(index.insert(key.clone(), Some("app1".into()), first).is_none());
+        let (_, second) = object("a", "u2");
+        assert!(index.insert(key.clone(), Some("app2".into()), second).is_some());
+        assert!(index.marked("app1").is_empty() && index.owned_by("u1").is_empty());
+        assert_eq!((index.marked("app2").len(), index.owned_by("u2").len()), (1, 1));
+        index.remove(&key);
+        assert_eq!((index.len(), index.by_mark.len(), index.by_owner.len()), (0, 0, 0));
+    }
+}

@@ -1,0 +1,17 @@
+//! Client of any Kubernetes API, real or embedded: what is served, the live state, and the requests
+//! that change it. The only crate that knows `kube`.
+//!
+//! Objects are [`tiphys_value::Value`]s: nothing is lost in typed structs. Whether a request goes
+//! over TLS or to a service in this process is decided where a [`Cluster`] is made, never later.
+
+mod cache;
+mod client;
+mod discovery;
+mod error;
+mod index;
+mod watch;
+
+pub use cache::{Change, LiveCache};
+pub use client::{ApplyOptions, Cluster, List, PatchType, Propagation};
+pub use discovery::{Discovery, Resource};
+pub use error::ClusterError;

@@ -1,0 +1,59 @@
+//! Why a repository could not be served.
+
+use tiphys_vfs::VfsError;
+
+/// Why a repository could not be served at a revision.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SourceError {
+    /// The address cannot be read.
+    #[error("cannot read repository address {url:?}: {reason}")]
+    BadUrl {
+        /// The address.
+        url: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The repository has no such branch, tag or commit.
+    #[error("repository {url} has no branch, tag or commit {revision:?}{hint}")]
+    UnknownRevision {
+        /// The repository.
+        url: String,
+        /// What was asked for.
+        revision: String,
+        /// What there is that is similar, ready to be appended; may be empty.
+        hint: String,
+    },
+    /// The host cannot be reached, refused, or broke off.
+    #[error("cannot fetch {url}: {reason}")]
+    Fetch {
+        /// The repository.
+        url: String,
+        /// What Git said.
+        reason: String,
+    },
+    /// Fetching is switched off.
+    #[error("cannot fetch {url}: working offline, and it is not the repository that was given")]
+    Offline {
+        /// The repository.
+        url: String,
+    },
+    /// A stored repository cannot be read.
+    #[error("cannot read repository {url}: {reason}")]
+    Read {
+        /// The repository.
+        url: String,
+        /// What Git said.
+        reason: String,
+    },
+    /// A folder cannot be read.
+    #[error(transparent)]
+    Files(#[from] VfsError),
+}
+
+impl SourceError {
+    /// Whether trying again later, with nothing changed, may succeed.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Fetch { .. })
+    }
+}

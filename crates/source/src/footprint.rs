@@ -1,0 +1,169 @@
+//! What was read of a tree, so that it is known whom a change concerns.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use sha1::{Digest, Sha1};
+use tiphys_vfs::{DirEntry, EntryKind, FileTree, VfsError, normalize, parent};
+
+/// What was found at a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// A file, with the id that Git gives its content.
+    File([u8; 20]),
+    /// A folder, with the names in it.
+    Folder(Vec<String>),
+    /// Nothing, or something that cannot be read.
+    Nothing,
+}
+
+/// The paths that somebody read of a tree and what stood there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    pub(crate) seen: BTreeMap<String, Seen>,
+}
+
+impl Footprint {
+    /// Whether a change at a path (relative to the root of the tree) may change what was read: the
+    /// path was read itself, or it may be a new entry of a folder that was listed.
+    pub fn concerns(&self, changed: &str) -> bool {
+        if self.seen.contains_key(changed) {
+            return true;
+        }
+        let above = parent(changed).unwrap_or_default();
+        if matches!(self.seen.get(above), Some(Seen::Folder(_))) {
+            return true;
+        }
+        // A folder that came or went takes everything below it along.
+        let below = format!("{changed}/");
+        self.seen.range(below.clone()..).next().is_some_and(|(path, _)| path.starts_with(&below))
+    }
+
+    /// A short text that differs whenever what was read differs: eight hexadecimal digits.
+    pub fn digest(&self) -> String {
+        let mut hash = Sha1::new();
+        for (path, seen) in &self.seen {
+            hash.update(path.as_bytes());
+            match seen {
+                Seen::File(id) => hash.update(id),
+                Seen::Folder(names) => names.iter().for_each(|name| hash.update(name.as_bytes())),
+                Seen::Nothing => hash.update(b"-"),
+            }
+            hash.update([0]);
+        }
+        hash.finalize().iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Adds what another footprint of the same tree saw.
+    pub fn merge(&mut self, other: Self) {
+        self.seen.extend(other.seen);
+    }
+}
+
+/// A tree that notes what is read of it.
+pub struct RecordingTree {
+    tree: Arc<dyn FileTree>,
+    seen: Mutex<BTreeMap<String, Seen>>,
+}
+
+impl RecordingTree {
+    /// Starts with an empty footprint.
+    pub fn new(tree: Arc<dyn FileTree>) -> Self {
+        Self { tree, seen: Mutex::default() }
+    }
+
+    /// What was read until now.
+    pub fn footprint(&self) -> Footprint {
+        Footprint { seen: self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone() }
+    }
+
+    fn note(&self, path: &str, seen: Seen) {
+        // A path that climbs out of the tree is nobody's file, and no change will name it.
+        if let Ok(path) = normalize(path) {
+            self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(path, seen);
+        }
+    }
+}
+
+/// The id that Git gives a file with this content.
+pub(crate) fn blob_id(bytes: &[u8]) -> [u8; 20] {
+    let mut hash = Sha1::new();
+    hash.update(format!("blob {}\0", bytes.len()));
+    hash.update(bytes);
+    hash.finalize().into()
+}
+
+impl FileTree for RecordingTree {
+    fn kind(&self, path: &str) -> Result<EntryKind, VfsError> {
+        let kind = self.tree.kind(path);
+        if kind.is_err() {
+            self.note(path, Seen::Nothing);
+        }
+        kind
+    }
+
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, VfsError> {
+        let read = self.tree.read(path);
+        self.note(path, read.as_ref().map_or(Seen::Nothing, |bytes| Seen::File(blob_id(bytes))));
+        read
+    }
+
+    fn read_dir(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
+        let entries = self.tree.read_dir(path);
+        let seen = entries.as_ref().map_or(Seen::Nothing, |entries| {
+            Seen::Folder(entries.iter().map(|entry| entry.name.clone()).collect())
+        });
+        self.note(path, seen);
+        entries
+    }
+
+    fn canonical(&self, path: &str) -> Result<String, VfsError> {
+        let canonical = self.tree.canonical(path);
+        if canonical.is_err() {
+            self.note(path, Seen::Nothing);
+        }
+        canonical
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiphys_vfs::MemTree;
+
+    fn read_some(tree: &MemTree) -> Footprint {
+        let recording = RecordingTree::new(Arc::new(tree.clone()));
+        let _ = (recording.read("app/a.yaml"), recording.read_dir("app"), recording.kind("app/Chart.yaml"));
+        recording.footprint()
+    }
+
+    #[test]
+    fn a_change_concerns_those_who_read_it() {
+        let tree = MemTree::from_files([("app/a.yaml", "1"), ("app/b.yaml", "2"), ("other/c.yaml", "3")]);
+        let footprint = read_some(&tree);
+        for path in ["app/a.yaml", "app/new.yaml", "app/Chart.yaml", "app"] {
+            assert!(footprint.concerns(path), "{path}");
+        }
+        for path in ["other/c.yaml", "other", "app/sub/deep.yaml", "README.md"] {
+            assert!(!footprint.concerns(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_digest_follows_the_content() {
+        let mut tree = MemTree::from_files([("app/a.yaml", "1"), ("other/c.yaml", "3")]);
+        let before = read_some(&tree).digest();
+        tree.insert("other/c.yaml", b"4".as_slice()).expect("inside");
+        assert_eq!(read_some(&tree).digest(), before);
+        tree.insert("app/a.yaml", b"5".as_slice()).expect("inside");
+        assert_ne!(read_some(&tree).digest(), before);
+    }
+
+    #[test]
+    fn ids_are_those_of_git() {
+        let hex: String = blob_id(b"hello\n").iter().map(|b| format!("{b:02x}")).collect();
+        assert_eq!(hex, "ce013625030ba8dba906f756967f9e9ca394464a");
+    }
+}

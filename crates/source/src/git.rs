@@ -1,0 +1,200 @@
+//! Fetching repositories with Git, and reading revisions of what was fetched.
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+        mpsc,
+    },
+    time::{Duration, Instant},
+};
+
+use gix::{ObjectId, ThreadSafeRepository, bstr::ByteSlice, remote::Direction};
+
+use crate::{Checkout, RepoId, SourceError, git_tree::GitTree};
+
+/// A fetch that takes longer is broken off.
+const FETCH_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Repositories fetched into a folder, one bare repository for each address.
+pub struct GitCache {
+    folder: PathBuf,
+    /// When each address was fetched last; also the lock that makes fetches of one address wait.
+    fetched: Mutex<BTreeMap<RepoId, Arc<Mutex<Option<Instant>>>>>,
+    /// How long a fetched state serves before the remote is asked again.
+    fresh_for: Duration,
+}
+
+impl GitCache {
+    /// Uses a folder, which is made when first needed. Within `fresh_for` of a fetch the remote is
+    /// not asked again.
+    pub fn new(folder: impl Into<PathBuf>, fresh_for: Duration) -> Self {
+        Self { folder: folder.into(), fetched: Mutex::default(), fresh_for }
+    }
+
+    /// Forgets how fresh everything is, so that the next use fetches.
+    pub fn expire(&self) {
+        self.fetched.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// A repository at a revision: branch, tag, commit, `HEAD`, or empty for `HEAD`.
+    ///
+    /// # Errors
+    /// Unreachable, refused, or no such revision.
+    pub fn checkout(&self, url: &str, revision: &str) -> Result<Checkout, SourceError> {
+        let id = RepoId::parse(url).ok_or_else(|| bad_url(url, "it is empty"))?;
+        if id.is_folder() {
+            let path = url.strip_prefix("file://").unwrap_or(url);
+            let repository = gix::open(path).map_err(|e| read_error(url, &e))?.into_sync();
+            return checkout(&repository, url, revision);
+        }
+        let stamp = self
+            .fetched
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .entry(id.clone())
+            .or_default()
+            .clone();
+        let mut stamp = stamp.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = self.folder.join(id.to_string().replace(['/', ':'], "_"));
+        let repository = open_or_init(&path, url)?;
+        let known = is_commit_id(revision) && resolve(&repository, url, revision).is_ok();
+        let fresh = stamp.is_some_and(|at| at.elapsed() < self.fresh_for);
+        if !known && !fresh {
+            fetch(&repository, url)?;
+            *stamp = Some(Instant::now());
+        }
+        drop(stamp);
+        checkout(&repository, url, revision)
+    }
+}
+
+fn is_commit_id(revision: &str) -> bool {
+    revision.len() == 40 && revision.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+fn checkout(repository: &ThreadSafeRepository, url: &str, revision: &str) -> Result<Checkout, SourceError> {
+    let commit = resolve(repository, url, revision)?;
+    let tree = GitTree::open(repository.clone(), commit, url)?;
+    Ok(Checkout { tree: Arc::new(tree), revision: commit.to_string(), is_working_tree: false })
+}
+
+fn open_or_init(path: &Path, url: &str) -> Result<ThreadSafeRepository, SourceError> {
+    let options = gix::open::Options::isolated();
+    let opened = if path.join("HEAD").is_file() {
+        ThreadSafeRepository::open_opts(path, options).map_err(|e| read_error(url, &e))
+    } else {
+        let bare = gix::create::Options::default();
+        ThreadSafeRepository::init_opts(path, gix::create::Kind::Bare, bare, options)
+            .map_err(|e| read_error(url, &e))
+    };
+    opened
+}
+
+/// Fetches all branches and tags; the remote's `HEAD` is kept as `refs/remotes/origin/HEAD`.
+fn fetch(repository: &ThreadSafeRepository, url: &str) -> Result<(), SourceError> {
+    let fail = |error: String| SourceError::Fetch { url: url.to_owned(), reason: error };
+    let interrupt = AtomicBool::new(false);
+    let (done, finished) = mpsc::channel::<()>();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let finished = finished;
+            if finished.recv_timeout(FETCH_TIMEOUT) == Err(mpsc::RecvTimeoutError::Timeout) {
+                interrupt.store(true, Ordering::Relaxed);
+            }
+        });
+        let result = fetch_now(repository, url, &interrupt);
+        drop(done);
+        match result {
+            Err(_) if interrupt.load(Ordering::Relaxed) => {
+                Err(fail(format!("no answer within {} s", FETCH_TIMEOUT.as_secs())))
+            }
+            other => other.map_err(fail),
+        }
+    })
+}
+
+fn fetch_now(repository: &ThreadSafeRepository, url: &str, interrupt: &AtomicBool) -> Result<(), String> {
+    const SPECS: [&str; 3] =
+        ["+HEAD:refs/remotes/origin/HEAD", "+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"];
+    let local = repository.to_thread_local();
+    let remote = local
+        .remote_at(url)
+        .map_err(|e| chain(&e))?
+        .with_refspecs(SPECS, Direction::Fetch)
+        .map_err(|e| chain(&e))?;
+    let mut connection = remote.connect(Direction::Fetch).map_err(|e| chain(&e))?;
+    // Nobody sits at a terminal to be asked for a password.
+    connection.set_credentials(|_| Ok(None));
+    connection
+        .prepare_fetch(gix::progress::Discard, gix::remote::ref_map::Options::default())
+        .map_err(|e| chain(&e))?
+        .receive(gix::progress::Discard, interrupt)
+        .map_err(|e| chain(&e))?;
+    Ok(())
+}
+
+/// The commit that a revision means.
+pub(crate) fn resolve(
+    repository: &ThreadSafeRepository,
+    url: &str,
+    revision: &str,
+) -> Result<ObjectId, SourceError> {
+    let local = repository.to_thread_local();
+    let name = if revision.is_empty() { "HEAD" } else { revision };
+    let candidates = [
+        format!("refs/remotes/origin/{name}"),
+        format!("refs/heads/{name}"),
+        format!("refs/tags/{name}"),
+        name.to_owned(),
+    ];
+    for candidate in candidates {
+        let Ok(id) = local.rev_parse_single(candidate.as_str()) else { continue };
+        let commit = id.object().ok().and_then(|object| object.peel_to_kind(gix::object::Kind::Commit).ok());
+        if let Some(commit) = commit {
+            return Ok(commit.id);
+        }
+    }
+    let hint = hint(&local, name);
+    Err(SourceError::UnknownRevision { url: url.to_owned(), revision: name.to_owned(), hint })
+}
+
+/// Names some branches and tags, those that resemble the wanted one first.
+fn hint(repository: &gix::Repository, wanted: &str) -> String {
+    let Ok(references) = repository.references() else { return String::new() };
+    let Ok(all) = references.all() else { return String::new() };
+    let mut names: Vec<String> = all
+        .filter_map(Result::ok)
+        .map(|reference| reference.name().shorten().to_str_lossy().into_owned())
+        .map(|name| name.strip_prefix("origin/").unwrap_or(&name).to_owned())
+        .filter(|name| name != "HEAD")
+        .collect();
+    names.sort_by_key(|name| (!name.contains(wanted) && !wanted.contains(name.as_str()), name.clone()));
+    names.dedup();
+    names.truncate(5);
+    if names.is_empty() { String::new() } else { format!("; it has {}", names.join(", ")) }
+}
+
+fn bad_url(url: &str, reason: &str) -> SourceError {
+    SourceError::BadUrl { url: url.to_owned(), reason: reason.to_owned() }
+}
+
+fn read_error(url: &str, error: &dyn std::error::Error) -> SourceError {
+    SourceError::Read { url: url.to_owned(), reason: chain(error) }
+}
+
+/// An error with its causes, in one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        if !text.contains(&inner_text) {
+            text = format!("{text}: {inner_text}");
+        }
+        cause = inner.source();
+    }
+    text
+}

@@ -1,0 +1,156 @@
+//! A commit as a file tree.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use gix::{ObjectId, ThreadSafeRepository, object::tree::EntryKind as GitKind};
+use tiphys_vfs::{
+    DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, VfsError, VfsErrorKind, join, normalize, parent,
+};
+
+use crate::SourceError;
+
+/// How many links one path may lead through, as Linux has it (`path_resolution(7)`).
+const MAX_LINKS: usize = 40;
+
+#[derive(Clone, Debug)]
+enum Entry {
+    File(ObjectId),
+    Link(ObjectId),
+    Folder(Vec<String>),
+}
+
+/// The files of a commit. Names are read at once, contents when they are asked for.
+pub struct GitTree {
+    repository: ThreadSafeRepository,
+    entries: BTreeMap<String, Entry>,
+}
+
+impl GitTree {
+    /// Lists a commit. Submodules appear as empty folders.
+    pub(crate) fn open(
+        repository: ThreadSafeRepository,
+        commit: ObjectId,
+        url: &str,
+    ) -> Result<Self, SourceError> {
+        let fail = |error: &dyn std::fmt::Display| SourceError::Read {
+            url: url.to_owned(),
+            reason: error.to_string(),
+        };
+        let local = repository.to_thread_local();
+        let tree = local.find_object(commit).map_err(|e| fail(&e))?.peel_to_tree().map_err(|e| fail(&e))?;
+        let files = tree.traverse().breadthfirst.files().map_err(|e| fail(&e))?;
+        let mut entries = BTreeMap::from([(String::new(), Entry::Folder(Vec::new()))]);
+        for file in files {
+            let Ok(path) = String::from_utf8(file.filepath.into()) else { continue };
+            let entry = match file.mode.kind() {
+                GitKind::Blob | GitKind::BlobExecutable => Entry::File(file.oid),
+                GitKind::Link => Entry::Link(file.oid),
+                GitKind::Tree | GitKind::Commit => Entry::Folder(Vec::new()),
+            };
+            entries.insert(path, entry);
+        }
+        fill_folders(&mut entries);
+        Ok(Self { repository, entries })
+    }
+
+    fn blob(&self, id: ObjectId, path: &str) -> Result<Vec<u8>, VfsError> {
+        let fail = |text: String| VfsError {
+            path: path.to_owned(),
+            kind: VfsErrorKind::Io(Arc::new(std::io::Error::other(text))),
+        };
+        let local = self.repository.to_thread_local();
+        let header = local.find_header(id).map_err(|e| fail(e.to_string()))?;
+        if header.size() > MAX_FILE_BYTES {
+            let kind = VfsErrorKind::TooLarge { size: header.size(), limit: MAX_FILE_BYTES };
+            return Err(VfsError { path: path.to_owned(), kind });
+        }
+        let mut object = local.find_object(id).map_err(|e| fail(e.to_string()))?;
+        Ok(std::mem::take(&mut object.data))
+    }
+
+    /// Follows links in every step of a path.
+    fn resolve(&self, path: &str) -> Result<(String, &Entry), VfsError> {
+        let error = |kind| VfsError { path: path.to_owned(), kind };
+        let mut wanted = normalize(path)?;
+        for _ in 0..MAX_LINKS {
+            let Some((link, id, rest)) = self.first_link(&wanted) else {
+                let entry = self.entries.get(&wanted).ok_or_else(|| error(VfsErrorKind::NotFound))?;
+                return Ok((wanted, entry));
+            };
+            let target = String::from_utf8_lossy(&self.blob(id, &link)?).into_owned();
+            if target.starts_with('/') {
+                return Err(error(VfsErrorKind::OutsideTree));
+            }
+            let folder = parent(&link).unwrap_or_default();
+            wanted =
+                join(folder, &format!("{target}/{rest}")).map_err(|_| error(VfsErrorKind::OutsideTree))?;
+        }
+        Err(error(VfsErrorKind::TooManyLinks))
+    }
+
+    /// The first step of a path that is a link: its path, its blob, and the steps behind it.
+    fn first_link(&self, path: &str) -> Option<(String, ObjectId, String)> {
+        let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+        for end in ends {
+            if let Some(Entry::Link(id)) = self.entries.get(&path[..end]) {
+                return Some((path[..end].to_owned(), *id, path[end..].to_owned()));
+            }
+        }
+        None
+    }
+}
+
+/// Gives every folder the sorted names of its entries.
+fn fill_folders(entries: &mut BTreeMap<String, Entry>) {
+    let paths: Vec<String> = entries.keys().filter(|path| !path.is_empty()).cloned().collect();
+    for path in paths {
+        let name = path.rsplit('/').next().unwrap_or_default().to_owned();
+        let folder = parent(&path).unwrap_or_default().to_owned();
+        if let Entry::Folder(names) = entries.entry(folder).or_insert(Entry::Folder(Vec::new())) {
+            names.push(name);
+        }
+    }
+    for entry in entries.values_mut() {
+        if let Entry::Folder(names) = entry {
+            names.sort();
+            names.dedup();
+        }
+    }
+}
+
+impl FileTree for GitTree {
+    fn kind(&self, path: &str) -> Result<EntryKind, VfsError> {
+        Ok(match self.resolve(path)?.1 {
+            Entry::Folder(_) => EntryKind::Dir,
+            Entry::File(_) | Entry::Link(_) => EntryKind::File,
+        })
+    }
+
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, VfsError> {
+        match self.resolve(path)?.1 {
+            Entry::File(id) => self.blob(*id, path).map(Arc::from),
+            Entry::Link(_) | Entry::Folder(_) => {
+                Err(VfsError { path: path.to_owned(), kind: VfsErrorKind::IsDir })
+            }
+        }
+    }
+
+    fn read_dir(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
+        let (folder, entry) = self.resolve(path)?;
+        let Entry::Folder(names) = entry else {
+            return Err(VfsError { path: path.to_owned(), kind: VfsErrorKind::NotDir });
+        };
+        Ok(names
+            .iter()
+            .filter_map(|name| {
+                let full = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
+                let is_symlink = matches!(self.entries.get(&full), Some(Entry::Link(_)));
+                Some(DirEntry { name: name.clone(), kind: self.kind(&full).ok()?, is_symlink })
+            })
+            .collect())
+    }
+
+    fn canonical(&self, path: &str) -> Result<String, VfsError> {
+        Ok(self.resolve(path)?.0)
+    }
+}

@@ -1,0 +1,22 @@
+//! Where Applications come from: repositories as [`FileTree`](tiphys_vfs::FileTree)s at a revision.
+//!
+//! A [`Repositories`] serves the working tree that the user gave for every spelling of its own
+//! address, and fetches other repositories with Git. What was read of a tree is recorded in a
+//! [`Footprint`], so that a change concerns only those who read what changed.
+
+mod error;
+mod footprint;
+mod git;
+mod git_tree;
+mod repositories;
+mod url;
+mod watch;
+mod working_tree;
+
+pub use error::SourceError;
+pub use footprint::{Footprint, RecordingTree};
+pub use git::GitCache;
+pub use repositories::{Checkout, Repositories};
+pub use url::RepoId;
+pub use watch::{WatchGuard, watch};
+pub use working_tree::WorkingTree;

@@ -1,0 +1,145 @@
+//! The folder that the user gave: usually the work tree of a Git repository.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use gix::{ThreadSafeRepository, bstr::ByteSlice, remote::Direction};
+use tiphys_vfs::{DiskTree, FileTree};
+
+use crate::{
+    Checkout, Footprint, RepoId, SourceError,
+    footprint::Seen,
+    git::{self},
+    git_tree::GitTree,
+};
+
+/// A folder on disk that stands for a repository.
+pub struct WorkingTree {
+    tree: Arc<DiskTree>,
+    repository: Option<ThreadSafeRepository>,
+    remotes: Vec<String>,
+    ids: Vec<RepoId>,
+}
+
+impl WorkingTree {
+    /// Opens a folder as it is: paths in it count from that folder even if it lies inside a larger
+    /// repository.
+    ///
+    /// # Errors
+    /// Not found or not a folder.
+    pub fn open(folder: &Path) -> Result<Self, SourceError> {
+        let tree = Arc::new(DiskTree::open(folder)?);
+        let repository = match gix::discover(tree.root()) {
+            Ok(found)
+                if found.workdir().and_then(|dir| dir.canonicalize().ok()).as_deref()
+                    == Some(tree.root()) =>
+            {
+                Some(found.into_sync())
+            }
+            _ => None,
+        };
+        let remotes = repository.as_ref().map(remote_urls).unwrap_or_default();
+        let mut ids: Vec<RepoId> = remotes.iter().filter_map(|url| RepoId::parse(url)).collect();
+        ids.extend(tree.root().to_str().and_then(RepoId::parse));
+        Ok(Self { tree, repository, remotes, ids })
+    }
+
+    /// The top folder of the Git work tree that holds a folder, if one does.
+    pub fn git_root(folder: &Path) -> Option<PathBuf> {
+        gix::discover(folder).ok()?.workdir()?.canonicalize().ok()
+    }
+
+    /// The folder, absolute.
+    pub fn root(&self) -> &Path {
+        self.tree.root()
+    }
+
+    /// The files as they are now.
+    pub fn tree(&self) -> Arc<dyn FileTree> {
+        self.tree.clone()
+    }
+
+    /// The addresses of `git remote`.
+    pub fn remotes(&self) -> &[String] {
+        &self.remotes
+    }
+
+    /// Whether an address is one of its own.
+    pub fn answers_to(&self, id: &RepoId) -> bool {
+        self.ids.contains(id)
+    }
+
+    /// The commit that is checked out; empty outside Git or before the first commit.
+    pub fn head(&self) -> String {
+        let head = self
+            .repository
+            .as_ref()
+            .and_then(|repository| repository.to_thread_local().head_id().ok().map(|id| id.detach()));
+        head.map(|id| id.to_string()).unwrap_or_default()
+    }
+
+    /// A commit of it, in place of the files as they are.
+    ///
+    /// # Errors
+    /// Not a Git repository, or no such revision.
+    pub fn checkout(&self, url: &str, revision: &str) -> Result<Checkout, SourceError> {
+        let repository = self.repository.as_ref().ok_or_else(|| SourceError::Read {
+            url: url.to_owned(),
+            reason: format!("{} is no Git repository", self.root().display()),
+        })?;
+        let commit = git::resolve(repository, url, revision)?;
+        let tree = GitTree::open(repository.clone(), commit, url)?;
+        Ok(Checkout { tree: Arc::new(tree), revision: commit.to_string(), is_working_tree: false })
+    }
+
+    /// The commit if every file of the footprint is as committed; else the commit (or `worktree`),
+    /// a plus sign or dash, and a mark of what was read.
+    pub fn describe(&self, footprint: &Footprint) -> String {
+        let head = self.head();
+        if head.is_empty() {
+            return format!("worktree-{}", footprint.digest());
+        }
+        if self.is_as_committed(footprint) { head } else { format!("{head}+{}", footprint.digest()) }
+    }
+
+    fn is_as_committed(&self, footprint: &Footprint) -> bool {
+        let Some(repository) = &self.repository else { return false };
+        let local = repository.to_thread_local();
+        let Ok(tree) = local.head_tree() else { return false };
+        footprint.seen.iter().all(|(path, seen)| {
+            let committed = tree.lookup_entry_by_path(path).ok().flatten();
+            match seen {
+                Seen::File(id) => committed
+                    .is_some_and(|entry| entry.object_id().as_slice() == id || entry.mode().is_link()),
+                Seen::Nothing => committed.is_none(),
+                Seen::Folder(names) => {
+                    let folder = if path.is_empty() {
+                        Some(tree.clone())
+                    } else {
+                        committed.and_then(|entry| entry.object().ok()?.try_into_tree().ok())
+                    };
+                    folder.is_some_and(|folder| {
+                        folder.iter().flatten().all(|entry| {
+                            let name = entry.filename().to_str_lossy();
+                            names.iter().any(|known| *known == name)
+                        })
+                    })
+                }
+            }
+        })
+    }
+}
+
+fn remote_urls(repository: &ThreadSafeRepository) -> Vec<String> {
+    let local = repository.to_thread_local();
+    let mut urls: Vec<String> = local
+        .remote_names()
+        .iter()
+        .filter_map(|name| local.find_remote(name.as_bstr()).ok())
+        .filter_map(|remote| remote.url(Direction::Fetch).map(|url| url.to_bstring().to_string()))
+        .collect();
+    urls.dedup();
+    urls
+}
