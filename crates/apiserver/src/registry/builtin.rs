@@ -1,0 +1,91 @@
+//! The built-in resources: facts of Kubernetes 1.36's discovery documents, one resource a line.
+
+use std::sync::{Arc, LazyLock};
+
+use tiphys_value::GroupVersionKind;
+
+use super::{Resource, Subresource};
+use crate::store::ResourceId;
+
+/// `group version plural kind scope singular short-names categories verbs`; an indented line is a
+/// subresource of the line above: `/name group version kind verbs`. `-` stands for nothing.
+const TABLE: &str = include_str!("builtin.txt");
+
+static RESOURCES: LazyLock<Vec<Arc<Resource>>> = LazyLock::new(|| parse(TABLE).into_iter().map(Arc::new).collect());
+
+/// All built-in resources, in discovery order.
+pub(super) fn resources() -> &'static [Arc<Resource>] {
+    &RESOURCES
+}
+
+fn parse(table: &str) -> Vec<Resource> {
+    let mut resources: Vec<Resource> = Vec::new();
+    for line in table.lines().filter(|line| !line.starts_with('#')) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words.as_slice() {
+            [name, group, version, kind, verbs] => {
+                if let (Some(parent), Some(name)) = (resources.last_mut(), name.strip_prefix('/')) {
+                    let version = if *version == "-" { parent.gvk.version.as_str() } else { version };
+                    let group = if *version != parent.gvk.version || *group != "-" { absent(group) } else { &parent.gvk.group };
+                    let gvk = GroupVersionKind::new(group, version, *kind);
+                    parent.subresources.push(Subresource { name: name.into(), gvk, verbs: list(verbs) });
+                }
+            }
+            [group, version, plural, kind, scope, singular, short, categories, verbs] => {
+                let group = if *group == "core" { "" } else { group };
+                resources.push(Resource {
+                    id: storage_id(group, plural),
+                    gvk: GroupVersionKind::new(group, *version, *kind),
+                    plural: (*plural).into(),
+                    singular: (*singular).into(),
+                    list_kind: format!("{kind}List"),
+                    short_names: list(short),
+                    categories: list(categories),
+                    namespaced: *scope == "N",
+                    verbs: list(verbs),
+                    subresources: Vec::new(),
+                    storage_version: if *plural == "horizontalpodautoscalers" { "v2" } else { version }.into(),
+                    custom: None,
+                });
+            }
+            _ => {}
+        }
+    }
+    resources
+}
+
+/// Events are one resource in two groups.
+fn storage_id(group: &str, plural: &str) -> ResourceId {
+    match (group, plural) {
+        ("events.k8s.io", "events") => ResourceId::new("", "events"),
+        _ => ResourceId::new(group, plural),
+    }
+}
+
+fn absent(word: &str) -> &str {
+    if word == "-" { "" } else { word }
+}
+
+fn list(word: &str) -> Vec<String> {
+    absent(word).split(',').filter(|w| !w.is_empty()).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_every_line_of_the_table() {
+        let lines = TABLE.lines().filter(|line| !line.starts_with('#')).count();
+        let read: usize = resources().iter().map(|r| 1 + r.subresources.len()).sum();
+        assert_eq!(read, lines);
+    }
+
+    #[test]
+    fn subresources_have_their_own_kinds() {
+        let pods = resources().iter().find(|r| r.plural == "pods").unwrap();
+        let of = |name: &str| pods.subresource(name).unwrap().gvk.to_string();
+        assert_eq!(of("eviction"), "policy/v1, Kind=Eviction");
+        assert_eq!(of("status"), "/v1, Kind=Pod");
+    }
+}

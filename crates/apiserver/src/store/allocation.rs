@@ -1,0 +1,203 @@
+//! Addresses and ports that Services own: given out under the store's lock, so that no two objects
+//! can get the same one.
+
+use std::{net::IpAddr, sync::Arc};
+
+use rpds::RedBlackTreeMapSync;
+use tiphys_value::{ObjectExt, Value};
+
+use super::{Object, ResourceId, snapshot::Snapshot};
+
+/// The cluster's service network: 10.96.0.0/16.
+const SERVICE_NET: u32 = 0x0a60_0000;
+/// Addresses in it.
+const SERVICE_NET_SIZE: u32 = 1 << 16;
+/// Addresses below this offset are for those who ask for them.
+const STATIC_BAND: u32 = 256;
+/// Ports of type NodePort.
+const NODE_PORTS: std::ops::RangeInclusive<u16> = 30000..=32767;
+/// Ports below this are for those who ask for them.
+const STATIC_PORTS: u16 = 86;
+
+/// Who owns which service address and node port.
+#[derive(Clone, Default)]
+pub(super) struct Allocations {
+    addresses: RedBlackTreeMapSync<IpAddr, Arc<str>>,
+    ports: RedBlackTreeMapSync<(u16, String), Arc<str>>,
+    next_address: u32,
+    next_port: u16,
+}
+
+/// An address or port cannot be given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct AllocationConflict {
+    /// Field at fault.
+    pub field: String,
+    /// Value asked for.
+    pub value: Value,
+    /// Why not.
+    pub why: String,
+}
+
+impl Snapshot {
+    /// Gives a Service its addresses and ports, and takes back what its previous version had.
+    pub(super) fn allocate(
+        &mut self,
+        resource: &ResourceId,
+        previous: Option<&Object>,
+        next: Option<&mut Value>,
+    ) -> Result<(), AllocationConflict> {
+        if resource.resource() != "services" || !resource.group().is_empty() {
+            return Ok(());
+        }
+        let mut trial = self.allocations.clone();
+        if let Some(previous) = previous {
+            trial.release(previous);
+        }
+        if let Some(next) = next {
+            trial.assign(next)?;
+        }
+        self.allocations = trial;
+        Ok(())
+    }
+}
+
+impl Allocations {
+    fn release(&mut self, service: &Value) {
+        for address in addresses_of(service) {
+            self.addresses.remove_mut(&address);
+        }
+        for (port, protocol) in ports_of(service) {
+            self.ports.remove_mut(&(port, protocol));
+        }
+    }
+
+    fn assign(&mut self, service: &mut Value) -> Result<(), AllocationConflict> {
+        let owner: Arc<str> = super::snapshot::key(service.namespace(), service.name()).into();
+        let kind = service.str_at(&["spec", "type"]).unwrap_or("ClusterIP").to_owned();
+        if kind == "ExternalName" {
+            return Ok(());
+        }
+        self.assign_addresses(service, &owner)?;
+        if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
+            self.assign_ports(service, &owner)?;
+        }
+        Ok(())
+    }
+
+    fn assign_addresses(&mut self, service: &mut Value, owner: &Arc<str>) -> Result<(), AllocationConflict> {
+        match service.str_at(&["spec", "clusterIP"]).unwrap_or_default() {
+            "None" => {}
+            "" => {
+                let address = self.free_address().ok_or_else(|| AllocationConflict {
+                    field: "spec.clusterIPs".into(),
+                    value: Value::Null,
+                    why: "failed to allocate a serviceIP: range is full".into(),
+                })?;
+                self.addresses.insert_mut(address, Arc::clone(owner));
+                let text = address.to_string();
+                service["spec"]["clusterIP"] = text.clone().into();
+                service["spec"]["clusterIPs"] = Value::from(vec![text]);
+            }
+            _ => {
+                for (at, address) in addresses_of(service).into_iter().enumerate() {
+                    if self.addresses.contains_key(&address) {
+                        return Err(AllocationConflict {
+                            field: "spec.clusterIPs".into(),
+                            value: Value::from(vec![address.to_string()]),
+                            why: format!("failed to allocate IP {address}: provided IP is already allocated"),
+                        });
+                    }
+                    if at == 0 && !in_service_net(address) {
+                        return Err(AllocationConflict {
+                            field: "spec.clusterIPs".into(),
+                            value: Value::from(vec![address.to_string()]),
+                            why: format!(
+                                "failed to allocate IP {address}: the provided network does not match the current range"
+                            ),
+                        });
+                    }
+                    self.addresses.insert_mut(address, Arc::clone(owner));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn assign_ports(&mut self, service: &mut Value, owner: &Arc<str>) -> Result<(), AllocationConflict> {
+        let wants = service.at(&["spec", "allocateLoadBalancerNodePorts"]) != Some(&Value::Bool(false));
+        let Some(ports) = service.pointer_mut("/spec/ports").and_then(Value::as_array_mut) else { return Ok(()) };
+        for (index, port) in ports.iter_mut().enumerate() {
+            let protocol = port.str_at(&["protocol"]).unwrap_or("TCP").to_owned();
+            let asked = port.int_at(&["nodePort"]).unwrap_or(0);
+            let refuse = |why: &str| AllocationConflict {
+                field: format!("spec.ports[{index}].nodePort"),
+                value: asked.into(),
+                why: why.into(),
+            };
+            let number = match u16::try_from(asked) {
+                Ok(0) if !wants => continue,
+                Ok(0) => self.free_port(&protocol).ok_or_else(|| refuse("failed to allocate a nodePort: range is full"))?,
+                Ok(number) if NODE_PORTS.contains(&number) => number,
+                _ => return Err(refuse("provided port is not in the valid range. The range of valid ports is 30000-32767")),
+            };
+            if self.ports.contains_key(&(number, protocol.clone())) {
+                return Err(refuse("provided port is already allocated"));
+            }
+            self.ports.insert_mut((number, protocol), Arc::clone(owner));
+            port["nodePort"] = number.into();
+        }
+        Ok(())
+    }
+
+    fn free_address(&mut self) -> Option<IpAddr> {
+        let room = SERVICE_NET_SIZE - STATIC_BAND - 1;
+        for _ in 0..room {
+            let offset = STATIC_BAND + self.next_address % room;
+            self.next_address = self.next_address.wrapping_add(1);
+            let address = IpAddr::V4((SERVICE_NET + offset).into());
+            if !self.addresses.contains_key(&address) {
+                return Some(address);
+            }
+        }
+        None
+    }
+
+    fn free_port(&mut self, protocol: &str) -> Option<u16> {
+        let first = NODE_PORTS.start() + STATIC_PORTS;
+        let room = NODE_PORTS.end() - first + 1;
+        for _ in 0..room {
+            let port = first + self.next_port % room;
+            self.next_port = self.next_port.wrapping_add(1);
+            if !self.ports.contains_key(&(port, protocol.to_owned())) {
+                return Some(port);
+            }
+        }
+        None
+    }
+}
+
+fn in_service_net(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => u32::from(v4) & !(SERVICE_NET_SIZE - 1) == SERVICE_NET,
+        IpAddr::V6(_) => false,
+    }
+}
+
+fn addresses_of(service: &Value) -> Vec<IpAddr> {
+    let listed = service.at(&["spec", "clusterIPs"]).and_then(Value::as_array);
+    let mut texts: Vec<&str> = listed.into_iter().flatten().filter_map(Value::as_str).collect();
+    if texts.is_empty() {
+        texts.extend(service.str_at(&["spec", "clusterIP"]));
+    }
+    texts.into_iter().filter_map(|text| text.parse().ok()).collect()
+}
+
+fn ports_of(service: &Value) -> Vec<(u16, String)> {
+    let ports = service.at(&["spec", "ports"]).and_then(Value::as_array);
+    let numbered = ports.into_iter().flatten().filter_map(|port| {
+        let number = u16::try_from(port.int_at(&["nodePort"])?).ok().filter(|n| *n != 0)?;
+        Some((number, port.str_at(&["protocol"]).unwrap_or("TCP").to_owned()))
+    });
+    numbered.collect()
+}

@@ -1,0 +1,213 @@
+//! The state folder: every commit goes to a writer thread, which puts what has queued up into one
+//! transaction and syncs it to disk. A write is acknowledged once its transaction is on disk.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{
+        Arc,
+        mpsc::{Receiver, Sender, channel},
+    },
+    thread::JoinHandle,
+};
+
+use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+use tiphys_value::Value;
+use tokio::sync::watch;
+
+use super::{Object, ResourceId};
+
+/// `group\0resource\0key` to the object's JSON.
+const OBJECTS: TableDefinition<&str, &[u8]> = TableDefinition::new("objects");
+/// Format version and newest revision.
+const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
+/// The format that this program writes.
+const FORMAT: u64 = 1;
+/// The database file in the state folder.
+const FILE: &str = "cluster.redb";
+
+/// Why a state folder cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum StateError {
+    /// The folder cannot be made.
+    #[error("cannot create the state folder {}: {source}", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The folder was written by a newer program.
+    #[error(
+        "the state folder {} has format {found}, this program knows format {FORMAT}: \
+         it was written by a newer version of tiphys", folder.display()
+    )]
+    TooNew {
+        /// The folder.
+        folder: PathBuf,
+        /// Its format.
+        found: u64,
+    },
+    /// An entry cannot be read back.
+    #[error("the state folder holds an unreadable object at {key:?}: {source}")]
+    Corrupt {
+        /// Where.
+        key: String,
+        /// Why.
+        source: serde_json::Error,
+    },
+    /// The database failed.
+    #[error("state database: {0}")]
+    Database(Box<redb::Error>),
+    /// The writer is gone after an earlier failure.
+    #[error("the state folder cannot be written any more: {0}")]
+    WriterStopped(String),
+}
+
+impl<E: Into<redb::Error>> From<E> for StateError {
+    fn from(error: E) -> Self {
+        Self::Database(Box::new(error.into()))
+    }
+}
+
+/// One change on its way to disk.
+pub(super) struct Record {
+    key: String,
+    revision: u64,
+    /// `None` removes the key.
+    object: Option<Arc<Object>>,
+}
+
+impl Record {
+    pub fn new(resource: &ResourceId, key: &str, revision: u64, object: Option<Arc<Object>>) -> Self {
+        let key = format!("{}\0{}\0{key}", resource.group(), resource.resource());
+        Self { key, revision, object }
+    }
+}
+
+/// The writer's end that the store holds.
+pub(super) struct Journal {
+    queue: Option<Sender<Record>>,
+    written: watch::Receiver<Result<u64, String>>,
+    writer: Option<JoinHandle<()>>,
+    newest: u64,
+}
+
+/// What a state folder holds: resource, key and object.
+type Stored = Vec<(ResourceId, String, Object)>;
+
+impl Journal {
+    /// Opens a folder, making it if need be, and reads everything in it.
+    pub fn open(folder: &Path) -> Result<(Self, Stored), StateError> {
+        std::fs::create_dir_all(folder)
+            .map_err(|source| StateError::Folder { folder: folder.to_owned(), source })?;
+        let database = Database::create(folder.join(FILE))?;
+        let newest = prepare(&database, folder)?;
+        let stored = read_all(&database)?;
+        let (queue, records) = channel();
+        let (report, written) = watch::channel(Ok(newest));
+        let writer = std::thread::spawn(move || write_batches(&database, &records, &report));
+        Ok((Self { queue: Some(queue), written, writer: Some(writer), newest }, stored))
+    }
+
+    /// The newest revision that was on disk when the folder was opened.
+    pub fn newest(&self) -> u64 {
+        self.newest
+    }
+
+    /// Queues a change. A writer that stopped is reported by [`Self::durable`].
+    pub fn append(&self, record: Record) {
+        if let Some(queue) = &self.queue {
+            let _ = queue.send(record);
+        }
+    }
+
+    /// Waits until a revision is on disk.
+    pub async fn durable(&self, revision: u64) -> Result<(), StateError> {
+        let mut written = self.written.clone();
+        let reached = written.wait_for(|state| state.as_ref().map_or(true, |at| *at >= revision)).await;
+        match reached.as_deref() {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(why)) => Err(StateError::WriterStopped(why.clone())),
+            Err(_) => Err(StateError::WriterStopped("the writer ended".into())),
+        }
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        drop(self.queue.take());
+        if let Some(writer) = self.writer.take() {
+            // A writer that panicked has already been reported to everyone who waited for it.
+            let _ = writer.join();
+        }
+    }
+}
+
+/// Checks the format, writes it into a new database, and returns the newest revision.
+fn prepare(database: &Database, folder: &Path) -> Result<u64, StateError> {
+    let transaction = database.begin_write()?;
+    let newest = {
+        let mut meta = transaction.open_table(META)?;
+        transaction.open_table(OBJECTS)?;
+        let found = meta.get("format")?.map(|guard| guard.value());
+        match found {
+            Some(FORMAT) => {}
+            None => {
+                meta.insert("format", FORMAT)?;
+            }
+            Some(found) => return Err(StateError::TooNew { folder: folder.to_owned(), found }),
+        }
+        meta.get("revision")?.map_or(0, |guard| guard.value())
+    };
+    transaction.commit()?;
+    Ok(newest)
+}
+
+fn read_all(database: &Database) -> Result<Stored, StateError> {
+    let transaction = database.begin_read()?;
+    let table = transaction.open_table(OBJECTS)?;
+    let mut stored = Vec::new();
+    for entry in table.iter()? {
+        let (key, bytes) = entry?;
+        let mut parts = key.value().splitn(3, '\0');
+        let (Some(group), Some(resource), Some(name)) = (parts.next(), parts.next(), parts.next()) else {
+            continue;
+        };
+        let value: Value = serde_json::from_slice(bytes.value())
+            .map_err(|source| StateError::Corrupt { key: key.value().to_owned(), source })?;
+        let revision = value["metadata"]["resourceVersion"].as_str().and_then(|r| r.parse().ok()).unwrap_or(0);
+        stored.push((ResourceId::new(group, resource), name.to_owned(), Object::stamped(value, revision)));
+    }
+    Ok(stored)
+}
+
+fn write_batches(database: &Database, records: &Receiver<Record>, report: &watch::Sender<Result<u64, String>>) {
+    while let Ok(first) = records.recv() {
+        let mut batch = vec![first];
+        batch.extend(records.try_iter().take(4095));
+        let newest = batch.last().map_or(0, |record| record.revision);
+        match write_batch(database, &batch, newest) {
+            Ok(()) => drop(report.send_replace(Ok(newest))),
+            Err(error) => {
+                drop(report.send_replace(Err(error.to_string())));
+                return;
+            }
+        }
+    }
+}
+
+fn write_batch(database: &Database, batch: &[Record], newest: u64) -> Result<(), StateError> {
+    let transaction = database.begin_write()?;
+    {
+        let mut objects = transaction.open_table(OBJECTS)?;
+        for record in batch {
+            match &record.object {
+                Some(object) => objects.insert(record.key.as_str(), object.json().as_ref())?,
+                None => objects.remove(record.key.as_str())?,
+            };
+        }
+        transaction.open_table(META)?.insert("revision", newest)?;
+    }
+    transaction.commit()?;
+    Ok(())
+}

@@ -1,0 +1,85 @@
+//! A bounded log of changes. Who falls behind its beginning must start over from a snapshot.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use tokio::sync::Notify;
+
+use super::{Object, ResourceId};
+
+/// What happened to an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// It came into being.
+    Added,
+    /// It was changed.
+    Modified,
+    /// It was removed.
+    Deleted,
+}
+
+/// One change in the store.
+#[derive(Clone, Debug)]
+pub struct Change {
+    /// The revision that the change made.
+    pub revision: u64,
+    /// The resource whose object changed.
+    pub resource: ResourceId,
+    /// What happened.
+    pub kind: ChangeKind,
+    /// The object after the change; for a removal its last state with the revision of the removal.
+    pub object: Arc<Object>,
+    /// The object before the change.
+    pub previous: Option<Arc<Object>>,
+}
+
+/// The log does not reach back to the revision asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too old resource version: {asked} ({oldest})")]
+pub struct TooOld {
+    /// The revision asked for.
+    pub asked: u64,
+    /// The oldest revision that changes can be had from.
+    pub oldest: u64,
+}
+
+pub(super) struct Log {
+    changes: VecDeque<Arc<Change>>,
+    /// Every change with a greater revision is in `changes`.
+    floor: u64,
+    first_floor: u64,
+    capacity: usize,
+    signal: Arc<Notify>,
+}
+
+impl Log {
+    pub fn starting_at(floor: u64, capacity: usize) -> Self {
+        Self { changes: VecDeque::new(), floor, first_floor: floor, capacity, signal: Arc::new(Notify::new()) }
+    }
+
+    /// The revision at which the log was begun.
+    pub fn first_floor(&self) -> u64 {
+        self.first_floor
+    }
+
+    pub fn signal(&self) -> &Arc<Notify> {
+        &self.signal
+    }
+
+    pub fn push(&mut self, change: Arc<Change>) {
+        if self.changes.len() == self.capacity
+            && let Some(oldest) = self.changes.pop_front()
+        {
+            self.floor = oldest.revision;
+        }
+        self.changes.push_back(change);
+        self.signal.notify_waiters();
+    }
+
+    pub fn since(&self, revision: u64, limit: usize) -> Result<Vec<Arc<Change>>, TooOld> {
+        if revision < self.floor {
+            return Err(TooOld { asked: revision, oldest: self.floor });
+        }
+        let start = self.changes.partition_point(|change| change.revision <= revision);
+        Ok(self.changes.range(start..).take(limit).cloned().collect())
+    }
+}
