@@ -1,0 +1,140 @@
+//! What a render takes from outside: time, randomness, limits, the caller's own data.
+
+use sha2::{Digest, Sha256};
+use std::any::Any;
+use std::cell::RefCell;
+use std::time::Instant;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+/// Tells the time.
+pub trait Clock {
+    /// The time now.
+    fn now(&self) -> Timestamp;
+    /// The zone that Go calls `Local`.
+    fn zone(&self) -> TimeZone {
+        TimeZone::UTC
+    }
+}
+
+/// A clock that stands still.
+#[derive(Clone, Debug)]
+pub struct FixedClock(pub Timestamp);
+
+impl Clock for FixedClock {
+    fn now(&self) -> Timestamp {
+        self.0
+    }
+}
+
+/// The machine's clock and zone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    fn zone(&self) -> TimeZone {
+        TimeZone::system()
+    }
+}
+
+/// Gives random bytes.
+pub trait Entropy {
+    /// Fills the buffer. `site` is equal for calls from the same place through the same chain of templates.
+    fn fill(&self, site: u64, buffer: &mut [u8]);
+
+    /// Whether equal seeds must give equal results; keys are then made from [`Entropy::fill`] alone.
+    fn deterministic(&self) -> bool {
+        false
+    }
+}
+
+/// Randomness of the operating system.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemEntropy;
+
+impl Entropy for SystemEntropy {
+    fn fill(&self, _site: u64, buffer: &mut [u8]) {
+        aws_lc_rs::rand::fill(buffer).expect("the operating system gives random bytes");
+    }
+}
+
+/// Bytes that depend only on a seed, the call site and how often that site was asked.
+pub struct SeededEntropy {
+    seed: [u8; 32],
+    calls: RefCell<rustc_hash::FxHashMap<u64, u64>>,
+}
+
+impl SeededEntropy {
+    /// Entropy for a render that the parts identify (application, chart, …).
+    pub fn new<S: AsRef<str>>(parts: impl IntoIterator<Item = S>) -> Self {
+        let mut hash = Sha256::new();
+        for part in parts {
+            hash.update((part.as_ref().len() as u64).to_be_bytes());
+            hash.update(part.as_ref());
+        }
+        Self { seed: hash.finalize().into(), calls: RefCell::default() }
+    }
+}
+
+impl Entropy for SeededEntropy {
+    fn fill(&self, site: u64, buffer: &mut [u8]) {
+        let mut calls = self.calls.borrow_mut();
+        let call = calls.entry(site).or_default();
+        for (block, chunk) in buffer.chunks_mut(32).enumerate() {
+            let mut hash = Sha256::new();
+            hash.update(self.seed);
+            for number in [site, *call, block as u64] {
+                hash.update(number.to_be_bytes());
+            }
+            chunk.copy_from_slice(&hash.finalize()[..chunk.len()]);
+        }
+        *call += 1;
+    }
+
+    fn deterministic(&self) -> bool {
+        true
+    }
+}
+
+/// Bounds of a render.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// How deep templates may call templates.
+    pub depth: usize,
+    /// Bytes of output, of all buffers together.
+    pub output: usize,
+    /// Nodes executed.
+    pub steps: u64,
+    /// When the render must have ended.
+    pub deadline: Option<Instant>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { depth: 10_000, output: 256 << 20, steps: 200_000_000, deadline: None }
+    }
+}
+
+/// Surroundings of a render.
+pub struct Env<'e> {
+    /// Time for `now` and certificates.
+    pub clock: &'e dyn Clock,
+    /// Randomness.
+    pub entropy: &'e dyn Entropy,
+    /// Bounds.
+    pub limits: Limits,
+    /// Whatever the caller's own functions need; see [`Context::user`](crate::Context::user).
+    pub user: &'e dyn Any,
+}
+
+impl Env<'static> {
+    /// The machine's clock and randomness, default limits, no data.
+    pub fn system() -> Self {
+        Self { clock: &SystemClock, entropy: &SystemEntropy, limits: Limits::default(), user: &() }
+    }
+}

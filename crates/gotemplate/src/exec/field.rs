@@ -1,0 +1,126 @@
+//! Chains of fields and methods.
+
+use super::walk::nonzero;
+use super::{Context, Frame, Run, Slot};
+use crate::parse::Operand;
+use crate::value::MapType;
+use crate::{Map, MissingKey, Signature, Value};
+use smol_str::SmolStr;
+use tiphys_gocompat::strconv;
+
+impl Context<'_> {
+    /// `.A.B.C`, where the last may be a method with arguments.
+    pub(super) fn fields<'t>(
+        &mut self,
+        frame: &Frame<'t>,
+        dot: &Slot,
+        mut receiver: Slot,
+        names: &[SmolStr],
+        args: &'t [Operand],
+        last: Option<Slot>,
+    ) -> Run<Slot> {
+        let Some((final_name, path)) = names.split_last() else {
+            return Ok(receiver);
+        };
+        for name in path {
+            receiver = self.field(frame, dot, receiver, name, &[], None)?;
+        }
+        let slot = self.field(frame, dot, receiver, final_name, args, last)?;
+        self.read(slot.origin);
+        Ok(slot)
+    }
+
+    fn field<'t>(
+        &mut self,
+        frame: &Frame<'t>,
+        dot: &Slot,
+        receiver: Slot,
+        name: &SmolStr,
+        args: &'t [Operand],
+        last: Option<Slot>,
+    ) -> Run<Slot> {
+        match &receiver.value {
+            Value::Map(map) => {
+                if let MapType::Named(methods) = map.map_type()
+                    && let Some(signature) = methods.method(name)
+                {
+                    return self.method(frame, dot, &receiver, name, signature, args, last);
+                }
+                if !args.is_empty() || last.is_some() {
+                    return self.error(frame, format!("{name} is not a method but has arguments"));
+                }
+                self.key(frame, map, name, receiver.origin)
+            }
+            Value::NoValue if self.set.missing_key == MissingKey::Error => {
+                let key = strconv::quote(name);
+                self.error(frame, format!("nil data; no entry for key {key}"))
+            }
+            Value::NoValue => Ok(Slot::default()),
+            Value::Nil => self.error(frame, format!("nil pointer evaluating interface {{}}.{name}")),
+            Value::Object(object) => {
+                if let Some(signature) = object.method(name) {
+                    return self.method(frame, dot, &receiver, name, signature, args, last);
+                }
+                match object.field(name) {
+                    Some(_) if !args.is_empty() || last.is_some() => {
+                        self.error(frame, format!("{name} has arguments but cannot be invoked as function"))
+                    }
+                    Some(value) => Ok(Slot { value, boxed: false, origin: receiver.origin }),
+                    None => match object.content() {
+                        Some(Value::Map(map)) => self.key(frame, &map, name, receiver.origin),
+                        _ => self.no_field(frame, &receiver, name),
+                    },
+                }
+            }
+            _ => self.no_field(frame, &receiver, name),
+        }
+    }
+
+    fn no_field<T>(&self, frame: &Frame<'_>, receiver: &Slot, name: &str) -> Run<T> {
+        self.error(frame, format!("can't evaluate field {name} in type {}", receiver.type_name()))
+    }
+
+    fn key(&self, frame: &Frame<'_>, map: &Map, name: &str, whole: u32) -> Run<Slot> {
+        let boxed = map.map_type().holds_any();
+        if let Some((value, origin)) = map.get_with_origin(name) {
+            return Ok(Slot { value, boxed, origin: nonzero(origin, whole) });
+        }
+        let origin = nonzero(map.origin(), whole);
+        match self.set.missing_key {
+            MissingKey::NoValue => Ok(Slot { origin, ..Slot::default() }),
+            MissingKey::Zero if boxed => Ok(Slot { value: Value::Nil, boxed, origin }),
+            MissingKey::Zero => Ok(Slot { value: Value::string(""), boxed, origin }),
+            MissingKey::Error => {
+                let key = strconv::quote(name);
+                self.error(frame, format!("map has no entry for key {key}"))
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the state of a call")]
+    fn method<'t>(
+        &mut self,
+        frame: &Frame<'t>,
+        dot: &Slot,
+        receiver: &Slot,
+        name: &SmolStr,
+        signature: Signature,
+        args: &'t [Operand],
+        last: Option<Slot>,
+    ) -> Run<Slot> {
+        let node = frame.node.get();
+        let argv = self.arguments(frame, dot, name, signature, args, last)?;
+        self.call.pos = node.pos();
+        let result = match &receiver.value {
+            Value::Object(object) => object.call(self, name, &argv),
+            Value::Map(map) => match map.map_type() {
+                MapType::Named(methods) => methods.call(map, self, name, &argv),
+                _ => Err(crate::CallError::new(format!("no method {name}"))),
+            },
+            _ => Err(crate::CallError::new(format!("no method {name}"))),
+        };
+        self.recycle(argv);
+        let slot = self.finish_call(frame, node, name, result)?;
+        Ok(Slot { origin: receiver.origin, ..slot })
+    }
+}

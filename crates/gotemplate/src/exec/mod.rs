@@ -1,0 +1,311 @@
+//! Execution. One [`Context`] lives for one render.
+
+mod call;
+mod eval;
+mod field;
+mod walk;
+
+use crate::parse::{Quoted, Tree};
+use crate::{Env, ExecError, Limit, OriginId, Site, TemplateSet, Tracer, Value};
+use jiff::Timestamp;
+use std::cell::Cell;
+use std::sync::Arc;
+use tiphys_gocompat::strconv;
+
+/// Stack left below which a new segment is made, and its size.
+const RED_ZONE: usize = 128 << 10;
+const STACK: usize = 2 << 20;
+/// The clock is read once in so many steps.
+const STEPS_PER_LOOK: u64 = 1024;
+
+type Run<T> = Result<T, Box<ExecError>>;
+
+/// A value where it stands: whether its static type is `interface {}` (which error texts show), and its origin.
+#[derive(Clone, Default)]
+struct Slot {
+    value: Value,
+    boxed: bool,
+    origin: OriginId,
+}
+
+impl Slot {
+    fn new(value: Value) -> Self {
+        Self { value, boxed: false, origin: 0 }
+    }
+
+    /// The name of the static type.
+    fn type_name(&self) -> std::borrow::Cow<'static, str> {
+        if self.boxed { std::borrow::Cow::Borrowed("interface {}") } else { self.value.type_name() }
+    }
+}
+
+struct Variable {
+    id: u32,
+    slot: Slot,
+}
+
+/// One execution of one template.
+struct Frame<'t> {
+    tree: &'t Tree,
+    /// Where the frame's variables begin.
+    base: usize,
+    /// The node that errors point at.
+    node: Cell<Quoted<'t>>,
+}
+
+impl<'t> Frame<'t> {
+    fn at(&self, node: Quoted<'t>) {
+        self.node.set(node);
+    }
+}
+
+/// A running render, as template functions see it.
+pub struct Context<'e> {
+    set: Arc<TemplateSet>,
+    env: &'e Env<'e>,
+    tracer: Option<&'e mut (dyn Tracer + 'e)>,
+    out: String,
+    /// Bytes written so far, in all buffers.
+    written: usize,
+    variables: Vec<Variable>,
+    /// Origins read since the outermost action began; only with a tracer.
+    reads: Vec<OriginId>,
+    /// Origins of the arguments of the function being called; only with a tracer.
+    arg_origins: Vec<OriginId>,
+    steps: u64,
+    depth: usize,
+    /// Identifies the chain of templates being executed.
+    chain: u64,
+    /// The function call being executed.
+    call: Call,
+    /// Vectors for arguments, to be used again.
+    spare: Vec<Vec<Value>>,
+}
+
+/// Where a function is being called.
+#[derive(Clone, Default)]
+struct Call {
+    tree: Option<Arc<Tree>>,
+    pos: u32,
+}
+
+impl<'e> Context<'e> {
+    pub(crate) fn new(
+        set: Arc<TemplateSet>,
+        env: &'e Env<'e>,
+        tracer: Option<&'e mut (dyn Tracer + 'e)>,
+    ) -> Self {
+        Self {
+            set,
+            env,
+            tracer,
+            out: String::new(),
+            written: 0,
+            variables: Vec::new(),
+            reads: Vec::new(),
+            arg_origins: Vec::new(),
+            steps: 0,
+            depth: 0,
+            chain: 0,
+            call: Call::default(),
+            spare: Vec::new(),
+        }
+    }
+
+    /// Executes a template of the current set and returns its output, as Helm's `include` does.
+    ///
+    /// # Errors
+    /// What Go's `ExecuteTemplate` returns, and limits.
+    pub fn execute(&mut self, name: &str, data: Value) -> Result<String, ExecError> {
+        let Some(tree) = self.set.get(name).cloned() else {
+            let (name, root) = (strconv::quote(name), strconv::quote(&self.set.root_name));
+            return Err(ExecError::new(format!(
+                "template: no template {name} associated with template {root}"
+            )));
+        };
+        let outer = std::mem::take(&mut self.out);
+        let outer_call = self.call.clone();
+        let result = self.execute_tree(&tree, Slot::new(data), true);
+        self.call = outer_call;
+        let output = std::mem::replace(&mut self.out, outer);
+        result.map_err(|error| *error)?;
+        Ok(output)
+    }
+
+    /// Executes a template in another set, as Helm's `tpl` does with a layer over [`Context::templates`].
+    ///
+    /// # Errors
+    /// See [`Context::execute`].
+    pub fn execute_in(
+        &mut self,
+        set: Arc<TemplateSet>,
+        name: &str,
+        data: Value,
+    ) -> Result<String, ExecError> {
+        let outer = std::mem::replace(&mut self.set, set);
+        let result = self.execute(name, data);
+        self.set = outer;
+        result
+    }
+
+    /// The set of templates being executed.
+    pub fn templates(&self) -> &Arc<TemplateSet> {
+        &self.set
+    }
+
+    /// The caller's data, if it is of that type.
+    pub fn user<T: 'static>(&self) -> Option<&'e T> {
+        self.env.user.downcast_ref()
+    }
+
+    /// The time now.
+    pub fn now(&self) -> Timestamp {
+        self.env.clock.now()
+    }
+
+    /// The zone that Go calls `Local`.
+    pub fn zone(&self) -> jiff::tz::TimeZone {
+        self.env.clock.zone()
+    }
+
+    /// Fills a buffer with random bytes for the call being executed.
+    pub fn random(&self, buffer: &mut [u8]) {
+        let here = self.call.tree.as_ref().map_or(0, |tree| tree.hash);
+        self.env.entropy.fill(mix(mix(self.chain, here), u64::from(self.call.pos)), buffer);
+    }
+
+    /// Whether [`Context::random`] gives the same bytes again in the next render.
+    pub fn deterministic(&self) -> bool {
+        self.env.entropy.deterministic()
+    }
+
+    /// Where the function being executed was called, if it was called from a template.
+    pub fn call_site(&self) -> Option<Site<'_>> {
+        self.call.tree.as_ref().map(|tree| site(tree, self.call.pos))
+    }
+
+    /// Whether origins are being traced.
+    pub fn traced(&self) -> bool {
+        self.tracer.is_some()
+    }
+
+    /// Where the argument at an index came from; `0` if unknown.
+    pub fn arg_origin(&self, index: usize) -> OriginId {
+        self.arg_origins.get(index).copied().unwrap_or(0)
+    }
+
+    /// Fails if a value of so many bytes would pass the output limit.
+    ///
+    /// # Errors
+    /// The limit.
+    pub fn check_size(&self, bytes: usize) -> Result<(), crate::CallError> {
+        if bytes <= self.env.limits.output {
+            return Ok(());
+        }
+        Err(crate::CallError {
+            message: format!("a value of {bytes} bytes passes the limit of {}", self.env.limits.output),
+            limit: Some(Limit::Output),
+        })
+    }
+
+    /// Executes a tree into the current buffer.
+    fn execute_tree(&mut self, tree: &Arc<Tree>, data: Slot, own_buffer: bool) -> Run<()> {
+        let base = self.variables.len();
+        let (chain, call) = (self.chain, self.call.clone());
+        self.chain =
+            mix(mix(self.chain, call.tree.as_ref().map_or(0, |tree| tree.hash)), u64::from(call.pos));
+        self.depth += 1;
+        if let Some(tracer) = &mut self.tracer {
+            let from = call.tree.as_ref().map(|tree| site(tree, call.pos));
+            tracer.enter_template(tree.name(), from, own_buffer);
+        }
+        self.call = Call { tree: Some(tree.clone()), pos: 0 };
+        self.variables.push(Variable { id: 0, slot: data.clone() });
+        let frame = Frame { tree, base, node: Cell::new(Quoted::None) };
+        let result = stacker::maybe_grow(RED_ZONE, STACK, || self.walk_list(&frame, &data, &tree.root));
+        self.variables.truncate(base);
+        self.depth -= 1;
+        self.chain = chain;
+        self.call = call;
+        if let Some(tracer) = &mut self.tracer {
+            tracer.leave_template(own_buffer.then_some(self.out.as_str()));
+        }
+        result.map(|_| ())
+    }
+
+    /// An error at the frame's current node.
+    #[cold]
+    fn error<T>(&self, frame: &Frame<'_>, message: impl AsRef<str>) -> Run<T> {
+        self.error_with_limit(frame, message.as_ref(), None)
+    }
+
+    #[cold]
+    fn error_with_limit<T>(&self, frame: &Frame<'_>, message: &str, limit: Option<Limit>) -> Run<T> {
+        let tree = frame.tree;
+        let node = frame.node.get();
+        let (line, column) = tree.line_column(node.pos());
+        let (file, name) = (tree.file(), strconv::quote(tree.name()));
+        let context = tree.quote(node);
+        Err(Box::new(ExecError {
+            message: format!("template: {file}:{line}:{column}: executing {name} at <{context}>: {message}"),
+            template: tree.name().to_owned(),
+            line,
+            column,
+            limit,
+        }))
+    }
+
+    #[cold]
+    fn limit_error<T>(&self, frame: &Frame<'_>, limit: Limit, value: impl std::fmt::Display) -> Run<T> {
+        self.error_with_limit(frame, &format!("limit of {limit} exceeded ({value})"), Some(limit))
+    }
+
+    /// Counts a step and looks at the limits now and then.
+    fn step(&mut self, frame: &Frame<'_>) -> Run<()> {
+        self.steps += 1;
+        if self.steps % STEPS_PER_LOOK != 0 {
+            return Ok(());
+        }
+        let limits = &self.env.limits;
+        if self.steps > limits.steps {
+            return self.limit_error(frame, Limit::Steps, limits.steps);
+        }
+        if limits.deadline.is_some_and(|deadline| std::time::Instant::now() >= deadline) {
+            return self.limit_error(frame, Limit::Time, "the deadline has passed");
+        }
+        Ok(())
+    }
+
+    /// Counts output that was appended since `before`.
+    fn wrote(&mut self, frame: &Frame<'_>, before: usize) -> Run<()> {
+        self.written += self.out.len() - before;
+        if self.written > self.env.limits.output {
+            return self.limit_error(frame, Limit::Output, format!("{} bytes", self.env.limits.output));
+        }
+        Ok(())
+    }
+
+    /// Notes that a value with an origin was read.
+    fn read(&mut self, origin: OriginId) {
+        if self.tracer.is_some() && origin != 0 && self.reads.last() != Some(&origin) {
+            self.reads.push(origin);
+        }
+    }
+
+    /// One origin for everything read since `mark`.
+    fn origin_since(&mut self, mark: usize) -> OriginId {
+        match (&mut self.tracer, &self.reads[mark..]) {
+            (Some(_), [only]) => *only,
+            (Some(tracer), reads) if !reads.is_empty() => tracer.union(reads),
+            _ => 0,
+        }
+    }
+}
+
+fn site(tree: &Tree, pos: u32) -> Site<'_> {
+    Site { template: tree.name(), file: tree.file(), offset: pos as usize }
+}
+
+fn mix(a: u64, b: u64) -> u64 {
+    (a.rotate_left(26) ^ b).wrapping_mul(0x9E37_79B9_7F4A_7C15)
+}

@@ -1,0 +1,193 @@
+//! Values as JSON, with the bytes of Go's `encoding/json`.
+
+use crate::{Kind, Value};
+use serde_json::Value as Json;
+use std::fmt::Write;
+use tiphys_gocompat::json::{push_float, push_string};
+
+/// How deep values may nest; `encoding/json` gives up at the same depth only for values that contain themselves.
+const MAX_DEPTH: usize = 1000;
+
+/// How to write.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Two spaces of indentation per level, and newlines.
+    pub pretty: bool,
+    /// Write `<`, `>` and `&` as they are.
+    pub raw_html: bool,
+}
+
+/// `json.Marshal`
+///
+/// # Errors
+/// Go's texts: floats that are not finite, and values that nest too deep or contain themselves.
+pub fn to_string(value: &Value, options: Options) -> Result<String, String> {
+    let mut writer = Writer { out: String::new(), options, depth: 0 };
+    writer.value(value)?;
+    Ok(writer.out)
+}
+
+struct Writer {
+    out: String,
+    options: Options,
+    depth: usize,
+}
+
+impl Writer {
+    fn value(&mut self, value: &Value) -> Result<(), String> {
+        // Writing to a string cannot fail.
+        let _ = match value {
+            Value::NoValue | Value::Nil => self.out.write_str("null"),
+            Value::Bool(value) => write!(self.out, "{value}"),
+            Value::Int(value) | Value::Int64(value) => write!(self.out, "{value}"),
+            Value::Uint8(value) => write!(self.out, "{value}"),
+            Value::Uint64(value) => write!(self.out, "{value}"),
+            Value::Float64(value) if !value.is_finite() => return Err(unsupported(*value)),
+            Value::Float64(value) => {
+                push_float(&mut self.out, *value);
+                Ok(())
+            }
+            Value::String(text) => {
+                push_string(&mut self.out, text, !self.options.raw_html);
+                Ok(())
+            }
+            Value::Bytes(bytes) => write!(self.out, "\"{}\"", tiphys_gocompat::json::base64(bytes)),
+            Value::List(list) if list.is_nil() => self.out.write_str("null"),
+            Value::List(list) => return self.items(list.items().iter()),
+            Value::Map(map) if map.is_nil() => self.out.write_str("null"),
+            Value::Map(map) => {
+                return self.entries(map.entries().iter().map(|entry| (entry.key.as_str(), &entry.value)));
+            }
+            Value::Object(object) => {
+                let (fields, kind) = (object.to_json(), object.kind());
+                return match &fields {
+                    // Fields of a struct keep their order.
+                    Value::Map(map) if kind != Kind::Named && !object.field_names().is_empty() => {
+                        let values = object
+                            .field_names()
+                            .iter()
+                            .map(|name| (*name, map.get(name).unwrap_or_default()));
+                        let values: Vec<_> = values.collect();
+                        self.entries(values.iter().map(|(name, value)| (*name, value)))
+                    }
+                    other => self.value(other),
+                };
+            }
+        };
+        Ok(())
+    }
+
+    fn enter(&mut self) -> Result<(), String> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err("json: unsupported value: nested too deep".to_owned());
+        }
+        Ok(())
+    }
+
+    fn newline(&mut self) {
+        if self.options.pretty {
+            self.out.push('\n');
+            self.out.extend(std::iter::repeat_n("  ", self.depth));
+        }
+    }
+
+    fn items<'v>(&mut self, items: impl ExactSizeIterator<Item = &'v Value>) -> Result<(), String> {
+        if items.len() == 0 {
+            self.out.push_str("[]");
+            return Ok(());
+        }
+        self.enter()?;
+        self.out.push('[');
+        for (at, item) in items.enumerate() {
+            if at > 0 {
+                self.out.push(',');
+            }
+            self.newline();
+            self.value(item)?;
+        }
+        self.depth -= 1;
+        self.newline();
+        self.out.push(']');
+        Ok(())
+    }
+
+    fn entries<'v>(
+        &mut self,
+        entries: impl ExactSizeIterator<Item = (&'v str, &'v Value)>,
+    ) -> Result<(), String> {
+        if entries.len() == 0 {
+            self.out.push_str("{}");
+            return Ok(());
+        }
+        self.enter()?;
+        self.out.push('{');
+        for (at, (key, value)) in entries.enumerate() {
+            if at > 0 {
+                self.out.push(',');
+            }
+            self.newline();
+            push_string(&mut self.out, key, !self.options.raw_html);
+            self.out.push_str(if self.options.pretty { ": " } else { ":" });
+            self.value(value)?;
+        }
+        self.depth -= 1;
+        self.newline();
+        self.out.push('}');
+        Ok(())
+    }
+}
+
+fn unsupported(value: f64) -> String {
+    use tiphys_gocompat::strconv::{FloatFormat, format_float};
+    format!("json: unsupported value: {}", format_float(value, FloatFormat::General, None))
+}
+
+/// See [`Value::to_json`].
+pub(crate) fn to_plain(value: &Value) -> Result<Json, String> {
+    plain(value, 0)
+}
+
+fn plain(value: &Value, depth: usize) -> Result<Json, String> {
+    if depth > MAX_DEPTH {
+        return Err("json: unsupported value: nested too deep".to_owned());
+    }
+    Ok(match value {
+        Value::NoValue | Value::Nil => Json::Null,
+        Value::Bool(value) => Json::Bool(*value),
+        Value::Int(value) | Value::Int64(value) => Json::from(*value),
+        Value::Uint8(value) => Json::from(*value),
+        Value::Uint64(value) => Json::from(*value),
+        Value::Float64(value) => plain_float(*value)?,
+        Value::String(text) => Json::from(text.as_str()),
+        Value::Bytes(bytes) => Json::from(tiphys_gocompat::json::base64(bytes)),
+        Value::List(list) if list.is_nil() => Json::Null,
+        Value::List(list) => {
+            Json::Array(list.items().iter().map(|item| plain(item, depth + 1)).collect::<Result<_, _>>()?)
+        }
+        Value::Map(map) if map.is_nil() => Json::Null,
+        Value::Map(map) => {
+            let entries = map.entries();
+            let fields =
+                entries.iter().map(|entry| Ok((entry.key.to_string(), plain(&entry.value, depth + 1)?)));
+            Json::Object(fields.collect::<Result<_, String>>()?)
+        }
+        Value::Object(object) => plain(&object.to_json(), depth + 1)?,
+    })
+}
+
+/// Whole floats are written without a point and read back as integers.
+fn plain_float(value: f64) -> Result<Json, String> {
+    if !value.is_finite() {
+        return Err(unsupported(value));
+    }
+    if value.fract() == 0.0 && value.abs() < 1e21 {
+        if (-9.223372036854776e18..9.223372036854776e18).contains(&value) {
+            return Ok(Json::from(value as i64));
+        }
+        if (0.0..1.8446744073709552e19).contains(&value) {
+            return Ok(Json::from(value as u64));
+        }
+    }
+    Ok(Json::from(value))
+}

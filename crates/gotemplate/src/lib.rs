@@ -1,0 +1,29 @@
+//! Go's text/template and the Sprig functions: a parser with byte positions, an executor with Go's kinds of values,
+//! Go's error texts, limits, and hooks that tell where each piece of output came from.
+//!
+//! A [`TemplateSet`] is parsed once, is `Send + Sync`, and is executed with a [`Value`] as often as needed. Functions
+//! come from a [`Functions`] table, which callers extend. It knows nothing of Helm or Kubernetes.
+
+mod builtins;
+mod env;
+mod error;
+mod exec;
+pub mod format;
+mod functions;
+pub mod json;
+mod parse;
+mod sprig;
+mod template;
+mod trace;
+mod value;
+
+pub use env::{Clock, Entropy, Env, FixedClock, Limits, SeededEntropy, SystemClock, SystemEntropy};
+pub use error::{CallError, CallResult, ExecError, Limit, ParseError};
+pub use exec::Context;
+pub use functions::{Function, Functions};
+pub use parse::Tree;
+pub use template::{MissingKey, TemplateSet};
+pub use trace::{Site, Tracer};
+pub use value::{
+    Entry, Kind, List, ListType, Map, MapMethods, MapType, Numbers, Object, OriginId, Signature, Type, Value,
+};

@@ -1,0 +1,12 @@
+//! Parsing of templates.
+
+mod lex;
+mod node;
+mod number;
+mod parser;
+mod print;
+
+pub use node::Tree;
+pub(crate) use node::{Branch, Call, Command, List, Node, Number, Operand, Pipe, Variable};
+pub(crate) use parser::parse;
+pub(crate) use print::Quoted;

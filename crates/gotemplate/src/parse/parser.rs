@@ -1,0 +1,635 @@
+//! The parser. Its steps and look-ahead follow Go's, so that errors name the same token and line.
+
+use super::lex::{Kind, Lexer, Token};
+use super::node::{
+    Branch, Call, Command, FunctionRef, List, Node, Operand, Pipe, Pos, Source, Tree, Variable,
+};
+use super::number;
+use crate::{Functions, ParseError};
+use smol_str::SmolStr;
+use std::sync::Arc;
+use tiphys_gocompat::strconv;
+
+/// How deep parentheses and control structures may nest, each.
+const MAX_DEPTH: usize = 1000;
+/// Stack left below which a new segment is made, and its size.
+const RED_ZONE: usize = 64 << 10;
+const STACK: usize = 1 << 20;
+
+/// Parses a text into the trees it defines: itself last, unless it defines its own name.
+pub(crate) fn parse(name: &str, text: &str, functions: &Functions) -> Result<Vec<Tree>, ParseError> {
+    let source = Arc::new(Source { name: SmolStr::new(name), text: text.into() });
+    if text.len() > u32::MAX as usize {
+        return Err(ParseError { name: name.to_owned(), line: 1, message: "template too large".to_owned() });
+    }
+    let mut shared = Shared {
+        lexer: Lexer::new(&source.text),
+        source: source.clone(),
+        functions,
+        trees: Vec::new(),
+        nesting: 0,
+    };
+    shared.lexer.break_is_keyword = functions.get("break").is_none();
+    shared.lexer.continue_is_keyword = functions.get("continue").is_none();
+    let mut parser = Parser::new(&mut shared, SmolStr::new(name));
+    let root = parser.top_level()?;
+    parser.define(root)?;
+    Ok(shared.trees)
+}
+
+/// What all trees of a text share.
+struct Shared<'s> {
+    lexer: Lexer<'s>,
+    source: Arc<Source>,
+    functions: &'s Functions,
+    trees: Vec<Tree>,
+    nesting: usize,
+}
+
+/// What ended a list of nodes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    End,
+    Else,
+}
+
+impl End {
+    fn text(self) -> &'static str {
+        match self {
+            Self::End => "{{end}}",
+            Self::Else => "{{else}}",
+        }
+    }
+}
+
+enum Item {
+    Node(Node),
+    End(End),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Control {
+    If,
+    With,
+    Range,
+}
+
+impl Control {
+    fn context(self) -> &'static str {
+        match self {
+            Self::If => "if",
+            Self::With => "with",
+            Self::Range => "range",
+        }
+    }
+}
+
+/// The state of one tree.
+struct Parser<'p, 's> {
+    shared: &'p mut Shared<'s>,
+    name: SmolStr,
+    tokens: [Token; 3],
+    peeked: usize,
+    /// Names of all variables of the tree; the position is the variable's id.
+    names: Vec<SmolStr>,
+    /// Variables in scope.
+    scope: Vec<u32>,
+    action_line: usize,
+    range_depth: usize,
+    paren_depth: usize,
+}
+
+type Parsed<T> = Result<T, ParseError>;
+
+impl<'p, 's> Parser<'p, 's> {
+    fn new(shared: &'p mut Shared<'s>, name: SmolStr) -> Self {
+        Self {
+            shared,
+            name,
+            tokens: [Token::none(), Token::none(), Token::none()],
+            peeked: 0,
+            names: vec![SmolStr::new_static("$")],
+            scope: vec![0],
+            action_line: 0,
+            range_depth: 0,
+            paren_depth: 0,
+        }
+    }
+
+    // Tokens
+
+    fn next(&mut self) -> Token {
+        if self.peeked > 0 {
+            self.peeked -= 1;
+        } else {
+            self.tokens[0] = self.shared.lexer.next_token();
+        }
+        self.tokens[self.peeked].clone()
+    }
+
+    fn backup(&mut self) {
+        self.peeked += 1;
+    }
+
+    fn backup2(&mut self, first: Token) {
+        self.tokens[1] = first;
+        self.peeked = 2;
+    }
+
+    fn backup3(&mut self, second: Token, first: Token) {
+        self.tokens[1] = first;
+        self.tokens[2] = second;
+        self.peeked = 3;
+    }
+
+    fn peek(&mut self) -> &Token {
+        if self.peeked == 0 {
+            self.peeked = 1;
+            self.tokens[0] = self.shared.lexer.next_token();
+        }
+        &self.tokens[self.peeked - 1]
+    }
+
+    fn next_non_space(&mut self) -> Token {
+        loop {
+            let token = self.next();
+            if token.kind != Kind::Space {
+                return token;
+            }
+        }
+    }
+
+    fn peek_non_space(&mut self) -> Token {
+        let token = self.next_non_space();
+        self.backup();
+        token
+    }
+
+    fn text(&self, token: &Token) -> &str {
+        &self.shared.source.text[token.from..token.to]
+    }
+
+    fn describe(&self, token: &Token) -> String {
+        token.describe(&self.shared.source.text)
+    }
+
+    // Errors
+
+    fn error<T>(&self, message: impl Into<String>) -> Parsed<T> {
+        Err(ParseError {
+            name: self.shared.source.name.to_string(),
+            line: self.tokens[0].line,
+            message: message.into(),
+        })
+    }
+
+    fn unexpected<T>(&self, token: &Token, context: &str) -> Parsed<T> {
+        if let Some(text) = &token.error {
+            let mut extra = String::new();
+            if self.action_line != 0 && self.action_line != token.line {
+                let action = if text.ends_with(" action") { "" } else { " in action" };
+                extra = format!("{action} started at {}:{}", self.shared.source.name, self.action_line);
+            }
+            return self.error(format!("{text}{extra}"));
+        }
+        self.error(format!("unexpected {} in {context}", self.describe(token)))
+    }
+
+    fn expect(&mut self, kind: Kind, context: &str) -> Parsed<Token> {
+        let token = self.next_non_space();
+        if token.kind == kind { Ok(token) } else { self.unexpected(&token, context) }
+    }
+
+    // Lists
+
+    fn top_level(&mut self) -> Parsed<List> {
+        let mut root = List::default();
+        while self.peek().kind != Kind::Eof {
+            if self.peek().kind == Kind::LeftDelim {
+                let delim = self.next();
+                if self.next_non_space().kind == Kind::Define {
+                    Parser::new(self.shared, SmolStr::default()).definition()?;
+                    continue;
+                }
+                self.backup2(delim);
+            }
+            match self.text_or_action()? {
+                Item::Node(node) => root.nodes.push(node),
+                Item::End(end) => return self.error(format!("unexpected {}", end.text())),
+            }
+        }
+        Ok(root)
+    }
+
+    fn definition(mut self) -> Parsed<()> {
+        const CONTEXT: &str = "define clause";
+        let token = self.next_non_space();
+        if !matches!(token.kind, Kind::String | Kind::RawString) {
+            return self.unexpected(&token, CONTEXT);
+        }
+        self.name = self.unquote(&token)?;
+        self.expect(Kind::RightDelim, CONTEXT)?;
+        let (list, end) = self.item_list()?;
+        if end != End::End {
+            return self.error(format!("unexpected {} in {CONTEXT}", end.text()));
+        }
+        self.define(list)
+    }
+
+    /// Adds the finished tree to the text's trees.
+    fn define(self, root: List) -> Parsed<()> {
+        let tree = Tree {
+            name: self.name.clone(),
+            source: self.shared.source.clone(),
+            root,
+            variables: self.names.clone(),
+            hash: name_hash(&self.name),
+        };
+        match self.shared.trees.iter_mut().find(|other| other.name == tree.name) {
+            None => self.shared.trees.push(tree),
+            Some(other) if other.is_empty() => *other = tree,
+            Some(_) if tree.is_empty() => {}
+            Some(_) => {
+                let name = strconv::quote(&self.name);
+                return self.error(format!("template: multiple definition of template {name}"));
+            }
+        }
+        Ok(())
+    }
+
+    fn unquote(&self, token: &Token) -> Parsed<SmolStr> {
+        match strconv::unquote(self.text(token)) {
+            Ok(text) => Ok(SmolStr::from(text)),
+            Err(error) => self.error(error.to_string()),
+        }
+    }
+
+    fn item_list(&mut self) -> Parsed<(List, End)> {
+        let mut list = List::default();
+        while self.peek_non_space().kind != Kind::Eof {
+            match self.text_or_action()? {
+                Item::Node(node) => list.nodes.push(node),
+                Item::End(end) => return Ok((list, end)),
+            }
+        }
+        self.error("unexpected EOF")
+    }
+
+    fn text_or_action(&mut self) -> Parsed<Item> {
+        let token = self.next_non_space();
+        match token.kind {
+            Kind::Text => Ok(Item::Node(Node::Text { from: token.from as Pos, to: token.to as Pos })),
+            Kind::LeftDelim => {
+                self.action_line = token.line;
+                let item = self.action()?;
+                self.action_line = 0;
+                Ok(item)
+            }
+            _ => self.unexpected(&token, "input"),
+        }
+    }
+
+    // Actions
+
+    fn action(&mut self) -> Parsed<Item> {
+        let token = self.next_non_space();
+        let node = match token.kind {
+            Kind::Block => self.block()?,
+            Kind::Break => self.jump("{{break}}", Node::Break { pos: token.from as Pos })?,
+            Kind::Continue => self.jump("{{continue}}", Node::Continue { pos: token.from as Pos })?,
+            Kind::Else => return self.else_control(),
+            Kind::End => {
+                self.expect(Kind::RightDelim, "end")?;
+                return Ok(Item::End(End::End));
+            }
+            Kind::If => self.control(Control::If)?,
+            Kind::Range => self.control(Control::Range)?,
+            Kind::With => self.control(Control::With)?,
+            Kind::Template => self.template()?,
+            _ => {
+                self.backup();
+                let pos = self.peek().from as Pos;
+                Node::Action { pos, pipe: self.pipeline("command", Kind::RightDelim)? }
+            }
+        };
+        Ok(Item::Node(node))
+    }
+
+    fn jump(&mut self, shown: &str, node: Node) -> Parsed<Node> {
+        let token = self.next_non_space();
+        if token.kind != Kind::RightDelim {
+            return self.unexpected(&token, shown);
+        }
+        if self.range_depth == 0 {
+            return self.error(format!("{shown} outside {{{{range}}}}"));
+        }
+        Ok(node)
+    }
+
+    fn else_control(&mut self) -> Parsed<Item> {
+        // `else if` and `else with` leave the second keyword for the caller.
+        if !matches!(self.peek_non_space().kind, Kind::If | Kind::With) {
+            self.expect(Kind::RightDelim, "else")?;
+        }
+        Ok(Item::End(End::Else))
+    }
+
+    fn control(&mut self, control: Control) -> Parsed<Node> {
+        if self.shared.nesting >= MAX_DEPTH {
+            return self.error("max nesting depth exceeded");
+        }
+        self.shared.nesting += 1;
+        let branch = stacker::maybe_grow(RED_ZONE, STACK, || self.branch(control));
+        self.shared.nesting -= 1;
+        let branch = Box::new(branch?);
+        Ok(match control {
+            Control::If => Node::If(branch),
+            Control::With => Node::With(branch),
+            Control::Range => Node::Range(branch),
+        })
+    }
+
+    fn branch(&mut self, control: Control) -> Parsed<Branch> {
+        let scope = self.scope.len();
+        let pipe = self.pipeline(control.context(), Kind::RightDelim)?;
+        self.range_depth += usize::from(control == Control::Range);
+        let (list, end) = self.item_list()?;
+        self.range_depth -= usize::from(control == Control::Range);
+        let else_list = if end == End::Else { Some(self.else_list(control)?) } else { None };
+        self.scope.truncate(scope);
+        Ok(Branch { pos: pipe.pos, pipe, list, else_list })
+    }
+
+    fn else_list(&mut self, control: Control) -> Parsed<List> {
+        let chained = match (control, self.peek().kind) {
+            (Control::If, Kind::If) | (Control::With, Kind::With) => true,
+            _ => false,
+        };
+        if chained {
+            self.next();
+            return Ok(List { nodes: vec![self.control(control)?] });
+        }
+        let (list, end) = self.item_list()?;
+        if end != End::End {
+            return self.error(format!("expected end; found {}", end.text()));
+        }
+        Ok(list)
+    }
+
+    fn block(&mut self) -> Parsed<Node> {
+        const CONTEXT: &str = "block clause";
+        let token = self.next_non_space();
+        let name = self.template_name(&token, CONTEXT)?;
+        let pipe = self.pipeline(CONTEXT, Kind::RightDelim)?;
+        if self.shared.nesting >= MAX_DEPTH {
+            return self.error("max nesting depth exceeded");
+        }
+        self.shared.nesting += 1;
+        let mut block = Parser::new(self.shared, name.clone());
+        let (list, end) = stacker::maybe_grow(RED_ZONE, STACK, || block.item_list())?;
+        if end != End::End {
+            return self.error(format!("unexpected {} in {CONTEXT}", end.text()));
+        }
+        block.define(list)?;
+        self.shared.nesting -= 1;
+        Ok(Node::Template(Box::new(Call { pos: token.from as Pos, name, pipe: Some(pipe) })))
+    }
+
+    fn template(&mut self) -> Parsed<Node> {
+        const CONTEXT: &str = "template clause";
+        let token = self.next_non_space();
+        let name = self.template_name(&token, CONTEXT)?;
+        let mut pipe = None;
+        if self.next_non_space().kind != Kind::RightDelim {
+            self.backup();
+            pipe = Some(self.pipeline(CONTEXT, Kind::RightDelim)?);
+        }
+        Ok(Node::Template(Box::new(Call { pos: token.from as Pos, name, pipe })))
+    }
+
+    fn template_name(&mut self, token: &Token, context: &str) -> Parsed<SmolStr> {
+        match token.kind {
+            Kind::String | Kind::RawString => self.unquote(token),
+            _ => self.unexpected(token, context),
+        }
+    }
+
+    // Pipelines
+
+    fn pipeline(&mut self, context: &str, end: Kind) -> Parsed<Pipe> {
+        let pos = self.peek_non_space().from as Pos;
+        let mut pipe = Pipe { pos, assign: false, variables: Vec::new(), commands: Vec::new() };
+        while self.declaration(&mut pipe, context)? {}
+        loop {
+            let token = self.next_non_space();
+            match token.kind {
+                kind if kind == end => {
+                    self.check_pipeline(&pipe, context)?;
+                    return Ok(pipe);
+                }
+                Kind::Bool
+                | Kind::CharConstant
+                | Kind::Complex
+                | Kind::Dot
+                | Kind::Field
+                | Kind::Identifier
+                | Kind::Number
+                | Kind::Nil
+                | Kind::RawString
+                | Kind::String
+                | Kind::Variable
+                | Kind::LeftParen => {
+                    self.backup();
+                    pipe.commands.push(self.command()?);
+                }
+                _ => return self.unexpected(&token, context),
+            }
+        }
+    }
+
+    /// Reads one declared variable; true if another one may follow.
+    fn declaration(&mut self, pipe: &mut Pipe, context: &str) -> Parsed<bool> {
+        let variable = self.peek_non_space();
+        if variable.kind != Kind::Variable {
+            return Ok(false);
+        }
+        self.next();
+        // Spaces are tokens: `$x foo` needs a look at `foo` to know that $x is an argument.
+        let after = self.peek().clone();
+        let next = self.peek_non_space();
+        match next.kind {
+            Kind::Assign | Kind::Declare => {
+                pipe.assign = next.kind == Kind::Assign;
+                self.next_non_space();
+                self.declare(pipe, &variable);
+                Ok(false)
+            }
+            Kind::Char if self.text(&next) == "," => {
+                self.next_non_space();
+                self.declare(pipe, &variable);
+                if context == "range" && pipe.variables.len() < 2 {
+                    return match self.peek_non_space().kind {
+                        Kind::Variable | Kind::RightDelim | Kind::RightParen => Ok(true),
+                        _ => self.error("range can only initialize variables"),
+                    };
+                }
+                self.error(format!("too many declarations in {context}"))
+            }
+            _ => {
+                if after.kind == Kind::Space {
+                    self.backup3(variable, after);
+                } else {
+                    self.backup2(variable);
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    fn declare(&mut self, pipe: &mut Pipe, token: &Token) {
+        let id = self.variable_id(token);
+        self.scope.push(id);
+        pipe.variables.push(Variable { pos: token.from as Pos, id, fields: Vec::new() });
+    }
+
+    fn variable_id(&mut self, token: &Token) -> u32 {
+        let name = &self.shared.source.text[token.from..token.to];
+        let at = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
+            self.names.push(SmolStr::new(name));
+            self.names.len() - 1
+        });
+        at as u32
+    }
+
+    fn check_pipeline(&self, pipe: &Pipe, context: &str) -> Parsed<()> {
+        if pipe.commands.is_empty() {
+            return self.error(format!("missing value for {context}"));
+        }
+        for (at, command) in pipe.commands.iter().enumerate().skip(1) {
+            if matches!(
+                command.args[0],
+                Operand::Bool { .. }
+                    | Operand::Dot { .. }
+                    | Operand::Nil { .. }
+                    | Operand::Number(_)
+                    | Operand::String { .. }
+            ) {
+                return self.error(format!("non executable command in pipeline stage {}", at + 1));
+            }
+        }
+        Ok(())
+    }
+
+    fn command(&mut self) -> Parsed<Command> {
+        let mut args = Vec::new();
+        loop {
+            self.peek_non_space();
+            if let Some(operand) = self.operand()? {
+                args.push(operand);
+            }
+            let token = self.next();
+            match token.kind {
+                Kind::Space => continue,
+                Kind::RightDelim | Kind::RightParen => self.backup(),
+                Kind::Pipe => {}
+                _ => return self.unexpected(&token, "operand"),
+            }
+            break;
+        }
+        if args.is_empty() {
+            return self.error("empty command");
+        }
+        Ok(Command { args })
+    }
+
+    fn operand(&mut self) -> Parsed<Option<Operand>> {
+        let Some(term) = self.term()? else {
+            return Ok(None);
+        };
+        if self.peek().kind != Kind::Field {
+            return Ok(Some(term));
+        }
+        // Go gives the whole chain the position of its second part.
+        let pos = self.peek().from as Pos;
+        let mut fields = Vec::new();
+        while self.peek().kind == Kind::Field {
+            let token = self.next();
+            fields.push(SmolStr::new(&self.text(&token)[1..]));
+        }
+        Ok(Some(match term {
+            Operand::Field { mut names, .. } => {
+                names.extend(fields);
+                Operand::Field { pos, names }
+            }
+            Operand::Variable(variable) => Operand::Variable(Variable { pos, id: variable.id, fields }),
+            Operand::Bool { value, .. } => return self.dot_after(if value { "true" } else { "false" }),
+            Operand::String { quoted, .. } => return self.dot_after(&quoted),
+            Operand::Number(number) => return self.dot_after(&number.text),
+            Operand::Nil { .. } => return self.dot_after("nil"),
+            Operand::Dot { .. } => return self.dot_after("."),
+            other => Operand::Chain { pos, base: Box::new(other), names: fields },
+        }))
+    }
+
+    fn dot_after<T>(&self, term: &str) -> Parsed<T> {
+        self.error(format!("unexpected . after term {}", strconv::quote(term)))
+    }
+
+    fn term(&mut self) -> Parsed<Option<Operand>> {
+        let token = self.next_non_space();
+        let pos = token.from as Pos;
+        Ok(Some(match token.kind {
+            Kind::Identifier => {
+                let name = self.text(&token);
+                match self.shared.functions.get(name) {
+                    Some(function) => Operand::Function { pos, function: FunctionRef(function.clone()) },
+                    None => return self.error(format!("function {} not defined", strconv::quote(name))),
+                }
+            }
+            Kind::Dot => Operand::Dot { pos },
+            Kind::Nil => Operand::Nil { pos },
+            Kind::Variable => self.use_variable(&token)?,
+            Kind::Field => Operand::Field { pos, names: vec![SmolStr::new(&self.text(&token)[1..])] },
+            Kind::Bool => Operand::Bool { pos, value: self.text(&token) == "true" },
+            Kind::CharConstant | Kind::Complex | Kind::Number => {
+                match number::parse(pos, self.text(&token), token.kind) {
+                    Ok(number) => Operand::Number(Box::new(number)),
+                    Err(message) => return self.error(message),
+                }
+            }
+            Kind::LeftParen => {
+                if self.paren_depth >= MAX_DEPTH {
+                    return self.error("max expression depth exceeded");
+                }
+                self.paren_depth += 1;
+                let pipe = stacker::maybe_grow(RED_ZONE, STACK, || {
+                    self.pipeline("parenthesized pipeline", Kind::RightParen)
+                });
+                self.paren_depth -= 1;
+                Operand::Pipe(Box::new(pipe?))
+            }
+            Kind::String | Kind::RawString => {
+                let text = self.unquote(&token)?;
+                Operand::String { pos, quoted: SmolStr::new(self.text(&token)), text }
+            }
+            _ => {
+                self.backup();
+                return Ok(None);
+            }
+        }))
+    }
+
+    fn use_variable(&mut self, token: &Token) -> Parsed<Operand> {
+        let id = self.variable_id(token);
+        if !self.scope.contains(&id) {
+            return self.error(format!("undefined variable {}", strconv::quote(self.text(token))));
+        }
+        Ok(Operand::Variable(Variable { pos: token.from as Pos, id, fields: Vec::new() }))
+    }
+}
+
+/// FNV-1a
+fn name_hash(name: &str) -> u64 {
+    name.bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}

@@ -1,0 +1,179 @@
+//! Nodes as text, for error messages.
+
+use super::node::{Branch, Call, Command, List, Node, Operand, Pipe, Tree, Variable};
+use tiphys_gocompat::strconv;
+
+/// What an error message quotes.
+#[derive(Clone, Copy)]
+pub(crate) enum Quoted<'t> {
+    None,
+    Node(&'t Node),
+    Pipe(&'t Pipe),
+    Operand(&'t Operand),
+    Command(&'t Command),
+}
+
+impl Quoted<'_> {
+    pub(crate) fn pos(self) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::Node(node) => match node {
+                Node::Text { from, .. } => *from,
+                Node::Action { pos, .. } | Node::Break { pos } | Node::Continue { pos } => *pos,
+                Node::If(branch) | Node::With(branch) | Node::Range(branch) => branch.pos,
+                Node::Template(call) => call.pos,
+            },
+            Self::Pipe(pipe) => pipe.pos,
+            Self::Operand(operand) => operand.pos(),
+            Self::Command(command) => command.args.first().map_or(0, Operand::pos),
+        }
+    }
+}
+
+impl Tree {
+    /// The text of a node as Go's `String` methods give it.
+    pub(crate) fn quote(&self, quoted: Quoted<'_>) -> String {
+        let mut printer = Printer { tree: self, out: String::new() };
+        match quoted {
+            Quoted::None => {}
+            Quoted::Node(node) => printer.node(node),
+            Quoted::Pipe(pipe) => printer.pipe(pipe),
+            Quoted::Operand(operand) => printer.operand(operand),
+            Quoted::Command(command) => printer.command(command),
+        }
+        printer.out
+    }
+
+    /// `NAME:LINE:COLUMN` of a position, with the line from 1 and the column in bytes from 0 – on the first line, as in
+    /// Go, and everywhere.
+    pub(crate) fn line_column(&self, pos: u32) -> (usize, usize) {
+        let before = &self.source.text.as_bytes()[..pos as usize];
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        let column =
+            before.iter().rposition(|byte| *byte == b'\n').map_or(before.len(), |at| before.len() - at - 1);
+        (line, column)
+    }
+}
+
+struct Printer<'t> {
+    tree: &'t Tree,
+    out: String,
+}
+
+impl Printer<'_> {
+    fn list(&mut self, list: &List) {
+        for node in &list.nodes {
+            self.node(node);
+        }
+    }
+
+    fn node(&mut self, node: &Node) {
+        match node {
+            Node::Text { from, to } => {
+                self.out.push_str(&self.tree.source.text[*from as usize..*to as usize])
+            }
+            Node::Action { pipe, .. } => {
+                self.out.push_str("{{");
+                self.pipe(pipe);
+                self.out.push_str("}}");
+            }
+            Node::If(branch) => self.branch("if", branch),
+            Node::With(branch) => self.branch("with", branch),
+            Node::Range(branch) => self.branch("range", branch),
+            Node::Template(call) => self.call(call),
+            Node::Break { .. } => self.out.push_str("{{break}}"),
+            Node::Continue { .. } => self.out.push_str("{{continue}}"),
+        }
+    }
+
+    fn branch(&mut self, keyword: &str, branch: &Branch) {
+        self.out.push_str("{{");
+        self.out.push_str(keyword);
+        self.out.push(' ');
+        self.pipe(&branch.pipe);
+        self.out.push_str("}}");
+        self.list(&branch.list);
+        if let Some(list) = &branch.else_list {
+            self.out.push_str("{{else}}");
+            self.list(list);
+        }
+        self.out.push_str("{{end}}");
+    }
+
+    fn call(&mut self, call: &Call) {
+        self.out.push_str("{{template ");
+        self.out.push_str(&strconv::quote(&call.name));
+        if let Some(pipe) = &call.pipe {
+            self.out.push(' ');
+            self.pipe(pipe);
+        }
+        self.out.push_str("}}");
+    }
+
+    fn pipe(&mut self, pipe: &Pipe) {
+        for (at, variable) in pipe.variables.iter().enumerate() {
+            if at > 0 {
+                self.out.push_str(", ");
+            }
+            self.variable(variable);
+        }
+        if !pipe.variables.is_empty() {
+            self.out.push_str(if pipe.assign { " = " } else { " := " });
+        }
+        for (at, command) in pipe.commands.iter().enumerate() {
+            if at > 0 {
+                self.out.push_str(" | ");
+            }
+            self.command(command);
+        }
+    }
+
+    fn command(&mut self, command: &Command) {
+        for (at, arg) in command.args.iter().enumerate() {
+            if at > 0 {
+                self.out.push(' ');
+            }
+            self.parenthesised(arg);
+        }
+    }
+
+    fn parenthesised(&mut self, operand: &Operand) {
+        if let Operand::Pipe(pipe) = operand {
+            self.out.push('(');
+            self.pipe(pipe);
+            self.out.push(')');
+        } else {
+            self.operand(operand);
+        }
+    }
+
+    fn operand(&mut self, operand: &Operand) {
+        match operand {
+            Operand::Dot { .. } => self.out.push('.'),
+            Operand::Nil { .. } => self.out.push_str("nil"),
+            Operand::Bool { value, .. } => self.out.push_str(if *value { "true" } else { "false" }),
+            Operand::Number(number) => self.out.push_str(&number.text),
+            Operand::String { quoted, .. } => self.out.push_str(quoted),
+            Operand::Field { names, .. } => self.names(names),
+            Operand::Variable(variable) => self.variable(variable),
+            Operand::Function { function, .. } => self.out.push_str(function.0.name()),
+            Operand::Chain { base, names, .. } => {
+                self.parenthesised(base);
+                self.names(names);
+            }
+            Operand::Pipe(pipe) => self.pipe(pipe),
+        }
+    }
+
+    fn variable(&mut self, variable: &Variable) {
+        self.out.push_str(&self.tree.variables[variable.id as usize]);
+        self.names(&variable.fields);
+    }
+
+    fn names(&mut self, names: &[smol_str::SmolStr]) {
+        for name in names {
+            self.out.push('.');
+            self.out.push_str(name);
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Sets of parsed templates.
+
+use crate::parse::{self, Tree};
+use crate::{Context, Env, ExecError, Functions, ParseError, Tracer, Value};
+use rustc_hash::FxHashMap;
+use smol_str::SmolStr;
+use std::sync::Arc;
+
+/// What reading a key that a map lacks gives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MissingKey {
+    /// No value: fields of it are no value either. Go's default.
+    #[default]
+    NoValue,
+    /// The zero value of the element type: nil for `interface {}`, whose fields are an error. Helm's choice.
+    Zero,
+    /// An error. Helm's choice with `--strict`.
+    Error,
+}
+
+/// Templates that can call each other, parsed once and executed any number of times, also in parallel.
+#[derive(Clone)]
+pub struct TemplateSet {
+    pub(crate) functions: Arc<Functions>,
+    pub(crate) missing_key: MissingKey,
+    /// Name of the template that Go calls the associated one, for error texts.
+    pub(crate) root_name: SmolStr,
+    base: Option<Arc<TemplateSet>>,
+    trees: FxHashMap<SmolStr, Arc<Tree>>,
+}
+
+impl TemplateSet {
+    /// An empty set whose templates may call `functions`.
+    pub fn new(functions: Arc<Functions>) -> Self {
+        Self {
+            functions,
+            missing_key: MissingKey::default(),
+            root_name: SmolStr::default(),
+            base: None,
+            trees: FxHashMap::default(),
+        }
+    }
+
+    /// Sets what reading a missing key gives.
+    pub fn with_missing_key(mut self, missing_key: MissingKey) -> Self {
+        self.missing_key = missing_key;
+        self
+    }
+
+    /// Sets the name that Go's root template has; it occurs in the text of the error for a missing template.
+    pub fn with_root_name(mut self, name: &str) -> Self {
+        self.root_name = SmolStr::new(name);
+        self
+    }
+
+    /// An empty set on top of another one: it sees the templates below and its own definitions win.
+    pub fn layer(base: Arc<TemplateSet>) -> Self {
+        Self {
+            functions: base.functions.clone(),
+            missing_key: base.missing_key,
+            root_name: base.root_name.clone(),
+            base: Some(base),
+            trees: FxHashMap::default(),
+        }
+    }
+
+    /// Parses a text; it becomes the template `name`, and each `define` and `block` in it a template of its own.
+    /// As in Go a later definition replaces an earlier one unless it is empty.
+    ///
+    /// # Errors
+    /// Text that Go's parser refuses, with its words. The set is then unchanged.
+    pub fn parse(&mut self, name: &str, text: &str) -> Result<(), ParseError> {
+        for tree in parse::parse(name, text, &self.functions)? {
+            self.add(Arc::new(tree));
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, tree: Arc<Tree>) {
+        if tree.is_empty() && self.get(&tree.name).is_some() {
+            return;
+        }
+        self.trees.insert(tree.name.clone(), tree);
+    }
+
+    /// The template of that name.
+    pub fn get(&self, name: &str) -> Option<&Arc<Tree>> {
+        match self.trees.get(name) {
+            Some(tree) => Some(tree),
+            None => self.base.as_ref()?.get(name),
+        }
+    }
+
+    /// The names of all templates, sorted.
+    pub fn names(&self) -> Vec<SmolStr> {
+        let mut names = self.base.as_ref().map(|base| base.names()).unwrap_or_default();
+        names.extend(self.trees.keys().cloned());
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// Executes a template.
+    ///
+    /// # Errors
+    /// What Go's `ExecuteTemplate` returns, and limits of `env`.
+    pub fn execute<'e>(
+        self: &Arc<Self>,
+        name: &str,
+        data: Value,
+        env: &'e Env<'e>,
+        tracer: Option<&'e mut (dyn Tracer + 'e)>,
+    ) -> Result<String, ExecError> {
+        Context::new(self.clone(), env, tracer).execute(name, data)
+    }
+}

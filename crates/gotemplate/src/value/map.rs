@@ -1,0 +1,222 @@
+//! Maps with string keys, shared and mutable.
+
+use super::{OriginId, Signature, Value};
+use crate::{CallResult, Context};
+use smol_str::SmolStr;
+use std::cell::{Cell, Ref, RefCell};
+use std::rc::Rc;
+
+/// One entry of a [`Map`].
+#[derive(Clone)]
+pub struct Entry {
+    /// The key.
+    pub key: SmolStr,
+    /// The value.
+    pub value: Value,
+    /// Where the value came from; `0` if unknown.
+    pub origin: OriginId,
+}
+
+/// Methods of a named map type such as Helm's `common.Values`.
+pub trait MapMethods: Sync {
+    /// The Go name of the type.
+    fn type_name(&self) -> &'static str;
+    /// The signature of the method `name`, if there is one.
+    fn method(&self, name: &str) -> Option<Signature>;
+    /// Calls the method `name`; the arguments fit its signature.
+    ///
+    /// # Errors
+    /// Whatever the method reports.
+    fn call(&self, map: &Map, ctx: &mut Context<'_>, name: &str, args: &[Value]) -> CallResult;
+}
+
+/// The Go type of a [`Map`].
+#[derive(Clone, Copy)]
+pub enum MapType {
+    /// `map[string]interface {}`
+    Any,
+    /// `map[string]string`
+    String,
+    /// A named type over `map[string]interface {}`, possibly with methods.
+    Named(&'static dyn MapMethods),
+}
+
+impl MapType {
+    /// Whether the element type is `interface {}`.
+    pub fn holds_any(self) -> bool {
+        !matches!(self, Self::String)
+    }
+}
+
+impl PartialEq for MapType {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Any, Self::Any) | (Self::String, Self::String) => true,
+            (Self::Named(a), Self::Named(b)) => a.type_name() == b.type_name(),
+            _ => false,
+        }
+    }
+}
+
+pub(super) struct Inner {
+    kind: MapType,
+    nil: bool,
+    pub(super) entries: RefCell<Vec<Entry>>,
+    origin: Cell<OriginId>,
+}
+
+/// A map shared by reference: clones see each other's changes, as in Go. Keys are kept sorted.
+#[derive(Clone)]
+pub struct Map(pub(super) Rc<Inner>);
+
+impl Default for Map {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Map {
+    /// An empty `map[string]interface {}`.
+    pub fn new() -> Self {
+        Self::with_type(MapType::Any)
+    }
+
+    /// An empty map of another type.
+    pub fn with_type(kind: MapType) -> Self {
+        Self::from_parts(kind, false, Vec::new())
+    }
+
+    /// The nil map of a type: empty, and inserting fails.
+    pub fn nil(kind: MapType) -> Self {
+        Self::from_parts(kind, true, Vec::new())
+    }
+
+    /// A `map[string]interface {}` of entries in any order; the last of equal keys wins.
+    pub fn from_entries(kind: MapType, mut entries: Vec<Entry>) -> Self {
+        if !entries.is_sorted_by(|a, b| a.key < b.key) {
+            entries.sort_by(|a, b| a.key.cmp(&b.key));
+            entries.reverse();
+            entries.dedup_by(|later, kept| later.key == kept.key);
+            entries.reverse();
+        }
+        Self::from_parts(kind, false, entries)
+    }
+
+    fn from_parts(kind: MapType, nil: bool, entries: Vec<Entry>) -> Self {
+        Self(Rc::new(Inner { kind, nil, entries: RefCell::new(entries), origin: Cell::new(0) }))
+    }
+
+    /// The map's type.
+    pub fn map_type(&self) -> MapType {
+        self.0.kind
+    }
+
+    /// Whether this is a nil map.
+    pub fn is_nil(&self) -> bool {
+        self.0.nil
+    }
+
+    /// Number of entries.
+    pub fn len(&self) -> usize {
+        self.0.entries.borrow().len()
+    }
+
+    /// Whether there are no entries.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether both are the same map, not only equal ones.
+    pub fn same(&self, other: &Map) -> bool {
+        Rc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: &str) -> Option<Value> {
+        let entries = self.0.entries.borrow();
+        find(&entries, key).ok().map(|at| entries[at].value.clone())
+    }
+
+    /// The value of a key with its origin, which falls back to that of the whole map.
+    pub fn get_with_origin(&self, key: &str) -> Option<(Value, OriginId)> {
+        let entries = self.0.entries.borrow();
+        let entry = &entries[find(&entries, key).ok()?];
+        Some((entry.value.clone(), if entry.origin == 0 { self.0.origin.get() } else { entry.origin }))
+    }
+
+    /// Whether there is such a key.
+    pub fn contains(&self, key: &str) -> bool {
+        find(&self.0.entries.borrow(), key).is_ok()
+    }
+
+    /// Sets a key.
+    pub fn insert(&self, key: impl Into<SmolStr>, value: impl Into<Value>) {
+        self.insert_with_origin(key, value, 0);
+    }
+
+    /// Sets a key and says where its value came from.
+    pub fn insert_with_origin(&self, key: impl Into<SmolStr>, value: impl Into<Value>, origin: OriginId) {
+        let (key, mut value) = (key.into(), value.into());
+        if matches!(value, Value::NoValue) {
+            value = Value::Nil;
+        }
+        let replaced = {
+            let mut entries = self.0.entries.borrow_mut();
+            let at = match entries.last() {
+                Some(last) if *last.key < *key => Err(entries.len()),
+                _ => find(&entries, &key),
+            };
+            match at {
+                Ok(at) => {
+                    entries[at].origin = origin;
+                    Some(std::mem::replace(&mut entries[at].value, value))
+                }
+                Err(at) => {
+                    entries.insert(at, Entry { key, value, origin });
+                    None
+                }
+            }
+        };
+        drop(replaced);
+    }
+
+    /// Removes a key and returns its value.
+    pub fn remove(&self, key: &str) -> Option<Value> {
+        let mut entries = self.0.entries.borrow_mut();
+        find(&entries, key).ok().map(|at| entries.remove(at).value)
+    }
+
+    /// The entries in key order. Do not change the map while holding the borrow.
+    pub fn entries(&self) -> Ref<'_, [Entry]> {
+        Ref::map(self.0.entries.borrow(), Vec::as_slice)
+    }
+
+    /// A copy of the entries in key order.
+    pub fn snapshot(&self) -> Vec<Entry> {
+        self.0.entries.borrow().clone()
+    }
+
+    /// Where the map came from; `0` if unknown.
+    pub fn origin(&self) -> OriginId {
+        self.0.origin.get()
+    }
+
+    /// Says where the map came from.
+    pub fn set_origin(&self, origin: OriginId) {
+        self.0.origin.set(origin);
+    }
+}
+
+fn find(entries: &[Entry], key: &str) -> Result<usize, usize> {
+    entries.binary_search_by(|entry| entry.key.as_bytes().cmp(key.as_bytes()))
+}
+
+impl<K: Into<SmolStr>, V: Into<Value>> FromIterator<(K, V)> for Map {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(items: I) -> Self {
+        let map = Map::new();
+        for (key, value) in items {
+            map.insert(key, value);
+        }
+        map
+    }
+}

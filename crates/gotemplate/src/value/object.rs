@@ -1,0 +1,106 @@
+//! Struct-like values with fields and methods.
+
+use super::{Type, Value};
+use crate::{CallError, CallResult, Context};
+use std::any::Any;
+use std::borrow::Cow;
+
+/// The kind of an object's Go type as `kindOf` names it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// A struct.
+    Struct,
+    /// A pointer to a struct.
+    Pointer,
+    /// A named type over the kind of [`Object::content`].
+    Named,
+}
+
+/// Parameters of a method or function.
+#[derive(Clone, Copy, Debug)]
+pub struct Signature {
+    /// Types of the parameters; the last one repeats if `variadic`.
+    pub params: &'static [Type],
+    /// Whether the last parameter repeats.
+    pub variadic: bool,
+}
+
+impl Signature {
+    /// A signature with a fixed number of parameters.
+    pub const fn fixed(params: &'static [Type]) -> Self {
+        Self { params, variadic: false }
+    }
+
+    /// A signature whose last parameter repeats.
+    pub const fn variadic(params: &'static [Type]) -> Self {
+        Self { params, variadic: true }
+    }
+}
+
+/// A value of a Go struct, pointer or named type.
+pub trait Object: Any {
+    /// The Go name of the type as `%T` prints it.
+    fn type_name(&self) -> Cow<'static, str>;
+
+    /// The kind of the type.
+    fn kind(&self) -> Kind {
+        Kind::Struct
+    }
+
+    /// The exported field `name`.
+    fn field(&self, _name: &str) -> Option<Value> {
+        None
+    }
+
+    /// The names of the exported fields in the order of their declaration, for printing.
+    fn field_names(&self) -> &[&'static str] {
+        &[]
+    }
+
+    /// The signature of the method `name`.
+    fn method(&self, _name: &str) -> Option<Signature> {
+        None
+    }
+
+    /// Calls the method `name`; the arguments fit its signature.
+    ///
+    /// # Errors
+    /// Whatever the method reports.
+    fn call(&self, _ctx: &mut Context<'_>, name: &str, _args: &[Value]) -> CallResult {
+        Err(CallError::new(format!("no method {name}")))
+    }
+
+    /// The list, map or scalar under a named type (for `range`, `index`, `len`, truth and comparison).
+    fn content(&self) -> Option<Value> {
+        None
+    }
+
+    /// The result of the type's `String` or `Error` method.
+    fn stringer(&self) -> Option<String> {
+        None
+    }
+
+    /// What `encoding/json` makes of the value; by default its fields.
+    fn to_json(&self) -> Value {
+        if let Some(content) = self.content() {
+            return content;
+        }
+        self.field_names()
+            .iter()
+            .map(|name| (*name, self.field(name).unwrap_or_default()))
+            .collect::<super::Map>()
+            .into()
+    }
+
+    /// Whether both are equal in Go's sense of `==` and `reflect.DeepEqual`.
+    fn equals(&self, _other: &dyn Object) -> bool {
+        false
+    }
+}
+
+impl dyn Object {
+    /// The value as a concrete type.
+    pub fn downcast_ref<T: Object>(&self) -> Option<&T> {
+        (self as &dyn Any).downcast_ref::<T>()
+    }
+}
