@@ -1,0 +1,1 @@
+//! Normalise and compare target with live objects.

@@ -1,0 +1,1 @@
+//! Health of live objects.

@@ -1,0 +1,36 @@
+//! Argo CD's API as the engine understands it: types, settings, and the rules that need nothing but
+//! them (tracking, hooks, options, windows, project permissions). Pure: no IO, no clock.
+
+pub mod application;
+pub mod hook;
+pub mod meta;
+pub mod names;
+pub mod operation;
+pub mod options;
+pub mod source;
+pub mod status;
+pub mod time;
+pub mod tracking;
+
+pub use application::{
+    Application, ApplicationSpec, Automated, Backoff, Cascade, Destination, IgnoreDifference,
+    ManagedNamespaceMetadata, RetryStrategy, SyncPolicy,
+};
+pub use hook::{HookDeletePolicy, HookType};
+pub use meta::{ModelError, ObjectMeta};
+pub use operation::{
+    Operation, OperationInitiator, OperationPhase, OperationState, ResourceResult, ResultCode, SyncOperation,
+    SyncOperationResource, SyncOperationResult, SyncPhase, SyncStrategy, SyncStrategyMode,
+};
+pub use options::{DeletionPolicy, Propagation, SyncOptions};
+pub use source::{
+    ApplicationSource, DirectorySource, HelmFileParameter, HelmParameter, HelmSource, HydrateTo,
+    JsonnetSource, JsonnetVar, KustomizePatch, KustomizeReplica, KustomizeSelector, KustomizeSource,
+    NameValue, PluginParameter, PluginSource, SourceHydrator, SourceType, SyncSource,
+};
+pub use status::{
+    AppHealth, ApplicationStatus, ComparedTo, Condition, ConditionType, HealthCode, HealthStatus,
+    ResourceStatus, RevisionHistory, Summary, SyncStatus, SyncStatusCode,
+};
+pub use time::{Time, Timestamp};
+pub use tracking::{Tracking, TrackingId, TrackingMethod};

@@ -1,0 +1,125 @@
+//! Sync options and compare options: `Key=value` texts, of an Application or of one object.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use tiphys_value::ObjectExt;
+
+use crate::names;
+
+/// A set of options; a later text for a key replaces an earlier one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SyncOptions(BTreeMap<String, String>);
+
+/// Whether objects are deleted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DeletionPolicy {
+    /// Yes.
+    #[default]
+    Allowed,
+    /// Never.
+    Forbidden,
+    /// After an approval.
+    Confirm,
+}
+
+/// What an object that is gone takes with it.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize,
+)]
+pub enum Propagation {
+    /// Dependents go first.
+    #[default]
+    Foreground,
+    /// Dependents go afterwards.
+    Background,
+    /// Dependents stay.
+    Orphan,
+}
+
+impl SyncOptions {
+    /// Reads the options of an Application or operation.
+    pub fn from_list(list: &[String]) -> Self {
+        Self::from_texts(list.iter().map(String::as_str))
+    }
+
+    /// Reads the options of one object from its annotation.
+    pub fn of_object(object: &Value) -> Self {
+        Self::from_texts(object.annotation(names::SYNC_OPTIONS).unwrap_or_default().split(','))
+    }
+
+    fn from_texts<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
+        let pairs = texts.map(str::trim).filter(|text| !text.is_empty()).map(|text| {
+            let (key, value) = text.split_once('=').unwrap_or((text, ""));
+            (key.trim().to_owned(), value.trim().to_owned())
+        });
+        Self(pairs.collect())
+    }
+
+    /// The value of an option.
+    pub fn get(&self, key: &str) -> Option<&str> {
+        self.0.get(key).map(String::as_str)
+    }
+
+    /// Whether an option has a value.
+    pub fn has(&self, key: &str, value: &str) -> bool {
+        self.get(key) == Some(value)
+    }
+
+    /// Whether an option is `true`.
+    pub fn is_on(&self, key: &str) -> bool {
+        self.has(key, "true")
+    }
+
+    /// `Prune` or `Delete`: whether objects may be deleted, if the option is given.
+    pub fn deletion(&self, key: &str) -> Option<DeletionPolicy> {
+        match self.get(key)? {
+            "false" => Some(DeletionPolicy::Forbidden),
+            "confirm" => Some(DeletionPolicy::Confirm),
+            _ => Some(DeletionPolicy::Allowed),
+        }
+    }
+
+    /// `PrunePropagationPolicy`; foreground unless given.
+    pub fn propagation(&self) -> Propagation {
+        match self.get("PrunePropagationPolicy") {
+            Some("background") => Propagation::Background,
+            Some("orphan") => Propagation::Orphan,
+            _ => Propagation::Foreground,
+        }
+    }
+}
+
+/// Whether an object may be deleted: its own option decides before the Application's.
+pub fn deletion_policy(key: &str, object: &Value, app: &SyncOptions) -> DeletionPolicy {
+    SyncOptions::of_object(object).deletion(key).or_else(|| app.deletion(key)).unwrap_or_default()
+}
+
+/// Whether an annotation that holds a comma list has an entry, blanks ignored.
+pub fn annotation_lists(object: &Value, annotation: &str, entry: &str) -> bool {
+    object.annotation(annotation).is_some_and(|list| list.split(',').any(|item| item.trim() == entry))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn reads_lists_with_blanks() {
+        let object =
+            json!({"metadata": {"annotations": {names::SYNC_OPTIONS: " Prune=false , Replace=true"}}});
+        let options = SyncOptions::of_object(&object);
+        assert!(options.is_on("Replace"));
+        assert_eq!(options.deletion("Prune"), Some(DeletionPolicy::Forbidden));
+        assert_eq!(options.deletion("Delete"), None);
+    }
+
+    #[test]
+    fn an_objects_own_option_beats_the_applications() {
+        let app = SyncOptions::from_list(&["Prune=confirm".into()]);
+        let own = json!({"metadata": {"annotations": {names::SYNC_OPTIONS: "Prune=true"}}});
+        assert_eq!(deletion_policy("Prune", &own, &app), DeletionPolicy::Allowed);
+        assert_eq!(deletion_policy("Prune", &json!({}), &app), DeletionPolicy::Confirm);
+    }
+}

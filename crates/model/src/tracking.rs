@@ -1,0 +1,205 @@
+//! Which Application an object belongs to: by annotation, by label, or by both
+//! (Argo CD docs, "Resource Tracking").
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use tiphys_value::{ObjectExt, ResourceKey};
+
+use crate::names;
+
+/// `application.resourceTrackingMethod`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TrackingMethod {
+    /// By annotation.
+    #[default]
+    #[serde(rename = "annotation")]
+    Annotation,
+    /// By label.
+    #[serde(rename = "label")]
+    Label,
+    /// By annotation; the label is written too, for other tools.
+    #[serde(rename = "annotation+label")]
+    AnnotationAndLabel,
+}
+
+impl TrackingMethod {
+    /// Reads the setting; an empty text is the default, another unknown text is none.
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "" | "annotation" => Some(Self::Annotation),
+            "label" => Some(Self::Label),
+            "annotation+label" => Some(Self::AnnotationAndLabel),
+            _ => None,
+        }
+    }
+}
+
+/// How objects are marked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tracking {
+    /// Method.
+    pub method: TrackingMethod,
+    /// Key of the label.
+    pub label_key: String,
+    /// Identity of the engine, if several share a cluster.
+    pub installation_id: String,
+}
+
+impl Default for Tracking {
+    fn default() -> Self {
+        Self {
+            method: TrackingMethod::default(),
+            label_key: names::DEFAULT_INSTANCE_LABEL.into(),
+            installation_id: String::new(),
+        }
+    }
+}
+
+/// A tracking annotation taken apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrackingId {
+    /// Instance name of the Application.
+    pub app: String,
+    /// The object that was marked.
+    pub key: ResourceKey,
+}
+
+impl TrackingId {
+    /// Reads `<app>:<group>/<kind>:<namespace>/<name>`. The name may hold colons (RBAC).
+    pub fn parse(text: &str) -> Option<Self> {
+        let (app, rest) = text.split_once(':')?;
+        let (group_kind, rest) = rest.split_once(':')?;
+        let (group, kind) = group_kind.split_once('/')?;
+        let (namespace, name) = rest.split_once('/')?;
+        Some(Self { app: app.into(), key: ResourceKey::new(group, kind, namespace, name) })
+    }
+}
+
+impl std::fmt::Display for TrackingId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ResourceKey { group, kind, namespace, name } = &self.key;
+        write!(f, "{}:{group}/{kind}:{namespace}/{name}", self.app)
+    }
+}
+
+impl Tracking {
+    /// Marks an object as part of an Application. `namespace` is the namespace that goes into the mark:
+    /// that of the object, or the destination's where the object has none.
+    pub fn mark(&self, object: &mut Value, app: &str, namespace: &str) {
+        if self.method != TrackingMethod::Annotation {
+            let value = match self.method {
+                TrackingMethod::AnnotationAndLabel => truncate_label(app),
+                _ => app,
+            };
+            set(object, "labels", &self.label_key, value);
+        }
+        if self.method != TrackingMethod::Label {
+            let own = object.resource_key();
+            let namespace = if own.namespace.is_empty() { namespace } else { &own.namespace };
+            let key = ResourceKey::new(&own.group, &own.kind, namespace, &own.name);
+            let id = TrackingId { app: app.into(), key }.to_string();
+            set(object, "annotations", names::TRACKING_ID, &id);
+            if !self.installation_id.is_empty() {
+                set(object, "annotations", names::INSTALLATION_ID, &self.installation_id);
+            }
+        }
+    }
+
+    /// The instance name of the Application that a live object bears the mark of, if any.
+    pub fn owner(&self, object: &Value) -> Option<String> {
+        if self.method == TrackingMethod::Label {
+            return object.label(&self.label_key).filter(|value| !value.is_empty()).map(str::to_owned);
+        }
+        if !self.installation_id.is_empty()
+            && object.annotation(names::INSTALLATION_ID) != Some(self.installation_id.as_str())
+        {
+            return None;
+        }
+        let id = object.annotation(names::TRACKING_ID)?;
+        Some(id.split_once(':').map_or(id, |(app, _)| app).to_owned())
+    }
+
+    /// Whether the mark names the object that bears it. A mark copied from another object (by an
+    /// operator that copies annotations) does not; labels cannot tell.
+    pub fn is_self_referencing(&self, object: &Value) -> bool {
+        if self.method == TrackingMethod::Label {
+            return true;
+        }
+        let Some(id) = object.annotation(names::TRACKING_ID).and_then(TrackingId::parse) else { return true };
+        let own = object.resource_key();
+        let same_group = own.group == id.key.group || moved_group(&own.group, &id.key.group);
+        let same_namespace = own.namespace.is_empty() || own.namespace == id.key.namespace;
+        same_group && own.kind == id.key.kind && own.name == id.key.name && same_namespace
+    }
+}
+
+/// Groups between which the API server serves the same objects.
+fn moved_group(a: &str, b: &str) -> bool {
+    let moved = ["extensions", "networking.k8s.io", "apps"];
+    a != b && moved.contains(&a) && moved.contains(&b) && (a == "extensions" || b == "extensions")
+}
+
+/// A label value: at most 63 characters, ending in a letter or digit.
+fn truncate_label(value: &str) -> &str {
+    let end = value.char_indices().nth(63).map_or(value.len(), |(at, _)| at);
+    value[..end].trim_end_matches(|c: char| !c.is_ascii_alphanumeric())
+}
+
+fn set(object: &mut Value, map: &str, key: &str, value: &str) {
+    let Some(object) = object.as_object_mut() else { return };
+    let metadata = object.entry("metadata").or_insert_with(|| json!({}));
+    let Some(metadata) = metadata.as_object_mut() else { return };
+    let entry = metadata.entry(map).or_insert_with(|| json!({}));
+    if !entry.is_object() {
+        *entry = Value::Object(Map::new());
+    }
+    if let Some(entry) = entry.as_object_mut() {
+        entry.insert(key.into(), value.into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secret(name: &str) -> Value {
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": "n"}})
+    }
+
+    #[test]
+    fn marks_and_reads_back() {
+        let mut object = json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "system:x"}});
+        let tracking = Tracking::default();
+        tracking.mark(&mut object, "shop_web", "dest");
+        let id = "shop_web:rbac.authorization.k8s.io/ClusterRole:dest/system:x";
+        assert_eq!(object.annotation(names::TRACKING_ID), Some(id));
+        assert_eq!(tracking.owner(&object).as_deref(), Some("shop_web"));
+        assert!(tracking.is_self_referencing(&object));
+        assert_eq!(TrackingId::parse(id).map(|id| id.to_string()).as_deref(), Some(id));
+    }
+
+    #[test]
+    fn a_copied_mark_names_another_object_unless_it_is_a_label() {
+        let mut original = secret("a");
+        let tracking = Tracking { method: TrackingMethod::AnnotationAndLabel, ..Tracking::default() };
+        tracking.mark(&mut original, "app", "n");
+        let mut copy = secret("b");
+        copy["metadata"]["annotations"] = original["metadata"]["annotations"].clone();
+        copy["metadata"]["labels"] = original["metadata"]["labels"].clone();
+        assert!(!tracking.is_self_referencing(&copy));
+        assert!(Tracking { method: TrackingMethod::Label, ..tracking }.is_self_referencing(&copy));
+    }
+
+    #[test]
+    fn another_installation_owns_nothing_of_ours() {
+        let mut object = secret("a");
+        Tracking { installation_id: "one".into(), ..Tracking::default() }.mark(&mut object, "app", "n");
+        assert_eq!(Tracking { installation_id: "two".into(), ..Tracking::default() }.owner(&object), None);
+    }
+
+    #[test]
+    fn labels_are_cut_to_what_the_api_accepts() {
+        let long = format!("{}-{}", "a".repeat(62), "tail");
+        assert_eq!(truncate_label(&long), "a".repeat(62));
+    }
+}

@@ -1,0 +1,163 @@
+//! The state of an operation between two steps. It travels in `status.operationState`, so that a
+//! restarted engine goes on where the last one stopped.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use tiphys_model::{
+    ApplicationSource, Operation, OperationPhase, OperationState, ResourceResult, SyncOperationResult, Time,
+    Timestamp,
+};
+
+use crate::{Batch, TaskId, Wait};
+
+/// The part of the state that Argo CD's API has no field for; kept in `operationState.tiphys`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Extension {
+    /// The dry run of this attempt is done.
+    pub dry_run_done: bool,
+    /// Nothing is done before this instant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<Time>,
+    /// When the running attempt began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempt_started_at: Option<Time>,
+    /// Waits of the last step.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<Wait>,
+    /// Requests that failed in a way that may pass, by task.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub held: BTreeMap<String, Held>,
+    /// Failures of the dry run of this attempt, by task.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub dry_run_failures: BTreeMap<String, String>,
+    /// Hooks were cleaned up for this end of the operation.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub hooks_cleaned: bool,
+}
+
+/// A request that is repeated until it passes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Held {
+    /// Error text of the last attempt.
+    pub cause: String,
+    /// When it first failed.
+    pub since: Time,
+    /// Not repeated before.
+    pub next: Time,
+    /// How many times it failed.
+    pub attempts: u32,
+    /// Whether something else has to be repaired (else the failure is transient).
+    pub blocked: bool,
+}
+
+/// State of an operation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SyncState {
+    /// What Argo CD's API shows.
+    pub shown: OperationState,
+    /// What it has no field for.
+    pub extension: Extension,
+}
+
+/// The outcome of one step.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SyncStep {
+    /// The state after the step; persist it before acting.
+    pub state: SyncState,
+    /// What to do now. After doing it, [`crate::record`] the outcomes and step again at once.
+    pub batch: Batch,
+    /// When to step again though nothing changed; `None` if only a change can help.
+    pub requeue_at: Option<Timestamp>,
+}
+
+impl SyncState {
+    /// The state at the beginning of an operation.
+    pub fn begin(
+        operation: Operation,
+        sources: &[ApplicationSource],
+        multiple: bool,
+        revisions: &[String],
+        now: Timestamp,
+    ) -> Self {
+        let mut result = SyncOperationResult::default();
+        if multiple {
+            result.sources = sources.to_vec();
+            result.revisions = revisions.to_vec();
+        } else {
+            result.source = sources.first().cloned();
+            result.revision = revisions.first().cloned().unwrap_or_default();
+        }
+        let now = Time::from(now);
+        Self {
+            shown: OperationState {
+                operation,
+                phase: OperationPhase::Running,
+                message: String::new(),
+                sync_result: Some(result),
+                started_at: now,
+                finished_at: None,
+                retry_count: 0,
+                other: serde_json::Map::new(),
+            },
+            extension: Extension { attempt_started_at: Some(now), ..Extension::default() },
+        }
+    }
+
+    /// Reads the state out of `status.operationState`. An unreadable extension counts as absent.
+    pub fn from_operation_state(mut shown: OperationState) -> Self {
+        let extension = shown.other.remove("tiphys");
+        let extension = extension.and_then(|value| serde_json::from_value(value).ok()).unwrap_or_default();
+        Self { shown, extension }
+    }
+
+    /// The state as `status.operationState`.
+    pub fn to_operation_state(&self) -> OperationState {
+        let mut shown = self.shown.clone();
+        let extension = serde_json::to_value(&self.extension).unwrap_or_default();
+        shown.other.insert("tiphys".into(), extension);
+        shown
+    }
+
+    /// What the last step waited for.
+    pub fn waits(&self) -> &[Wait] {
+        &self.extension.waits
+    }
+
+    /// Whether the operation has ended.
+    pub fn is_completed(&self) -> bool {
+        self.shown.phase.is_completed()
+    }
+
+    pub(crate) fn results(&self) -> &[ResourceResult] {
+        self.shown.sync_result.as_ref().map_or(&[], |result| &result.resources)
+    }
+
+    pub(crate) fn result(&self, id: &TaskId) -> Option<&ResourceResult> {
+        self.results().iter().find(|result| is_of(result, id))
+    }
+
+    /// The entry of a task, made from `template` if there is none.
+    pub(crate) fn result_mut(
+        &mut self,
+        id: &TaskId,
+        template: impl FnOnce() -> ResourceResult,
+    ) -> &mut ResourceResult {
+        let result = self.shown.sync_result.get_or_insert_default();
+        let at = result.resources.iter().position(|r| is_of(r, id)).unwrap_or_else(|| {
+            result.resources.push(template());
+            result.resources.len() - 1
+        });
+        &mut result.resources[at]
+    }
+}
+
+fn is_of(result: &ResourceResult, id: &TaskId) -> bool {
+    result.sync_phase.unwrap_or_default() == id.phase
+        && result.group == id.key.group
+        && result.kind == id.key.kind
+        && result.namespace == id.key.namespace
+        && result.name == id.key.name
+}
