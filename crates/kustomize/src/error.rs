@@ -77,6 +77,14 @@ impl Error {
         self
     }
 
+    /// Sets the place even if another is known.
+    pub(crate) fn at_first(mut self, location: Option<Location>) -> Self {
+        if let Some(location) = location {
+            self.location = Some(Box::new(location));
+        }
+        self
+    }
+
     /// Adds a way to mend the fault.
     pub(crate) fn advise(mut self, advice: impl Into<String>) -> Self {
         self.advice.push(advice.into());

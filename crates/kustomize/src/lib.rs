@@ -1,10 +1,32 @@
 //! Kustomizations built as `kustomize build` builds them: same bytes, same errors, and the origin
 //! of every field. Pure over a [`FileTree`]; remote bases and charts come through injected traits.
 
+mod context;
+mod crds;
 mod error;
+mod fields;
+mod generate;
+mod json_patch;
+mod kustomization;
+mod loader;
+mod merge;
+mod node;
 mod options;
+mod origins;
 mod overlay;
+mod plugins;
+mod provenance;
+mod reader;
+mod references;
 mod repo_url;
+mod resid;
+mod resource;
+mod resource_map;
+mod schema;
+mod selector;
+mod target;
+mod transform;
+mod vars;
 
 use tiphys_value::RenderedObject;
 use tiphys_vfs::FileTree;
@@ -15,6 +37,7 @@ pub use options::{
 };
 pub use overlay::Overlay;
 pub use repo_url::RepoUrl;
+pub use schema::{SchemaError, Schemas};
 
 /// A finished build.
 #[derive(Clone, Debug)]
@@ -28,8 +51,16 @@ pub struct Build {
 /// # Errors
 /// With kustomize's text, the place of the fault and advice.
 pub fn build(tree: &dyn FileTree, dir: &str, options: &BuildOptions) -> Result<Build> {
-    let _ = (tree, dir, options);
-    Err(Error::new(ErrorKind::Unsupported, "not wired yet"))
+    let target::Finished { objects, context } = target::build(tree, dir, options)?;
+    let finish = |resource: resource::Resource| {
+        let value = node::to_json(&resource.node).map_err(|message| {
+            Error::new(ErrorKind::MalformedYaml, format!("map[string]interface {{}}(nil): {message}"))
+                .at(Some(resource.location.clone()))
+        })?;
+        Ok(RenderedObject { value, origins: context.tracker.origins(&resource.node), location: resource.location })
+    };
+    let objects = objects.list.into_iter().map(finish).collect::<Result<_>>()?;
+    Ok(Build { objects, warnings: context.warnings })
 }
 
 impl Build {

@@ -1,0 +1,49 @@
+//! What one build carries with it.
+
+use std::sync::Arc;
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    options::BuildOptions,
+    origins::Tracker,
+    schema::Schemas,
+};
+
+/// The state of one build.
+pub(crate) struct Context<'a> {
+    pub options: &'a BuildOptions,
+    pub tracker: Tracker,
+    /// Schemas for merges and scopes; replaced by `openapi.path`.
+    pub schemas: Arc<Schemas>,
+    /// Whether a kustomization has chosen the schemas.
+    pub schemas_chosen: bool,
+    pub warnings: Vec<String>,
+    /// Kustomization files read so far.
+    pub kustomizations: usize,
+}
+
+impl<'a> Context<'a> {
+    /// The state at the start.
+    pub fn new(options: &'a BuildOptions) -> Self {
+        Self {
+            options,
+            tracker: Tracker::new(options.origins),
+            schemas: Schemas::built_in(),
+            schemas_chosen: false,
+            warnings: Vec::new(),
+            kustomizations: 0,
+        }
+    }
+
+    /// Refuses more objects than allowed.
+    ///
+    /// # Errors
+    /// The limit, named.
+    pub fn check_objects(&self, count: usize) -> Result<()> {
+        let limit = self.options.limits.objects;
+        if count <= limit {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Limit, format!("more than {limit} objects")))
+    }
+}

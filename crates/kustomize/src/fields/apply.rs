@@ -1,0 +1,81 @@
+//! Following a field spec through an object (kustomize's `fieldspec` filter).
+
+use crate::{
+    kustomization::model::FieldSpec,
+    node::{Content, Kind, Node, Tag, split_path},
+    resid::{Gvk, ResId},
+};
+
+/// What is made where a path leads to nothing and the spec says to create.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Create {
+    pub kind: Kind,
+    pub tag: Tag,
+}
+
+/// What is done with the node at the end of a path.
+pub(crate) type Setter<'a> = dyn FnMut(&mut Node) -> Result<(), String> + 'a;
+
+/// Runs `set` on every node that a field spec leads to in an object of a fitting kind.
+///
+/// # Errors
+/// A path that meets a scalar, or what `set` returned.
+pub(crate) fn apply(node: &mut Node, spec: &FieldSpec, create: Option<Create>, set: &mut Setter<'_>) -> Result<(), String> {
+    let gvk = Gvk::new(node.api_version(), node.object_kind());
+    if !gvk.is_selected_by(&spec.gvk) {
+        return Ok(());
+    }
+    let path = split_path(&spec.path, '/');
+    let walk = Walk { create: create.filter(|_| spec.create) };
+    walk.follow(node, &path, set).map_err(|error| {
+        let id = ResId { gvk, name: node.name().into(), namespace: node.namespace().into(), cluster_scoped: false };
+        format!("considering field '{}' of object {id}: {error}", spec.path)
+    })
+}
+
+struct Walk {
+    create: Option<Create>,
+}
+
+impl Walk {
+    fn follow(&self, node: &mut Node, path: &[String], set: &mut Setter<'_>) -> Result<(), String> {
+        if path.is_empty() {
+            return set(node);
+        }
+        if node.is_null() {
+            return Ok(());
+        }
+        match &mut node.content {
+            Content::Seq(items) => items.iter_mut().try_for_each(|item| self.follow(item, path, set)).map_err(|error| {
+                format!("visit traversal on path: [{}]: {error}", path.join(" "))
+            }),
+            Content::Map(_) => self.field(node, path, set),
+            Content::Scalar(_) => Err("expected sequence or mapping node".to_owned()),
+        }
+    }
+
+    fn field(&self, node: &mut Node, path: &[String], set: &mut Setter<'_>) -> Result<(), String> {
+        let Some((step, rest)) = path.split_first() else { return Ok(()) };
+        let (name, is_list) = step.strip_suffix("[]").map_or((step.as_str(), false), |name| (name, true));
+        if name.is_empty() {
+            return Err("cannot set or create an empty field name".to_owned());
+        }
+        let made = match self.create {
+            Some(create) if !is_list && rest.is_empty() => Some((create.kind, create.tag)),
+            Some(_) if !is_list => Some((Kind::Map, Tag::Map)),
+            _ => None,
+        };
+        if let Some((kind, _)) = made
+            && node.get(name).is_none()
+        {
+            node.set(name, Node::empty(kind))?;
+        }
+        let Some(field) = node.get_mut(name) else { return Ok(()) };
+        if field.is_null()
+            && let Some((kind, tag)) = made.or(is_list.then_some((Kind::Seq, Tag::Unset)))
+        {
+            field.become_kind(kind, tag);
+        }
+        self.follow(field, rest, set)
+    }
+}

@@ -1,0 +1,153 @@
+//! Charts named by `helmCharts`, rendered by the injected inflator.
+
+use serde_json::Value;
+use tiphys_value::Location;
+
+use crate::{
+    context::Context,
+    error::{Context as _, Error, ErrorKind, Result},
+    kustomization::model::HelmChart,
+    loader::Loader,
+    merge::Merger,
+    node::{Node, from_json, to_json},
+    options::ChartRequest,
+    origins::Tracker,
+    provenance::join_clean,
+    reader::{Text, parse_plain, read_objects},
+    resource::Resource,
+};
+
+/// A chart to render.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HelmGenerator {
+    pub chart: HelmChart,
+    /// `helmGlobals.chartHome`; empty for `charts`.
+    pub chart_home: String,
+}
+
+const MERGE_OPTIONS: [&str; 3] = ["merge", "override", "replace"];
+
+impl HelmGenerator {
+    /// Checks the configuration as kustomize does before anything is rendered.
+    ///
+    /// # Errors
+    /// Helm is not enabled, no name, an unknown `valuesMerge`, values files that are missing.
+    pub fn check(&self, loader: &Loader<'_>, context: &Context<'_>) -> Result<()> {
+        if !context.options.enable_helm {
+            return Err(Error::new(ErrorKind::Unsupported, "must specify --enable-helm")
+                .advise("set `enable_helm`: the chart is then rendered without running helm"));
+        }
+        if self.chart.name.is_empty() {
+            return Err(Error::transform("chart name cannot be empty"));
+        }
+        for file in &self.chart.additional_values_files {
+            loader.load(file).context(|| "could not load additionalValuesFile")?;
+        }
+        let merge = self.chart.values_merge.as_str();
+        if !merge.is_empty() && !MERGE_OPTIONS.contains(&merge) {
+            return Err(Error::transform(format!("valuesMerge must be one of [{}]", MERGE_OPTIONS.join(" "))));
+        }
+        Ok(())
+    }
+
+    fn chart_home(&self, loader: &Loader<'_>) -> String {
+        let home = if self.chart_home.is_empty() { "charts" } else { &self.chart_home };
+        let home = join_clean(loader.folder(), home);
+        let pulled = !self.chart.version.is_empty() && !self.chart.repo.is_empty();
+        if pulled { join_clean(&home, &format!("{}-{}", self.chart.name, self.chart.version)) } else { home }
+    }
+}
+
+/// Renders a chart.
+///
+/// # Errors
+/// Values that cannot be read or merged, no inflator, and those of the inflator.
+pub(crate) fn inflate(
+    generator: &HelmGenerator,
+    loader: &Loader<'_>,
+    location: &Location,
+    writer: u32,
+    context: &mut Context<'_>,
+) -> Result<Vec<Resource>> {
+    let chart = &generator.chart;
+    let Some(inflator) = context.options.chart_inflator.clone() else {
+        let message = format!("helmCharts: cannot render chart '{}': no chart renderer", chart.name);
+        return Err(Error::new(ErrorKind::Unsupported, message));
+    };
+    let mut request = request(generator, loader, context);
+    let chart_dir = join_clean(&request.chart_home, &chart.name);
+    if chart.repo.is_empty() && !loader.tree().is_dir(&chart_dir) {
+        return Err(Error::transform("no repo specified for pull, no chart found at ''".to_owned())
+            .at(Some(location.clone()))
+            .advise(format!("expected the chart in {chart_dir}, or set `repo`")));
+    }
+    let fail = |message: String| Error::transform(message).at(Some(location.clone()));
+    let base = if chart.values_file.is_empty() {
+        let local = join_clean(&chart_dir, "values.yaml");
+        match loader.tree().read(&local) {
+            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            Err(_) => inflator.default_values(loader.tree(), &request).map_err(fail)?,
+        }
+    } else {
+        String::from_utf8_lossy(&*loader.load(&chart.values_file)?).into_owned()
+    };
+    request.values.push(merged_values(chart, base)?);
+    for file in &chart.additional_values_files {
+        request.values.push(String::from_utf8_lossy(&*loader.load(file)?).into_owned());
+    }
+    let text = inflator.inflate(loader.tree(), &request).map_err(fail)?;
+    let source = Text { text: &text, file: &location.file, line_offset: 0, writer };
+    let nodes = read_objects(context, source)?;
+    let make = |node: Node| {
+        let mut resource = Resource::new(node, location.clone(), &context.schemas);
+        resource.from_helm = true;
+        resource
+    };
+    Ok(nodes.into_iter().map(make).collect())
+}
+
+fn request(generator: &HelmGenerator, loader: &Loader<'_>, context: &Context<'_>) -> ChartRequest {
+    let (chart, options) = (&generator.chart, context.options);
+    let own_versions = &chart.api_versions;
+    ChartRequest {
+        name: chart.name.clone(),
+        version: chart.version.clone(),
+        repo: chart.repo.clone(),
+        release_name: chart.release_name.clone(),
+        namespace: chart.namespace.clone(),
+        name_template: chart.name_template.clone(),
+        chart_home: generator.chart_home(loader),
+        values: Vec::new(),
+        uses_chart_values: chart.values_file.is_empty(),
+        include_crds: chart.include_crds,
+        skip_hooks: chart.skip_hooks,
+        skip_tests: chart.skip_tests,
+        api_versions: if own_versions.is_empty() { options.helm_api_versions.clone() } else { own_versions.clone() },
+        kube_version: match (&chart.kube_version, &options.helm_kube_version) {
+            (own, Some(given)) if own.is_empty() => given.clone(),
+            (own, _) => own.clone(),
+        },
+        devel: chart.devel,
+    }
+}
+
+/// Values of the file, of the kustomization, or both, as `valuesMerge` says.
+fn merged_values(chart: &HelmChart, base: String) -> Result<String> {
+    if chart.values_inline.is_empty() {
+        return Ok(base);
+    }
+    let inline = Value::Object(chart.values_inline.clone());
+    if chart.values_merge == "replace" {
+        return Ok(tiphys_yaml::to_yaml(&inline));
+    }
+    let parse = || parse_plain(&base).map_err(|error| Error::transform(format!("could not parse values file into rnode: {error}")));
+    let file = parse()?.unwrap_or_else(|| Node::map(Vec::new()));
+    let inline = from_json(&inline);
+    let (mut target, patch) = if chart.values_merge == "merge" { (inline, file) } else { (file, inline) };
+    let mut tracker = Tracker::new(false);
+    let mut merger = Merger { schemas: None, tracker: &mut tracker, depth: 0 };
+    let merged = merger.merge(&mut target, patch).and_then(|_| to_json(&target));
+    merged
+        .map(|value| tiphys_yaml::to_yaml(&value))
+        .map_err(|error| Error::transform(format!("could not merge values: {error}")))
+}

@@ -1,0 +1,312 @@
+//! Finding files and folders for one kustomization, within what it may name.
+
+use std::sync::Arc;
+
+use tiphys_vfs::{FileTree, VfsError, VfsErrorKind};
+
+use crate::{
+    error::{Error, ErrorKind, Result},
+    options::{BuildOptions, LoadRestrictor, RemoteError},
+    provenance::join_clean,
+    repo_url::RepoUrl,
+};
+
+/// The tree that a loader reads: the caller's, or that of a remote repository.
+#[derive(Clone)]
+pub(crate) enum Tree<'a> {
+    Given(&'a dyn FileTree),
+    Remote(Arc<dyn FileTree>),
+}
+
+impl Tree<'_> {
+    /// The tree.
+    pub fn get(&self) -> &dyn FileTree {
+        match self {
+            Self::Given(tree) => *tree,
+            Self::Remote(tree) => tree.as_ref(),
+        }
+    }
+}
+
+/// Reads files for the kustomization in one folder.
+#[derive(Clone)]
+pub(crate) struct Loader<'a> {
+    tree: Tree<'a>,
+    /// Canonical path of the folder in the tree.
+    root: String,
+    /// The absolute path of the tree's root, for texts.
+    display_root: String,
+    restrictor: LoadRestrictor,
+    /// Folders of the kustomizations that led here, with the tree they stand in.
+    visited: Vec<(String, String)>,
+    /// URLs of repositories that led here.
+    repositories: Vec<String>,
+    options: &'a BuildOptions,
+}
+
+impl<'a> Loader<'a> {
+    /// A loader for the kustomization that is built.
+    ///
+    /// # Errors
+    /// The folder is missing, or a file.
+    pub fn new(tree: &'a dyn FileTree, dir: &str, options: &'a BuildOptions) -> Result<Self> {
+        let loader = Self {
+            tree: Tree::Given(tree),
+            root: String::new(),
+            display_root: options.display_root.trim_end_matches('/').to_owned(),
+            restrictor: options.load_restrictor,
+            visited: Vec::new(),
+            repositories: Vec::new(),
+            options,
+        };
+        let root = loader.confirm_dir(dir)?;
+        Ok(Self { root, ..loader })
+    }
+
+    /// The folder, as texts name it.
+    pub fn root(&self) -> String {
+        self.display(&self.root)
+    }
+
+    /// The folder in the tree.
+    pub fn folder(&self) -> &str {
+        &self.root
+    }
+
+    /// The tree.
+    pub fn tree(&self) -> &dyn FileTree {
+        self.tree.get()
+    }
+
+    /// Folders above this one in the chain of kustomizations.
+    pub fn depth(&self) -> usize {
+        self.visited.len()
+    }
+
+    /// A path of the tree as texts name it.
+    fn display(&self, path: &str) -> String {
+        match (self.display_root.is_empty(), path.is_empty()) {
+            (true, true) => ".".to_owned(),
+            (true, false) => path.to_owned(),
+            (false, true) => self.display_root.clone(),
+            (false, false) => format!("{}/{path}", self.display_root),
+        }
+    }
+
+    /// A path relative to the folder as texts name it; it may lead out of the tree.
+    fn display_joined(&self, path: &str) -> String {
+        if path.starts_with('/') {
+            return join_clean("", path);
+        }
+        let root = self.root();
+        join_clean(if root == "." { "" } else { &root }, path)
+    }
+
+    /// A path relative to the folder, or absolute, as a path of the tree. `None` outside.
+    fn in_tree(&self, path: &str) -> Option<String> {
+        if path.starts_with('/') {
+            let clean = join_clean("", path);
+            let below = clean.strip_prefix(&self.display_root).filter(|_| !self.display_root.is_empty())?;
+            return Some(below.trim_start_matches('/').to_owned());
+        }
+        tiphys_vfs::join(&self.root, path).ok()
+    }
+
+    /// The file at a path as texts of origins name it: its path in the tree.
+    pub fn file_name(&self, path: &str) -> String {
+        if is_http(path) {
+            return path.to_owned();
+        }
+        self.in_tree(path).unwrap_or_else(|| path.to_owned())
+    }
+
+    /// Reads a file (`FileLoader.Load`).
+    ///
+    /// # Errors
+    /// Missing, a folder, outside of what may be read, or not to be had.
+    pub fn load(&self, path: &str) -> Result<Arc<[u8]>> {
+        if is_http(path) {
+            return self.load_http(path);
+        }
+        let shown = self.display_joined(path);
+        let Some(inside) = self.in_tree(path) else { return Err(self.outside(&shown)) };
+        match self.restrictor {
+            LoadRestrictor::None => {
+                self.tree().read(&inside).map_err(|error| self.open_error(&shown, &error))
+            }
+            LoadRestrictor::RootOnly => self.load_restricted(&inside, &shown),
+        }
+    }
+
+    fn load_restricted(&self, inside: &str, shown: &str) -> Result<Arc<[u8]>> {
+        let found = self.tree().canonical(inside).map_err(|error| self.link_error(inside, shown, &error))?;
+        if self.tree().is_dir(&found) {
+            return Err(Error::new(ErrorKind::Load, format!("'{shown}' must resolve to a file")));
+        }
+        let folder = tiphys_vfs::parent(&found).unwrap_or_default();
+        if !is_below(folder, &self.root) {
+            return Err(self.outside(shown));
+        }
+        self.tree().read(&found).map_err(|error| self.open_error(shown, &error))
+    }
+
+    fn outside(&self, shown: &str) -> Error {
+        let root = self.root();
+        Error::new(ErrorKind::Restricted, format!("security; file '{shown}' is not in or below '{root}'"))
+            .advise("move the file below the kustomization, or make a kustomization beside it and list its folder")
+            .advise("allow it with `--load-restrictor LoadRestrictionsNone`, if the tree is trusted")
+    }
+
+    /// The text of Go's `EvalSymlinks` for a path that cannot be resolved.
+    fn link_error(&self, inside: &str, shown: &str, error: &VfsError) -> Error {
+        let cause = match error.kind {
+            VfsErrorKind::NotFound | VfsErrorKind::NotDir => self.missing_step(inside),
+            VfsErrorKind::OutsideTree => return self.outside(shown),
+            _ => error.kind.to_string(),
+        };
+        Error::new(ErrorKind::Load, format!("evalsymlink failure on '{shown}' : {cause}"))
+    }
+
+    /// Which step of a path is the first that is not there.
+    fn missing_step(&self, inside: &str) -> String {
+        let mut at = String::new();
+        for step in inside.split('/') {
+            let is_file = self.tree().is_file(&at);
+            if !at.is_empty() {
+                at.push('/');
+            }
+            at.push_str(step);
+            if is_file {
+                return format!("lstat {}: not a directory", self.display(&at));
+            }
+            if self.tree().kind(&at).is_err() {
+                break;
+            }
+        }
+        format!("lstat {}: no such file or directory", self.display(&at))
+    }
+
+    fn open_error(&self, shown: &str, error: &VfsError) -> Error {
+        let message = match error.kind {
+            VfsErrorKind::NotFound => format!("open {shown}: no such file or directory"),
+            VfsErrorKind::NotDir => format!("open {shown}: not a directory"),
+            VfsErrorKind::IsDir => format!("read {shown}: is a directory"),
+            VfsErrorKind::OutsideTree => return self.outside(shown),
+            _ => format!("open {shown}: {}", error.kind),
+        };
+        Error::new(ErrorKind::Load, message)
+    }
+
+    fn load_http(&self, url: &str) -> Result<Arc<[u8]>> {
+        let Some(remote) = &self.options.remote_loader else { return Err(no_remote("file", url)) };
+        remote.file(url).map(Arc::from).map_err(|error| match error {
+            RemoteError::Status { .. } if RepoUrl::parse(url).is_some() => {
+                Error::new(ErrorKind::Remote, "URL is a git repository")
+            }
+            RemoteError::Status { .. } => Error::new(ErrorKind::Http, format!("HTTP Error: {error}")),
+            other => remote_error(&other),
+        })
+    }
+
+    /// A loader for a folder that the kustomization names (`FileLoader.New`).
+    ///
+    /// # Errors
+    /// Missing, a file, absolute, a cycle, or remote and not to be had.
+    pub fn enter(&self, path: &str) -> Result<Self> {
+        if path.is_empty() {
+            return Err(Error::new(ErrorKind::Load, "new root cannot be empty"));
+        }
+        if let Some(url) = RepoUrl::parse(path) {
+            return self.enter_repository(&url);
+        }
+        if path.starts_with('/') {
+            let message = format!("new root '{path}' cannot be absolute");
+            return Err(Error::new(ErrorKind::Restricted, message));
+        }
+        let root = self.confirm_dir(path)?;
+        let mut visited = self.visited.clone();
+        visited.push((self.display_root.clone(), self.root.clone()));
+        for (tree, folder) in visited.iter().rev() {
+            if *tree == self.display_root && is_below(folder, &root) {
+                return Err(Error::new(
+                    ErrorKind::Cycle,
+                    format!(
+                        "cycle detected: candidate root '{}' contains visited root '{}'",
+                        self.display(&root),
+                        self.display(folder)
+                    ),
+                ));
+            }
+        }
+        Ok(Self { root, visited, ..self.clone() })
+    }
+
+    fn enter_repository(&self, url: &RepoUrl) -> Result<Self> {
+        if let Some(seen) = self.repositories.iter().rev().find(|seen| seen.starts_with(&url.raw)) {
+            return Err(Error::new(
+                ErrorKind::Cycle,
+                format!("cycle detected: URI '{}' referenced by previous URI '{seen}'", url.raw),
+            ));
+        }
+        let Some(remote) = &self.options.remote_loader else { return Err(no_remote("base", &url.raw)) };
+        let tree = remote.repository(url).map_err(|error| remote_error(&error))?;
+        let root = tree.canonical(&url.folder).map_err(|error| {
+            Error::new(ErrorKind::Load, format!("evalsymlink failure on '{}' : {}", url.folder, error.kind))
+        })?;
+        if tree.is_file(&root) {
+            let message = format!("'{}' refers to file '{root}'; expecting directory", url.folder);
+            return Err(Error::new(ErrorKind::Load, message));
+        }
+        let mut repositories = self.repositories.clone();
+        repositories.push(url.raw.clone());
+        let mut visited = self.visited.clone();
+        visited.push((self.display_root.clone(), self.root.clone()));
+        Ok(Self {
+            tree: Tree::Remote(tree),
+            root,
+            display_root: url.clone_url(),
+            restrictor: LoadRestrictor::RootOnly,
+            visited,
+            repositories,
+            options: self.options,
+        })
+    }
+
+    /// The canonical path of a folder (`ConfirmDir`).
+    fn confirm_dir(&self, path: &str) -> Result<String> {
+        let not_a_dir = |error: Error| error.context("not a valid directory").context("must build at directory");
+        let shown = self.display_joined(path);
+        let inside = self.in_tree(path).ok_or_else(|| {
+            let message = format!("'{shown}' lies outside the tree; folders outside the repository are never read");
+            not_a_dir(Error::new(ErrorKind::Restricted, message))
+        })?;
+        let found = self.tree().canonical(&inside).map_err(|error| {
+            not_a_dir(self.link_error(&inside, &shown, &error))
+        })?;
+        if self.tree().is_file(&found) {
+            let message = format!("must build at directory: '{shown}': file is not directory");
+            return Err(Error::new(ErrorKind::Load, message));
+        }
+        Ok(found)
+    }
+}
+
+/// Whether a path is fetched over HTTP.
+pub(crate) fn is_http(path: &str) -> bool {
+    path.starts_with("http://") || path.starts_with("https://")
+}
+
+/// Whether a folder is another, or below it.
+fn is_below(folder: &str, root: &str) -> bool {
+    root.is_empty() || folder == root || folder.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'))
+}
+
+fn no_remote(what: &str, url: &str) -> Error {
+    Error::new(ErrorKind::Remote, format!("remote {what} '{url}' cannot be fetched: no loader for remote content"))
+        .advise("vendor it into the repository, or build with network access")
+}
+
+fn remote_error(error: &RemoteError) -> Error {
+    let kind = if matches!(error, RemoteError::Timeout { .. }) { ErrorKind::Timeout } else { ErrorKind::Remote };
+    Error::new(kind, error.to_string())
+}

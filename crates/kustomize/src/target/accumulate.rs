@@ -1,0 +1,202 @@
+//! Gathering objects: files, folders with kustomizations, components.
+
+use std::sync::Arc;
+
+use tiphys_value::{Location, OriginKind};
+
+use super::{Accumulator, Target};
+use crate::{
+    context::Context,
+    crds,
+    error::{Context as _, Error, ErrorKind, Result},
+    fields::TransformerConfig,
+    kustomization::{
+        COMPONENT, from_conformed,
+        go_json::{Mode, conform},
+        types,
+    },
+    node::Node,
+    plugins::in_file,
+    provenance::ORIGIN,
+    reader::{Text, read_objects},
+    resource::Resource,
+};
+
+impl<'a> Target<'a> {
+    /// Everything the kustomization makes, added to what is there already if it is a component.
+    ///
+    /// # Errors
+    /// In kustomize's words.
+    pub(super) fn accumulate(&mut self, mut all: Accumulator, context: &mut Context<'_>) -> Result<Accumulator> {
+        let resources = std::mem::take(&mut self.k.resources);
+        self.add_resources(&mut all, &resources, "resources", context).context(|| "accumulating resources")?;
+        let config = self.load_config()?;
+        all.config = all.config.merge(&config).map_err(Error::transform)?;
+        let from_crds = crds::load(&self.loader, &self.k.crds)
+            .context(|| format!("loading CRDs [{}]", self.k.crds.join(" ")))?;
+        all.config = all.config.merge(&Arc::new(from_crds)).map_err(Error::transform)?;
+        self.run_generators(&mut all, context)?;
+        let components = std::mem::take(&mut self.k.components);
+        all = self.add_components(all, &components, context).context(|| "accumulating components")?;
+        self.run_transformers(&mut all, context)?;
+        self.run_validators(&mut all, context)?;
+        let vars = self.k.vars.take().unwrap_or_default();
+        all.vars.add(&vars, &mut all.objects).context(|| "merging vars").map_err(|error| error.at(Some(self.locate(&["vars"]))))?;
+        Ok(all)
+    }
+
+    /// The defaults and the files of `configurations`.
+    fn load_config(&self) -> Result<Arc<TransformerConfig>> {
+        let mut config = TransformerConfig::defaults();
+        for path in &self.k.configurations {
+            let bytes = self.loader.load(path)?;
+            let text = String::from_utf8_lossy(&bytes);
+            let place = Some(Location::new(self.loader.file_name(path), 0, 0));
+            let value = tiphys_yaml::from_yaml_strict(&text).map_err(|error| {
+                Error::new(ErrorKind::MalformedYaml, format!("error converting YAML to JSON: {error}")).at(place.clone())
+            })?;
+            let value = conform(&value, &types::CONFIGURATION, Mode::LenientStrict).map_err(|misfit| {
+                let message = format!("error unmarshaling JSON: while decoding JSON: {}", misfit.message);
+                Error::new(ErrorKind::Kustomization, message).at(place.clone())
+            })?;
+            let mut more: TransformerConfig = from_conformed(&value)?;
+            more.sort();
+            config = config.merge(&Arc::new(more)).map_err(Error::transform)?;
+        }
+        Ok(config)
+    }
+
+    /// Adds objects of files, and of folders and repositories that are kustomizations.
+    pub(super) fn add_resources(
+        &mut self,
+        all: &mut Accumulator,
+        paths: &[String],
+        field: &str,
+        context: &mut Context<'_>,
+    ) -> Result<()> {
+        for (index, path) in paths.iter().enumerate() {
+            let place = self.locate(&[field, &index.to_string()]);
+            self.add_resource(all, path, context).map_err(|error| error.at(Some(place)))?;
+        }
+        Ok(())
+    }
+
+    fn add_resource(&mut self, all: &mut Accumulator, path: &str, context: &mut Context<'_>) -> Result<()> {
+        let Err(as_file) = self.add_file(all, path, context) else { return Ok(()) };
+        if as_file.kind() == ErrorKind::Http {
+            return Err(as_file);
+        }
+        let both = |error: Error| {
+            let place = as_file.location().cloned();
+            let is_file_fault = !matches!(as_file.kind(), ErrorKind::Load);
+            let mut wrapped = error.context(format!("accumulation err='{as_file}'"));
+            if is_file_fault {
+                wrapped = wrapped.at_first(place);
+                wrapped = as_file.advice().iter().fold(wrapped, |error, advice| error.advise(advice.as_str()));
+            }
+            wrapped
+        };
+        let below = match self.loader.enter(path) {
+            Ok(below) => below,
+            Err(error) => {
+                let malformed = as_file.to_string().contains("MalformedYAMLError");
+                return Err(if malformed && error.kind() != ErrorKind::Timeout { as_file } else { both(error) });
+            }
+        };
+        let from_below = self.build_below(below, path, false, None, context);
+        let mut from_below = from_below.map_err(&both)?;
+        let root = self.loader.root();
+        let merge = || -> Result<()> {
+            all.objects.append(std::mem::take(&mut from_below.objects.list))?;
+            all.config = all.config.merge(&from_below.config).map_err(Error::transform)?;
+            all.vars.merge(std::mem::take(&mut from_below.vars))
+        };
+        merge_in(merge, &root, path).map_err(&both)
+    }
+
+    /// Builds a kustomization that this one names.
+    fn build_below(
+        &mut self,
+        loader: crate::loader::Loader<'a>,
+        path: &str,
+        is_component: bool,
+        parent: Option<Accumulator>,
+        context: &mut Context<'_>,
+    ) -> Result<Accumulator> {
+        let root = loader.root();
+        let mut below =
+            Target::load(loader, context, None).context(|| format!("couldn't make target for path '{root}'"))?;
+        below.k.build_metadata.clone_from(&self.k.build_metadata);
+        below.provenance = self.provenance.as_ref().map(|provenance| provenance.append(path));
+        below.helm_namespace =
+            if self.k.namespace.is_empty() { self.helm_namespace.clone() } else { self.k.namespace.clone() };
+        below.choose_schemas(context, false)?;
+        let kind = below.k.kind.as_str();
+        if is_component && kind != COMPONENT {
+            let message = format!("expected kind '{COMPONENT}' for path '{root}' but got '{kind}'");
+            return Err(Error::new(ErrorKind::Kustomization, message)
+                .at(Some(below.locate(&["kind"])))
+                .advise("list it under `resources`, or make it a component"));
+        }
+        if !is_component && kind == COMPONENT {
+            let message = format!("expected kind != '{COMPONENT}' for path '{root}'");
+            return Err(Error::new(ErrorKind::Kustomization, message)
+                .at(Some(below.locate(&["kind"])))
+                .advise("list it under `components`"));
+        }
+        below
+            .accumulate(parent.unwrap_or_default(), context)
+            .context(|| format!("recursed accumulation of path '{root}'"))
+    }
+
+    /// Applies components one after the other to all objects so far.
+    fn add_components(&mut self, mut all: Accumulator, paths: &[String], context: &mut Context<'_>) -> Result<Accumulator> {
+        for (index, path) in paths.iter().enumerate() {
+            let place = self.locate(&["components", &index.to_string()]);
+            let below = self.loader.enter(path).map_err(|error| {
+                error.reword(|text| format!("loader.New {text:?}")).at(Some(place.clone()))
+            })?;
+            all = self.build_below(below, path, true, Some(all), context).map_err(|error| {
+                error.reword(|text| format!("accumulateDirectory: {text:?}")).at(Some(place.clone()))
+            })?;
+        }
+        Ok(all)
+    }
+
+    fn add_file(&mut self, all: &mut Accumulator, path: &str, context: &mut Context<'_>) -> Result<()> {
+        let objects = self.read_file(path, context).context(|| format!("accumulating resources from '{path}'"))?;
+        context.check_objects(all.objects.list.len() + objects.len())?;
+        all.objects.append(objects).context(|| format!("merging resources from '{path}'"))
+    }
+
+    fn read_file(&mut self, path: &str, context: &mut Context<'_>) -> Result<Vec<Resource>> {
+        let bytes = self.loader.load(path)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let file = self.loader.file_name(path);
+        let writer = context.tracker.writer(OriginKind::Manifest, &file, "");
+        let source = Text { text: &text, file: &file, line_offset: 0, writer };
+        let nodes = read_objects(context, source).map_err(|error| in_file(error, path))?;
+        let mut objects = crate::resource_map::ResourceMap::default();
+        objects.append(nodes.into_iter().map(|node| resource_of(node, &file, context)).collect())?;
+        if let Some(provenance) = &self.provenance {
+            let text = provenance.append(path).to_text();
+            for resource in &mut objects.list {
+                let mut annotations = resource.node.metadata_map("annotations");
+                annotations.insert(ORIGIN.to_owned(), text.clone());
+                resource.node.set_metadata_map("annotations", &annotations).map_err(Error::transform)?;
+            }
+        }
+        Ok(objects.list)
+    }
+}
+
+fn resource_of(node: Node, file: &str, context: &Context<'_>) -> Resource {
+    let location = context.tracker.location(node.origin).unwrap_or_else(|| Location::new(file, 0, 0));
+    Resource::new(node, location, &context.schemas)
+}
+
+/// Names the folder from which objects could not be merged.
+fn merge_in(merge: impl FnOnce() -> Result<()>, root: &str, path: &str) -> Result<()> {
+    let shown = crate::provenance::join_clean(if root == "." { "" } else { root }, path);
+    merge().context(|| format!("recursed merging from path '{shown}'"))
+}

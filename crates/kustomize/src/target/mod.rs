@@ -1,0 +1,203 @@
+//! One kustomization: loading it and what it includes, generating, transforming.
+
+mod accumulate;
+mod generators;
+mod transformers;
+
+use std::sync::Arc;
+
+use tiphys_value::{Location, OriginKind};
+use tiphys_vfs::FileTree;
+
+use crate::{
+    context::Context,
+    error::{Error, ErrorKind, Result},
+    fields::TransformerConfig,
+    kustomization::{self, Kustomization, Source, legacy},
+    loader::Loader,
+    node::StringMap,
+    options::BuildOptions,
+    overlay,
+    provenance::{ORIGIN, Provenance, TRANSFORMATIONS},
+    references,
+    resource::Resource,
+    resource_map::ResourceMap,
+    schema::Schemas,
+    transform::{self, Labels, Transformer},
+    vars::Vars,
+};
+
+/// Names under which a kustomization file may stand.
+const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+
+/// The version that objects are labelled with when `managedByLabel` is asked for.
+const MANAGED_BY: &str = "kustomize-v5.8.1";
+
+/// A kustomization being built.
+pub(crate) struct Target<'a> {
+    k: Kustomization,
+    source: Source,
+    file_name: &'static str,
+    loader: Loader<'a>,
+    provenance: Option<Provenance>,
+    /// Namespace for charts, from kustomizations above.
+    helm_namespace: String,
+}
+
+/// What has been gathered so far.
+#[derive(Default)]
+pub(crate) struct Accumulator {
+    objects: ResourceMap,
+    config: Arc<TransformerConfig>,
+    vars: Vars,
+}
+
+/// A finished build, before it becomes values.
+pub(crate) struct Finished<'a> {
+    pub objects: ResourceMap,
+    pub context: Context<'a>,
+}
+
+/// Builds the kustomization in a folder.
+///
+/// # Errors
+/// In kustomize's words.
+pub(crate) fn build<'a>(tree: &'a dyn FileTree, dir: &str, options: &'a BuildOptions) -> Result<Finished<'a>> {
+    let mut context = Context::new(options);
+    let loader = Loader::new(tree, dir, options)?;
+    let mut target = Target::load(loader, &mut context, options.overlay.as_ref())?;
+    target.choose_schemas(&mut context, true)?;
+    if !target.k.build_metadata.is_empty() {
+        target.provenance = Some(Provenance::default());
+    }
+    let accumulator = target.accumulate(Accumulator::default(), &mut context)?;
+    let Accumulator { mut objects, config, vars } = accumulator;
+    transform::add_hashes(&mut objects)?;
+    let writer = context.tracker.writer(OriginKind::Transformer, &target.source.file, "name suffix hash");
+    transform::finish(&mut objects, &mut context, writer, &Location::new(target.source.file.clone(), 0, 0));
+    references::fix(&mut objects, &config.name_reference, &mut context)?;
+    vars.resolve(&mut objects, &config.var_reference, &mut context)?;
+    drop_local(&mut objects)?;
+    transform::sort(&mut objects, target.k.sort_options.as_ref(), options.reorder)?;
+    target.finish_metadata(&mut objects, &mut context)?;
+    Ok(Finished { objects, context })
+}
+
+/// Objects that are only for the build (`config.kubernetes.io/local-config`).
+fn drop_local(objects: &mut ResourceMap) -> Result<()> {
+    let check = |resource: &Resource| {
+        crate::reader::check_metadata(&resource.node)
+            .map_err(|message| Error::new(ErrorKind::MalformedYaml, message).at(Some(resource.location.clone())))
+    };
+    objects.drop_empties();
+    objects.list.iter().try_for_each(check)?;
+    const LOCAL: &str = "config.kubernetes.io/local-config";
+    objects.list.retain(|resource| resource.node.annotation(LOCAL).is_none_or(|value| value == "false"));
+    Ok(())
+}
+
+impl<'a> Target<'a> {
+    /// Reads the kustomization file of a folder.
+    ///
+    /// # Errors
+    /// None or several files, texts that are no kustomization.
+    fn load(loader: Loader<'a>, context: &mut Context<'_>, edits: Option<&overlay::Overlay>) -> Result<Self> {
+        context.kustomizations += 1;
+        let limits = context.options.limits;
+        if context.kustomizations > limits.kustomizations || loader.depth() > limits.depth {
+            let message = format!("more than {} kustomizations, or {} levels of them", limits.kustomizations, limits.depth);
+            return Err(Error::new(ErrorKind::Limit, message));
+        }
+        let (file_name, text) = find_file(&loader)?;
+        let (mut k, source) = kustomization::parse(&loader.file_name(file_name), &text)?;
+        context.warnings.extend(legacy::warnings(&k));
+        legacy::fix(&mut k);
+        if source.is_empty && edits.is_none() {
+            return Err(Error::new(ErrorKind::Kustomization, "kustomization.yaml is empty").at(Some(source.locate(&[]))));
+        }
+        let errors = kustomization::field_errors(&k);
+        if !errors.is_empty() {
+            let message =
+                format!("Failed to read kustomization file under {}:\n{}", loader.root(), errors.join("\n"));
+            return Err(Error::new(ErrorKind::Kustomization, message).at(Some(source.locate(&["kind"]))));
+        }
+        if let Some(edits) = edits {
+            overlay::apply(edits, &mut k, &loader)?;
+        }
+        Ok(Self { k, source, file_name, loader, provenance: None, helm_namespace: String::new() })
+    }
+
+    /// Lets the kustomization choose the schemas, unless one before it has.
+    fn choose_schemas(&self, context: &mut Context<'_>, first: bool) -> Result<()> {
+        let invalid = |message: &str| Error::new(ErrorKind::Kustomization, message).at(Some(self.source.locate(&["openapi"])));
+        let path = self.k.openapi.get("path");
+        let bytes = path.map(|path| self.loader.load(path)).transpose()?;
+        if context.schemas_chosen && !first {
+            return Ok(());
+        }
+        let version = self.k.openapi.get("version");
+        if let Some(bytes) = bytes {
+            if version.is_some() {
+                return Err(invalid("builtin version and custom schema provided, cannot use both"));
+            }
+            let text = String::from_utf8_lossy(&bytes);
+            let document = tiphys_yaml::from_yaml(&text).map_err(|error| invalid(&format!("invalid schema file: {error}")))?;
+            context.schemas = Arc::new(Schemas::from_openapi(&document).map_err(|error| invalid(&error.to_string()))?);
+            context.schemas_chosen = true;
+        } else if let Some(version) = version.filter(|version| !version.is_empty()) {
+            if version != "v1.21.2" {
+                return Err(invalid("the specified OpenAPI version is not built in"));
+            }
+            context.schemas_chosen = true;
+        }
+        Ok(())
+    }
+
+    /// Where a field of the kustomization stands.
+    fn locate(&self, path: &[&str]) -> Location {
+        self.source.locate(path)
+    }
+
+    /// Labels that name the tool, and the annotations that stay.
+    fn finish_metadata(&self, objects: &mut ResourceMap, context: &mut Context<'_>) -> Result<()> {
+        let wants = |name: &str| self.k.build_metadata.iter().any(|option| option == name);
+        let here = self.locate(&["buildMetadata"]);
+        let writer = context.tracker.writer(OriginKind::Transformer, &self.source.file, "buildMetadata");
+        if context.options.managed_by_label || wants("managedByLabel") {
+            let spec = kustomization::model::FieldSpec { path: "metadata/labels".to_owned(), create: true, ..Default::default() };
+            let labels = StringMap::from([("app.kubernetes.io/managed-by".to_owned(), MANAGED_BY.to_owned())]);
+            Labels { labels, specs: vec![spec] }.transform(objects, context)?;
+        }
+        transform::finish(objects, context, writer, &here);
+        let mut dropped = Vec::new();
+        if !wants("originAnnotations") {
+            dropped.push(ORIGIN);
+        }
+        if !wants("transformerAnnotations") {
+            dropped.push(TRANSFORMATIONS);
+        }
+        for resource in &mut objects.list {
+            resource.clean_annotations(&dropped).map_err(Error::transform)?;
+        }
+        Ok(())
+    }
+}
+
+/// The kustomization file of a folder.
+fn find_file(loader: &Loader<'_>) -> Result<(&'static str, String)> {
+    let found: Vec<_> = FILE_NAMES.into_iter().filter_map(|name| Some((name, loader.load(name).ok()?))).collect();
+    match found.as_slice() {
+        [(name, bytes)] => Ok((*name, String::from_utf8_lossy(bytes).into_owned())),
+        [] => Err(Error::new(
+            ErrorKind::Kustomization,
+            format!(
+                "unable to find one of 'kustomization.yaml', 'kustomization.yml' or 'Kustomization' in directory '{}'",
+                loader.root()
+            ),
+        )),
+        _ => Err(Error::new(
+            ErrorKind::Kustomization,
+            format!("Found multiple kustomization files under: {}\n", loader.root()),
+        )),
+    }
+}

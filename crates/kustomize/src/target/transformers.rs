@@ -1,0 +1,229 @@
+//! Running transformers: those of the kustomization's own fields in kustomize's order, then those in
+//! files; and validators.
+
+use tiphys_value::{Location, OriginKind};
+
+use super::{Accumulator, Target};
+use crate::{
+    context::Context,
+    error::{Error, Result},
+    fields::TransformerConfig,
+    kustomization::model::{FieldSpec, Label},
+    plugins,
+    resource::Resource,
+    transform::{
+        Affix, Affixes, Annotations, Configured, ImageTag, Labels, NamespaceTransformer, PatchText, Replicas,
+        SubjectMode, Transformer,
+    },
+};
+
+impl Target<'_> {
+    /// Runs all transformers; every one is configured before the first runs.
+    ///
+    /// # Errors
+    /// Configurations that do not fit, transformations that fail.
+    pub(super) fn run_transformers(&mut self, all: &mut Accumulator, context: &mut Context<'_>) -> Result<()> {
+        let mut transformers = self.own_transformers(&all.config.clone(), context)?;
+        let entries = std::mem::take(&mut self.k.transformers);
+        if !entries.is_empty() {
+            let configs = self.plugin_configs(&entries, "transformers", context)?;
+            transformers.extend(plugins::transformers(&configs, &self.loader, context)?);
+        }
+        transformers.iter().try_for_each(|transformer| transformer.run(&mut all.objects, context))
+    }
+
+    /// Runs validators, which are transformers that may change nothing but one label.
+    ///
+    /// # Errors
+    /// As [`Self::run_transformers`], and objects that were changed.
+    pub(super) fn run_validators(&mut self, all: &mut Accumulator, context: &mut Context<'_>) -> Result<()> {
+        let entries = std::mem::take(&mut self.k.validators);
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let configs = self.plugin_configs(&entries, "validators", context)?;
+        for validator in plugins::transformers(&configs, &self.loader, context)? {
+            let before = all.objects.clone();
+            validator.run(&mut all.objects, context)?;
+            let same = before.list.len() == all.objects.list.len()
+                && before.list.iter().zip(&all.objects.list).all(|(before, after)| unchanged(before, after));
+            if !same {
+                return Err(Error::transform("validator shouldn't modify the resource map").at(Some(validator.location)));
+            }
+        }
+        Ok(())
+    }
+
+    fn own_transformers(&mut self, config: &TransformerConfig, context: &mut Context<'_>) -> Result<Vec<Configured>> {
+        let mut list = Vec::new();
+        self.strategic_patches(&mut list, context)?;
+        self.patches(&mut list, context)?;
+        if !self.k.namespace.is_empty() {
+            let transformer = NamespaceTransformer {
+                namespace: self.k.namespace.clone(),
+                specs: config.namespace.clone(),
+                unset_only: false,
+                subjects: SubjectMode::DefaultOnly,
+            };
+            list.push(self.configure(Box::new(transformer), &["namespace"], "NamespaceTransformer", context));
+        }
+        let (prefix, suffix) = (self.k.name_prefix.clone(), self.k.name_suffix.clone());
+        for (end, text, field, kind, specs) in [
+            (Affix::Prefix, prefix, "namePrefix", "PrefixTransformer", &config.name_prefix),
+            (Affix::Suffix, suffix, "nameSuffix", "SuffixTransformer", &config.name_suffix),
+        ] {
+            if !text.is_empty() {
+                let transformer = Affixes { end, text, specs: specs.clone() };
+                list.push(self.configure(Box::new(transformer), &[field], kind, context));
+            }
+        }
+        self.labels(&mut list, config, context)?;
+        if !self.k.common_annotations.is_empty() {
+            let transformer = Annotations {
+                annotations: self.k.common_annotations.clone(),
+                specs: config.common_annotations.clone(),
+            };
+            list.push(self.configure(Box::new(transformer), &["commonAnnotations"], "AnnotationsTransformer", context));
+        }
+        self.json_patches(&mut list, context)?;
+        self.counts_and_images(&mut list, config, context);
+        if !self.k.replacements.is_empty() {
+            let replacements = plugins::load_replacements(&self.k.replacements, &self.loader).map_err(|error| {
+                self.configuring(error, "ReplacementTransformer", "", ("replacements", 0))
+            })?;
+            list.push(self.configure(Box::new(replacements), &["replacements"], "ReplacementTransformer", context));
+        }
+        Ok(list)
+    }
+
+    fn counts_and_images(&mut self, list: &mut Vec<Configured>, config: &TransformerConfig, context: &mut Context<'_>) {
+        for (index, replica) in self.k.replicas.clone().into_iter().enumerate() {
+            let transformer = Replicas { replica, specs: config.replicas.clone() };
+            let place = ["replicas", &index.to_string()];
+            list.push(self.configure(Box::new(transformer), &place, "ReplicaCountTransformer", context));
+        }
+        for (index, image) in self.k.images.clone().into_iter().enumerate() {
+            let transformer = ImageTag { image, specs: config.images.clone() };
+            let place = ["images", &index.to_string()];
+            list.push(self.configure(Box::new(transformer), &place, "ImageTagTransformer", context));
+        }
+    }
+
+    fn configure(
+        &self,
+        transformer: Box<dyn Transformer>,
+        path: &[&str],
+        kind: &str,
+        context: &mut Context<'_>,
+    ) -> Configured {
+        let writer = context.tracker.writer(OriginKind::Transformer, &self.source.file, path.first().unwrap_or(&kind));
+        Configured { transformer, provenance: self.builtin_provenance(kind), writer, location: self.locate(path) }
+    }
+
+    /// The text of a patch that stands in the kustomization itself. Block scalars begin on the line
+    /// after their key.
+    fn inline_patch(&self, text: &str, location: &Location, context: &mut Context<'_>) -> PatchText {
+        let writer = context.tracker.writer(OriginKind::Patch, &self.source.file, "");
+        PatchText { text: text.to_owned(), file: self.source.file.to_string(), line_offset: location.line, writer }
+    }
+
+    fn strategic_patches(&mut self, list: &mut Vec<Configured>, context: &mut Context<'_>) -> Result<()> {
+        let entries = self.k.patches_strategic_merge.take().unwrap_or_default();
+        if entries.is_empty() {
+            return Ok(());
+        }
+        const FIELD: &str = "patchesStrategicMerge";
+        const KIND: &str = "PatchStrategicMergeTransformer";
+        let config = || tiphys_yaml::to_yaml(&serde_json::json!({ "paths": entries }));
+        let mut patches = Vec::new();
+        for (index, entry) in entries.iter().enumerate() {
+            let location = self.locate(&[FIELD, &index.to_string()]);
+            let inline = self.inline_patch(entry, &location, context);
+            let found = plugins::strategic_patch(entry, &inline, &self.loader, context);
+            patches.extend(found.map_err(|error| self.configuring(error, KIND, &config(), (FIELD, index)))?);
+        }
+        let transformer = plugins::strategic(patches, &entries, "")
+            .map_err(|error| self.configuring(error, KIND, &config(), (FIELD, 0)))?;
+        list.push(self.configure(Box::new(transformer), &[FIELD], KIND, context));
+        Ok(())
+    }
+
+    fn patches(&mut self, list: &mut Vec<Configured>, context: &mut Context<'_>) -> Result<()> {
+        const KIND: &str = "PatchTransformer";
+        for (index, patch) in std::mem::take(&mut self.k.patches).into_iter().enumerate() {
+            let number = index.to_string();
+            let location = self.locate(&["patches", &number, "patch"]);
+            let inline = self.inline_patch(patch.patch.trim(), &location, context);
+            let transformer = plugins::load_patch(&patch, &inline, &self.loader, context).map_err(|error| {
+                let config = tiphys_yaml::to_yaml(&serde_json::to_value(&patch).unwrap_or_default());
+                self.configuring(error, KIND, &config, ("patches", index))
+            })?;
+            list.push(self.configure(Box::new(transformer), &["patches", &number], KIND, context));
+        }
+        Ok(())
+    }
+
+    fn json_patches(&mut self, list: &mut Vec<Configured>, context: &mut Context<'_>) -> Result<()> {
+        const FIELD: &str = "patchesJson6902";
+        const KIND: &str = "PatchJson6902Transformer";
+        for (index, patch) in self.k.patches_json6902.take().unwrap_or_default().into_iter().enumerate() {
+            let number = index.to_string();
+            let location = self.locate(&[FIELD, &number, "patch"]);
+            let inline = self.inline_patch(&patch.patch, &location, context);
+            let transformer = plugins::load_json_patch(patch.target.as_ref(), &patch.path, inline, &self.loader, context)
+                .map_err(|error| {
+                    let config = serde_json::json!({ "target": patch.target, "path": patch.path, "jsonOp": patch.patch });
+                    self.configuring(error, KIND, &tiphys_yaml::to_yaml(&config), (FIELD, index))
+                })?;
+            list.push(self.configure(Box::new(transformer), &[FIELD, &number], KIND, context));
+        }
+        Ok(())
+    }
+
+    /// `labels`, then `commonLabels`.
+    fn labels(&mut self, list: &mut Vec<Configured>, config: &TransformerConfig, context: &mut Context<'_>) -> Result<()> {
+        const KIND: &str = "LabelTransformer";
+        let common = self.k.common_labels.take().unwrap_or_default();
+        if self.k.labels.is_empty() && common.is_empty() {
+            return Ok(());
+        }
+        for (index, label) in std::mem::take(&mut self.k.labels).into_iter().enumerate() {
+            let specs = label_specs(&label, config)
+                .map_err(|error| Error::transform(format!("failed to merge labels: {error}")))?;
+            let transformer = Labels { labels: label.pairs, specs };
+            list.push(self.configure(Box::new(transformer), &["labels", &index.to_string()], KIND, context));
+        }
+        let transformer = Labels { labels: common, specs: config.common_labels.clone() };
+        list.push(self.configure(Box::new(transformer), &["commonLabels"], KIND, context));
+        Ok(())
+    }
+}
+
+/// Where an entry of `labels` writes.
+fn label_specs(label: &Label, config: &TransformerConfig) -> Result<Vec<FieldSpec>, String> {
+    let mut specs = label.fields.clone();
+    crate::fields::merge_specs(&mut specs, &config.labels)?;
+    if label.include_selectors {
+        crate::fields::merge_specs(&mut specs, &config.common_labels)?;
+        return Ok(specs);
+    }
+    if label.include_templates {
+        crate::fields::merge_specs(&mut specs, &config.template_labels)
+            .map_err(|error| format!("failed to merge template fieldSpec: {error}"))?;
+    }
+    let metadata = FieldSpec { path: "metadata/labels".to_owned(), create: true, ..FieldSpec::default() };
+    crate::fields::merge_specs(&mut specs, &[metadata])?;
+    Ok(specs)
+}
+
+/// Whether a validator left an object alone, its mark aside.
+fn unchanged(before: &Resource, after: &Resource) -> bool {
+    let value = |resource: &Resource| {
+        let mut value = crate::node::to_json(&resource.node).unwrap_or_default();
+        if let Some(labels) = value.pointer_mut("/metadata/labels").and_then(|labels| labels.as_object_mut()) {
+            labels.remove("validated-by");
+        }
+        value
+    };
+    value(before) == value(after)
+}

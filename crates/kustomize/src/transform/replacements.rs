@@ -1,0 +1,215 @@
+//! Copying a field of one object into fields of others.
+
+use super::{Transformer, structured};
+use crate::{
+    context::Context,
+    error::{Error, Result},
+    kustomization::model::{FieldOptions, ReplacementField, Selector, Source, Target},
+    node::{Kind, Node, PathMatcher, lookup, smarter_split},
+    resid::{Gvk, ResId},
+    resource::Resource,
+    resource_map::ResourceMap,
+    selector::Matcher,
+};
+
+/// The transformer.
+pub(crate) struct Replacements {
+    pub replacements: Vec<ReplacementField>,
+}
+
+const DEFAULT_PATH: &str = "metadata.name";
+
+impl Transformer for Replacements {
+    fn transform(&self, objects: &mut ResourceMap, _: &mut Context<'_>) -> Result<()> {
+        for replacement in &self.replacements {
+            let targets = match &replacement.targets {
+                Some(targets) if replacement.source.is_some() || replacement.source_value.is_some() => targets,
+                _ => return Err(Error::transform("replacements must specify a source and at least one target")),
+            };
+            let value = value_of(objects, replacement)?;
+            for target in targets {
+                apply(objects, &value, target)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn value_of(objects: &ResourceMap, replacement: &ReplacementField) -> Result<Node> {
+    match (&replacement.source_value, &replacement.source) {
+        (Some(_), Some(_)) => Err(Error::transform("value and resource selectors are mutually exclusive")),
+        (Some(text), None) => Ok(Node::scalar(text.as_str())),
+        (None, Some(source)) => read_source(objects, source),
+        (None, None) => Err(Error::transform("replacements must specify a source and at least one target")),
+    }
+}
+
+fn read_source(objects: &ResourceMap, source: &Source) -> Result<Node> {
+    let resource = select_source(objects, source)?;
+    let path = if source.field_path.is_empty() { DEFAULT_PATH } else { &source.field_path };
+    let found = lookup(&resource.node, &smarter_split(path, '.'))
+        .map_err(|error| Error::transform(format!("error looking up replacement source: {error}")))?;
+    let Some(found) = found.filter(|node| !node.is_empty()) else {
+        return Err(Error::transform(format!(
+            "fieldPath `{path}` is missing for replacement source {}",
+            source_id(source)
+        ))
+        .advise(format!("the source object stands in {}", resource.location)));
+    };
+    refine(source.options.as_ref(), found)
+}
+
+fn source_id(source: &Source) -> ResId {
+    ResId {
+        gvk: source.gvk.clone(),
+        name: source.name.as_str().into(),
+        namespace: source.namespace.as_str().into(),
+        cluster_scoped: false,
+    }
+}
+
+fn describe(source: &Source) -> String {
+    let mut text = source_id(source).to_string();
+    if !source.field_path.is_empty() {
+        text = format!("{text}:{}", source.field_path);
+    }
+    match &source.options {
+        Some(options) if !options.delimiter.is_empty() || options.create => {
+            format!("{text}:{}({}), create={}", options.delimiter, options.index, options.create)
+        }
+        _ => text,
+    }
+}
+
+/// All ids of an object, the current one first.
+fn ids(resource: &Resource) -> Vec<ResId> {
+    std::iter::once(resource.id()).chain(resource.earlier_ids()).collect()
+}
+
+fn select_source<'a>(objects: &'a ResourceMap, source: &Source) -> Result<&'a Resource> {
+    let wanted = source_id(source);
+    let fits = |id: &ResId| {
+        (wanted.name.is_empty() || wanted.name == id.name)
+            && (wanted.namespace.is_empty() || wanted.effective_namespace() == id.effective_namespace())
+            && id.gvk.is_selected_by(&wanted.gvk)
+    };
+    let mut found = objects.list.iter().filter(|resource| ids(resource).iter().any(fits));
+    match (found.next(), found.next()) {
+        (Some(only), None) => Ok(only),
+        (Some(first), Some(second)) => {
+            Err(Error::transform(format!("multiple matches for selector {}", describe(source)))
+                .advise(format!("{} and {} both match; narrow the selector", first.id(), second.id())))
+        }
+        (None, _) => Err(Error::transform(format!("nothing selected by {}", describe(source)))),
+    }
+}
+
+fn refine(options: Option<&FieldOptions>, node: &Node) -> Result<Node> {
+    let Some(options) = options.filter(|options| !options.delimiter.is_empty()) else { return Ok(node.clone()) };
+    if node.kind() != Kind::Scalar {
+        return Err(Error::transform("delimiter option can only be used with scalar nodes"));
+    }
+    let parts: Vec<&str> = node.value().split(&options.delimiter).collect();
+    let part = usize::try_from(options.index).ok().and_then(|index| parts.get(index));
+    let Some(part) = part else {
+        return Err(Error::transform(format!(
+            "options.index {} is out of bounds for value {}",
+            options.index,
+            node.value()
+        )));
+    };
+    let mut refined = node.clone();
+    refined.assign_value(*part);
+    Ok(refined)
+}
+
+fn apply(objects: &mut ResourceMap, value: &Node, target: &Target) -> Result<()> {
+    let Some(select) = &target.select else {
+        return Err(Error::transform("target must specify resources to select"));
+    };
+    let matcher = Matcher::new(select)?;
+    let rejects = target.reject.iter().map(|reject| Ok((reject, Matcher::new(reject)?))).collect::<Result<Vec<_>>>()?;
+    let default = [DEFAULT_PATH.to_owned()];
+    let paths: &[String] = if target.field_paths.is_empty() { &default } else { &target.field_paths };
+    for resource in &mut objects.list {
+        if !is_target(resource, &matcher, &rejects) {
+            continue;
+        }
+        resource.touched = true;
+        for path in paths {
+            copy_to(&mut resource.node, value, path, target.options.as_ref())
+                .map_err(|message| Error::transform(message).advise(format!("in {}", resource.location)))?;
+        }
+        resource.kind_may_have_changed();
+        resource.sync();
+    }
+    Ok(())
+}
+
+fn is_target(resource: &Resource, select: &Matcher, rejects: &[(&Selector, Matcher)]) -> bool {
+    if !select.fits_metadata(resource) {
+        return false;
+    }
+    if rejects.iter().any(|(_, reject)| reject.has_metadata() && reject.fits_metadata(resource)) {
+        return false;
+    }
+    let ids = ids(resource);
+    let fits = |matcher: &Matcher, id: &ResId| matcher.fits_id(&id.gvk, &id.name, &id.namespace);
+    let rejected = rejects.iter().filter(|(selector, _)| names_something(selector));
+    if rejected.into_iter().any(|(_, reject)| ids.iter().any(|id| fits(reject, id))) {
+        return false;
+    }
+    ids.iter().any(|id| fits(select, id))
+}
+
+fn names_something(selector: &Selector) -> bool {
+    selector.gvk != Gvk::default() || !selector.name.is_empty() || !selector.namespace.is_empty()
+}
+
+fn copy_to(node: &mut Node, value: &Node, path: &str, options: Option<&FieldOptions>) -> Result<(), String> {
+    let create = options.filter(|options| options.create).map(|_| value.kind());
+    let steps = smarter_split(path, '.');
+    if structured::set(node, value, &steps, create) {
+        return Ok(());
+    }
+    let not_found = || {
+        let what = if create.is_some() { "find or create" } else { "find" };
+        format!("unable to {what} field {path:?} in replacement target")
+    };
+    let matcher = PathMatcher { path: &steps, create };
+    let mut failure = None;
+    let count = matcher
+        .each(node, &mut |field| {
+            set_field(options, field, value).map_err(|error| {
+                failure = Some(error.clone());
+                error
+            })
+        })
+        .map_err(|error| failure.take().unwrap_or_else(|| format!("{}: {error}", not_found())))?;
+    if count == 0 { Err(not_found()) } else { Ok(()) }
+}
+
+fn set_field(options: Option<&FieldOptions>, field: &mut Node, value: &Node) -> Result<(), String> {
+    let mut value = value.clone();
+    if let Some(options) = options.filter(|options| !options.delimiter.is_empty()) {
+        if field.kind() != Kind::Scalar {
+            return Err("delimiter option can only be used with scalar nodes".to_owned());
+        }
+        let text = if value.is_null() { "" } else { value.value() };
+        let mut parts: Vec<&str> = field.value().split(&options.delimiter).collect();
+        match usize::try_from(options.index) {
+            Err(_) => parts.insert(0, text),
+            Ok(index) if index >= parts.len() => parts.push(text),
+            Ok(index) => parts[index] = text,
+        }
+        let joined = parts.join(&options.delimiter);
+        value.assign_value(joined);
+    }
+    if field.kind() == Kind::Scalar {
+        field.assign_value(value.value_smol());
+    } else {
+        value.origin = 0;
+        field.assign(value);
+    }
+    Ok(())
+}
