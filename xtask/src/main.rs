@@ -4,6 +4,7 @@
 #[allow(dead_code, unused_imports, reason = "suites use it as they arrive")]
 mod bench;
 mod oracles;
+mod schema;
 mod tidy;
 
 use clap::{Parser, Subcommand};
@@ -20,6 +21,8 @@ struct Cli {
 enum Command {
     /// Install the pinned real helm, kustomize, kubectl, etcd and kube-apiserver.
     Oracles(oracles::Args),
+    /// Derive the table of built-in kinds from the real kube-apiserver.
+    Schema(schema::Args),
     /// Check what the compiler does not: which crate may depend on which.
     Tidy,
 }
@@ -27,6 +30,7 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Oracles(args) => oracles::run(&args),
+        Command::Schema(args) => schema::run(&args),
         Command::Tidy => tidy::run(),
     }
 }

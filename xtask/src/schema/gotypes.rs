@@ -10,8 +10,10 @@ use anyhow::Context;
 pub struct GoField {
     /// Its Go type is a pointer.
     pub pointer: bool,
-    /// It is written even when empty: no `omitempty` (or a struct, which Go never takes for empty).
-    pub kept: bool,
+    /// Tagged `omitempty`, which has no effect on structs.
+    pub omitempty: bool,
+    /// Tagged `omitzero`, which has.
+    pub omitzero: bool,
 }
 
 /// Fields by package (`io.k8s.api.apps.v1`), struct and JSON name.
@@ -45,7 +47,9 @@ impl GoTypes {
     }
 
     fn read_field(&mut self, package: &str, definition: &str, line: &str) {
-        let Some((code, tag)) = line.split_once("`json:\"").filter(|_| !line.starts_with("//")) else { return };
+        let Some((code, tag)) = line.split_once("`json:\"").filter(|_| !line.starts_with("//")) else {
+            return;
+        };
         let Some((tag, _)) = tag.split_once('"') else { return };
         let mut options = tag.split(',');
         let name = options.next().unwrap_or_default();
@@ -56,8 +60,11 @@ impl GoTypes {
             self.inlined.entry(definition.to_owned()).or_default().push(local);
             return;
         }
-        let dropped = options.contains(&"omitempty") || options.contains(&"omitzero");
-        let field = GoField { pointer: ty.starts_with('*'), kept: !dropped };
+        let field = GoField {
+            pointer: ty.starts_with('*'),
+            omitempty: options.contains(&"omitempty"),
+            omitzero: options.contains(&"omitzero"),
+        };
         self.fields.entry(definition.to_owned()).or_default().insert(name.to_owned(), field);
     }
 }
@@ -105,8 +112,11 @@ mod tests {
         let source = "type A struct {\n\tB `json:\",inline\" protobuf:\"x\"`\n\tN *int32 `json:\"n,omitempty\"`\n}\n\
             type B struct {\n\tM string `json:\"m\"`\n\t// X int `json:\"x\"`\n}\n";
         types.read_source("p", source);
-        assert_eq!(types.field("p.A", "n"), Some(GoField { pointer: true, kept: false }));
-        assert_eq!(types.field("p.A", "m"), Some(GoField { pointer: false, kept: true }));
+        assert_eq!(
+            types.field("p.A", "n"),
+            Some(GoField { pointer: true, omitempty: true, omitzero: false })
+        );
+        assert_eq!(types.field("p.A", "m"), Some(GoField::default()));
         assert_eq!(types.field("p.A", "x"), None);
     }
 }

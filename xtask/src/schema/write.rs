@@ -6,7 +6,10 @@ use std::fmt::Write;
 use anyhow::{Context, bail};
 use serde_json::Value;
 
-use super::{gotypes::GoTypes, server::Documents};
+use super::{
+    gotypes::{GoField, GoTypes},
+    server::Documents,
+};
 
 /// The table as text.
 pub fn table(documents: &Documents, go: &GoTypes) -> anyhow::Result<String> {
@@ -99,11 +102,12 @@ fn write_type(out: &mut String, name: &str, schema: &Value, go: &GoTypes) -> any
     for (field, property) in schema["properties"].as_object().into_iter().flatten() {
         let ty = spelled(property).with_context(|| format!("{name}.{field}"))?;
         write!(out, "field {field} {ty}")?;
-        let known = go.field(name, field).unwrap_or_default();
+        let known = go.field(name, field).unwrap_or(GoField { omitempty: true, ..GoField::default() });
+        let is_struct = !known.pointer && property["default"].as_object().is_some_and(|map| map.is_empty());
         for (set, word) in [
             (required.contains(&field.as_str()), " required"),
             (known.pointer, " pointer"),
-            (known.kept, " kept"),
+            (!known.omitzero && (is_struct || !known.omitempty), " kept"),
         ] {
             out.push_str(if set { word } else { "" });
         }
@@ -127,7 +131,6 @@ fn write_attributes(out: &mut String, property: &Value) -> anyhow::Result<()> {
         Value::Null | Value::Bool(false) => {}
         Value::String(text) if text.is_empty() => {}
         Value::Number(number) if number.as_f64() == Some(0.0) => {}
-        // A struct that is no pointer is always written: Go never takes it for empty.
         Value::Object(map) if map.is_empty() => {}
         other => write!(out, " default={other}")?,
     }

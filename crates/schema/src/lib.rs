@@ -1,0 +1,26 @@
+//! What is known of each Kubernetes kind: scope, names, field types, merge keys, defaults and
+//! validation, as data derived from the real API server (`cargo xtask schema`) with hand-written
+//! rules only where OpenAPI cannot say it; and the structural schemas of custom resources.
+//!
+//! Everything here is a function of its input: no IO, no clock.
+
+mod catalog;
+mod decode;
+mod defaults;
+mod error;
+mod quantity;
+mod selector;
+mod structural;
+mod table;
+mod types;
+mod validate;
+
+pub use catalog::{Catalog, Kind, Subresource};
+pub use decode::{DecodeError, Decoded, decode, prune_unknown};
+pub use defaults::apply_defaults;
+pub use error::{ErrorKind, ErrorList, FieldError, Path, quote};
+pub use quantity::{ParseQuantityError, Quantity};
+pub use selector::{LabelSelector, Operator, ParseSelectorError, Requirement};
+pub use structural::{StructuralSchema, crd_version_schema, validate_crd};
+pub use types::{Definition, Field, ListKind, PatchStrategy, Type, TypeRef};
+pub use validate::{names, validate_create, validate_status_update, validate_update};

@@ -1,0 +1,1 @@
+//! What names, labels and annotation keys may look like.
