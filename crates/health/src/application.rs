@@ -1,0 +1,81 @@
+//! Health of an Application object, for Applications that render Applications. It is bound to what the
+//! child has really done: a child that has not looked at its present spec, or that still synchronises,
+//! is on its way, whatever its last health was.
+
+use serde_json::Value;
+use tiphys_model::{HealthCode, HealthStatus};
+use tiphys_value::ObjectExt;
+
+pub(crate) fn assess(app: &Value) -> HealthStatus {
+    let message = app.str_at(&["status", "health", "message"]).unwrap_or_default();
+    let Some(code) = app.str_at(&["status", "health", "status"]).and_then(HealthCode::parse) else {
+        return HealthStatus::new(HealthCode::Progressing, "the Application has not been looked at yet");
+    };
+    if compared_to_another_spec(app) {
+        return HealthStatus::new(
+            HealthCode::Progressing,
+            "the Application's new spec has not been compared yet",
+        );
+    }
+    let phase = app.str_at(&["status", "operationState", "phase"]).unwrap_or_default();
+    if app.at(&["operation"]).is_some_and(Value::is_object) || matches!(phase, "Running" | "Terminating") {
+        let why = app.str_at(&["status", "operationState", "message"]).unwrap_or_default();
+        return HealthStatus::new(HealthCode::Progressing, format!("the Application synchronises: {why}"));
+    }
+    let syncs_itself = app.at(&["spec", "syncPolicy", "automated"]).is_some_and(|automated| {
+        automated.is_object() && automated.get("enabled") != Some(&Value::Bool(false))
+    });
+    let out_of_sync = app.str_at(&["status", "sync", "status"]) == Some("OutOfSync");
+    if code == HealthCode::Healthy
+        && syncs_itself
+        && out_of_sync
+        && !matches!(phase, "Failed" | "Error" | "Succeeded")
+    {
+        return HealthStatus::new(HealthCode::Progressing, "the Application is about to synchronise");
+    }
+    HealthStatus::new(code, message)
+}
+
+/// Whether the last comparison was made with other sources or another destination than the spec has.
+fn compared_to_another_spec(app: &Value) -> bool {
+    let Some(compared) = app.at(&["status", "sync", "comparedTo"]) else { return false };
+    ["source", "sources", "destination"].iter().any(|field| {
+        let (wanted, seen) = (app.at(&["spec", field]), compared.get(field));
+        let empty = |value: Option<&Value>| {
+            value.is_none_or(|v| {
+                v.is_null() || v == &Value::Array(Vec::new()) || v.as_object().is_some_and(|m| m.is_empty())
+            })
+        };
+        !(wanted == seen || (empty(wanted) && empty(seen)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn app(status: Value) -> Value {
+        json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"name": "a"},
+            "spec": {"source": {"repoURL": "r", "targetRevision": "v2"}, "syncPolicy": {"automated": {}}}, "status": status})
+    }
+
+    #[test]
+    fn health_is_bound_to_the_present_spec() {
+        let old = json!({"health": {"status": "Healthy"}, "sync": {"status": "Synced",
+            "comparedTo": {"source": {"repoURL": "r", "targetRevision": "v1"}}}});
+        assert_eq!(assess(&app(old)).status, HealthCode::Progressing);
+        let new = json!({"health": {"status": "Healthy"}, "sync": {"status": "Synced",
+            "comparedTo": {"source": {"repoURL": "r", "targetRevision": "v2"}, "destination": {}}}});
+        assert_eq!(assess(&app(new)).status, HealthCode::Healthy);
+    }
+
+    #[test]
+    fn a_running_operation_is_on_its_way() {
+        let status = json!({"health": {"status": "Healthy"}, "operationState": {"phase": "Running"}});
+        assert_eq!(assess(&app(status)).status, HealthCode::Progressing);
+        assert_eq!(assess(&app(json!({}))).status, HealthCode::Progressing);
+        let broken = json!({"health": {"status": "Degraded"}, "operationState": {"phase": "Failed"}});
+        assert_eq!(assess(&app(broken)).status, HealthCode::Degraded);
+    }
+}
