@@ -1,0 +1,142 @@
+//! What a controller is.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use tiphys_value::{GroupVersionResource, ObjectExt};
+
+use crate::{Change, View, world::Settings};
+
+/// One object of a resource. The namespace is empty for cluster-scoped objects.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Namespace, or empty.
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+}
+
+impl Key {
+    /// The key of an object.
+    pub fn of(object: &Value) -> Self {
+        Self { namespace: object.namespace().to_owned(), name: object.name().to_owned() }
+    }
+}
+
+/// What becomes of what a deleted object owns (API concepts, "Cascading deletion").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    /// It is deleted afterwards.
+    Background,
+    /// It is deleted first; the owner stays, terminating, until then.
+    Foreground,
+}
+
+/// Something that a controller wants done. Updates carry the `resourceVersion` that was seen, so a
+/// write on stale knowledge fails and the object is looked at again.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Write {
+    /// Create an object.
+    Create {
+        /// Where it belongs.
+        resource: GroupVersionResource,
+        /// The object, with name and namespace.
+        object: Value,
+    },
+    /// Replace an object, leaving its status.
+    Update {
+        /// Where it belongs.
+        resource: GroupVersionResource,
+        /// The whole object.
+        object: Value,
+    },
+    /// Replace the status of an object, leaving the rest.
+    UpdateStatus {
+        /// Where it belongs.
+        resource: GroupVersionResource,
+        /// The whole object with its new status.
+        object: Value,
+    },
+    /// Delete an object if it still is the one that was seen.
+    Delete {
+        /// Where it belongs.
+        resource: GroupVersionResource,
+        /// Which one.
+        key: Key,
+        /// Its uid.
+        uid: String,
+        /// What becomes of what it owns.
+        propagation: Propagation,
+    },
+    /// Let go of a terminating namespace whose content is gone (its `finalize` subresource).
+    Finalize {
+        /// Which one.
+        key: Key,
+    },
+    /// Take a pod off its node: it is gone at once, without grace.
+    Forget {
+        /// Where it belongs.
+        resource: GroupVersionResource,
+        /// Which one.
+        key: Key,
+        /// Its uid.
+        uid: String,
+    },
+}
+
+/// What one look at an object led to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// What to do, in order.
+    pub writes: Vec<Write>,
+    /// Look again after this long even if nothing changes.
+    pub requeue_after: Option<Duration>,
+}
+
+impl Outcome {
+    /// Nothing to do.
+    pub fn done() -> Self {
+        Self::default()
+    }
+
+    /// Look again later.
+    pub fn after(delay: Duration) -> Self {
+        Self { writes: Vec::new(), requeue_after: Some(delay) }
+    }
+}
+
+/// One write and nothing else.
+impl From<Write> for Outcome {
+    fn from(write: Write) -> Self {
+        Self { writes: vec![write], requeue_after: None }
+    }
+}
+
+impl From<Vec<Write>> for Outcome {
+    fn from(writes: Vec<Write>) -> Self {
+        Self { writes, requeue_after: None }
+    }
+}
+
+/// What a controller knows while it looks at an object.
+pub struct Context<'a> {
+    /// The cluster as it is.
+    pub view: &'a dyn View,
+    /// The time.
+    pub now: Timestamp,
+    /// How the world behaves.
+    pub settings: &'a Settings,
+}
+
+/// A function from the state of the cluster and one key to writes.
+pub trait Controller: Send + Sync {
+    /// A stable name, for logs and for the order among controllers.
+    fn name(&self) -> &'static str;
+
+    /// The objects of this controller that a change concerns.
+    fn keys(&self, change: &Change, view: &dyn View) -> Vec<Key>;
+
+    /// What to do about one object.
+    fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome;
+}

@@ -1,0 +1,99 @@
+//! What all controllers of pods have in common.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use tiphys_value::ObjectExt;
+
+use crate::{
+    Key, Propagation, View, Write,
+    object::{is_condition_true, is_controlled_by, resources},
+};
+
+/// Letters that Kubernetes uses in generated names: no vowels, so that no word arises.
+const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// A short name part that depends on nothing but its input, so that the same state gives the same
+/// names in every run.
+pub fn stable_suffix(input: &[&str], length: usize) -> String {
+    let mut hash = Sha256::new();
+    for part in input {
+        hash.update(part.as_bytes());
+        hash.update([0]);
+    }
+    let digest = hash.finalize();
+    digest.iter().take(length).map(|byte| ALPHABET[usize::from(*byte) % ALPHABET.len()] as char).collect()
+}
+
+/// The hash of a pod template, as it stands in `pod-template-hash`.
+pub fn template_hash(template: &Value) -> String {
+    stable_suffix(&[&template.to_string()], 10)
+}
+
+/// The pods that an object controls, sorted by name.
+pub fn pods_of(owner: &Value, view: &dyn View) -> Vec<Arc<Value>> {
+    let mut pods = view.list(&resources::pods(), Some(owner.namespace()));
+    pods.retain(|pod| is_controlled_by(pod, owner));
+    pods
+}
+
+/// Whether a pod counts: neither finished nor going.
+pub fn is_active(pod: &Value) -> bool {
+    !pod.is_terminating() && !matches!(pod.str_at(&["status", "phase"]), Some("Succeeded" | "Failed"))
+}
+
+/// Whether a pod is Ready.
+pub fn is_ready(pod: &Value) -> bool {
+    !pod.is_terminating() && is_condition_true(pod, "Ready")
+}
+
+/// How many of the pods satisfy something.
+pub fn count(pods: &[Arc<Value>], satisfies: impl Fn(&Value) -> bool) -> i64 {
+    pods.iter().filter(|pod| satisfies(pod)).count() as i64
+}
+
+/// Deletes a pod that was seen.
+pub fn delete_pod(pod: &Value) -> Write {
+    Write::Delete {
+        resource: resources::pods(),
+        key: Key::of(pod),
+        uid: pod.uid().to_owned(),
+        propagation: Propagation::Background,
+    }
+}
+
+/// A number of pods given as a count or as a percentage of `total`, rounded up or down
+/// (Deployment `maxSurge` rounds up, `maxUnavailable` down).
+pub fn count_or_percent(value: Option<&Value>, total: i64, default: i64, round_up: bool) -> i64 {
+    match value {
+        Some(Value::Number(number)) => number.as_i64().unwrap_or(default),
+        Some(Value::String(text)) => {
+            let percent: i64 = text.trim_end_matches('%').parse().unwrap_or(0);
+            let hundredths = percent.saturating_mul(total);
+            if round_up { hundredths.saturating_add(99) / 100 } else { hundredths / 100 }
+        }
+        _ => default,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn names_depend_on_their_input_alone() {
+        assert_eq!(stable_suffix(&["a", "b"], 5), stable_suffix(&["a", "b"], 5));
+        assert_ne!(stable_suffix(&["a", "b"], 5), stable_suffix(&["ab", ""], 5));
+    }
+
+    #[test]
+    fn percentages_round_as_deployments_do() {
+        assert_eq!(count_or_percent(Some(&json!("25%")), 3, 0, true), 1);
+        assert_eq!(count_or_percent(Some(&json!("25%")), 3, 0, false), 0);
+        assert_eq!(count_or_percent(Some(&json!(2)), 3, 0, false), 2);
+        assert_eq!(count_or_percent(None, 3, 1, false), 1);
+    }
+}

@@ -1,0 +1,152 @@
+//! Making and changing objects as controllers do.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+use tiphys_value::{GroupVersionResource, ObjectExt};
+
+/// The resources that the controllers of this crate deal with.
+pub mod resources {
+    use super::GroupVersionResource;
+
+    macro_rules! resources {
+        ($($(#[$doc:meta])* $name:ident = $group:literal $version:literal $plural:literal;)*) => {
+            $($(#[$doc])* pub fn $name() -> GroupVersionResource {
+                GroupVersionResource::new($group, $version, $plural)
+            })*
+        };
+    }
+
+    resources! {
+        pods = "" "v1" "pods";
+        services = "" "v1" "services";
+        namespaces = "" "v1" "namespaces";
+        nodes = "" "v1" "nodes";
+        config_maps = "" "v1" "configmaps";
+        service_accounts = "" "v1" "serviceaccounts";
+        claims = "" "v1" "persistentvolumeclaims";
+        volumes = "" "v1" "persistentvolumes";
+        deployments = "apps" "v1" "deployments";
+        replica_sets = "apps" "v1" "replicasets";
+        stateful_sets = "apps" "v1" "statefulsets";
+        daemon_sets = "apps" "v1" "daemonsets";
+        jobs = "batch" "v1" "jobs";
+        endpoint_slices = "discovery.k8s.io" "v1" "endpointslices";
+        ingresses = "networking.k8s.io" "v1" "ingresses";
+        storage_classes = "storage.k8s.io" "v1" "storageclasses";
+        disruption_budgets = "policy" "v1" "poddisruptionbudgets";
+        autoscalers = "autoscaling" "v2" "horizontalpodautoscalers";
+    }
+}
+
+/// The owner reference with which a controller claims what it makes.
+pub fn owner_reference(owner: &Value) -> Value {
+    json!({
+        "apiVersion": owner.api_version(),
+        "kind": owner.kind(),
+        "name": owner.name(),
+        "uid": owner.uid(),
+        "controller": true,
+        "blockOwnerDeletion": true,
+    })
+}
+
+/// The owner references of an object.
+pub fn owners(object: &Value) -> impl Iterator<Item = &Value> {
+    object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// The owner that controls an object.
+pub fn controller_of(object: &Value) -> Option<&Value> {
+    owners(object).find(|owner| owner.get("controller") == Some(&Value::Bool(true)))
+}
+
+/// Whether `owner` controls `object`.
+pub fn is_controlled_by(object: &Value, owner: &Value) -> bool {
+    controller_of(object).is_some_and(|reference| reference.str_at(&["uid"]) == Some(owner.uid()))
+}
+
+/// A pod from a workload's pod template, claimed by its owner.
+pub fn pod_from_template(owner: &Value, template: &Value, name: &str) -> Value {
+    let mut metadata = template.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
+    metadata.insert("name".into(), name.into());
+    metadata.insert("namespace".into(), owner.namespace().into());
+    metadata.insert("ownerReferences".into(), json!([owner_reference(owner)]));
+    let spec = template.get("spec").cloned().unwrap_or_default();
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+}
+
+/// The object with another status, if that changes anything.
+pub fn with_status(object: &Value, status: Value) -> Option<Value> {
+    if object.get("status") == Some(&status) {
+        return None;
+    }
+    let mut changed = object.clone();
+    changed["status"] = status;
+    Some(changed)
+}
+
+/// The status of an object as a map to change.
+pub fn status_of(object: &Value) -> Map<String, Value> {
+    object.get("status").and_then(Value::as_object).cloned().unwrap_or_default()
+}
+
+/// Sets a condition; its transition time moves only when its status changes. `lastUpdateTime` is
+/// kept where the kind has it (Deployment).
+pub fn set_condition(status: &mut Map<String, Value>, condition: Value, now: Timestamp) {
+    let conditions = status.entry("conditions").or_insert_with(|| json!([]));
+    let Some(conditions) = conditions.as_array_mut() else { return };
+    let mut condition = condition;
+    let found = conditions.iter_mut().find(|existing| existing["type"] == condition["type"]);
+    match found {
+        Some(existing) => {
+            let same_status = existing["status"] == condition["status"];
+            let at = if same_status { existing["lastTransitionTime"].clone() } else { time(now) };
+            condition["lastTransitionTime"] = at;
+            if existing.get("lastUpdateTime").is_some() {
+                let same = same_status && existing["reason"] == condition["reason"];
+                condition["lastUpdateTime"] =
+                    if same { existing["lastUpdateTime"].clone() } else { time(now) };
+            }
+            *existing = condition;
+        }
+        None => {
+            condition["lastTransitionTime"] = time(now);
+            conditions.push(condition);
+        }
+    }
+}
+
+/// Whether a condition of an object is `True`.
+pub fn is_condition_true(object: &Value, kind: &str) -> bool {
+    let conditions = object.at(&["status", "conditions"]).and_then(Value::as_array);
+    conditions
+        .into_iter()
+        .flatten()
+        .any(|condition| condition["type"] == kind && condition["status"] == "True")
+}
+
+/// A time as the API writes it: RFC 3339, whole seconds, UTC.
+pub fn time(at: Timestamp) -> Value {
+    at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string().into()
+}
+
+/// When an object was created, if that can be read.
+pub fn created_at(object: &Value) -> Option<Timestamp> {
+    object.str_at(&["metadata", "creationTimestamp"])?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_keeps_its_transition_time_while_its_status_stays() {
+        let (first, later) = (Timestamp::UNIX_EPOCH, Timestamp::from_second(100).unwrap());
+        let mut status = Map::new();
+        set_condition(&mut status, json!({"type": "Ready", "status": "False"}), first);
+        set_condition(&mut status, json!({"type": "Ready", "status": "False", "reason": "x"}), later);
+        assert_eq!(status["conditions"][0]["lastTransitionTime"], time(first));
+        set_condition(&mut status, json!({"type": "Ready", "status": "True"}), later);
+        assert_eq!(status["conditions"][0]["lastTransitionTime"], time(later));
+    }
+}

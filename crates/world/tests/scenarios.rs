@@ -1,0 +1,174 @@
+//! Whole stories on a cluster of plain maps, in virtual time.
+#![allow(missing_docs, reason = "tests")]
+
+mod support;
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use support::{Cluster, resource};
+use tiphys_value::{GroupVersionResource, ObjectExt};
+use tiphys_world::{Key, Propagation};
+
+fn deployments() -> GroupVersionResource {
+    resource("apps", "v1", "deployments")
+}
+
+fn pods() -> GroupVersionResource {
+    resource("", "v1", "pods")
+}
+
+fn template(image: &str) -> Value {
+    json!({"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": image}]}})
+}
+
+fn workload(kind: &str, name: &str, replicas: i64) -> Value {
+    json!({
+        "apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name, "namespace": "shop"},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": template("web:1")},
+    })
+}
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+#[test]
+fn a_deployment_comes_up_and_rolls_over_without_losing_availability() {
+    let mut cluster = Cluster::new();
+    cluster.create(&deployments(), workload("Deployment", "web", 3));
+    cluster.run(MINUTE);
+    let web = cluster.get(&deployments(), "shop", "web").unwrap();
+    assert_eq!(web["status"]["readyReplicas"], 3);
+    assert_eq!(web["status"]["observedGeneration"], web["metadata"]["generation"]);
+    assert_eq!(web["metadata"]["annotations"]["deployment.kubernetes.io/revision"], "1");
+
+    let mut changed = web;
+    changed["spec"]["template"] = template("web:2");
+    cluster.update(&deployments(), changed);
+    cluster.run(MINUTE);
+    let web = cluster.get(&deployments(), "shop", "web").unwrap();
+    assert_eq!(web["status"]["updatedReplicas"], 3);
+    assert_eq!(web["status"]["replicas"], 3);
+    assert_eq!(web["metadata"]["annotations"]["deployment.kubernetes.io/revision"], "2");
+    assert_eq!(web["status"]["conditions"][1]["reason"], "NewReplicaSetAvailable");
+    assert_eq!(cluster.names(&pods()).len(), 3);
+    assert_eq!(cluster.names(&resource("apps", "v1", "replicasets")).len(), 2);
+}
+
+#[test]
+fn a_stateful_set_starts_one_pod_after_the_other_with_claims_that_bind() {
+    let mut cluster = Cluster::new();
+    let mut set = workload("StatefulSet", "db", 2);
+    set["spec"]["volumeClaimTemplates"] = json!([{"metadata": {"name": "data"}, "spec": {
+        "accessModes": ["ReadWriteOnce"], "storageClassName": "standard", "resources": {"requests": {"storage": "1Gi"}}}}]);
+    cluster.create(&resource("apps", "v1", "statefulsets"), set);
+    cluster.run(MINUTE);
+    assert_eq!(cluster.names(&pods()), ["db-0", "db-1"]);
+    let claim = cluster.get(&resource("", "v1", "persistentvolumeclaims"), "shop", "data-db-1").unwrap();
+    assert_eq!(claim["status"]["phase"], "Bound");
+    let set = cluster.get(&resource("apps", "v1", "statefulsets"), "shop", "db").unwrap();
+    assert_eq!(set["status"]["readyReplicas"], 2);
+    let position = |needle: &str| cluster.log.iter().position(|line| line.contains(needle)).unwrap();
+    let second = position("create pods Pod/shop/db-1");
+    assert!(
+        cluster.log[..second].iter().filter(|line| line.contains("update pods Pod/shop/db-0")).count() >= 2
+    );
+}
+
+#[test]
+fn a_claim_that_waits_for_a_consumer_stays_pending_without_one() {
+    let mut cluster = Cluster::new();
+    let claims = resource("", "v1", "persistentvolumeclaims");
+    let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "lonely", "namespace": "shop"}, "spec": {"storageClassName": "standard"}});
+    cluster.create(&claims, claim);
+    cluster.run(MINUTE);
+    assert_eq!(cluster.get(&claims, "shop", "lonely").unwrap()["status"]["phase"], "Pending");
+}
+
+#[test]
+fn a_job_completes_and_one_that_keeps_failing_gives_up() {
+    let mut cluster = Cluster::new();
+    let jobs = resource("batch", "v1", "jobs");
+    let job = |name: &str, fate: &str| {
+        json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": "shop"},
+            "spec": {"backoffLimit": 2, "template": {
+                "metadata": {"annotations": {"world.tiphys.dev/fate": fate}},
+                "spec": {"containers": [{"name": "c", "image": "i"}]}}}})
+    };
+    cluster.create(&jobs, job("good", ""));
+    cluster.create(&jobs, job("bad", "fail"));
+    cluster.run(MINUTE);
+    let good = cluster.get(&jobs, "shop", "good").unwrap();
+    assert_eq!(good["status"]["succeeded"], 1);
+    let bad = cluster.get(&jobs, "shop", "bad").unwrap();
+    assert_eq!(bad["status"]["failed"], 3);
+    assert_eq!(bad["status"]["conditions"][1]["reason"], "BackoffLimitExceeded");
+}
+
+#[test]
+fn deleting_an_owner_takes_what_it_owns_and_orphans_nothing_else() {
+    let mut cluster = Cluster::new();
+    cluster.create(&deployments(), workload("Deployment", "web", 2));
+    cluster.create(
+        &pods(),
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "free", "namespace": "shop"},
+        "spec": {"containers": [{"name": "c", "image": "i"}]}}),
+    );
+    cluster.run(MINUTE);
+    let key = Key { namespace: "shop".into(), name: "web".into() };
+    cluster.delete(&deployments(), &key, Propagation::Foreground);
+    cluster.run(MINUTE);
+    assert_eq!(cluster.get(&deployments(), "shop", "web"), None);
+    assert_eq!(cluster.names(&resource("apps", "v1", "replicasets")), Vec::<String>::new());
+    assert_eq!(cluster.names(&pods()), ["free"]);
+}
+
+#[test]
+fn a_namespace_is_filled_and_empties_before_it_goes() {
+    let mut cluster = Cluster::new();
+    let namespaces = resource("", "v1", "namespaces");
+    cluster
+        .create(&namespaces, json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}));
+    cluster.create(&deployments(), workload("Deployment", "web", 2));
+    cluster.run(MINUTE);
+    assert!(cluster.get(&resource("", "v1", "serviceaccounts"), "shop", "default").is_some());
+    let key = Key { namespace: String::new(), name: "shop".into() };
+    cluster.delete(&namespaces, &key, Propagation::Background);
+    cluster.run(MINUTE);
+    assert_eq!(cluster.get(&namespaces, "", "shop"), None);
+    assert_eq!(cluster.names(&pods()), Vec::<String>::new());
+    assert_eq!(cluster.names(&resource("", "v1", "configmaps")), Vec::<String>::new());
+}
+
+#[test]
+fn a_service_lists_the_ready_pods_behind_it() {
+    let mut cluster = Cluster::new();
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"selector": {"app": "web"}, "ports": [{"port": 80, "targetPort": 8080}]}});
+    cluster.create(&resource("", "v1", "services"), service);
+    cluster.create(&deployments(), workload("Deployment", "web", 2));
+    cluster.run(MINUTE);
+    let slices =
+        tiphys_world::View::list(&cluster.view, &resource("discovery.k8s.io", "v1", "endpointslices"), None);
+    let endpoints = slices[0]["endpoints"].as_array().unwrap();
+    assert_eq!(endpoints.len(), 2);
+    assert!(endpoints.iter().all(|endpoint| endpoint["conditions"]["ready"] == true));
+    assert_eq!(slices[0].at(&["ports"]).unwrap()[0]["port"], 8080);
+}
+
+#[test]
+fn the_same_story_gives_the_same_log_every_time() {
+    let story = || {
+        let mut cluster = Cluster::new();
+        cluster.create(&deployments(), workload("Deployment", "web", 5));
+        cluster.create(&resource("apps", "v1", "statefulsets"), workload("StatefulSet", "db", 3));
+        cluster.create(&resource("apps", "v1", "daemonsets"), workload("DaemonSet", "agent", 0));
+        cluster.run(MINUTE);
+        cluster.log
+    };
+    let first = story();
+    assert!(first.len() > 50);
+    for _ in 0..100 {
+        assert_eq!(story(), first);
+    }
+}
