@@ -145,7 +145,11 @@ impl FileTree for GitTree {
             .filter_map(|name| {
                 let full = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
                 let is_symlink = matches!(self.entries.get(&full), Some(Entry::Link(_)));
-                Some(DirEntry { name: name.clone(), kind: self.kind(&full).ok()?, is_symlink })
+                let kind = match self.kind(&full) {
+                    Err(error) if matches!(error.kind, VfsErrorKind::OutsideTree) => EntryKind::File,
+                    kind => kind.ok()?,
+                };
+                Some(DirEntry { name: name.clone(), kind, is_symlink })
             })
             .collect())
     }

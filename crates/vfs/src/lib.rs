@@ -61,8 +61,8 @@ pub trait FileTree: Send + Sync {
     /// Not found, a folder, larger than [`MAX_FILE_BYTES`], outside the tree, or not readable.
     fn read(&self, path: &str) -> Result<Arc<[u8]>, VfsError>;
 
-    /// The entries of a folder, sorted by name. Entries whose link is broken or leaves the tree are
-    /// left out: reading them by name says why.
+    /// The entries of a folder, sorted by name. Broken links are left out; links that leave the tree
+    /// are listed as files, and reading them says why they are refused.
     ///
     /// # Errors
     /// Not found, not a folder, or not readable.

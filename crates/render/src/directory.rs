@@ -1,0 +1,77 @@
+//! Plain directories of manifests (Argo CD user guide, "Directory").
+
+use tiphys_vfs::{EntryKind, FileTree};
+
+use crate::{Job, RenderError, Yield, glob, manifest};
+
+/// A file that holds this text is no manifest, whatever its name.
+const SKIP_MARK: &str = "+argocd:skip-file-rendering";
+
+/// Reads every manifest of the source's folder, in the order of their paths.
+pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
+    let tree = job.set.tree(job.index).as_ref();
+    let options = job.source.directory.clone().unwrap_or_default();
+    let mut yielded = Yield::default();
+    for path in files(tree, &job.source.path, options.recurse)? {
+        let name = relative(&path, &job.source.path);
+        let is_jsonnet = name.ends_with(".jsonnet");
+        let known = is_jsonnet || [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end));
+        let wanted = (known || options.disable_extension_filter)
+            && (options.exclude.is_empty() || !glob::matches(&options.exclude, name, false))
+            && (options.include.is_empty() || glob::matches(&options.include, name, false));
+        if !wanted {
+            continue;
+        }
+        if is_jsonnet {
+            return Err(RenderError::new(format!(
+                "{path}: Jsonnet is not supported yet; exclude the file (source.directory.exclude) or render it beforehand"
+            )));
+        }
+        read_file(tree, &path, job.context.origins, &mut yielded)?;
+    }
+    Ok(yielded)
+}
+
+fn read_file(tree: &dyn FileTree, path: &str, origins: bool, yielded: &mut Yield) -> Result<(), RenderError> {
+    let text = manifest::read_text(tree, path)?;
+    if text.contains(SKIP_MARK) {
+        return Ok(());
+    }
+    match manifest::parse_objects(path, &text, origins) {
+        Ok(objects) => yielded.objects.extend(objects),
+        Err(error) if manifest::looks_like_manifest(&text) || path.ends_with(".json") => return Err(error),
+        Err(error) => {
+            yielded.warnings.push(format!("{path} is left out, it is no manifest: {}", error.headline()))
+        }
+    }
+    Ok(())
+}
+
+/// The files of a folder, with `recurse` those below it too, in path order. Links to files are
+/// followed; links to folders are not (one may lead back up); a link that leaves the repository is
+/// refused, because leaving it out silently would change what is deployed.
+fn files(tree: &dyn FileTree, folder: &str, recurse: bool) -> Result<Vec<String>, RenderError> {
+    let fail = |error: tiphys_vfs::VfsError| RenderError::new(error.to_string());
+    let folder = tiphys_vfs::normalize(folder).map_err(fail)?;
+    let mut files = Vec::new();
+    let mut folders = vec![folder];
+    while let Some(folder) = folders.pop() {
+        for entry in tree.read_dir(&folder).map_err(fail)? {
+            let path = if folder.is_empty() { entry.name } else { format!("{folder}/{}", entry.name) };
+            match entry.kind {
+                EntryKind::File => files.push(path),
+                EntryKind::Dir if recurse && !entry.is_symlink && !path.ends_with(".git") => {
+                    folders.push(path)
+                }
+                EntryKind::Dir => {}
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn relative<'a>(path: &'a str, folder: &str) -> &'a str {
+    let folder = tiphys_vfs::normalize(folder).unwrap_or_default();
+    path.strip_prefix(&folder).map_or(path, |rest| rest.trim_start_matches('/'))
+}

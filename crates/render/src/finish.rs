@@ -1,0 +1,117 @@
+//! What happens to all objects whatever tool made them.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+use tiphys_model::Application;
+use tiphys_value::{FieldPath, GroupKind, Location, ObjectExt, Origin, OriginKind, RenderedObject};
+
+use crate::{Context, RenderError, Rendered};
+
+/// Lists in lists are expanded to this depth.
+const MAX_LIST_DEPTH: usize = 8;
+
+/// Replaces every `…List` by its items.
+pub(crate) fn expand_lists(objects: &mut Vec<RenderedObject>) -> Result<(), RenderError> {
+    for _ in 0..MAX_LIST_DEPTH {
+        if !objects.iter().any(is_list) {
+            return Ok(());
+        }
+        *objects = std::mem::take(objects).into_iter().flat_map(items).collect();
+    }
+    Err(RenderError::new(format!("lists are nested deeper than {MAX_LIST_DEPTH}")))
+}
+
+fn is_list(object: &RenderedObject) -> bool {
+    object.value.kind().ends_with("List") && object.value.get("items").is_some_and(Value::is_array)
+}
+
+fn items(mut object: RenderedObject) -> Vec<RenderedObject> {
+    if !is_list(&object) {
+        return vec![object];
+    }
+    let Some(Value::Array(items)) = object.value.get_mut("items").map(Value::take) else {
+        return vec![object];
+    };
+    let location = object.location;
+    items
+        .into_iter()
+        .enumerate()
+        .map(|(index, value)| {
+            let root = FieldPath::default().key("items").index(index);
+            let mut origins = tiphys_value::Origins::default();
+            for (path, chain) in object.origins.iter() {
+                if path.starts_with(&root) {
+                    origins.set(FieldPath(path.0[root.0.len()..].to_vec()), chain.to_vec());
+                }
+            }
+            RenderedObject { value, location: location.clone(), origins }
+        })
+        .collect()
+}
+
+/// Sets namespaces and marks.
+pub(crate) fn finish(
+    rendered: &mut Rendered,
+    app: &Application,
+    context: &Context<'_>,
+) -> Result<(), RenderError> {
+    let instance = app.instance_name(context.engine_namespace);
+    let destination = &app.spec.destination.namespace;
+    let own_kinds = scopes_of_definitions(&rendered.objects);
+    for object in &mut rendered.objects {
+        let gvk = object.value.gvk();
+        if gvk.kind.is_empty() || object.value.at(&["metadata"]).is_none_or(|m| !m.is_object()) {
+            return Err(RenderError::new(format!(
+                "{}: an item of a list has no kind or no metadata",
+                object.location
+            )));
+        }
+        let namespaced = own_kinds
+            .get(&gvk.group_kind())
+            .copied()
+            .or_else(|| (context.is_namespaced)(&gvk))
+            .unwrap_or(true);
+        place(object, namespaced, destination);
+        context.tracking.mark(&mut object.value, &instance, destination);
+    }
+    Ok(())
+}
+
+/// A namespaced object without a namespace goes to the destination's; a cluster-scoped one has none.
+fn place(object: &mut RenderedObject, namespaced: bool, destination: &str) {
+    let wanted = match (namespaced, object.value.namespace().is_empty()) {
+        (true, true) if !destination.is_empty() => Some(destination),
+        (false, false) => None,
+        _ => return,
+    };
+    let Some(Value::Object(metadata)) = object.value.get_mut("metadata") else { return };
+    match wanted {
+        None => {
+            metadata.remove("namespace");
+        }
+        Some(namespace) => {
+            metadata.insert("namespace".into(), namespace.into());
+            let origin = Origin {
+                kind: OriginKind::Application,
+                location: Location::new("", 0, 0),
+                detail: "spec.destination.namespace".into(),
+            };
+            object.origins.set(FieldPath::default().key("metadata").key("namespace"), vec![origin]);
+        }
+    }
+}
+
+/// Whether the kinds that the objects themselves define live in namespaces: the cluster cannot know
+/// before they are applied.
+fn scopes_of_definitions(objects: &[RenderedObject]) -> HashMap<GroupKind, bool> {
+    objects
+        .iter()
+        .filter(|object| object.value.kind() == "CustomResourceDefinition")
+        .filter_map(|object| {
+            let spec = object.value.get("spec")?;
+            let kind = spec.str_at(&["names", "kind"])?;
+            Some((GroupKind::new(spec.str_at(&["group"])?, kind), spec.str_at(&["scope"])? == "Namespaced"))
+        })
+        .collect()
+}

@@ -1,0 +1,61 @@
+//! Kustomize sources (Argo CD user guide, "Kustomize"): the options of the Application are an edit
+//! of the kustomization, made in memory.
+
+use serde_json::Value;
+use tiphys_kustomize::{BuildOptions, Overlay};
+use tiphys_model::{KustomizePatch, KustomizeSource};
+
+use crate::{Job, RenderError, Yield};
+
+/// Builds the kustomization of the source's folder.
+pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
+    let options = BuildOptions {
+        overlay: job.source.kustomize.as_ref().map(|options| overlay(options, job)).transpose()?,
+        origins: job.context.origins,
+        ..BuildOptions::default()
+    };
+    let tree = job.set.tree(job.index).as_ref();
+    let built = tiphys_kustomize::build(tree, &job.source.path, &options).map_err(|error| {
+        let place = error.location().map(|at| format!("{at}: ")).unwrap_or_default();
+        let advice: String = error.advice().iter().map(|advice| format!("; {advice}")).collect();
+        RenderError::new(format!("{place}{error}{advice}"))
+    })?;
+    Ok(Yield { warnings: built.warnings().to_vec(), objects: built.into_objects(), source_type: None })
+}
+
+fn overlay(options: &KustomizeSource, job: &Job<'_>) -> Result<Overlay, RenderError> {
+    Ok(Overlay {
+        name_prefix: options.name_prefix.clone(),
+        name_suffix: options.name_suffix.clone(),
+        images: options.images.clone(),
+        replicas: options
+            .replicas
+            .iter()
+            .map(|replica| Ok((replica.name.clone(), count(&replica.count)?)))
+            .collect::<Result<_, RenderError>>()?,
+        common_labels: options.common_labels.clone(),
+        force_common_labels: options.force_common_labels,
+        label_without_selector: options.label_without_selector,
+        label_include_templates: options.label_include_templates,
+        common_annotations: options.common_annotations.clone(),
+        force_common_annotations: options.force_common_annotations,
+        common_annotations_envsubst: options.common_annotations_envsubst,
+        namespace: options.namespace.clone(),
+        patches: options.patches.iter().map(patch).collect(),
+        components: options.components.clone(),
+        ignore_missing_components: options.ignore_missing_components,
+        env: job.env.0.clone(),
+    })
+}
+
+fn patch(patch: &KustomizePatch) -> Value {
+    serde_json::to_value(patch).unwrap_or_default()
+}
+
+/// A replica count: a whole number or its text.
+fn count(value: &Value) -> Result<i64, RenderError> {
+    value
+        .as_i64()
+        .or_else(|| value.as_str()?.parse().ok())
+        .ok_or_else(|| RenderError::new(format!("kustomize.replicas: {value} is no whole number")))
+}

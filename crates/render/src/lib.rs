@@ -1,0 +1,184 @@
+//! One Application to the objects that it wants, each field with its origin. Pure over file trees:
+//! repositories, charts and what the cluster serves are passed in.
+//!
+//! The order of effects is Argo CD's (`ARCHITECTURE.md`, "Rendering"): per source the overrides of
+//! `.argocd-source*.yaml`, the choice of the tool, the tool, the expansion of lists; then the sources
+//! one after the other, namespaces, tracking.
+
+mod directory;
+mod env;
+mod error;
+mod finish;
+mod glob;
+mod helm {
+    pub(crate) fn render(_: &crate::Job<'_>) -> Result<crate::Yield, crate::RenderError> {
+        Err(crate::RenderError::new("Helm sources do not render yet"))
+    }
+}
+mod kustomize;
+pub mod manifest;
+mod overrides;
+mod sources;
+mod tool;
+
+use tiphys_model::{Application, ApplicationSource, SourceType, Tracking};
+use tiphys_value::{GroupVersionKind, RenderedObject};
+use tiphys_vfs::EntryKind;
+
+pub use error::RenderError;
+pub use sources::{SourceTree, Sources};
+
+use env::BuildEnv;
+use sources::SourceSet;
+
+/// What rendering is told of the world.
+pub struct Context<'a> {
+    /// Serves repositories and charts.
+    pub sources: &'a dyn Sources,
+    /// Version of the destination cluster, such as `v1.36.1`.
+    pub kube_version: &'a str,
+    /// What the destination cluster serves, for charts; empty leaves Helm's own list.
+    pub api_versions: &'a [String],
+    /// How objects are marked as the Application's.
+    pub tracking: &'a Tracking,
+    /// Namespace of the engine: Applications in it are called by name alone.
+    pub engine_namespace: &'a str,
+    /// Whether a kind lives in namespaces, where that is known.
+    pub is_namespaced: &'a dyn Fn(&GroupVersionKind) -> Option<bool>,
+    /// Whether to find out where every field came from.
+    pub origins: bool,
+}
+
+/// What became of one source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenderedSource {
+    /// The revision that the source was read at.
+    pub revision: String,
+    /// The tool that rendered it; `None` if it is there only to be referred to.
+    pub source_type: Option<SourceType>,
+}
+
+/// The objects that an Application wants.
+#[derive(Clone, Debug, Default)]
+pub struct Rendered {
+    /// The objects in the order of the sources. One object may occur more than once.
+    pub objects: Vec<RenderedObject>,
+    /// One entry for each source.
+    pub sources: Vec<RenderedSource>,
+    /// What is odd but no fault.
+    pub warnings: Vec<String>,
+}
+
+/// Renders an Application.
+///
+/// # Errors
+/// A source cannot be had, or does not render. The error shows the place where there is one.
+pub fn render(app: &Application, context: &Context<'_>) -> Result<Rendered, RenderError> {
+    let declared = app.spec.effective_sources();
+    if declared.is_empty() {
+        return Err(RenderError::new(
+            "spec.source and spec.sources are both empty: nothing says where the manifests are",
+        ));
+    }
+    let set = SourceSet::open(&declared, context.sources)?;
+    let mut rendered = Rendered::default();
+    for (index, source) in declared.iter().enumerate() {
+        let one = render_source(app, source, index, &set, context)?;
+        rendered
+            .sources
+            .push(RenderedSource { revision: set.revision(index).to_owned(), source_type: one.source_type });
+        rendered.warnings.extend(one.warnings);
+        rendered.objects.extend(one.objects);
+    }
+    finish::finish(&mut rendered, app, context)?;
+    Ok(rendered)
+}
+
+/// What one source yields.
+#[derive(Default)]
+pub(crate) struct Yield {
+    objects: Vec<RenderedObject>,
+    warnings: Vec<String>,
+    source_type: Option<SourceType>,
+}
+
+/// Everything that rendering one source needs.
+pub(crate) struct Job<'a> {
+    app: &'a Application,
+    /// The source with its overrides.
+    source: ApplicationSource,
+    index: usize,
+    set: &'a SourceSet,
+    context: &'a Context<'a>,
+    env: BuildEnv,
+}
+
+fn render_source(
+    app: &Application,
+    declared: &ApplicationSource,
+    index: usize,
+    set: &SourceSet,
+    context: &Context<'_>,
+) -> Result<Yield, RenderError> {
+    if declared.is_reference_only() {
+        return Ok(Yield::default());
+    }
+    let tree = set.tree(index);
+    check_path(declared, tree)?;
+    let source = overrides::apply(declared, tree.as_ref(), &app.metadata.name)?;
+    let source_type = tool::choose(&source, tree.as_ref())?;
+    let env = BuildEnv::new(app, &source, set.revision(index), context);
+    let job = Job { app, source, index, set, context, env };
+    let mut yielded = match source_type {
+        SourceType::Helm => helm::render(&job)?,
+        SourceType::Kustomize => kustomize::render(&job)?,
+        SourceType::Directory => directory::render(&job)?,
+        SourceType::Plugin => return Err(tool::refuse_plugin(&job.source)),
+    };
+    yielded.source_type = Some(source_type);
+    finish::expand_lists(&mut yielded.objects)?;
+    Ok(yielded)
+}
+
+/// The path of a source must be a folder of its repository.
+fn check_path(source: &ApplicationSource, tree: &dyn tiphys_vfs::FileTree) -> Result<(), RenderError> {
+    let fail = |why: String| {
+        RenderError::new(format!(
+            "source path {:?} of repository {} at {}: {why}",
+            source.path,
+            source.repo_url,
+            source.revision_or_head()
+        ))
+    };
+    match tree.kind(&source.path) {
+        Ok(EntryKind::Dir) => Ok(()),
+        Ok(EntryKind::File) => Err(fail("it is a file, not a folder".into())),
+        Err(error) if error.is_not_found() => {
+            Err(fail(format!("there is no such folder{}", similar(tree, &source.path))))
+        }
+        Err(error) => Err(fail(error.kind.to_string())),
+    }
+}
+
+/// The folders beside a missing one, to be appended to a message.
+fn similar(tree: &dyn tiphys_vfs::FileTree, path: &str) -> String {
+    let mut above = tiphys_vfs::normalize(path).unwrap_or_default();
+    while let Some(parent) = tiphys_vfs::parent(&above).map(str::to_owned) {
+        if let Ok(entries) = tree.read_dir(&parent) {
+            let folders: Vec<String> = entries
+                .into_iter()
+                .filter(|entry| entry.kind == EntryKind::Dir && !entry.name.starts_with('.'))
+                .map(|entry| entry.name)
+                .take(8)
+                .collect();
+            let place = if parent.is_empty() { "the root".to_owned() } else { format!("{parent:?}") };
+            return if folders.is_empty() {
+                String::new()
+            } else {
+                format!("; {place} has {}", folders.join(", "))
+            };
+        }
+        above = parent;
+    }
+    String::new()
+}

@@ -1,0 +1,247 @@
+//! Files of manifests: text to objects, with the place of every fault.
+
+use std::{collections::HashMap, sync::Arc};
+
+use serde_json::Value;
+use tiphys_diag::{Diagnostic, Span};
+use tiphys_value::{FieldPath, Location, ObjectExt, Origin, OriginKind, Origins, RenderedObject};
+use tiphys_vfs::FileTree;
+use tiphys_yaml::{Content, Node, Position, Profile};
+
+use crate::RenderError;
+
+/// A text file of a tree.
+///
+/// # Errors
+/// Missing, too large, a link that leaves the tree, or no text.
+pub fn read_text(tree: &dyn FileTree, path: &str) -> Result<String, RenderError> {
+    let bytes = tree.read(path).map_err(|error| RenderError::new(error.to_string()))?;
+    match std::str::from_utf8(&bytes) {
+        Ok(text) if !text.contains('\0') => Ok(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned()),
+        Ok(_) => Err(RenderError::new(format!("{path} is a binary file, not a manifest"))),
+        Err(error) => Err(RenderError::new(format!(
+            "{path} is not a text file: byte {} is not valid UTF-8",
+            error.valid_up_to()
+        ))),
+    }
+}
+
+/// Whether a text that does not parse was meant to be a manifest (as Argo CD tells).
+pub fn looks_like_manifest(text: &str) -> bool {
+    ["apiVersion:", "kind:", "metadata:"].iter().all(|mark| text.contains(mark))
+}
+
+/// The objects of a YAML or JSON text, one for each document that is not empty.
+///
+/// # Errors
+/// It does not parse, has a key twice, or a document is no object with `apiVersion`, `kind` and name.
+pub fn parse_objects(file: &str, text: &str, origins: bool) -> Result<Vec<RenderedObject>, RenderError> {
+    let documents =
+        tiphys_yaml::parse_documents(text, Profile::Go2).map_err(|error| yaml_error(file, text, &error))?;
+    let name: Arc<str> = file.into();
+    let mut objects = Vec::new();
+    for document in &documents {
+        let root = &document.root;
+        if root.is_null() {
+            continue;
+        }
+        check_duplicates(file, text, root, 0)?;
+        let value =
+            tiphys_yaml::to_value(root, Profile::Go2).map_err(|error| yaml_error(file, text, &error))?;
+        if value.as_object().is_some_and(serde_json::Map::is_empty) {
+            continue;
+        }
+        check_object(file, text, root, &value)?;
+        let at = root.span.start;
+        let mut chains = Origins::default();
+        if origins {
+            trace(&name, root, &FieldPath::default(), &mut chains, 0);
+        }
+        objects.push(RenderedObject {
+            value,
+            location: Location::new(name.clone(), at.line, at.column),
+            origins: chains,
+        });
+    }
+    Ok(objects)
+}
+
+/// A YAML error with its place.
+pub fn yaml_error(file: &str, text: &str, error: &tiphys_yaml::Error) -> RenderError {
+    let message = error.to_string();
+    let message = message.strip_prefix("yaml: ").unwrap_or(&message);
+    let diagnostic = Diagnostic::error("yaml", format!("this is not valid YAML: {message}"));
+    match error.position() {
+        Some(position) => RenderError::at(diagnostic.at(point(file, position), ""), file, text),
+        None => RenderError::new(format!("{file}: {message}")),
+    }
+}
+
+fn point(file: &str, position: Position) -> Span {
+    Span::point(file, position.line, position.column)
+}
+
+/// A mapping that has one key twice means something else to every reader.
+fn check_duplicates(file: &str, text: &str, node: &Node, depth: usize) -> Result<(), RenderError> {
+    // The parser bounds nesting far below what this stack could not hold.
+    const MAX_DEPTH: usize = 10_000;
+    if depth > MAX_DEPTH {
+        return Err(RenderError::new(format!("{file} is nested deeper than {MAX_DEPTH}")));
+    }
+    match &node.content {
+        Content::Mapping(pairs) => {
+            let mut seen: HashMap<&str, Position> = HashMap::new();
+            for (key, value) in pairs {
+                if let Content::Scalar(name) = &key.content
+                    && name != "<<"
+                    && let Some(first) = seen.insert(name, key.span.start)
+                {
+                    let diagnostic = Diagnostic::error(
+                        "duplicate-key",
+                        format!("the key {name:?} is set twice in one mapping"),
+                    )
+                    .at(point(file, key.span.start), "set again here")
+                    .see(point(file, first), "first set here")
+                    .because("only one of the two values can be meant; readers differ in which they take")
+                    .help(format!("remove one of the two {name:?}"));
+                    return Err(RenderError::at(diagnostic, file, text));
+                }
+                check_duplicates(file, text, value, depth + 1)?;
+            }
+            Ok(())
+        }
+        Content::Sequence(items) => {
+            items.iter().try_for_each(|item| check_duplicates(file, text, item, depth + 1))
+        }
+        Content::Scalar(_) | Content::Alias(_) => Ok(()),
+    }
+}
+
+/// A document must say what it is and be called something.
+fn check_object(file: &str, text: &str, root: &Node, value: &Value) -> Result<(), RenderError> {
+    let fail = |at: Position, what: &str, help: &str| {
+        let diagnostic =
+            Diagnostic::error("no-object", what).at(point(file, at), "in this document").help(help);
+        Err(RenderError::at(diagnostic, file, text))
+    };
+    let at = root.span.start;
+    if !value.is_object() {
+        return fail(
+            at,
+            "this document is not a Kubernetes object",
+            "a manifest is a mapping with apiVersion, kind and metadata",
+        );
+    }
+    for field in ["apiVersion", "kind"] {
+        match value.get(field) {
+            Some(Value::String(text)) if !text.is_empty() => {}
+            None | Some(Value::Null) => {
+                let what = format!("this document has no {field}");
+                return fail(at, &what, "if it is no manifest, exclude the file (source.directory.exclude)");
+            }
+            Some(_) => {
+                return fail(
+                    place(root, field),
+                    &format!("{field} must be a non-empty text"),
+                    "put it in quotes",
+                );
+            }
+        }
+    }
+    let is_list = value.kind().ends_with("List") && value.get("items").is_some();
+    let generated = value.str_at(&["metadata", "generateName"]).is_some_and(|name| !name.is_empty());
+    if is_list || generated {
+        return Ok(());
+    }
+    match value.at(&["metadata", "name"]) {
+        Some(Value::String(name)) if !name.is_empty() => Ok(()),
+        Some(Value::Null) | None => {
+            fail(at, &format!("this {} has no metadata.name", value.kind()), "every object needs a name")
+        }
+        Some(_) => {
+            fail(place(root, "metadata"), "metadata.name must be a non-empty text", "put it in quotes")
+        }
+    }
+}
+
+/// Where the value of a top-level key stands.
+fn place(root: &Node, key: &str) -> Position {
+    root.get(key).map_or(root.span.start, |node| node.span.start)
+}
+
+/// Notes the line of every node.
+fn trace(file: &Arc<str>, node: &Node, path: &FieldPath, chains: &mut Origins, depth: usize) {
+    const MAX_DEPTH: usize = 1_000;
+    let at = node.span.start;
+    let location = Location::new(file.clone(), at.line, at.column);
+    chains.set(path.clone(), vec![Origin { kind: OriginKind::Manifest, location, detail: String::new() }]);
+    if depth > MAX_DEPTH {
+        return;
+    }
+    match &node.content {
+        Content::Mapping(pairs) => {
+            for (key, value) in pairs {
+                if let Some(key) = key.as_str() {
+                    trace(file, value, &path.key(key), chains, depth + 1);
+                }
+            }
+        }
+        Content::Sequence(items) => {
+            for (index, item) in items.iter().enumerate() {
+                trace(file, item, &path.index(index), chains, depth + 1);
+            }
+        }
+        Content::Scalar(_) | Content::Alias(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fault(text: &str) -> String {
+        format!("{:#}", parse_objects("a/b.yaml", text, false).unwrap_err())
+    }
+
+    #[test]
+    fn reads_documents_of_yaml_and_json() {
+        let yaml = "---\n# nothing\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n{\"apiVersion\": \"v1\", \"kind\": \"Secret\", \"metadata\": {\"generateName\": \"b-\"}}\n";
+        let objects = parse_objects("f", yaml, true).unwrap();
+        let kinds: Vec<&str> = objects.iter().map(|object| object.value.kind()).collect();
+        assert_eq!(kinds, ["ConfigMap", "Secret"]);
+        let chain = objects[0].origins.lookup(&FieldPath::default().key("metadata").key("name"));
+        assert_eq!(chain[0].location.to_string(), "f:6:18");
+    }
+
+    #[test]
+    fn faults_name_file_line_and_column_and_show_the_line() {
+        let missing_kind = fault("apiVersion: v1\nmetadata:\n  name: a\n");
+        assert_eq!(missing_kind, "a/b.yaml:1:1: this document has no kind\n    1 | apiVersion: v1");
+        let twice = fault("apiVersion: v1\nkind: A\nmetadata:\n  name: x\n  name: y\n");
+        assert_eq!(twice, "a/b.yaml:5:3: the key \"name\" is set twice in one mapping\n    5 |   name: y");
+        let nameless = fault("apiVersion: v1\nkind: A\nmetadata: {}\n");
+        assert!(nameless.starts_with("a/b.yaml:1:1: this A has no metadata.name"), "{nameless}");
+        let number = fault("apiVersion: v1\nkind: A\nmetadata:\n  name: 1\n");
+        assert!(number.contains("a/b.yaml:4:3: metadata.name must be"), "{number}");
+    }
+
+    #[test]
+    fn syntax_errors_show_the_line() {
+        let text = fault("apiVersion: v1\nkind: [A\nmetadata: {}\n");
+        assert!(
+            text.starts_with("a/b.yaml:3:")
+                && text.contains("not valid YAML")
+                && text.contains("3 | metadata"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn binary_files_are_refused() {
+        let mut tree = tiphys_vfs::MemTree::default();
+        tree.insert("x.yaml", b"\x80\x81".as_slice()).unwrap();
+        tree.insert("y.yaml", b"a\0b".as_slice()).unwrap();
+        assert!(read_text(&tree, "x.yaml").unwrap_err().to_string().contains("byte 0 is not valid UTF-8"));
+        assert!(read_text(&tree, "y.yaml").unwrap_err().to_string().contains("binary file"));
+    }
+}

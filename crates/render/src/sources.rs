@@ -1,0 +1,110 @@
+//! The trees that an Application's sources name.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use tiphys_model::ApplicationSource;
+use tiphys_vfs::{FileTree, MemTree};
+
+use crate::RenderError;
+
+/// Files at a revision.
+#[derive(Clone)]
+pub struct SourceTree {
+    /// The files.
+    pub tree: Arc<dyn FileTree>,
+    /// Commit, or chart version.
+    pub revision: String,
+}
+
+/// Serves what Applications name as sources.
+pub trait Sources: Send + Sync {
+    /// A Git repository at a revision (branch, tag, commit; empty means `HEAD`).
+    ///
+    /// # Errors
+    /// Unknown, unreachable, or no such revision.
+    fn repository(&self, url: &str, revision: &str) -> Result<SourceTree, RenderError>;
+
+    /// A chart of a Helm repository or OCI registry, unpacked at the root of the tree.
+    ///
+    /// # Errors
+    /// Unknown, unreachable, or no such version.
+    fn chart(&self, repository: &str, chart: &str, version: &str) -> Result<SourceTree, RenderError>;
+}
+
+/// The trees of all sources of one Application.
+pub(crate) struct SourceSet {
+    trees: Vec<SourceTree>,
+    /// Position of the source with each `ref`.
+    by_ref: BTreeMap<String, usize>,
+}
+
+impl SourceSet {
+    /// Opens every source.
+    pub fn open(declared: &[ApplicationSource], sources: &dyn Sources) -> Result<Self, RenderError> {
+        let mut set = Self { trees: Vec::with_capacity(declared.len()), by_ref: BTreeMap::new() };
+        for (index, source) in declared.iter().enumerate() {
+            set.trees.push(open(source, sources)?);
+            if source.reference.is_empty() {
+                continue;
+            }
+            if !source.chart.is_empty() {
+                let text =
+                    format!("source {:?} is a chart and cannot be referred to by `ref`", source.reference);
+                return Err(RenderError::new(text));
+            }
+            if set.by_ref.insert(source.reference.clone(), index).is_some() {
+                let text = format!("two sources have the ref {:?}", source.reference);
+                return Err(RenderError::new(text));
+            }
+        }
+        Ok(set)
+    }
+
+    pub fn tree(&self, index: usize) -> &Arc<dyn FileTree> {
+        &self.trees[index].tree
+    }
+
+    pub fn revision(&self, index: usize) -> &str {
+        &self.trees[index].revision
+    }
+
+    /// The tree of the source that has a `ref`.
+    pub fn referred(&self, name: &str) -> Result<&Arc<dyn FileTree>, RenderError> {
+        let index = self.by_ref.get(name).copied().ok_or_else(|| {
+            let known: Vec<&str> = self.by_ref.keys().map(String::as_str).collect();
+            let known = if known.is_empty() {
+                "no source has a ref".into()
+            } else {
+                format!("there is {}", known.join(", "))
+            };
+            RenderError::new(format!("no source has the ref {name:?}; {known}"))
+        })?;
+        Ok(self.tree(index))
+    }
+}
+
+fn open(source: &ApplicationSource, sources: &dyn Sources) -> Result<SourceTree, RenderError> {
+    if source.repo_url.is_empty() {
+        return Err(RenderError::new("a source has no repoURL"));
+    }
+    if source.is_oci() && source.chart.is_empty() {
+        return sources.chart(&source.repo_url, "", &source.target_revision);
+    }
+    if source.is_helm_repository() {
+        return sources.chart(&source.repo_url, &source.chart, &source.target_revision);
+    }
+    if source.path.is_empty() && source.reference.is_empty() {
+        return Err(RenderError::new(format!(
+            "source {} names neither path nor chart; the root of the repository is spelt path: .",
+            source.repo_url
+        )));
+    }
+    sources.repository(&source.repo_url, &source.target_revision)
+}
+
+/// A tree without files, for sources that render nothing.
+impl Default for SourceTree {
+    fn default() -> Self {
+        Self { tree: Arc::new(MemTree::default()), revision: String::new() }
+    }
+}
