@@ -1,0 +1,227 @@
+//! Does what the planner asks for, and reports what became of it. Decides nothing.
+
+use std::{sync::Arc, time::Duration};
+
+use futures::{StreamExt, stream};
+use tiphys_cluster::{ApplyOptions, Change, Cluster, ClusterError, LiveCache, PatchType, Propagation};
+use tiphys_model::{Propagation as Wanted, names};
+use tiphys_sync::{Action, ApplyMethod, Batch, Done, Failure, Outcome, Verb};
+use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey, Value, json};
+
+use crate::migrate;
+
+/// How many actions of one group run at once.
+const PARALLEL: usize = 16;
+/// How long a deletion that precedes a creation may take.
+const RECREATE_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Carries out a batch, group after group.
+pub(crate) async fn execute(cache: &LiveCache, batch: Batch) -> Vec<Outcome> {
+    let mut outcomes = Vec::new();
+    for group in batch {
+        let done: Vec<Outcome> = stream::iter(group)
+            .map(|action| async move {
+                let result = perform(cache, &action).await.map_err(failure);
+                if let Ok(Done { live: Some(live), .. }) = &result
+                    && !action.is_dry_run()
+                {
+                    cache.observe(Value::clone(live));
+                }
+                Outcome { action, result }
+            })
+            .buffered(PARALLEL)
+            .collect()
+            .await;
+        outcomes.extend(done);
+    }
+    outcomes
+}
+
+async fn perform(cache: &LiveCache, action: &Action) -> Result<Done, ClusterError> {
+    let cluster = cache.cluster();
+    let key = &action.task.key;
+    match &action.verb {
+        Verb::Apply { object, method, validate, force, dry_run, migrate_managers } => {
+            let write = Write { cache, object, validate: *validate, dry_run: *dry_run };
+            match method {
+                ApplyMethod::ServerSide => {
+                    if !dry_run && !migrate_managers.is_empty() {
+                        migrate::take_over(cluster, &action.gvk, key, migrate_managers).await?;
+                    }
+                    write.server_side(*force).await
+                }
+                ApplyMethod::Create => write.create().await,
+                ApplyMethod::Replace => write.replace().await,
+                ApplyMethod::Recreate => write.recreate().await,
+            }
+        }
+        Verb::Delete { uid, propagation, dry_run } => {
+            let resource = cluster.resource(&action.gvk).await?;
+            let name = (key.namespace.as_str(), key.name.as_str());
+            let there = cluster.delete(&resource, name, propagated(*propagation), uid, *dry_run).await?;
+            let verb = if there { "pruned" } else { "is already gone" };
+            Ok(Done { message: format!("{} {verb}", shown(&action.gvk, &key.name)), live: None })
+        }
+        Verb::RemoveFinalizer { finalizer } => remove_finalizer(cluster, &action.gvk, key, finalizer).await,
+        Verb::Get => {
+            let resource = cluster.resource(&action.gvk).await?;
+            let live = cluster.get(&resource, &key.namespace, &key.name).await?;
+            Ok(Done { message: String::new(), live: live.map(Arc::new) })
+        }
+    }
+}
+
+fn propagated(wanted: Wanted) -> Propagation {
+    match wanted {
+        Wanted::Foreground => Propagation::Foreground,
+        Wanted::Background => Propagation::Background,
+        Wanted::Orphan => Propagation::Orphan,
+    }
+}
+
+/// `kind.group/name`, as kubectl prints it.
+fn shown(gvk: &GroupVersionKind, name: &str) -> String {
+    let kind = gvk.kind.to_lowercase();
+    if gvk.group.is_empty() { format!("{kind}/{name}") } else { format!("{kind}.{}/{name}", gvk.group) }
+}
+
+/// One object that is to be written.
+struct Write<'a> {
+    cache: &'a LiveCache,
+    object: &'a Value,
+    validate: bool,
+    dry_run: bool,
+}
+
+impl Write<'_> {
+    fn cluster(&self) -> &Cluster {
+        self.cache.cluster()
+    }
+
+    fn done(&self, live: Value, verb: &str) -> Done {
+        let dry = if self.dry_run { " (dry run)" } else { "" };
+        let message = format!("{} {verb}{dry}", shown(&self.object.gvk(), self.object.name()));
+        Done { message, live: Some(Arc::new(live)) }
+    }
+
+    async fn server_side(&self, recreate: bool) -> Result<Done, ClusterError> {
+        let options = ApplyOptions {
+            field_manager: names::FIELD_MANAGER.into(),
+            force: true,
+            dry_run: self.dry_run,
+            validate: self.validate,
+        };
+        match self.cluster().apply(self.object, &options).await {
+            Ok(live) => Ok(self.done(live, "serverside-applied")),
+            Err(ClusterError::Api { code: 409 | 422, .. }) if recreate => self.recreate().await,
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn create(&self) -> Result<Done, ClusterError> {
+        let live = self.cluster().create(self.object, names::FIELD_MANAGER, self.dry_run).await?;
+        Ok(self.done(live, "created"))
+    }
+
+    async fn replace(&self) -> Result<Done, ClusterError> {
+        let resource = self.cluster().resource(&self.object.gvk()).await?;
+        let live = self.cluster().get(&resource, self.object.namespace(), self.object.name()).await?;
+        let Some(live) = live else { return self.create().await };
+        let mut object = self.object.clone();
+        if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+            metadata.insert("resourceVersion".into(), live.resource_version().into());
+        }
+        let live = self.cluster().replace(&object, names::FIELD_MANAGER, self.dry_run).await?;
+        Ok(self.done(live, "replaced"))
+    }
+
+    async fn recreate(&self) -> Result<Done, ClusterError> {
+        let resource = self.cluster().resource(&self.object.gvk()).await?;
+        let name = (self.object.namespace(), self.object.name());
+        let key = resource.key(name.0, name.1);
+        let mut changes = self.cache.subscribe();
+        self.cluster().delete(&resource, name, Propagation::Foreground, "", self.dry_run).await?;
+        if self.dry_run {
+            return Ok(self.done(self.object.clone(), "recreated"));
+        }
+        let gone = tokio::time::timeout(RECREATE_TIMEOUT, async {
+            while self.cluster().get(&resource, name.0, name.1).await?.is_some() {
+                wait_for(&mut changes, &key).await;
+            }
+            Ok::<(), ClusterError>(())
+        });
+        match gone.await {
+            Ok(gone) => gone?,
+            Err(_) => {
+                return Err(ClusterError::Api {
+                    code: 504,
+                    reason: "Timeout".into(),
+                    message: format!("{key} was to be deleted and created again, but is not gone after {RECREATE_TIMEOUT:?}"),
+                });
+            }
+        }
+        let live = self.cluster().create(self.object, names::FIELD_MANAGER, false).await?;
+        Ok(self.done(live, "recreated"))
+    }
+}
+
+/// Waits for the next change of an object, or of the cache's mind about everything.
+async fn wait_for(changes: &mut tokio::sync::broadcast::Receiver<Arc<Change>>, key: &ResourceKey) {
+    while let Ok(change) = changes.recv().await {
+        if change.key == *key {
+            return;
+        }
+    }
+}
+
+async fn remove_finalizer(
+    cluster: &Cluster,
+    gvk: &GroupVersionKind,
+    key: &ResourceKey,
+    finalizer: &str,
+) -> Result<Done, ClusterError> {
+    let resource = cluster.resource(gvk).await?;
+    let Some(live) = cluster.get(&resource, &key.namespace, &key.name).await? else { return Ok(Done::default()) };
+    let held: Vec<&Value> =
+        live.at(&["metadata", "finalizers"]).and_then(Value::as_array).into_iter().flatten().collect();
+    let kept: Vec<&Value> = held.iter().copied().filter(|held| held.as_str() != Some(finalizer)).collect();
+    if kept.len() == held.len() {
+        return Ok(Done { message: String::new(), live: Some(Arc::new(live)) });
+    }
+    let patch = json!({"metadata": {"finalizers": kept, "resourceVersion": live.resource_version()}});
+    let name = (key.namespace.as_str(), key.name.as_str());
+    let patched = cluster.patch(&resource, name, "", PatchType::Merge, &patch, names::FIELD_MANAGER).await;
+    match patched {
+        Ok(live) => Ok(Done { message: String::new(), live: Some(Arc::new(live)) }),
+        Err(error) if error.is_not_found() => Ok(Done::default()),
+        Err(error) => Err(error),
+    }
+}
+
+fn failure(error: ClusterError) -> Failure {
+    let message = error.to_string();
+    match error {
+        ClusterError::Api { code, reason, .. } => Failure { code: Some(code), reason, message },
+        ClusterError::UnknownKind(_) => Failure { code: Some(404), reason: "NotFound".into(), message },
+        _ => Failure { code: None, reason: String::new(), message },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_are_named_as_kubectl_names_them() {
+        assert_eq!(shown(&GroupVersionKind::new("apps", "v1", "Deployment"), "a"), "deployment.apps/a");
+        assert_eq!(shown(&GroupVersionKind::new("", "v1", "ConfigMap"), "a"), "configmap/a");
+    }
+
+    #[test]
+    fn an_unknown_kind_is_reported_as_not_found() {
+        let error = ClusterError::UnknownKind(GroupVersionKind::new("g", "v1", "X"));
+        let failure = failure(error);
+        assert_eq!(failure.code, Some(404));
+        assert!(failure.message.contains("kind X in g/v1"), "{}", failure.message);
+    }
+}
