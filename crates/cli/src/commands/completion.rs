@@ -1,0 +1,23 @@
+//! `tiphys completion SHELL`.
+
+use std::io::Write as _;
+
+use clap_complete::Shell;
+
+/// For which shell.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// The shell; its own documentation says where the script belongs.
+    shell: Shell,
+}
+
+/// Prints the script on stdout.
+///
+/// # Errors
+/// Stdout cannot be written.
+pub fn run(args: &Args, command: &mut clap::Command) -> anyhow::Result<()> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, command, "tiphys", &mut script);
+    std::io::stdout().write_all(&script)?;
+    Ok(())
+}

@@ -1,0 +1,80 @@
+//! `tiphys render kustomize DIR`.
+
+use std::{
+    fmt::Write as _,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+use tiphys_kustomize::{BuildOptions, LoadRestrictor};
+use tiphys_vfs::DiskTree;
+
+/// Which kustomization, and how.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Folder with a kustomization file.
+    #[arg(default_value = ".")]
+    dir: PathBuf,
+    /// Which files a kustomization may name: those below its own folder, or any.
+    #[arg(long, value_enum, default_value_t = Restrictor::RootOnly)]
+    load_restrictor: Restrictor,
+    /// Write to this file instead of stdout.
+    #[arg(long, short)]
+    output: Option<PathBuf>,
+}
+
+/// `--load-restrictor`, in this command's spelling and in kustomize's.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Restrictor {
+    #[value(alias = "LoadRestrictionsRootOnly")]
+    RootOnly,
+    #[value(alias = "LoadRestrictionsNone")]
+    None,
+}
+
+/// Builds and prints.
+///
+/// # Errors
+/// With kustomize's text, the place of the fault and advice.
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let options = BuildOptions {
+        load_restrictor: match args.load_restrictor {
+            Restrictor::RootOnly => LoadRestrictor::RootOnly,
+            Restrictor::None => LoadRestrictor::None,
+        },
+        ..BuildOptions::default()
+    };
+    let dir = args.dir.canonicalize().with_context(|| format!("cannot open {}", args.dir.display()))?;
+    // Bases may lie anywhere above the folder, so the tree is the whole disk; what may be read of it
+    // is the load restrictor's business.
+    let tree = DiskTree::open("/")?;
+    let dir = dir.to_str().context("the folder's path is not UTF-8")?.trim_start_matches('/');
+    let build = match tiphys_kustomize::build(&tree, dir, &options) {
+        Ok(build) => build,
+        Err(error) => bail!("{}", explain(&error)),
+    };
+    for warning in build.warnings() {
+        eprintln!("{warning}");
+    }
+    write(args.output.as_deref(), build.to_yaml().as_bytes())
+}
+
+fn explain(error: &tiphys_kustomize::Error) -> String {
+    let mut text = error.to_string();
+    if let Some(location) = error.location() {
+        let _ = write!(text, "\n  --> {location}");
+    }
+    for advice in error.advice() {
+        let _ = write!(text, "\n  = help: {advice}");
+    }
+    text
+}
+
+fn write(output: Option<&Path>, bytes: &[u8]) -> anyhow::Result<()> {
+    match output {
+        Some(file) => std::fs::write(file, bytes).with_context(|| format!("cannot write {}", file.display())),
+        None => Ok(std::io::stdout().write_all(bytes)?),
+    }
+}

@@ -1,0 +1,46 @@
+//! The `tiphys` command as a library, so that manual pages and completions are made from the very
+//! definition that parses the command line.
+#![allow(clippy::print_stdout, reason = "a command-line program prints")]
+
+mod commands;
+mod exit;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+pub use exit::{FAILED, WRONG_USE};
+
+/// A GitOps engine for Kubernetes in one binary: renders Helm and Kustomize natively, runs Argo CD's
+/// Applications, and carries a cluster inside itself.
+///
+/// Exit codes: 0 done; 1 it did not work, the reason is on stderr; 2 wrong use of the command line.
+#[derive(Debug, Parser)]
+#[command(name = "tiphys", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Print what a chart, a kustomization or an Application renders to.
+    #[command(subcommand)]
+    Render(commands::render::Render),
+    /// Print a completion script for a shell.
+    Completion(commands::completion::Args),
+}
+
+/// Runs a parsed command line.
+pub fn run(cli: Cli) -> ExitCode {
+    let result = match cli.command {
+        Command::Render(render) => commands::render::run(render),
+        Command::Completion(args) => commands::completion::run(&args, &mut Cli::command()),
+    };
+    exit::code(result)
+}
+
+/// The definition of the command line, for manual pages and documentation.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
