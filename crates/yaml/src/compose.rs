@@ -6,8 +6,7 @@ use smol_str::SmolStr;
 
 use crate::{
     Comments, Content, Document, Error, ErrorKind, Event, EventKind, Events, Node, Profile, Properties, Span,
-    Style,
-    resolve::resolve,
+    Style, resolve::resolve,
 };
 
 const TAG_PREFIX: &str = "tag:yaml.org,2002:";
@@ -36,7 +35,8 @@ impl<'a> Composer<'a> {
 
     /// The next document; `None` at the end of the stream.
     pub fn next_document(&mut self) -> Result<Option<Document>, Error> {
-        let mut document = Document { root: Node::null(), head_comment: String::new(), foot_comment: String::new() };
+        let mut document =
+            Document { root: Node::null(), head_comment: String::new(), foot_comment: String::new() };
         loop {
             let Some(event) = self.events.next_event()? else { return Ok(None) };
             match event.kind {
@@ -64,7 +64,10 @@ impl<'a> Composer<'a> {
         let mut open: Vec<Frame> = Vec::new();
         loop {
             let Some(event) = self.events.next_event()? else {
-                return Err(Error::new(ErrorKind::Syntax, "yaml: unknown problem parsing YAML content".into()));
+                return Err(Error::new(
+                    ErrorKind::Syntax,
+                    "yaml: unknown problem parsing YAML content".into(),
+                ));
             };
             let span = event.span;
             let comments = event.comments;

@@ -2,9 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{
-    Error, ErrorKind, Node, Profile, chars::find_forbidden, decode::Decoder, emit, parse_first,
-};
+use crate::{Error, ErrorKind, Node, Profile, chars::find_forbidden, decode::Decoder, emit, parse_first};
 
 /// Reads the first document of a text as `sigs.k8s.io/yaml.YAMLToJSON` does.
 ///

@@ -29,7 +29,9 @@ pub(crate) struct Decoder<'n> {
     decoded_in_alias: u64,
     /// Faults that go-yaml gathers and reports together.
     gathered: Vec<String>,
-    /// A fault that only the conversion to JSON would meet.
+    /// A fault that only the conversion of keys to strings would meet.
+    key_fault: Option<Error>,
+    /// A fault that only writing JSON would meet.
     json_fault: Option<Error>,
 }
 
@@ -60,6 +62,7 @@ impl<'n> Decoder<'n> {
             decoded: 0,
             decoded_in_alias: 0,
             gathered: Vec::new(),
+            key_fault: None,
             json_fault: None,
         };
         let value = decoder.value(root)?;
@@ -67,7 +70,7 @@ impl<'n> Decoder<'n> {
             let message = format!("yaml: unmarshal errors:\n  {}", decoder.gathered.join("\n  "));
             return Err(Error::new(ErrorKind::Decode, message));
         }
-        match decoder.json_fault {
+        match decoder.key_fault.or(decoder.json_fault) {
             Some(fault) => Err(fault),
             None => Ok(value),
         }
@@ -198,7 +201,12 @@ impl<'n> Decoder<'n> {
         }
     }
 
-    fn merge_one(&mut self, node: &'n Node, map: &mut Map<String, Value>, seen: &mut Seen) -> Result<(), Error> {
+    fn merge_one(
+        &mut self,
+        node: &'n Node,
+        map: &mut Map<String, Value>,
+        seen: &mut Seen,
+    ) -> Result<(), Error> {
         self.count()?;
         match &node.content {
             Content::Mapping(pairs) => self.mapping(pairs, map, seen),
@@ -250,9 +258,9 @@ impl<'n> Decoder<'n> {
                 let message = format!(
                     "unsupported map key of type: {kind}, key: {}, value: {}",
                     key.go_syntax(),
-                    go_syntax(value)
+                    if value.is_null() { "<nil>".to_owned() } else { go_syntax(value) }
                 );
-                self.json_fault.get_or_insert(Error::new(ErrorKind::Decode, message));
+                self.key_fault.get_or_insert(Error::new(ErrorKind::Decode, message));
                 return None;
             }
         })
@@ -272,10 +280,13 @@ impl<'n> Decoder<'n> {
     }
 
     /// JSON writes integral floats without point or exponent up to 1e21, so that they come back as
-    /// integers.
+    /// integers (of the shortest digits that mean the float).
     fn float(&mut self, value: f64, node: &Node) -> Value {
-        if value.fract() == 0.0 && value.abs() < 9e18 {
-            return Value::from(value as i64);
+        if value.fract() == 0.0
+            && value.abs() < 1e19
+            && let Ok(integer) = value.to_string().parse::<i64>()
+        {
+            return Value::from(integer);
         }
         match Number::from_f64(value) {
             Some(number) => Value::Number(number),

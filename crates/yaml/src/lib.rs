@@ -4,6 +4,7 @@
 //! go-yaml v3 behind kyaml (Kustomize). Both descend from libyaml; they differ in how scalars are
 //! typed, in how text is laid out, and in v3 keeping comments. [`Profile`] names them.
 
+mod alias;
 mod chars;
 mod compose;
 mod convert;
@@ -25,7 +26,7 @@ pub use node::{Comments, Content, Document, Kind, Node, Span, Style};
 pub use number::go_float;
 pub use parser::{Event, EventKind, Events, Properties};
 pub use resolve::{Scalar, resolve};
-pub use split::{split_helm_manifests, split_kubernetes_documents};
+pub use split::{split_helm_manifests, split_helm3_manifests, split_kubernetes_documents};
 
 use compose::Composer;
 

@@ -49,7 +49,7 @@ pub(crate) fn resolve_with(text: &str, profile: Profile, timestamps: bool) -> Sc
     match first {
         b'0'..=b'9' | b'+' | b'-' => resolve_number(text, profile, timestamps),
         b'.' => resolve_point(text),
-        b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' | b'~' | b'<' => {
+        b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' | b'~' => {
             resolve_word(text, profile)
         }
         _ => Scalar::Str(text),
@@ -61,7 +61,6 @@ fn resolve_word(text: &str, profile: Profile) -> Scalar<'_> {
         "true" | "True" | "TRUE" => Scalar::Bool(true),
         "false" | "False" | "FALSE" => Scalar::Bool(false),
         "~" | "null" | "Null" | "NULL" => Scalar::Null,
-        // The table of first letters lacks `<`: go-yaml sees the merge key only through the parser.
         _ if profile == Profile::Go2 => match yaml11_bool(text) {
             Some(value) => Scalar::Bool(value),
             None => Scalar::Str(text),
@@ -232,7 +231,7 @@ pub(crate) fn is_timestamp(text: &str) -> bool {
 
 fn days_in(month: u32, year: u32) -> u32 {
     match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 if year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400)) => 29,
         2 => 28,
         4 | 6 | 9 | 11 => 30,
         _ => 31,
@@ -278,7 +277,8 @@ impl Cursor<'_> {
         if !in_range {
             return false;
         }
-        if matches!(self.peek(), Some(b'.' | b',')) && self.bytes.get(self.at + 1).is_some_and(u8::is_ascii_digit)
+        if matches!(self.peek(), Some(b'.' | b','))
+            && self.bytes.get(self.at + 1).is_some_and(u8::is_ascii_digit)
         {
             self.at += 1;
             while self.peek().is_some_and(|b| b.is_ascii_digit()) {

@@ -81,7 +81,8 @@ impl Found {
 
     fn indicators(&mut self, c: char, first: bool, after_whitespace: bool, before_whitespace: bool) {
         let (flow, block) = match c {
-            '#' | ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%' | '@' | '`'
+            '#' | ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%' | '@'
+            | '`'
                 if first =>
             {
                 (true, true)

@@ -4,10 +4,9 @@ use std::borrow::Cow;
 
 use super::state::Emitter;
 use crate::{
-    Comments, Content, Node, Style,
+    Comments, Content, Node, Profile, Style,
     resolve::{Scalar, resolve},
 };
-use crate::Profile;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind<'a> {
@@ -38,11 +37,12 @@ impl<'a> Event<'a> {
         Self { kind, anchor: "", tag: Cow::Borrowed(""), head: "", line: "", foot: "", tail: "" }
     }
 
-    fn comments(mut self, comments: Option<&'a Comments>) -> Self {
+    /// A key's foot comment is written behind the value, as the next key's tail.
+    fn comments(mut self, comments: Option<&'a Comments>, is_key: bool) -> Self {
         if let Some(comments) = comments {
             self.head = &comments.head;
             self.line = &comments.line;
-            self.foot = &comments.foot;
+            self.foot = if is_key { "" } else { &comments.foot };
         }
         self
     }
@@ -57,23 +57,15 @@ impl<'a> Emitter<'a> {
         let flow = node.style == Style::Flow;
         match &node.content {
             Content::Scalar(text) => {
-                let mut event = Event::new(Kind::Scalar(text, scalar_style(node, text, force_quotes)));
-                event = event.comments(comments);
-                if is_key {
-                    // Written with what follows the value.
-                    event.foot = "";
-                }
+                let style = scalar_style(node, text, force_quotes);
+                let mut event = Event::new(Kind::Scalar(text, style)).comments(comments, is_key);
                 event.anchor = anchor;
                 event.tag = tag;
                 event.tail = tail;
                 self.event(event);
             }
             Content::Alias(name) => {
-                let mut event = Event::new(Kind::Alias(name)).comments(comments);
-                if is_key {
-                    event.foot = "";
-                }
-                self.event(event);
+                self.event(Event::new(Kind::Alias(name)).comments(comments, is_key));
             }
             Content::Sequence(items) => {
                 let mut start = Event::new(Kind::SequenceStart { flow, empty: items.is_empty() });
@@ -84,7 +76,7 @@ impl<'a> Emitter<'a> {
                 for item in items {
                     self.node(item, "", false);
                 }
-                let mut end = Event::new(Kind::SequenceEnd).comments(comments);
+                let mut end = Event::new(Kind::SequenceEnd).comments(comments, is_key);
                 end.head = "";
                 self.event(end);
             }
@@ -101,7 +93,7 @@ impl<'a> Emitter<'a> {
                     tail = key.foot();
                     self.node(value, "", false);
                 }
-                let mut end = Event::new(Kind::MappingEnd).comments(comments);
+                let mut end = Event::new(Kind::MappingEnd).comments(comments, is_key);
                 end.head = "";
                 end.tail = tail;
                 self.event(end);

@@ -91,7 +91,8 @@ impl<'a> Emitter<'a> {
             self.write_indent();
         }
         self.write_indicator(":", !simple, false, false);
-        let next = if self.has_trailing_comments() { State::FlowMappingTrailKey } else { State::FlowMappingKey };
+        let next =
+            if self.has_trailing_comments() { State::FlowMappingTrailKey } else { State::FlowMappingKey };
         self.states.push(next);
         self.emit_node(event, Context { mapping: true, simple_key: false });
         self.end_member();

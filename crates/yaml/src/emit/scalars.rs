@@ -115,11 +115,8 @@ impl Emitter<'_> {
         self.process_header_comment();
         self.whitespace = true;
         // go-yaml looks at the first line of the whole text, whichever line it is about to write.
-        let first_is_blank = text
-            .trim_start_matches(is_break_char)
-            .chars()
-            .next()
-            .is_none_or(|c| matches!(c, ' ' | '\t'));
+        let first_is_blank =
+            text.trim_start_matches(is_break_char).chars().next().is_none_or(|c| matches!(c, ' ' | '\t'));
         let mut breaks = true;
         let mut leading_spaces = true;
         for (at, c) in text.char_indices() {

@@ -219,7 +219,8 @@ impl<'a> Emitter<'a> {
                     self.increase_indent(false, indentless, false);
                 }
                 Dialect::Go3 => {
-                    let compact = self.context.mapping && (self.column == 0 || !self.indention) && self.compact;
+                    let compact =
+                        self.context.mapping && (self.column == 0 || !self.indention) && self.compact;
                     self.increase_indent(false, false, compact);
                 }
             }
@@ -274,7 +275,7 @@ impl<'a> Emitter<'a> {
                 Kind::Scalar(..) if self.line_comment.is_empty() => {
                     self.line_comment = std::mem::take(&mut self.key_line_comment);
                 }
-                Kind::MappingStart { .. } | Kind::SequenceStart { flow: false, .. } => {
+                Kind::MappingStart { flow: false, .. } | Kind::SequenceStart { flow: false, .. } => {
                     std::mem::swap(&mut self.line_comment, &mut self.key_line_comment);
                     self.process_line_comment();
                     std::mem::swap(&mut self.line_comment, &mut self.key_line_comment);

@@ -44,15 +44,14 @@ impl Numbers {
 /// A number on its way through JSON and back: integral floats have become integers.
 fn number_text(number: &Number) -> String {
     match number.as_f64() {
-        Some(float) if number.is_f64() => {
-            if float.fract() == 0.0 && float.abs() < 9.2e18 {
-                (float as i64).to_string()
-            } else if float.fract() == 0.0 && float > 0.0 && float < 1.8446744073709552e19 {
-                (float as u64).to_string()
-            } else {
-                go_float(float)
+        Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 1e21 => {
+            let digits = float.to_string();
+            if digits.parse::<i64>().is_ok() || digits.parse::<u64>().is_ok() {
+                return if digits == "-0" { "0".to_owned() } else { digits };
             }
+            go_float(float)
         }
+        Some(float) if number.is_f64() => go_float(float),
         _ => number.to_string(),
     }
 }

@@ -85,7 +85,8 @@ impl<'a> Events<'a> {
         if self.state == State::End {
             return Ok(None);
         }
-        match self.step() {
+        let event = self.step();
+        match event.and_then(|event| self.scanner.check_readable().map(|()| event)) {
             Ok(event) => Ok(Some(event)),
             Err(fault) => {
                 self.state = State::End;
@@ -117,7 +118,9 @@ impl<'a> Events<'a> {
             State::FlowMappingKey => self.flow_mapping_key(false),
             State::FlowMappingValue => self.flow_mapping_value(false),
             State::FlowMappingEmptyValue => self.flow_mapping_value(true),
-            State::End => self.fault(Mark::default(), "unknown problem parsing YAML content", self.scanner.mark()),
+            State::End => {
+                self.fault(Mark::default(), "unknown problem parsing YAML content", self.scanner.mark())
+            }
         }
     }
 
@@ -198,7 +201,8 @@ impl<'a> Events<'a> {
 
     /// A node that is not written, which means null.
     fn empty_scalar(&self, mark: Mark) -> Event<'a> {
-        let kind = EventKind::Scalar { value: Cow::Borrowed(""), style: crate::Style::Plain, properties: None };
+        let kind =
+            EventKind::Scalar { value: Cow::Borrowed(""), style: crate::Style::Plain, properties: None };
         Event { kind, span: span(mark, mark), comments: None }
     }
 }

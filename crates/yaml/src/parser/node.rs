@@ -81,11 +81,8 @@ impl<'a> Events<'a> {
             _ if style == Style::Flow => self.take_comments(),
             _ => self.stem_comment.take().map(|head| Box::new(Comments { head, ..Comments::default() })),
         };
-        let kind = if sequence {
-            EventKind::SequenceStart(properties)
-        } else {
-            EventKind::MappingStart(properties)
-        };
+        let kind =
+            if sequence { EventKind::SequenceStart(properties) } else { EventKind::MappingStart(properties) };
         Ok(Event { kind, span: span(start, end), comments })
     }
 

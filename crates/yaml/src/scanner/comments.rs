@@ -85,12 +85,8 @@ impl Scanner<'_> {
                 continue;
             }
             let c = self.at(peek);
-            let here = Mark {
-                offset: (self.pos + peek) as u32,
-                index: self.index + peek as u32,
-                line,
-                column,
-            };
+            let here =
+                Mark { offset: (self.pos + peek) as u32, index: self.index + peek as u32, line, column };
             let close_flow = self.flow_level > 0 && (c == b']' || c == b'}');
             if close_flow || is_breakz(self.bytes, self.pos + peek) {
                 if close_flow || !recent_empty {

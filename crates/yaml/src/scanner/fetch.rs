@@ -7,18 +7,16 @@ impl<'a> Scanner<'a> {
     pub(super) fn fetch_more_tokens(&mut self) -> Scan<()> {
         let lookahead = if self.keep_comments { 2 } else { 0 };
         loop {
-            if self.tokens.len() > lookahead {
+            let at_end = self.tokens.back().is_some_and(|token| token.kind == TokenKind::StreamEnd);
+            if at_end || self.tokens.len() > lookahead {
                 let head = self.tokens_taken;
-                let key = self.simple_keys.iter().position(|key| key.possible && key.token_number == head);
+                let key = self.simple_keys.iter().position(|key| key.awaited && key.token_number == head);
                 match key {
                     None => break,
                     Some(at) if !self.is_simple_key_valid(at)? => break,
+                    Some(_) if at_end => break,
                     Some(_) => {}
                 }
-            }
-            if self.tokens.back().is_some_and(|token| token.kind == TokenKind::StreamEnd) {
-                // Nothing follows, whatever the lookahead wants.
-                break;
             }
             self.fetch_next_token()?;
         }
@@ -129,6 +127,7 @@ impl<'a> Scanner<'a> {
         }
         let key = SimpleKey {
             possible: true,
+            awaited: true,
             required: self.flow_level == 0 && self.indent == self.column as i32,
             token_number: self.tokens_taken + self.tokens.len(),
             mark: self.mark(),
@@ -147,6 +146,7 @@ impl<'a> Scanner<'a> {
         }
         if let Some(last) = self.simple_keys.last_mut() {
             last.possible = false;
+            last.awaited = false;
         }
         Ok(())
     }
@@ -206,11 +206,6 @@ impl<'a> Scanner<'a> {
     }
 
     fn fetch_stream_end(&mut self) -> Scan<()> {
-        if let Some((_, at)) = self.unreadable
-            && self.pos >= at.min(self.bytes.len())
-        {
-            return Err(Box::new(self.unreadable_fault()));
-        }
         if self.column != 0 {
             self.column = 0;
             self.line += 1;
@@ -252,7 +247,8 @@ impl<'a> Scanner<'a> {
 
     fn fetch_flow_start(&mut self, kind: TokenKind<'a>) -> Scan<()> {
         self.save_simple_key()?;
-        self.simple_keys.push(SimpleKey::default());
+        let token_number = self.tokens_taken + self.tokens.len();
+        self.simple_keys.push(SimpleKey { token_number, ..SimpleKey::default() });
         self.flow_level += 1;
         if self.flow_level > MAX_DEPTH {
             return self.too_deep();
@@ -266,7 +262,12 @@ impl<'a> Scanner<'a> {
         self.remove_simple_key()?;
         if self.flow_level > 0 {
             self.flow_level -= 1;
-            self.simple_keys.pop();
+            let closed = self.simple_keys.pop().map_or(0, |key| key.token_number);
+            // go-yaml forgets the key that begins with the bracket if nothing inside began one: an
+            // empty flow collection is no key.
+            for key in self.simple_keys.iter_mut().filter(|key| key.token_number == closed) {
+                key.awaited = false;
+            }
         }
         self.simple_key_allowed = false;
         self.push_indicator(kind);
@@ -315,6 +316,7 @@ impl<'a> Scanner<'a> {
             let start = TokenKind::BlockMappingStart;
             self.roll_indent(key.mark.column, Some(key.token_number), start, key.mark)?;
             self.simple_keys[last].possible = false;
+            self.simple_keys[last].awaited = false;
             self.simple_key_allowed = false;
         } else {
             if self.flow_level == 0 {

@@ -13,11 +13,13 @@ use std::{borrow::Cow, collections::VecDeque};
 
 use crate::{Profile, chars::*};
 
-pub(crate) use token::{Fault, FaultSource, Mark, Scan, TagText, Token, TokenKind};
 use token::PendingComment;
+pub(crate) use token::{Fault, FaultSource, Mark, Scan, TagText, Token, TokenKind};
 
 /// go-yaml reads its input in pieces of this many bytes and looks for forbidden characters piecewise.
 const READ_CHUNK: usize = 512;
+/// It looks this far ahead at indicators.
+const READ_AHEAD: usize = 4;
 /// A key without `?` must end within this many characters.
 const SIMPLE_KEY_LENGTH: u32 = 1024;
 /// Open collections at one time. go-yaml allows 10,000, which trees on a thread's stack do not.
@@ -27,6 +29,8 @@ pub(crate) const MAX_DEPTH: usize = 512;
 #[derive(Clone, Copy, Default)]
 struct SimpleKey {
     possible: bool,
+    /// Whether the token's turn waits for the `:`.
+    awaited: bool,
     required: bool,
     token_number: usize,
     mark: Mark,
@@ -136,12 +140,17 @@ impl<'a> Scanner<'a> {
         mark: Mark,
         problem: Cow<'static, str>,
     ) -> Scan<T> {
-        if let Some((chunk, _)) = self.unreadable
-            && self.pos >= chunk
-        {
-            return Err(Box::new(self.unreadable_fault()));
-        }
+        self.check_readable()?;
         Err(Box::new(Fault { source, problem, mark, context }))
+    }
+
+    /// Fails if go-yaml would have come upon a forbidden character by now.
+    #[inline]
+    pub fn check_readable(&self) -> Scan<()> {
+        match self.unreadable {
+            Some((chunk, _)) if self.pos + READ_AHEAD > chunk => Err(Box::new(self.unreadable_fault())),
+            _ => Ok(()),
+        }
     }
 
     fn unreadable_fault(&self) -> Fault {
