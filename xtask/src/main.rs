@@ -3,6 +3,7 @@
 
 #[allow(dead_code, unused_imports, reason = "suites use it as they arrive")]
 mod bench;
+mod docs;
 mod oracles;
 mod schema;
 mod tidy;
@@ -19,6 +20,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Write docs/cli.md and the manual pages.
+    Docs,
     /// Install the pinned real helm, kustomize, kubectl, etcd and kube-apiserver.
     Oracles(oracles::Args),
     /// Derive the table of built-in kinds from the real kube-apiserver.
@@ -29,6 +32,7 @@ enum Command {
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
+        Command::Docs => docs::run(),
         Command::Oracles(args) => oracles::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Tidy => tidy::run(),

@@ -4,6 +4,7 @@
 
 mod commands;
 mod exit;
+pub mod reference;
 
 use std::process::ExitCode;
 

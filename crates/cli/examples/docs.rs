@@ -1,0 +1,12 @@
+//! Writes `cli.md` and the manual pages into a folder: `cargo xtask docs`.
+
+use std::{env, fs, path::PathBuf};
+
+fn main() -> std::io::Result<()> {
+    let docs: PathBuf = env::args_os().nth(1).map_or_else(|| "docs".into(), Into::into);
+    let man = docs.join("man");
+    fs::create_dir_all(&man)?;
+    let command = tiphys_cli::command();
+    fs::write(docs.join("cli.md"), tiphys_cli::reference::markdown(&command))?;
+    clap_mangen::generate_to(command, man)
+}

@@ -1,0 +1,34 @@
+//! The reference of the command line as one Markdown page, made from its definition.
+
+use std::fmt::Write as _;
+
+use clap::Command;
+
+/// The page `docs/cli.md`: every command with its help, in the order of `tiphys --help`.
+pub fn markdown(command: &Command) -> String {
+    let mut page = String::from("# Command line\n\nWritten by `cargo xtask docs`; do not edit.\n");
+    section(&mut page, &mut command.clone(), &[]);
+    page
+}
+
+fn section(page: &mut String, command: &mut Command, above: &[String]) {
+    let mut path = above.to_vec();
+    path.push(command.get_name().to_owned());
+    *command = std::mem::take(command).bin_name(path.join(" ")).term_width(100);
+    // Writing to a String cannot fail.
+    let _ = write!(
+        page,
+        "\n## {}\n\n```text\n{}\n```\n",
+        path.join(" "),
+        trimmed(&command.render_long_help().to_string())
+    );
+    let visible = |sub: &&mut Command| sub.get_name() != "help" && !sub.is_hide_set();
+    for sub in command.get_subcommands_mut().filter(visible) {
+        section(page, sub, &path);
+    }
+}
+
+/// The text without trailing blanks on any line.
+fn trimmed(text: &str) -> String {
+    text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim_end().to_owned()
+}

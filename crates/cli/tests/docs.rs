@@ -1,0 +1,12 @@
+//! The committed reference says what the program says.
+#![allow(missing_docs, reason = "tests")]
+
+use std::{fs, path::Path};
+
+#[test]
+fn the_reference_is_up_to_date() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/cli.md");
+    let committed = fs::read_to_string(page).expect("docs/cli.md is committed");
+    let current = tiphys_cli::reference::markdown(&tiphys_cli::command());
+    assert!(committed == current, "docs/cli.md is out of date: run `cargo xtask docs`");
+}
