@@ -1,0 +1,181 @@
+//! What templates are told about the cluster and about Helm.
+
+use crate::{Compat, HelmError};
+
+/// The API versions that Helm 4.2.4 knows without a cluster: those of client-go 0.36.
+const API_VERSIONS: &[&str] = &[
+    "v1",
+    "admissionregistration.k8s.io/v1",
+    "admissionregistration.k8s.io/v1alpha1",
+    "admissionregistration.k8s.io/v1beta1",
+    "internal.apiserver.k8s.io/v1alpha1",
+    "apps/v1",
+    "apps/v1beta1",
+    "apps/v1beta2",
+    "authentication.k8s.io/v1",
+    "authentication.k8s.io/v1alpha1",
+    "authentication.k8s.io/v1beta1",
+    "authorization.k8s.io/v1",
+    "authorization.k8s.io/v1beta1",
+    "autoscaling/v1",
+    "autoscaling/v2",
+    "batch/v1",
+    "batch/v1beta1",
+    "certificates.k8s.io/v1",
+    "certificates.k8s.io/v1beta1",
+    "certificates.k8s.io/v1alpha1",
+    "coordination.k8s.io/v1alpha2",
+    "coordination.k8s.io/v1beta1",
+    "coordination.k8s.io/v1",
+    "discovery.k8s.io/v1",
+    "discovery.k8s.io/v1beta1",
+    "events.k8s.io/v1",
+    "events.k8s.io/v1beta1",
+    "extensions/v1beta1",
+    "flowcontrol.apiserver.k8s.io/v1",
+    "flowcontrol.apiserver.k8s.io/v1beta1",
+    "flowcontrol.apiserver.k8s.io/v1beta2",
+    "flowcontrol.apiserver.k8s.io/v1beta3",
+    "networking.k8s.io/v1",
+    "networking.k8s.io/v1beta1",
+    "node.k8s.io/v1",
+    "node.k8s.io/v1alpha1",
+    "node.k8s.io/v1beta1",
+    "policy/v1",
+    "policy/v1beta1",
+    "rbac.authorization.k8s.io/v1",
+    "rbac.authorization.k8s.io/v1beta1",
+    "rbac.authorization.k8s.io/v1alpha1",
+    "resource.k8s.io/v1",
+    "resource.k8s.io/v1beta2",
+    "resource.k8s.io/v1beta1",
+    "resource.k8s.io/v1alpha3",
+    "scheduling.k8s.io/v1alpha2",
+    "scheduling.k8s.io/v1beta1",
+    "scheduling.k8s.io/v1",
+    "storage.k8s.io/v1beta1",
+    "storage.k8s.io/v1",
+    "storage.k8s.io/v1alpha1",
+    "storagemigration.k8s.io/v1beta1",
+    "apiextensions.k8s.io/v1beta1",
+    "apiextensions.k8s.io/v1",
+];
+
+/// The Kubernetes version that templates see.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KubeVersion {
+    /// As given, with `v`.
+    pub(crate) version: String,
+    /// `vMAJOR.MINOR.PATCH`, for constraints.
+    pub(crate) normalized: String,
+    pub(crate) major: String,
+    pub(crate) minor: String,
+}
+
+/// `.Capabilities`.
+#[derive(Clone, Debug)]
+pub(crate) struct Capabilities {
+    pub(crate) kube_version: KubeVersion,
+    pub(crate) api_versions: Vec<String>,
+    pub(crate) helm_version: &'static str,
+    /// Missing in Helm 3.
+    pub(crate) kube_client_version: Option<&'static str>,
+}
+
+/// The Go release that the oracles are built with, as `.Capabilities.HelmVersion.GoVersion` shows.
+pub(crate) const GO_VERSION: &str = "go1.26.8";
+
+impl Capabilities {
+    /// Helm's defaults with the Kubernetes version and API versions that were asked for.
+    ///
+    /// # Errors
+    /// The Kubernetes version is malformed.
+    pub(crate) fn new(
+        kube_version: Option<&str>,
+        api_versions: &[String],
+        compat: Compat,
+    ) -> Result<Self, HelmError> {
+        let default = if compat == Compat::Helm3 { "v1.34.0" } else { "v1.36.0" };
+        let wanted = kube_version.filter(|it| !it.is_empty());
+        let kube_version = KubeVersion::parse(wanted.unwrap_or(default), compat).map_err(|error| {
+            HelmError::Option(format!("invalid kube version '{}': {error}", wanted.unwrap_or_default()))
+        })?;
+        let mut known = default_api_versions(compat);
+        known.extend(api_versions.iter().cloned());
+        let (helm_version, kube_client_version) = match compat {
+            Compat::Helm4 => ("v4.2.4", Some("v1.36")),
+            Compat::Helm3 => ("v3.19.5", None),
+        };
+        Ok(Self { kube_version, api_versions: known, helm_version, kube_client_version })
+    }
+}
+
+/// Helm 3.19 is built with client-go 0.34, which knows some other versions in the same places.
+fn default_api_versions(compat: Compat) -> Vec<String> {
+    let mut versions = Vec::with_capacity(API_VERSIONS.len() + 2);
+    for version in API_VERSIONS {
+        match (compat, *version) {
+            (Compat::Helm3, "scheduling.k8s.io/v1alpha2") => versions.push("scheduling.k8s.io/v1alpha1"),
+            (Compat::Helm3, "storagemigration.k8s.io/v1beta1") => {
+                versions.push("storagemigration.k8s.io/v1alpha1");
+            }
+            (Compat::Helm3, "autoscaling/v2") => {
+                versions.extend(["autoscaling/v2", "autoscaling/v2beta1", "autoscaling/v2beta2"]);
+            }
+            (_, version) => versions.push(version),
+        }
+    }
+    versions.into_iter().map(str::to_owned).collect()
+}
+
+impl KubeVersion {
+    /// Reads a version as Kubernetes' `ParseGeneric`: two or more numbers, anything behind them.
+    fn parse(text: &str, compat: Compat) -> Result<Self, String> {
+        let fail = || format!("could not parse {text:?} as version");
+        let body = text.trim().trim_start_matches('v');
+        let end = body.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(body.len());
+        let numbers: Vec<&str> = body[..end].trim_end_matches('.').split('.').collect();
+        if numbers.len() < 2 {
+            return Err(fail());
+        }
+        for number in &numbers {
+            if number.is_empty() || number.parse::<u64>().is_err() {
+                return Err(fail());
+            }
+            if number.len() > 1 && number.starts_with('0') {
+                return Err(format!("invalid version component {number:?}"));
+            }
+        }
+        let normalized = format!("v{}", numbers.join("."));
+        let version = match compat {
+            Compat::Helm4 if text.starts_with('v') => text.to_owned(),
+            Compat::Helm4 => format!("v{text}"),
+            Compat::Helm3 => normalized.clone(),
+        };
+        Ok(Self { version, normalized, major: numbers[0].to_owned(), minor: numbers[1].to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn versions(text: &str) -> Result<(String, String, String), String> {
+        let parsed = KubeVersion::parse(text, Compat::Helm4)?;
+        Ok((parsed.version, parsed.normalized, parsed.minor))
+    }
+
+    #[test]
+    fn keeps_what_vendors_append_but_compares_without_it() {
+        let owned = |a: &str, b: &str, c: &str| Ok((a.to_owned(), b.to_owned(), c.to_owned()));
+        assert_eq!(versions("1.33.4-gke.1"), owned("v1.33.4-gke.1", "v1.33.4", "33"));
+        assert_eq!(versions("v1.28+"), owned("v1.28+", "v1.28", "28"));
+        assert!(versions("1").is_err() && versions("x").is_err());
+    }
+
+    #[test]
+    fn helm_3_knows_other_api_versions() {
+        assert_eq!(default_api_versions(Compat::Helm4).len(), 55);
+        assert_eq!(default_api_versions(Compat::Helm3).len(), 57);
+    }
+}

@@ -1,0 +1,243 @@
+//! From files to charts.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use tiphys_vfs::FileTree;
+
+use super::{
+    Chart, ChartFile,
+    archive::{MAX_CHART_SIZE, unpack},
+    decode::{Field, is_field, mapping},
+    metadata::{Lock, Metadata},
+    walk::chart_files,
+};
+use crate::{
+    Compat, HelmError,
+    values::{Table, read_values},
+};
+
+/// How deep subcharts may nest.
+const MAX_SUBCHART_DEPTH: usize = 32;
+
+/// Loads a folder or an archive.
+pub(crate) fn load(tree: &dyn FileTree, path: &str, compat: Compat) -> Result<Chart, HelmError> {
+    let path = tiphys_vfs::normalize(path)?;
+    if tree.is_file(&path) {
+        return load_archive(&tree.read(&path)?, &path, compat);
+    }
+    let chart_yaml = if path.is_empty() { "Chart.yaml".to_owned() } else { format!("{path}/Chart.yaml") };
+    let text = tree.read(&chart_yaml).map_err(|error| {
+        if error.is_not_found() {
+            let text = match compat {
+                Compat::Helm4 => format!(
+                    "unable to detect chart at {chart_yaml}: open {chart_yaml}: no such file or directory"
+                ),
+                Compat::Helm3 => "Chart.yaml file is missing".to_owned(),
+            };
+            return HelmError::Load(text);
+        }
+        error.into()
+    })?;
+    check_api_version(&text, compat)?;
+    let files = chart_files(tree, &path)?;
+    Loader { compat, budget: MAX_CHART_SIZE }.chart(files, &path, 0)
+}
+
+/// Loads a packaged chart.
+pub(crate) fn load_archive(bytes: &[u8], name: &str, compat: Compat) -> Result<Chart, HelmError> {
+    if !bytes.starts_with(b"\x1F\x8B\x08") {
+        return Err(HelmError::Load(format!("file '{name}' does not appear to be a gzipped archive")));
+    }
+    let mut loader = Loader { compat, budget: MAX_CHART_SIZE };
+    let files = unpack(bytes, &mut loader.budget)?;
+    if let Some(file) = files.iter().find(|file| &*file.name == "Chart.yaml") {
+        check_api_version(&file.data, compat)?;
+    } else if compat == Compat::Helm4 {
+        return Err(HelmError::Load("unable to detect chart version, no Chart.yaml found".to_owned()));
+    }
+    loader.chart(files, name, 0)
+}
+
+fn check_api_version(text: &[u8], compat: Compat) -> Result<(), HelmError> {
+    let mut version = String::new();
+    let wrap = |error| HelmError::Load(format!("cannot load Chart.yaml: {error}"));
+    for (key, value) in &mapping(text, "loader.chartBase").map_err(wrap)? {
+        if is_field(key, "apiVersion") {
+            Field { path: "chartBase.apiVersion" }.string(value, &mut version).map_err(wrap)?;
+        }
+    }
+    match version.as_str() {
+        "" | "v1" | "v2" => Ok(()),
+        _ if compat == Compat::Helm3 => Ok(()),
+        "v3" => Err(HelmError::Load("invalid chart apiVersion".to_owned())),
+        _ => Err(HelmError::Load("unsupported chart version".to_owned())),
+    }
+}
+
+struct Loader {
+    compat: Compat,
+    /// Bytes that archives may still unpack to, over all levels.
+    budget: u64,
+}
+
+/// The files of a chart, sorted by what they are.
+#[derive(Default)]
+struct Parts {
+    metadata: Option<Metadata>,
+    lock: Option<Lock>,
+    values: Table,
+    values_text: Option<Arc<[u8]>>,
+    schema: Option<Arc<[u8]>>,
+    templates: Vec<ChartFile>,
+    files: Vec<ChartFile>,
+    subcharts: BTreeMap<String, Vec<ChartFile>>,
+    warnings: Vec<String>,
+}
+
+impl Loader {
+    fn chart(&mut self, files: Vec<ChartFile>, location: &str, depth: usize) -> Result<Chart, HelmError> {
+        if depth > MAX_SUBCHART_DEPTH {
+            let text = format!("subcharts in {location} nest deeper than the limit of {MAX_SUBCHART_DEPTH}");
+            return Err(HelmError::Limit(text));
+        }
+        let mut parts = self.parts(files)?;
+        let Some(mut metadata) = parts.metadata.take() else {
+            return Err(HelmError::Load("Chart.yaml file is missing".to_owned()));
+        };
+        metadata.validate().map_err(HelmError::Load)?;
+        let mut dependencies = Vec::new();
+        for (name, files) in parts.subcharts {
+            if let Some(subchart) = self.subchart(&name, files, &metadata.name, location, depth)? {
+                dependencies.push(subchart);
+            }
+        }
+        let values = Arc::new(parts.values);
+        Ok(Chart {
+            metadata,
+            lock: parts.lock,
+            templates: Arc::new(parts.templates),
+            files: Arc::new(parts.files),
+            schema: parts.schema,
+            dependencies,
+            own_values: values.clone(),
+            values,
+            values_text: parts.values_text,
+            location: Arc::from(location),
+            warnings: parts.warnings,
+            cache: Arc::default(),
+        })
+    }
+
+    fn parts(&self, files: Vec<ChartFile>) -> Result<Parts, HelmError> {
+        let mut parts = Parts::default();
+        for file in files.iter().filter(|file| &*file.name == "Chart.yaml") {
+            let metadata = parts.metadata.get_or_insert_default();
+            metadata.read(&file.data).map_err(|error| cannot_load("Chart.yaml", &error))?;
+            if metadata.api_version.is_empty() {
+                "v1".clone_into(&mut metadata.api_version);
+            }
+        }
+        for file in files {
+            self.sort_file(&mut parts, file)?;
+        }
+        Ok(parts)
+    }
+
+    fn sort_file(&self, parts: &mut Parts, file: ChartFile) -> Result<(), HelmError> {
+        match &*file.name {
+            "Chart.yaml" => {}
+            "Chart.lock" => {
+                let lock = Lock::read(&file.data).map_err(|error| cannot_load("Chart.lock", &error))?;
+                parts.lock = Some(lock);
+            }
+            "values.yaml" => {
+                let text = String::from_utf8_lossy(&file.data);
+                parts.values =
+                    read_values(&text, self.compat).map_err(|error| cannot_load("values.yaml", &error))?;
+                parts.values_text = Some(file.data);
+            }
+            "values.schema.json" => parts.schema = Some(file.data),
+            "requirements.yaml" | "requirements.lock" => requirements(parts, file)?,
+            name if name.starts_with("templates/") => parts.templates.push(file),
+            name => match name.strip_prefix("charts/") {
+                Some(rest) if !rest.ends_with(".prov") => {
+                    let (folder, _) = rest.split_once('/').unwrap_or((rest, ""));
+                    let file = ChartFile { name: Arc::from(rest), data: file.data.clone() };
+                    parts.subcharts.entry(folder.to_owned()).or_default().push(file);
+                }
+                _ => parts.files.push(file),
+            },
+        }
+        Ok(())
+    }
+
+    fn subchart(
+        &mut self,
+        name: &str,
+        files: Vec<ChartFile>,
+        parent: &str,
+        location: &str,
+        depth: usize,
+    ) -> Result<Option<Chart>, HelmError> {
+        if name.starts_with(['_', '.']) {
+            return Ok(None);
+        }
+        let location = format!("{location}/charts/{name}");
+        let location = location.trim_start_matches('/');
+        let loaded = if name.ends_with(".tgz") {
+            let file = &files[0];
+            if &*file.name != name {
+                let file = &file.name;
+                return Err(HelmError::Load(format!(
+                    "error unpacking subchart tar in {parent}: expected {name}, got {file}"
+                )));
+            }
+            unpack(&file.data, &mut self.budget).and_then(|files| self.chart(files, location, depth + 1))
+        } else {
+            // Files that stand in charts/ itself belong to no chart.
+            let inside = files.into_iter().filter_map(|file| {
+                let (_, name) = file.name.split_once('/')?;
+                Some(ChartFile { name: Arc::from(name), data: file.data.clone() })
+            });
+            self.chart(inside.collect(), location, depth + 1)
+        };
+        loaded.map(Some).map_err(|error| match error {
+            HelmError::Load(text) => {
+                HelmError::Load(format!("error unpacking subchart {name} in {parent}: {text}"))
+            }
+            other => other,
+        })
+    }
+}
+
+/// The files by which charts of `apiVersion: v1` name their dependencies.
+fn requirements(parts: &mut Parts, file: ChartFile) -> Result<(), HelmError> {
+    let metadata = parts.metadata.get_or_insert_default();
+    let is_v1 = metadata.api_version == "v1";
+    if &*file.name == "requirements.yaml" {
+        if !is_v1 {
+            parts.warnings.push(
+                "Warning: Dependencies are handled in Chart.yaml since apiVersion \"v2\". We recommend migrating dependencies to Chart.yaml."
+                    .to_owned(),
+            );
+        }
+        metadata.read(&file.data).map_err(|error| cannot_load("requirements.yaml", &error))?;
+    } else {
+        if !is_v1 {
+            parts.warnings.push(
+                "Warning: Dependency locking is handled in Chart.lock since apiVersion \"v2\". We recommend migrating to Chart.lock."
+                    .to_owned(),
+            );
+        }
+        let lock = Lock::read(&file.data).map_err(|error| cannot_load("requirements.lock", &error))?;
+        parts.lock = Some(lock);
+    }
+    if is_v1 {
+        parts.files.push(file);
+    }
+    Ok(())
+}
+
+fn cannot_load(file: &str, error: &str) -> HelmError {
+    HelmError::Load(format!("cannot load {file}: {error}"))
+}

@@ -1,0 +1,142 @@
+//! Executing a chart's templates.
+
+mod data;
+mod errors;
+mod files;
+mod functions;
+mod glob;
+mod metadata;
+mod objects;
+mod state;
+mod toml;
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tiphys_gotemplate::{
+    Clock, Entropy, Env, Limits, MissingKey, SeededEntropy, SystemClock, SystemEntropy, TemplateSet, Value,
+};
+
+use crate::{
+    Chart, Compat, HelmError, RenderOptions, capabilities::Capabilities, origins::Trace, values::Table,
+};
+
+pub(crate) use data::{Renderable, Roots};
+pub use state::ClusterLookup;
+use state::RenderState;
+
+/// The name that Helm gives to the template above all templates.
+const ROOT: &str = "gotpl";
+
+/// How long one chart may render.
+const MAX_TIME: std::time::Duration = std::time::Duration::from_secs(60);
+
+/// Templates of a chart, parsed, with the files that they were parsed from.
+#[derive(Debug, Default)]
+pub(crate) struct TemplateCache(Mutex<Option<Parsed>>);
+
+struct Parsed {
+    key: Vec<(String, usize)>,
+    set: Arc<TemplateSet>,
+}
+
+impl std::fmt::Debug for Parsed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Parsed").field("files", &self.key.len()).finish_non_exhaustive()
+    }
+}
+
+impl TemplateCache {
+    /// The parsed templates, from the last rendering if it had the same files under the same names.
+    fn parse(
+        &self,
+        templates: &[Renderable<'_>],
+        options: &RenderOptions,
+    ) -> Result<Arc<TemplateSet>, HelmError> {
+        let key: Vec<_> = templates
+            .iter()
+            .map(|template| (template.name.clone(), template.file.data.as_ptr() as usize))
+            .collect();
+        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(parsed) = cached.as_ref().filter(|parsed| parsed.key == key) {
+            return Ok(parsed.set.clone());
+        }
+        let missing = if options.strict { MissingKey::Error } else { MissingKey::Zero };
+        let mut set = TemplateSet::new(functions::table()).with_missing_key(missing).with_root_name(ROOT);
+        for template in templates {
+            let text = tiphys_gocompat::rawstr::encode(&template.file.data);
+            set.parse(&template.name, &text)
+                .map_err(|error| HelmError::Template(errors::parse_error(&error.to_string())))?;
+        }
+        let set = Arc::new(set);
+        if !options.strict {
+            *cached = Some(Parsed { key, set: set.clone() });
+        }
+        Ok(set)
+    }
+}
+
+/// What the templates of a chart and its subcharts render to, by full template name; partials are
+/// left out.
+///
+/// # Errors
+/// A template that does not parse or fails, in Helm's words.
+pub(crate) fn render(
+    chart: &Chart,
+    values: &Table,
+    capabilities: &Capabilities,
+    options: &RenderOptions,
+    trace: Option<&mut Trace>,
+) -> Result<BTreeMap<String, String>, HelmError> {
+    let mut trace = trace;
+    let roots = Roots::new(values, capabilities, options, trace.as_deref_mut());
+    let mut templates = data::renderables(chart, &roots);
+    // Deep paths first, and the greater name first among equals: what is parsed later wins.
+    let depth = |name: &str| name.matches('/').count();
+    templates.sort_by(|a, b| depth(&b.name).cmp(&depth(&a.name)).then_with(|| b.name.cmp(&a.name)));
+    templates.dedup_by(|later, kept| later.name == kept.name);
+    let set = chart.cache.parse(&templates, options)?;
+    let state = RenderState::new(options.lookup.clone());
+    let seeded = options.seed.as_ref().map(|seed| SeededEntropy::new([seed.as_str(), chart.name()]));
+    let entropy: &dyn Entropy = match &seeded {
+        Some(seeded) => seeded,
+        None => &SystemEntropy,
+    };
+    let clock: &dyn Clock = match &options.clock {
+        Some(clock) => clock,
+        None => &SystemClock,
+    };
+    let limits = Limits { deadline: Some(std::time::Instant::now() + MAX_TIME), ..Limits::default() };
+    let env = Env { clock, entropy, limits, user: &state };
+    let mut rendered = BTreeMap::new();
+    for template in &templates {
+        if tiphys_vfs::base_name(&template.name).starts_with('_') {
+            continue;
+        }
+        template.dot.insert("Template", data::template_data(template, options.compat));
+        let dot = Value::Map(template.dot.clone());
+        let tracer = trace.as_deref_mut().map(|trace| trace.begin(&template.name));
+        let output = set
+            .execute(&template.name, dot, &env, tracer)
+            .map_err(|error| exec_error(&template.name, &error, options.compat))?;
+        let output = match &mut trace {
+            Some(trace) => trace.finish(&template.name, output),
+            None if output.contains(NO_VALUE) => output.replace(NO_VALUE, ""),
+            None => output,
+        };
+        rendered.insert(template.name.clone(), output);
+    }
+    Ok(rendered)
+}
+
+/// What Go prints for nothing, and Helm removes.
+pub(crate) const NO_VALUE: &str = "<no value>";
+
+fn exec_error(name: &str, error: &tiphys_gotemplate::ExecError, compat: Compat) -> HelmError {
+    if error.limit.is_some() {
+        return HelmError::Limit(error.message.clone());
+    }
+    HelmError::Template(errors::exec_error(name, &error.message, compat))
+}

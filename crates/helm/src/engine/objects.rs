@@ -1,0 +1,213 @@
+//! `.Capabilities` and the type of `.Values`.
+
+use std::{borrow::Cow, rc::Rc};
+
+use tiphys_gotemplate::{
+    CallError, CallResult, Context, Kind, Map, MapMethods, Object, Signature, Type, Value,
+};
+
+use crate::{
+    Compat,
+    capabilities::{Capabilities, GO_VERSION, KubeVersion},
+};
+
+/// Go's `common.Values` (`chartutil.Values` in Helm 3).
+pub(crate) struct ValuesType(&'static str);
+
+/// The type of `.Values` in Helm 4.
+pub(crate) static VALUES_4: ValuesType = ValuesType("common.Values");
+/// The type of `.Values` in Helm 3.
+pub(crate) static VALUES_3: ValuesType = ValuesType("chartutil.Values");
+
+impl MapMethods for ValuesType {
+    fn type_name(&self) -> &'static str {
+        self.0
+    }
+
+    fn method(&self, name: &str) -> Option<Signature> {
+        match name {
+            "YAML" | "AsMap" => Some(Signature::fixed(&[])),
+            "Table" | "PathValue" => Some(Signature::fixed(&[Type::String])),
+            _ => None,
+        }
+    }
+
+    fn call(&self, map: &Map, _ctx: &mut Context<'_>, name: &str, args: &[Value]) -> CallResult {
+        let path = args.first().and_then(Value::as_str).unwrap_or_default();
+        match name {
+            "YAML" => Ok(Value::from(tiphys_yaml::to_yaml(&Value::Map(map.clone()).to_json()?))),
+            "AsMap" => Ok(Value::Map(map.clone())),
+            _ => {
+                let mut at = Value::Map(map.clone());
+                for step in path.split('.') {
+                    let below = at.as_map().and_then(|map| map.get(step));
+                    let is_value = name == "PathValue";
+                    let what = if is_value { "value" } else { "table" };
+                    at = below.ok_or_else(|| CallError::new(format!("{step:?} is not a {what}")))?;
+                }
+                Ok(at)
+            }
+        }
+    }
+}
+
+fn package(compat: Compat) -> &'static str {
+    match compat {
+        Compat::Helm4 => "common",
+        Compat::Helm3 => "chartutil",
+    }
+}
+
+/// `.Capabilities`.
+pub(crate) struct CapabilitiesObject {
+    kube_version: Value,
+    api_versions: Value,
+    helm_version: Value,
+    compat: Compat,
+}
+
+impl CapabilitiesObject {
+    pub(crate) fn new(capabilities: &Capabilities, compat: Compat) -> Self {
+        Self {
+            kube_version: Value::object(KubeVersionObject {
+                version: capabilities.kube_version.clone(),
+                compat,
+            }),
+            api_versions: Value::object(VersionSet {
+                versions: Rc::new(capabilities.api_versions.clone()),
+                compat,
+            }),
+            helm_version: Value::object(BuildInfo {
+                version: capabilities.helm_version,
+                client: capabilities.kube_client_version,
+            }),
+            compat,
+        }
+    }
+}
+
+impl Object for CapabilitiesObject {
+    fn type_name(&self) -> Cow<'static, str> {
+        Cow::Owned(format!("*{}.Capabilities", package(self.compat)))
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Pointer
+    }
+
+    fn field(&self, name: &str) -> Option<Value> {
+        match name {
+            "KubeVersion" => Some(self.kube_version.clone()),
+            "APIVersions" => Some(self.api_versions.clone()),
+            "HelmVersion" => Some(self.helm_version.clone()),
+            _ => None,
+        }
+    }
+
+    fn field_names(&self) -> &[&'static str] {
+        &["KubeVersion", "APIVersions", "HelmVersion"]
+    }
+}
+
+struct KubeVersionObject {
+    version: KubeVersion,
+    compat: Compat,
+}
+
+impl Object for KubeVersionObject {
+    fn type_name(&self) -> Cow<'static, str> {
+        Cow::Owned(format!("{}.KubeVersion", package(self.compat)))
+    }
+
+    fn field(&self, name: &str) -> Option<Value> {
+        match name {
+            "Version" => Some(Value::string(&self.version.version)),
+            "Major" => Some(Value::string(&self.version.major)),
+            "Minor" => Some(Value::string(&self.version.minor)),
+            _ => None,
+        }
+    }
+
+    fn field_names(&self) -> &[&'static str] {
+        &["Version", "Major", "Minor"]
+    }
+
+    fn method(&self, name: &str) -> Option<Signature> {
+        matches!(name, "String" | "GitVersion").then_some(Signature::fixed(&[]))
+    }
+
+    fn call(&self, _ctx: &mut Context<'_>, name: &str, _args: &[Value]) -> CallResult {
+        Ok(Value::string(match name {
+            "GitVersion" => &self.version.version,
+            _ => &self.version.normalized,
+        }))
+    }
+
+    fn stringer(&self) -> Option<String> {
+        Some(self.version.normalized.clone())
+    }
+}
+
+struct VersionSet {
+    versions: Rc<Vec<String>>,
+    compat: Compat,
+}
+
+impl Object for VersionSet {
+    fn type_name(&self) -> Cow<'static, str> {
+        Cow::Owned(format!("{}.VersionSet", package(self.compat)))
+    }
+
+    fn kind(&self) -> Kind {
+        Kind::Named
+    }
+
+    fn method(&self, name: &str) -> Option<Signature> {
+        (name == "Has").then_some(Signature::fixed(&[Type::String]))
+    }
+
+    fn call(&self, _ctx: &mut Context<'_>, _name: &str, args: &[Value]) -> CallResult {
+        let wanted = args.first().and_then(Value::as_str).unwrap_or_default();
+        Ok(Value::Bool(self.versions.iter().any(|known| known == wanted)))
+    }
+
+    fn content(&self) -> Option<Value> {
+        Some(Value::strings(self.versions.iter()))
+    }
+}
+
+struct BuildInfo {
+    version: &'static str,
+    client: Option<&'static str>,
+}
+
+impl Object for BuildInfo {
+    fn type_name(&self) -> Cow<'static, str> {
+        Cow::Borrowed("version.BuildInfo")
+    }
+
+    fn field(&self, name: &str) -> Option<Value> {
+        match name {
+            "Version" => Some(Value::string(self.version)),
+            "GitCommit" | "GitTreeState" => Some(Value::string("")),
+            "GoVersion" => Some(Value::string(GO_VERSION)),
+            "KubeClientVersion" => self.client.map(Value::string),
+            _ => None,
+        }
+    }
+
+    fn field_names(&self) -> &[&'static str] {
+        const NAMES: [&str; 5] = ["Version", "GitCommit", "GitTreeState", "GoVersion", "KubeClientVersion"];
+        &NAMES[..if self.client.is_some() { 5 } else { 4 }]
+    }
+
+    fn to_json(&self) -> Value {
+        let map = Map::new();
+        map.insert("version", self.version);
+        map.insert("go_version", GO_VERSION);
+        if let Some(client) = self.client {
+            map.insert("kube_client_version", client);
+        }
+        Value::Map(map)
+    }
+}

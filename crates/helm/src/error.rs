@@ -1,0 +1,51 @@
+//! Why a chart could not be rendered.
+
+use tiphys_vfs::VfsError;
+
+/// Why a chart could not be rendered; prints what `helm template` prints after `Error: `.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum HelmError {
+    /// A feature of Helm that Tiphys does not have.
+    #[error("{0} is not supported")]
+    Unsupported(String),
+    /// A limit of Tiphys was exceeded.
+    #[error("{0}")]
+    Limit(String),
+    /// A file of the chart could not be read.
+    #[error(transparent)]
+    File(#[from] VfsError),
+    /// The chart is not well-formed.
+    #[error("{0}")]
+    Load(String),
+    /// Values cannot be read or put together.
+    #[error("{0}")]
+    Values(String),
+    /// Charts that `Chart.yaml` names are not in `charts/`.
+    #[error(
+        "an error occurred while checking for chart dependencies. You may need to run 'helm dependency build' to fetch missing dependencies: found in Chart.yaml, but missing in charts/ directory: {}",
+        .0.join(", ")
+    )]
+    MissingDependencies(Vec<String>),
+    /// As [`HelmError::MissingDependencies`], in Helm 3's words.
+    #[error(
+        "An error occurred while checking for chart dependencies. You may need to run `helm dependency build` to fetch missing dependencies: found in Chart.yaml, but missing in charts/ directory: {}",
+        .0.join(", ")
+    )]
+    MissingDependencies3(Vec<String>),
+    /// A dependency could not be fetched.
+    #[error("{0}")]
+    Fetch(String),
+    /// Values do not fit `values.schema.json`.
+    #[error("values don't meet the specifications of the schema(s) in the following chart(s):\n{0}")]
+    Schema(String),
+    /// An option does not make sense (release name, Kubernetes version, `--show-only`).
+    #[error("{0}")]
+    Option(String),
+    /// A template does not parse or fails.
+    #[error("{0}")]
+    Template(String),
+    /// What templates rendered to is no YAML; as Helm prints it without `--debug`.
+    #[error("{0}\n\nUse --debug flag to render out invalid YAML")]
+    InvalidYaml(String),
+}

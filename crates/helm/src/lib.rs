@@ -1,0 +1,30 @@
+//! Helm charts, rendered exactly as `helm template` renders them: loading, values, dependencies,
+//! templates, hooks and install order. Pure over a [`tiphys_vfs::FileTree`]: time, randomness and
+//! the cluster are passed in.
+//!
+//! [`Chart::load`] reads a chart once; [`template`] renders it with [`RenderOptions`] as often as
+//! wanted, keeping parsed templates.
+
+mod capabilities;
+mod chart;
+mod dependencies;
+mod engine;
+mod error;
+mod glob;
+mod options;
+mod origins;
+mod output;
+mod release;
+mod resolver;
+mod schema;
+mod semver;
+mod template;
+mod values;
+
+pub use chart::{Chart, ChartFile, Dependency, Lock, Maintainer, Metadata};
+pub use engine::ClusterLookup;
+pub use error::HelmError;
+pub use options::{Compat, FixedClock, RenderOptions, ValuesSource};
+pub use output::{Hook, HookEvent, Manifest, TemplateOutput};
+pub use resolver::{DependencyRequest, DependencyResolver};
+pub use template::template;

@@ -1,0 +1,75 @@
+//! What a rendering depends on besides the chart.
+
+use std::sync::Arc;
+
+pub use tiphys_gotemplate::FixedClock;
+
+use crate::ClusterLookup;
+
+/// Which Helm to equal where versions differ.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compat {
+    /// Helm 4.2.
+    #[default]
+    Helm4,
+    /// Helm 3.19.
+    Helm3,
+}
+
+/// One source of values, in the order of Helm's flags. Sources of one kind are applied in their
+/// order; kinds in the order files, `--set-json`, `--set`, `--set-string`, `--set-file`,
+/// `--set-literal`, whatever the order of the list.
+#[derive(Clone, Debug)]
+pub enum ValuesSource {
+    /// `-f`: name to print in errors and origins, and content.
+    File(String, Arc<[u8]>),
+    /// `--set-json`.
+    SetJson(String),
+    /// `--set`.
+    Set(String),
+    /// `--set-string`.
+    SetString(String),
+    /// `--set-file`: `key=path` and the contents of the paths that it names.
+    SetFile(String, Vec<(String, Arc<[u8]>)>),
+    /// `--set-literal`.
+    SetLiteral(String),
+}
+
+/// What a rendering depends on besides the chart: the flags of `helm template`.
+#[derive(Clone, Default)]
+pub struct RenderOptions {
+    /// `.Release.Name`; Helm's default is `release-name`.
+    pub release_name: String,
+    /// `.Release.Namespace`.
+    pub namespace: String,
+    /// Values, see [`ValuesSource`].
+    pub values: Vec<ValuesSource>,
+    /// `--kube-version`.
+    pub kube_version: Option<String>,
+    /// `--api-versions`, added to the built-in ones.
+    pub api_versions: Vec<String>,
+    /// `--include-crds`.
+    pub include_crds: bool,
+    /// `--skip-tests`.
+    pub skip_tests: bool,
+    /// `--no-hooks`.
+    pub no_hooks: bool,
+    /// `--is-upgrade`.
+    pub is_upgrade: bool,
+    /// `--skip-schema-validation`.
+    pub skip_schema_validation: bool,
+    /// `--show-only`.
+    pub show_only: Vec<String>,
+    /// Which Helm to equal.
+    pub compat: Compat,
+    /// Whether to find out where every field came from.
+    pub origins: bool,
+    /// Seed of random functions; `None` for real randomness.
+    pub seed: Option<String>,
+    /// The time that `now` and certificates see; `None` for the machine's clock.
+    pub clock: Option<FixedClock>,
+    /// Whether a missing value fails, which `helm template` has no flag for.
+    pub strict: bool,
+    /// Answers `lookup`; without it lookups find nothing.
+    pub lookup: Option<Arc<dyn ClusterLookup>>,
+}

@@ -1,0 +1,174 @@
+//! Where every field came from: which template text or action wrote it, through which includes, and
+//! from which values, each with the file and line that set it.
+
+mod locate;
+mod objects;
+mod record;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use smol_str::SmolStr;
+use tiphys_gotemplate::{OriginId, Tracer};
+use tiphys_value::Segment;
+
+use crate::{Chart, Compat, ValuesSource, engine::NO_VALUE, values::Table};
+
+use locate::Locator;
+pub(crate) use objects::object;
+use record::{Recorder, Run};
+
+/// One step to a value: from the table or list above it.
+#[derive(Clone, Debug)]
+enum Read {
+    Step(OriginId, Segment),
+    Union(Arc<[OriginId]>),
+}
+
+/// What a rendering notes while it runs.
+#[derive(Debug)]
+pub(crate) struct Trace {
+    /// The meaning of origin ids, from 1.
+    reads: Vec<Read>,
+    recorder: Recorder,
+    /// The runs of every rendered file, in the order of its text.
+    rendered: BTreeMap<String, Vec<Run>>,
+    /// Template files: full name to path and text.
+    files: BTreeMap<String, (Arc<str>, Arc<[u8]>)>,
+    locator: Locator,
+}
+
+impl Trace {
+    /// Prepares to trace a rendering.
+    pub(crate) fn new(chart: &Chart, values: &Table, sources: &[ValuesSource], compat: Compat) -> Self {
+        let mut files = BTreeMap::new();
+        collect_files(chart, chart.name(), &mut files);
+        Self {
+            reads: Vec::new(),
+            recorder: Recorder::default(),
+            rendered: BTreeMap::new(),
+            files,
+            locator: Locator::new(chart, values, sources, compat),
+        }
+    }
+
+    fn add(&mut self, read: Read) -> OriginId {
+        self.reads.push(read);
+        OriginId::try_from(self.reads.len()).unwrap_or(0)
+    }
+
+    /// The origin of a key of a table; 0 is the table of all values.
+    pub(crate) fn child(&mut self, table: OriginId, key: &str) -> OriginId {
+        self.add(Read::Step(table, Segment::Key(key.to_owned())))
+    }
+
+    /// The origin of an item of a list.
+    pub(crate) fn item(&mut self, list: OriginId, index: usize) -> OriginId {
+        self.add(Read::Step(list, Segment::Index(index)))
+    }
+
+    /// Begins a template file.
+    pub(crate) fn begin(&mut self, _name: &str) -> &mut dyn Tracer {
+        self.recorder = Recorder::default();
+        self
+    }
+
+    /// Keeps what was noted of a file; returns its text as Helm prints it.
+    pub(crate) fn finish(&mut self, name: &str, output: String) -> String {
+        let mut runs = std::mem::take(&mut self.recorder).finish();
+        let mut text = output;
+        while let Some(at) = text.find(NO_VALUE) {
+            text.replace_range(at..at + NO_VALUE.len(), "");
+            for run in &mut runs {
+                for end in [&mut run.start, &mut run.end] {
+                    if *end > at {
+                        *end = end.saturating_sub(NO_VALUE.len()).max(at);
+                    }
+                }
+            }
+        }
+        self.rendered.insert(name.to_owned(), runs);
+        text
+    }
+
+    /// The paths below `.Values` that an origin stands for.
+    fn paths(&self, ids: &[OriginId]) -> Vec<Vec<Segment>> {
+        let mut paths = Vec::new();
+        let mut open: Vec<OriginId> = ids.iter().rev().copied().collect();
+        while let Some(id) = open.pop() {
+            match self.read(id) {
+                Some(Read::Union(ids)) => open.extend(ids.iter().rev()),
+                Some(Read::Step(..)) => {
+                    let path = self.path(id);
+                    if !paths.contains(&path) {
+                        paths.push(path);
+                    }
+                }
+                None => {}
+            }
+        }
+        paths
+    }
+
+    fn read(&self, id: OriginId) -> Option<&Read> {
+        self.reads.get(usize::try_from(id).ok()?.checked_sub(1)?)
+    }
+
+    fn path(&self, mut id: OriginId) -> Vec<Segment> {
+        let mut path = Vec::new();
+        while let Some(Read::Step(above, segment)) = self.read(id) {
+            path.push(segment.clone());
+            id = *above;
+        }
+        path.reverse();
+        path
+    }
+}
+
+fn collect_files(chart: &Chart, path: &str, files: &mut BTreeMap<String, (Arc<str>, Arc<[u8]>)>) {
+    for file in chart.templates.iter() {
+        let place = match &*chart.location {
+            "" => file.name.clone(),
+            location => Arc::from(format!("{location}/{}", file.name)),
+        };
+        files.insert(format!("{path}/{}", file.name), (place, file.data.clone()));
+    }
+    for subchart in &chart.dependencies {
+        collect_files(subchart, &format!("{path}/charts/{}", subchart.name()), files);
+    }
+}
+
+impl Tracer for Trace {
+    fn union(&mut self, ids: &[OriginId]) -> OriginId {
+        let mut ids = ids.to_vec();
+        ids.sort_unstable();
+        ids.dedup();
+        match ids.as_slice() {
+            [only] => *only,
+            many => {
+                let many = Arc::from(many);
+                self.add(Read::Union(many))
+            }
+        }
+    }
+
+    fn text(&mut self, site: tiphys_gotemplate::Site<'_>, output: std::ops::Range<usize>) {
+        self.recorder.write(site, output, &[]);
+    }
+
+    fn action(
+        &mut self,
+        site: tiphys_gotemplate::Site<'_>,
+        output: std::ops::Range<usize>,
+        reads: &[OriginId],
+    ) {
+        self.recorder.write(site, output, reads);
+    }
+
+    fn enter_template(&mut self, name: &str, call: Option<tiphys_gotemplate::Site<'_>>, own_buffer: bool) {
+        self.recorder.enter(&SmolStr::new(name), call, own_buffer);
+    }
+
+    fn leave_template(&mut self, output: Option<&str>) {
+        self.recorder.leave(output);
+    }
+}

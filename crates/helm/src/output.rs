@@ -1,0 +1,117 @@
+//! What a rendering yields.
+
+use tiphys_value::{Location, Origins, RenderedObject, Value};
+
+use crate::origins::{self, Trace};
+
+/// When a hook runs (`helm.sh/hook`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HookEvent {
+    /// `pre-install`.
+    PreInstall,
+    /// `post-install`.
+    PostInstall,
+    /// `pre-delete`.
+    PreDelete,
+    /// `post-delete`.
+    PostDelete,
+    /// `pre-upgrade`.
+    PreUpgrade,
+    /// `post-upgrade`.
+    PostUpgrade,
+    /// `pre-rollback`.
+    PreRollback,
+    /// `post-rollback`.
+    PostRollback,
+    /// `test`, also `test-success`.
+    Test,
+}
+
+impl HookEvent {
+    /// The event that a word of the annotation means, in lower case.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "pre-install" => Self::PreInstall,
+            "post-install" => Self::PostInstall,
+            "pre-delete" => Self::PreDelete,
+            "post-delete" => Self::PostDelete,
+            "pre-upgrade" => Self::PreUpgrade,
+            "post-upgrade" => Self::PostUpgrade,
+            "pre-rollback" => Self::PreRollback,
+            "post-rollback" => Self::PostRollback,
+            "test" | "test-success" => Self::Test,
+            _ => return None,
+        })
+    }
+}
+
+/// One document that a template rendered to.
+#[derive(Clone, Debug)]
+pub struct Manifest {
+    /// Path of the template as in `# Source:`.
+    pub path: String,
+    /// The text of the document, as Helm prints it.
+    pub content: String,
+    /// `kind` of the document, or empty.
+    pub kind: String,
+    /// The document as data; null if it holds only comments.
+    pub value: Value,
+    /// Where the document starts in the text of its rendered file.
+    pub(crate) offset: usize,
+}
+
+/// A document that is a hook.
+#[derive(Clone, Debug)]
+pub struct Hook {
+    /// The document.
+    pub manifest: Manifest,
+    /// When it runs.
+    pub events: Vec<HookEvent>,
+    /// `helm.sh/hook-weight`, 0 if absent or no number.
+    pub weight: i64,
+}
+
+/// What a rendering yields.
+#[derive(Debug, Default)]
+pub struct TemplateOutput {
+    /// What `helm template` writes to standard output, byte for byte.
+    pub stdout: String,
+    /// What Helm logs to standard error, one line each.
+    pub warnings: Vec<String>,
+    /// CRDs of `crds/` folders, chart before subcharts.
+    pub crds: Vec<Manifest>,
+    /// Documents that are no hooks, in install order.
+    pub manifests: Vec<Manifest>,
+    /// Documents that are hooks, in the order in which Helm prints them.
+    pub hooks: Vec<Hook>,
+    /// The rendered `NOTES.txt` of the chart.
+    pub notes: String,
+    pub(crate) include_crds: bool,
+    pub(crate) trace: Option<Trace>,
+}
+
+impl TemplateOutput {
+    /// The objects that were rendered (CRDs if included, manifests, hooks), with their origins if
+    /// they were asked for. `List` kinds are not taken apart.
+    pub fn objects(&self) -> Vec<RenderedObject> {
+        let crds = self.crds.iter().filter(|_| self.include_crds).flat_map(crd_objects);
+        let documents = self.manifests.iter().chain(self.hooks.iter().map(|hook| &hook.manifest));
+        let documents = documents.filter(|manifest| manifest.value.is_object());
+        crds.chain(documents.map(|manifest| origins::object(manifest, self.trace.as_ref()))).collect()
+    }
+}
+
+/// The objects of a file in `crds/`, which may hold several documents.
+fn crd_objects(file: &Manifest) -> Vec<RenderedObject> {
+    tiphys_yaml::split_kubernetes_documents(&file.content)
+        .unwrap_or_default()
+        .into_iter()
+        .filter_map(|(offset, text)| {
+            let value = tiphys_yaml::from_yaml(text).ok().filter(Value::is_object)?;
+            let line = file.content[..offset].matches('\n').count() + 1;
+            let line = u32::try_from(line).unwrap_or(u32::MAX);
+            let location = Location::new(file.path.as_str(), line, 1);
+            Some(RenderedObject { value, location, origins: Origins::default() })
+        })
+        .collect()
+}

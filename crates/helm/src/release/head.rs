@@ -1,0 +1,65 @@
+//! The few fields that Helm reads of each document.
+
+use std::collections::BTreeMap;
+
+use tiphys_value::Value;
+use tiphys_yaml::from_yaml;
+
+use crate::chart::{Field, is_field};
+use crate::values::json_kind;
+
+/// Kind, name and annotations of a document.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Head {
+    pub(crate) kind: String,
+    pub(crate) annotations: BTreeMap<String, String>,
+    /// The document as data.
+    pub(crate) value: Value,
+}
+
+/// Reads the head of a document.
+///
+/// # Errors
+/// The document is no YAML, or a field has another type, in Go's words.
+pub(crate) fn read_head(text: &str) -> Result<Head, String> {
+    let value = from_yaml(text).map_err(|error| format!("error converting YAML to JSON: {error}"))?;
+    let mut head = Head::default();
+    let fields = match &value {
+        Value::Object(fields) => fields,
+        Value::Null => return Ok(head),
+        other => {
+            return Err(format!(
+                "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type util.SimpleHead",
+                json_kind(other)
+            ));
+        }
+    };
+    let mut api_version = String::new();
+    for (key, field) in fields {
+        if is_field(key, "apiVersion") {
+            Field { path: "SimpleHead.apiVersion" }.string(field, &mut api_version)?;
+        } else if is_field(key, "kind") {
+            Field { path: "SimpleHead.kind" }.string(field, &mut head.kind)?;
+        } else if is_field(key, "metadata") {
+            read_metadata(field, &mut head)?;
+        }
+    }
+    head.value = value;
+    Ok(head)
+}
+
+fn read_metadata(value: &Value, head: &mut Head) -> Result<(), String> {
+    let go_type = "struct { Name string \"json:\\\"name\\\"\"; Annotations map[string]string \"json:\\\"annotations\\\"\" }";
+    let entries = Field { path: "SimpleHead.metadata" }.entries(value, go_type)?;
+    for (key, field) in entries.into_iter().flatten() {
+        if is_field(key, "name") {
+            let mut name = String::new();
+            Field { path: "SimpleHead.metadata.name" }.string(field, &mut name)?;
+        } else if is_field(key, "annotations") {
+            let mut annotations = None;
+            Field { path: "SimpleHead.metadata.annotations" }.string_map(field, &mut annotations)?;
+            head.annotations.extend(annotations.into_iter().flatten());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,78 @@
+//! From rendered files to hooks and manifests in install order.
+
+use std::collections::BTreeMap;
+
+use super::{
+    head::{Head, read_head},
+    order::compare_kinds,
+    split::split_manifests,
+};
+use crate::{Compat, Hook, HookEvent, Manifest, values::Warnings};
+
+const HOOK: &str = "helm.sh/hook";
+const HOOK_WEIGHT: &str = "helm.sh/hook-weight";
+
+/// Hooks and other documents, each in install order; documents of one kind keep the order of their
+/// files' paths.
+#[derive(Debug, Default)]
+pub(crate) struct Sorted {
+    pub(crate) hooks: Vec<Hook>,
+    pub(crate) manifests: Vec<Manifest>,
+}
+
+/// Splits and sorts rendered files. Partials and blank files are left out.
+///
+/// # Errors
+/// A document that is no YAML: Helm's text.
+pub(crate) fn sort_manifests(
+    files: &BTreeMap<String, String>,
+    compat: Compat,
+    warnings: &mut Warnings,
+) -> Result<Sorted, String> {
+    let mut sorted = Sorted::default();
+    for (path, text) in files {
+        if tiphys_vfs::base_name(path).starts_with('_') {
+            continue;
+        }
+        for document in split_manifests(text, compat) {
+            let head = read_head(document).map_err(|error| format!("YAML parse error on {path}: {error}"))?;
+            let offset = document.as_ptr() as usize - text.as_ptr() as usize;
+            add(&mut sorted, path, (offset, document), head, compat, warnings);
+        }
+    }
+    sorted.hooks.sort_by(|a, b| compare_kinds(&a.manifest.kind, &b.manifest.kind, compat));
+    sorted.manifests.sort_by(|a, b| compare_kinds(&a.kind, &b.kind, compat));
+    Ok(sorted)
+}
+
+fn add(
+    sorted: &mut Sorted,
+    path: &str,
+    (offset, document): (usize, &str),
+    head: Head,
+    compat: Compat,
+    warnings: &mut Warnings,
+) {
+    let manifest = Manifest {
+        path: path.to_owned(),
+        content: document.to_owned(),
+        kind: head.kind,
+        value: head.value,
+        offset,
+    };
+    let Some(types) = head.annotations.get(HOOK) else {
+        sorted.manifests.push(manifest);
+        return;
+    };
+    let events: Option<Vec<HookEvent>> =
+        types.split(',').map(|name| HookEvent::from_name(&name.trim().to_lowercase())).collect();
+    let Some(events) = events else {
+        warnings.push(match compat {
+            Compat::Helm4 => format!("level=INFO msg=\"skipping unknown hooks\" hookTypes={types:?}"),
+            Compat::Helm3 => format!("info: skipping unknown hook: {types:?}"),
+        });
+        return;
+    };
+    let weight = head.annotations.get(HOOK_WEIGHT).and_then(|it| it.parse().ok()).unwrap_or_default();
+    sorted.hooks.push(Hook { manifest, events, weight });
+}

@@ -1,0 +1,171 @@
+//! `helm template`, from chart and options to output.
+
+use std::fmt::Write;
+
+use tiphys_gocompat::unicode::is_space;
+
+use crate::{
+    Chart, Compat, HelmError, Hook, HookEvent, Manifest, RenderOptions, TemplateOutput,
+    capabilities::Capabilities,
+    dependencies, engine,
+    glob::filepath_match,
+    origins::Trace,
+    release::{sort_manifests, split_manifests},
+    schema,
+    semver::is_compatible,
+    values::{coalesce_values, user_values},
+};
+
+/// The longest release name.
+const MAX_NAME: usize = 53;
+
+/// Renders a chart as `helm template` does.
+///
+/// # Errors
+/// What `helm template` prints after `Error: `, see [`HelmError`].
+pub fn template(chart: &Chart, options: &RenderOptions) -> Result<TemplateOutput, HelmError> {
+    let compat = options.compat;
+    let given = user_values(&options.values, compat)?;
+    let mut output = TemplateOutput { warnings: load_warnings(chart), ..TemplateOutput::default() };
+    check_installable(chart, compat, &mut output)?;
+    check_name(&options.release_name)?;
+    let capabilities = Capabilities::new(options.kube_version.as_deref(), &options.api_versions, compat)?;
+    let mut chart = chart.clone();
+    dependencies::process(&mut chart, &given, compat, &mut output.warnings)?;
+    let values = coalesce_values(&chart, &given, compat, &mut output.warnings)?;
+    if !options.skip_schema_validation {
+        schema::validate(&chart, &values).map_err(HelmError::Schema)?;
+    }
+    let wanted = &chart.metadata.kube_version;
+    if !wanted.is_empty() && !is_compatible(wanted, &capabilities.kube_version.normalized) {
+        let version = &capabilities.kube_version.version;
+        return Err(HelmError::Option(format!(
+            "chart requires kubeVersion: {wanted} which is incompatible with Kubernetes {version}"
+        )));
+    }
+    let mut trace = options.origins.then(|| Trace::new(&chart, &values, &options.values, compat));
+    let mut files = engine::render(&chart, &values, &capabilities, options, trace.as_mut())?;
+    let notes = format!("{}/templates/NOTES.txt", chart.name());
+    files.retain(|path, text| {
+        let is_notes = path.ends_with("NOTES.txt");
+        if *path == notes {
+            output.notes = std::mem::take(text);
+        }
+        !is_notes
+    });
+    let sorted = sort_manifests(&files, compat, &mut output.warnings).map_err(HelmError::InvalidYaml)?;
+    collect_crds(&chart, chart.name(), &mut output.crds);
+    output.include_crds = options.include_crds;
+    output.manifests = sorted.manifests;
+    output.hooks = sorted.hooks;
+    if options.no_hooks {
+        output.hooks.clear();
+    } else if options.skip_tests {
+        output.hooks.retain(|hook| !hook.events.contains(&HookEvent::Test));
+    }
+    output.trace = trace;
+    output.stdout = print(&output, options)?;
+    Ok(output)
+}
+
+fn load_warnings(chart: &Chart) -> Vec<String> {
+    let mut warnings = chart.warnings.clone();
+    chart.dependencies.iter().for_each(|subchart| warnings.extend(load_warnings(subchart)));
+    warnings
+}
+
+fn check_installable(chart: &Chart, compat: Compat, output: &mut TemplateOutput) -> Result<(), HelmError> {
+    let kind = &chart.metadata.chart_type;
+    if !matches!(kind.as_str(), "" | "application") {
+        return Err(HelmError::Load(format!("{kind} charts are not installable")));
+    }
+    if chart.metadata.deprecated {
+        output.warnings.push(match compat {
+            Compat::Helm4 => "level=WARN msg=\"this chart is deprecated\"".to_owned(),
+            Compat::Helm3 => "WARNING: This chart is deprecated".to_owned(),
+        });
+    }
+    let missing: Vec<_> = chart.missing_dependencies().into_iter().map(|it| it.name.clone()).collect();
+    match (missing.is_empty(), compat) {
+        (true, _) => Ok(()),
+        (false, Compat::Helm4) => Err(HelmError::MissingDependencies(missing)),
+        (false, Compat::Helm3) => Err(HelmError::MissingDependencies3(missing)),
+    }
+}
+
+/// Checks a release name: lower-case labels separated by dots.
+fn check_name(name: &str) -> Result<(), HelmError> {
+    let is_label = |label: &str| {
+        let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        !label.is_empty() && label.chars().all(inner) && !label.starts_with('-') && !label.ends_with('-')
+    };
+    if !name.is_empty() && name.len() <= MAX_NAME && name.split('.').all(is_label) {
+        return Ok(());
+    }
+    let reason = if name.is_empty() {
+        "no name provided".to_owned()
+    } else {
+        format!(
+            "invalid release name, must match regex ^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ and the length must not be longer than {MAX_NAME}"
+        )
+    };
+    Err(HelmError::Option(format!("release name check failed: release name {name:?}: {reason}")))
+}
+
+fn collect_crds(chart: &Chart, path: &str, crds: &mut Vec<Manifest>) {
+    for file in chart.crds() {
+        crds.push(Manifest {
+            path: format!("{path}/{}", file.name),
+            content: String::from_utf8_lossy(&file.data).into_owned(),
+            kind: "CustomResourceDefinition".to_owned(),
+            value: tiphys_value::Value::Null,
+            offset: 0,
+        });
+    }
+    for subchart in &chart.dependencies {
+        collect_crds(subchart, &format!("{path}/charts/{}", subchart.name()), crds);
+    }
+}
+
+/// What goes to standard output.
+fn print(output: &TemplateOutput, options: &RenderOptions) -> Result<String, HelmError> {
+    let mut text = String::new();
+    let crds = output.crds.iter().filter(|_| options.include_crds);
+    for manifest in crds.chain(&output.manifests) {
+        push(&mut text, manifest);
+    }
+    let mut text = format!("{}\n", text.trim_matches(is_space));
+    for Hook { manifest, .. } in &output.hooks {
+        push(&mut text, manifest);
+    }
+    if options.show_only.is_empty() { Ok(text) } else { show_only(&text, &options.show_only, options.compat) }
+}
+
+fn push(text: &mut String, manifest: &Manifest) {
+    // Writing to a string cannot fail.
+    let _ = writeln!(text, "---\n# Source: {}\n{}", manifest.path, manifest.content);
+}
+
+/// The documents of the files that were asked for, in the order of the request.
+fn show_only(text: &str, wanted: &[String], compat: Compat) -> Result<String, HelmError> {
+    const SOURCE: &str = "# Source: ";
+    let documents = split_manifests(text, compat);
+    let mut shown = String::new();
+    for pattern in wanted {
+        let mut found = false;
+        for document in &documents {
+            let source = document.find(SOURCE).map(|at| &document[at + SOURCE.len()..]);
+            let line = source.and_then(|it| it.lines().next()).unwrap_or_default();
+            let Some((_, path)) = line.split_once('/') else { continue };
+            if filepath_match(pattern, path).unwrap_or(false) {
+                found = true;
+                // Writing to a string cannot fail.
+                let _ = write!(shown, "---\n{document}\n");
+            }
+        }
+        if !found {
+            return Err(HelmError::Option(format!("could not find template {pattern} in chart")));
+        }
+    }
+    Ok(shown)
+}
