@@ -30,8 +30,10 @@ pub enum Type {
     Quantity,
     /// A whole number or text.
     IntOrString,
-    /// Anything; its parts are not described.
+    /// Anything; replaced as a whole.
     Any,
+    /// Anything; objects are merged key by key, lists replaced (undescribed parts of custom resources).
+    Open,
     /// A named definition of the catalog.
     Ref(u32),
     /// An object described in place (custom resources).
@@ -140,6 +142,9 @@ impl<'a> TypeRef<'a> {
         if let Type::Map(value, _) = self.ty {
             return Some(self.with(value));
         }
+        if *self.ty == Type::Open {
+            return Some(self);
+        }
         let definition = self.definition()?;
         match definition.fields.get(name) {
             Some(field) => Some(self.with(&field.ty)),
@@ -172,6 +177,7 @@ impl<'a> TypeRef<'a> {
     pub fn is_atomic_object(self) -> bool {
         match self.ty {
             Type::Map(_, atomic) => *atomic,
+            Type::Any => true,
             _ => self.definition().is_some_and(|definition| definition.atomic),
         }
     }

@@ -1,0 +1,128 @@
+//! Merging a configuration into an object, and taking paths out of one.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use serde_json::{Map, Value};
+use tiphys_schema::TypeRef;
+
+use super::set::{FieldSet, is_atomic, item_step};
+
+/// The live object with the configuration's values in place of its own.
+pub(super) fn merge(live: &Value, config: &Value, ty: Option<TypeRef<'_>>) -> Result<Value, String> {
+    match (live, config) {
+        (live, Value::Object(changes)) if !is_atomic(config, ty) => {
+            let mut merged = live.as_object().cloned().unwrap_or_default();
+            for (key, change) in changes {
+                let field = ty.and_then(|ty| ty.field(key));
+                let before = merged.remove(key).unwrap_or(Value::Null);
+                merged.insert(key.clone(), merge(&before, change, field)?);
+            }
+            Ok(Value::Object(merged))
+        }
+        (Value::Array(live), Value::Array(changes)) if !is_atomic(config, ty) => {
+            merge_lists(live, changes, ty).map(Value::Array)
+        }
+        (_, Value::Array(changes)) if !is_atomic(config, ty) => {
+            merge_lists(&[], changes, ty).map(Value::Array)
+        }
+        _ => Ok(config.clone()),
+    }
+}
+
+fn steps(list: &[Value], ty: Option<TypeRef<'_>>) -> Result<Vec<String>, String> {
+    list.iter().map(|item| item_step(item, ty)).collect()
+}
+
+/// Merges keyed lists: the configuration's order wins, live items keep their place relative to the
+/// items that both have.
+fn merge_lists(live: &[Value], changes: &[Value], ty: Option<TypeRef<'_>>) -> Result<Vec<Value>, String> {
+    let (live_steps, change_steps) = (steps(live, ty)?, steps(changes, ty)?);
+    let live_at: HashMap<&str, usize> = live_steps.iter().map(String::as_str).zip(0..).collect();
+    let change_at: HashMap<&str, usize> = change_steps.iter().map(String::as_str).zip(0..).collect();
+    if change_at.len() != changes.len() {
+        let mut seen = HashSet::new();
+        let twice = change_steps.iter().find(|step| !seen.insert(step.as_str()));
+        let set = FieldSet::from_fields_v1(&Value::Object(
+            twice.into_iter().map(|step| (step.clone(), Value::Object(Map::new()))).collect(),
+        ));
+        return Err(format!("duplicate entries for key {}", set.paths().concat()));
+    }
+    let mut shared: VecDeque<&str> =
+        change_steps.iter().map(String::as_str).filter(|step| live_at.contains_key(step)).collect();
+    let mut next = shared.pop_front();
+    let items = ty.and_then(TypeRef::items);
+    let mut done = HashSet::new();
+    let mut out = Vec::with_capacity(live.len().max(changes.len()));
+    let (mut l, mut r) = (0, 0);
+    while l < live.len() || r < changes.len() {
+        if let (Some(left), Some(right)) = (live_steps.get(l), change_steps.get(r)) {
+            if left == right {
+                out.push(merge(&live[l], &changes[r], items)?);
+                done.insert(left.as_str());
+                (l, r) = (l + 1, r + 1);
+                next = shared.pop_front();
+                continue;
+            }
+            if change_at.contains_key(left.as_str()) && next.is_some_and(|next| next != left) {
+                l += 1;
+                continue;
+            }
+        }
+        if let Some(left) = live_steps.get(l) {
+            if !change_at.contains_key(left.as_str()) {
+                out.push(live[l].clone());
+                l += 1;
+                continue;
+            }
+            l += usize::from(done.contains(left.as_str()));
+        }
+        if let Some(right) = change_steps.get(r) {
+            done.insert(right);
+            let before = live_at.get(right.as_str()).map_or(&Value::Null, |at| &live[*at]);
+            out.push(merge(before, &changes[r], items)?);
+            r += 1;
+            if next == Some(right.as_str()) {
+                next = shared.pop_front();
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// The object without the members of a set; `None` if nothing is left of it.
+pub(super) fn without(value: &Value, set: &FieldSet, ty: Option<TypeRef<'_>>) -> Option<Value> {
+    match value {
+        Value::Object(map) if !is_atomic(value, ty) => {
+            let mut kept = Map::new();
+            for (key, inner) in map {
+                let step = format!("f:{key}");
+                if set.has(&step) {
+                    continue;
+                }
+                let field = ty.and_then(|ty| ty.field(key));
+                let inner = match set.below(&step) {
+                    Some(below) => without(inner, below, field),
+                    None => Some(inner.clone()),
+                };
+                kept.extend(inner.map(|inner| (key.clone(), inner)));
+            }
+            (!kept.is_empty()).then_some(Value::Object(kept))
+        }
+        Value::Array(list) if !is_atomic(value, ty) => {
+            let kept: Vec<_> = list.iter().filter_map(|item| without_item(item, set, ty)).collect();
+            (!kept.is_empty()).then_some(Value::Array(kept))
+        }
+        _ => Some(value.clone()),
+    }
+}
+
+fn without_item(item: &Value, set: &FieldSet, ty: Option<TypeRef<'_>>) -> Option<Value> {
+    let Ok(step) = item_step(item, ty) else { return Some(item.clone()) };
+    if set.has(&step) {
+        return None;
+    }
+    match set.below(&step) {
+        Some(below) => without(item, below, ty.and_then(TypeRef::items)),
+        None => Some(item.clone()),
+    }
+}

@@ -1,0 +1,228 @@
+//! Apply and update: who owns what afterwards, and what conflicts.
+
+use serde_json::Value;
+use tiphys_schema::TypeRef;
+
+use super::{
+    compare::{Comparison, compare},
+    managers::{self, Entry, Operation},
+    merge::{merge, without},
+    set::FieldSet,
+};
+
+/// Fields of every object that nobody owns.
+const UNOWNED: [&[&str]; 9] = [
+    &["f:apiVersion"],
+    &["f:kind"],
+    &["f:metadata", "f:name"],
+    &["f:metadata", "f:namespace"],
+    &["f:metadata", "f:creationTimestamp"],
+    &["f:metadata", "f:uid"],
+    &["f:metadata", "f:resourceVersion"],
+    &["f:metadata", "f:generation"],
+    &["f:metadata", "f:managedFields"],
+];
+
+/// Who writes, how and when.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// Type of the object; `None` if nothing is known of it.
+    pub ty: Option<TypeRef<'a>>,
+    /// Field manager.
+    pub manager: &'a str,
+    /// Version of the request's body, such as `apps/v1`.
+    pub api_version: &'a str,
+    /// Subresource, empty for the object itself.
+    pub subresource: &'a str,
+    /// The time of the request, RFC 3339 in seconds.
+    pub now: &'a str,
+    /// Top-level fields that this endpoint ignores and that it therefore never owns: `status` where a
+    /// status subresource exists; `spec` and `metadata` are for the status subresource's caller to name.
+    pub ignored: &'a [&'a str],
+}
+
+/// A field that another manager owns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    /// The owner, as messages name it, such as `"kubectl" using apps/v1`.
+    pub manager: String,
+    /// The field, such as `.spec.replicas`.
+    pub field: String,
+}
+
+/// Why a configuration is not applied.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ApplyError {
+    /// Others own fields that it would change (HTTP 409); causes have the reason `FieldManagerConflict`.
+    #[error("{}", conflict_message(.0))]
+    Conflicts(Vec<Conflict>),
+    /// The configuration does not fit its schema.
+    #[error("{0}")]
+    Schema(String),
+}
+
+fn conflict_message(conflicts: &[Conflict]) -> String {
+    if let [only] = conflicts {
+        return format!("Apply failed with 1 conflict: conflict with {}: {}", only.manager, only.field);
+    }
+    let mut managers: Vec<_> = conflicts.iter().map(|conflict| conflict.manager.as_str()).collect();
+    managers.sort_unstable();
+    managers.dedup();
+    let mut lines = Vec::new();
+    for manager in managers {
+        lines.push(format!("conflicts with {manager}:"));
+        let fields = conflicts.iter().filter(|conflict| conflict.manager == manager);
+        lines.extend(fields.map(|conflict| format!("- {}", conflict.field)));
+    }
+    format!("Apply failed with {} conflicts: {}", conflicts.len(), lines.join("\n"))
+}
+
+/// The live object (`None`: there is none yet) with a configuration applied, `managedFields` included.
+/// If nothing changes the result equals the live object.
+///
+/// # Errors
+/// Conflicts unless `force`; a configuration that does not fit its schema.
+pub fn apply(
+    live: Option<&Value>,
+    config: &Value,
+    request: &Request<'_>,
+    force: bool,
+) -> Result<Value, ApplyError> {
+    let empty = Value::Object(Default::default());
+    let stored = live.unwrap_or(&empty);
+    let mut entries = managers::read(stored);
+    let base = without_managed(stored);
+    if live.is_some() && entries.is_empty() {
+        entries.extend(before_first_apply(&base, request));
+    }
+    let config = without_managed(config);
+    let set = owned(FieldSet::of(&config, request.ty).map_err(ApplyError::Schema)?, request);
+    let merged = merge(&base, &config, request.ty).map_err(ApplyError::Schema)?;
+    let mut own = new_entry(request, Operation::Apply);
+    own.fields = set;
+    let at = entries.iter().position(|entry| entry.same_owner(&own));
+    let before = at.map(|at| entries.remove(at));
+    let pruned = match &before {
+        Some(before) if !before.fields.is_empty() => {
+            prune(&merged, &entries, &own.fields, &before.fields, request.ty)
+        }
+        _ => merged,
+    };
+    let comparison = compare(&base, &pruned, request.ty);
+    settle(&mut entries, &comparison, force)?;
+    if let Some(before) = before.filter(|_| comparison.is_same()) {
+        own.time = before.time;
+    }
+    entries.push(own);
+    let mut result = pruned;
+    managers::write(&mut result, entries);
+    Ok(result)
+}
+
+/// Records a write that is no apply: what changed from `old` (`None`: created) to `new` belongs to the
+/// request's manager from now on. Replaces `new`'s `managedFields`.
+pub fn track_update(old: Option<&Value>, new: &mut Value, request: &Request<'_>) {
+    let empty = Value::Object(Default::default());
+    let stored = old.unwrap_or(&empty);
+    let mut entries = managers::read(stored);
+    let comparison = compare(&without_managed(stored), &without_managed(new), request.ty);
+    // Forced, so there is nothing to fail.
+    let _ = settle(&mut entries, &comparison, true);
+    let mut own = new_entry(request, Operation::Update);
+    own.fields = owned(comparison.modified.union(&comparison.added), request);
+    if !own.fields.is_empty() {
+        match entries.iter_mut().find(|entry| entry.same_owner(&own)) {
+            Some(entry) => {
+                entry.fields = entry.fields.union(&own.fields);
+                entry.time = own.time;
+            }
+            None => entries.push(own),
+        }
+    }
+    managers::write(new, entries);
+}
+
+fn new_entry(request: &Request<'_>, operation: Operation) -> Entry {
+    Entry {
+        manager: request.manager.to_owned(),
+        operation,
+        api_version: request.api_version.to_owned(),
+        subresource: request.subresource.to_owned(),
+        time: Some(request.now.to_owned()),
+        fields: FieldSet::default(),
+    }
+}
+
+/// An object without a record belongs to a manager of this name when apply first meets it.
+fn before_first_apply(base: &Value, request: &Request<'_>) -> Option<Entry> {
+    let empty = Value::Object(Default::default());
+    let comparison = compare(&empty, base, request.ty);
+    let fields = owned(comparison.added.union(&comparison.modified), request);
+    let entry =
+        Entry { manager: "before-first-apply".into(), fields, ..new_entry(request, Operation::Update) };
+    (!entry.fields.is_empty()).then_some(entry)
+}
+
+fn without_managed(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    object
+}
+
+/// The set without what nobody owns and what the endpoint ignores.
+fn owned(mut set: FieldSet, request: &Request<'_>) -> FieldSet {
+    for path in UNOWNED {
+        set.remove_tree(path);
+    }
+    for field in request.ignored {
+        set.remove_tree(&[&format!("f:{field}")]);
+    }
+    let mut metadata_only = FieldSet::default();
+    metadata_only.insert(&["f:metadata".to_owned()]);
+    set.difference(&metadata_only)
+}
+
+/// Takes changed fields away from their owners, or reports them as conflicts.
+fn settle(entries: &mut [Entry], comparison: &Comparison, force: bool) -> Result<(), ApplyError> {
+    let changed = comparison.modified.union(&comparison.added);
+    let mut conflicts = Vec::new();
+    for entry in entries.iter_mut() {
+        let lost = entry.fields.intersection(&changed);
+        let manager = entry.to_string();
+        conflicts.extend(lost.paths().into_iter().map(|field| Conflict { manager: manager.clone(), field }));
+        if !lost.is_empty() {
+            entry.fields = entry.fields.difference(&lost);
+        }
+        if !comparison.removed.is_empty() {
+            entry.fields = entry.fields.difference(&comparison.removed);
+        }
+    }
+    match conflicts.is_empty() || force {
+        true => Ok(()),
+        false => Err(ApplyError::Conflicts(conflicts)),
+    }
+}
+
+/// Removes what the manager applied before and no longer does, except what others own.
+fn prune(
+    merged: &Value,
+    others: &[Entry],
+    own: &FieldSet,
+    before: &FieldSet,
+    ty: Option<TypeRef<'_>>,
+) -> Value {
+    let take = |set: &FieldSet| without(merged, set, ty).unwrap_or_else(|| Value::Object(Default::default()));
+    let named = |value: &Value| FieldSet::of(value, ty).unwrap_or_default().with_named_fields(ty);
+    let all = named(merged);
+    let before = before.with_named_fields(ty);
+    let managed =
+        others.iter().fold(own.clone(), |set, entry| set.union(&entry.fields)).with_named_fields(ty);
+    let pruned = take(&before);
+    let pruned = take(&all.difference(&named(&pruned).union(&managed)));
+    take(&all.difference(&named(&pruned)).intersection(&before))
+}
+
+#[cfg(test)]
+mod tests;
