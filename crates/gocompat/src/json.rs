@@ -45,20 +45,205 @@ pub fn push_float(out: &mut String, value: f64) {
     }
 }
 
-/// Standard base64 with padding.
-pub fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let group =
-            chunk.iter().fold(0u32, |group, byte| group << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-        for digit in 0..4 {
-            if digit <= chunk.len() {
-                out.push(char::from(DIGITS[(group >> (18 - 6 * digit) & 63) as usize]));
-            } else {
-                out.push('=');
+/// Checks that a text is one JSON value, with the errors of Go's scanner.
+///
+/// # Errors
+/// `invalid character …` or `unexpected end of JSON input`.
+pub fn check(text: &str) -> Result<(), String> {
+    let mut checker = Checker { bytes: text.as_bytes(), text, at: 0 };
+    checker.space();
+    checker.value(0)?;
+    checker.space();
+    match checker.peek() {
+        None => Ok(()),
+        Some(_) => checker.bad("after top-level value"),
+    }
+}
+
+/// How deep Go's scanner follows nested values.
+const MAX_DEPTH: usize = 10_000;
+
+struct Checker<'t> {
+    bytes: &'t [u8],
+    text: &'t str,
+    at: usize,
+}
+
+impl Checker<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn space(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\r' | b'\n')) {
+            self.at += 1;
+        }
+    }
+
+    fn bad(&self, context: &str) -> Result<(), String> {
+        let Some(byte) = self.peek() else {
+            return Err("unexpected end of JSON input".to_owned());
+        };
+        let shown = match byte {
+            b'\'' => r"'\''".to_owned(),
+            b'"' => "'\"'".to_owned(),
+            byte => {
+                let quoted = crate::strconv::quote(&char::from(byte).to_string());
+                format!("'{}'", &quoted[1..quoted.len() - 1])
+            }
+        };
+        Err(format!("invalid character {shown} {context}"))
+    }
+
+    fn value(&mut self, depth: usize) -> Result<(), String> {
+        // serde_json, which reads the value after this check, stops at 128.
+        if depth > MAX_DEPTH.min(127) {
+            return Err("exceeded max depth".to_owned());
+        }
+        match self.peek() {
+            Some(b'{') => self.object(depth),
+            Some(b'[') => self.array(depth),
+            Some(b'"') => self.string(),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.word("true"),
+            Some(b'f') => self.word("false"),
+            Some(b'n') => self.word("null"),
+            _ => self.bad("looking for beginning of value"),
+        }
+    }
+
+    fn word(&mut self, word: &str) -> Result<(), String> {
+        for (at, expected) in word.bytes().enumerate() {
+            if self.peek() != Some(expected) {
+                let expected = char::from(expected);
+                debug_assert!(at > 0);
+                return self.bad(&format!("in literal {word} (expecting '{expected}')"));
+            }
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    fn object(&mut self, depth: usize) -> Result<(), String> {
+        self.at += 1;
+        self.space();
+        if self.peek() == Some(b'}') {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            self.space();
+            if self.peek() != Some(b'"') {
+                return self.bad("looking for beginning of object key string");
+            }
+            self.string()?;
+            self.space();
+            if self.peek() != Some(b':') {
+                return self.bad("after object key");
+            }
+            self.at += 1;
+            self.space();
+            self.value(depth + 1)?;
+            self.space();
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b'}') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                _ => return self.bad("after object key:value pair"),
             }
         }
     }
-    out
+
+    fn array(&mut self, depth: usize) -> Result<(), String> {
+        self.at += 1;
+        self.space();
+        if self.peek() == Some(b']') {
+            self.at += 1;
+            return Ok(());
+        }
+        loop {
+            self.space();
+            self.value(depth + 1)?;
+            self.space();
+            match self.peek() {
+                Some(b',') => self.at += 1,
+                Some(b']') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                _ => return self.bad("after array element"),
+            }
+        }
+    }
+
+    fn string(&mut self) -> Result<(), String> {
+        self.at += 1;
+        loop {
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                Some(b'\\') => self.escape()?,
+                None | Some(0..0x20) => return self.bad("in string literal"),
+                Some(_) => self.at += 1,
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<(), String> {
+        self.at += 1;
+        match self.peek() {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 1,
+            Some(b'u') => {
+                self.at += 1;
+                for _ in 0..4 {
+                    if !self.peek().is_some_and(|byte| byte.is_ascii_hexdigit()) {
+                        return self.bad("in \\u hexadecimal character escape");
+                    }
+                    self.at += 1;
+                }
+            }
+            _ => return self.bad("in string escape code"),
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self) -> bool {
+        let start = self.at;
+        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            self.at += 1;
+        }
+        self.at > start
+    }
+
+    fn number(&mut self) -> Result<(), String> {
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        if self.peek() == Some(b'0') {
+            self.at += 1;
+        } else if !self.digits() {
+            return self.bad("in numeric literal");
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            if !self.digits() {
+                return self.bad("after decimal point in numeric literal");
+            }
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            self.at += 1;
+            if matches!(self.peek(), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            if !self.digits() {
+                return self.bad("in exponent of numeric literal");
+            }
+        }
+        debug_assert!(self.at <= self.text.len());
+        Ok(())
+    }
 }

@@ -1,9 +1,14 @@
 //! Behaviour that must equal Go's standard library and its common companions: what charts and Argo CD settings are
 //! written against. Everything here is a function of its input.
 
+pub mod base64;
+pub mod decimal;
 pub mod escape;
 pub mod fmt;
 pub mod json;
+pub mod path;
 pub mod rawstr;
+pub mod semver;
 pub mod strconv;
+pub mod text;
 pub mod unicode;

@@ -104,7 +104,8 @@ mod tests {
         #[test]
         fn bytes_survive(bytes: Vec<u8>) {
             let carried = encode(&bytes).into_owned();
-            prop_assert_eq!(decode(&carried).as_ref(), bytes.as_slice());
+            let back = decode(&carried).into_owned();
+            prop_assert_eq!(&back, &bytes);
             prop_assert_eq!(len(&carried), bytes.len());
             prop_assert_eq!(encode_vec(bytes), carried);
         }

@@ -3,6 +3,7 @@
 use crate::{Kind, Value};
 use serde_json::Value as Json;
 use std::fmt::Write;
+use tiphys_gocompat::base64;
 use tiphys_gocompat::json::{push_float, push_string};
 
 /// How deep values may nest; `encoding/json` gives up at the same depth only for values that contain themselves.
@@ -51,7 +52,7 @@ impl Writer {
                 push_string(&mut self.out, text, !self.options.raw_html);
                 Ok(())
             }
-            Value::Bytes(bytes) => write!(self.out, "\"{}\"", tiphys_gocompat::json::base64(bytes)),
+            Value::Bytes(bytes) => write!(self.out, "\"{}\"", base64::encode(bytes)),
             Value::List(list) if list.is_nil() => self.out.write_str("null"),
             Value::List(list) => return self.items(list.items().iter()),
             Value::Map(map) if map.is_nil() => self.out.write_str("null"),
@@ -160,7 +161,7 @@ fn plain(value: &Value, depth: usize) -> Result<Json, String> {
         Value::Uint64(value) => Json::from(*value),
         Value::Float64(value) => plain_float(*value)?,
         Value::String(text) => Json::from(text.as_str()),
-        Value::Bytes(bytes) => Json::from(tiphys_gocompat::json::base64(bytes)),
+        Value::Bytes(bytes) => Json::from(base64::encode(bytes)),
         Value::List(list) if list.is_nil() => Json::Null,
         Value::List(list) => {
             Json::Array(list.items().iter().map(|item| plain(item, depth + 1)).collect::<Result<_, _>>()?)
@@ -190,4 +191,14 @@ fn plain_float(value: f64) -> Result<Json, String> {
         }
     }
     Ok(Json::from(value))
+}
+
+/// `json.Unmarshal` into an empty interface: all numbers are floats.
+///
+/// # Errors
+/// Go's texts.
+pub fn from_str(text: &str) -> Result<Value, String> {
+    tiphys_gocompat::json::check(text)?;
+    let plain: Json = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    Ok(Value::from_json(&plain, crate::Numbers::Float64))
 }

@@ -3,6 +3,8 @@
 mod compare;
 mod index;
 
+pub(crate) use index::sub_list;
+
 use crate::functions::Special;
 use crate::{Function, Functions, Type, Value, format};
 use tiphys_gocompat::escape;

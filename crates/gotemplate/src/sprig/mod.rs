@@ -1,6 +1,77 @@
-//! The functions of Sprig 3.
+//! The functions of Sprig 3, by family.
 
-use crate::Functions;
+mod cast;
+mod defaults;
+mod dicts;
+mod encoding;
+mod equal;
+mod lists;
+mod math;
+mod merge;
+mod paths;
+mod reflect;
+mod strings;
+
+use crate::{CallError, CallResult, Context, Function, Functions, Type, Value};
 
 /// Adds the functions to the table.
-pub(crate) fn register(_functions: &mut Functions) {}
+pub(crate) fn register(functions: &mut Functions) {
+    strings::register(functions);
+    lists::register(functions);
+    dicts::register(functions);
+    math::register(functions);
+    defaults::register(functions);
+    encoding::register(functions);
+    reflect::register(functions);
+    paths::register(functions);
+}
+
+/// Adds a function with a fixed number of parameters under each of its names.
+fn add(
+    functions: &mut Functions,
+    names: &[&str],
+    params: &'static [Type],
+    body: impl Fn(&mut Context<'_>, &mut [Value]) -> CallResult + Send + Sync + Copy + 'static,
+) {
+    for name in names {
+        functions.insert(Function::new(name, params, body));
+    }
+}
+
+/// Adds a function whose last parameter repeats under each of its names.
+fn add_variadic(
+    functions: &mut Functions,
+    names: &[&str],
+    params: &'static [Type],
+    body: impl Fn(&mut Context<'_>, &mut [Value]) -> CallResult + Send + Sync + Copy + 'static,
+) {
+    for name in names {
+        functions.insert(Function::variadic(name, params, body));
+    }
+}
+
+/// The text of a string argument.
+fn text(args: &[Value], at: usize) -> &str {
+    args.get(at).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The number of an `int` argument.
+fn int(args: &[Value], at: usize) -> i64 {
+    match args.get(at) {
+        Some(Value::Int(value) | Value::Int64(value)) => *value,
+        _ => 0,
+    }
+}
+
+/// Sprig's `strval`: strings as they are, bytes as text, others as `%v`.
+fn to_text(value: &Value) -> smol_str::SmolStr {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Bytes(bytes) => tiphys_gocompat::rawstr::encode(bytes).into(),
+        other => crate::format::sprint(std::slice::from_ref(other)).into(),
+    }
+}
+
+fn fail<T>(message: impl Into<String>) -> Result<T, CallError> {
+    Err(CallError::new(message))
+}

@@ -59,7 +59,6 @@ impl PartialEq for MapType {
 }
 
 pub(super) struct Inner {
-    kind: MapType,
     nil: bool,
     pub(super) entries: RefCell<Vec<Entry>>,
     origin: Cell<OriginId>,
@@ -67,7 +66,7 @@ pub(super) struct Inner {
 
 /// A map shared by reference: clones see each other's changes, as in Go. Keys are kept sorted.
 #[derive(Clone)]
-pub struct Map(pub(super) Rc<Inner>);
+pub struct Map(pub(super) Rc<Inner>, MapType);
 
 impl Default for Map {
     fn default() -> Self {
@@ -103,12 +102,22 @@ impl Map {
     }
 
     fn from_parts(kind: MapType, nil: bool, entries: Vec<Entry>) -> Self {
-        Self(Rc::new(Inner { kind, nil, entries: RefCell::new(entries), origin: Cell::new(0) }))
+        Self(Rc::new(Inner { nil, entries: RefCell::new(entries), origin: Cell::new(0) }), kind)
     }
 
     /// The map's type.
     pub fn map_type(&self) -> MapType {
-        self.0.kind
+        self.1
+    }
+
+    /// The same map, shared, as a `map[string]interface {}`.
+    pub fn as_unnamed(&self) -> Self {
+        Self(self.0.clone(), MapType::Any)
+    }
+
+    /// The same map, shared, as a named type.
+    pub fn as_named(&self, methods: &'static dyn MapMethods) -> Self {
+        Self(self.0.clone(), MapType::Named(methods))
     }
 
     /// Whether this is a nil map.

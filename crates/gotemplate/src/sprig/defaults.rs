@@ -1,0 +1,51 @@
+//! Defaults, JSON and control of flow.
+
+use super::{add, add_variadic, fail, text};
+use crate::json::{self, Options};
+use crate::{CallResult, Functions, Kind, Type, Value};
+
+const ANY: &[Type] = &[Type::Any];
+
+/// Sprig's emptiness: the zero value of the type; structs never.
+pub(crate) fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Object(object) if object.kind() != Kind::Named => false,
+        other => !other.truth(),
+    }
+}
+
+pub(super) fn register(f: &mut Functions) {
+    add_variadic(f, &["default"], &[Type::Any, Type::Any], |_, args| {
+        Ok(match args.get(1) {
+            Some(given) if !is_empty(given) => given.clone(),
+            _ => args[0].clone(),
+        })
+    });
+    add(f, &["empty"], ANY, |_, args| Ok(is_empty(&args[0]).into()));
+    add_variadic(f, &["coalesce"], ANY, |_, args| {
+        Ok(args.iter().find(|arg| !is_empty(arg)).cloned().unwrap_or(Value::Nil))
+    });
+    add_variadic(f, &["all"], ANY, |_, args| Ok((!args.iter().any(is_empty)).into()));
+    add_variadic(f, &["any"], ANY, |_, args| Ok((!args.iter().all(is_empty)).into()));
+    add(f, &["ternary"], &[Type::Any, Type::Any, Type::Bool], |_, args| {
+        Ok(args[usize::from(!args[2].truth())].clone())
+    });
+    add(f, &["fail"], &[Type::String], |_, args| fail(text(args, 0)));
+    to_json(f);
+    add(f, &["fromJson"], &[Type::String], |_, args| Ok(json::from_str(text(args, 0)).unwrap_or(Value::Nil)));
+    add(f, &["mustFromJson"], &[Type::String], |_, args| Ok(json::from_str(text(args, 0))?));
+}
+
+fn to_json(f: &mut Functions) {
+    const PLAIN: Options = Options { pretty: false, raw_html: false };
+    const PRETTY: Options = Options { pretty: true, raw_html: false };
+    const RAW: Options = Options { pretty: false, raw_html: true };
+    let quiet = |value: &Value, options| -> CallResult {
+        Ok(json::to_string(value, options).unwrap_or_default().into())
+    };
+    add(f, &["toJson"], ANY, move |_, args| quiet(&args[0], PLAIN));
+    add(f, &["toPrettyJson"], ANY, move |_, args| quiet(&args[0], PRETTY));
+    add(f, &["mustToJson"], ANY, |_, args| Ok(json::to_string(&args[0], PLAIN)?.into()));
+    add(f, &["mustToPrettyJson"], ANY, |_, args| Ok(json::to_string(&args[0], PRETTY)?.into()));
+    add(f, &["toRawJson", "mustToRawJson"], ANY, |_, args| Ok(json::to_string(&args[0], RAW)?.into()));
+}

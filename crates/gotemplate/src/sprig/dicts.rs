@@ -1,0 +1,153 @@
+//! Dictionaries.
+
+use super::merge::{deep_copy, merge};
+use super::{add, add_variadic, fail, text, to_text};
+use crate::{CallError, CallResult, Context, Entry, Functions, List, ListType, Map, MapType, Type, Value};
+
+const MAP: &[Type] = &[Type::Map];
+const MAP_KEY: &[Type] = &[Type::Map, Type::String];
+const MAPS: &[Type] = &[Type::Map, Type::Map];
+
+fn map(args: &[Value], at: usize) -> Map {
+    args.get(at).and_then(Value::as_map).cloned().unwrap_or_default()
+}
+
+/// The map as the unnamed type that Sprig's functions return.
+fn unnamed(value: &Value) -> Value {
+    match value {
+        Value::Map(map) if matches!(map.map_type(), MapType::Named(_)) => Value::Map(map.as_unnamed()),
+        other => other.clone(),
+    }
+}
+
+pub(super) fn register(functions: &mut Functions) {
+    access(functions);
+    making(functions);
+    merging(functions);
+    add_variadic(functions, &["dig"], &[Type::Any], |_, args| dig(args));
+}
+
+fn access(f: &mut Functions) {
+    add(f, &["get"], MAP_KEY, |_, args| Ok(map(args, 0).get(text(args, 1)).unwrap_or_else(|| "".into())));
+    add(f, &["set"], &[Type::Map, Type::String, Type::Any], |ctx, args| {
+        let map = map(args, 0);
+        if map.is_nil() {
+            return fail("assignment to entry in nil map");
+        }
+        map.insert_with_origin(text(args, 1), args[2].clone(), ctx.arg_origin(2));
+        Ok(unnamed(&args[0]))
+    });
+    add(f, &["unset"], MAP_KEY, |_, args| {
+        map(args, 0).remove(text(args, 1));
+        Ok(unnamed(&args[0]))
+    });
+    add(f, &["hasKey"], MAP_KEY, |_, args| Ok(map(args, 0).contains(text(args, 1)).into()));
+    add_variadic(f, &["pluck"], &[Type::String, Type::Map], |_, args| {
+        let found = (1..args.len()).filter_map(|at| map(args, at).get(text(args, 0)));
+        Ok(Value::list(found.collect()))
+    });
+    add_variadic(f, &["keys"], MAP, |_, args| {
+        let mut keys = Vec::new();
+        for at in 0..args.len() {
+            keys.extend(map(args, at).entries().iter().map(|entry| Value::String(entry.key.clone())));
+        }
+        Ok(List::with_type(ListType::String, keys).into())
+    });
+    add(f, &["values"], MAP, |_, args| {
+        let map = map(args, 0);
+        let entries = map.entries();
+        let list = List::new(entries.iter().map(|entry| entry.value.clone()).collect());
+        list.set_origins(entries.iter().map(|entry| entry.origin).collect());
+        Ok(list.into())
+    });
+}
+
+fn making(f: &mut Functions) {
+    add_variadic(f, &["dict"], &[Type::Any], |ctx, args| Ok(dict(ctx, args)));
+    add_variadic(f, &["pick"], MAP_KEY, |_, args| {
+        let from = map(args, 0);
+        Ok(subset(&from, |key| args[1..].iter().any(|wanted| wanted.as_str() == Some(key))))
+    });
+    add_variadic(f, &["omit"], MAP_KEY, |_, args| {
+        let from = map(args, 0);
+        Ok(subset(&from, |key| !args[1..].iter().any(|omitted| omitted.as_str() == Some(key))))
+    });
+    add(f, &["deepCopy", "mustDeepCopy"], &[Type::Any], |_, args| Ok(deep_copy(&args[0])?));
+}
+
+fn dict(ctx: &Context<'_>, args: &mut [Value]) -> Value {
+    let mut entries = Vec::with_capacity(args.len().div_ceil(2));
+    for at in (0..args.len()).step_by(2) {
+        let key = to_text(&args[at]);
+        let value = args.get_mut(at + 1).map_or_else(|| Value::from(""), std::mem::take);
+        entries.push(Entry { key, value, origin: ctx.arg_origin(at + 1) });
+    }
+    Map::from_entries(MapType::Any, entries).into()
+}
+
+fn subset(from: &Map, keep: impl Fn(&str) -> bool) -> Value {
+    let whole = from.origin();
+    let entries = from.entries();
+    let kept = entries
+        .iter()
+        .filter(|entry| keep(&entry.key))
+        .map(|entry| Entry { origin: if entry.origin == 0 { whole } else { entry.origin }, ..entry.clone() });
+    Map::from_entries(MapType::Any, kept.collect()).into()
+}
+
+fn merging(f: &mut Functions) {
+    add_variadic(f, &["merge"], MAPS, |_, args| merge_all(args, false).or_else(|_| Ok("".into())));
+    add_variadic(f, &["mergeOverwrite"], MAPS, |_, args| merge_all(args, true).or_else(|_| Ok("".into())));
+    add_variadic(f, &["mustMerge"], MAPS, |_, args| merge_all(args, false));
+    add_variadic(f, &["mustMergeOverwrite"], MAPS, |_, args| merge_all(args, true));
+}
+
+fn merge_all(args: &[Value], overwrite: bool) -> CallResult {
+    let mut target = map(args, 0);
+    for at in 1..args.len() {
+        let source = map(args, at);
+        if target.is_nil() && !source.is_nil() {
+            target = Map::new();
+        }
+        merge(&target, &source, overwrite)?;
+    }
+    Ok(unnamed(&Value::Map(target)))
+}
+
+fn dig(args: &[Value]) -> CallResult {
+    let [keys @ .., default, dict] = args else {
+        return fail("dig needs at least three arguments");
+    };
+    if keys.is_empty() {
+        return fail("dig needs at least three arguments");
+    }
+    let mut at = plain_map(dict)?;
+    let mut names = Vec::with_capacity(keys.len());
+    for key in keys {
+        match key {
+            Value::String(name) => names.push(name),
+            other => return fail(conversion(other, "string")),
+        }
+    }
+    let (last, path) = names.split_last().expect("there is at least one key");
+    for name in path {
+        match at.get(name) {
+            None => return Ok(default.clone()),
+            Some(step) => at = plain_map(&step)?,
+        }
+    }
+    Ok(at.get(last).unwrap_or_else(|| default.clone()))
+}
+
+/// A type assertion to `map[string]interface {}`, which named types fail.
+fn plain_map(value: &Value) -> Result<Map, CallError> {
+    match value {
+        Value::Map(map) if map.map_type() == MapType::Any => Ok(map.clone()),
+        other => fail(conversion(other, "map[string]interface {}")),
+    }
+}
+
+fn conversion(value: &Value, wanted: &str) -> String {
+    let is = if value.is_nil() { "nil".into() } else { value.type_name() };
+    format!("interface conversion: interface {{}} is {is}, not {wanted}")
+}
