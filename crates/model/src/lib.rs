@@ -2,6 +2,7 @@
 //! them (tracking, hooks, options, windows, project permissions). Pure: no IO, no clock.
 
 pub mod application;
+pub mod duration;
 pub mod hook;
 pub mod meta;
 pub mod names;

@@ -1,19 +1,32 @@
-//! Planner and state machine of a sync: targets and live state in, actions and typed waits out. Pure:
-//! no IO, no clock; level-triggered: every step looks at everything anew.
+//! Planner and state machine of a sync: targets and live state in, actions and typed waits out. Pure: no
+//! IO, no clock; level-triggered: every step looks at everything anew.
+//!
+//! Where Argo CD's rules trap people, ours differ unless [`SyncSettings::compat`] is set:
+//! - waits have deadlines, and an automated operation that only waits gives way to a newer revision;
+//! - failures are classified: what another object stands in the way of is held and repeated without
+//!   burning attempts, and holds only the objects concerned;
+//! - custom resources wait until their definition is established;
+//! - an object whose health depends on the operation itself is applied, not awaited;
+//! - objects of other Applications are refused unless `FailOnSharedResource=false`;
+//! - the dry run reaches admission, and only failures that can never pass count.
+
 mod action;
+mod classify;
+mod finish;
 mod input;
+mod order;
+mod record;
 mod state;
+mod step;
+mod task;
 mod wait;
+mod wave;
 
 pub use action::{Action, ApplyMethod, Batch, Done, Failure, Outcome, TaskId, Verb, images};
+pub use classify::{Blocker, ErrorClass, classify};
+pub use finish::{next_retry, retry_delay};
 pub use input::{KindCatalog, KindInfo, LiveObject, SyncInput, SyncSettings};
+pub use record::record;
 pub use state::{Extension, Held, SyncState, SyncStep};
+pub use step::step;
 pub use wait::{Wait, WaitKind};
-
-/// One step of an operation.
-pub fn step(_input: &SyncInput<'_>, state: &SyncState) -> SyncStep {
-    SyncStep { state: state.clone(), batch: Vec::new(), requeue_at: None }
-}
-
-/// Takes up what became of the actions of a step.
-pub fn record(_state: &mut SyncState, _outcomes: &[Outcome], _now: tiphys_model::Timestamp) {}

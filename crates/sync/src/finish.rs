@@ -1,0 +1,231 @@
+//! How operations end: success, failure and another attempt, termination, a newer revision, a deadline.
+
+use std::time::Duration;
+
+use tiphys_model::{
+    HookDeletePolicy, OperationPhase, Propagation, ResultCode, RetryStrategy, Time, Timestamp, hook,
+};
+
+use crate::{
+    SyncSettings, Verb, WaitKind,
+    step::{Progress, action, remove_hook_finalizer, result_of},
+    task::Task,
+    wave,
+};
+
+/// How long a running hook keeps a newer revision waiting.
+const HOOK_GRACE: Duration = Duration::from_secs(300);
+
+/// How long something is waited for.
+pub(crate) fn limit(kind: WaitKind, settings: &SyncSettings) -> Option<Duration> {
+    if settings.compat {
+        return None;
+    }
+    match kind {
+        WaitKind::Health => Some(settings.health_deadline),
+        WaitKind::Hook => Some(settings.hook_deadline),
+        WaitKind::Deletion => Some(settings.deletion_deadline),
+        WaitKind::Blocked => Some(settings.blocked_deadline),
+        WaitKind::PruneConfirmation | WaitKind::WaveDelay | WaitKind::Retry => None,
+    }
+}
+
+/// Ends the operation.
+pub(crate) fn end(progress: &mut Progress<'_, '_>, phase: OperationPhase, message: String) {
+    let shown = &mut progress.state.shown;
+    shown.phase = phase;
+    shown.message = message;
+    shown.finished_at = Some(Time::from(progress.input.now));
+    progress.state.extension.not_before = None;
+    progress.state.extension.held.clear();
+    progress.waits.clear();
+    if matches!(phase, OperationPhase::Failed | OperationPhase::Error) {
+        retry(progress);
+    }
+}
+
+/// Ends the operation as failed, or begins another attempt.
+pub(crate) fn fail(progress: &mut Progress<'_, '_>, message: &str) {
+    end(progress, OperationPhase::Failed, message.to_owned());
+}
+
+/// Ends the operation well.
+pub(crate) fn succeed(progress: &mut Progress<'_, '_>, message: &str) {
+    delete_hooks(progress, HookDeletePolicy::HookSucceeded);
+    end(progress, OperationPhase::Succeeded, message.to_owned());
+}
+
+/// Puts the operation back to work later, if attempts are left.
+fn retry(progress: &mut Progress<'_, '_>) {
+    let shown = &progress.state.shown;
+    let strategy = &shown.operation.retry;
+    if strategy.limit >= 0 && shown.retry_count >= strategy.limit {
+        return;
+    }
+    let announced = retry_delay(strategy, shown.retry_count);
+    // Argo CD announces one delay and waits for the next one.
+    let waited = if progress.input.settings.compat {
+        retry_delay(strategy, shown.retry_count.saturating_add(1))
+    } else {
+        announced
+    };
+    let now = progress.input.now;
+    let at = Time::from(tiphys_model::time::after(now, announced));
+    let shown = &mut progress.state.shown;
+    shown.retry_count = shown.retry_count.saturating_add(1);
+    shown.phase = OperationPhase::Running;
+    shown.message = format!("{}. Retrying attempt #{} at {}.", shown.message, shown.retry_count, kitchen(at));
+    let until = Time::from(tiphys_model::time::after(now, waited));
+    progress.state.extension.not_before = Some(until);
+    progress.wait(WaitKind::Retry, None, "", Some(until));
+}
+
+/// The pause before attempt number `count` + 1.
+pub fn retry_delay(strategy: &RetryStrategy, count: i64) -> Duration {
+    let backoff = strategy.backoff.clone().unwrap_or_default();
+    let read = |text: &str, default: u64| {
+        tiphys_model::duration::parse_lenient(text).unwrap_or(Duration::from_secs(default))
+    };
+    let (base, cap) = (read(&backoff.duration, 5), read(&backoff.max_duration, 180));
+    let factor = backoff.factor.unwrap_or(2).max(1) as f64;
+    let seconds = base.as_secs_f64() * factor.powi(i32::try_from(count).unwrap_or(i32::MAX));
+    Duration::try_from_secs_f64(seconds).unwrap_or(cap).min(cap)
+}
+
+/// A time of day as in `3:04PM`.
+fn kitchen(time: Time) -> String {
+    time.timestamp().strftime("%-I:%M%p").to_string()
+}
+
+/// Ends the operation on request; running hooks are deleted. No further attempt is made.
+pub(crate) fn terminate(progress: &mut Progress<'_, '_>, message: &str) {
+    abandon_hooks(progress);
+    end_without_retry(progress, message);
+}
+
+fn end_without_retry(progress: &mut Progress<'_, '_>, message: &str) {
+    let shown = &mut progress.state.shown;
+    shown.phase = OperationPhase::Failed;
+    shown.message = message.to_owned();
+    shown.finished_at = Some(Time::from(progress.input.now));
+    progress.state.extension.not_before = None;
+    progress.state.extension.held.clear();
+    progress.waits.clear();
+}
+
+/// Deletes hooks that run.
+fn abandon_hooks(progress: &mut Progress<'_, '_>) {
+    let mut batch = Vec::new();
+    for at in 0..progress.tasks.len() {
+        let task = &mut progress.tasks[at];
+        let Some(live) = task.live.filter(|_| task.is_hook() && task.is_running()) else { continue };
+        if wave::has_hook_finalizer(live) {
+            batch.push(vec![action(task, remove_hook_finalizer(), true)]);
+        }
+        batch.push(vec![action(task, delete_hook(task), true)]);
+        let template = result_of(task);
+        let result = progress.state.result_mut(&task.id, || template);
+        result.hook_phase = Some(OperationPhase::Failed);
+        result.message = "Terminated".into();
+    }
+    progress.batch = batch;
+}
+
+fn delete_hook(task: &Task<'_>) -> Verb {
+    use tiphys_value::ObjectExt;
+    let uid = task.live.map(|live| live.object.uid().to_owned()).unwrap_or_default();
+    Verb::Delete { uid, propagation: Propagation::Foreground, dry_run: false }
+}
+
+/// Deletes completed hooks that have a delete policy, and lets go of all completed ones.
+pub(crate) fn delete_hooks(progress: &mut Progress<'_, '_>, policy: HookDeletePolicy) {
+    let mut batch = Vec::new();
+    for task in progress.tasks.iter().filter(|task| task.is_hook()) {
+        let completed = task.phase().is_some_and(OperationPhase::is_completed);
+        let Some(live) = task.live.filter(|_| completed) else { continue };
+        if wave::has_hook_finalizer(live) {
+            batch.push(vec![action(task, remove_hook_finalizer(), true)]);
+        }
+        if hook::hook_delete_policies(&live.object).contains(&policy) {
+            batch.push(vec![action(task, delete_hook(task), true)]);
+        }
+    }
+    progress.batch.extend(batch);
+}
+
+/// Gives way to a newer revision if the operation does nothing but wait; `true` if it did. A running hook
+/// has a grace period.
+pub(crate) fn superseded(progress: &mut Progress<'_, '_>) -> bool {
+    let Some(newer) = progress.input.newer_revision else { return false };
+    let automated = progress.state.shown.operation.initiated_by.automated;
+    if progress.input.settings.compat || !automated || !progress.batch.is_empty() || progress.waits.is_empty()
+    {
+        return false;
+    }
+    let now = progress.input.now;
+    let hook_has_time = progress.waits.iter().any(|wait| {
+        wait.kind == WaitKind::Hook && tiphys_model::time::elapsed(wait.since.timestamp(), now) < HOOK_GRACE
+    });
+    if hook_has_time {
+        return false;
+    }
+    let waited = progress.waits[0].to_string();
+    abandon_hooks(progress);
+    end_without_retry(progress, &format!("superseded by revision {newer} while {waited}"));
+    true
+}
+
+/// Fails the tasks whose deadline has passed.
+pub(crate) fn expire(progress: &mut Progress<'_, '_>) {
+    let now = progress.input.now;
+    let expired: Vec<_> = progress
+        .waits
+        .iter()
+        .filter(|wait| wait.kind != WaitKind::Retry || wait.object.is_some())
+        .filter(|wait| wait.deadline.is_some_and(|deadline| deadline.timestamp() <= now))
+        .cloned()
+        .collect();
+    for wait in &expired {
+        let message = format!("gave up {wait}");
+        let is_meant = |t: &Task<'_>| Some(&t.id.key) == wait.object.as_ref();
+        let is_open = |t: &Task<'_>| is_meant(t) && !t.phase().is_some_and(OperationPhase::is_completed);
+        let at = progress.tasks.iter().position(is_open).or_else(|| progress.tasks.iter().position(is_meant));
+        let Some(at) = at else { continue };
+        let task = &mut progress.tasks[at];
+        let template = result_of(task);
+        let result = progress.state.result_mut(&task.id, || template);
+        result.hook_phase = Some(OperationPhase::Failed);
+        if wait.kind == WaitKind::Blocked {
+            result.status = Some(ResultCode::SyncFailed);
+        }
+        result.message = message;
+        task.result = Some(result.clone());
+        let key = task.key_text();
+        progress.state.extension.held.remove(&key);
+    }
+    if !expired.is_empty() && progress.tasks.iter().any(Task::has_failed) {
+        progress.waits.clear();
+        progress.run_fail_phase();
+    }
+}
+
+/// `waiting for healthy state of apps/Deployment/web and 2 more resources`, in Argo CD's words.
+pub(crate) fn waiting_message(tasks: &[Task<'_>], waiting: &[usize], deletion: bool) -> String {
+    let Some(first) = waiting.first().map(|at| &tasks[*at]) else { return String::new() };
+    let hooks: Vec<_> = waiting.iter().filter(|at| tasks[**at].is_hook()).collect();
+    let (first, what, noun) = match hooks.first() {
+        _ if deletion => (first, "deletion", "resources"),
+        Some(hook) => (&tasks[**hook], "completion of hook", "hooks"),
+        None => (first, "healthy state", "resources"),
+    };
+    let of = if what == "completion of hook" { "" } else { " of" };
+    let count = if hooks.is_empty() || deletion { waiting.len() } else { hooks.len() };
+    let key = &first.id.key;
+    let tail = if count > 1 { format!(" and {} more {noun}", count - 1) } else { String::new() };
+    format!("waiting for {what}{of} {}/{}/{}{tail}", key.group, key.kind, key.name)
+}
+
+/// When an operation that failed at `now` for the `count`th time is repeated.
+pub fn next_retry(strategy: &RetryStrategy, count: i64, now: Timestamp) -> Timestamp {
+    tiphys_model::time::after(now, retry_delay(strategy, count))
+}

@@ -1,0 +1,124 @@
+//! Taking up what became of the actions of a step.
+
+use std::time::Duration;
+
+use tiphys_model::{OperationPhase, ResultCode, Time, Timestamp, time::after};
+
+use crate::{ErrorClass, Failure, Held, Outcome, SyncSettings, SyncState, Verb, classify, task::task_key};
+
+/// How often a transient failure of one object is repeated before it counts.
+const TRANSIENT_ATTEMPTS: u32 = 8;
+
+/// Pause after a failed read or clean-up.
+const PAUSE: Duration = Duration::from_secs(3);
+
+/// Takes up what became of the actions of a step. Call it once for each batch, then step again. Before
+/// that, put every [`crate::Done::live`] into the cache that the next input is made from.
+pub fn record(state: &mut SyncState, outcomes: &[Outcome], settings: &SyncSettings, now: Timestamp) {
+    for outcome in outcomes {
+        if outcome.action.is_dry_run() {
+            record_dry_run(state, outcome, settings);
+        } else if !outcome.action.silent {
+            record_one(state, outcome, settings, now);
+        }
+        // Housekeeping and reads that fail are repeated, but not at once.
+        let repeated = outcome.action.silent || outcome.action.verb == Verb::Get;
+        if repeated && outcome.result.is_err() {
+            state.extension.not_before = Some(Time::from(after(now, PAUSE)));
+        }
+    }
+    if outcomes.iter().any(|outcome| outcome.action.is_dry_run()) {
+        state.extension.dry_run_done = true;
+    }
+}
+
+/// A dry run finds out what can never work; what another object stands in the way of is judged later.
+fn record_dry_run(state: &mut SyncState, outcome: &Outcome, settings: &SyncSettings) {
+    let Err(failure) = &outcome.result else { return };
+    if !settings.compat && classify(failure) != ErrorClass::Permanent {
+        return;
+    }
+    let action = &outcome.action;
+    state.extension.dry_run_failures.insert(task_key(&action.task), failure.message.clone());
+    let result = state.result_mut(&action.task, || action.result_template());
+    result.status = Some(ResultCode::SyncFailed);
+    result.hook_phase = Some(OperationPhase::Failed);
+    result.message.clone_from(&failure.message);
+}
+
+fn record_one(state: &mut SyncState, outcome: &Outcome, settings: &SyncSettings, now: Timestamp) {
+    let action = &outcome.action;
+    let key = task_key(&action.task);
+    match (&outcome.result, &action.verb) {
+        (Ok(done), Verb::Get) => {
+            if done.live.is_none() {
+                let key = &action.task.key;
+                let message = format!(
+                    "Resource {}/{}/{} is missing, it might have been deleted",
+                    key.group, key.kind, key.name
+                );
+                finish(state, outcome, ResultCode::SyncFailed, OperationPhase::Error, message);
+            }
+        }
+        (Ok(_), Verb::Delete { .. }) => {
+            finish(state, outcome, ResultCode::Pruned, OperationPhase::Succeeded, "pruned".into());
+        }
+        (Ok(done), Verb::Apply { .. }) => {
+            state.extension.held.remove(&key);
+            finish(state, outcome, ResultCode::Synced, OperationPhase::Running, done.message.clone());
+        }
+        (Ok(_), Verb::RemoveFinalizer { .. }) | (Err(_), Verb::Get | Verb::RemoveFinalizer { .. }) => {}
+        (Err(failure), Verb::Apply { .. } | Verb::Delete { .. }) => {
+            if !hold(state, &key, failure, settings, now) {
+                let message = failure.message.clone();
+                finish(state, outcome, ResultCode::SyncFailed, OperationPhase::Failed, message);
+            }
+        }
+    }
+}
+
+/// Keeps the task for another attempt; `false` if the failure counts.
+fn hold(
+    state: &mut SyncState,
+    key: &str,
+    failure: &Failure,
+    settings: &SyncSettings,
+    now: Timestamp,
+) -> bool {
+    let class = classify(failure);
+    if settings.compat || class == ErrorClass::Permanent {
+        return false;
+    }
+    let blocked = matches!(class, ErrorClass::Blocked(_));
+    let earlier = state.extension.held.get(key);
+    let attempts = earlier.map_or(0, |held| held.attempts).saturating_add(1);
+    if !blocked && attempts > TRANSIENT_ATTEMPTS {
+        state.extension.held.remove(key);
+        return false;
+    }
+    let since = earlier.map_or(Time::from(now), |held| held.since);
+    let pause = Duration::from_secs(1 << attempts.min(6)).min(Duration::from_secs(60));
+    let held = Held {
+        cause: failure.message.clone(),
+        since,
+        next: Time::from(after(now, pause)),
+        attempts,
+        blocked,
+    };
+    state.extension.held.insert(key.to_owned(), held);
+    true
+}
+
+fn finish(
+    state: &mut SyncState,
+    outcome: &Outcome,
+    code: ResultCode,
+    phase: OperationPhase,
+    message: String,
+) {
+    let template = || outcome.action.result_template();
+    let result = state.result_mut(&outcome.action.task, template);
+    result.status = Some(code);
+    result.hook_phase = Some(phase);
+    result.message = message;
+}

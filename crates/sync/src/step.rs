@@ -1,0 +1,432 @@
+//! One step of an operation. Nothing is remembered but the results of tasks: every step builds the tasks
+//! anew, looks at the live objects, and decides what to do next.
+
+use std::time::Duration;
+
+use tiphys_model::{
+    OperationPhase, Propagation, ResourceResult, ResultCode, SyncPhase, Time, Timestamp, names,
+};
+
+use crate::{
+    Action, Batch, SyncInput, SyncState, SyncStep, Verb, Wait, WaitKind,
+    finish::{self, delete_hooks},
+    task::{self, Task},
+    wave,
+};
+
+/// How often something blocked is looked at though nothing changed.
+const LOOK_AGAIN: Duration = Duration::from_secs(5);
+
+/// A step in the making.
+pub(crate) struct Progress<'a, 'i> {
+    pub input: &'a SyncInput<'i>,
+    pub state: SyncState,
+    pub tasks: Vec<Task<'i>>,
+    pub batch: Batch,
+    pub waits: Vec<Wait>,
+}
+
+/// Takes one step of an operation. A completed operation stays as it is. The step of an operation that
+/// has just ended may still carry actions: they clean up, and their outcomes do not matter.
+pub fn step(input: &SyncInput<'_>, state: &SyncState) -> SyncStep {
+    if state.is_completed() {
+        return SyncStep { state: state.clone(), batch: Batch::new(), requeue_at: None };
+    }
+    let mut progress = Progress {
+        tasks: task::build(input, state),
+        input,
+        state: state.clone(),
+        batch: Batch::new(),
+        waits: Vec::new(),
+    };
+    if !progress.ends_early() {
+        // Tasks that are settled without an action (skipped prunes) free the next wave at once.
+        for _ in 0..=progress.tasks.len() {
+            progress.advance();
+            if progress.state.is_completed() || !progress.batch.is_empty() || !progress.waits.is_empty() {
+                break;
+            }
+        }
+    }
+    progress.into_step()
+}
+
+impl Progress<'_, '_> {
+    /// Terminations, time limits and everything that forbids the operation as a whole.
+    fn ends_early(&mut self) -> bool {
+        let now = self.input.now;
+        let timed_out = self.input.settings.sync_timeout.is_some_and(|limit| {
+            tiphys_model::time::elapsed(self.state.shown.started_at.timestamp(), now) > limit
+        });
+        if self.input.terminate || self.state.shown.phase == OperationPhase::Terminating {
+            finish::terminate(self, "Operation terminated");
+            return true;
+        }
+        if timed_out {
+            finish::terminate(self, "Operation terminated, triggered by controller sync timeout");
+            return true;
+        }
+        if self.waits_for_retry() {
+            return true;
+        }
+        if let Some(error) = self.input.blocking_error {
+            finish::end(self, OperationPhase::Error, error.to_owned());
+            return true;
+        }
+        if !self.input.window_open {
+            self.state.shown.message = "Sync operation blocked by sync window".into();
+            self.wait(WaitKind::Blocked, None, "sync window", None);
+            finish::superseded(self);
+            return true;
+        }
+        self.refuses_shared() || self.has_invalid_tasks()
+    }
+
+    /// Between two attempts; begins the next attempt when its time has come.
+    fn waits_for_retry(&mut self) -> bool {
+        let Some(until) = self.state.extension.not_before.filter(|_| self.between_attempts()) else {
+            return false;
+        };
+        if self.input.now < until.timestamp() {
+            self.wait(WaitKind::Retry, None, "", Some(until));
+            finish::superseded(self);
+            return true;
+        }
+        let now = Time::from(self.input.now);
+        if let Some(result) = &mut self.state.shown.sync_result {
+            result.resources.clear();
+        }
+        self.state.shown.finished_at = None;
+        self.state.extension =
+            crate::Extension { attempt_started_at: Some(now), ..crate::Extension::default() };
+        self.tasks = task::build(self.input, &self.state);
+        false
+    }
+
+    /// An attempt has ended and another is to come: only then has a running operation an end time.
+    fn between_attempts(&self) -> bool {
+        self.state.shown.finished_at.is_some()
+    }
+
+    fn refuses_shared(&mut self) -> bool {
+        let option = self.input.options.get("FailOnSharedResource");
+        let settings = self.input.settings;
+        let refuses = option.map_or(settings.refuse_shared && !settings.compat, |value| value == "true");
+        let Some((key, owner)) = self.input.shared.iter().next().filter(|_| refuses) else { return false };
+        let message = format!(
+            "Shared resource found: {}/{} {} is part of applications {owner} and this one",
+            key.group, key.kind, key.name
+        );
+        finish::fail(self, &message);
+        true
+    }
+
+    fn has_invalid_tasks(&mut self) -> bool {
+        let invalid: Vec<_> = self
+            .tasks
+            .iter()
+            .filter_map(|task| Some((result_of(task), task.id.clone(), task.invalid.clone()?)))
+            .collect();
+        if invalid.is_empty() {
+            return false;
+        }
+        let mut messages: Vec<String> = Vec::new();
+        for (template, id, message) in invalid {
+            let result = self.state.result_mut(&id, || template);
+            result.status = Some(ResultCode::SyncFailed);
+            result.hook_phase = Some(OperationPhase::Failed);
+            result.message.clone_from(&message);
+            if !messages.contains(&message) {
+                messages.push(message);
+            }
+        }
+        let message = format!("one or more synchronization tasks are not valid: {}", messages.join(", "));
+        finish::fail(self, &message);
+        true
+    }
+
+    fn advance(&mut self) {
+        if !self.state.extension.dry_run_done && wave::dry_run(self) {
+            return;
+        }
+        if !self.state.extension.dry_run_failures.is_empty() {
+            let messages: Vec<_> = self.state.extension.dry_run_failures.values().cloned().collect();
+            let text = distinct(&messages);
+            finish::fail(self, &format!("one or more objects failed to apply (dry run), reason: {text}"));
+            return;
+        }
+        if self.input.operation.sync.as_ref().is_some_and(|sync| sync.dry_run) {
+            finish::end(self, OperationPhase::Succeeded, "successfully synced (dry run)".into());
+            return;
+        }
+        if self.is_complete_without_waiting() {
+            finish::succeed(self, "successfully synced (all tasks run)");
+            return;
+        }
+        self.look_at_running();
+        if self.tasks.iter().any(|task| task.has_failed()) {
+            self.run_fail_phase();
+            return;
+        }
+        if self.waits_for_running() || self.waits_for_deletions() {
+            finish::superseded(self);
+            return;
+        }
+        self.release_hooks();
+        let next = self.pending().map(Task::step).min();
+        let Some(next) = next else {
+            finish::succeed(self, "successfully synced (no more tasks)");
+            return;
+        };
+        wave::run(self, next);
+        if self.batch.is_empty() && !self.waits.is_empty() {
+            finish::superseded(self);
+        }
+    }
+
+    /// Tasks that have still to run, SyncFail aside.
+    pub fn pending(&self) -> impl Iterator<Item = &Task<'_>> {
+        self.tasks.iter().filter(|task| {
+            task.is_pending() && task.id.phase != SyncPhase::SyncFail && !self.is_left_out(task)
+        })
+    }
+
+    /// With `ApplyOutOfSyncOnly`, objects that do not differ are not applied.
+    pub fn is_left_out(&self, task: &Task<'_>) -> bool {
+        self.input.options.is_on("ApplyOutOfSyncOnly")
+            && !task.is_hook()
+            && !task.is_prune()
+            && task.id.key.kind != "Namespace"
+            && !self.input.out_of_sync.contains(&task.id.key)
+    }
+
+    /// Sets the phase of running tasks from their live objects.
+    fn look_at_running(&mut self) {
+        for at in 0..self.tasks.len() {
+            let task = &self.tasks[at];
+            if !task.is_running() {
+                continue;
+            }
+            let verdict = wave::verdict(self, task);
+            let task = &mut self.tasks[at];
+            let template = result_of(task);
+            let result = self.state.result_mut(&task.id, || template);
+            if let Some((phase, message)) = verdict {
+                result.hook_phase = Some(phase);
+                if !message.is_empty() {
+                    result.message = message;
+                }
+            }
+            task.result = Some(result.clone());
+        }
+    }
+
+    /// A sync whose last wave holds no hook is done as soon as that wave is applied: waves before it were
+    /// awaited before it began.
+    fn is_complete_without_waiting(&self) -> bool {
+        let ordinary = || self.tasks.iter().filter(|task| task.id.phase != SyncPhase::SyncFail);
+        let Some(last) = ordinary().map(Task::step).max() else { return false };
+        self.pending().next().is_none()
+            && ordinary().all(|task| !task.has_failed() && (task.step() == last || !task.is_running()))
+            && !ordinary().any(|task| task.step() == last && task.is_hook())
+    }
+
+    /// Waits for running tasks: for all of them if there is more than one wave, else for hooks only.
+    fn waits_for_running(&mut self) -> bool {
+        let steps: std::collections::BTreeSet<_> =
+            self.tasks.iter().filter(|task| task.id.phase != SyncPhase::SyncFail).map(Task::step).collect();
+        let several = steps.len() > 1;
+        let running: Vec<usize> = (0..self.tasks.len())
+            .filter(|at| self.tasks[*at].is_running() && (several || self.tasks[*at].is_hook()))
+            .collect();
+        if running.is_empty() {
+            return false;
+        }
+        let mut gets = Vec::new();
+        for at in &running {
+            let task = &self.tasks[*at];
+            let health = task.live.and_then(|live| live.health.as_ref());
+            let cause = match (task.live, health) {
+                (None, _) => "not seen in the cluster yet".to_owned(),
+                (_, health) => health.map(cause_of).unwrap_or_default(),
+            };
+            if task.live.is_none() && !self.is_paused() {
+                gets.push(action(task, Verb::Get, false));
+            }
+            let kind = if task.is_hook() { WaitKind::Hook } else { WaitKind::Health };
+            let key = task.id.key.clone();
+            self.wait(kind, Some(key), &cause, None);
+        }
+        self.state.shown.message = finish::waiting_message(&self.tasks, &running, false);
+        if gets.is_empty() {
+            finish::expire(self);
+        } else {
+            self.batch.push(gets);
+        }
+        true
+    }
+
+    /// Waits for pruned objects that are not gone yet, and says what holds them.
+    fn waits_for_deletions(&mut self) -> bool {
+        let held: Vec<usize> = (0..self.tasks.len())
+            .filter(|at| {
+                let task = &self.tasks[*at];
+                task.was_pruned() && task.live.is_some_and(|live| wave::is_terminating(live))
+            })
+            .collect();
+        for at in &held {
+            let task = &self.tasks[*at];
+            let cause = task.live.map(|live| wave::finalizers(live)).unwrap_or_default();
+            let key = task.id.key.clone();
+            self.wait(WaitKind::Deletion, Some(key), &cause, None);
+        }
+        if held.is_empty() {
+            return false;
+        }
+        self.state.shown.message = finish::waiting_message(&self.tasks, &held, true);
+        finish::expire(self);
+        true
+    }
+
+    /// Lets go of hook objects whose result was seen.
+    fn release_hooks(&mut self) {
+        if self.is_paused() {
+            return;
+        }
+        let actions: Vec<_> = self
+            .tasks
+            .iter()
+            .filter(|task| task.is_hook() && task.phase().is_some_and(OperationPhase::is_completed))
+            .filter(|task| task.live.is_some_and(wave::has_hook_finalizer))
+            .map(|task| action(task, remove_hook_finalizer(), true))
+            .collect();
+        if !actions.is_empty() {
+            self.batch.push(actions);
+        }
+    }
+
+    /// After a failure: the SyncFail hooks, then the end.
+    pub fn run_fail_phase(&mut self) {
+        let running: Vec<usize> = (0..self.tasks.len())
+            .filter(|at| {
+                let task = &self.tasks[*at];
+                task.is_running() && task.is_hook() && task.live.is_some()
+            })
+            .collect();
+        for at in &running {
+            let key = self.tasks[*at].id.key.clone();
+            self.wait(WaitKind::Hook, Some(key), "", None);
+        }
+        if !running.is_empty() {
+            self.state.shown.message = finish::waiting_message(&self.tasks, &running, false);
+            finish::expire(self);
+            return;
+        }
+        let pending = self.tasks.iter().filter(|t| t.id.phase == SyncPhase::SyncFail && t.is_pending());
+        if let Some(next) = pending.map(Task::step).min() {
+            wave::run(self, next);
+            if !self.batch.is_empty() || !self.waits.is_empty() {
+                return;
+            }
+        }
+        delete_hooks(self, tiphys_model::HookDeletePolicy::HookFailed);
+        let failed: Vec<_> = self.tasks.iter().filter(|task| task.has_failed()).collect();
+        let refused = failed
+            .iter()
+            .any(|task| task.result.as_ref().is_some_and(|r| r.status == Some(ResultCode::SyncFailed)));
+        let messages: Vec<_> = failed.iter().map(|task| task.message().to_owned()).collect();
+        let what = if refused {
+            "one or more objects failed to apply"
+        } else {
+            "one or more synchronization tasks completed unsuccessfully"
+        };
+        let message = format!("{what}, reason: {}", distinct(&messages));
+        finish::fail(self, &message);
+    }
+
+    /// Whether the next wave, or the repetition of a failed request, has still to wait.
+    pub fn is_paused(&self) -> bool {
+        self.state.extension.not_before.is_some_and(|until| self.input.now < until.timestamp())
+    }
+
+    /// Notes a wait; one that went on before keeps its beginning and its deadline.
+    pub fn wait(
+        &mut self,
+        kind: WaitKind,
+        object: Option<tiphys_value::ResourceKey>,
+        cause: &str,
+        deadline: Option<Time>,
+    ) {
+        let earlier = self.state.extension.waits.iter().find(|w| w.kind == kind && w.object == object);
+        let since = earlier.map_or(Time::from(self.input.now), |wait| wait.since);
+        let limit = finish::limit(kind, self.input.settings);
+        let deadline =
+            deadline.or_else(|| Some(Time::from(tiphys_model::time::after(since.timestamp(), limit?))));
+        self.waits.push(Wait { kind, object, cause: cause.to_owned(), since, deadline });
+    }
+
+    fn into_step(mut self) -> SyncStep {
+        let wake = if self.state.is_completed() { None } else { self.wake_up() };
+        self.state.extension.waits = if self.state.is_completed() { Vec::new() } else { self.waits };
+        SyncStep { state: self.state, batch: self.batch, requeue_at: wake }
+    }
+
+    /// The first instant at which a step could go differently though nothing changed.
+    fn wake_up(&self) -> Option<Timestamp> {
+        let deadlines = self.waits.iter().filter_map(|wait| wait.deadline);
+        let held = self.state.extension.held.values().map(|held| held.next);
+        let pause = self.state.extension.not_before;
+        let timeout = self.input.settings.sync_timeout.map(|limit| {
+            Time::from(tiphys_model::time::after(self.state.shown.started_at.timestamp(), limit))
+        });
+        let second = jiff_second();
+        let all = deadlines.chain(held).chain(pause).chain(timeout).map(Time::timestamp);
+        all.map(
+            |at| if at <= self.input.now { tiphys_model::time::after(self.input.now, second) } else { at },
+        )
+        .min()
+    }
+}
+
+/// Times on the wire are whole seconds; a wake-up that has just passed is put off by one.
+fn jiff_second() -> std::time::Duration {
+    std::time::Duration::from_secs(1)
+}
+
+fn cause_of(health: &tiphys_model::HealthStatus) -> String {
+    if health.message.is_empty() {
+        health.status.as_str().to_owned()
+    } else {
+        format!("{}: {}", health.status.as_str(), health.message)
+    }
+}
+
+/// Texts joined, each once, in order.
+pub(crate) fn distinct(texts: &[String]) -> String {
+    let mut seen: Vec<&str> = Vec::new();
+    for text in texts.iter().map(String::as_str).filter(|text| !text.is_empty()) {
+        if !seen.contains(&text) {
+            seen.push(text);
+        }
+    }
+    seen.join(",")
+}
+
+/// An action for a task's object.
+pub(crate) fn action(task: &Task<'_>, verb: Verb, silent: bool) -> Action {
+    let hook_type = task.hook.map(|hook| hook.as_str().to_owned()).unwrap_or_default();
+    Action { task: task.id.clone(), gvk: task.gvk.clone(), verb, hook_type, silent }
+}
+
+pub(crate) fn remove_hook_finalizer() -> Verb {
+    Verb::RemoveFinalizer { finalizer: names::HOOK_FINALIZER.into() }
+}
+
+/// An entry of the sync result for a task.
+pub(crate) fn result_of(task: &Task<'_>) -> ResourceResult {
+    let verb = match &task.target {
+        Some(object) => wave::dry_apply(object),
+        None => Verb::Delete { uid: String::new(), propagation: Propagation::default(), dry_run: true },
+    };
+    action(task, verb, false).result_template()
+}

@@ -1,0 +1,353 @@
+//! Running the tasks of one wave, and judging those that run.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use tiphys_model::{
+    DeletionPolicy, HealthCode, HookDeletePolicy, OperationPhase, ResultCode, SyncOptions, SyncPhase, Time,
+    hook, names, options::deletion_policy,
+};
+use tiphys_value::ObjectExt;
+
+use crate::{
+    Action, ApplyMethod, LiveObject, Verb, WaitKind, finish,
+    step::{Progress, action, remove_hook_finalizer, result_of},
+    task::{self, Task},
+};
+
+pub(crate) fn is_terminating(live: &LiveObject) -> bool {
+    live.object.is_terminating()
+}
+
+pub(crate) fn has_hook_finalizer(live: &LiveObject) -> bool {
+    finalizer_list(live).iter().any(|finalizer| finalizer == names::HOOK_FINALIZER)
+}
+
+fn finalizer_list(live: &LiveObject) -> Vec<String> {
+    let list = live.object.at(&["metadata", "finalizers"]).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// What holds a deletion, in words.
+pub(crate) fn finalizers(live: &LiveObject) -> String {
+    let list = finalizer_list(live);
+    if list.is_empty() { String::new() } else { format!("held by finalizers {}", list.join(", ")) }
+}
+
+/// The verdict on a running task: `None` while nothing is known of its live object.
+pub(crate) fn verdict(progress: &Progress<'_, '_>, task: &Task<'_>) -> Option<(OperationPhase, String)> {
+    let input = progress.input;
+    let awaited = input.own_key.as_ref() != Some(&task.id.key) && !input.never_await.contains(&task.id.key);
+    if !awaited && !task.is_hook() && !input.settings.compat {
+        return Some((
+            OperationPhase::Succeeded,
+            "applied; not awaited: its health depends on this operation".into(),
+        ));
+    }
+    let health = task.live?.health.as_ref();
+    let Some(health) = health else { return Some((OperationPhase::Succeeded, String::new())) };
+    let phase = match (health.status, task.is_hook()) {
+        (HealthCode::Healthy, _) => OperationPhase::Succeeded,
+        (HealthCode::Degraded, _) | (HealthCode::Unknown, true) => OperationPhase::Failed,
+        _ => OperationPhase::Running,
+    };
+    let message = if phase == OperationPhase::Succeeded && !task.is_hook() { "" } else { &health.message };
+    Some((phase, message.to_owned()))
+}
+
+/// Tries everything without persisting it; `false` if there is nothing to try.
+pub(crate) fn dry_run(progress: &mut Progress<'_, '_>) -> bool {
+    let input = progress.input;
+    let prunes = input.operation.sync.as_ref().is_some_and(|sync| sync.prune);
+    let actions: Vec<Action> = progress
+        .tasks
+        .iter()
+        .filter(|task| !task.unknown_kind && !progress.is_left_out(task) && !skips_dry_run(task))
+        .filter(|task| !task.is_prune() || (prunes && !task.live.is_some_and(is_terminating)))
+        .map(|task| match &task.target {
+            Some(object) => action(task, dry_apply(object), false),
+            None => action(task, delete(task, progress, true), false),
+        })
+        .collect();
+    if actions.is_empty() {
+        progress.state.extension.dry_run_done = true;
+        return false;
+    }
+    progress.batch.push(actions);
+    true
+}
+
+/// An object that may be deleted and created again says nothing in a dry run of its update.
+fn skips_dry_run(task: &Task<'_>) -> bool {
+    let Some(object) = task.object() else { return false };
+    let options = SyncOptions::of_object(object);
+    options.is_on("Force") || options.is_on("Replace") || (task.is_hook() && task.live.is_some())
+}
+
+pub(crate) fn dry_apply(object: &Arc<Value>) -> Verb {
+    Verb::Apply {
+        object: Arc::clone(object),
+        method: ApplyMethod::ServerSide,
+        validate: !SyncOptions::of_object(object).has("Validate", "false"),
+        force: false,
+        dry_run: true,
+        migrate_managers: Vec::new(),
+    }
+}
+
+fn delete(task: &Task<'_>, progress: &Progress<'_, '_>, dry_run: bool) -> Verb {
+    Verb::Delete {
+        uid: task.live.map(|live| live.object.uid().to_owned()).unwrap_or_default(),
+        propagation: progress.input.options.propagation(),
+        dry_run,
+    }
+}
+
+/// Runs the pending tasks of a wave: prunes and hooks to be replaced first, then the rest by kind.
+pub(crate) fn run(progress: &mut Progress<'_, '_>, next: (SyncPhase, i64)) {
+    let now = progress.input.now;
+    if let Some(until) = progress.state.extension.not_before {
+        if now < until.timestamp() {
+            progress.wait(WaitKind::WaveDelay, None, "", Some(until));
+            return;
+        }
+        progress.state.extension.not_before = None;
+    }
+    let in_wave: Vec<usize> = (0..progress.tasks.len())
+        .filter(|at| {
+            let task = &progress.tasks[*at];
+            task.is_pending() && task.step() == next && !progress.is_left_out(task)
+        })
+        .collect();
+    if needs_confirmation(progress, &in_wave) {
+        finish::expire(progress);
+        return;
+    }
+    prune(progress, &in_wave);
+    let creatable = replace_hooks(progress, &in_wave);
+    apply(progress, &creatable);
+    set_wave_delay(progress, next);
+    describe_waits(progress);
+    if progress.batch.is_empty() && !progress.waits.is_empty() {
+        finish::expire(progress);
+    }
+}
+
+fn set_wave_delay(progress: &mut Progress<'_, '_>, next: (SyncPhase, i64)) {
+    let delay = progress.input.settings.wave_delay;
+    let remaining = progress.pending().any(|task| task.step() != next);
+    if remaining && !progress.batch.is_empty() && !delay.is_zero() {
+        let until = tiphys_model::time::after(progress.input.now, delay);
+        progress.state.extension.not_before = Some(Time::from(until));
+    }
+}
+
+fn describe_waits(progress: &mut Progress<'_, '_>) {
+    if progress.batch.is_empty()
+        && let Some(first) = progress.waits.first()
+    {
+        let more = progress.waits.len() - 1;
+        let tail = if more == 0 { String::new() } else { format!(" and {more} more resources") };
+        progress.state.shown.message = format!("{first}{tail}");
+    } else {
+        progress.state.shown.message = String::new();
+    }
+}
+
+/// Prunes that somebody has to confirm first hold the whole wave.
+fn needs_confirmation(progress: &mut Progress<'_, '_>, in_wave: &[usize]) -> bool {
+    let prunes = progress.input.operation.sync.as_ref().is_some_and(|sync| sync.prune);
+    let approved = progress.input.deletion_approved.is_some_and(|at| at >= progress.state.shown.started_at);
+    if approved || !prunes {
+        return false;
+    }
+    let waiting: Vec<usize> = in_wave
+        .iter()
+        .copied()
+        .filter(|at| {
+            let task = &progress.tasks[*at];
+            let policy = task.live.map(|live| deletion_policy("Prune", &live.object, progress.input.options));
+            task.is_prune() && policy == Some(DeletionPolicy::Confirm)
+        })
+        .collect();
+    for at in &waiting {
+        let key = progress.tasks[*at].id.key.clone();
+        progress.wait(WaitKind::PruneConfirmation, Some(key), "", None);
+    }
+    describe_waits(progress);
+    !waiting.is_empty()
+}
+
+fn prune(progress: &mut Progress<'_, '_>, in_wave: &[usize]) {
+    let mut actions = Vec::new();
+    for at in in_wave.iter().copied() {
+        if !progress.tasks[at].is_prune() {
+            continue;
+        }
+        let task = &progress.tasks[at];
+        if is_held(progress, task) {
+            hold(progress, at);
+            continue;
+        }
+        let terminating = task.live.is_some_and(is_terminating);
+        match prune_verdict(progress, task) {
+            Err(reason) => settle(progress, at, ResultCode::PruneSkipped, &reason),
+            Ok(()) if terminating => settle(progress, at, ResultCode::Pruned, "pruned"),
+            Ok(()) => actions.push(action(task, delete(task, progress, false), false)),
+        }
+    }
+    if !actions.is_empty() {
+        progress.batch.push(actions);
+    }
+}
+
+/// Whether an object may be pruned, and if not, why.
+fn prune_verdict(progress: &Progress<'_, '_>, task: &Task<'_>) -> Result<(), String> {
+    let input = progress.input;
+    if !input.operation.sync.as_ref().is_some_and(|sync| sync.prune) {
+        return Err("ignored (requires pruning)".into());
+    }
+    let policy = task.live.map(|live| deletion_policy("Prune", &live.object, input.options));
+    if policy == Some(DeletionPolicy::Forbidden) {
+        return Err("ignored (no prune)".into());
+    }
+    match input.protected.get(&task.id.key) {
+        Some(reason) if !input.settings.compat => Err(format!("ignored (protected: {reason})")),
+        _ => Ok(()),
+    }
+}
+
+fn settle(progress: &mut Progress<'_, '_>, at: usize, code: ResultCode, message: &str) {
+    let task = &mut progress.tasks[at];
+    let template = result_of(task);
+    let result = progress.state.result_mut(&task.id, || template);
+    result.status = Some(code);
+    result.hook_phase = Some(OperationPhase::Succeeded);
+    result.message = message.to_owned();
+    task.result = Some(result.clone());
+}
+
+/// Hooks left by an earlier sync go first; returns the tasks that can be created now.
+fn replace_hooks(progress: &mut Progress<'_, '_>, in_wave: &[usize]) -> Vec<usize> {
+    let (mut actions, mut creatable) = (Vec::new(), Vec::new());
+    for at in in_wave.iter().copied() {
+        let task = &progress.tasks[at];
+        if task.is_prune() {
+            continue;
+        }
+        let old = task.live.filter(|_| task.is_hook()).filter(|live| {
+            let policies = hook::hook_delete_policies(&live.object);
+            policies.contains(&HookDeletePolicy::BeforeHookCreation) || is_terminating(live)
+        });
+        let Some(live) = old else {
+            creatable.push(at);
+            continue;
+        };
+        if has_hook_finalizer(live) {
+            actions.push(action(task, remove_hook_finalizer(), true));
+        }
+        if !is_terminating(live) {
+            actions.push(action(task, delete(task, progress, false), true));
+        }
+        let (key, cause) = (task.id.key.clone(), finalizers(live));
+        progress.wait(WaitKind::Deletion, Some(key), &cause, None);
+    }
+    // One after the other: an object must lose its finalizer before its deletion is looked at.
+    progress.batch.extend(actions.into_iter().map(|action| vec![action]));
+    creatable
+}
+
+/// Applies in groups of consecutive equal kinds.
+fn apply(progress: &mut Progress<'_, '_>, creatable: &[usize]) {
+    let mut group: Vec<Action> = Vec::new();
+    for at in creatable.iter().copied() {
+        if let Some(cause) = unserved(progress, &progress.tasks[at]) {
+            let key = progress.tasks[at].id.key.clone();
+            progress.wait(WaitKind::Blocked, Some(key), &cause, None);
+            continue;
+        }
+        if is_held(progress, &progress.tasks[at]) {
+            hold(progress, at);
+            continue;
+        }
+        let task = &progress.tasks[at];
+        let Some(object) = &task.target else { continue };
+        let next = action(task, apply_verb(progress, task, object), false);
+        if group.last().is_some_and(|last| last.task.key.group_kind() != next.task.key.group_kind()) {
+            progress.batch.push(std::mem::take(&mut group));
+        }
+        group.push(next);
+    }
+    if !group.is_empty() {
+        progress.batch.push(group);
+    }
+}
+
+/// Why the cluster cannot take an object of this kind yet.
+fn unserved(progress: &Progress<'_, '_>, task: &Task<'_>) -> Option<String> {
+    if progress.input.settings.compat {
+        return None;
+    }
+    let key = &task.id.key;
+    if task::defines_kind(progress.input.targets, &key.group, &key.kind) {
+        let crd = progress.input.live.values().find(|live| {
+            live.object.kind() == "CustomResourceDefinition"
+                && live.object.str_at(&["spec", "group"]) == Some(key.group.as_str())
+                && live.object.str_at(&["spec", "names", "kind"]) == Some(key.kind.as_str())
+        });
+        let healthy =
+            |live: &&LiveObject| live.health.as_ref().is_none_or(|h| h.status == HealthCode::Healthy);
+        if crd.filter(healthy).is_none() {
+            return Some(format!("CustomResourceDefinition of {} is not established", key.group_kind()));
+        }
+    }
+    task.unknown_kind.then(|| task::missing_kind(&task.gvk, key))
+}
+
+fn is_held(progress: &Progress<'_, '_>, task: &Task<'_>) -> bool {
+    let held = progress.state.extension.held.get(&task.key_text());
+    held.is_some_and(|held| progress.input.now < held.next.timestamp())
+}
+
+fn hold(progress: &mut Progress<'_, '_>, at: usize) {
+    let task = &progress.tasks[at];
+    let Some(held) = progress.state.extension.held.get(&task.key_text()) else { return };
+    let kind = if held.blocked { WaitKind::Blocked } else { WaitKind::Retry };
+    let (key, cause, since) = (task.id.key.clone(), held.cause.clone(), held.since);
+    let limit = finish::limit(WaitKind::Blocked, progress.input.settings);
+    let deadline = limit.map(|limit| Time::from(tiphys_model::time::after(since.timestamp(), limit)));
+    progress.wait(kind, Some(key), &cause, deadline);
+}
+
+fn apply_verb(progress: &Progress<'_, '_>, task: &Task<'_>, object: &Arc<Value>) -> Verb {
+    let app = progress.input.options;
+    let own = [Some(&**object), task.live.map(|live| &*live.object)].map(|o| o.map(SyncOptions::of_object));
+    let is_on = |key: &str| own.iter().flatten().any(|options| options.is_on(key)) || app.is_on(key);
+    let off =
+        |key: &str| own.iter().flatten().any(|options| options.has(key, "false")) || app.has(key, "false");
+    let force = is_on("Force") || progress.input.operation.sync.as_ref().is_some_and(|sync| sync.forces());
+    let keeps_identity = matches!(object.kind(), "CustomResourceDefinition" | "Namespace");
+    let method = match (is_on("Replace"), task.live.is_some(), force && !keeps_identity) {
+        (false, ..) => ApplyMethod::ServerSide,
+        (true, false, _) => ApplyMethod::Create,
+        (true, true, true) => ApplyMethod::Recreate,
+        (true, true, false) => ApplyMethod::Replace,
+    };
+    Verb::Apply {
+        object: Arc::clone(object),
+        method,
+        validate: !off("Validate"),
+        force: force && !keeps_identity,
+        dry_run: false,
+        migrate_managers: migrated(progress.input.migration_manager, off("ClientSideApplyMigration")),
+    }
+}
+
+/// Managers whose fields are taken over: kubectl's and Argo CD's, and the one named by annotation.
+fn migrated(named: Option<&str>, off: bool) -> Vec<String> {
+    if off {
+        return Vec::new();
+    }
+    let known = ["kubectl-client-side-apply", "argocd-controller"];
+    known.into_iter().chain(named).map(str::to_owned).collect()
+}
