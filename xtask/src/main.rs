@@ -4,6 +4,7 @@
 #[allow(dead_code, unused_imports, reason = "suites use it as they arrive")]
 mod bench;
 mod docs;
+mod fidelity;
 mod oracles;
 mod schema;
 mod tidy;
@@ -22,6 +23,9 @@ struct Cli {
 enum Command {
     /// Write docs/cli.md and the manual pages.
     Docs,
+    /// Compare with the real tools on many inputs.
+    #[command(subcommand)]
+    Fidelity(fidelity::Suite),
     /// Install the pinned real helm, kustomize, kubectl, etcd and kube-apiserver.
     Oracles(oracles::Args),
     /// Derive the table of built-in kinds from the real kube-apiserver.
@@ -33,6 +37,7 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Docs => docs::run(),
+        Command::Fidelity(suite) => fidelity::run(&suite),
         Command::Oracles(args) => oracles::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Tidy => tidy::run(),

@@ -430,7 +430,7 @@ mod tests {
                 "unable to parse key: interface conversion: interface {} is int64, not map[string]interface {}",
             ),
         ] {
-            assert_eq!(parse(text, Mode::Typed).as_deref(), Err(expected), "{text}");
+            assert_eq!(parse(text, Mode::Typed), Err(expected.to_owned()), "{text}");
         }
     }
 

@@ -1,0 +1,24 @@
+//! Comparing with the real tools on many inputs.
+
+mod compare;
+mod helm;
+mod report;
+
+use clap::Subcommand;
+
+/// What to compare.
+#[derive(Subcommand)]
+pub enum Suite {
+    /// Every chart below a folder, with default values and with each of its ci/*-values.yaml.
+    Helm(helm::Args),
+}
+
+/// Runs a suite.
+///
+/// # Errors
+/// The suite could not run; differences are no error.
+pub fn run(suite: &Suite) -> anyhow::Result<()> {
+    match suite {
+        Suite::Helm(args) => helm::run(args),
+    }
+}
