@@ -8,6 +8,7 @@ pub mod fmt;
 pub mod json;
 pub mod path;
 pub mod rawstr;
+pub mod regex;
 pub mod semver;
 pub mod strconv;
 pub mod text;

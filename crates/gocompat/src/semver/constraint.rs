@@ -2,7 +2,7 @@
 
 use super::version::{Version, compare_prerelease};
 use crate::strconv::quote;
-use regex::Regex;
+use ::regex::Regex;
 use std::cmp::Ordering;
 use std::sync::LazyLock;
 

@@ -10,7 +10,9 @@ mod math;
 mod merge;
 mod paths;
 mod reflect;
+mod regexes;
 mod strings;
+mod versions;
 
 use crate::{CallError, CallResult, Context, Function, Functions, Type, Value};
 
@@ -24,6 +26,8 @@ pub(crate) fn register(functions: &mut Functions) {
     encoding::register(functions);
     reflect::register(functions);
     paths::register(functions);
+    regexes::register(functions);
+    versions::register(functions);
 }
 
 /// Adds a function with a fixed number of parameters under each of its names.

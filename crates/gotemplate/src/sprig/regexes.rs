@@ -1,0 +1,90 @@
+//! Regular expressions. Compiled ones are kept per thread, since templates use them in loops.
+
+use super::{add, int, text};
+use crate::{CallError, Functions, List, ListType, Type, Value};
+use rustc_hash::FxHashMap;
+use std::cell::RefCell;
+use std::rc::Rc;
+use tiphys_gocompat::regex::{Regex, RegexError, quote_meta};
+
+const SS: &[Type] = &[Type::String, Type::String];
+const SSI: &[Type] = &[Type::String, Type::String, Type::Int];
+const SSS: &[Type] = &[Type::String, Type::String, Type::String];
+/// How many expressions a thread keeps.
+const KEPT: usize = 256;
+
+type Compiled = Result<Rc<Regex>, RegexError>;
+
+thread_local! {
+    static CACHE: RefCell<FxHashMap<String, Compiled>> = RefCell::default();
+}
+
+fn cached(pattern: &str) -> Compiled {
+    CACHE.with_borrow_mut(|cache| {
+        if let Some(known) = cache.get(pattern) {
+            return known.clone();
+        }
+        if cache.len() >= KEPT {
+            cache.clear();
+        }
+        let compiled = Regex::compile(pattern).map(Rc::new);
+        cache.insert(pattern.to_owned(), compiled.clone());
+        compiled
+    })
+}
+
+/// The expression of the first argument. Functions without `must` panic in Go, which words the error differently.
+fn compiled(args: &[Value], must: bool) -> Result<Rc<Regex>, CallError> {
+    let pattern = text(args, 0);
+    cached(pattern).map_err(|error| {
+        if must {
+            return CallError::new(error.to_string());
+        }
+        let shown = if tiphys_gocompat::strconv::can_backquote(pattern) {
+            format!("`{pattern}`")
+        } else {
+            tiphys_gocompat::strconv::quote(pattern)
+        };
+        CallError::new(format!("regexp: Compile({shown}): {error}"))
+    })
+}
+
+pub(super) fn register(f: &mut Functions) {
+    add(f, &["regexMatch"], SS, |_, args| {
+        Ok(compiled(args, true).is_ok_and(|regex| regex.is_match(text(args, 1))).into())
+    });
+    add(f, &["mustRegexMatch"], SS, |_, args| Ok(compiled(args, true)?.is_match(text(args, 1)).into()));
+    add(f, &["regexQuoteMeta"], &[Type::String], |_, args| Ok(quote_meta(text(args, 0)).into()));
+    register_pair(f, ["regexFind", "mustRegexFind"], SS, |regex, args| {
+        Ok(regex.find(text(args, 1)).unwrap_or_default().into())
+    });
+    register_pair(f, ["regexFindAll", "mustRegexFindAll"], SSI, |regex, args| {
+        Ok(strings(regex.find_all(text(args, 1), int(args, 2))))
+    });
+    register_pair(f, ["regexReplaceAll", "mustRegexReplaceAll"], SSS, |regex, args| {
+        Ok(regex.replace_all(text(args, 1), text(args, 2)).as_ref().into())
+    });
+    register_pair(f, ["regexReplaceAllLiteral", "mustRegexReplaceAllLiteral"], SSS, |regex, args| {
+        Ok(regex.replace_all_literal(text(args, 1), text(args, 2)).as_ref().into())
+    });
+    register_pair(f, ["regexSplit", "mustRegexSplit"], SSI, |regex, args| {
+        Ok(strings(regex.split(text(args, 1), int(args, 2))))
+    });
+}
+
+/// A function and its `must` form.
+fn register_pair(
+    f: &mut Functions,
+    names: [&str; 2],
+    params: &'static [Type],
+    body: impl Fn(&Regex, &[Value]) -> Result<Value, CallError> + Send + Sync + Copy + 'static,
+) {
+    for (must, name) in names.iter().enumerate() {
+        add(f, &[name], params, move |_, args| body(compiled(args, must == 1)?.as_ref(), args));
+    }
+}
+
+/// A `[]string`, nil if there is nothing in it.
+fn strings(found: Vec<&str>) -> Value {
+    if found.is_empty() { List::nil(ListType::String).into() } else { Value::strings(found) }
+}
