@@ -1,13 +1,16 @@
-//! Typed decoding of built-in kinds.
+//! Typed decoding of built-in kinds: what a Go server makes of a JSON body when it reads it into its
+//! struct and writes it again. Unknown fields and nulls go, empty optional fields go, structs that
+//! are no pointers appear, quantities become canonical; wrong types are errors in Go's words.
 
-use serde_json::Value;
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::{Map, Value, json};
 
-use crate::TypeRef;
+use crate::{Definition, Field, ListKind, Path, Quantity, Type, TypeRef};
 
 /// What decoding found beside the object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Decoded {
-    /// Paths of fields that the type does not have, in document order of sorted keys, such as `spec.foo`.
+    /// Paths of fields that the type does not have, keys sorted, such as `spec.foo`.
     pub unknown_fields: Vec<String>,
 }
 
@@ -17,13 +20,320 @@ pub struct Decoded {
 pub struct DecodeError(pub String);
 
 /// Brings a value into the form that the API server's typed decoder and encoder give it.
+///
+/// # Errors
+/// The first value of a wrong type.
 pub fn decode(ty: TypeRef<'_>, value: &mut Value) -> Result<Decoded, DecodeError> {
-    let _ = (ty, value);
-    Ok(Decoded::default())
+    let mut decoder = Decoder { unknown: Vec::new(), names: Vec::new(), structs: Vec::new() };
+    decoder.value(ty, value, &Path::root())?;
+    Ok(Decoded { unknown_fields: decoder.unknown })
 }
 
 /// Removes fields that the type does not have; returns their paths.
 pub fn prune_unknown(ty: TypeRef<'_>, value: &mut Value) -> Vec<String> {
-    let _ = (ty, value);
-    Vec::new()
+    let mut gone = Vec::new();
+    prune(ty, value, &Path::root(), &mut gone);
+    gone
+}
+
+fn prune(ty: TypeRef<'_>, value: &mut Value, path: &Path, gone: &mut Vec<String>) {
+    match value {
+        Value::Object(map) => {
+            if let Some(definition) = ty.definition().filter(|definition| definition.others.is_none()) {
+                map.retain(|key, _| {
+                    let known = definition.fields.contains_key(key);
+                    if !known {
+                        gone.push(path.child(key).to_string());
+                    }
+                    known
+                });
+            }
+            for (key, inner) in map {
+                if let Some(field) = ty.field(key) {
+                    prune(field, inner, &path.child(key), gone);
+                }
+            }
+        }
+        Value::Array(items) => {
+            for (at, item) in items.iter_mut().enumerate() {
+                if let Some(ty) = ty.items() {
+                    prune(ty, item, &path.index(at), gone);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+struct Decoder<'a> {
+    unknown: Vec<String>,
+    /// Field names from the root, as Go's errors join them (without list positions and map keys).
+    names: Vec<String>,
+    /// The structs on the way, innermost last.
+    structs: Vec<&'a str>,
+}
+
+impl<'a> Decoder<'a> {
+    fn value(&mut self, ty: TypeRef<'a>, value: &mut Value, path: &Path) -> Result<(), DecodeError> {
+        if value.is_null() {
+            return Ok(());
+        }
+        if let Some(definition) = ty.definition() {
+            return match value {
+                Value::Object(map) => self.object(ty, definition, map, path),
+                other => Err(self.mismatch(other, ty)),
+            };
+        }
+        match (ty.ty, value) {
+            (Type::Map(inner, _), Value::Object(map)) => {
+                for (key, value) in map {
+                    if value.is_null() {
+                        *value = zero(TypeRef { catalog: ty.catalog, ty: inner }).unwrap_or(Value::Null);
+                    }
+                    self.value(TypeRef { catalog: ty.catalog, ty: inner }, value, &path.key(key))?;
+                }
+                Ok(())
+            }
+            (Type::List(inner, _), Value::Array(items)) => {
+                for (at, item) in items.iter_mut().enumerate() {
+                    self.value(TypeRef { catalog: ty.catalog, ty: inner }, item, &path.index(at))?;
+                }
+                Ok(())
+            }
+            (_, value) => self.scalar(ty, value),
+        }
+    }
+
+    fn object(
+        &mut self,
+        ty: TypeRef<'a>,
+        definition: &'a Definition,
+        map: &mut Map<String, Value>,
+        path: &Path,
+    ) -> Result<(), DecodeError> {
+        self.structs.push(short_name(&definition.name));
+        let keys: Vec<String> = map.keys().cloned().collect();
+        for key in keys {
+            let Some(field) = definition.fields.get(&key) else {
+                if definition.others.is_none() {
+                    self.unknown.push(path.child(&key).to_string());
+                    map.remove(&key);
+                }
+                continue;
+            };
+            self.names.push(key.clone());
+            if let Some(value) = map.get_mut(&key) {
+                self.value(TypeRef { catalog: ty.catalog, ty: &field.ty }, value, &path.child(&key))?;
+            }
+            self.names.pop();
+            if map.get(&key).is_some_and(|value| is_dropped(field, value)) {
+                map.remove(&key);
+            }
+        }
+        self.structs.pop();
+        fill_kept(ty, definition, map);
+        Ok(())
+    }
+
+    fn scalar(&self, ty: TypeRef<'_>, value: &mut Value) -> Result<(), DecodeError> {
+        let fits = match ty.ty {
+            Type::Str => value.is_string(),
+            Type::Bool => value.is_boolean(),
+            Type::I32 => return self.integer(ty, value, i64::from(i32::MIN), i64::from(i32::MAX)),
+            Type::I64 => return self.integer(ty, value, i64::MIN, i64::MAX),
+            Type::F64 => value.is_number(),
+            Type::Bytes => return self.bytes(ty, value),
+            Type::Time | Type::MicroTime => value.is_string(),
+            Type::Quantity => return quantity(value),
+            Type::IntOrString => value.is_string() || value.is_number(),
+            _ => !matches!(ty.ty, Type::List(..) | Type::Map(..)),
+        };
+        if fits { Ok(()) } else { Err(self.mismatch(value, ty)) }
+    }
+
+    fn integer(&self, ty: TypeRef<'_>, value: &mut Value, min: i64, max: i64) -> Result<(), DecodeError> {
+        let Value::Number(number) = &*value else { return Err(self.mismatch(value, ty)) };
+        let whole = number.as_i64().or_else(|| {
+            // A float without fraction is read as the whole number it is.
+            number.as_f64().filter(|f| f.fract() == 0.0 && f.abs() < 9e15).map(|f| f as i64)
+        });
+        match whole.filter(|whole| (min..=max).contains(whole)) {
+            Some(whole) => *value = whole.into(),
+            None => return Err(self.message(&format!("number {number}"), ty)),
+        }
+        Ok(())
+    }
+
+    fn bytes(&self, ty: TypeRef<'_>, value: &Value) -> Result<(), DecodeError> {
+        let Value::String(text) = value else { return Err(self.mismatch(value, ty)) };
+        let compact: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
+        match STANDARD.decode(&compact) {
+            Ok(_) => Ok(()),
+            Err(base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _)) => {
+                Err(DecodeError(format!("illegal base64 data at input byte {at}")))
+            }
+            Err(_) => {
+                Err(DecodeError(format!("illegal base64 data at input byte {}", compact.len() / 4 * 4)))
+            }
+        }
+    }
+
+    fn mismatch(&self, value: &Value, ty: TypeRef<'_>) -> DecodeError {
+        let found = match value {
+            Value::Null => "null",
+            Value::Bool(_) => "bool",
+            Value::Number(_) => "number",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        };
+        self.message(found, ty)
+    }
+
+    fn message(&self, found: &str, ty: TypeRef<'_>) -> DecodeError {
+        let expected = go_type(ty);
+        match self.structs.last().filter(|_| !self.names.is_empty()) {
+            Some(name) => DecodeError(format!(
+                "json: cannot unmarshal {found} into Go struct field {name}.{} of type {expected}",
+                self.names.join(".")
+            )),
+            None => DecodeError(format!("json: cannot unmarshal {found} into Go value of type {expected}")),
+        }
+    }
+}
+
+fn short_name(name: &str) -> &str {
+    name.rsplit('.').next().unwrap_or(name)
+}
+
+/// The Go spelling of a type in decoding errors.
+fn go_type(ty: TypeRef<'_>) -> String {
+    if let Some(definition) = ty.definition() {
+        let mut parts = definition.name.rsplit('.');
+        let (name, package) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+        return format!("{package}.{name}");
+    }
+    let inner = |ty_inner| go_type(TypeRef { catalog: ty.catalog, ty: ty_inner });
+    match ty.ty {
+        Type::Bool => "bool".into(),
+        Type::I32 => "int32".into(),
+        Type::I64 => "int64".into(),
+        Type::F64 => "float64".into(),
+        Type::Bytes => "[]uint8".into(),
+        Type::List(item, _) => format!("[]{}", inner(item)),
+        Type::Map(value, _) => format!("map[string]{}", inner(value)),
+        Type::Any | Type::Open => "interface {}".into(),
+        Type::Str | Type::Time | Type::MicroTime | Type::Quantity | Type::IntOrString => "string".into(),
+        Type::Ref(_) | Type::Object(_) => "struct {}".into(),
+    }
+}
+
+fn quantity(value: &mut Value) -> Result<(), DecodeError> {
+    let text = match &*value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        other => return Err(DecodeError(format!("json: cannot unmarshal {other} into a quantity"))),
+    };
+    let parsed: Quantity = text.trim().parse().map_err(|error| DecodeError(format!("{error}")))?;
+    *value = parsed.to_string().into();
+    Ok(())
+}
+
+/// Whether Go's encoder leaves a field out.
+fn is_dropped(field: &Field, value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        _ if field.kept => false,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty() && matches!(field.ty, Type::Map(..)),
+        _ if field.pointer => false,
+        Value::String(text) => text.is_empty() && !matches!(field.ty, Type::IntOrString),
+        Value::Bool(on) => !on,
+        Value::Number(number) => number.as_f64() == Some(0.0) && !matches!(field.ty, Type::IntOrString),
+    }
+}
+
+/// Adds the fields that Go's encoder writes even when nothing was given.
+fn fill_kept(ty: TypeRef<'_>, definition: &Definition, map: &mut Map<String, Value>) {
+    for (name, field) in definition.fields.iter().filter(|(_, field)| field.kept && !field.pointer) {
+        if !map.contains_key(name) {
+            let value = zero(TypeRef { catalog: ty.catalog, ty: &field.ty });
+            map.extend(value.map(|value| (name.clone(), value)));
+        }
+    }
+}
+
+/// What Go writes for a field that was not given.
+fn zero(ty: TypeRef<'_>) -> Option<Value> {
+    if let Some(definition) = ty.definition() {
+        let mut map = Map::new();
+        fill_kept(ty, definition, &mut map);
+        return Some(Value::Object(map));
+    }
+    Some(match ty.ty {
+        Type::Str => json!(""),
+        Type::Bool => json!(false),
+        Type::I32 | Type::I64 | Type::F64 => json!(0),
+        Type::Quantity => json!("0"),
+        Type::IntOrString => json!(0),
+        Type::List(_, ListKind::Atomic | ListKind::Set | ListKind::Map(_)) | Type::Map(..) => Value::Null,
+        Type::Time | Type::MicroTime | Type::Bytes | Type::Any => Value::Null,
+        Type::Open | Type::Ref(_) | Type::Object(_) => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Catalog;
+    use tiphys_value::GroupVersionKind;
+
+    fn decoded(kind: (&str, &str), mut object: Value) -> Result<(Value, Vec<String>), String> {
+        let gvk = GroupVersionKind::from_api_version(kind.0, kind.1);
+        let ty = Catalog::latest().type_of(&gvk).expect("known");
+        let found = decode(ty, &mut object).map_err(|error| error.to_string())?;
+        Ok((object, found.unknown_fields))
+    }
+
+    #[test]
+    fn writes_what_go_writes() {
+        let pod = json!({"spec": {"containers": [{"name": "a", "args": [], "stdin": false, "x": 1,
+            "resources": {"limits": {"cpu": 0.5, "memory": "1024Mi"}}, "env": null}],
+            "terminationGracePeriodSeconds": 0, "hostNetwork": false}});
+        let (pod, unknown) = decoded(("v1", "Pod"), pod).expect("decodes");
+        let container = json!({"name": "a", "resources": {"limits": {"cpu": "500m", "memory": "1Gi"}}});
+        let expected = json!({"metadata": {}, "status": {},
+            "spec": {"containers": [container], "terminationGracePeriodSeconds": 0}});
+        assert_eq!(pod, expected);
+        assert_eq!(unknown, ["spec.containers[0].x"]);
+    }
+
+    #[test]
+    fn faults_read_as_in_go() {
+        for (kind, object, expected) in [
+            (
+                ("apps/v1", "Deployment"),
+                json!({"spec": {"replicas": "2"}}),
+                "json: cannot unmarshal string into Go struct field DeploymentSpec.spec.replicas of type int32",
+            ),
+            (
+                ("v1", "ConfigMap"),
+                json!({"data": {"a": 1}}),
+                "json: cannot unmarshal number into Go struct field ConfigMap.data of type string",
+            ),
+            (
+                ("v1", "Pod"),
+                json!({"spec": {"containers": [{"ports": [{"containerPort": 1.5}]}]}}),
+                "json: cannot unmarshal number 1.5 into Go struct field ContainerPort.spec.containers.ports.containerPort of type int32",
+            ),
+            (
+                ("v1", "Pod"),
+                json!({"spec": {"containers": {}}}),
+                "json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type []v1.Container",
+            ),
+            (("v1", "Secret"), json!({"data": {"a": "x!yz"}}), "illegal base64 data at input byte 1"),
+        ] {
+            assert_eq!(decoded(kind, object), Err(expected.to_owned()));
+        }
+    }
 }

@@ -1,0 +1,94 @@
+//! Secrets, namespaces, nodes and storage.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::{Value, json};
+
+use super::{Object, child, each, made, set, set_text, text};
+
+/// `stringData` is written into `data`.
+pub(super) fn secret(object: &mut Object) {
+    if let Some(Value::Object(plain)) = object.remove("stringData") {
+        if let Some(data) = made(object, "data") {
+            for (key, value) in plain {
+                let bytes = value.as_str().unwrap_or_default();
+                data.insert(key, STANDARD.encode(bytes).into());
+            }
+        }
+    }
+    set_text(object, "type", "Opaque");
+}
+
+pub(super) fn namespace(object: &mut Object) {
+    let name = object.get("metadata").and_then(|metadata| metadata["name"].as_str()).unwrap_or_default();
+    let name = name.to_owned();
+    if !name.is_empty()
+        && let Some(labels) = made(object, "metadata").and_then(|metadata| made(metadata, "labels"))
+    {
+        labels.insert("kubernetes.io/metadata.name".into(), name.into());
+    }
+    if let Some(status) = made(object, "status") {
+        set_text(status, "phase", "Active");
+    }
+}
+
+pub(super) fn volume(object: &mut Object) {
+    if let Some(spec) = child(object, "spec") {
+        set_text(spec, "persistentVolumeReclaimPolicy", "Retain");
+        set(spec, "volumeMode", "Filesystem");
+        if let Some(path) = child(spec, "hostPath") {
+            set(path, "type", "");
+        }
+    }
+    if let Some(status) = made(object, "status") {
+        set_text(status, "phase", "Pending");
+    }
+}
+
+pub(super) fn claim(object: &mut Object) {
+    if let Some(spec) = child(object, "spec") {
+        set(spec, "volumeMode", "Filesystem");
+        if let Some(source) = spec.get("dataSource").cloned() {
+            set(spec, "dataSourceRef", source);
+        }
+    }
+    if let Some(status) = made(object, "status") {
+        set_text(status, "phase", "Pending");
+    }
+}
+
+pub(super) fn node(object: &mut Object) {
+    if let Some(status) = child(object, "status")
+        && let Some(capacity) = status.get("capacity").cloned()
+    {
+        set(status, "allocatable", capacity);
+    }
+}
+
+/// Container limits: defaults come from the maximum, default requests from defaults, then the minimum.
+pub(super) fn limit_range(object: &mut Object) {
+    let Some(spec) = child(object, "spec") else { return };
+    for item in each(spec, "limits").filter(|item| text(item, "type") == "Container") {
+        for (to, from) in [("default", "max"), ("defaultRequest", "default"), ("defaultRequest", "min")] {
+            let Some(amounts) = item.get(from).and_then(Value::as_object).cloned() else { continue };
+            let Some(target) = made(item, to) else { continue };
+            for (name, amount) in amounts {
+                set(target, &name, amount);
+            }
+        }
+    }
+}
+
+pub(super) fn storage_class(object: &mut Object) {
+    set(object, "reclaimPolicy", "Delete");
+    set(object, "volumeBindingMode", "Immediate");
+}
+
+pub(super) fn csi_driver(object: &mut Object) {
+    let Some(spec) = child(object, "spec") else { return };
+    set(spec, "attachRequired", true);
+    for off in ["podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"] {
+        set(spec, off, false);
+    }
+    set(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType");
+    set(spec, "volumeLifecycleModes", json!(["Persistent"]));
+}
