@@ -21,6 +21,7 @@ use crate::{
 /// # Errors
 /// A reference that fits several objects of different names.
 pub(crate) fn fix(objects: &mut ResourceMap, references: &[NameReference], context: &mut Context<'_>) -> Result<()> {
+    objects.list.iter().try_for_each(check_subjects)?;
     if references.is_empty() || objects.list.iter().all(|resource| resource.earlier.is_empty()) {
         return Ok(());
     }
@@ -48,6 +49,23 @@ pub(crate) fn fix(objects: &mut ResourceMap, references: &[NameReference], conte
     let writer = context.tracker.writer(OriginKind::Transformer, "", "name reference");
     let nowhere = tiphys_value::Location::new("", 0, 0);
     crate::transform::finish(objects, context, writer, &nowhere);
+    Ok(())
+}
+
+/// A service account that a role binding names must not have an empty namespace.
+fn check_subjects(resource: &Resource) -> Result<()> {
+    let node = &resource.node;
+    let subjects = node.get("subjects").filter(|_| node.object_kind() == "RoleBinding").map(Node::items);
+    let blank = |subject: &Node| {
+        let is_text = |namespace: &Node| matches!(crate::node::to_json(namespace), Ok(serde_json::Value::String(_)));
+        subject.text_of("kind") == "ServiceAccount" && subject.get("namespace").is_some_and(|value| !is_text(value))
+    };
+    if subjects.unwrap_or_default().iter().any(blank) {
+        let id = resource.id().to_string();
+        return Err(Error::transform(format!("Invalid Input: namespace is blank for resource {id:?}\n"))
+            .at(Some(resource.location.clone()))
+            .advise("set the subject's `namespace`, or leave the field out"));
+    }
     Ok(())
 }
 

@@ -125,21 +125,15 @@ fn note_object(var: &Var, objects: &mut ResourceMap) -> Result<()> {
     }
 }
 
-/// A var as Go prints the struct.
+/// A var as Go prints the struct once its object was looked up.
 fn describe(var: &Var) -> String {
-    let target = &var.objref;
-    let gvk = target_id(var).gvk;
-    format!(
-        "{{{} {{{} {{{} {} {} false}} {} {}}} {{{}}}}}",
-        var.name,
-        target.api_version,
-        gvk.group,
-        gvk.version,
-        gvk.kind,
-        target.name,
-        target.namespace,
-        var.fieldref.field_path
-    )
+    format!("{{{} {} {{{}}}}}", var.name, target_id(var).gvk, var.fieldref.field_path)
+}
+
+/// Vars as Go prints them before.
+pub(crate) fn describe_all(vars: &[Var]) -> String {
+    let one = |var: &Var| format!("{{{} {} {{{}}}}}", var.name, var.objref.gvk, var.fieldref.field_path);
+    format!("[{}]", vars.iter().map(one).collect::<Vec<_>>().join(" "))
 }
 
 fn value_of(var: &Var, objects: &ResourceMap) -> Result<Value> {

@@ -48,7 +48,9 @@ impl TransformerConfig {
         if Arc::ptr_eq(self, other) || **other == Self::default() {
             return Ok(self.clone());
         }
-        if **self == Self::default() {
+        // Merging into nothing is not without effect: of two specs with one path the general one, which
+        // sorts last, is taken for covered by the special one. The defaults have no such pairs.
+        if **self == Self::default() && Arc::ptr_eq(other, &defaults::config()) {
             return Ok(other.clone());
         }
         let mut merged = (**self).clone();

@@ -36,6 +36,8 @@ pub(crate) struct Type {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schemas {
     types: Vec<Type>,
+    /// Types by the name of their definition.
+    names: HashMap<String, TypeId>,
     kinds: HashMap<(String, String), TypeId>,
     namespaced: HashMap<(String, String), bool>,
 }
@@ -65,7 +67,15 @@ impl Schemas {
     /// # Errors
     /// What is no such document.
     pub fn from_openapi(document: &serde_json::Value) -> Result<Self, SchemaError> {
-        openapi::read(document)
+        openapi::read(document, Self::default())
+    }
+
+    /// As [`Self::from_openapi`], with the definitions of `self` known beside the document's own.
+    ///
+    /// # Errors
+    /// As [`Self::from_openapi`].
+    pub(crate) fn extended(&self, document: &serde_json::Value) -> Result<Self, SchemaError> {
+        openapi::read(document, self.clone())
     }
 
     /// The compact text of what merges need; read back by this crate. See `cargo xtask generate`.

@@ -14,14 +14,14 @@ pub struct SchemaError(String);
 /// How many references are followed from one field before it is taken for untyped.
 const MAX_REFERENCES: usize = 32;
 
-pub(super) fn read(document: &Value) -> Result<Schemas, SchemaError> {
+pub(super) fn read(document: &Value, base: Schemas) -> Result<Schemas, SchemaError> {
     let root = document.as_object().ok_or_else(|| SchemaError("expected an object".to_owned()))?;
     let nothing = Map::new();
     let definitions = match root.get("definitions") {
         Some(value) => value.as_object().ok_or_else(|| SchemaError("definitions is no object".to_owned()))?,
         None => &nothing,
     };
-    let mut reader = Reader { definitions, named: HashMap::new(), set: Schemas::default() };
+    let mut reader = Reader { definitions, named: HashMap::new(), set: base };
     for (name, definition) in definitions {
         let of = reader.named(name, 0);
         for gvk in extension(definition, "x-kubernetes-group-version-kind").and_then(Value::as_array).into_iter().flatten() {
@@ -30,7 +30,9 @@ pub(super) fn read(document: &Value) -> Result<Schemas, SchemaError> {
             }
         }
     }
+    let named: Vec<(String, TypeId)> = reader.named.iter().map(|(name, of)| ((*name).to_owned(), *of)).collect();
     let mut set = reader.set;
+    set.names.extend(named);
     read_scopes(root.get("paths"), &mut set);
     Ok(set)
 }
@@ -45,7 +47,9 @@ impl<'a> Reader<'a> {
     /// The type of a definition, read at its first use; the number is given before the fields are
     /// read, so that definitions may contain themselves.
     fn named(&mut self, name: &str, depth: usize) -> Option<TypeId> {
-        let (name, definition) = self.definitions.get_key_value(name)?;
+        let Some((name, definition)) = self.definitions.get_key_value(name) else {
+            return self.set.names.get(name).copied();
+        };
         if let Some(known) = self.named.get(name.as_str()) {
             return Some(*known);
         }
@@ -106,8 +110,9 @@ impl<'a> Reader<'a> {
         for _ in 0..MAX_REFERENCES {
             let reference = schema.get("$ref").and_then(Value::as_str);
             let Some(target) = reference.and_then(|r| r.strip_prefix("#/definitions/")) else { break };
-            let Some((key, definition)) = self.definitions.get_key_value(target) else { break };
-            (schema, name) = (definition, Some(key.as_str()));
+            name = Some(target);
+            let Some((_, definition)) = self.definitions.get_key_value(target) else { break };
+            schema = definition;
         }
         (schema, name)
     }

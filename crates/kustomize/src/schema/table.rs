@@ -3,7 +3,7 @@
 //! Of every type only the fields are kept below which a list is merged:
 //!
 //! ```text
-//! type 12
+//! type 12 api.apps.v1.Deployment
 //! spec >13            an object of type 13
 //! * >4                values of any other key
 //! ports[a,b] >7       a list of type 7, merged by the keys a and b
@@ -86,13 +86,20 @@ pub(super) fn scope(api_version: &str, kind: &str) -> Option<bool> {
     scopes.get(&(api_version, kind)).copied()
 }
 
+/// What all names of Kubernetes' definitions begin with.
+const PREFIX: &str = "io.k8s.";
+
 /// Reads what [`write`] wrote.
 pub(super) fn read(text: &str) -> Schemas {
     let mut set = Schemas::default();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let mut words = line.split(' ');
         match (words.next(), words.next(), words.next(), words.next()) {
-            (Some("type"), Some(_), None, None) => set.types.push(Type::default()),
+            (Some("type"), Some(of), name, None) => {
+                let of = of.parse().expect("the table is generated");
+                set.types.push(Type::default());
+                set.names.extend(name.map(|name| (format!("{PREFIX}{name}"), of)));
+            }
             (Some("kind"), Some(api_version), Some(kind), Some(of)) => {
                 let of = of.parse().expect("the table is generated");
                 set.kinds.insert((api_version.to_owned(), kind.to_owned()), of);
@@ -128,8 +135,11 @@ pub(super) fn write(set: &Schemas) -> String {
     let kept = kept_types(set);
     let number: HashMap<TypeId, usize> = kept.iter().enumerate().map(|(index, of)| (*of, index)).collect();
     let mut text = String::new();
+    let names: HashMap<TypeId, &str> =
+        set.names.iter().filter_map(|(name, of)| Some((*of, name.strip_prefix(PREFIX)?))).collect();
     for (index, of) in kept.iter().enumerate() {
-        let _ = writeln!(text, "type {index}");
+        let name = names.get(of).map(|name| format!(" {name}")).unwrap_or_default();
+        let _ = writeln!(text, "type {index}{name}");
         write_type(&mut text, &set.types[*of as usize], &number);
     }
     let mut kinds: Vec<_> = set.kinds.iter().filter(|(_, of)| number.contains_key(of)).collect();

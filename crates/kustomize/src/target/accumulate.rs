@@ -41,7 +41,7 @@ impl<'a> Target<'a> {
         self.run_transformers(&mut all, context)?;
         self.run_validators(&mut all, context)?;
         let vars = self.k.vars.take().unwrap_or_default();
-        all.vars.add(&vars, &mut all.objects).context(|| "merging vars").map_err(|error| error.at(Some(self.locate(&["vars"]))))?;
+        all.vars.add(&vars, &mut all.objects).context(|| format!("merging vars {}", crate::vars::describe_all(&vars))).map_err(|error| error.at(Some(self.locate(&["vars"]))))?;
         Ok(all)
     }
 

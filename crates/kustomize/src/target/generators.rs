@@ -40,7 +40,7 @@ impl Target<'_> {
                 let location = &generator.location;
                 context.tracker.stamp(&mut resource.node, generator.writer, location.line, location.column);
             }
-            all.objects.absorb(made.list).context(|| "merging from generator")?;
+            all.objects.absorb(made.list).context(|| "merging from generator &{}")?;
             crate::transform::finish(&mut all.objects, context, generator.writer, &generator.location);
             context.check_objects(all.objects.list.len())?;
         }

@@ -142,7 +142,9 @@ impl<'a> Target<'a> {
             }
             let text = String::from_utf8_lossy(&bytes);
             let document = tiphys_yaml::from_yaml(&text).map_err(|error| invalid(&format!("invalid schema file: {error}")))?;
-            context.schemas = Arc::new(Schemas::from_openapi(&document).map_err(|error| invalid(&error.to_string()))?);
+            // Below the top kustomize has read its own schemas by then, and keeps them beside the new.
+            let read = if first { Schemas::from_openapi(&document) } else { context.schemas.extended(&document) };
+            context.schemas = Arc::new(read.map_err(|error| invalid(&error.to_string()))?);
             context.schemas_chosen = true;
         } else if let Some(version) = version.filter(|version| !version.is_empty()) {
             if version != "v1.21.2" {
