@@ -1,1 +1,79 @@
-//! Normalise and compare target with live objects.
+//! Comparing what is wanted with what is there. The live object is compared with what server-side apply of
+//! the target would make of it: only fields that the target sets, or that an earlier apply of ours set and
+//! the target no longer does, can differ. Pure: no IO, no clock.
+
+mod ignore;
+mod jq;
+mod mask;
+mod normalize;
+mod overlay;
+mod ownership;
+mod paths;
+mod show;
+
+pub use ignore::{IgnoreError, IgnoreRules};
+pub use mask::mask_secret;
+pub use paths::difference;
+use serde_json::Value;
+pub use show::unified;
+use tiphys_schema::TypeRef;
+use tiphys_value::{FieldPath, ObjectExt};
+
+/// How objects are compared.
+#[derive(Clone, Copy, Default)]
+pub struct DiffOptions<'a> {
+    /// Types of the kind's fields, if known; without them lists are compared as a whole.
+    pub types: Option<TypeRef<'a>>,
+    /// Differences that do not count.
+    pub ignore: Option<&'a IgnoreRules>,
+    /// The status is compared too.
+    pub compare_status: bool,
+    /// Rules of aggregated ClusterRoles do not count.
+    pub ignore_aggregated_roles: bool,
+}
+
+/// The result of a comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    /// The live object, without what never counts.
+    pub live: Value,
+    /// What it would become.
+    pub predicted: Value,
+    /// Where they differ; empty if they agree.
+    pub paths: Vec<FieldPath>,
+}
+
+impl Difference {
+    /// Whether the objects differ.
+    pub fn is_modified(&self) -> bool {
+        !self.paths.is_empty()
+    }
+}
+
+/// Compares a target with its live object.
+pub fn compare(target: &Value, live: &Value, options: &DiffOptions<'_>) -> Difference {
+    let managers = ownership::Managers::read(live);
+    let mut wanted = normalize::target(target, options);
+    let mut live = normalize::live(live, options);
+    if let Some(ignore) = options.ignore {
+        ignore.apply(&mut wanted, &mut live, &managers);
+    }
+    let mut predicted = overlay::overlay(&wanted, &live, options.types, 0);
+    ownership::remove_abandoned(&managers, &wanted, &mut predicted);
+    normalize::after_removal(&mut predicted, &live);
+    let paths = difference(&live, &predicted);
+    Difference { live, predicted, paths }
+}
+
+/// The target of a sync with `RespectIgnoreDifferences`: fields whose differences are ignored take the
+/// live object's values, so that applying the target does not change them.
+pub fn respect_ignored(target: &Value, live: &Value, options: &DiffOptions<'_>) -> Value {
+    let Some(ignore) = options.ignore else { return target.clone() };
+    ignore.respected(target, live)
+}
+
+/// Whether an object has an entry in its `compare-options` annotation.
+pub fn has_compare_option(object: &Value, option: &str) -> bool {
+    let list = object.annotation(tiphys_model::names::COMPARE_OPTIONS).unwrap_or_default();
+    list.split(',').any(|entry| entry.trim() == option)
+}

@@ -3,6 +3,7 @@
 
 pub mod application;
 pub mod duration;
+pub mod glob;
 pub mod hook;
 pub mod meta;
 pub mod names;

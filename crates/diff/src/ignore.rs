@@ -1,0 +1,144 @@
+//! Differences that do not count: JSON pointers, jq path expressions, trusted field managers
+//! (Argo CD docs, "Diff Customization").
+
+use serde_json::Value;
+use tiphys_model::IgnoreDifference;
+use tiphys_value::{FieldPath, ObjectExt, Segment};
+
+use crate::{jq, ownership, paths};
+
+/// The rules that concern one object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IgnoreRules {
+    pointers: Vec<String>,
+    expressions: Vec<String>,
+    managers: Vec<String>,
+}
+
+/// A rule that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("ignoreDifferences: jq path expression {expression:?}: {message}")]
+pub struct IgnoreError {
+    expression: String,
+    message: String,
+}
+
+impl IgnoreRules {
+    /// The rules of a list that concern an object. Group and kind are globs, name and namespace exact.
+    ///
+    /// # Errors
+    /// A jq path expression cannot be used; rules that are given beside it still count in Argo CD, here
+    /// the error is the caller's to report.
+    pub fn of(object: &Value, rules: &[IgnoreDifference]) -> Result<Self, IgnoreError> {
+        let gvk = object.gvk();
+        let mut out = Self::default();
+        for rule in rules {
+            let concerns = tiphys_model::glob::matches(&rule.group, &gvk.group)
+                && tiphys_model::glob::matches(&rule.kind, &gvk.kind)
+                && (rule.name.is_empty() || rule.name == object.name())
+                && (rule.namespace.is_empty() || rule.namespace == object.namespace());
+            if !concerns {
+                continue;
+            }
+            for expression in &rule.jq_path_expressions {
+                jq::check(expression)
+                    .map_err(|message| IgnoreError { expression: expression.clone(), message })?;
+            }
+            out.pointers.extend(rule.json_pointers.iter().cloned());
+            out.expressions.extend(rule.jq_path_expressions.iter().cloned());
+            out.managers.extend(rule.managed_fields_managers.iter().cloned());
+        }
+        Ok(out)
+    }
+
+    /// Whether nothing is ignored.
+    pub fn is_empty(&self) -> bool {
+        self.pointers.is_empty() && self.expressions.is_empty() && self.managers.is_empty()
+    }
+
+    /// The paths in a value that pointers and expressions name, deepest and last first, so that deleting
+    /// one does not move the next.
+    fn paths(&self, value: &Value) -> Vec<FieldPath> {
+        let mut all: Vec<FieldPath> =
+            self.pointers.iter().filter_map(|text| paths::pointer(text, value)).collect();
+        for expression in &self.expressions {
+            all.extend(jq::paths(expression, value).unwrap_or_default());
+        }
+        all.retain(|path| path.get(value).is_some());
+        all.sort();
+        all.dedup();
+        all.reverse();
+        all
+    }
+
+    /// Takes ignored differences out of both sides.
+    pub(crate) fn apply(&self, target: &mut Value, live: &mut Value, managers: &ownership::Managers) {
+        for manager in &self.managers {
+            for fields in managers.of(manager) {
+                ownership::trust(fields, target, live, 0);
+            }
+        }
+        for side in [target, live] {
+            for path in self.paths(side) {
+                paths::delete(side, &path);
+            }
+        }
+    }
+
+    /// The target with the live values of ignored fields.
+    pub(crate) fn respected(&self, target: &Value, live: &Value) -> Value {
+        let mut out = target.clone();
+        for path in self.paths(target) {
+            if matches!(path.0.first(), Some(Segment::Key(key)) if key == "status") {
+                continue;
+            }
+            match counterpart(&path, target, live).and_then(|path| path.get(live).cloned()) {
+                Some(value) => paths::set(&mut out, &path, value),
+                None => paths::delete(&mut out, &path),
+            }
+        }
+        for path in self.paths(live) {
+            let is_status = matches!(path.0.first(), Some(Segment::Key(key)) if key == "status");
+            let through_list = path.0.iter().any(|step| matches!(step, Segment::Index(_)));
+            if !is_status
+                && !through_list
+                && path.get(target).is_none()
+                && let Some(value) = path.get(live)
+            {
+                paths::set(&mut out, &path, value.clone());
+            }
+        }
+        let managers = ownership::Managers::read(live);
+        for manager in &self.managers {
+            for fields in managers.of(manager) {
+                ownership::trust(fields, &mut out, live, 0);
+            }
+        }
+        out
+    }
+}
+
+/// The path in the live object that corresponds to one in the target: list items are found by their
+/// `name` where they have one, else by position.
+fn counterpart(path: &FieldPath, target: &Value, live: &Value) -> Option<FieldPath> {
+    let (mut wanted, mut have) = (target, live);
+    let mut out = FieldPath::default();
+    for step in &path.0 {
+        match step {
+            Segment::Key(key) => {
+                (wanted, have) = (wanted.get(key)?, have.get(key)?);
+                out = out.key(key);
+            }
+            Segment::Index(index) => {
+                let item = wanted.get(index)?;
+                let at = match item.get("name") {
+                    Some(name) => have.as_array()?.iter().position(|live| live.get("name") == Some(name))?,
+                    None => *index,
+                };
+                (wanted, have) = (item, have.get(at)?);
+                out = out.index(at);
+            }
+        }
+    }
+    Some(out)
+}

@@ -1,0 +1,99 @@
+//! What never counts in a comparison is taken off both sides.
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::{Map, Value};
+use tiphys_value::ObjectExt;
+
+use crate::DiffOptions;
+
+/// Metadata that the API server sets.
+const SERVER_METADATA: [&str; 7] = [
+    "creationTimestamp",
+    "resourceVersion",
+    "uid",
+    "generation",
+    "selfLink",
+    "managedFields",
+    "deletionTimestamp",
+];
+
+/// Annotations that other tools leave and no target sets.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+pub(crate) fn target(object: &Value, options: &DiffOptions<'_>) -> Value {
+    let mut object = object.clone();
+    common(&mut object, options);
+    if object.kind() == "Secret" && object.gvk().group.is_empty() {
+        merge_string_data(&mut object);
+    }
+    object
+}
+
+pub(crate) fn live(object: &Value, options: &DiffOptions<'_>) -> Value {
+    let mut object = object.clone();
+    common(&mut object, options);
+    object
+}
+
+fn common(object: &mut Value, options: &DiffOptions<'_>) {
+    let is_role = matches!(object.kind(), "Role" | "ClusterRole");
+    let is_aggregated = object.get("aggregationRule").is_some_and(Value::is_object);
+    let Some(map) = object.as_object_mut() else { return };
+    if let Some(metadata) = map.get_mut("metadata").and_then(Value::as_object_mut) {
+        for key in SERVER_METADATA {
+            metadata.remove(key);
+        }
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations.remove(LAST_APPLIED);
+        }
+        for key in ["labels", "annotations"] {
+            let is_empty =
+                |value: &Value| value.is_null() || value.as_object().is_some_and(serde_json::Map::is_empty);
+            if metadata.get(key).is_some_and(is_empty) {
+                metadata.remove(key);
+            }
+        }
+    }
+    if !options.compare_status {
+        map.remove("status");
+    }
+    let is_empty = |value: &Value| value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+    if is_role && map.get("rules").is_some_and(is_empty) {
+        map.remove("rules");
+    }
+    if is_role && is_aggregated && options.ignore_aggregated_roles {
+        map.remove("rules");
+    }
+}
+
+/// `stringData` is a write-only spelling of `data`; null data are empty.
+fn merge_string_data(secret: &mut Value) {
+    let Some(map) = secret.as_object_mut() else { return };
+    let plain = match map.remove("stringData") {
+        Some(Value::Object(plain)) => plain,
+        _ => Map::new(),
+    };
+    let data = map.entry("data").or_insert_with(|| Value::Object(Map::new()));
+    let Some(data) = data.as_object_mut() else { return };
+    for value in data.values_mut().filter(|value| value.is_null()) {
+        *value = Value::from("");
+    }
+    for (key, value) in plain {
+        let text = value.as_str().unwrap_or_default();
+        data.insert(key, STANDARD.encode(text).into());
+    }
+    if data.is_empty() {
+        map.remove("data");
+    }
+}
+
+/// Removing the last label leaves an empty map, which the API server drops.
+pub(crate) fn after_removal(predicted: &mut Value, live: &Value) {
+    let Some(metadata) = predicted.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    for key in ["labels", "annotations"] {
+        let is_empty = metadata.get(key).and_then(Value::as_object).is_some_and(serde_json::Map::is_empty);
+        if is_empty && live.at(&["metadata", key]).is_none() {
+            metadata.remove(key);
+        }
+    }
+}

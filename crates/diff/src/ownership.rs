@@ -1,0 +1,140 @@
+//! Who owns which field of a live object, by its `managedFields`
+//! (Kubernetes docs, "Server-Side Apply").
+
+use serde_json::{Map, Value};
+use tiphys_model::names;
+use tiphys_value::ObjectExt;
+
+/// Managers whose fields an apply of ours takes over: what they set and the target does not is removed.
+const OURS: [&str; 3] = [names::FIELD_MANAGER, "argocd-controller", "kubectl-client-side-apply"];
+
+/// Deeper field sets are not followed.
+const MAX_DEPTH: usize = 100;
+
+/// The field sets of a live object.
+#[derive(Default)]
+pub(crate) struct Managers {
+    entries: Vec<(String, Value)>,
+}
+
+impl Managers {
+    pub fn read(live: &Value) -> Self {
+        let list = live.at(&["metadata", "managedFields"]).and_then(Value::as_array);
+        let entries = list
+            .into_iter()
+            .flatten()
+            .filter(|entry| entry.get("subresource").is_none())
+            .filter_map(|entry| {
+                let manager = entry.get("manager")?.as_str()?.to_owned();
+                Some((manager, entry.get("fieldsV1")?.clone()))
+            })
+            .collect();
+        Self { entries }
+    }
+
+    /// The field sets of one manager.
+    pub fn of<'a>(&'a self, manager: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.entries.iter().filter(move |(name, _)| name == manager).map(|(_, fields)| fields)
+    }
+}
+
+/// Removes what only we own and the target no longer sets.
+pub(crate) fn remove_abandoned(managers: &Managers, target: &Value, predicted: &mut Value) {
+    let others: Vec<&Value> = managers
+        .entries
+        .iter()
+        .filter(|(name, _)| !OURS.contains(&name.as_str()))
+        .map(|(_, fields)| fields)
+        .collect();
+    for fields in OURS.iter().flat_map(|name| managers.of(name)) {
+        remove(fields, &others, Some(target), predicted, 0);
+    }
+}
+
+/// What one key of a field set leads to.
+enum Step<'a> {
+    Field(&'a str),
+    Item(Value),
+    Member(Value),
+}
+
+fn read_step(key: &str) -> Option<Step<'_>> {
+    if let Some(name) = key.strip_prefix("f:") {
+        return Some(Step::Field(name));
+    }
+    if let Some(text) = key.strip_prefix("k:") {
+        return serde_json::from_str(text).ok().map(Step::Item);
+    }
+    serde_json::from_str(key.strip_prefix("v:")?).ok().map(Step::Member)
+}
+
+/// Whether a list item has the values of a field set's key.
+fn has_key(item: &Value, key: &Value) -> bool {
+    key.as_object().is_some_and(|fields| {
+        // A key field that the target leaves to its default cannot be told from another value.
+        fields.iter().all(|(name, value)| item.get(name).is_none_or(|have| have == value))
+    })
+}
+
+fn find<'a>(value: &'a Value, step: &Step<'_>) -> Option<&'a Value> {
+    match step {
+        Step::Field(name) => value.get(name).filter(|value| !value.is_null()),
+        Step::Item(key) => value.as_array()?.iter().find(|item| has_key(item, key)),
+        Step::Member(member) => value.as_array()?.iter().find(|item| *item == member),
+    }
+}
+
+fn remove(fields: &Value, others: &[&Value], target: Option<&Value>, predicted: &mut Value, depth: usize) {
+    let Some(fields) = fields.as_object().filter(|_| depth < MAX_DEPTH) else { return };
+    for (key, below) in fields.iter().filter(|(key, _)| *key != ".") {
+        let Some(step) = read_step(key) else { continue };
+        if depth == 0 && matches!(step, Step::Field("status" | "apiVersion" | "kind")) {
+            continue;
+        }
+        let below_others: Vec<&Value> = others.iter().filter_map(|fields| fields.get(key)).collect();
+        let wanted = target.and_then(|target| find(target, &step));
+        let is_leaf = below.as_object().is_none_or(Map::is_empty);
+        if wanted.is_none() && below_others.is_empty() {
+            take(predicted, &step);
+            continue;
+        }
+        if !is_leaf && let Some(child) = find_mut(predicted, &step) {
+            remove(below, &below_others, wanted, child, depth + 1);
+        }
+    }
+}
+
+fn find_mut<'a>(value: &'a mut Value, step: &Step<'_>) -> Option<&'a mut Value> {
+    match step {
+        Step::Field(name) => value.get_mut(name),
+        Step::Item(key) => value.as_array_mut()?.iter_mut().find(|item| has_key(item, key)),
+        Step::Member(member) => value.as_array_mut()?.iter_mut().find(|item| *item == member),
+    }
+}
+
+fn take(value: &mut Value, step: &Step<'_>) {
+    match (step, value) {
+        (Step::Field(name), Value::Object(map)) => {
+            map.remove(*name);
+        }
+        (Step::Item(key), Value::Array(list)) => list.retain(|item| !has_key(item, key)),
+        (Step::Member(member), Value::Array(list)) => list.retain(|item| item != member),
+        _ => {}
+    }
+}
+
+/// Sets every field of a set that differs back to the live value: its owner is trusted.
+pub(crate) fn trust(fields: &Value, target: &mut Value, live: &Value, depth: usize) {
+    let Some(fields) = fields.as_object().filter(|_| depth < MAX_DEPTH) else { return };
+    for (key, below) in fields.iter().filter(|(key, _)| *key != ".") {
+        let Some(step) = read_step(key) else { continue };
+        let Some(have) = find(live, &step) else { continue };
+        let is_leaf = below.as_object().is_none_or(Map::is_empty);
+        let Some(wanted) = find_mut(target, &step) else { continue };
+        if is_leaf {
+            wanted.clone_from(have);
+        } else {
+            trust(below, wanted, have, depth + 1);
+        }
+    }
+}
