@@ -13,7 +13,7 @@ mod selector;
 mod structural;
 mod table;
 mod types;
-mod validate;
+pub(crate) mod validate;
 
 pub use catalog::{Catalog, Kind, Subresource};
 pub use decode::{DecodeError, Decoded, decode, prune_unknown};

@@ -1,0 +1,39 @@
+//! Defaults of structural schemas.
+
+use serde_json::Value;
+
+use super::{MAX_DEPTH, flag};
+
+/// Sets defaults of missing fields, and of nulls where the schema does not allow null.
+pub(super) fn apply(schema: &Value, value: &mut Value, depth: usize) {
+    if depth > MAX_DEPTH {
+        return;
+    }
+    match value {
+        Value::Object(map) => {
+            for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+                let default = property.get("default").filter(|default| !default.is_null());
+                let unset = match map.get(name) {
+                    None => true,
+                    Some(value) => value.is_null() && !flag(property, "nullable"),
+                };
+                if let (true, Some(default)) = (unset, default) {
+                    map.insert(name.clone(), default.clone());
+                }
+                if let Some(inner) = map.get_mut(name) {
+                    apply(property, inner, depth + 1);
+                }
+            }
+            let others = &schema["additionalProperties"];
+            if others.is_object() {
+                for (name, inner) in map.iter_mut() {
+                    if schema["properties"].get(name).is_none() {
+                        apply(others, inner, depth + 1);
+                    }
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| apply(&schema["items"], item, depth + 1)),
+        _ => {}
+    }
+}
