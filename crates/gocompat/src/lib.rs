@@ -12,4 +12,5 @@ pub mod regex;
 pub mod semver;
 pub mod strconv;
 pub mod text;
+pub mod time;
 pub mod unicode;

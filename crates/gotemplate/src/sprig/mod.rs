@@ -1,6 +1,7 @@
 //! The functions of Sprig 3, by family.
 
 mod cast;
+mod dates;
 mod defaults;
 mod dicts;
 mod encoding;
@@ -12,6 +13,7 @@ mod paths;
 mod reflect;
 mod regexes;
 mod strings;
+mod times;
 mod versions;
 
 use crate::{CallError, CallResult, Context, Function, Functions, Type, Value};
@@ -26,6 +28,7 @@ pub(crate) fn register(functions: &mut Functions) {
     encoding::register(functions);
     reflect::register(functions);
     paths::register(functions);
+    dates::register(functions);
     regexes::register(functions);
     versions::register(functions);
 }
