@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-pub(crate) use custom::{CustomVersion, ScalePaths};
+pub(crate) use custom::{CustomVersion, has_condition};
 use tiphys_value::{GroupKind, GroupVersionKind, GroupVersionResource};
 
 use crate::store::{ResourceId, Snapshot};

@@ -22,6 +22,7 @@ use log::Log;
 pub use log::{Change, ChangeKind, TooOld};
 pub use object::{Object, ResourceId};
 pub use snapshot::Snapshot;
+pub(crate) use snapshot::key;
 use tiphys_value::Value;
 
 /// How many changes of one resource are kept for watches.

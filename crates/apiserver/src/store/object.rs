@@ -17,6 +17,12 @@ pub struct Object {
 }
 
 impl Object {
+    /// An object that will never be stored: the answer to a dry run.
+    pub(crate) fn unstored(value: Value) -> Self {
+        let revision = value["metadata"]["resourceVersion"].as_str().and_then(|r| r.parse().ok()).unwrap_or(0);
+        Self { value, revision, json: OnceLock::new() }
+    }
+
     /// Writes the revision into `metadata.resourceVersion`.
     pub(crate) fn stamped(mut value: Value, revision: u64) -> Self {
         if let Some(root) = value.as_object_mut() {

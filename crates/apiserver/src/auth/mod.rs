@@ -1,0 +1,45 @@
+//! Who asks, and what they may do.
+
+mod rbac;
+mod review;
+mod token;
+
+pub(crate) use rbac::{Attributes, authorize};
+pub(crate) use review::review;
+pub(crate) use token::{authenticate, issue_token};
+
+/// An authenticated user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct User {
+    pub name: String,
+    pub uid: String,
+    pub groups: Vec<String>,
+}
+
+impl User {
+    /// The cluster's administrator.
+    pub fn admin() -> Self {
+        Self {
+            name: "kubernetes-admin".into(),
+            uid: String::new(),
+            groups: vec!["system:masters".into(), "system:authenticated".into()],
+        }
+    }
+
+    /// A service account, as its token names it.
+    pub fn service_account(namespace: &str, name: &str, uid: &str) -> Self {
+        Self {
+            name: format!("system:serviceaccount:{namespace}:{name}"),
+            uid: uid.into(),
+            groups: vec![
+                "system:serviceaccounts".into(),
+                format!("system:serviceaccounts:{namespace}"),
+                "system:authenticated".into(),
+            ],
+        }
+    }
+
+    pub fn is_admin(&self) -> bool {
+        self.groups.iter().any(|g| g == "system:masters")
+    }
+}

@@ -1,0 +1,131 @@
+//! The objects that every cluster has from the start.
+
+use tiphys_value::{GroupVersionResource, Value, json};
+
+use crate::{ApiServer, Client};
+
+const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
+
+/// Creates what is missing. What is there already stays as it is.
+pub(crate) fn ensure(server: &ApiServer) {
+    let client = server.client("kube-apiserver");
+    for name in NAMESPACES {
+        put(&client, "v1", "namespaces", "", namespace(name));
+    }
+    put(&client, "v1", "services", "default", kubernetes_service());
+    put(&client, "discovery.k8s.io/v1", "endpointslices", "default", kubernetes_endpoints());
+    for (name, value, description) in [
+        ("system-cluster-critical", 2_000_000_000, "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."),
+        ("system-node-critical", 2_000_001_000, "Used for system critical pods that must not be moved from their current node."),
+    ] {
+        let class = json!({"metadata": {"name": name}, "value": value, "description": description});
+        put(&client, "scheduling.k8s.io/v1", "priorityclasses", "", class);
+    }
+    for (role, rules) in roles() {
+        put(&client, "rbac.authorization.k8s.io/v1", "clusterroles", "", cluster_role(role, &rules));
+    }
+    for (role, group) in [("cluster-admin", "system:masters"), ("system:discovery", "system:authenticated"), ("system:basic-user", "system:authenticated"), ("system:public-info-viewer", "system:authenticated")] {
+        put(&client, "rbac.authorization.k8s.io/v1", "clusterrolebindings", "", binding(role, group));
+    }
+}
+
+/// A creation that fails only because the object is there already.
+fn put(client: &Client, api_version: &str, plural: &str, namespace: &str, object: Value) {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    let created = client.create(&GroupVersionResource::new(group, version, plural), namespace, object);
+    debug_assert!(created.as_ref().err().is_none_or(crate::ApiError::is_already_exists), "{created:?}");
+}
+
+fn namespace(name: &str) -> Value {
+    json!({"metadata": {"name": name}})
+}
+
+fn kubernetes_service() -> Value {
+    json!({
+        "metadata": {"name": "kubernetes", "labels": {"component": "apiserver", "provider": "kubernetes"}},
+        "spec": {
+            "clusterIP": "10.96.0.1", "clusterIPs": ["10.96.0.1"], "type": "ClusterIP", "sessionAffinity": "None",
+            "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack", "internalTrafficPolicy": "Cluster",
+            "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}],
+        },
+    })
+}
+
+fn kubernetes_endpoints() -> Value {
+    json!({
+        "metadata": {"name": "kubernetes", "labels": {"kubernetes.io/service-name": "kubernetes"}},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": ["127.0.0.1"], "conditions": {"ready": true}}],
+        "ports": [{"name": "https", "port": 6443, "protocol": "TCP"}],
+    })
+}
+
+const READ: &[&str] = &["get", "list", "watch"];
+const WRITE: &[&str] = &["create", "delete", "deletecollection", "patch", "update"];
+
+/// The namespaced resources that `view`, `edit` and `admin` are about.
+const WORKLOADS: [(&str, &[&str]); 7] = [
+    ("", &["configmaps", "endpoints", "events", "persistentvolumeclaims", "persistentvolumeclaims/status", "pods", "pods/log", "pods/status", "replicationcontrollers", "replicationcontrollers/scale", "serviceaccounts", "services", "services/status"]),
+    ("apps", &["controllerrevisions", "daemonsets", "daemonsets/status", "deployments", "deployments/scale", "deployments/status", "replicasets", "replicasets/scale", "replicasets/status", "statefulsets", "statefulsets/scale", "statefulsets/status"]),
+    ("autoscaling", &["horizontalpodautoscalers", "horizontalpodautoscalers/status"]),
+    ("batch", &["cronjobs", "cronjobs/status", "jobs", "jobs/status"]),
+    ("networking.k8s.io", &["ingresses", "ingresses/status", "networkpolicies"]),
+    ("policy", &["poddisruptionbudgets", "poddisruptionbudgets/status"]),
+    ("discovery.k8s.io", &["endpointslices"]),
+];
+
+fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
+    json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
+}
+
+fn roles() -> Vec<(&'static str, Vec<Value>)> {
+    let view: Vec<Value> = WORKLOADS.iter().map(|(group, resources)| rule(group, resources, READ)).collect();
+    let mut edit = view.clone();
+    edit.extend(WORKLOADS.iter().map(|(group, resources)| rule(group, resources, WRITE)));
+    edit.push(rule("", &["secrets"], &[READ, WRITE].concat()));
+    edit.push(rule("", &["pods/eviction"], &["create"]));
+    edit.push(rule("coordination.k8s.io", &["leases"], &[READ, WRITE].concat()));
+    let mut admin = edit.clone();
+    admin.push(rule("rbac.authorization.k8s.io", &["roles", "rolebindings"], &[READ, WRITE].concat()));
+    admin.push(rule("authorization.k8s.io", &["localsubjectaccessreviews"], &["create"]));
+    let all = vec![rule("*", &["*"], &["*"]), json!({"nonResourceURLs": ["*"], "verbs": ["*"]})];
+    let paths = |urls: &[&str]| vec![json!({"nonResourceURLs": urls, "verbs": ["get"]})];
+    vec![
+        ("cluster-admin", all),
+        ("view", view),
+        ("edit", edit),
+        ("admin", admin),
+        ("system:discovery", paths(&["/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz", "/version", "/version/"])),
+        ("system:public-info-viewer", paths(&["/healthz", "/livez", "/readyz", "/version", "/version/"])),
+        ("system:basic-user", vec![
+            rule("authorization.k8s.io", &["selfsubjectaccessreviews", "selfsubjectrulesreviews"], &["create"]),
+            rule("authentication.k8s.io", &["selfsubjectreviews"], &["create"]),
+        ]),
+    ]
+}
+
+fn bootstrap_metadata(name: &str) -> Value {
+    json!({
+        "name": name,
+        "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"},
+        "annotations": {"rbac.authorization.kubernetes.io/autoupdate": "true"},
+    })
+}
+
+/// `view`, `edit` and `admin` also collect what other roles add to them by label.
+fn cluster_role(name: &str, rules: &[Value]) -> Value {
+    let mut role = json!({"metadata": bootstrap_metadata(name), "rules": rules});
+    if matches!(name, "view" | "edit" | "admin") {
+        let label = format!("rbac.authorization.k8s.io/aggregate-to-{name}");
+        role["aggregationRule"] = json!({"clusterRoleSelectors": [{"matchLabels": {label: "true"}}]});
+    }
+    role
+}
+
+fn binding(role: &str, group: &str) -> Value {
+    json!({
+        "metadata": bootstrap_metadata(role),
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": group}],
+    })
+}

@@ -1,0 +1,511 @@
+//! From a request to the verb it asks for, and from its result to a response.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header, request::Parts};
+use tiphys_value::{ObjectExt, Value, json};
+
+use super::{
+    ResponseBody, discovery, json,
+    negotiate::{self, Form},
+    openapi,
+    path::{ResourcePath, Route, route},
+    query::Query,
+    table, watch,
+};
+use crate::{
+    ApiError, ApiResult, ApiServer, Object,
+    auth::{self, Attributes, User},
+    ops::{self, At, Call, DeleteOptions, FieldValidation, Patch},
+    registry::Resource,
+};
+
+const JSON: &str = "application/json";
+/// Answers in order of arrival; nothing in them may be kept by a cache.
+const NO_CACHE: &str = "no-cache, private";
+
+/// Everything about a request but its body.
+pub(super) struct Context<'a> {
+    pub server: &'a ApiServer,
+    pub user: User,
+    pub method: &'a Method,
+    pub headers: &'a HeaderMap,
+    pub query: Query,
+    pub path: &'a str,
+}
+
+impl Context<'_> {
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default()
+    }
+}
+
+/// Answers a request. `user` is given where the client needs no token.
+pub(super) async fn handle(
+    server: &ApiServer,
+    user: Option<User>,
+    parts: &Parts,
+    body: Bytes,
+) -> Response<ResponseBody> {
+    let query = Query::parse(parts.uri.query().unwrap_or_default());
+    let path = super::query::decode(&parts.uri.path().replace('+', "%2B"));
+    let authenticated = match user {
+        Some(user) => Ok(user),
+        None => {
+            let header = parts.headers.get(header::AUTHORIZATION).map(|v| v.to_str().unwrap_or("?"));
+            auth::authenticate(server, header)
+        }
+    };
+    let answer = match authenticated {
+        Ok(user) => {
+            let context = Context { server, user, method: &parts.method, headers: &parts.headers, query, path: &path };
+            answer(context, body).await
+        }
+        Err(error) => Err(error),
+    };
+    answer.unwrap_or_else(|error| error_response(&error))
+}
+
+async fn answer(mut context: Context<'_>, body: Bytes) -> ApiResult<Response<ResponseBody>> {
+    context.user = impersonated(&context)?;
+    let route = route(context.path);
+    auth::authorize(context.server, &context.user, &wish(&context, &route))?;
+    match route {
+        Route::Resource(path) => {
+            let found = context.server.registry().find(path.group, path.version, path.plural).cloned();
+            match found {
+                Some(resource) => on_resource(&context, resource, &path, &body).await,
+                None => Err(ApiError::no_such_path()),
+            }
+        }
+        _ if !matches!(*context.method, Method::GET | Method::HEAD) => {
+            Err(ApiError::new(405, "MethodNotAllowed", "the server does not allow this method on the requested resource"))
+        }
+        Route::Other(path) if path.starts_with("/openapi/") => openapi::serve(&context, path),
+        Route::Other(path) => plain(path),
+        other => discovery::serve(&context, &other),
+    }
+}
+
+/// Paths that are no API: version and health.
+fn plain(path: &str) -> ApiResult<Response<ResponseBody>> {
+    let base = path.trim_end_matches('/');
+    match base {
+        "/version" => Ok(json_response(200, &version())),
+        "" => Ok(json_response(200, &json!({"paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]}))),
+        _ if ["/healthz", "/livez", "/readyz"].iter().any(|h| base == *h || base.starts_with(&format!("{h}/"))) => {
+            Ok(text_response("ok"))
+        }
+        _ => Err(ApiError::no_such_path()),
+    }
+}
+
+fn version() -> Value {
+    json!({
+        "major": "1", "minor": "36", "gitVersion": "v1.36.1+tiphys", "gitCommit": "", "gitTreeState": "clean",
+        "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "rustc",
+        "platform": format!("{}/{}", std::env::consts::OS, match std::env::consts::ARCH { "x86_64" => "amd64", "aarch64" => "arm64", other => other }),
+        "emulationMajor": "1", "emulationMinor": "36", "minCompatibilityMajor": "1", "minCompatibilityMinor": "35",
+    })
+}
+
+fn impersonated(context: &Context<'_>) -> ApiResult<User> {
+    let name = context.header("impersonate-user");
+    if name.is_empty() {
+        return Ok(context.user.clone());
+    }
+    let wish = Attributes { verb: "impersonate".into(), resource: "users".into(), name: name.into(), ..Attributes::default() };
+    auth::authorize(context.server, &context.user, &wish)?;
+    let asked = context.headers.get_all("impersonate-group").iter();
+    let mut groups: Vec<String> = asked.filter_map(|v| v.to_str().ok()).map(str::to_owned).collect();
+    if let Some((namespace, account)) = name.strip_prefix("system:serviceaccount:").and_then(|n| n.split_once(':')) {
+        let mut user = User::service_account(namespace, account, "");
+        user.groups.extend(groups);
+        return Ok(user);
+    }
+    groups.push("system:authenticated".into());
+    Ok(User { name: name.to_owned(), uid: String::new(), groups })
+}
+
+fn wish(context: &Context<'_>, route: &Route<'_>) -> Attributes {
+    let Route::Resource(path) = route else {
+        let verb = context.method.as_str().to_lowercase();
+        return Attributes { verb, path: context.path.to_owned(), ..Attributes::default() };
+    };
+    let many = path.name.is_empty();
+    let watches = path.watch || (context.query.flag("watch") && many);
+    let verb = match (context.method, many) {
+        (&Method::GET | &Method::HEAD, _) if watches => "watch",
+        (&Method::GET | &Method::HEAD, true) => "list",
+        (&Method::GET | &Method::HEAD, false) => "get",
+        (&Method::POST, _) => "create",
+        (&Method::PUT, _) => "update",
+        (&Method::PATCH, _) => "patch",
+        (&Method::DELETE, true) => "deletecollection",
+        (&Method::DELETE, false) => "delete",
+        _ => "",
+    };
+    let resource = match path.subresource {
+        Some(sub) => format!("{}/{sub}", path.plural),
+        None => path.plural.to_owned(),
+    };
+    Attributes {
+        verb: verb.into(),
+        group: path.group.into(),
+        resource,
+        namespace: if path.plural == "namespaces" { path.name } else { path.namespace }.into(),
+        name: path.name.into(),
+        path: String::new(),
+    }
+}
+
+async fn on_resource(
+    context: &Context<'_>,
+    resource: Arc<Resource>,
+    path: &ResourcePath<'_>,
+    body: &Bytes,
+) -> ApiResult<Response<ResponseBody>> {
+    if !path.namespace.is_empty() && !resource.namespaced {
+        return Err(ApiError::no_such_path());
+    }
+    let by_name = !path.name.is_empty() || *context.method == Method::POST;
+    if resource.namespaced && path.namespace.is_empty() && by_name {
+        return Err(ApiError::no_such_path());
+    }
+    let at = At {
+        resource,
+        namespace: path.namespace.to_owned(),
+        name: path.name.to_owned(),
+        subresource: path.subresource.map(str::to_owned),
+    };
+    if let Some(sub) = path.subresource {
+        check_subresource(context, &at, sub)?;
+    }
+    let watches = path.watch || context.query.flag("watch");
+    match *context.method {
+        Method::GET | Method::HEAD if at.name.is_empty() && watches => watch::serve(context, &at),
+        Method::GET | Method::HEAD if watches && at.subresource.is_none() => watch::serve(context, &at),
+        Method::GET | Method::HEAD if at.name.is_empty() => list(context, &at),
+        Method::GET | Method::HEAD => get(context, &at),
+        Method::POST | Method::PUT | Method::PATCH => write(context, &at, body).await,
+        Method::DELETE => delete(context, &at, body).await,
+        _ => Err(ApiError::method_not_supported(at.resource.named(""), context.method.as_str())),
+    }
+}
+
+fn check_subresource(context: &Context<'_>, at: &At, name: &str) -> ApiResult<()> {
+    let Some(sub) = at.resource.subresource(name) else { return Err(ApiError::no_such_path()) };
+    let verb = match *context.method {
+        Method::GET | Method::HEAD => "get",
+        Method::POST => "create",
+        Method::PUT => "update",
+        Method::PATCH => "patch",
+        _ => "delete",
+    };
+    // What runs inside a container does not exist here.
+    let hollow = matches!(name, "exec" | "attach" | "portforward" | "proxy" | "log");
+    if hollow || !sub.verbs.iter().any(|v| v == verb) {
+        let named = format!("{}/{name}", at.resource.plural);
+        return Err(ApiError::method_not_supported(crate::Named { group: at.resource.group(), resource: &named, name: "" }, verb));
+    }
+    Ok(())
+}
+
+fn get(context: &Context<'_>, at: &At) -> ApiResult<Response<ResponseBody>> {
+    if at.subresource.as_deref() == Some("scale") {
+        return Ok(json_response(200, &ops::get_scale(context.server, at)?));
+    }
+    if !at.resource.has_verb("get") {
+        return Err(ApiError::method_not_supported(at.resource.named(""), "get"));
+    }
+    let object = ops::get(context.server, at)?;
+    let mut call = call_of(context)?;
+    warn_deprecated(&at.resource, &mut call);
+    object_response(context, at, 200, &object, &call)
+}
+
+fn list(context: &Context<'_>, at: &At) -> ApiResult<Response<ResponseBody>> {
+    if !at.resource.has_verb("list") {
+        return Err(ApiError::method_not_supported(at.resource.named(""), "list"));
+    }
+    let page = ops::list(context.server, at, &context.query.list_options())?;
+    let mut metadata = json!({"resourceVersion": page.revision.to_string()});
+    if let Some(token) = &page.continue_token {
+        metadata["continue"] = token.as_str().into();
+    }
+    if let Some(remaining) = page.remaining {
+        metadata["remainingItemCount"] = remaining.into();
+    }
+    let body = match negotiate::form(context.header("accept"))? {
+        Form::Table => table::of_objects(context, &at.resource, &page.items, metadata, true)?.to_string(),
+        Form::Metadata | Form::MetadataList => {
+            let items: Vec<Value> = page.items.iter().map(|o| partial(o)).collect();
+            json!({"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "items": items}).to_string()
+        }
+        _ => list_text(&at.resource, &page.items, &metadata),
+    };
+    let mut call = call_of(context)?;
+    warn_deprecated(&at.resource, &mut call);
+    Ok(with_warnings(raw_response(200, JSON, body), &call))
+}
+
+/// Writes a list from the texts of its objects, which are made once per object.
+fn list_text(resource: &Resource, items: &[Arc<Object>], metadata: &Value) -> String {
+    let head = json!({"kind": resource.list_kind, "apiVersion": resource.gvk.api_version(), "metadata": metadata}).to_string();
+    let mut text = head.trim_end_matches('}').to_owned();
+    // The metadata is the last but one object that closes.
+    let closing = head.len() - text.len();
+    text.push_str(&"}".repeat(closing - 1));
+    text.push_str(",\"items\":[");
+    for (at, object) in items.iter().enumerate() {
+        if at > 0 {
+            text.push(',');
+        }
+        text.push_str(&object_text(resource, object));
+    }
+    text.push_str("]}");
+    text
+}
+
+/// An object as JSON in the version of a resource.
+pub(super) fn object_text(resource: &Resource, object: &Arc<Object>) -> String {
+    if object.value().api_version() == resource.gvk.api_version() {
+        return String::from_utf8_lossy(&object.json()).into_owned();
+    }
+    ops::present(resource, object).to_string()
+}
+
+pub(super) fn partial(object: &Value) -> Value {
+    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
+}
+
+async fn write(context: &Context<'_>, at: &At, body: &Bytes) -> ApiResult<Response<ResponseBody>> {
+    let mut call = call_of(context)?;
+    let server = context.server;
+    warn_deprecated(&at.resource, &mut call);
+    let (object, created) = match (context.method, at.subresource.as_deref()) {
+        (&Method::PATCH, Some("scale")) => {
+            let patch = patch_of(context, body)?;
+            let change = |mut scale: Value| {
+                crate::patching::merge_patch(&mut scale, &patch.body);
+                Ok(scale)
+            };
+            return Ok(json_response(200, &ops::update_scale(server, &mut call, at, &change)?));
+        }
+        (&Method::PUT, Some("scale")) => {
+            let (sent, _) = parse_body(context, body)?;
+            let change = |_| Ok(sent.clone());
+            return Ok(json_response(200, &ops::update_scale(server, &mut call, at, &change)?));
+        }
+        (&Method::PATCH, _) => {
+            if !at.resource.has_verb("patch") {
+                return Err(ApiError::method_not_supported(at.resource.named(""), "patch"));
+            }
+            ops::patch(server, &mut call, at, &patch_of(context, body)?)?
+        }
+        (&Method::PUT, _) => {
+            if !at.resource.has_verb("update") || at.name.is_empty() {
+                return Err(ApiError::method_not_supported(at.resource.named(""), "update"));
+            }
+            let (sent, duplicates) = parse_body(context, body)?;
+            let whole = whole_object(at);
+            let object = ops::decode_input(&mut call, &whole, sent, &duplicates)?;
+            ops::update_decoded(server, &mut call, at, object)?
+        }
+        _ => {
+            let (sent, duplicates) = parse_body(context, body)?;
+            if at.subresource.is_some() {
+                let answer = ops::create_subresource(server, &mut call, at, sent)?;
+                return Ok(with_warnings(json_response(201, &answer), &call));
+            }
+            if !at.name.is_empty() {
+                return Err(ApiError::method_not_supported(at.resource.named(""), "create"));
+            }
+            if at.resource.verbs == ["create"] {
+                let object = ops::decode_input(&mut call, at, sent, &duplicates)?;
+                let answer = auth::review(server, &context.user, &at.resource.gvk.kind, object)?;
+                return Ok(json_response(201, &answer));
+            }
+            let object = ops::decode_input(&mut call, at, sent, &duplicates)?;
+            (ops::create_decoded(server, &mut call, at, object)?, true)
+        }
+    };
+    if !call.dry_run {
+        server.inner.store.durable(object.revision()).await.map_err(ApiError::internal)?;
+    }
+    object_response(context, at, if created { 201 } else { 200 }, &object, &call)
+}
+
+fn whole_object(at: &At) -> At {
+    match at.subresource.as_deref().and_then(|name| at.resource.subresource(name)) {
+        Some(sub) if sub.gvk == at.resource.gvk => At { subresource: None, ..at.clone() },
+        _ => at.clone(),
+    }
+}
+
+async fn delete(context: &Context<'_>, at: &At, body: &Bytes) -> ApiResult<Response<ResponseBody>> {
+    let mut call = call_of(context)?;
+    let mut options = match body.is_empty() {
+        true => DeleteOptions::default(),
+        false => {
+            let (sent, _) = parse_body(context, body)?;
+            call.dry_run |= sent["dryRun"].as_array().is_some_and(|d| d.iter().any(|v| v == "All"));
+            DeleteOptions::from_value(&sent)?
+        }
+    };
+    context.query.add_delete_options(&mut options)?;
+    let server = context.server;
+    if at.name.is_empty() {
+        let deleted = ops::delete_collection(server, &mut call, at, &context.query.list_options(), &options)?;
+        server.inner.store.durable(server.revision()).await.map_err(ApiError::internal)?;
+        let metadata = json!({"resourceVersion": server.revision().to_string()});
+        return Ok(raw_response(200, JSON, list_text(&at.resource, &deleted, &metadata)));
+    }
+    let outcome = ops::delete(server, &mut call, at, &options)?;
+    if !call.dry_run {
+        server.inner.store.durable(outcome.object.revision()).await.map_err(ApiError::internal)?;
+    }
+    // Pods are always answered with the object, as their deletion may still be going on.
+    if !outcome.gone || at.is("", "pods") {
+        return object_response(context, at, 200, &outcome.object, &call);
+    }
+    let details = json!({"name": at.name, "kind": at.resource.plural, "uid": outcome.object.uid()});
+    let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
+    if !at.resource.group().is_empty() {
+        status["details"]["group"] = at.resource.group().into();
+    }
+    Ok(with_warnings(json_response(200, &status), &call))
+}
+
+fn call_of(context: &Context<'_>) -> ApiResult<Call> {
+    let query = &context.query;
+    let agent = context.header("user-agent");
+    let manager = match (query.get("fieldManager"), *context.method == Method::PATCH) {
+        ("", true) if context.header("content-type").starts_with("application/apply-patch") => "",
+        ("", _) => agent.split('/').next().unwrap_or_default(),
+        (given, _) => given,
+    };
+    let mut call = Call::new(context.user.clone(), manager);
+    call.force = query.flag("force") && !query.get("force").is_empty();
+    call.dry_run = match query.get("dryRun") {
+        "" => false,
+        "All" => true,
+        other => {
+            return Err(ApiError::bad_request(format!("Unsupported value: {}: supported values: \"All\"", tiphys_schema::quote(other))));
+        }
+    };
+    call.validation = match query.get("fieldValidation") {
+        "" | "Warn" => FieldValidation::Warn,
+        "Ignore" => FieldValidation::Ignore,
+        "Strict" => FieldValidation::Strict,
+        other => {
+            let value = tiphys_schema::quote(other);
+            return Err(ApiError::bad_request(format!("Unsupported value: {value}: supported values: \"Ignore\", \"Strict\", \"Warn\"")));
+        }
+    };
+    Ok(call)
+}
+
+fn warn_deprecated(resource: &Resource, call: &mut Call) {
+    if let Some(text) = resource.custom.as_ref().and_then(|c| c.deprecation.as_ref()) {
+        call.warnings.push(text.clone());
+    }
+}
+
+fn media_type<'a>(context: &'a Context<'_>) -> &'a str {
+    context.header("content-type").split(';').next().unwrap_or_default().trim()
+}
+
+/// Reads a JSON or YAML body.
+fn parse_body(context: &Context<'_>, body: &Bytes) -> ApiResult<(Value, Vec<String>)> {
+    match media_type(context) {
+        "" | JSON => parse_json(body),
+        "application/yaml" | "application/x-yaml" => parse_yaml(body),
+        _ => Err(ApiError::unsupported_media_type(&[JSON, "application/yaml"])),
+    }
+}
+
+fn parse_json(body: &Bytes) -> ApiResult<(Value, Vec<String>)> {
+    json::parse(body).map_err(|e| ApiError::bad_request(format!("couldn't get version/kind; json parse error: {e}")))
+}
+
+fn parse_yaml(body: &Bytes) -> ApiResult<(Value, Vec<String>)> {
+    let text = std::str::from_utf8(body).map_err(|e| ApiError::bad_request(format!("error decoding YAML: {e}")))?;
+    let value = tiphys_yaml::from_yaml(text).map_err(|e| ApiError::bad_request(format!("error decoding YAML: {e}")))?;
+    Ok((value, Vec::new()))
+}
+
+fn patch_of(context: &Context<'_>, body: &Bytes) -> ApiResult<Patch> {
+    let read = |parsed: ApiResult<(Value, Vec<String>)>| parsed;
+    let (mut patch, duplicates) = match media_type(context) {
+        "application/json-patch+json" => read(parse_json(body)).map(|(v, d)| (Patch::json(v), d))?,
+        "application/merge-patch+json" => read(parse_json(body)).map(|(v, d)| (Patch::merge(v), d))?,
+        "application/strategic-merge-patch+json" => read(parse_json(body)).map(|(v, d)| (Patch::strategic(v), d))?,
+        "application/apply-patch+yaml" | "application/apply-patch+json" => {
+            let force = context.query.flag("force") && !context.query.get("force").is_empty();
+            let parsed = if body.first() == Some(&b'{') { parse_json(body) } else { parse_yaml(body) };
+            parsed.map(|(v, d)| (Patch::apply(v, force), d))?
+        }
+        _ => {
+            return Err(ApiError::unsupported_media_type(&[
+                "application/json-patch+json",
+                "application/merge-patch+json",
+                "application/strategic-merge-patch+json",
+                "application/apply-patch+yaml",
+            ]));
+        }
+    };
+    patch.duplicates = duplicates;
+    Ok(patch)
+}
+
+/// An object in the form that the client asked for.
+fn object_response(context: &Context<'_>, at: &At, code: u16, object: &Arc<Object>, call: &Call) -> ApiResult<Response<ResponseBody>> {
+    let response = match negotiate::form(context.header("accept"))? {
+        Form::Table => {
+            let metadata = json!({"resourceVersion": object.resource_version()});
+            let table = table::of_objects(context, &at.resource, std::slice::from_ref(object), metadata, true)?;
+            json_response(code, &table)
+        }
+        Form::Metadata | Form::MetadataList => json_response(code, &partial(object)),
+        _ if object.value().api_version() == at.resource.gvk.api_version() => raw_response(code, JSON, object.json()),
+        _ => json_response(code, &ops::present(&at.resource, object)),
+    };
+    Ok(with_warnings(response, call))
+}
+
+fn with_warnings(mut response: Response<ResponseBody>, call: &Call) -> Response<ResponseBody> {
+    for warning in &call.warnings {
+        let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"").replace(['\n', '\r'], " ");
+        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
+            response.headers_mut().append("warning", value);
+        }
+    }
+    response
+}
+
+pub(super) fn json_response(code: u16, value: &Value) -> Response<ResponseBody> {
+    raw_response(code, JSON, value.to_string())
+}
+
+pub(super) fn text_response(text: &'static str) -> Response<ResponseBody> {
+    raw_response(200, "text/plain; charset=utf-8", text)
+}
+
+pub(super) fn raw_response(code: u16, content_type: &'static str, body: impl Into<Bytes>) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::full(body));
+    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static(NO_CACHE));
+    response
+}
+
+/// The `Status` of a refused request.
+pub(super) fn error_response(error: &ApiError) -> Response<ResponseBody> {
+    let mut response = json_response(error.code(), &error.to_value());
+    if error.retry_after_seconds() > 0 {
+        response.headers_mut().insert(header::RETRY_AFTER, error.retry_after_seconds().into());
+    }
+    response
+}

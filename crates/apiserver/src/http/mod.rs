@@ -1,0 +1,20 @@
+//! The API over HTTP.
+
+mod body;
+mod discovery;
+mod dispatch;
+mod json;
+mod kubeconfig;
+mod negotiate;
+mod openapi;
+mod path;
+mod query;
+mod serve;
+mod service;
+mod table;
+mod watch;
+
+pub use body::ResponseBody;
+pub use kubeconfig::write_kubeconfig;
+pub use serve::{ServeError, Serving};
+pub use service::ApiService;

@@ -1,0 +1,235 @@
+//! Everything else.
+
+use jiff::Timestamp;
+use tiphys_value::{ObjectExt, Value};
+
+use super::{NONE, Printer, go_bool, joined, name, name_and_age, number, row, size, text, text_or};
+use crate::{
+    http::table::cells::{age, since},
+    ops::items,
+};
+
+pub(super) fn printer(kind: &str) -> Option<Printer> {
+    Some(match kind {
+        "Namespace" => (&["Name", "Status", "Age"], |o, now| row([name(o), text_or(o, &["status", "phase"], ""), age(o, now)])),
+        "ConfigMap" => (&["Name", "Data", "Age"], |o, now| {
+            row([name(o), (size(o.get("data")) + size(o.get("binaryData"))).into(), age(o, now)])
+        }),
+        "Secret" => (&["Name", "Type", "Data", "Age"], |o, now| {
+            row([name(o), text(o, &["type"]), size(o.get("data")).into(), age(o, now)])
+        }),
+        "ServiceAccount" => (&["Name", "Secrets", "Age"], |o, now| row([name(o), size(o.get("secrets")).into(), age(o, now)])),
+        "Node" => (&["Name", "Status", "Roles", "Age", "Version", "!Internal-IP", "!External-IP", "!OS-Image", "!Kernel-Version", "!Container-Runtime"], node),
+        "PersistentVolume" => (&["Name", "Capacity", "Access Modes", "Reclaim Policy", "Status", "Claim", "StorageClass", "VolumeAttributesClass", "Reason", "Age", "!VolumeMode"], volume),
+        "PersistentVolumeClaim" => (&["Name", "Status", "Volume", "Capacity", "Access Modes", "StorageClass", "VolumeAttributesClass", "Age", "!VolumeMode"], claim),
+        "StorageClass" => (&["Name", "Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion", "Age"], storage_class),
+        "Role" | "ClusterRole" => (&["Name", "Created At"], |o, _| row([name(o), text(o, &["metadata", "creationTimestamp"])])),
+        "RoleBinding" | "ClusterRoleBinding" => (&["Name", "Role", "Age", "!Users", "!Groups", "!ServiceAccounts"], binding),
+        "CustomResourceDefinition" => (&["Name", "Created At"], |o, _| row([name(o), text(o, &["metadata", "creationTimestamp"])])),
+        "Event" => (&["Last Seen", "Type", "Reason", "Object", "!Subobject", "!Source", "Message", "!First Seen", "!Count", "!Name"], event),
+        "Lease" => (&["Name", "Holder", "Age"], |o, now| row([name(o), text_or(o, &["spec", "holderIdentity"], ""), age(o, now)])),
+        "PriorityClass" => (&["Name", "Value", "Global-Default", "Age", "PreemptionPolicy"], |o, now| {
+            let preempts = text_or(o, &["preemptionPolicy"], "");
+            row([name(o), number(o, &["value"]).into(), (o["globalDefault"] == true).into(), age(o, now), preempts])
+        }),
+        "ResourceQuota" => (&["Name", "Request", "Limit", "Age"], quota),
+        "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" => (&["Name", "Webhooks", "Age"], |o, now| {
+            row([name(o), size(o.get("webhooks")).into(), age(o, now)])
+        }),
+        "APIService" => (&["Name", "Service", "Available", "Age"], api_service),
+        "RuntimeClass" => (&["Name", "Handler", "Age"], |o, now| row([name(o), text(o, &["handler"]), age(o, now)])),
+        "CertificateSigningRequest" => (&["Name", "Age", "SignerName", "Requestor", "RequestedDuration", "Condition"], signing_request),
+        "CSINode" => (&["Name", "Drivers", "Age"], |o, now| row([name(o), size(o.at(&["spec", "drivers"])).into(), age(o, now)])),
+        "PodTemplate" | "LimitRange" | "ValidatingAdmissionPolicyBinding" | "VolumeAttachment" => (&["Name", "Age"], name_and_age),
+        _ => return None,
+    })
+}
+
+fn node(node: &Value, now: Timestamp) -> Vec<Value> {
+    let ready = items(node, "/status/conditions").find(|c| c["type"] == "Ready");
+    let mut status = match ready.map(|c| c["status"] == "True") {
+        Some(true) => "Ready".to_owned(),
+        Some(false) => "NotReady".to_owned(),
+        None => "Unknown".to_owned(),
+    };
+    if node.at(&["spec", "unschedulable"]) == Some(&Value::Bool(true)) {
+        status.push_str(",SchedulingDisabled");
+    }
+    let labels = node.at(&["metadata", "labels"]).and_then(Value::as_object);
+    let roles = labels.into_iter().flatten().filter_map(|(key, _)| key.strip_prefix("node-role.kubernetes.io/"));
+    let address = |kind: &str| {
+        let found = items(node, "/status/addresses").find(|a| a["type"] == kind);
+        Value::from(found.and_then(|a| a.str_at(&["address"])).unwrap_or(NONE))
+    };
+    let info = |key: &str| text_or(node, &["status", "nodeInfo", key], "<unknown>");
+    row([
+        name(node),
+        status.into(),
+        joined(roles).into(),
+        age(node, now),
+        text_or(node, &["status", "nodeInfo", "kubeletVersion"], ""),
+        address("InternalIP"),
+        address("ExternalIP"),
+        info("osImage"),
+        info("kernelVersion"),
+        info("containerRuntimeVersion"),
+    ])
+}
+
+fn access_modes(object: &Value, pointer: &str) -> String {
+    let short = |mode: &str| match mode {
+        "ReadWriteOnce" => "RWO",
+        "ReadOnlyMany" => "ROX",
+        "ReadWriteMany" => "RWX",
+        "ReadWriteOncePod" => "RWOP",
+        _ => "",
+    };
+    let modes: Vec<&str> = items(object, pointer).filter_map(Value::as_str).map(short).collect();
+    modes.join(",")
+}
+
+fn volume(object: &Value, now: Timestamp) -> Vec<Value> {
+    let claim = object.at(&["spec", "claimRef"]).map(|c| {
+        format!("{}/{}", c.str_at(&["namespace"]).unwrap_or_default(), c.str_at(&["name"]).unwrap_or_default())
+    });
+    let phase = if object.is_terminating() { "Terminating".into() } else { text_or(object, &["status", "phase"], "") };
+    row([
+        name(object),
+        text_or(object, &["spec", "capacity", "storage"], ""),
+        access_modes(object, "/spec/accessModes").into(),
+        text_or(object, &["spec", "persistentVolumeReclaimPolicy"], ""),
+        phase,
+        claim.unwrap_or_default().into(),
+        text_or(object, &["spec", "storageClassName"], ""),
+        text_or(object, &["spec", "volumeAttributesClassName"], "<unset>"),
+        text_or(object, &["status", "reason"], ""),
+        age(object, now),
+        text_or(object, &["spec", "volumeMode"], "<unset>"),
+    ])
+}
+
+fn claim(object: &Value, now: Timestamp) -> Vec<Value> {
+    let phase = if object.is_terminating() { "Terminating".into() } else { text_or(object, &["status", "phase"], "") };
+    let bound = object.str_at(&["spec", "volumeName"]).is_some_and(|v| !v.is_empty());
+    let capacity = if bound { text_or(object, &["status", "capacity", "storage"], "") } else { "".into() };
+    let modes = if bound { access_modes(object, "/status/accessModes") } else { String::new() };
+    row([
+        name(object),
+        phase,
+        text_or(object, &["spec", "volumeName"], ""),
+        capacity,
+        modes.into(),
+        text_or(object, &["spec", "storageClassName"], ""),
+        text_or(object, &["spec", "volumeAttributesClassName"], "<unset>"),
+        age(object, now),
+        text_or(object, &["spec", "volumeMode"], "<unset>"),
+    ])
+}
+
+fn storage_class(object: &Value, now: Timestamp) -> Vec<Value> {
+    let default = object.annotation("storageclass.kubernetes.io/is-default-class") == Some("true");
+    let shown = if default { format!("{} (default)", object.name()) } else { object.name().to_owned() };
+    row([
+        shown.into(),
+        text(object, &["provisioner"]),
+        text_or(object, &["reclaimPolicy"], "Delete"),
+        text_or(object, &["volumeBindingMode"], "Immediate"),
+        (object["allowVolumeExpansion"] == true).into(),
+        age(object, now),
+    ])
+}
+
+fn binding(object: &Value, now: Timestamp) -> Vec<Value> {
+    let role = object.at(&["roleRef"]).cloned().unwrap_or_default();
+    let of = |kind: &str| {
+        let subjects = items(object, "/subjects").filter(|s| s["kind"] == kind);
+        let names: Vec<String> = subjects
+            .map(|s| {
+                let name = s.str_at(&["name"]).unwrap_or_default();
+                match (kind, s.str_at(&["namespace"])) {
+                    ("ServiceAccount", Some(namespace)) => format!("{namespace}/{name}"),
+                    _ => name.to_owned(),
+                }
+            })
+            .collect();
+        Value::from(names.join(", "))
+    };
+    row([
+        name(object),
+        format!("{}/{}", role.kind(), role.str_at(&["name"]).unwrap_or_default()).into(),
+        age(object, now),
+        of("User"),
+        of("Group"),
+        of("ServiceAccount"),
+    ])
+}
+
+fn event(object: &Value, now: Timestamp) -> Vec<Value> {
+    let subject = object.get("involvedObject").or_else(|| object.get("regarding")).cloned().unwrap_or_default();
+    let moment = |keys: &[&str]| keys.iter().find_map(|key| object.str_at(&[key]).filter(|t| !t.is_empty()));
+    let last = moment(&["lastTimestamp", "deprecatedLastTimestamp", "eventTime"]);
+    let first = moment(&["firstTimestamp", "deprecatedFirstTimestamp", "eventTime"]);
+    let ago = |at: Option<&str>| Value::from(at.map_or_else(|| "<unknown>".to_owned(), |at| since(at, now)));
+    let source = object.str_at(&["source", "component"]).or_else(|| object.str_at(&["reportingComponent"]));
+    let host = object.str_at(&["source", "host"]).map(|h| format!(", {h}")).unwrap_or_default();
+    row([
+        ago(last),
+        text_or(object, &["type"], ""),
+        text_or(object, &["reason"], ""),
+        format!("{}/{}", subject.kind().to_lowercase(), subject.str_at(&["name"]).unwrap_or_default()).into(),
+        text_or(&subject, &["fieldPath"], ""),
+        format!("{}{host}", source.unwrap_or_default()).into(),
+        object.str_at(&["message"]).or_else(|| object.str_at(&["note"])).unwrap_or_default().trim().into(),
+        ago(first),
+        object.int_at(&["count"]).unwrap_or(1).into(),
+        name(object),
+    ])
+}
+
+fn quota(object: &Value, now: Timestamp) -> Vec<Value> {
+    let hard = object.at(&["status", "hard"]).and_then(Value::as_object);
+    let (mut requests, mut limits) = (Vec::new(), Vec::new());
+    for (resource, amount) in hard.into_iter().flatten() {
+        let used = object.str_at(&["status", "used", resource]).unwrap_or("0");
+        let entry = format!("{resource}: {used}/{}", amount.as_str().unwrap_or_default());
+        if resource.starts_with("limits") { limits.push(entry) } else { requests.push(entry) }
+    }
+    row([name(object), requests.join(", ").into(), limits.join(", ").into(), age(object, now)])
+}
+
+fn api_service(object: &Value, now: Timestamp) -> Vec<Value> {
+    let service = object.at(&["spec", "service"]).filter(|s| s.is_object()).map_or_else(
+        || "Local".to_owned(),
+        |s| format!("{}/{}", s.str_at(&["namespace"]).unwrap_or_default(), s.str_at(&["name"]).unwrap_or_default()),
+    );
+    let condition = items(object, "/status/conditions").find(|c| c["type"] == "Available");
+    let available = condition.map_or_else(
+        || "Unknown".to_owned(),
+        |c| match c["status"] == "True" {
+            true => go_bool(true).to_owned(),
+            false => format!("{} ({})", go_bool(false), c.str_at(&["reason"]).unwrap_or_default()),
+        },
+    );
+    row([name(object), service.into(), available.into(), age(object, now)])
+}
+
+fn signing_request(object: &Value, now: Timestamp) -> Vec<Value> {
+    let is = |kind: &str| items(object, "/status/conditions").any(|c| c["type"] == kind);
+    let mut states: Vec<&str> = ["Approved", "Denied"].into_iter().filter(|k| is(k)).collect();
+    if states.is_empty() {
+        states.push("Pending");
+    }
+    states.extend(["Failed"].into_iter().filter(|k| is(k)));
+    if object.str_at(&["status", "certificate"]).is_some_and(|c| !c.is_empty()) {
+        states.push("Issued");
+    }
+    let lifetime = object.int_at(&["spec", "expirationSeconds"]).map_or_else(|| NONE.to_owned(), crate::http::table::cells::duration);
+    row([
+        name(object),
+        age(object, now),
+        text(object, &["spec", "signerName"]),
+        text(object, &["spec", "username"]),
+        lifetime.into(),
+        states.join(",").into(),
+    ])
+}

@@ -1,0 +1,99 @@
+//! `Table` answers: the columns that kubectl shows.
+
+mod cells;
+mod kinds;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use tiphys_value::{ObjectExt, Value, json};
+
+use super::dispatch::{Context, partial};
+use crate::{ApiError, ApiResult, Object, ops, registry::Resource};
+use cells::{Column, age, custom_cell};
+
+/// A table of objects, with what the request wants of each object in its row.
+pub(super) fn of_objects(
+    context: &Context<'_>,
+    resource: &Resource,
+    objects: &[Arc<Object>],
+    metadata: Value,
+    columns: bool,
+) -> ApiResult<Value> {
+    let include = context.query.get("includeObject");
+    if !matches!(include, "" | "None" | "Metadata" | "Object") {
+        return Err(ApiError::bad_request(format!("unrecognized includeObject value: {}", tiphys_schema::quote(include))));
+    }
+    Ok(of(resource, objects, metadata, columns, include, context.server.now()))
+}
+
+/// A table of objects as of a moment, which ages are counted to.
+pub(super) fn of(
+    resource: &Resource,
+    objects: &[Arc<Object>],
+    metadata: Value,
+    columns: bool,
+    include: &str,
+    now: Timestamp,
+) -> Value {
+    let printer = Printer::of(resource);
+    let rows: Vec<Value> = objects
+        .iter()
+        .map(|object| {
+            let shown = ops::present(resource, object);
+            let mut row = json!({"cells": printer.cells(&shown, now)});
+            match include {
+                "None" => {}
+                "Object" => row["object"] = shown,
+                _ => row["object"] = partial(&shown),
+            }
+            row
+        })
+        .collect();
+    let definitions = if columns { printer.columns().iter().map(Column::definition).collect() } else { Value::Null };
+    json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "columnDefinitions": definitions, "rows": rows})
+}
+
+/// How the objects of a resource become rows.
+enum Printer<'a> {
+    BuiltIn(Vec<Column>, kinds::Cells),
+    Custom(Vec<Column>, &'a [Value]),
+    Plain(Vec<Column>),
+}
+
+impl<'a> Printer<'a> {
+    fn of(resource: &'a Resource) -> Self {
+        if let Some(custom) = &resource.custom {
+            let mut columns = vec![Column::name()];
+            columns.extend(custom.columns.iter().map(Column::custom));
+            if custom.columns.is_empty() {
+                columns.push(Column::new("Age", "date", 0));
+            }
+            return Self::Custom(columns, &custom.columns);
+        }
+        match kinds::printer(&resource.gvk.kind) {
+            Some((columns, cells)) => Self::BuiltIn(columns, cells),
+            None => Self::Plain(vec![Column::name(), Column::new("Created At", "date", 0)]),
+        }
+    }
+
+    fn columns(&self) -> &[Column] {
+        match self {
+            Self::BuiltIn(columns, _) | Self::Custom(columns, _) | Self::Plain(columns) => columns,
+        }
+    }
+
+    fn cells(&self, object: &Value, now: Timestamp) -> Vec<Value> {
+        let name = Value::from(object.name());
+        match self {
+            Self::BuiltIn(_, cells) => cells(object, now),
+            Self::Custom(_, []) => vec![name, age(object, now)],
+            Self::Custom(_, columns) => {
+                let mut row = vec![name];
+                row.extend(columns.iter().map(|column| custom_cell(column, object, now)));
+                row
+            }
+            Self::Plain(_) => vec![name, object.at(&["metadata", "creationTimestamp"]).cloned().unwrap_or_default()],
+        }
+    }
+}

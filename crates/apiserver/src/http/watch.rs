@@ -1,0 +1,241 @@
+//! Watches: what is there (if asked for), then every change, one JSON object a line.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use futures::StreamExt;
+use http::Response;
+use tiphys_value::{ObjectExt, Value, json};
+
+use super::{
+    ResponseBody,
+    dispatch::{Context, object_text, partial},
+    negotiate::{self, Form},
+    table,
+};
+use crate::{
+    ApiError, ApiResult, ApiServer, Change, ChangeKind, Object,
+    ops::At,
+    registry::Resource,
+    selectors::Selection,
+};
+
+/// How often a client that asked for bookmarks gets one.
+const BOOKMARKS: Duration = Duration::from_secs(60);
+/// How long a watch lasts if the client does not say.
+const LIFETIME: Duration = Duration::from_secs(1800);
+/// How many changes are taken from the log at once.
+const BATCH: usize = 256;
+
+struct Watcher {
+    server: ApiServer,
+    at: At,
+    selection: Selection,
+    form: Form,
+    include: String,
+    bookmarks: bool,
+    revision: u64,
+    sent_columns: bool,
+    ends: tokio::time::Instant,
+    done: bool,
+}
+
+/// Starts a watch.
+pub(super) fn serve(context: &Context<'_>, at: &At) -> ApiResult<Response<ResponseBody>> {
+    if !at.resource.has_verb("watch") {
+        return Err(ApiError::method_not_supported(at.resource.named(""), "watch"));
+    }
+    let (watcher, first) = start(context, at)?;
+    let stream = futures::stream::once(async move { first }).chain(futures::stream::unfold(watcher, next));
+    let stream = stream.filter(|chunk| futures::future::ready(!chunk.is_empty()));
+    let mut response = super::dispatch::raw_response(200, "application/json", Bytes::new());
+    *response.body_mut() = ResponseBody::stream(stream.boxed());
+    Ok(response)
+}
+
+fn start(context: &Context<'_>, at: &At) -> ApiResult<(Watcher, Bytes)> {
+    let query = &context.query;
+    let mut fields = query.get("fieldSelector").to_owned();
+    if !at.name.is_empty() {
+        fields = format!("metadata.name={}", at.name);
+    }
+    let selection = Selection::parse(&at.resource, query.get("labelSelector"), &fields)?;
+    let initial = match query.get("sendInitialEvents") {
+        "" => None,
+        _ => Some(query.flag("sendInitialEvents")),
+    };
+    check_initial(context, initial)?;
+    let snapshot = context.server.snapshot();
+    let asked = crate::ops::parse_revision(query.get("resourceVersion"))?;
+    if asked > snapshot.revision() {
+        return Err(ApiError::revision_in_future(asked, snapshot.revision()));
+    }
+    let seconds = query.get("timeoutSeconds").parse().ok().filter(|s| *s > 0).map(Duration::from_secs);
+    let mut watcher = Watcher {
+        server: context.server.clone(),
+        at: at.clone(),
+        selection,
+        form: negotiate::form(context.header("accept"))?,
+        include: query.get("includeObject").to_owned(),
+        bookmarks: query.flag("allowWatchBookmarks"),
+        revision: asked,
+        sent_columns: false,
+        ends: tokio::time::Instant::now() + seconds.unwrap_or(LIFETIME),
+        done: false,
+    };
+    let mut out = Vec::new();
+    // Without a revision to start from, a watch first shows what is there.
+    if initial.unwrap_or(asked == 0) {
+        watcher.revision = snapshot.revision();
+        let namespace = Some(at.namespace.as_str()).filter(|n| !n.is_empty());
+        let selection = watcher.selection.clone();
+        for object in snapshot.list(&at.resource.id, namespace).filter(|o| selection.matches(o)) {
+            watcher.write_event(&mut out, "ADDED", object);
+        }
+    } else if asked == 0 {
+        watcher.revision = snapshot.revision();
+    }
+    if initial == Some(true) {
+        let end = json!({"k8s.io/initial-events-end": "true"});
+        watcher.write_bookmark(&mut out, Some(end));
+    }
+    Ok((watcher, Bytes::from(out)))
+}
+
+fn check_initial(context: &Context<'_>, initial: Option<bool>) -> ApiResult<()> {
+    let query = &context.query;
+    let matching = query.get("resourceVersionMatch");
+    let refuse = |field: &str, why: &str| {
+        let fault = tiphys_schema::FieldError::forbidden(&tiphys_schema::Path::new(field), why);
+        let kind = tiphys_value::GroupKind::new("meta.k8s.io", "ListOptions");
+        Err(ApiError::invalid(&kind, "", &tiphys_schema::ErrorList(vec![fault])))
+    };
+    match initial {
+        None if !matching.is_empty() => {
+            refuse("resourceVersionMatch", "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+        }
+        Some(_) if matching != "NotOlderThan" => {
+            refuse("resourceVersionMatch", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+        }
+        Some(true) if !query.flag("allowWatchBookmarks") => {
+            refuse("sendInitialEvents", "sendInitialEvents is forbidden unless allowWatchBookmarks is true")
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The next piece of the stream; ends with the watch's time, its resource, or a lost place in the log.
+async fn next(mut watcher: Watcher) -> Option<(Bytes, Watcher)> {
+    if watcher.done {
+        return None;
+    }
+    let signal = watcher.server.inner.store.signal(&watcher.at.resource.id);
+    let mut bookmark = tokio::time::Instant::now() + BOOKMARKS;
+    loop {
+        let notified = signal.notified();
+        tokio::pin!(notified);
+        notified.as_mut().enable();
+        let mut out = Vec::new();
+        if !watcher.is_served() {
+            return None;
+        }
+        watcher.drain(&mut out);
+        if !out.is_empty() {
+            return Some((Bytes::from(out), watcher));
+        }
+        tokio::select! {
+            () = notified => {}
+            () = tokio::time::sleep_until(watcher.ends) => return None,
+            () = tokio::time::sleep_until(bookmark) => {
+                if watcher.bookmarks {
+                    watcher.write_bookmark(&mut out, None);
+                    return Some((Bytes::from(out), watcher));
+                }
+                bookmark = tokio::time::Instant::now() + BOOKMARKS;
+            }
+        }
+    }
+}
+
+impl Watcher {
+    /// A watch of a custom resource ends when its definition goes or changes.
+    fn is_served(&self) -> bool {
+        let Some(custom) = &self.at.resource.custom else { return true };
+        let gvr = self.at.resource.gvr();
+        let registry = self.server.registry();
+        let now = registry.find(&gvr.group, &gvr.version, &gvr.resource).and_then(|r| r.custom.as_ref());
+        now.is_some_and(|now| now.definition.uid() == custom.definition.uid())
+    }
+
+    fn drain(&mut self, out: &mut Vec<u8>) {
+        let changes = self.server.inner.store.changes_since(Some(&self.at.resource.id), self.revision, BATCH);
+        match changes {
+            Ok(changes) => {
+                for change in changes {
+                    self.revision = change.revision;
+                    self.write_change(out, &change);
+                }
+            }
+            Err(lost) => {
+                self.done = true;
+                let error = ApiError::expired(lost.to_string());
+                write_line(out, "ERROR", &error.to_value().to_string());
+            }
+        }
+    }
+
+    /// What a change means for this watch: an object may come into its selection or leave it.
+    fn write_change(&mut self, out: &mut Vec<u8>, change: &Change) {
+        let here = |object: &Arc<Object>| {
+            (self.at.namespace.is_empty() || object.namespace() == self.at.namespace) && self.selection.matches(object)
+        };
+        let before = change.previous.as_ref().is_some_and(here);
+        let after = change.kind != ChangeKind::Deleted && here(&change.object);
+        match (before, after) {
+            (false, true) => self.write_event(out, "ADDED", &change.object),
+            (true, true) => self.write_event(out, "MODIFIED", &change.object),
+            (true, false) => self.write_event(out, "DELETED", &change.object),
+            (false, false) => {}
+        }
+    }
+
+    fn write_event(&mut self, out: &mut Vec<u8>, kind: &str, object: &Arc<Object>) {
+        match self.form {
+            Form::Table => {
+                let metadata = json!({"resourceVersion": object.resource_version()});
+                let columns = !std::mem::replace(&mut self.sent_columns, true);
+                let now = self.server.now();
+                let table = table::of(&self.at.resource, std::slice::from_ref(object), metadata, columns, &self.include, now);
+                write_line(out, kind, &table.to_string());
+            }
+            Form::Metadata | Form::MetadataList => write_line(out, kind, &partial(object).to_string()),
+            _ => write_line(out, kind, &object_text(&self.at.resource, object)),
+        }
+    }
+
+    fn write_bookmark(&mut self, out: &mut Vec<u8>, annotations: Option<Value>) {
+        let resource: &Resource = &self.at.resource;
+        let mut metadata = json!({"resourceVersion": self.revision.to_string(), "creationTimestamp": null});
+        if let Some(annotations) = annotations {
+            metadata["annotations"] = annotations;
+        }
+        let object = json!({"kind": resource.gvk.kind, "apiVersion": resource.gvk.api_version(), "metadata": metadata});
+        let text = match self.form {
+            Form::Table => {
+                let row = json!({"cells": [], "object": object});
+                json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": {"resourceVersion": self.revision.to_string()}, "columnDefinitions": null, "rows": [row]})
+            }
+            Form::Metadata | Form::MetadataList => partial(&object),
+            _ => object,
+        };
+        write_line(out, "BOOKMARK", &text.to_string());
+    }
+}
+
+fn write_line(out: &mut Vec<u8>, kind: &str, object: &str) {
+    out.extend_from_slice(b"{\"type\":\"");
+    out.extend_from_slice(kind.as_bytes());
+    out.extend_from_slice(b"\",\"object\":");
+    out.extend_from_slice(object.as_bytes());
+    out.extend_from_slice(b"}\n");
+}

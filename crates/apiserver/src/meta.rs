@@ -1,0 +1,60 @@
+//! Changing `metadata`.
+
+use tiphys_value::{Map, ObjectExt, Value};
+
+/// `metadata`, made if it is not there. An object that is no map gets none: the map is then a spare.
+pub(crate) fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
+    if !object.is_object() {
+        *object = Value::Object(Map::new());
+    }
+    let metadata = &mut object["metadata"];
+    if !metadata.is_object() {
+        *metadata = Value::Object(Map::new());
+    }
+    metadata.as_object_mut().expect("made an object above")
+}
+
+/// Sets a text in `metadata`, or removes it if it is empty.
+pub(crate) fn set(object: &mut Value, key: &str, text: &str) {
+    let metadata = metadata_mut(object);
+    if text.is_empty() {
+        metadata.remove(key);
+    } else {
+        metadata.insert(key.into(), text.into());
+    }
+}
+
+/// Copies a field of `metadata` from another object, removing it if that has none.
+pub(crate) fn copy(object: &mut Value, from: &Value, key: &str) {
+    let metadata = metadata_mut(object);
+    match from.at(&["metadata", key]) {
+        Some(value) => metadata.insert(key.into(), value.clone()),
+        None => metadata.remove(key),
+    };
+}
+
+/// `metadata.finalizers`.
+pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
+    let list = object.at(&["metadata", "finalizers"]).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// Replaces `metadata.finalizers`.
+pub(crate) fn set_finalizers(object: &mut Value, finalizers: &[&str]) {
+    let metadata = metadata_mut(object);
+    if finalizers.is_empty() {
+        metadata.remove("finalizers");
+    } else {
+        metadata.insert("finalizers".into(), finalizers.iter().copied().collect());
+    }
+}
+
+/// The object without `metadata.managedFields` and `metadata.resourceVersion`: what decides whether a
+/// write changes anything.
+pub(crate) fn essence(object: &Value) -> Value {
+    let mut copy = object.clone();
+    let metadata = metadata_mut(&mut copy);
+    metadata.remove("managedFields");
+    metadata.remove("resourceVersion");
+    copy
+}

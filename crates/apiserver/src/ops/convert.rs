@@ -1,0 +1,113 @@
+//! Between the versions of a resource.
+
+use std::sync::Arc;
+
+use tiphys_value::{Map, ObjectExt, Value, json};
+
+use crate::{Object, registry::Resource};
+
+/// A stored object in the version of a resource.
+pub(crate) fn present(resource: &Resource, object: &Arc<Object>) -> Value {
+    let mut value = object.value().clone();
+    to_version(resource, &mut value);
+    value
+}
+
+/// Whether stored objects have to be converted for a resource.
+pub(crate) fn is_stored_form(resource: &Resource, object: &Value) -> bool {
+    object.api_version() == resource.gvk.api_version()
+}
+
+/// Converts a stored object to the version of a resource.
+pub(crate) fn to_version(resource: &Resource, value: &mut Value) {
+    let wanted = resource.gvk.api_version();
+    if value.api_version() == wanted {
+        return;
+    }
+    match wanted.as_str() {
+        "events.k8s.io/v1" => rename(value, &EVENT_FIELDS),
+        "autoscaling/v1" => hpa_to_v1(value),
+        _ => {}
+    }
+    value["apiVersion"] = wanted.into();
+}
+
+/// Converts an object in the version of a resource to the version in which it is stored.
+pub(crate) fn to_storage(resource: &Resource, value: &mut Value) {
+    match resource.gvk.api_version().as_str() {
+        "events.k8s.io/v1" => {
+            rename(value, &EVENT_FIELDS.map(|(core, new)| (new, core)));
+            value["apiVersion"] = "v1".into();
+        }
+        "autoscaling/v1" => {
+            hpa_to_v2(value);
+            value["apiVersion"] = "autoscaling/v2".into();
+        }
+        _ if resource.gvk.version != resource.storage_version => {
+            value["apiVersion"] = format!("{}/{}", resource.group(), resource.storage_version).into();
+        }
+        _ => {}
+    }
+}
+
+/// Fields of core/v1 events and their names in events.k8s.io/v1.
+const EVENT_FIELDS: [(&str, &str); 7] = [
+    ("involvedObject", "regarding"),
+    ("message", "note"),
+    ("count", "deprecatedCount"),
+    ("firstTimestamp", "deprecatedFirstTimestamp"),
+    ("lastTimestamp", "deprecatedLastTimestamp"),
+    ("source", "deprecatedSource"),
+    ("reportingComponent", "reportingController"),
+];
+
+fn rename(value: &mut Value, fields: &[(&str, &str)]) {
+    let Some(root) = value.as_object_mut() else { return };
+    for (from, to) in fields {
+        if let Some(field) = root.remove(*from) {
+            root.insert((*to).into(), field);
+        }
+    }
+}
+
+/// The CPU target that autoscaling/v1 has a field for.
+const CPU_TARGET: &str = "targetCPUUtilizationPercentage";
+
+fn hpa_to_v1(value: &mut Value) {
+    let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    let metrics = spec.remove("metrics").unwrap_or_default();
+    spec.remove("behavior");
+    let cpu = metrics.as_array().into_iter().flatten().find(|m| m.str_at(&["resource", "name"]) == Some("cpu"));
+    if let Some(target) = cpu.and_then(|m| m.at(&["resource", "target", "averageUtilization"])) {
+        spec.insert(CPU_TARGET.into(), target.clone());
+    }
+}
+
+fn hpa_to_v2(value: &mut Value) {
+    let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    let Some(target) = spec.remove(CPU_TARGET) else { return };
+    let target = json!({"type": "Utilization", "averageUtilization": target});
+    let metric = json!({"type": "Resource", "resource": {"name": "cpu", "target": target}});
+    spec.insert("metrics".into(), Value::Array(vec![metric]));
+}
+
+/// The `Scale` of an object, from where its resource keeps replicas.
+pub(crate) fn scale_of(object: &Value, spec: Value, status: Value, selector: Option<String>) -> Value {
+    let mut metadata = Map::new();
+    for key in ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"] {
+        if let Some(field) = object.at(&["metadata", key]) {
+            metadata.insert(key.into(), field.clone());
+        }
+    }
+    let mut scale = json!({
+        "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": metadata,
+        "spec": {}, "status": {"replicas": status.as_i64().unwrap_or(0)},
+    });
+    if spec.as_i64().is_some_and(|n| n != 0) {
+        scale["spec"]["replicas"] = spec;
+    }
+    if let Some(selector) = selector.filter(|s| !s.is_empty()) {
+        scale["status"]["selector"] = selector.into();
+    }
+    scale
+}

@@ -1,0 +1,244 @@
+//! Deleting: at once, or by marking what finalizers or a grace period hold.
+
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use tiphys_value::{ObjectExt, Value};
+
+use super::{
+    At, Call, ListOptions, lifecycle,
+    write::{self, Failed},
+};
+use crate::{
+    ApiError, ApiResult, ApiServer, Object,
+    admission,
+    meta, rfc3339_seconds,
+    store::Expect,
+};
+
+const FOREGROUND: &str = "foregroundDeletion";
+const ORPHAN: &str = "orphan";
+/// How often a deletion is tried again after losing a race.
+const RETRIES: usize = 5;
+
+/// What happens to the objects that an object owns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Propagation {
+    /// They are deleted after it.
+    Background,
+    /// They are deleted before it.
+    Foreground,
+    /// They stay.
+    Orphan,
+}
+
+/// How to delete.
+#[derive(Clone, Debug, Default)]
+pub struct DeleteOptions {
+    /// What happens to dependents; the kind's default (background) if not given.
+    pub propagation: Option<Propagation>,
+    /// Seconds that a pod gets to end; its own setting if not given.
+    pub grace_period_seconds: Option<i64>,
+    /// Delete only the object with this uid.
+    pub uid: Option<String>,
+    /// Delete only this version.
+    pub resource_version: Option<String>,
+}
+
+impl DeleteOptions {
+    /// Reads a `DeleteOptions` body.
+    pub(crate) fn from_value(body: &Value) -> ApiResult<Self> {
+        let propagation = match body.str_at(&["propagationPolicy"]) {
+            None => match body.get("orphanDependents") {
+                Some(Value::Bool(true)) => Some(Propagation::Orphan),
+                Some(Value::Bool(false)) => Some(Propagation::Background),
+                _ => None,
+            },
+            Some(text) => Some(Propagation::parse(text)?),
+        };
+        Ok(Self {
+            propagation,
+            grace_period_seconds: body.int_at(&["gracePeriodSeconds"]),
+            uid: body.str_at(&["preconditions", "uid"]).map(str::to_owned),
+            resource_version: body.str_at(&["preconditions", "resourceVersion"]).map(str::to_owned),
+        })
+    }
+}
+
+impl Propagation {
+    /// Reads `Background`, `Foreground` or `Orphan`.
+    pub(crate) fn parse(text: &str) -> ApiResult<Self> {
+        match text {
+            "Background" => Ok(Self::Background),
+            "Foreground" => Ok(Self::Foreground),
+            "Orphan" => Ok(Self::Orphan),
+            other => Err(ApiError::bad_request(format!(
+                "invalid DeleteOptions: propagationPolicy: Unsupported value: {other:?}: supported values: \"Background\", \"Foreground\", \"Orphan\""
+            ))),
+        }
+    }
+}
+
+/// What a deletion came to.
+pub(crate) struct Outcome {
+    /// Last state of the object.
+    pub object: Arc<Object>,
+    /// Whether it is gone already.
+    pub gone: bool,
+}
+
+pub(crate) fn delete(server: &ApiServer, call: &mut Call, at: &At, options: &DeleteOptions) -> ApiResult<Outcome> {
+    if !at.resource.has_verb("delete") {
+        return Err(ApiError::method_not_supported(at.resource.named(""), "delete"));
+    }
+    for _ in 0..RETRIES {
+        let current =
+            server.snapshot().get(&at.resource.id, &at.namespace, &at.name).cloned().ok_or_else(|| at.not_found())?;
+        check_preconditions(at, &current, options)?;
+        protect(at)?;
+        admission::admit_delete(server, call, at, &current)?;
+        match delete_once(server, call, at, options, &current) {
+            Err(Failed::Changed) if options.resource_version.is_none() => {}
+            Err(error) => return Err(error.into_error()),
+            Ok(outcome) => {
+                if outcome.gone && !call.dry_run {
+                    lifecycle::after_removal(server, at);
+                }
+                return Ok(outcome);
+            }
+        }
+    }
+    Err(ApiError::modified(at.resource.named(&at.name)))
+}
+
+fn protect(at: &At) -> ApiResult<()> {
+    if at.is("", "namespaces") && lifecycle::IMMORTAL_NAMESPACES.contains(&at.name.as_str()) {
+        return Err(ApiError::forbidden(at.resource.named(&at.name), "this namespace may not be deleted"));
+    }
+    Ok(())
+}
+
+fn check_preconditions(at: &At, current: &Object, options: &DeleteOptions) -> ApiResult<()> {
+    let named = at.resource.named(&at.name);
+    if let Some(uid) = options.uid.as_deref().filter(|uid| *uid != current.uid()) {
+        let why = format!(
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been deleted and then recreated",
+            current.uid()
+        );
+        return Err(ApiError::conflict(named, &why));
+    }
+    let current_version = current.resource_version();
+    if let Some(version) = options.resource_version.as_deref().filter(|v| *v != current_version) {
+        let why = format!(
+            "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({current_version}). The object might have been modified"
+        );
+        return Err(ApiError::conflict(named, &why));
+    }
+    Ok(())
+}
+
+fn delete_once(
+    server: &ApiServer,
+    call: &Call,
+    at: &At,
+    options: &DeleteOptions,
+    current: &Arc<Object>,
+) -> Result<Outcome, Failed> {
+    let mut next = current.value().clone();
+    let wanted = wanted_finalizers(current, options.propagation);
+    let finalizers: Vec<&str> = wanted.iter().map(String::as_str).collect();
+    meta::set_finalizers(&mut next, &finalizers);
+    let grace = grace_period(at, current, options);
+    mark(server, &mut next, grace);
+    if at.is("", "namespaces") {
+        next["status"]["phase"] = "Terminating".into();
+    }
+    let gone = lifecycle::may_go(at, &next);
+    if !gone && meta::essence(&next) == meta::essence(current) {
+        return Ok(Outcome { object: Arc::clone(current), gone: false });
+    }
+    if call.dry_run {
+        return Ok(Outcome { object: Arc::new(Object::unstored(next)), gone });
+    }
+    if gone {
+        // What goes at once was never terminating: its last state is the one it had.
+        let last = if current.is_terminating() { next } else { current.value().clone() };
+        let object = write::commit(server, at, Expect::Revision(current.revision()), last, true)?;
+        return Ok(Outcome { object, gone });
+    }
+    let object = write::commit(server, at, Expect::Revision(current.revision()), next, false)?;
+    Ok(Outcome { object, gone })
+}
+
+fn mark(server: &ApiServer, object: &mut Value, grace: i64) {
+    let metadata_grace = object.int_at(&["metadata", "deletionGracePeriodSeconds"]);
+    let metadata_time = object.at(&["metadata", "deletionTimestamp"]).is_some();
+    let shorter = metadata_grace.is_none_or(|old| grace < old);
+    let metadata = meta::metadata_mut(object);
+    if metadata_time && !shorter {
+        return;
+    }
+    if !metadata_time {
+        let generation = metadata.get("generation").and_then(Value::as_i64);
+        if let Some(generation) = generation.filter(|g| *g > 0) {
+            metadata.insert("generation".into(), (generation + 1).into());
+        }
+    }
+    let at = server.now().checked_add(SignedDuration::from_secs(grace)).unwrap_or(server.now());
+    metadata.insert("deletionTimestamp".into(), rfc3339_seconds(at).into());
+    metadata.insert("deletionGracePeriodSeconds".into(), grace.into());
+}
+
+/// Only pods that run somewhere get time to end.
+fn grace_period(at: &At, pod: &Value, options: &DeleteOptions) -> i64 {
+    if !at.is("", "pods") {
+        return 0;
+    }
+    let scheduled = !pod.str_at(&["spec", "nodeName"]).unwrap_or_default().is_empty();
+    let over = matches!(pod.str_at(&["status", "phase"]), Some("Failed" | "Succeeded"));
+    if !scheduled || over {
+        return 0;
+    }
+    let own = pod.int_at(&["spec", "terminationGracePeriodSeconds"]).unwrap_or(30);
+    options.grace_period_seconds.unwrap_or(own).max(0)
+}
+
+fn wanted_finalizers(object: &Value, propagation: Option<Propagation>) -> Vec<String> {
+    let mut list: Vec<String> = meta::finalizers(object).into_iter().map(str::to_owned).collect();
+    let (foreground, orphan) = match propagation {
+        Some(Propagation::Foreground) => (true, false),
+        Some(Propagation::Orphan) => (false, true),
+        Some(Propagation::Background) => (false, false),
+        None => return list,
+    };
+    for (name, wanted) in [(FOREGROUND, foreground), (ORPHAN, orphan)] {
+        list.retain(|f| f != name);
+        if wanted {
+            list.push(name.to_owned());
+        }
+    }
+    list
+}
+
+/// Deletes everything that a list selects; returns what it selected.
+pub(crate) fn delete_collection(
+    server: &ApiServer,
+    call: &mut Call,
+    at: &At,
+    selection: &ListOptions,
+    options: &DeleteOptions,
+) -> ApiResult<Vec<Arc<Object>>> {
+    if !at.resource.has_verb("deletecollection") {
+        return Err(ApiError::method_not_supported(at.resource.named(""), "deletecollection"));
+    }
+    let page = super::list(server, at, selection)?;
+    for object in &page.items {
+        let one = At { namespace: object.namespace().to_owned(), name: object.name().to_owned(), ..at.clone() };
+        match delete(server, call, &one, options) {
+            Err(error) if error.is_not_found() => {}
+            other => drop(other?),
+        }
+    }
+    Ok(page.items)
+}
+

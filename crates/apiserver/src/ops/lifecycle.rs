@@ -1,0 +1,162 @@
+//! What must hold around a write, and what follows from it: namespaces, definitions, removal.
+
+use tiphys_value::{ObjectExt, Value, json};
+
+use super::{At, write};
+use crate::{
+    ApiError, ApiResult, ApiServer, Cause, Object, meta, rfc3339_seconds,
+    store::{Expect, ResourceId},
+};
+
+/// Namespaces that may not be deleted.
+pub(super) const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
+const CRDS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefinitions");
+/// Holds a definition until its objects are gone.
+pub(super) const CRD_CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// Objects are created only in namespaces that are there and will stay.
+pub(super) fn check_namespace(server: &ApiServer, at: &At) -> ApiResult<()> {
+    if !at.resource.namespaced {
+        return Ok(());
+    }
+    let snapshot = server.snapshot();
+    let Some(namespace) = snapshot.get(&ResourceId::new("", "namespaces"), "", &at.namespace) else {
+        return Err(ApiError::not_found(crate::Named { group: "", resource: "namespaces", name: &at.namespace }));
+    };
+    if !namespace.is_terminating() {
+        return Ok(());
+    }
+    let why = format!("unable to create new content in namespace {} because it is being terminated", at.namespace);
+    let cause = Cause {
+        reason: "NamespaceTerminating".into(),
+        message: format!("namespace {} is being terminated", at.namespace),
+        field: "metadata.namespace".into(),
+    };
+    Err(ApiError::forbidden(at.resource.named(&at.name), &why).with_cause(cause))
+}
+
+/// Whether nothing holds a terminating object any more.
+pub(super) fn may_go(at: &At, object: &Value) -> bool {
+    let no_grace = object.int_at(&["metadata", "deletionGracePeriodSeconds"]).unwrap_or(0) == 0;
+    let namespace_done =
+        !at.is("", "namespaces") || super::items(object, "/spec/finalizers").next().is_none();
+    no_grace && namespace_done && meta::finalizers(object).is_empty()
+}
+
+/// Does what follows from a commit: a changed definition changes what is served.
+pub(super) fn after_commit(server: &ApiServer, at: &At, object: &Object, removed: bool) {
+    if !at.is(CRDS.0, CRDS.1) {
+        return;
+    }
+    if !removed {
+        if object.is_terminating() {
+            clean_up_instances(server, at, object);
+            return;
+        }
+        if !crate::registry::has_condition(object, "Established") || accepted_names(object) != object.at(&["status", "acceptedNames"]).cloned() {
+            establish(server, at, object);
+            return;
+        }
+    }
+    server.reload_registry();
+    if let (Some(group), Some(plural)) = (object.str_at(&["spec", "group"]), object.str_at(&["spec", "names", "plural"])) {
+        server.inner.store.wake(&ResourceId::new(group, plural));
+    }
+}
+
+fn accepted_names(crd: &Value) -> Option<Value> {
+    let mut names = crd.at(&["spec", "names"])?.clone();
+    let kind = names.str_at(&["kind"]).unwrap_or_default().to_owned();
+    if names.str_at(&["listKind"]).unwrap_or_default().is_empty() {
+        names["listKind"] = format!("{kind}List").into();
+    }
+    if names.str_at(&["singular"]).unwrap_or_default().is_empty() {
+        names["singular"] = kind.to_lowercase().into();
+    }
+    Some(names)
+}
+
+/// Which other definition in the group already uses one of the names.
+fn name_conflict(server: &ApiServer, crd: &Value) -> Option<String> {
+    let names = accepted_names(crd)?;
+    let registry = server.registry();
+    let others = registry.all().filter(|r| r.group() == crd["spec"]["group"] && r.custom.as_ref().is_none_or(|c| c.crd != crd.name()));
+    for other in others {
+        if names["plural"] == other.plural.as_str() {
+            return Some(format!("\"{}\" is already in use", other.plural));
+        }
+        if names["kind"] == other.gvk.kind.as_str() {
+            return Some(format!("\"{}\" is already in use", other.gvk.kind));
+        }
+    }
+    None
+}
+
+/// Accepts the names of a definition and starts to serve it, as the controllers in the API server do.
+fn establish(server: &ApiServer, at: &At, crd: &Object) {
+    let conflict = name_conflict(server, crd);
+    let now = rfc3339_seconds(server.now());
+    let condition = |kind: &str, status: &str, reason: &str, message: &str| {
+        json!({"type": kind, "status": status, "lastTransitionTime": now, "reason": reason, "message": message})
+    };
+    let mut next = crd.value().clone();
+    let conditions = match &conflict {
+        None => {
+            next["status"]["acceptedNames"] = accepted_names(crd).unwrap_or_default();
+            vec![
+                condition("NamesAccepted", "True", "NoConflicts", "no conflicts found"),
+                condition("Established", "True", "InitialNamesAccepted", "the initial names have been accepted"),
+            ]
+        }
+        Some(message) => vec![
+            condition("NamesAccepted", "False", "PluralConflict", message),
+            condition("Established", "False", "NotAccepted", "not all names are accepted"),
+        ],
+    };
+    let known = next.at(&["status", "conditions"]).is_some_and(|now| {
+        conditions.iter().all(|c| now.as_array().is_some_and(|l| l.iter().any(|n| n["type"] == c["type"] && n["status"] == c["status"])))
+    });
+    if conflict.is_some() && known {
+        return;
+    }
+    next["status"]["conditions"] = conditions.into();
+    // Losing this race means that another write of the definition is about to do the same.
+    let _ = write::commit(server, at, Expect::Revision(crd.revision()), next, false);
+}
+
+/// Deletes the objects of a definition that is going, and lets it go once none is left.
+fn clean_up_instances(server: &ApiServer, at: &At, crd: &Object) {
+    server.reload_registry();
+    let (Some(group), Some(plural)) = (crd.str_at(&["spec", "group"]), crd.str_at(&["spec", "names", "plural"])) else { return };
+    let id = ResourceId::new(group, plural);
+    let registry = server.registry();
+    if let Some(resource) = registry.stored(&id) {
+        let mut call = super::Call::new(crate::auth::User::admin(), "apiserver");
+        let all = server.snapshot().list(&id, None).cloned().collect::<Vec<_>>();
+        for object in all {
+            let at = At { resource: resource.clone(), namespace: object.namespace().to_owned(), name: object.name().to_owned(), subresource: None };
+            // An object that is already going needs nothing; one that cannot go keeps the definition.
+            let _ = super::delete(server, &mut call, &at, &super::DeleteOptions::default());
+        }
+    }
+    let finalizers = meta::finalizers(crd);
+    if server.snapshot().count(&id) > 0 || !finalizers.contains(&CRD_CLEANUP) {
+        return;
+    }
+    let rest: Vec<&str> = finalizers.into_iter().filter(|f| *f != CRD_CLEANUP).collect();
+    let mut next = crd.value().clone();
+    meta::set_finalizers(&mut next, &rest);
+    let gone = may_go(at, &next);
+    let _ = write::commit(server, at, Expect::Revision(crd.revision()), next, gone);
+}
+
+/// Called when a custom object has gone: its definition may have waited for it.
+pub(super) fn after_removal(server: &ApiServer, at: &At) {
+    let Some(custom) = at.resource.custom.as_ref().filter(|c| c.terminating) else { return };
+    let registry = server.registry();
+    let Some(resource) = registry.find(CRDS.0, "v1", CRDS.1) else { return };
+    let crd_at = At { resource: resource.clone(), namespace: String::new(), name: custom.crd.clone(), subresource: None };
+    if let Some(crd) = server.snapshot().get(&resource.id, "", &custom.crd).cloned() {
+        clean_up_instances(server, &crd_at, &crd);
+    }
+}

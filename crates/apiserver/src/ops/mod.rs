@@ -1,0 +1,92 @@
+//! The verbs of the API on objects, below HTTP.
+
+mod convert;
+mod decode;
+mod delete;
+mod lifecycle;
+mod managed;
+mod metadata;
+mod patch;
+mod read;
+mod strategy;
+mod subresource;
+mod write;
+
+use std::sync::Arc;
+
+pub(crate) use convert::present;
+pub(crate) use decode::{FieldValidation, decode_input};
+pub use delete::{DeleteOptions, Propagation};
+pub(crate) use delete::{delete, delete_collection};
+pub use patch::Patch;
+pub use read::ListOptions;
+pub(crate) use read::{get, list, parse_revision};
+pub(crate) use subresource::{create_subresource, get_scale, selector_text, update_scale};
+use tiphys_value::Value;
+pub(crate) use write::{create, create_decoded, patch, update, update_decoded};
+
+use crate::{auth::User, registry::Resource};
+
+/// Who asks, and how the write is to be done.
+#[derive(Clone, Debug)]
+pub(crate) struct Call {
+    pub user: User,
+    pub manager: String,
+    pub force: bool,
+    pub dry_run: bool,
+    pub validation: FieldValidation,
+    /// Texts for `Warning` headers.
+    pub warnings: Vec<String>,
+}
+
+impl Call {
+    pub fn new(user: User, manager: &str) -> Self {
+        Self {
+            user,
+            manager: manager.to_owned(),
+            force: false,
+            dry_run: false,
+            validation: FieldValidation::Ignore,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// What a request is about. Namespace, name and subresource may be empty.
+#[derive(Clone, Debug)]
+pub(crate) struct At {
+    pub resource: Arc<Resource>,
+    pub namespace: String,
+    pub name: String,
+    pub subresource: Option<String>,
+}
+
+impl At {
+    pub fn key(&self) -> String {
+        crate::store::key(&self.namespace, &self.name)
+    }
+
+    pub fn not_found(&self) -> crate::ApiError {
+        crate::ApiError::not_found(self.resource.named(&self.name))
+    }
+
+    pub fn is_status(&self) -> bool {
+        self.subresource.as_deref() == Some("status")
+    }
+
+    pub fn is(&self, group: &str, plural: &str) -> bool {
+        self.resource.id.group() == group && self.resource.id.resource() == plural
+    }
+}
+
+/// The items of a list at a path, or none.
+pub(crate) fn items<'a>(object: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
+    object.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// Brings a stored-form object that admission changed into the form of its type again.
+pub(crate) fn redecode(at: &At, object: &mut Value) -> crate::ApiResult<()> {
+    use tiphys_value::ObjectExt;
+    let gvk = object.gvk();
+    decode::decode_by_type(&at.resource, &gvk, object).map(drop)
+}

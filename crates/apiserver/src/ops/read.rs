@@ -1,0 +1,112 @@
+//! Reading one object and lists of them.
+
+use std::sync::Arc;
+
+use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use tiphys_value::{ObjectExt, Value, json};
+
+use super::At;
+use crate::{ApiError, ApiResult, ApiServer, Object, selectors::Selection};
+
+/// What to list.
+#[derive(Clone, Debug, Default)]
+pub struct ListOptions {
+    /// `labelSelector`.
+    pub label_selector: String,
+    /// `fieldSelector`.
+    pub field_selector: String,
+    /// Most items to return; 0 is all.
+    pub limit: usize,
+    /// The `continue` token of the page before.
+    pub continue_token: String,
+    /// `resourceVersion`.
+    pub resource_version: String,
+    /// `resourceVersionMatch`.
+    pub resource_version_match: String,
+}
+
+/// One page of a list.
+pub(crate) struct Page {
+    pub revision: u64,
+    pub items: Vec<Arc<Object>>,
+    pub continue_token: Option<String>,
+    pub remaining: Option<usize>,
+}
+
+pub(crate) fn get(server: &ApiServer, at: &At) -> ApiResult<Arc<Object>> {
+    server.snapshot().get(&at.resource.id, &at.namespace, &at.name).cloned().ok_or_else(|| at.not_found())
+}
+
+pub(crate) fn list(server: &ApiServer, at: &At, options: &ListOptions) -> ApiResult<Page> {
+    let selection = Selection::parse(&at.resource, &options.label_selector, &options.field_selector)?;
+    let snapshot = server.snapshot();
+    let start = start_of(options, snapshot.revision())?;
+    let namespace = Some(at.namespace.as_str()).filter(|n| !n.is_empty());
+    let mut page = Page {
+        revision: start.as_ref().map_or(snapshot.revision(), |s| s.revision),
+        items: Vec::new(),
+        continue_token: None,
+        remaining: None,
+    };
+    let after = start.as_ref().map(|s| s.after.as_str());
+    let mut rest = snapshot.range(&at.resource.id, namespace, after).filter(|(_, o)| selection.matches(o)).peekable();
+    let mut last = None;
+    while let Some((key, object)) = rest.next() {
+        page.items.push(Arc::clone(object));
+        last = Some(key);
+        if options.limit > 0 && page.items.len() == options.limit && rest.peek().is_some() {
+            break;
+        }
+    }
+    if rest.peek().is_some() {
+        let token = json!({"v": "meta.k8s.io/v1", "rv": page.revision, "start": format!("{}\0", last.map_or("", |k| k))});
+        page.continue_token = Some(URL_SAFE_NO_PAD.encode(token.to_string()));
+        page.remaining = selection.is_everything().then(|| rest.count());
+    }
+    Ok(page)
+}
+
+struct Start {
+    revision: u64,
+    after: String,
+}
+
+/// Checks the revision parameters; returns where a continued list goes on.
+fn start_of(options: &ListOptions, current: u64) -> ApiResult<Option<Start>> {
+    let (version, matching) = (options.resource_version.as_str(), options.resource_version_match.as_str());
+    if !options.continue_token.is_empty() {
+        if !matches!(version, "" | "0") {
+            return Err(ApiError::bad_request("specifying resource version is not allowed when using continue"));
+        }
+        return decode_token(&options.continue_token).map(Some);
+    }
+    let asked = parse_revision(version)?;
+    if asked > current {
+        return Err(ApiError::revision_in_future(asked, current));
+    }
+    if matching == "Exact" && asked != 0 && asked < current {
+        let message = format!("The resourceVersion for the provided list is too old: {asked} (current {current}).");
+        return Err(ApiError::expired(message));
+    }
+    Ok(None)
+}
+
+fn decode_token(token: &str) -> ApiResult<Start> {
+    let fault = |why: &str| ApiError::bad_request(format!("continue key is not valid: {why}"));
+    let bytes = URL_SAFE_NO_PAD.decode(token.trim_end_matches('=')).map_err(|e| fault(&e.to_string()))?;
+    let value: Value = serde_json::from_slice(&bytes).map_err(|e| fault(&e.to_string()))?;
+    if value.str_at(&["v"]) != Some("meta.k8s.io/v1") {
+        return Err(fault("server does not recognize this encoded version"));
+    }
+    let revision = value["rv"].as_u64().unwrap_or(0);
+    let after = value.str_at(&["start"]).ok_or_else(|| fault("encoded start key empty"))?;
+    Ok(Start { revision, after: after.trim_end_matches('\0').to_owned() })
+}
+
+/// A `resourceVersion` parameter; empty and `0` are 0.
+pub(crate) fn parse_revision(text: &str) -> ApiResult<u64> {
+    match text {
+        "" => Ok(0),
+        text => text.parse().map_err(|_| ApiError::bad_request(format!("invalid resource version: {text:?}"))),
+    }
+}

@@ -1,0 +1,192 @@
+//! Subresources whose body is not the object itself: scale, binding, eviction, token.
+
+use std::sync::Arc;
+
+use tiphys_schema::{LabelSelector, quote};
+use tiphys_value::{FieldPath, ObjectExt, Value, json};
+
+use super::{At, Call, DeleteOptions, convert, decode_input, items, present, write::replace};
+use crate::{ApiError, ApiResult, ApiServer, Cause, Object, auth, meta, store::ResourceId};
+
+/// Creates a subresource; returns the answer.
+pub(crate) fn create_subresource(server: &ApiServer, call: &mut Call, at: &At, body: Value) -> ApiResult<Value> {
+    let body = decode_input(call, at, body, &[])?;
+    match at.subresource.as_deref() {
+        Some("binding") => bind(server, call, at, &body),
+        Some("eviction") => evict(server, call, at, &body),
+        Some("token") => auth::issue_token(server, at, body),
+        other => Err(ApiError::method_not_supported(at.resource.named(other.unwrap_or_default()), "create")),
+    }
+}
+
+fn current_of(server: &ApiServer, at: &At) -> ApiResult<Arc<Object>> {
+    super::get(server, at)
+}
+
+fn success() -> Value {
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
+}
+
+fn bind(server: &ApiServer, call: &mut Call, at: &At, body: &Value) -> ApiResult<Value> {
+    let pod = current_of(server, at)?;
+    let node = body.str_at(&["target", "name"]).unwrap_or_default();
+    if let Some(assigned) = pod.str_at(&["spec", "nodeName"]).filter(|n| !n.is_empty()) {
+        let why = format!("pod {} is already assigned to node {}", at.name, quote(assigned));
+        return Err(ApiError::conflict(at.resource.named("pods/binding"), &why));
+    }
+    let mut next = pod.value().clone();
+    next["spec"]["nodeName"] = node.into();
+    let conditions = &mut next["status"]["conditions"];
+    if !conditions.is_array() {
+        *conditions = json!([]);
+    }
+    if let Some(list) = conditions.as_array_mut() {
+        list.retain(|c| c["type"] != "PodScheduled");
+        let now = crate::rfc3339_seconds(server.now());
+        list.push(json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now}));
+    }
+    replace(server, call, at, &pod, next).map_err(super::write::Failed::into_error)?;
+    Ok(success())
+}
+
+fn evict(server: &ApiServer, call: &mut Call, at: &At, body: &Value) -> ApiResult<Value> {
+    let pod = current_of(server, at)?;
+    let options = DeleteOptions::from_value(body.at(&["deleteOptions"]).unwrap_or(&Value::Null))?;
+    let over = matches!(pod.str_at(&["status", "phase"]), Some("Succeeded" | "Failed"));
+    if !over && !pod.is_terminating() {
+        use_budget(server, call, at, &pod)?;
+    }
+    let whole = At { subresource: None, ..at.clone() };
+    super::delete(server, call, &whole, &options)?;
+    Ok(success())
+}
+
+/// Takes one disruption from the pod's budget, or refuses.
+fn use_budget(server: &ApiServer, call: &mut Call, at: &At, pod: &Object) -> ApiResult<()> {
+    let id = ResourceId::new("policy", "poddisruptionbudgets");
+    let labels = pod.at(&["metadata", "labels"]).unwrap_or(&Value::Null);
+    let snapshot = server.snapshot();
+    let selects = |budget: &Object| {
+        let selector = LabelSelector::from_object(&budget["spec"]["selector"]);
+        selector.ok().flatten().is_some_and(|s| s.matches(labels))
+    };
+    let matching: Vec<_> = snapshot.list(&id, Some(&at.namespace)).filter(|b| selects(b)).collect();
+    let budget = match matching.as_slice() {
+        [] => return Ok(()),
+        [one] => *one,
+        _ => return Err(ApiError::internal("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")),
+    };
+    let allowed = budget.int_at(&["status", "disruptionsAllowed"]).unwrap_or(0);
+    if allowed <= 0 {
+        let needed = budget.int_at(&["status", "desiredHealthy"]).unwrap_or(0);
+        let healthy = budget.int_at(&["status", "currentHealthy"]).unwrap_or(0);
+        let cause = Cause {
+            reason: "DisruptionBudget".into(),
+            message: format!("The disruption budget {} needs {needed} healthy pods and has {healthy} currently", budget.name()),
+            field: String::new(),
+        };
+        let text = "Cannot evict pod as it would violate the pod's disruption budget.";
+        return Err(ApiError::new(429, "TooManyRequests", text).with_cause(cause));
+    }
+    if call.dry_run {
+        return Ok(());
+    }
+    let registry = server.registry();
+    let Some(resource) = registry.find("policy", "v1", "poddisruptionbudgets") else { return Ok(()) };
+    let mut next = budget.value().clone();
+    next["status"]["disruptionsAllowed"] = (allowed - 1).into();
+    let at = At { resource: resource.clone(), namespace: at.namespace.clone(), name: budget.name().into(), subresource: Some("status".into()) };
+    replace(server, call, &at, budget, next).map_err(super::write::Failed::into_error)?;
+    Ok(())
+}
+
+/// Where a resource keeps what its scale subresource shows: paths of spec replicas, status replicas, selector.
+fn scale_paths(at: &At) -> (FieldPath, FieldPath, Option<FieldPath>) {
+    let path = |text: &str| text.parse::<FieldPath>().unwrap_or_default();
+    match at.resource.custom.as_ref().and_then(|c| c.scale.as_ref()) {
+        Some(custom) => {
+            (path(&custom.spec_replicas), path(&custom.status_replicas), custom.label_selector.as_deref().map(path))
+        }
+        None => (path("spec.replicas"), path("status.replicas"), Some(path("spec.selector"))),
+    }
+}
+
+/// The `Scale` of an object.
+pub(crate) fn get_scale(server: &ApiServer, at: &At) -> ApiResult<Value> {
+    let object = current_of(server, at)?;
+    Ok(scale_of(at, &object))
+}
+
+fn scale_of(at: &At, object: &Arc<Object>) -> Value {
+    let object = present(&at.resource, object);
+    let (spec, status, selector) = scale_paths(at);
+    let value = |path: &FieldPath| path.get(&object).cloned().unwrap_or(Value::Null);
+    let selector = selector.map(|path| match value(&path) {
+        Value::String(text) => text,
+        other => selector_text(&other),
+    });
+    convert::scale_of(&object, value(&spec), value(&status), selector)
+}
+
+/// A label selector in its one-line spelling.
+pub(crate) fn selector_text(selector: &Value) -> String {
+    let labels = selector.get("matchLabels").or(selector.is_object().then_some(selector));
+    let mut terms: Vec<String> = Vec::new();
+    if selector.get("matchExpressions").is_none() || selector.get("matchLabels").is_some() {
+        let pairs = labels.and_then(Value::as_object).into_iter().flatten();
+        terms.extend(pairs.filter_map(|(k, v)| Some(format!("{k}={}", v.as_str()?))));
+    }
+    for term in items(selector, "/matchExpressions") {
+        let key = term.str_at(&["key"]).unwrap_or_default();
+        let values: Vec<&str> = items(term, "/values").filter_map(Value::as_str).collect();
+        terms.push(match term.str_at(&["operator"]) {
+            Some("In") => format!("{key} in ({})", values.join(",")),
+            Some("NotIn") => format!("{key} notin ({})", values.join(",")),
+            Some("DoesNotExist") => format!("!{key}"),
+            _ => key.to_owned(),
+        });
+    }
+    terms.join(",")
+}
+
+/// Changes the replicas of an object through its scale.
+pub(crate) fn update_scale(
+    server: &ApiServer,
+    call: &mut Call,
+    at: &At,
+    change: &dyn Fn(Value) -> ApiResult<Value>,
+) -> ApiResult<Value> {
+    let object = current_of(server, at)?;
+    let scale = change(scale_of(at, &object))?;
+    let replicas = scale.int_at(&["spec", "replicas"]).unwrap_or(0);
+    if replicas < 0 {
+        let path = tiphys_schema::Path::new("spec.replicas");
+        let fault = tiphys_schema::FieldError::invalid(&path, replicas, "must be greater than or equal to 0");
+        let kind = tiphys_value::GroupKind::new("autoscaling", "Scale");
+        return Err(ApiError::invalid(&kind, &at.name, &tiphys_schema::ErrorList(vec![fault])));
+    }
+    let mut next = object.value().clone();
+    let (spec, _, _) = scale_paths(at);
+    set_path(&mut next, &spec, replicas.into());
+    match scale.resource_version() {
+        "" => {}
+        version => meta::set(&mut next, "resourceVersion", version),
+    }
+    let whole = At { subresource: None, ..at.clone() };
+    match replace(server, call, &whole, &object, next) {
+        Err(super::write::Failed::Changed) => Err(ApiError::modified(at.resource.named(&at.name))),
+        other => other.map(|o| scale_of(at, &o)).map_err(super::write::Failed::into_error),
+    }
+}
+
+fn set_path(object: &mut Value, path: &FieldPath, value: Value) {
+    let mut node = object;
+    for segment in &path.0 {
+        let tiphys_value::Segment::Key(key) = segment else { return };
+        if !node.is_object() {
+            *node = json!({});
+        }
+        node = &mut node[key.as_str()];
+    }
+    *node = value;
+}

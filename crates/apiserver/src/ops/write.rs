@@ -1,0 +1,245 @@
+//! Creating and changing objects: the same chain for every kind and verb.
+
+use std::sync::Arc;
+
+use tiphys_schema::{ErrorList, FieldError, Path};
+use tiphys_value::{ObjectExt, Value};
+
+use super::{
+    At, Call, Patch, convert,
+    decode::{bind_to_url, decode_input},
+    lifecycle, managed, metadata,
+    patch::apply_patch,
+    strategy,
+};
+use crate::{
+    ApiError, ApiResult, ApiServer, Object,
+    admission::{self, Operation},
+    meta,
+    store::{CommitError, Expect, Write},
+};
+
+/// How often a patch is tried again after losing a race.
+const PATCH_RETRIES: usize = 5;
+
+/// Creates an object.
+pub(crate) fn create(server: &ApiServer, call: &mut Call, at: &At, body: Value) -> ApiResult<Arc<Object>> {
+    let object = decode_input(call, at, body, &[])?;
+    create_decoded(server, call, at, object)
+}
+
+/// Creates an object that [`decode_input`] has read.
+pub(crate) fn create_decoded(
+    server: &ApiServer,
+    call: &mut Call,
+    at: &At,
+    mut object: Value,
+) -> ApiResult<Arc<Object>> {
+    if !at.resource.has_verb("create") {
+        return Err(ApiError::method_not_supported(at.resource.named(""), "create"));
+    }
+    bind_to_url(at, &mut object)?;
+    if !object.resource_version().is_empty() {
+        return Err(ApiError::internal("resourceVersion should not be set on objects to be created"));
+    }
+    let generated = generate_name(server, &mut object);
+    let named = At { name: object.name().to_owned(), ..at.clone() };
+    lifecycle::check_namespace(server, &named)?;
+    strategy::prepare_create(server, &at.resource, &mut object);
+    convert::to_storage(&at.resource, &mut object);
+    managed::record(server, call, &named, None, &mut object)?;
+    admission::admit(server, call, &named, Operation::Create, &mut object, None)?;
+    check(&named, &object, None)?;
+    if call.dry_run {
+        if server.snapshot().get(&at.resource.id, &named.namespace, &named.name).is_some() {
+            return Err(ApiError::already_exists(at.resource.named(&named.name)));
+        }
+        return Ok(Arc::new(Object::unstored(object)));
+    }
+    match commit(server, &named, Expect::Absent, object, false) {
+        Err(Failed::Changed) => {
+            let error = ApiError::already_exists(at.resource.named(&named.name));
+            Err(if generated { error.with_retry_after(1) } else { error })
+        }
+        other => other.map_err(Failed::into_error),
+    }
+}
+
+fn generate_name(server: &ApiServer, object: &mut Value) -> bool {
+    let prefix = object.str_at(&["metadata", "generateName"]).unwrap_or_default();
+    if !object.name().is_empty() || prefix.is_empty() {
+        return false;
+    }
+    let cut = prefix.char_indices().nth(58).map_or(prefix.len(), |(at, _)| at);
+    let name = format!("{}{}", &prefix[..cut], server.entropy().suffix(5));
+    meta::set(object, "name", &name);
+    true
+}
+
+/// Replaces an object, or creates it where the kind allows that. Says whether it was created.
+pub(crate) fn update(server: &ApiServer, call: &mut Call, at: &At, body: Value) -> ApiResult<(Arc<Object>, bool)> {
+    let object = decode_input(call, at, body, &[])?;
+    update_decoded(server, call, at, object)
+}
+
+/// Replaces an object by one that [`decode_input`] has read.
+pub(crate) fn update_decoded(
+    server: &ApiServer,
+    call: &mut Call,
+    at: &At,
+    mut object: Value,
+) -> ApiResult<(Arc<Object>, bool)> {
+    bind_to_url(at, &mut object)?;
+    let Some(current) = server.snapshot().get(&at.resource.id, &at.namespace, &at.name).cloned() else {
+        if at.subresource.is_none() && strategy::creates_on_update(&at.resource) && object.resource_version().is_empty() {
+            return create_decoded(server, call, &At { name: String::new(), ..at.clone() }, object).map(|o| (o, true));
+        }
+        return Err(at.not_found());
+    };
+    convert::to_storage(&at.resource, &mut object);
+    match replace(server, call, at, &current, object) {
+        Err(Failed::Changed) => Err(ApiError::modified(at.resource.named(&at.name))),
+        other => other.map(|o| (o, false)).map_err(Failed::into_error),
+    }
+}
+
+/// Patches an object; server-side apply creates it if it is not there. Says whether it was created.
+pub(crate) fn patch(server: &ApiServer, call: &mut Call, at: &At, patch: &Patch) -> ApiResult<(Arc<Object>, bool)> {
+    for _ in 0..PATCH_RETRIES {
+        let Some(current) = server.snapshot().get(&at.resource.id, &at.namespace, &at.name).cloned() else {
+            if !patch.kind.is_apply() || at.subresource.is_some() {
+                return Err(at.not_found());
+            }
+            let object = apply_patch(server, call, at, None, patch)?;
+            let object = decode_input(call, at, object, &patch.duplicates)?;
+            let at = At { name: String::new(), ..at.clone() };
+            return create_decoded(server, call, &at, object).map(|o| (o, true));
+        };
+        let patched = apply_patch(server, call, at, Some(&current), patch)?;
+        let validated = Call { manager: call.manager.clone(), ..call.clone() };
+        let mut inner = validated;
+        let mut object = decode_input(&mut inner, &whole(at), patched, &patch.duplicates)?;
+        bind_to_url(&whole(at), &mut object)?;
+        let own_version = patch.names_version();
+        convert::to_storage(&at.resource, &mut object);
+        match replace(server, &mut inner, at, &current, object) {
+            Err(Failed::Changed) if !own_version => {}
+            Err(Failed::Changed) => break,
+            other => {
+                call.warnings = inner.warnings;
+                return other.map(|o| (o, false)).map_err(Failed::into_error);
+            }
+        }
+    }
+    Err(ApiError::modified(at.resource.named(&at.name)))
+}
+
+/// The object that a patch of `status` is applied to is the whole object.
+fn whole(at: &At) -> At {
+    match at.subresource.as_deref().and_then(|name| at.resource.subresource(name)) {
+        Some(sub) if sub.gvk == at.resource.gvk => At { subresource: None, ..at.clone() },
+        _ => at.clone(),
+    }
+}
+
+/// Why a write did not happen.
+pub(super) enum Failed {
+    /// Somebody else was faster.
+    Changed,
+    /// It may not happen.
+    Refused(ApiError),
+}
+
+impl Failed {
+    pub fn into_error(self) -> ApiError {
+        match self {
+            Self::Refused(error) => error,
+            Self::Changed => ApiError::new(409, "Conflict", "the object has been modified"),
+        }
+    }
+}
+
+impl From<ApiError> for Failed {
+    fn from(error: ApiError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+/// Puts `object` (in its storage version) in the place of `current`.
+pub(super) fn replace(
+    server: &ApiServer,
+    call: &mut Call,
+    at: &At,
+    current: &Arc<Object>,
+    mut object: Value,
+) -> Result<Arc<Object>, Failed> {
+    check_version(at, current, &object)?;
+    strategy::prepare_update(at, &mut object, current);
+    managed::record(server, call, at, Some(current), &mut object)?;
+    admission::admit(server, call, at, Operation::Update, &mut object, Some(current))?;
+    check(at, &object, Some(current))?;
+    let removed = current.is_terminating() && lifecycle::may_go(at, &object);
+    if !removed && meta::essence(&object) == meta::essence(current) && managed::same_owners(&object, current) {
+        return Ok(Arc::clone(current));
+    }
+    if call.dry_run {
+        meta::copy(&mut object, current, "resourceVersion");
+        return Ok(Arc::new(Object::unstored(object)));
+    }
+    commit(server, at, Expect::Revision(current.revision()), object, removed)
+}
+
+fn check_version(at: &At, current: &Object, object: &Value) -> Result<(), Failed> {
+    let uid = object.uid();
+    if !uid.is_empty() && uid != current.uid() {
+        let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", current.uid());
+        return Err(ApiError::conflict(at.resource.named(&at.name), &why).into());
+    }
+    match object.resource_version() {
+        "" | "0" if strategy::allows_unconditional_update(&at.resource) => Ok(()),
+        "" | "0" => {
+            let path = Path::new("metadata.resourceVersion");
+            let fault = FieldError::invalid(&path, 0, "must be specified for an update");
+            Err(ApiError::invalid(&at.resource.group_kind(), &at.name, &ErrorList(vec![fault])).into())
+        }
+        version if version == current.resource_version() => Ok(()),
+        version if version.parse::<u64>().is_err() => {
+            let fault = FieldError::invalid(&Path::new("metadata.resourceVersion"), version, "must be an unsigned integer");
+            Err(ApiError::invalid(&at.resource.group_kind(), &at.name, &ErrorList(vec![fault])).into())
+        }
+        _ => Err(ApiError::modified(at.resource.named(&at.name)).into()),
+    }
+}
+
+/// Validates what is about to be stored.
+fn check(at: &At, object: &Value, old: Option<&Object>) -> ApiResult<()> {
+    let mut errors = metadata::validate(at, object, old.map(Object::value));
+    errors.extend(strategy::validate(at, object, old.map(Object::value)));
+    if errors.is_empty() {
+        return Ok(());
+    }
+    Err(ApiError::invalid(&at.resource.group_kind(), object.name(), &errors))
+}
+
+/// Writes to the store, and does what follows from the write.
+pub(super) fn commit(
+    server: &ApiServer,
+    at: &At,
+    expect: Expect,
+    object: Value,
+    remove: bool,
+) -> Result<Arc<Object>, Failed> {
+    let gvk = at.resource.group_kind();
+    let write = Write { resource: &at.resource.id, key: &at.key(), expect, value: object, remove };
+    match server.inner.store.commit(write) {
+        Ok(object) => {
+            lifecycle::after_commit(server, at, &object, remove);
+            Ok(object)
+        }
+        Err(CommitError::Changed) => Err(Failed::Changed),
+        Err(CommitError::Allocation(conflict)) => {
+            let fault = FieldError::invalid(&Path::new(conflict.field), conflict.value, conflict.why);
+            Err(ApiError::invalid(&gvk, &at.name, &ErrorList(vec![fault])).into())
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The handle to an embedded API server.
+
+use std::{
+    path::PathBuf,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use jiff::Timestamp;
+use tiphys_value::Value;
+
+use crate::{
+    Change, Client, Entropy, SharedClock, Snapshot, StateError, TokioClock, TooOld,
+    auth::User,
+    registry::Registry,
+    store::{ResourceId, Store},
+};
+
+/// How an [`ApiServer`] starts.
+#[derive(Default)]
+pub struct ApiServerOptions {
+    /// Where time comes from; the machine's wall time advanced by tokio's clock if not given.
+    pub clock: Option<SharedClock>,
+    /// Makes uids and generated names repeatable.
+    pub seed: Option<u64>,
+    /// Where every write is kept; in memory only if not given.
+    pub state_dir: Option<PathBuf>,
+    /// The bearer token of the administrator; a random one if not given.
+    pub token: Option<String>,
+}
+
+/// What answers admission webhooks whose backend is inside the cluster.
+pub trait WebhookBackend: Send + Sync {
+    /// Calls a webhook with an `AdmissionReview`; returns the answered review, or why there is none
+    /// in the words that follow `failed to call webhook: `.
+    fn call(&self, webhook: &WebhookCall<'_>) -> Result<Value, String>;
+}
+
+/// One call of an admission webhook.
+pub struct WebhookCall<'a> {
+    /// The webhook's entry in its configuration.
+    pub webhook: &'a Value,
+    /// The URL that is called.
+    pub url: &'a str,
+    /// The `AdmissionReview` with the request.
+    pub review: &'a Value,
+    /// What the store held when the request came.
+    pub snapshot: &'a Snapshot,
+}
+
+pub(crate) struct Inner {
+    pub store: Store,
+    pub registry: RwLock<Arc<Registry>>,
+    pub clock: SharedClock,
+    pub entropy: Entropy,
+    pub token: String,
+    pub webhooks: RwLock<Option<Arc<dyn WebhookBackend>>>,
+}
+
+/// An embedded Kubernetes API server. A cheap handle: clones are the same server.
+#[derive(Clone)]
+pub struct ApiServer {
+    pub(crate) inner: Arc<Inner>,
+}
+
+impl ApiServer {
+    /// Starts a server: opens its store and puts the objects there that every cluster has.
+    pub fn new(options: ApiServerOptions) -> Result<Self, StateError> {
+        let store = match &options.state_dir {
+            Some(folder) => Store::open(folder)?,
+            None => Store::in_memory(),
+        };
+        let seed = options.seed.unwrap_or_else(crate::tls::random_seed);
+        let server = Self::assemble(
+            store,
+            options.clock.unwrap_or_else(|| Arc::new(TokioClock::wall())),
+            Entropy::from_seed(seed),
+            options.token.unwrap_or_else(crate::tls::random_token),
+        );
+        crate::bootstrap::ensure(&server);
+        server.reload_registry();
+        Ok(server)
+    }
+
+    fn assemble(store: Store, clock: SharedClock, entropy: Entropy, token: String) -> Self {
+        let registry = RwLock::new(Arc::new(Registry::build(&store.snapshot())));
+        let inner = Inner { store, registry, clock, entropy, token, webhooks: RwLock::new(None) };
+        Self { inner: Arc::new(inner) }
+    }
+
+    /// An independent server with the same content, clock and random state, in memory. What is
+    /// written to one is not seen by the other. Watches do not carry over; the webhook backend does not either.
+    pub fn fork(&self) -> Self {
+        let inner = &self.inner;
+        let registry = RwLock::new(self.registry());
+        let forked = Inner {
+            store: inner.store.fork(),
+            registry,
+            clock: Arc::clone(&inner.clock),
+            entropy: inner.entropy.fork(),
+            token: inner.token.clone(),
+            webhooks: RwLock::new(None),
+        };
+        Self { inner: Arc::new(forked) }
+    }
+
+    /// A client in the same process, acting as the cluster's administrator. Its writes are recorded
+    /// under the field manager `name`.
+    pub fn client(&self, name: &str) -> Client {
+        Client::new(self.clone(), User::admin(), name)
+    }
+
+    /// Everything in the store now.
+    pub fn snapshot(&self) -> Snapshot {
+        self.inner.store.snapshot()
+    }
+
+    /// The newest revision.
+    pub fn revision(&self) -> u64 {
+        self.inner.store.revision()
+    }
+
+    /// At most `limit` changes of all resources after a revision, oldest first. Who has fallen too far
+    /// behind starts over from [`Self::snapshot`].
+    pub fn changes_since(&self, revision: u64, limit: usize) -> Result<Vec<Arc<Change>>, TooOld> {
+        self.inner.store.changes_since(None, revision, limit)
+    }
+
+    /// Returns once the store has a newer revision than this one.
+    pub async fn changed_after(&self, revision: u64) {
+        let signal = self.inner.store.any_signal();
+        loop {
+            let notified = signal.notified();
+            tokio::pin!(notified);
+            notified.as_mut().enable();
+            if self.revision() > revision {
+                return;
+            }
+            notified.await;
+        }
+    }
+
+    /// The time on the server's clock.
+    pub fn now(&self) -> Timestamp {
+        self.inner.clock.now()
+    }
+
+    /// The server's source of uids and generated names.
+    pub fn entropy(&self) -> &Entropy {
+        &self.inner.entropy
+    }
+
+    /// The bearer token of the administrator.
+    pub fn token(&self) -> &str {
+        &self.inner.token
+    }
+
+    /// Installs what answers webhooks whose backend is a Service of the cluster.
+    pub fn set_webhook_backend(&self, backend: Arc<dyn WebhookBackend>) {
+        *self.inner.webhooks.write().unwrap_or_else(PoisonError::into_inner) = Some(backend);
+    }
+
+    /// Where objects of a kind are stored, and whether they live in namespaces; `None` if it is not served.
+    pub fn resource_of_kind(&self, gvk: &tiphys_value::GroupVersionKind) -> Option<(ResourceId, bool)> {
+        self.registry().by_kind(gvk).map(|r| (r.id.clone(), r.namespaced))
+    }
+
+    pub(crate) fn registry(&self) -> Arc<Registry> {
+        Arc::clone(&self.inner.registry.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn reload_registry(&self) {
+        let registry = Arc::new(Registry::build(&self.snapshot()));
+        *self.inner.registry.write().unwrap_or_else(PoisonError::into_inner) = registry;
+    }
+}
