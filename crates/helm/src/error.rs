@@ -2,6 +2,9 @@
 
 use tiphys_vfs::VfsError;
 
+/// What Helm prints behind every error that comes after the values are put together.
+const DEBUG_HINT: &str = "\n\nUse --debug flag to render out invalid YAML";
+
 /// Why a chart could not be rendered; prints what `helm template` prints after `Error: `.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -42,10 +45,13 @@ pub enum HelmError {
     /// An option does not make sense (release name, Kubernetes version, `--show-only`).
     #[error("{0}")]
     Option(String),
+    /// The chart does not allow the Kubernetes version.
+    #[error("{0}{DEBUG_HINT}")]
+    KubeVersion(String),
     /// A template does not parse or fails.
-    #[error("{0}")]
+    #[error("{0}{DEBUG_HINT}")]
     Template(String),
     /// What templates rendered to is no YAML; as Helm prints it without `--debug`.
-    #[error("{0}\n\nUse --debug flag to render out invalid YAML")]
+    #[error("{0}{DEBUG_HINT}")]
     InvalidYaml(String),
 }

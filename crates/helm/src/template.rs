@@ -39,7 +39,7 @@ pub fn template(chart: &Chart, options: &RenderOptions) -> Result<TemplateOutput
     let wanted = &chart.metadata.kube_version;
     if !wanted.is_empty() && !is_compatible(wanted, &capabilities.kube_version.normalized) {
         let version = &capabilities.kube_version.version;
-        return Err(HelmError::Option(format!(
+        return Err(HelmError::KubeVersion(format!(
             "chart requires kubeVersion: {wanted} which is incompatible with Kubernetes {version}"
         )));
     }
