@@ -14,3 +14,4 @@ pub mod strconv;
 pub mod text;
 pub mod time;
 pub mod unicode;
+pub mod url;

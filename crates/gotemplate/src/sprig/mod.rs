@@ -1,6 +1,7 @@
 //! The functions of Sprig 3, by family.
 
 mod cast;
+mod crypto;
 mod dates;
 mod defaults;
 mod dicts;
@@ -14,6 +15,7 @@ mod reflect;
 mod regexes;
 mod strings;
 mod times;
+mod urls;
 mod versions;
 
 use crate::{CallError, CallResult, Context, Function, Functions, Type, Value};
@@ -28,6 +30,8 @@ pub(crate) fn register(functions: &mut Functions) {
     encoding::register(functions);
     reflect::register(functions);
     paths::register(functions);
+    crypto::register(functions);
+    urls::register(functions);
     dates::register(functions);
     regexes::register(functions);
     versions::register(functions);

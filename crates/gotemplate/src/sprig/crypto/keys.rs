@@ -1,0 +1,75 @@
+//! Private keys.
+
+use super::super::{add, text};
+use super::{der, primes, random_bytes};
+use crate::{CallError, Context, Functions, Type};
+use aws_lc_rs::agreement::{ECDH_P256, PrivateKey};
+use rcgen::{KeyPair, PKCS_RSA_SHA256, RsaKeySize};
+
+pub(super) fn register(f: &mut Functions) {
+    add(f, &["genPrivateKey"], &[Type::String], |ctx, args| {
+        let kind = text(args, 0);
+        Ok(match kind {
+            "" | "rsa" => rsa(ctx, 4096)?,
+            "dsa" => der::pem("DSA PRIVATE KEY", &primes::dsa(&mut |buffer| ctx.random(buffer))),
+            "ecdsa" => ecdsa(ctx)?,
+            "ed25519" => ed25519(ctx),
+            other => format!("Unknown type {other}"),
+        }
+        .into())
+    });
+}
+
+/// A PEM block `RSA PRIVATE KEY`.
+pub(super) fn rsa(ctx: &Context<'_>, bits: usize) -> Result<String, CallError> {
+    if ctx.deterministic() {
+        return Ok(der::pem("RSA PRIVATE KEY", &primes::rsa(bits, &mut |buffer| ctx.random(buffer))));
+    }
+    let size = if bits > 2048 { RsaKeySize::_4096 } else { RsaKeySize::_2048 };
+    let pair = KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, size)
+        .map_err(|error| CallError::new(format!("error generating rsa key: {error}")))?;
+    let pkcs1 = inner_key(&pair.serialize_der()).ok_or_else(|| CallError::new("error generating rsa key"))?;
+    Ok(der::pem("RSA PRIVATE KEY", &pkcs1))
+}
+
+/// The key inside a PKCS #8 envelope.
+fn inner_key(pkcs8: &[u8]) -> Option<Vec<u8>> {
+    let (_, content, _) = der::read(pkcs8)?;
+    let (_, _, rest) = der::read(content)?;
+    let (_, _, rest) = der::read(rest)?;
+    let (tag, key, _) = der::read(rest)?;
+    (tag == 0x04).then(|| key.to_vec())
+}
+
+fn ecdsa(ctx: &Context<'_>) -> Result<String, CallError> {
+    const P256: [u8; 8] = [0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x03, 0x01, 0x07];
+    let failed = || CallError::new("failed to generate private key");
+    // Numbers above the order are refused; the next ones are as good.
+    for _ in 0..64 {
+        let scalar = random_bytes(ctx, 32);
+        let Ok(key) = PrivateKey::from_private_key(&ECDH_P256, &scalar) else {
+            continue;
+        };
+        let public = key.compute_public_key().map_err(|_| failed())?;
+        let bits = [&[0u8], public.as_ref()].concat();
+        let encoded = der::sequence(&[
+            der::tagged(0x02, &[1]),
+            der::tagged(0x04, &scalar),
+            der::tagged(0xA0, &der::tagged(0x06, &P256)),
+            der::tagged(0xA1, &der::tagged(0x03, &bits)),
+        ]);
+        return Ok(der::pem("EC PRIVATE KEY", &encoded));
+    }
+    Err(failed())
+}
+
+fn ed25519(ctx: &Context<'_>) -> String {
+    const ED25519: [u8; 3] = [0x2B, 0x65, 0x70];
+    let seed = der::tagged(0x04, &random_bytes(ctx, 32));
+    let encoded = der::sequence(&[
+        der::tagged(0x02, &[0]),
+        der::sequence(&[der::tagged(0x06, &ED25519)]),
+        der::tagged(0x04, &seed),
+    ]);
+    der::pem("PRIVATE KEY", &encoded)
+}
