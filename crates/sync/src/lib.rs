@@ -11,7 +11,9 @@
 //! - the dry run reaches admission, and only failures that can never pass count.
 
 mod action;
+mod auto;
 mod classify;
+mod compare;
 mod finish;
 mod input;
 mod order;
@@ -23,7 +25,9 @@ mod wait;
 mod wave;
 
 pub use action::{Action, ApplyMethod, Batch, Done, Failure, Outcome, TaskId, Verb, images};
+pub use auto::{AutoSettings, AutoSync, auto_sync, record_history};
 pub use classify::{Blocker, ErrorClass, classify};
+pub use compare::{CompareInput, Comparison, compare, target_key};
 pub use finish::{next_retry, retry_delay};
 pub use input::{KindCatalog, KindInfo, LiveObject, SyncInput, SyncSettings};
 pub use record::record;

@@ -164,21 +164,32 @@ impl Progress<'_, '_> {
             return;
         }
         self.look_at_running();
-        if self.tasks.iter().any(|task| task.has_failed()) {
+        if self.tasks.iter().any(Task::has_failed) {
             self.run_fail_phase();
             return;
+        }
+        let next = self.pending().map(Task::step).min();
+        let begun = next.filter(|next| self.tasks.iter().any(|t| t.step() == *next && !t.is_pending()));
+        if let Some(wave) = begun {
+            // What is held in a wave that has begun is tried again while the rest of it is awaited.
+            wave::run(self, wave);
+            if self.tasks.iter().any(Task::has_failed) {
+                return;
+            }
         }
         if self.waits_for_running() || self.waits_for_deletions() {
             finish::superseded(self);
             return;
         }
         self.release_hooks();
-        let next = self.pending().map(Task::step).min();
-        let Some(next) = next else {
-            finish::succeed(self, "successfully synced (no more tasks)");
-            return;
-        };
-        wave::run(self, next);
+        match next {
+            None => {
+                finish::succeed(self, "successfully synced (no more tasks)");
+                return;
+            }
+            Some(next) if begun.is_none() => wave::run(self, next),
+            Some(_) => {}
+        }
         if self.batch.is_empty() && !self.waits.is_empty() {
             finish::superseded(self);
         }
@@ -271,12 +282,12 @@ impl Progress<'_, '_> {
         let held: Vec<usize> = (0..self.tasks.len())
             .filter(|at| {
                 let task = &self.tasks[*at];
-                task.was_pruned() && task.live.is_some_and(|live| wave::is_terminating(live))
+                task.was_pruned() && task.live.is_some_and(wave::is_terminating)
             })
             .collect();
         for at in &held {
             let task = &self.tasks[*at];
-            let cause = task.live.map(|live| wave::finalizers(live)).unwrap_or_default();
+            let cause = task.live.map(wave::finalizers).unwrap_or_default();
             let key = task.id.key.clone();
             self.wait(WaitKind::Deletion, Some(key), &cause, None);
         }
@@ -379,18 +390,14 @@ impl Progress<'_, '_> {
         let timeout = self.input.settings.sync_timeout.map(|limit| {
             Time::from(tiphys_model::time::after(self.state.shown.started_at.timestamp(), limit))
         });
-        let second = jiff_second();
-        let all = deadlines.chain(held).chain(pause).chain(timeout).map(Time::timestamp);
-        all.map(
-            |at| if at <= self.input.now { tiphys_model::time::after(self.input.now, second) } else { at },
-        )
-        .min()
+        // Kinds appear without an event that concerns the Application.
+        let blocked = self.waits.iter().any(|wait| wait.kind == WaitKind::Blocked);
+        let look = blocked.then(|| Time::from(tiphys_model::time::after(self.input.now, LOOK_AGAIN)));
+        let all = deadlines.chain(held).chain(pause).chain(timeout).chain(look).map(Time::timestamp);
+        // Times on the wire are whole seconds; a wake-up that has just passed is put off by one.
+        let soon = tiphys_model::time::after(self.input.now, Duration::from_secs(1));
+        all.map(|at| if at <= self.input.now { soon } else { at }).min()
     }
-}
-
-/// Times on the wire are whole seconds; a wake-up that has just passed is put off by one.
-fn jiff_second() -> std::time::Duration {
-    std::time::Duration::from_secs(1)
 }
 
 fn cause_of(health: &tiphys_model::HealthStatus) -> String {

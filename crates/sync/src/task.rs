@@ -161,7 +161,7 @@ fn new_task<'a>(
     let gvk = target.gvk();
     let info = input.kinds.lookup(&gvk);
     let mut key = target.resource_key();
-    let namespaced = info.as_ref().map_or(true, |info| info.namespaced);
+    let namespaced = info.as_ref().is_none_or(|info| info.namespaced);
     if !namespaced {
         key.namespace.clear();
     } else if key.namespace.is_empty() {

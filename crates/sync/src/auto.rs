@@ -1,0 +1,269 @@
+//! Whether automated sync starts an operation, and what happens to a status after one
+//! (Argo CD docs, "Automated Sync Policy").
+
+use std::time::Duration;
+
+use tiphys_model::{
+    Application, Condition, ConditionType, Operation, OperationInitiator, OperationPhase, RetryStrategy,
+    RevisionHistory, SyncOperation, SyncOperationResource, SyncStatusCode, Time, Timestamp, names,
+    time::{after, elapsed},
+};
+
+use crate::Comparison;
+
+/// Attempts of an automated sync whose policy does not say how many.
+const DEFAULT_RETRIES: i64 = 5;
+
+/// Settings of automated sync.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AutoSettings {
+    /// Argo CD's behaviour: a failed sync is not tried again before something changes; no brake.
+    pub compat: bool,
+    /// First pause between self-heals of one object set.
+    pub heal_delay: Duration,
+    /// Growth of that pause.
+    pub heal_factor: u32,
+    /// Longest such pause.
+    pub heal_cap: Duration,
+    /// First pause after a failed sync; doubles from failure to failure.
+    pub failure_delay: Duration,
+    /// Longest such pause.
+    pub failure_cap: Duration,
+    /// Pruning at least so many objects, and more than half of all, needs an approval.
+    pub prune_brake: usize,
+}
+
+impl Default for AutoSettings {
+    fn default() -> Self {
+        Self {
+            compat: false,
+            heal_delay: Duration::from_secs(2),
+            heal_factor: 3,
+            heal_cap: Duration::from_secs(300),
+            failure_delay: Duration::from_secs(60),
+            failure_cap: Duration::from_secs(1800),
+            prune_brake: 20,
+        }
+    }
+}
+
+/// The decision.
+#[derive(Clone, Debug, PartialEq)]
+pub enum AutoSync {
+    /// Nothing to do; why.
+    Nothing(&'static str),
+    /// Not before an instant; why.
+    Later(Timestamp, &'static str),
+    /// Something forbids it: the condition to show.
+    Refused(Condition),
+    /// Start this operation.
+    Start(Box<Operation>),
+}
+
+/// Decides about automated sync after a comparison at `revisions` (one for each source).
+pub fn auto_sync(
+    app: &Application,
+    comparison: &Comparison,
+    revisions: &[String],
+    window_open: bool,
+    settings: &AutoSettings,
+    now: Timestamp,
+) -> AutoSync {
+    let Some(automated) = app.automated() else { return AutoSync::Nothing("not automated") };
+    if app.operation.is_some() {
+        return AutoSync::Nothing("an operation is pending");
+    }
+    let running = app.status.operation_state.as_ref().is_some_and(|state| !state.phase.is_completed());
+    if running {
+        return AutoSync::Nothing("an operation is running");
+    }
+    if app.is_terminating() {
+        return AutoSync::Nothing("the Application is being deleted");
+    }
+    if comparison.sync != SyncStatusCode::OutOfSync {
+        return AutoSync::Nothing("not out of sync");
+    }
+    if let Some(until) = app.annotation(names::PAUSED_UNTIL).and_then(Time::parse)
+        && now < until.timestamp()
+    {
+        return AutoSync::Later(until.timestamp(), "paused");
+    }
+    if !window_open {
+        return AutoSync::Nothing("a sync window forbids it");
+    }
+    let differing = || comparison.resources.iter().filter(|r| r.status == Some(SyncStatusCode::OutOfSync));
+    if !automated.prunes() && differing().all(|resource| resource.requires_pruning) {
+        return AutoSync::Nothing("only prunes are due, and prune is off");
+    }
+    if let Some(refused) = refuses_deletions(app, comparison, settings) {
+        return refused;
+    }
+    let mut operation = whole_sync(app, revisions, automated.prunes());
+    match last_attempt(app, revisions) {
+        None => AutoSync::Start(Box::new(operation)),
+        Some(last) if last.phase.is_successful() => {
+            if !automated.heals() {
+                return AutoSync::Nothing("already synced, and selfHeal is off");
+            }
+            let count = last.attempts;
+            let pause = grown(settings.heal_delay, settings.heal_factor, count, settings.heal_cap);
+            if let Some(at) = too_early(&last, pause, now) {
+                return AutoSync::Later(at, "self-heal back-off");
+            }
+            let sync = operation.sync.get_or_insert_default();
+            sync.auto_heal_attempts_count = count + 1;
+            sync.resources = differing()
+                .filter(|resource| automated.prunes() || !resource.requires_pruning)
+                .map(|resource| SyncOperationResource {
+                    group: resource.group.clone(),
+                    kind: resource.kind.clone(),
+                    name: resource.name.clone(),
+                    namespace: if settings.compat { String::new() } else { resource.namespace.clone() },
+                })
+                .collect();
+            AutoSync::Start(Box::new(operation))
+        }
+        Some(last) => after_failure(operation, &last, revisions, settings, now),
+    }
+}
+
+/// The last operation, if it was about the same revisions and sources.
+struct LastAttempt {
+    phase: OperationPhase,
+    message: String,
+    finished_at: Option<Time>,
+    attempts: i64,
+}
+
+fn last_attempt(app: &Application, revisions: &[String]) -> Option<LastAttempt> {
+    let state = app.status.operation_state.as_ref()?;
+    let result = state.sync_result.as_ref()?;
+    let (synced, sources) = if result.revisions.is_empty() {
+        (vec![result.revision.clone()], result.source.clone().into_iter().collect::<Vec<_>>())
+    } else {
+        (result.revisions.clone(), result.sources.clone())
+    };
+    let same_source = sources.is_empty() || sources == app.spec.effective_sources();
+    (synced == revisions && same_source).then(|| LastAttempt {
+        phase: state.phase,
+        message: state.message.clone(),
+        finished_at: state.finished_at,
+        attempts: state.operation.sync.as_ref().map_or(0, |sync| sync.auto_heal_attempts_count),
+    })
+}
+
+fn too_early(last: &LastAttempt, pause: Duration, now: Timestamp) -> Option<Timestamp> {
+    let finished = last.finished_at?.timestamp();
+    (elapsed(finished, now) < pause).then(|| after(finished, pause))
+}
+
+/// `base` × `factor`^`count`, at most `cap`.
+fn grown(base: Duration, factor: u32, count: i64, cap: Duration) -> Duration {
+    let power = factor.checked_pow(u32::try_from(count).unwrap_or(u32::MAX)).unwrap_or(u32::MAX);
+    base.checked_mul(power).unwrap_or(cap).min(cap)
+}
+
+/// A failed attempt on the same commit: Argo CD gives up, we try again at growing intervals, because what
+/// failed may have been somebody else's fault. What a person ended stays ended.
+fn after_failure(
+    mut operation: Operation,
+    last: &LastAttempt,
+    revisions: &[String],
+    settings: &AutoSettings,
+    now: Timestamp,
+) -> AutoSync {
+    let by_person = last.message.starts_with("Operation terminated");
+    if settings.compat || by_person {
+        let message = format!(
+            "Failed last sync attempt to {}: {} (retried {} times).",
+            revisions.join(", "),
+            last.message,
+            last.attempts
+        );
+        return AutoSync::Refused(Condition::new(ConditionType::SyncError, message));
+    }
+    let pause = grown(settings.failure_delay, 2, last.attempts, settings.failure_cap);
+    if let Some(at) = too_early(last, pause, now) {
+        return AutoSync::Later(at, "the last attempt on this revision failed");
+    }
+    operation.sync.get_or_insert_default().auto_heal_attempts_count = last.attempts + 1;
+    AutoSync::Start(Box::new(operation))
+}
+
+/// Deleting everything, or most of a lot, needs more than a commit.
+fn refuses_deletions(
+    app: &Application,
+    comparison: &Comparison,
+    settings: &AutoSettings,
+) -> Option<AutoSync> {
+    let automated = app.automated()?;
+    let counted = || comparison.resources.iter().filter(|resource| !resource.hook);
+    let (all, pruned) = (counted().count(), counted().filter(|resource| resource.requires_pruning).count());
+    if !automated.prunes() || automated.allows_empty() || pruned == 0 {
+        return None;
+    }
+    if pruned == all {
+        let message = format!(
+            "Skipping sync attempt to {}: auto-sync will wipe out all resources",
+            app.spec.effective_sources().first().map(|s| s.revision_or_head().to_owned()).unwrap_or_default()
+        );
+        return Some(AutoSync::Refused(Condition::new(ConditionType::SyncError, message)));
+    }
+    let last = app.status.operation_state.as_ref().and_then(|state| state.finished_at);
+    let approved = app.annotation(names::DELETION_APPROVED).and_then(Time::parse);
+    let is_approved = approved.is_some_and(|at| last.is_none_or(|last| at >= last));
+    if settings.compat || pruned < settings.prune_brake || pruned * 2 <= all || is_approved {
+        return None;
+    }
+    let message = format!(
+        "Skipping sync attempt: it would delete {pruned} of {all} resources; approve it with the annotation {}",
+        names::DELETION_APPROVED
+    );
+    Some(AutoSync::Refused(Condition::new(ConditionType::SyncError, message)))
+}
+
+fn whole_sync(app: &Application, revisions: &[String], prune: bool) -> Operation {
+    let policy = app.spec.sync_policy.clone().unwrap_or_default();
+    let mut sync = SyncOperation { prune, sync_options: policy.sync_options, ..SyncOperation::default() };
+    if app.spec.has_multiple_sources() {
+        sync.revisions = revisions.to_vec();
+    } else {
+        sync.revision = revisions.first().cloned().unwrap_or_default();
+    }
+    Operation {
+        sync: Some(sync),
+        initiated_by: OperationInitiator { username: String::new(), automated: true },
+        retry: policy
+            .retry
+            .unwrap_or_else(|| RetryStrategy { limit: DEFAULT_RETRIES, ..RetryStrategy::default() }),
+        ..Operation::default()
+    }
+}
+
+/// Adds a finished operation to the history, if it belongs there: a whole sync that succeeded and was no
+/// dry run. The oldest entries go.
+pub fn record_history(app: &mut Application) {
+    let limit = app.spec.history_limit();
+    let Some(state) = &app.status.operation_state else { return };
+    let counts = state
+        .operation
+        .sync
+        .as_ref()
+        .is_some_and(|sync| !sync.is_selective() && !sync.dry_run && state.phase.is_successful());
+    let (Some(result), Some(finished), true) = (&state.sync_result, state.finished_at, counts) else {
+        return;
+    };
+    let entry = RevisionHistory {
+        revision: result.revision.clone(),
+        deployed_at: finished,
+        id: app.status.history.last().map_or(0, |last| last.id + 1),
+        source: result.source.clone(),
+        deploy_started_at: Some(state.started_at),
+        sources: result.sources.clone(),
+        revisions: result.revisions.clone(),
+        initiated_by: state.operation.initiated_by.clone(),
+    };
+    app.status.history.push(entry);
+    let extra = app.status.history.len().saturating_sub(limit);
+    app.status.history.drain(..extra);
+}

@@ -1,0 +1,260 @@
+//! Matching targets with live objects, and the verdicts that follow: sync status, health, conditions,
+//! what may be pruned (Argo CD docs, "Resource Tracking", "Sync Options").
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use serde_json::{Value, json};
+use tiphys_health::{Member, roll_up};
+use tiphys_model::{
+    Application, Condition, ConditionType, HealthCode, HealthStatus, ResourceStatus, Summary, SyncStatusCode,
+    Tracking, hook, names,
+    options::{DeletionPolicy, annotation_lists, deletion_policy},
+};
+use tiphys_value::{FieldPath, GroupKind, ObjectExt, ResourceKey};
+
+use crate::{KindCatalog, LiveObject, action::images};
+
+/// What is compared.
+pub struct CompareInput<'a> {
+    /// The Application.
+    pub app: &'a Application,
+    /// Its name in tracking marks.
+    pub instance: &'a str,
+    /// How objects are marked.
+    pub tracking: &'a Tracking,
+    /// Key of the Application object, if it lives in the destination cluster.
+    pub own_key: Option<ResourceKey>,
+    /// The rendered objects.
+    pub targets: &'a [Arc<Value>],
+    /// Objects of the cluster: those this Application tracks, and those at the keys of targets.
+    pub live: &'a BTreeMap<ResourceKey, LiveObject>,
+    /// Kinds of the destination.
+    pub kinds: &'a dyn KindCatalog,
+    /// Where a target and its live object differ.
+    pub differ: &'a dyn Fn(&Value, &Value) -> Vec<FieldPath>,
+    /// Whether the project permits an object: its message if not.
+    pub permit: &'a dyn Fn(&Value, bool) -> Result<(), String>,
+    /// Whether the settings exclude a kind.
+    pub excluded: &'a dyn Fn(&GroupKind) -> bool,
+    /// Health of an object that lacks everything but its kind: whether the kind has a health rule.
+    pub has_health: &'a dyn Fn(&Value) -> bool,
+}
+
+/// The result of a comparison.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Comparison {
+    /// The targets without repetitions and excluded kinds, namespaces set; hooks included.
+    pub targets: Vec<Arc<Value>>,
+    /// `status.resources`.
+    pub resources: Vec<ResourceStatus>,
+    /// `status.sync.status`.
+    pub sync: SyncStatusCode,
+    /// Health of the whole.
+    pub health: Option<HealthStatus>,
+    /// Warnings.
+    pub conditions: Vec<Condition>,
+    /// See [`crate::SyncInput::prunable`].
+    pub prunable: BTreeSet<ResourceKey>,
+    /// See [`crate::SyncInput::shared`].
+    pub shared: BTreeMap<ResourceKey, String>,
+    /// See [`crate::SyncInput::out_of_sync`].
+    pub out_of_sync: BTreeSet<ResourceKey>,
+    /// Where objects differ: every object that is out of sync has an entry, empty if it is missing or extra.
+    pub differences: BTreeMap<ResourceKey, Vec<FieldPath>>,
+    /// `status.summary`.
+    pub summary: Summary,
+}
+
+/// The key under which a target is found in the cluster.
+pub fn target_key(target: &Value, destination_namespace: &str, kinds: &dyn KindCatalog) -> ResourceKey {
+    let mut key = target.resource_key();
+    let namespaced = kinds.lookup(&target.gvk()).is_none_or(|info| info.namespaced);
+    if !namespaced {
+        key.namespace.clear();
+    } else if key.namespace.is_empty() {
+        key.namespace = destination_namespace.to_owned();
+    }
+    key
+}
+
+/// Compares the desired with the live state.
+pub fn compare(input: &CompareInput<'_>) -> Comparison {
+    let mut out = Comparison { sync: SyncStatusCode::Synced, ..Comparison::default() };
+    let targets = distinct_targets(input, &mut out);
+    out.summary.is_app_of_apps = targets.keys().any(is_application);
+    let mut health: Vec<(ResourceKey, Option<HealthStatus>, bool)> = Vec::new();
+    for (key, target) in &targets {
+        compare_target(input, key, target, &mut out, &mut health);
+    }
+    for (key, live) in input.live.iter().filter(|(key, _)| !targets.contains_key(*key)) {
+        compare_extra(input, key, live, &mut out, &mut health);
+    }
+    out.resources.sort_by(|a, b| {
+        (&a.group, &a.kind, &a.namespace, &a.name).cmp(&(&b.group, &b.kind, &b.namespace, &b.name))
+    });
+    let members: Vec<_> = health
+        .iter()
+        .map(|(key, health, ignored)| Member { key, health: health.as_ref(), ignored: *ignored })
+        .collect();
+    out.health = Some(roll_up(&members));
+    out.summary.images.sort();
+    out.summary.images.dedup();
+    out
+}
+
+fn is_application(key: &ResourceKey) -> bool {
+    key.group == names::GROUP && key.kind == "Application"
+}
+
+/// The last of several targets with one key counts; hooks go aside.
+fn distinct_targets(input: &CompareInput<'_>, out: &mut Comparison) -> BTreeMap<ResourceKey, Arc<Value>> {
+    let namespace = &input.app.spec.destination.namespace;
+    let mut counts: BTreeMap<ResourceKey, usize> = BTreeMap::new();
+    let mut targets = BTreeMap::new();
+    for target in input.targets {
+        let key = target_key(target, namespace, input.kinds);
+        if (input.excluded)(&key.group_kind()) {
+            let message =
+                format!("Resource {}/{} {} is excluded in the settings", key.group, key.kind, key.name);
+            out.conditions.push(Condition::new(ConditionType::ExcludedResourceWarning, message));
+            continue;
+        }
+        if key.name.is_empty() {
+            // A hook with a generated name: it never is the same object twice.
+            out.targets.push(Arc::clone(target));
+            continue;
+        }
+        *counts.entry(key.clone()).or_default() += 1;
+        targets.insert(key, Arc::clone(target));
+    }
+    for (key, count) in counts.iter().filter(|(_, count)| **count > 1) {
+        let message = format!(
+            "Resource {}/{}/{}/{} appeared {count} times among application resources.",
+            key.group, key.kind, key.namespace, key.name
+        );
+        out.conditions.push(Condition::new(ConditionType::RepeatedResourceWarning, message));
+    }
+    out.targets.extend(targets.values().cloned());
+    targets.retain(|_, target| !hook::is_hook(target) && !hook::is_ignored(target));
+    targets
+}
+
+fn status_of(key: &ResourceKey, object: &Value) -> ResourceStatus {
+    ResourceStatus {
+        group: key.group.clone(),
+        version: object.gvk().version,
+        kind: key.kind.clone(),
+        namespace: key.namespace.clone(),
+        name: key.name.clone(),
+        sync_wave: hook::wave(object),
+        ..ResourceStatus::default()
+    }
+}
+
+fn needs_confirmation(input: &CompareInput<'_>, object: &Value) -> bool {
+    let options = input.app.sync_options();
+    ["Prune", "Delete"].iter().any(|key| deletion_policy(key, object, &options) == DeletionPolicy::Confirm)
+}
+
+fn compare_target(
+    input: &CompareInput<'_>,
+    key: &ResourceKey,
+    target: &Arc<Value>,
+    out: &mut Comparison,
+    health: &mut Vec<(ResourceKey, Option<HealthStatus>, bool)>,
+) {
+    let mut status = status_of(key, target);
+    status.requires_deletion_confirmation = needs_confirmation(input, target);
+    out.summary.images.extend(images(target));
+    let namespaced = !key.namespace.is_empty();
+    if (input.permit)(target, namespaced).is_err() {
+        status.status = Some(SyncStatusCode::Unknown);
+        out.sync = SyncStatusCode::Unknown;
+        out.resources.push(status);
+        return;
+    }
+    let live = input.live.get(key);
+    if let Some(live) = live
+        && let Some(owner) = input.tracking.owner(&live.object).filter(|owner| owner != input.instance)
+    {
+        let message = format!(
+            "{}/{} {} is part of applications {} and {owner}",
+            key.group, key.kind, key.name, input.instance
+        );
+        out.conditions.push(Condition::new(ConditionType::SharedResourceWarning, message));
+        out.shared.insert(key.clone(), owner);
+    }
+    let differences = live.map(|live| (input.differ)(target, &live.object));
+    let synced = differences.as_ref().is_some_and(Vec::is_empty);
+    status.status = Some(if synced { SyncStatusCode::Synced } else { SyncStatusCode::OutOfSync });
+    if !synced {
+        out.out_of_sync.insert(key.clone());
+        out.differences.insert(key.clone(), differences.unwrap_or_default());
+        worsen(out);
+    }
+    let is_self = input.own_key.as_ref() == Some(key);
+    status.health = match live {
+        Some(live) => live.health.clone(),
+        None => has_rule(input, target).then(|| HealthStatus::new(HealthCode::Missing, "")),
+    };
+    let ignored = target.annotation(names::IGNORE_HEALTHCHECK) == Some("true")
+        || live.is_some_and(|live| live.object.annotation(names::IGNORE_HEALTHCHECK) == Some("true"));
+    health.push((key.clone(), status.health.clone(), ignored || is_self));
+    if is_self {
+        let message = format!("{} is among its own objects; it is applied, but not awaited", input.instance);
+        out.conditions.push(Condition::new(ConditionType::SelfManaged, message));
+    }
+    out.resources.push(status);
+}
+
+fn has_rule(input: &CompareInput<'_>, target: &Value) -> bool {
+    let bare = json!({"apiVersion": target.api_version(), "kind": target.kind(), "metadata": {}});
+    (input.has_health)(&bare)
+}
+
+fn worsen(out: &mut Comparison) {
+    if out.sync == SyncStatusCode::Synced {
+        out.sync = SyncStatusCode::OutOfSync;
+    }
+}
+
+/// A live object without a target: a hook, an extra, or none of ours.
+fn compare_extra(
+    input: &CompareInput<'_>,
+    key: &ResourceKey,
+    live: &LiveObject,
+    out: &mut Comparison,
+    health: &mut Vec<(ResourceKey, Option<HealthStatus>, bool)>,
+) {
+    let object = &*live.object;
+    let owned =
+        object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array).is_some_and(|l| !l.is_empty());
+    let is_ours = input.tracking.owner(object).as_deref() == Some(input.instance);
+    if !is_ours || owned || input.own_key.as_ref() == Some(key) {
+        return;
+    }
+    if (input.excluded)(&key.group_kind()) || (input.permit)(object, !key.namespace.is_empty()).is_err() {
+        return;
+    }
+    let mut status = status_of(key, object);
+    status.health.clone_from(&live.health);
+    if hook::is_hook(object) || hook::is_ignored(object) {
+        status.hook = true;
+    } else if input.tracking.is_self_referencing(object) {
+        status.status = Some(SyncStatusCode::OutOfSync);
+        status.requires_pruning = true;
+        status.requires_deletion_confirmation = needs_confirmation(input, object);
+        out.prunable.insert(key.clone());
+        out.out_of_sync.insert(key.clone());
+        out.differences.insert(key.clone(), Vec::new());
+        if !annotation_lists(object, names::COMPARE_OPTIONS, "IgnoreExtraneous") {
+            worsen(out);
+        }
+        let ignored = object.annotation(names::IGNORE_HEALTHCHECK) == Some("true");
+        health.push((key.clone(), live.health.clone(), ignored));
+    }
+    out.resources.push(status);
+}

@@ -1,0 +1,207 @@
+//! Comparisons and the decisions of automated sync.
+
+mod support;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde_json::{Value, json};
+use support::{Kinds, object};
+use tiphys_model::{
+    Application, ConditionType, HealthCode, HealthStatus, SyncStatusCode, Timestamp, Tracking, TrackingMethod,
+};
+use tiphys_sync::{
+    AutoSettings, AutoSync, CompareInput, Comparison, LiveObject, auto_sync, compare, record_history,
+};
+use tiphys_value::ObjectExt;
+
+fn app(extra: Value) -> Application {
+    let mut value = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"name": "shop"},
+        "spec": {"source": {"repoURL": "r"}, "destination": {"namespace": "shop"}}});
+    for (key, part) in extra.as_object().expect("object") {
+        for (field, content) in part.as_object().expect("object") {
+            value[key][field] = content.clone();
+        }
+    }
+    Application::from_value(&value).expect("valid")
+}
+
+fn marked(mut value: Value, app: &str, tracking: &Tracking) -> Value {
+    tracking.mark(&mut value, app, "shop");
+    value
+}
+
+fn compared(
+    app: &Application,
+    targets: Vec<Value>,
+    live: Vec<(Value, Option<HealthCode>)>,
+    tracking: &Tracking,
+) -> Comparison {
+    let targets: Vec<_> = targets.into_iter().map(Arc::new).collect();
+    let live: BTreeMap<_, _> = live
+        .into_iter()
+        .map(|(value, code)| {
+            let health = code.map(|code| HealthStatus::new(code, ""));
+            (value.resource_key(), LiveObject { object: Arc::new(value), health })
+        })
+        .collect();
+    compare(&CompareInput {
+        app,
+        instance: "shop",
+        tracking,
+        own_key: None,
+        targets: &targets,
+        live: &live,
+        kinds: &Kinds,
+        differ: &|target, live| {
+            let same = target.get("data") == live.get("data");
+            if same { Vec::new() } else { vec!["data".parse().expect("path")] }
+        },
+        permit: &|_, _| Ok(()),
+        excluded: &|_| false,
+        has_health: &|object| object.kind() == "Deployment",
+    })
+}
+
+#[test]
+fn v10_a_copied_mark_is_no_membership_unless_tracked_by_label() {
+    let app = app(json!({}));
+    for (method, prunable) in [(TrackingMethod::Annotation, 0), (TrackingMethod::Label, 1)] {
+        let tracking = Tracking { method, ..Tracking::default() };
+        let original = marked(object("Secret", "a", &[]), "shop", &tracking);
+        let mut copy = original.clone();
+        copy["metadata"]["name"] = "b".into();
+        let result =
+            compared(&app, vec![original.clone()], vec![(original, None), (copy.clone(), None)], &tracking);
+        assert_eq!(result.prunable.len(), prunable, "{method:?}");
+        copy["metadata"]["ownerReferences"] = json!([{"name": "x"}]);
+        let owned = compared(&app, vec![], vec![(copy, None)], &tracking);
+        assert!(owned.prunable.is_empty() && owned.resources.is_empty());
+    }
+}
+
+#[test]
+fn v15_and_v23_shared_and_repeated_objects_are_reported() {
+    let tracking = Tracking::default();
+    let target = marked(object("ConfigMap", "c", &[]), "shop", &tracking);
+    let theirs = marked(object("ConfigMap", "c", &[]), "other", &tracking);
+    let result = compared(&app(json!({})), vec![target.clone(), target], vec![(theirs, None)], &tracking);
+    let kinds: Vec<_> = result.conditions.iter().map(|condition| condition.kind).collect();
+    assert_eq!(kinds, [ConditionType::RepeatedResourceWarning, ConditionType::SharedResourceWarning]);
+    assert_eq!(result.shared.values().collect::<Vec<_>>(), ["other"]);
+    assert_eq!(result.resources.len(), 1);
+}
+
+#[test]
+fn missing_objects_are_out_of_sync_and_missing() {
+    let tracking = Tracking::default();
+    let result = compared(&app(json!({})), vec![object("Deployment", "web", &[])], vec![], &tracking);
+    assert_eq!(result.sync, SyncStatusCode::OutOfSync);
+    assert_eq!(result.health.map(|health| health.status), Some(HealthCode::Missing));
+}
+
+#[test]
+fn ignored_extras_do_not_count() {
+    let tracking = Tracking::default();
+    let extra = marked(
+        object("ConfigMap", "x", &[("argocd.argoproj.io/compare-options", "IgnoreExtraneous")]),
+        "shop",
+        &tracking,
+    );
+    let result = compared(&app(json!({})), vec![], vec![(extra, None)], &tracking);
+    assert_eq!(result.sync, SyncStatusCode::Synced);
+    assert_eq!(result.prunable.len(), 1);
+}
+
+fn now(second: i64) -> Timestamp {
+    Timestamp::from_second(1_700_000_000 + second).expect("valid")
+}
+
+fn out_of_sync(extras: usize, kept: usize) -> Comparison {
+    let tracking = Tracking::default();
+    let names: Vec<_> = (0..extras + kept).map(|n| format!("c{n}")).collect();
+    let live: Vec<_> =
+        names.iter().map(|name| (marked(object("ConfigMap", name, &[]), "shop", &tracking), None)).collect();
+    let targets = live[extras..].iter().map(|(value, _)| value.clone()).collect();
+    compared(&app(json!({})), targets, live, &tracking)
+}
+
+fn decide(app: &Application, comparison: &Comparison, at: i64) -> AutoSync {
+    auto_sync(app, comparison, &["v1".into()], true, &AutoSettings::default(), now(at))
+}
+
+fn after_attempt(phase: &str, count: i64, heal: bool) -> Application {
+    app(json!({
+        "spec": {"syncPolicy": {"automated": {"selfHeal": heal}}},
+        "status": {"operationState": {
+            "phase": phase, "startedAt": now(0).to_string(), "finishedAt": now(0).to_string(), "message": "broken",
+            "operation": {"sync": {"autoHealAttemptsCount": count}},
+            "syncResult": {"revision": "v1", "source": {"repoURL": "r"}, "resources": []},
+        }},
+    }))
+}
+
+fn missing_one() -> Comparison {
+    compared(&app(json!({})), vec![object("ConfigMap", "c", &[])], vec![], &Tracking::default())
+}
+
+#[test]
+fn v07_self_heal_waits_longer_each_time() {
+    let mut delays = Vec::new();
+    for count in 0..7 {
+        match decide(&after_attempt("Succeeded", count, true), &missing_one(), 0) {
+            AutoSync::Later(at, _) => delays.push(at.as_second() - now(0).as_second()),
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(delays, [2, 6, 18, 54, 162, 300, 300]);
+    let AutoSync::Start(operation) = decide(&after_attempt("Succeeded", 0, true), &missing_one(), 2) else {
+        panic!("due")
+    };
+    let sync = operation.sync.expect("sync");
+    assert_eq!((sync.resources[0].name.as_str(), sync.auto_heal_attempts_count), ("c", 1));
+    let off = decide(&after_attempt("Succeeded", 0, false), &missing_one(), 99);
+    assert!(matches!(off, AutoSync::Nothing(_)));
+}
+
+#[test]
+fn v08_deleting_everything_needs_allow_empty() {
+    let automated = |extra: Value| app(json!({"spec": {"syncPolicy": {"automated": extra}}}));
+    let refused = decide(&automated(json!({"prune": true})), &out_of_sync(2, 0), 0);
+    assert!(
+        matches!(&refused, AutoSync::Refused(c) if c.message.contains("wipe out all resources")),
+        "{refused:?}"
+    );
+    let allowed = decide(&automated(json!({"prune": true, "allowEmpty": true})), &out_of_sync(2, 0), 0);
+    assert!(matches!(allowed, AutoSync::Start(_)));
+    assert!(matches!(decide(&automated(json!({})), &out_of_sync(2, 0), 0), AutoSync::Nothing(_)));
+    let many = decide(&automated(json!({"prune": true})), &out_of_sync(30, 5), 0);
+    assert!(matches!(&many, AutoSync::Refused(c) if c.message.contains("30 of 35")), "{many:?}");
+}
+
+#[test]
+fn v09_a_failed_revision_is_tried_again_later_and_never_with_compat() {
+    let failed = after_attempt("Failed", 0, true);
+    let compat = AutoSettings { compat: true, ..AutoSettings::default() };
+    let refused = auto_sync(&failed, &missing_one(), &["v1".into()], true, &compat, now(99_999));
+    assert!(
+        matches!(&refused, AutoSync::Refused(c) if c.message.starts_with("Failed last sync attempt to v1"))
+    );
+    assert!(matches!(decide(&failed, &missing_one(), 10), AutoSync::Later(..)));
+    assert!(matches!(decide(&failed, &missing_one(), 60), AutoSync::Start(_)));
+    let newer = auto_sync(&failed, &missing_one(), &["v2".into()], true, &compat, now(0));
+    assert!(matches!(newer, AutoSync::Start(_)), "a new commit starts at once");
+}
+
+#[test]
+fn history_keeps_whole_successful_syncs_up_to_the_limit() {
+    let mut app = after_attempt("Succeeded", 0, true);
+    app.spec.revision_history_limit = Some(2);
+    for _ in 0..4 {
+        record_history(&mut app);
+    }
+    let ids: Vec<_> = app.status.history.iter().map(|entry| entry.id).collect();
+    assert_eq!(ids, [2, 3]);
+    let mut failed = after_attempt("Failed", 0, true);
+    record_history(&mut failed);
+    assert!(failed.status.history.is_empty());
+}
