@@ -1,26 +1,180 @@
-//! Validation of built-in kinds with the API server's texts.
+//! Validation of built-in kinds with the API server's texts. `metadata` is the caller's: it is the
+//! same for every kind.
 
+mod config;
 pub mod names;
+mod network;
+mod pod;
+mod rbac;
+mod service;
+mod storage;
+mod workloads;
 
 use serde_json::Value;
 use tiphys_value::GroupVersionKind;
 
-use crate::ErrorList;
+use crate::{ErrorList, FieldError, Path};
 
 /// Faults of an object that is to be created, after defaulting, in the server's order.
 pub fn validate_create(gvk: &GroupVersionKind, object: &Value) -> ErrorList {
-    let _ = (gvk, object);
-    ErrorList::new()
+    let mut errors = ErrorList::new();
+    let (spec, path) = (&object["spec"], Path::new("spec"));
+    match (gvk.group.as_str(), gvk.kind.as_str()) {
+        ("", "Pod") => pod::spec(spec, &path, &mut errors),
+        ("apps", "Deployment") => workloads::deployment(spec, &path, &mut errors),
+        ("apps", "ReplicaSet") => workloads::replica_set(spec, &path, &mut errors),
+        ("apps", "StatefulSet") => workloads::stateful_set(spec, &path, &mut errors),
+        ("apps", "DaemonSet") => workloads::daemon_set(spec, &path, &mut errors),
+        ("batch", "Job") => workloads::job(spec, &path, &mut errors),
+        ("batch", "CronJob") => workloads::cron_job(spec, &path, &mut errors),
+        ("autoscaling", "HorizontalPodAutoscaler") => workloads::autoscaler(spec, &path, &mut errors),
+        ("policy", "PodDisruptionBudget") => workloads::disruption_budget(spec, &path, &mut errors),
+        ("", "Service") => service::service(object, &mut errors),
+        ("networking.k8s.io", "Ingress") => network::ingress(spec, &path, &mut errors),
+        ("networking.k8s.io", "NetworkPolicy") => network::policy(spec, &path, &mut errors),
+        ("", "ConfigMap") => config::config_map(object, &mut errors),
+        ("", "Secret") => config::secret(object, &mut errors),
+        ("", "PersistentVolumeClaim") => storage::claim(spec, &path, &mut errors),
+        ("storage.k8s.io", "StorageClass") => storage::class(object, &mut errors),
+        ("rbac.authorization.k8s.io", "Role" | "ClusterRole") => rbac::role(&gvk.kind, object, &mut errors),
+        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
+            rbac::binding(&gvk.kind, object, &mut errors);
+        }
+        _ => {}
+    }
+    errors
 }
 
 /// Faults of an update, after defaulting: those of the new object and changes that are not allowed.
 pub fn validate_update(gvk: &GroupVersionKind, new: &Value, old: &Value) -> ErrorList {
-    let _ = (gvk, new, old);
-    ErrorList::new()
+    if (gvk.group.as_str(), gvk.kind.as_str()) == ("", "Pod") {
+        return pod::update(new, old);
+    }
+    let mut errors = match (gvk.group.as_str(), gvk.kind.as_str()) {
+        // What is stored may be older than a rule about names; its immutable parts are not judged again.
+        ("", "PersistentVolumeClaim") => ErrorList::new(),
+        _ => validate_create(gvk, new),
+    };
+    match (gvk.group.as_str(), gvk.kind.as_str()) {
+        ("apps", "Deployment" | "ReplicaSet" | "DaemonSet") => {
+            immutable(new, old, "/spec/selector", &mut errors)
+        }
+        ("apps", "StatefulSet") => workloads::stateful_set_update(new, old, &mut errors),
+        ("batch", "Job") => workloads::job_update(new, old, &mut errors),
+        ("", "Service") => service::update(new, old, &mut errors),
+        ("", "ConfigMap" | "Secret") => config::update(new, old, &mut errors),
+        ("", "PersistentVolumeClaim") => storage::claim_update(new, old, &mut errors),
+        ("storage.k8s.io", "StorageClass") => storage::class_update(new, old, &mut errors),
+        ("networking.k8s.io", "IngressClass") => immutable(new, old, "/spec/controller", &mut errors),
+        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
+            if new["roleRef"] != old["roleRef"] {
+                let path = Path::new("roleRef");
+                errors.push(FieldError::invalid(&path, new["roleRef"].clone(), "cannot change roleRef"));
+            }
+        }
+        _ => {}
+    }
+    errors
 }
 
-/// Faults of an update through the `status` subresource.
+/// Faults of an update through the `status` subresource: counts below zero.
 pub fn validate_status_update(gvk: &GroupVersionKind, new: &Value, old: &Value) -> ErrorList {
-    let _ = (gvk, new, old);
-    ErrorList::new()
+    let mut errors = ErrorList::new();
+    let _ = old;
+    if matches!(gvk.group.as_str(), "apps" | "batch" | "autoscaling" | "policy") {
+        for (name, value) in new["status"].as_object().into_iter().flatten() {
+            if value.is_i64() {
+                not_negative(value, &Path::new("status").child(name), &mut errors);
+            }
+        }
+    }
+    errors
 }
+
+/// A field that must not change; `pointer` is its JSON pointer.
+fn immutable(new: &Value, old: &Value, pointer: &str, errors: &mut ErrorList) {
+    let value = new.pointer(pointer).cloned().unwrap_or_default();
+    if value != old.pointer(pointer).cloned().unwrap_or_default() {
+        let path = Path::new(pointer.trim_start_matches('/').replace('/', "."));
+        errors.push(FieldError::invalid(&path, value, "field is immutable"));
+    }
+}
+
+fn text<'a>(object: &'a Value, key: &str) -> &'a str {
+    object[key].as_str().unwrap_or_default()
+}
+
+fn list<'a>(object: &'a Value, key: &str) -> &'a [Value] {
+    object[key].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn not_negative(value: &Value, path: &Path, errors: &mut ErrorList) {
+    if let Some(number) = value.as_i64().filter(|number| *number < 0) {
+        errors.push(FieldError::invalid(path, number, "must be greater than or equal to 0"));
+    }
+}
+
+/// Adds a fault of a text for each reason.
+fn faulty(reasons: Vec<String>, value: &str, path: &Path, errors: &mut ErrorList) {
+    errors.extend(reasons.into_iter().map(|reason| FieldError::invalid(path, value, reason)));
+}
+
+/// A text that must be one of a few.
+fn one_of(value: &str, allowed: &[&str], path: &Path, errors: &mut ErrorList) {
+    if value.is_empty() {
+        errors.push(FieldError::required(path, ""));
+    } else if !allowed.contains(&value) {
+        errors.push(FieldError::not_supported(path, value, allowed));
+    }
+}
+
+/// The keys and values of labels.
+fn labels(labels: &Value, path: &Path, errors: &mut ErrorList) {
+    for (key, value) in labels.as_object().into_iter().flatten() {
+        faulty(names::qualified_name(key), key, path, errors);
+        let value = value.as_str().unwrap_or_default();
+        faulty(names::label_value(value), value, path, errors);
+    }
+}
+
+/// A `metav1.LabelSelector`.
+fn selector(selector: &Value, path: &Path, errors: &mut ErrorList) {
+    labels(&selector["matchLabels"], &path.child("matchLabels"), errors);
+    for (at, requirement) in list(selector, "matchExpressions").iter().enumerate() {
+        let path = path.child("matchExpressions").index(at);
+        let values = list(requirement, "values");
+        match text(requirement, "operator") {
+            "In" | "NotIn" if values.is_empty() => {
+                let detail = "must be specified when `operator` is 'In' or 'NotIn'";
+                errors.push(FieldError::required(&path.child("values"), detail));
+            }
+            "Exists" | "DoesNotExist" if !values.is_empty() => {
+                let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+                errors.push(FieldError::forbidden(&path.child("values"), detail));
+            }
+            "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
+            other => {
+                errors.push(FieldError::invalid(
+                    &path.child("operator"),
+                    other,
+                    "not a valid selector operator",
+                ));
+            }
+        }
+        let key = text(requirement, "key");
+        faulty(names::qualified_name(key), key, &path.child("key"), errors);
+        for (at, value) in values.iter().enumerate() {
+            let value = value.as_str().unwrap_or_default();
+            faulty(names::label_value(value), value, &path.child("values").index(at), errors);
+        }
+    }
+}
+
+/// Whether a selector object has no conditions.
+fn is_empty_selector(selector: &Value) -> bool {
+    let labels = selector["matchLabels"].as_object().map_or(0, |map| map.len());
+    labels + list(selector, "matchExpressions").len() == 0
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! Config maps and secrets.
+
+use serde_json::Value;
+
+use super::{faulty, names, text};
+use crate::{ErrorList, FieldError, Path};
+
+/// The most bytes that the data of a config map or secret may have.
+const MAX_BYTES: usize = 1024 * 1024;
+
+pub(super) fn config_map(object: &Value, errors: &mut ErrorList) {
+    let mut size = 0;
+    for (key, value) in object["data"].as_object().into_iter().flatten() {
+        faulty(names::config_key(key), key, &Path::new("data").key(key), errors);
+        if object["binaryData"].get(key).is_some() {
+            let path = Path::new("data").key(key);
+            errors.push(FieldError::invalid(&path, key.as_str(), "duplicate of key present in binaryData"));
+        }
+        size += value.as_str().map_or(0, str::len);
+    }
+    for (key, value) in object["binaryData"].as_object().into_iter().flatten() {
+        faulty(names::config_key(key), key, &Path::new("binaryData").key(key), errors);
+        size += decoded_length(value);
+    }
+    if size > MAX_BYTES {
+        errors.push(FieldError::too_long(&Path::root(), MAX_BYTES));
+    }
+}
+
+fn decoded_length(value: &Value) -> usize {
+    let text = value.as_str().unwrap_or_default().trim_end_matches('=');
+    text.len() * 3 / 4
+}
+
+pub(super) fn secret(object: &Value, errors: &mut ErrorList) {
+    let data = Path::new("data");
+    let mut size = 0;
+    for (key, value) in object["data"].as_object().into_iter().flatten() {
+        faulty(names::config_key(key), key, &data.key(key), errors);
+        size += decoded_length(value);
+    }
+    if size > MAX_BYTES {
+        errors.push(FieldError::too_long(&data, MAX_BYTES));
+    }
+    let required: &[&str] = match text(object, "type") {
+        "kubernetes.io/dockercfg" => &[".dockercfg"],
+        "kubernetes.io/dockerconfigjson" => &[".dockerconfigjson"],
+        "kubernetes.io/ssh-auth" => &["ssh-privatekey"],
+        "kubernetes.io/tls" => &["tls.crt", "tls.key"],
+        _ => &[],
+    };
+    for key in required.iter().filter(|key| object["data"].get(**key).is_none()) {
+        errors.push(FieldError::required(&data.key(key), ""));
+    }
+}
+
+pub(super) fn update(new: &Value, old: &Value, errors: &mut ErrorList) {
+    if let Some(before) = old["type"].as_str()
+        && new["type"] != before
+    {
+        errors.push(FieldError::invalid(&Path::new("type"), new["type"].clone(), "field is immutable"));
+    }
+    if old["immutable"] != true {
+        return;
+    }
+    let detail = "field is immutable when `immutable` is set";
+    for field in ["immutable", "data", "binaryData"].into_iter().filter(|field| new[*field] != old[*field]) {
+        errors.push(FieldError::forbidden(&Path::new(field), detail));
+    }
+}

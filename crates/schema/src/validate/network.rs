@@ -1,0 +1,175 @@
+//! Ingresses and network policies.
+
+use serde_json::Value;
+
+use super::{faulty, list, names, selector, text};
+use crate::{ErrorList, FieldError, Path};
+
+const PATH_TYPES: [&str; 3] = ["Exact", "ImplementationSpecific", "Prefix"];
+
+pub(super) fn ingress(spec: &Value, path: &Path, errors: &mut ErrorList) {
+    let rules = list(spec, "rules");
+    let backend = &spec["defaultBackend"];
+    if rules.is_empty() && !backend.is_object() {
+        let detail = "either `defaultBackend` or `rules` must be specified";
+        errors.push(FieldError::invalid(path, spec["rules"].clone(), detail));
+    }
+    if backend.is_object() {
+        ingress_backend(backend, &path.child("defaultBackend"), errors);
+    }
+    for (at, rule) in rules.iter().enumerate() {
+        ingress_rule(rule, &path.child("rules").index(at), errors);
+    }
+    for (at, tls) in list(spec, "tls").iter().enumerate() {
+        let path = path.child("tls").index(at);
+        for (at, host) in list(tls, "hosts").iter().enumerate() {
+            host_name(host.as_str().unwrap_or_default(), &path.child("hosts").index(at), errors);
+        }
+        let secret = text(tls, "secretName");
+        if !secret.is_empty() {
+            faulty(names::dns1123_subdomain(secret), secret, &path.child("secretName"), errors);
+        }
+    }
+    let class = text(spec, "ingressClassName");
+    if spec["ingressClassName"].is_string() {
+        faulty(names::dns1123_subdomain(class), class, &path.child("ingressClassName"), errors);
+    }
+}
+
+fn host_name(host: &str, path: &Path, errors: &mut ErrorList) {
+    if host.contains('*') {
+        let fine = host.strip_prefix("*.").is_some_and(|rest| names::dns1123_subdomain(rest).is_empty());
+        if !fine {
+            let detail = r"a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+            errors.push(FieldError::invalid(path, host, detail));
+        }
+        return;
+    }
+    faulty(names::dns1123_subdomain(host), host, path, errors);
+}
+
+fn ingress_rule(rule: &Value, path: &Path, errors: &mut ErrorList) {
+    let host = text(rule, "host");
+    if host.parse::<std::net::IpAddr>().is_ok() {
+        errors.push(FieldError::invalid(&path.child("host"), host, "must be a DNS name, not an IP address"));
+    }
+    if !host.is_empty() {
+        host_name(host, &path.child("host"), errors);
+    }
+    if !rule["http"].is_object() {
+        return;
+    }
+    let path = path.child("http").child("paths");
+    let paths = list(&rule["http"], "paths");
+    if paths.is_empty() {
+        errors.push(FieldError::required(&path, ""));
+    }
+    for (at, one) in paths.iter().enumerate() {
+        ingress_path(one, &path.index(at), errors);
+    }
+}
+
+fn ingress_path(one: &Value, path: &Path, errors: &mut ErrorList) {
+    let Some(kind) = one["pathType"].as_str() else {
+        errors.push(FieldError::required(&path.child("pathType"), "pathType must be specified"));
+        return;
+    };
+    let given = text(one, "path");
+    let absolute = given.starts_with('/');
+    match kind {
+        "Exact" | "Prefix" => {
+            if !absolute {
+                errors.push(FieldError::invalid(&path.child("path"), given, "must be an absolute path"));
+            }
+            for part in ["//", "/./", "/../", "%2f", "%2F"].into_iter().filter(|part| given.contains(*part)) {
+                errors.push(FieldError::invalid(
+                    &path.child("path"),
+                    given,
+                    format!("must not contain '{part}'"),
+                ));
+            }
+            for end in ["/..", "/."].into_iter().filter(|end| given.ends_with(*end)) {
+                errors.push(FieldError::invalid(
+                    &path.child("path"),
+                    given,
+                    format!("cannot end with '{end}'"),
+                ));
+            }
+        }
+        "ImplementationSpecific" if !given.is_empty() && !absolute => {
+            errors.push(FieldError::invalid(&path.child("path"), given, "must be an absolute path"));
+        }
+        "ImplementationSpecific" => {}
+        other => errors.push(FieldError::not_supported(&path.child("pathType"), other, &PATH_TYPES)),
+    }
+    ingress_backend(&one["backend"], &path.child("backend"), errors);
+}
+
+fn ingress_backend(backend: &Value, path: &Path, errors: &mut ErrorList) {
+    let (service, resource) = (&backend["service"], &backend["resource"]);
+    if service.is_object() && resource.is_object() {
+        errors.push(FieldError::invalid(path, "", "cannot set both resource and service backends"));
+        return;
+    }
+    if resource.is_object() {
+        for field in ["kind", "name"].into_iter().filter(|field| text(resource, field).is_empty()) {
+            errors.push(FieldError::required(&path.child("resource").child(field), ""));
+        }
+        return;
+    }
+    if !service.is_object() {
+        errors.push(FieldError::required(path, "resource or service backend is required"));
+        return;
+    }
+    let service_path = path.child("service");
+    match text(service, "name") {
+        "" => errors.push(FieldError::required(&service_path.child("name"), "")),
+        name => faulty(names::dns1035_label(name), name, &service_path.child("name"), errors),
+    }
+    let port = &service["port"];
+    let (name, number) = (text(port, "name"), port["number"].as_i64().unwrap_or_default());
+    let port_path = service_path.child("port");
+    match (name.is_empty(), number) {
+        (false, 0) => faulty(names::port_name(name), name, &port_path.child("name"), errors),
+        (false, _) => errors.push(FieldError::invalid(path, "", "cannot set both port name & port number")),
+        (true, 0) => errors.push(FieldError::required(path, "port name or number is required")),
+        (true, number) => {
+            let faults = names::port_number(number);
+            let path = port_path.child("number");
+            errors.extend(faults.into_iter().map(|fault| FieldError::invalid(&path, number, fault)));
+        }
+    }
+}
+
+pub(super) fn policy(spec: &Value, path: &Path, errors: &mut ErrorList) {
+    selector(&spec["podSelector"], &path.child("podSelector"), errors);
+    for (direction, peers) in [("ingress", "from"), ("egress", "to")] {
+        for (at, rule) in list(spec, direction).iter().enumerate() {
+            let path = path.child(direction).index(at);
+            for (at, peer) in list(rule, peers).iter().enumerate() {
+                policy_peer(peer, &path.child(peers).index(at), errors);
+            }
+        }
+    }
+    for (at, kind) in list(spec, "policyTypes").iter().enumerate() {
+        if !matches!(kind.as_str(), Some("Ingress" | "Egress")) {
+            let path = path.child("policyTypes").index(at);
+            errors.push(FieldError::not_supported(&path, kind.clone(), &["Egress", "Ingress"]));
+        }
+    }
+}
+
+fn policy_peer(peer: &Value, path: &Path, errors: &mut ErrorList) {
+    let selects = peer["podSelector"].is_object() || peer["namespaceSelector"].is_object();
+    for field in ["podSelector", "namespaceSelector"] {
+        selector(&peer[field], &path.child(field), errors);
+    }
+    match (selects, peer["ipBlock"].is_object()) {
+        (false, false) => errors.push(FieldError::required(path, "must specify a peer")),
+        (true, true) => {
+            let detail = "may not specify both ipBlock and another peer";
+            errors.push(FieldError::forbidden(path, detail));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,394 @@
+//! Pods and pod templates.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+
+use super::{faulty, labels, list, names, not_negative, one_of, text};
+use crate::{ErrorList, FieldError, Path, Quantity};
+
+const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
+
+/// A pod's spec.
+pub(super) fn spec(spec: &Value, path: &Path, errors: &mut ErrorList) {
+    let volumes = volumes(list(spec, "volumes"), &path.child("volumes"), errors);
+    containers(spec, &volumes, path, errors);
+    init_containers(spec, &volumes, path, errors);
+    one_of(
+        text(spec, "restartPolicy"),
+        &["Always", "OnFailure", "Never"],
+        &path.child("restartPolicy"),
+        errors,
+    );
+    let dns = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
+    one_of(text(spec, "dnsPolicy"), &dns, &path.child("dnsPolicy"), errors);
+    labels(&spec["nodeSelector"], &path.child("nodeSelector"), errors);
+    for (field, rule) in [
+        ("serviceAccountName", names::dns1123_subdomain as fn(&str) -> Vec<String>),
+        ("nodeName", names::dns1123_subdomain),
+        ("hostname", names::dns1123_label),
+        ("subdomain", names::dns1123_label),
+        ("priorityClassName", names::dns1123_subdomain),
+    ] {
+        let name = text(spec, field);
+        if !name.is_empty() {
+            faulty(rule(name), name, &path.child(field), errors);
+        }
+    }
+    tolerations(list(spec, "tolerations"), &path.child("tolerations"), errors);
+}
+
+/// A pod template: labels and spec.
+pub(super) fn template(template: &Value, path: &Path, errors: &mut ErrorList) {
+    labels(&template["metadata"]["labels"], &path.child("labels"), errors);
+    spec(&template["spec"], &path.child("spec"), errors);
+}
+
+/// The names of the volumes that are right.
+fn volumes(volumes: &[Value], path: &Path, errors: &mut ErrorList) -> HashSet<String> {
+    let mut known = HashSet::new();
+    for (at, volume) in volumes.iter().enumerate() {
+        let path = path.index(at);
+        let mut faults = ErrorList::new();
+        volume_source(volume, &path, &mut faults);
+        let name = text(volume, "name");
+        match name {
+            "" => faults.push(FieldError::required(&path.child("name"), "")),
+            name => faulty(names::dns1123_label(name), name, &path.child("name"), &mut faults),
+        }
+        if known.contains(name) {
+            faults.push(FieldError::duplicate(&path.child("name"), name));
+        }
+        if faults.is_empty() {
+            known.insert(name.to_owned());
+        }
+        errors.extend(faults);
+    }
+    known
+}
+
+fn volume_source(volume: &Value, path: &Path, errors: &mut ErrorList) {
+    let sources: Vec<&String> =
+        volume.as_object().into_iter().flatten().map(|(key, _)| key).filter(|key| *key != "name").collect();
+    for extra in sources.iter().skip(1) {
+        errors.push(FieldError::forbidden(&path.child(extra), "may not specify more than 1 volume type"));
+    }
+    let Some(first) = sources.first() else {
+        errors.push(FieldError::required(path, "must specify a volume type"));
+        return;
+    };
+    let (source, path) = (&volume[first.as_str()], path.child(first));
+    match first.as_str() {
+        "secret" if text(source, "secretName").is_empty() => {
+            errors.push(FieldError::required(&path.child("secretName"), ""));
+        }
+        "configMap" if text(source, "name").is_empty() => {
+            errors.push(FieldError::required(&path.child("name"), ""))
+        }
+        "persistentVolumeClaim" if text(source, "claimName").is_empty() => {
+            errors.push(FieldError::required(&path.child("claimName"), ""));
+        }
+        "hostPath" if text(source, "path").is_empty() => {
+            errors.push(FieldError::required(&path.child("path"), ""))
+        }
+        "hostPath" if text(source, "path").split('/').any(|part| part == "..") => {
+            errors.push(FieldError::invalid(
+                &path.child("path"),
+                text(source, "path"),
+                "must not contain '..'",
+            ));
+        }
+        _ => {}
+    }
+}
+
+fn containers(spec: &Value, volumes: &HashSet<String>, path: &Path, errors: &mut ErrorList) {
+    let path = path.child("containers");
+    let containers = list(spec, "containers");
+    if containers.is_empty() {
+        errors.push(FieldError::required(&path, ""));
+    }
+    let mut seen = HashSet::new();
+    for (at, one) in containers.iter().enumerate() {
+        let path = path.index(at);
+        container(one, volumes, &path, errors);
+        if !seen.insert(text(one, "name")) {
+            errors.push(FieldError::duplicate(&path.child("name"), text(one, "name")));
+        }
+        for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
+            if one[name].is_object() {
+                probe(&one[name], name, &path.child(name), errors);
+            }
+        }
+    }
+    host_ports(containers, &path, errors);
+}
+
+fn init_containers(spec: &Value, volumes: &HashSet<String>, path: &Path, errors: &mut ErrorList) {
+    let path = path.child("initContainers");
+    let mut seen: HashSet<&str> = list(spec, "containers").iter().map(|one| text(one, "name")).collect();
+    for (at, one) in list(spec, "initContainers").iter().enumerate() {
+        let path = path.index(at);
+        container(one, volumes, &path, errors);
+        let name = text(one, "name");
+        if !name.is_empty() && !seen.insert(name) {
+            errors.push(FieldError::duplicate(&path.child("name"), name));
+        }
+        let sidecar = one["restartPolicy"] == "Always";
+        for field in ["lifecycle", "livenessProbe", "readinessProbe", "startupProbe"] {
+            if one[field].is_object() && !sidecar {
+                let detail = "may not be set for init containers without restartPolicy=Always";
+                errors.push(FieldError::forbidden(&path.child(field), detail));
+            }
+        }
+    }
+}
+
+fn container(container: &Value, volumes: &HashSet<String>, path: &Path, errors: &mut ErrorList) {
+    match text(container, "name") {
+        "" => errors.push(FieldError::required(&path.child("name"), "")),
+        name => faulty(names::dns1123_label(name), name, &path.child("name"), errors),
+    }
+    if text(container, "image").is_empty() {
+        errors.push(FieldError::required(&path.child("image"), ""));
+    }
+    let policies = ["File", "FallbackToLogsOnError"];
+    one_of(
+        text(container, "terminationMessagePolicy"),
+        &policies,
+        &path.child("terminationMessagePolicy"),
+        errors,
+    );
+    ports(list(container, "ports"), &path.child("ports"), errors);
+    for (at, variable) in list(container, "env").iter().enumerate() {
+        environment(variable, &path.child("env").index(at), errors);
+    }
+    mounts(list(container, "volumeMounts"), volumes, &path.child("volumeMounts"), errors);
+    let policies = ["Always", "IfNotPresent", "Never"];
+    one_of(text(container, "imagePullPolicy"), &policies, &path.child("imagePullPolicy"), errors);
+    resources(&container["resources"], &path.child("resources"), errors);
+}
+
+fn ports(ports: &[Value], path: &Path, errors: &mut ErrorList) {
+    let mut seen = HashSet::new();
+    for (at, port) in ports.iter().enumerate() {
+        let path = path.index(at);
+        let name = text(port, "name");
+        if !name.is_empty() {
+            let faults = names::port_name(name);
+            if faults.is_empty() && !seen.insert(name) {
+                errors.push(FieldError::duplicate(&path.child("name"), name));
+            }
+            faulty(faults, name, &path.child("name"), errors);
+        }
+        for (field, required) in [("containerPort", true), ("hostPort", false)] {
+            let number = port[field].as_i64().unwrap_or_default();
+            if number == 0 && required {
+                errors.push(FieldError::required(&path.child(field), ""));
+            } else if number != 0 {
+                let faults = names::port_number(number);
+                errors.extend(
+                    faults.into_iter().map(|fault| FieldError::invalid(&path.child(field), number, fault)),
+                );
+            }
+        }
+        one_of(text(port, "protocol"), &PROTOCOLS, &path.child("protocol"), errors);
+    }
+}
+
+fn host_ports(containers: &[Value], path: &Path, errors: &mut ErrorList) {
+    let mut seen = HashSet::new();
+    for (at, container) in containers.iter().enumerate() {
+        for (index, port) in list(container, "ports").iter().enumerate() {
+            let number = port["hostPort"].as_i64().unwrap_or_default();
+            let taken = format!("{}/{}/{number}", text(port, "protocol"), text(port, "hostIP"));
+            if number != 0 && !seen.insert(taken.clone()) {
+                let path = path.index(at).child("ports").index(index).child("hostPort");
+                errors.push(FieldError::duplicate(&path, taken));
+            }
+        }
+    }
+}
+
+fn environment(variable: &Value, path: &Path, errors: &mut ErrorList) {
+    match text(variable, "name") {
+        "" => errors.push(FieldError::required(&path.child("name"), "")),
+        name => faulty(names::env_name(name), name, &path.child("name"), errors),
+    }
+    let Some(source) = variable["valueFrom"].as_object() else { return };
+    let path = path.child("valueFrom");
+    for kind in ["configMapKeyRef", "secretKeyRef"] {
+        let Some(reference) = source.get(kind) else { continue };
+        let path = path.child(kind);
+        if text(reference, "name").is_empty() {
+            errors.push(FieldError::required(&path.child("name"), ""));
+        }
+        match text(reference, "key") {
+            "" => errors.push(FieldError::required(&path.child("key"), "")),
+            key => faulty(names::config_key(key), key, &path.child("key"), errors),
+        }
+    }
+    if source.is_empty() {
+        let detail = "must specify one of: `fieldRef`, `resourceFieldRef`, `configMapKeyRef`, `secretKeyRef` or `fileKeyRef`";
+        errors.push(FieldError::invalid(&path, "", detail));
+    } else if !text(variable, "value").is_empty() {
+        errors.push(FieldError::invalid(&path, "", "may not be specified when `value` is not empty"));
+    } else if source.len() > 1 {
+        errors.push(FieldError::invalid(&path, "", "may not have more than one field specified at a time"));
+    }
+}
+
+fn mounts(mounts: &[Value], volumes: &HashSet<String>, path: &Path, errors: &mut ErrorList) {
+    let mut seen = HashSet::new();
+    for (at, mount) in mounts.iter().enumerate() {
+        let path = path.index(at);
+        let (name, target) = (text(mount, "name"), text(mount, "mountPath"));
+        if name.is_empty() {
+            errors.push(FieldError::required(&path.child("name"), ""));
+        }
+        if !volumes.contains(name) {
+            errors.push(FieldError::not_found(&path.child("name"), name));
+        }
+        if target.is_empty() {
+            errors.push(FieldError::required(&path.child("mountPath"), ""));
+        }
+        if !seen.insert(target) {
+            errors.push(FieldError::invalid(&path.child("mountPath"), target, "must be unique"));
+        }
+    }
+}
+
+fn amount(value: &Value) -> Option<Quantity> {
+    value.as_str()?.parse().ok()
+}
+
+/// Requests and limits.
+pub(super) fn resources(resources: &Value, path: &Path, errors: &mut ErrorList) {
+    let (limits, requests) = (path.child("limits"), path.child("requests"));
+    for (name, value) in resources["limits"].as_object().into_iter().flatten() {
+        not_below_zero(value, &limits.key(name), errors);
+    }
+    for (name, value) in resources["requests"].as_object().into_iter().flatten() {
+        not_below_zero(value, &requests.key(name), errors);
+        let limit = &resources["limits"][name.as_str()];
+        let (Some(request), Some(most)) = (amount(value), amount(limit)) else { continue };
+        let overcommit = !name.contains('/') || name.starts_with("kubernetes.io/");
+        let overcommit = overcommit && !name.starts_with("hugepages-");
+        if request != most && !overcommit {
+            let detail = format!("must be equal to {name} limit of {most}");
+            errors.push(FieldError::invalid(&requests, request.to_string(), detail));
+        } else if request > most {
+            let detail = format!("must be less than or equal to {name} limit of {most}");
+            errors.push(FieldError::invalid(&requests, request.to_string(), detail));
+        }
+    }
+}
+
+fn not_below_zero(value: &Value, path: &Path, errors: &mut ErrorList) {
+    if let Some(found) = amount(value).filter(|found| found.signum() < 0) {
+        errors.push(FieldError::invalid(path, found.to_string(), "must be greater than or equal to 0"));
+    }
+}
+
+fn probe(probe: &Value, name: &str, path: &Path, errors: &mut ErrorList) {
+    let handlers: Vec<&str> = ["exec", "httpGet", "tcpSocket", "grpc"]
+        .into_iter()
+        .filter(|kind| probe[*kind].is_object())
+        .collect();
+    for extra in handlers.iter().skip(1) {
+        errors.push(FieldError::forbidden(&path.child(extra), "may not specify more than 1 handler type"));
+    }
+    match handlers.first() {
+        None => errors.push(FieldError::required(path, "must specify a handler type")),
+        Some(kind) => handler(&probe[*kind], kind, &path.child(kind), errors),
+    }
+    for field in
+        ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"]
+    {
+        not_negative(&probe[field], &path.child(field), errors);
+    }
+    let threshold = probe["successThreshold"].as_i64().unwrap_or(1);
+    if name != "readinessProbe" && threshold != 1 {
+        errors.push(FieldError::invalid(&path.child("successThreshold"), threshold, "must be 1"));
+    }
+}
+
+fn handler(handler: &Value, kind: &str, path: &Path, errors: &mut ErrorList) {
+    match kind {
+        "exec" if list(handler, "command").is_empty() => {
+            errors.push(FieldError::required(&path.child("command"), ""))
+        }
+        "httpGet" | "tcpSocket" => {
+            if kind == "httpGet" && text(handler, "path").is_empty() {
+                errors.push(FieldError::required(&path.child("path"), ""));
+            }
+            let path = path.child("port");
+            match &handler["port"] {
+                Value::Number(number) => {
+                    let number = number.as_i64().unwrap_or_default();
+                    let faults = names::port_number(number);
+                    errors.extend(faults.into_iter().map(|fault| FieldError::invalid(&path, number, fault)));
+                }
+                Value::String(name) => faulty(names::port_name(name), name, &path, errors),
+                _ => {}
+            }
+        }
+        _ => {}
+    }
+}
+
+fn tolerations(tolerations: &[Value], path: &Path, errors: &mut ErrorList) {
+    for (at, toleration) in tolerations.iter().enumerate() {
+        let path = path.index(at);
+        let (key, operator) = (text(toleration, "key"), text(toleration, "operator"));
+        if !key.is_empty() {
+            faulty(names::qualified_name(key), key, &path.child("key"), errors);
+        }
+        if key.is_empty() && operator != "Exists" {
+            let detail =
+                "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
+            errors.push(FieldError::invalid(&path.child("operator"), operator, detail));
+        }
+        if operator == "Exists" && !text(toleration, "value").is_empty() {
+            let detail = "value must be empty when `operator` is 'Exists'";
+            errors.push(FieldError::invalid(&path.child("operator"), toleration.clone(), detail));
+        }
+    }
+}
+
+/// A pod's spec hardly changes once it is there.
+pub(super) fn update(new: &Value, old: &Value) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let path = Path::new("spec");
+    for (list_name, fields) in [("containers", &["image"][..]), ("initContainers", &["image"])] {
+        for (at, one) in list(&new["spec"], list_name).iter().enumerate() {
+            for field in fields.iter().filter(|field| text(one, field).is_empty()) {
+                errors.push(FieldError::required(&path.child(list_name).index(at).child(field), ""));
+            }
+        }
+    }
+    if comparable(new) != comparable(old) {
+        let detail = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
+        errors.push(FieldError::forbidden(&path, detail));
+    }
+    errors
+}
+
+/// The spec without what may change.
+fn comparable(pod: &Value) -> Value {
+    let mut spec = pod["spec"].clone();
+    for name in ["containers", "initContainers"] {
+        for one in spec[name].as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+            one.remove("image");
+        }
+    }
+    if let Some(spec) = spec.as_object_mut() {
+        for name in
+            ["activeDeadlineSeconds", "tolerations", "schedulingGates", "nodeName", "ephemeralContainers"]
+        {
+            spec.remove(name);
+        }
+        spec.retain(|_, value| !value.is_null());
+    }
+    spec
+}

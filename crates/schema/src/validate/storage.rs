@@ -1,0 +1,73 @@
+//! Claims and storage classes.
+
+use serde_json::Value;
+
+use super::{list, text};
+use crate::{ErrorList, FieldError, Path, Quantity};
+
+const ACCESS: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+
+pub(super) fn claim(spec: &Value, path: &Path, errors: &mut ErrorList) {
+    let modes = list(spec, "accessModes");
+    if modes.is_empty() {
+        errors.push(FieldError::required(&path.child("accessModes"), "at least 1 access mode is required"));
+    }
+    for mode in modes.iter().filter(|mode| !ACCESS.contains(&mode.as_str().unwrap_or_default())) {
+        errors.push(FieldError::not_supported(&path.child("accessModes"), mode.clone(), &ACCESS));
+    }
+    let storage = &spec["resources"]["requests"]["storage"];
+    let path = path.child("resources").key("storage");
+    match storage.as_str().and_then(|text| text.parse::<Quantity>().ok()) {
+        None => errors.push(FieldError::required(&path, "")),
+        Some(amount) if amount.signum() <= 0 => {
+            let detail = "must be greater than zero";
+            errors.push(FieldError::invalid(&path, amount.to_string(), detail));
+        }
+        Some(_) => {}
+    }
+}
+
+pub(super) fn claim_update(new: &Value, old: &Value, errors: &mut ErrorList) {
+    let fixed = |object: &Value| {
+        let mut spec = object["spec"].as_object().cloned().unwrap_or_default();
+        spec.remove("resources");
+        spec.remove("volumeAttributesClassName");
+        // Binding fills in the volume, admission a default class.
+        for late in ["volumeName", "storageClassName"] {
+            if text(&old["spec"], late).is_empty() {
+                spec.remove(late);
+            }
+        }
+        spec
+    };
+    if fixed(new) != fixed(old) {
+        let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
+        errors.push(FieldError::forbidden(&Path::new("spec"), detail));
+    }
+}
+
+pub(super) fn class(object: &Value, errors: &mut ErrorList) {
+    if text(object, "provisioner").is_empty() {
+        errors.push(FieldError::required(&Path::new("provisioner"), ""));
+    }
+    for (field, allowed) in [
+        ("reclaimPolicy", ["Delete", "Retain"]),
+        ("volumeBindingMode", ["Immediate", "WaitForFirstConsumer"]),
+    ] {
+        let value = text(object, field);
+        if !allowed.contains(&value) {
+            errors.push(FieldError::not_supported(&Path::new(field), value, &allowed));
+        }
+    }
+}
+
+pub(super) fn class_update(new: &Value, old: &Value, errors: &mut ErrorList) {
+    for field in ["parameters", "provisioner"].into_iter().filter(|field| new[*field] != old[*field]) {
+        let detail = format!("updates to {field} are forbidden.");
+        errors.push(FieldError::forbidden(&Path::new(field), detail));
+    }
+    for field in ["reclaimPolicy", "volumeBindingMode"].into_iter().filter(|field| new[*field] != old[*field])
+    {
+        errors.push(FieldError::invalid(&Path::new(field), new[field].clone(), "field is immutable"));
+    }
+}
