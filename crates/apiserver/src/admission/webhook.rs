@@ -2,6 +2,7 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use std::sync::PoisonError;
+use tiphys_merge::json_patch;
 use tiphys_schema::{LabelSelector, quote};
 use tiphys_value::{ObjectExt, Value, json};
 
@@ -9,7 +10,6 @@ use super::Operation;
 use crate::{
     ApiError, ApiResult, ApiServer, Object, WebhookCall,
     ops::{At, Call, items},
-    patching,
     store::ResourceId,
 };
 
@@ -30,7 +30,7 @@ pub(super) fn mutate(
         let failed = |why: String| ApiError::internal(format!("failed calling webhook {}: {why}", quote(webhook.name())));
         let bytes = STANDARD.decode(patch).map_err(|e| failed(e.to_string()))?;
         let operations: Value = serde_json::from_slice(&bytes).map_err(|e| failed(e.to_string()))?;
-        patching::json_patch(object, &operations).map_err(|e| failed(format!("{e:?}")))?;
+        *object = json_patch(object, &operations).map_err(|e| failed(e.to_string()))?;
         crate::ops::redecode(at, object)?;
     }
     Ok(())

@@ -287,10 +287,7 @@ async fn write(context: &Context<'_>, at: &At, body: &Bytes) -> ApiResult<Respon
     let (object, created) = match (context.method, at.subresource.as_deref()) {
         (&Method::PATCH, Some("scale")) => {
             let patch = patch_of(context, body)?;
-            let change = |mut scale: Value| {
-                crate::patching::merge_patch(&mut scale, &patch.body);
-                Ok(scale)
-            };
+            let change = |scale: Value| ops::patch_plain(&scale, &patch);
             return Ok(json_response(200, &ops::update_scale(server, &mut call, at, &change)?));
         }
         (&Method::PUT, Some("scale")) => {
@@ -387,7 +384,6 @@ fn call_of(context: &Context<'_>) -> ApiResult<Call> {
         (given, _) => given,
     };
     let mut call = Call::new(context.user.clone(), manager);
-    call.force = query.flag("force") && !query.get("force").is_empty();
     call.dry_run = match query.get("dryRun") {
         "" => false,
         "All" => true,

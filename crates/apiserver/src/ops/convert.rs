@@ -13,11 +13,6 @@ pub(crate) fn present(resource: &Resource, object: &Arc<Object>) -> Value {
     value
 }
 
-/// Whether stored objects have to be converted for a resource.
-pub(crate) fn is_stored_form(resource: &Resource, object: &Value) -> bool {
-    object.api_version() == resource.gvk.api_version()
-}
-
 /// Converts a stored object to the version of a resource.
 pub(crate) fn to_version(resource: &Resource, value: &mut Value) {
     let wanted = resource.gvk.api_version();

@@ -1,34 +1,101 @@
 //! Who owns which field: recorded in `metadata.managedFields` by every write.
 
-use std::sync::Arc;
-
-use tiphys_schema::{Catalog, Type, TypeRef};
-use tiphys_value::{ObjectExt, Value};
+use tiphys_merge::apply::{ApplyError, Request, apply, track_update};
+use tiphys_schema::{Catalog, TypeRef};
+use tiphys_value::{GroupVersionKind, ObjectExt, Value};
 
 use super::{At, Call};
-use crate::{ApiResult, ApiServer, Object, managed_fields, meta};
+use crate::{ApiError, ApiResult, ApiServer, Cause, meta, rfc3339_seconds};
+
+/// Top-level fields that a write through the main resource does not own.
+const MAIN_IGNORES: &[&str] = &["status"];
+/// The same for a write through the status subresource.
+const STATUS_IGNORES: &[&str] = &["spec"];
+const CUSTOM_STATUS_IGNORES: &[&str] = &["spec", "metadata"];
+
+/// The type of the objects of a resource in the version of the request or of the store.
+fn type_of<'a>(at: &'a At, gvk: &GroupVersionKind) -> Option<TypeRef<'a>> {
+    let catalog = Catalog::latest();
+    match &at.resource.custom {
+        Some(custom) => custom.schema.as_ref().map(|schema| schema.type_ref(catalog)),
+        None => catalog.type_of(gvk),
+    }
+}
+
+fn ignored(at: &At) -> &'static [&'static str] {
+    match (at.subresource.as_deref(), at.resource.subresource("status").is_some()) {
+        (Some("status"), _) if at.resource.custom.is_some() => CUSTOM_STATUS_IGNORES,
+        (Some("status"), _) => STATUS_IGNORES,
+        (None, true) => MAIN_IGNORES,
+        _ => &[],
+    }
+}
 
 /// Records the writer's fields in an object that is about to be stored.
-pub(super) fn record(
+pub(super) fn record(server: &ApiServer, call: &Call, at: &At, current: Option<&Value>, object: &mut Value) {
+    if call.applied {
+        return;
+    }
+    let gvk = object.gvk();
+    let api_version = at.resource.gvk.api_version();
+    let request = Request {
+        ty: type_of(at, &gvk),
+        manager: &call.manager,
+        api_version: &api_version,
+        subresource: at.subresource.as_deref().unwrap_or_default(),
+        now: &rfc3339_seconds(server.now()),
+        ignored: ignored(at),
+    };
+    // A writer may replace the record itself: to migrate it, or, with an empty one, to drop it.
+    match (current, object.at(&["metadata", "managedFields"]).cloned()) {
+        (Some(current), Some(own)) if current.at(&["metadata", "managedFields"]) != Some(&own) => {
+            let mut base = current.clone();
+            meta::metadata_mut(&mut base).insert("managedFields".into(), own);
+            track_update(Some(&base), object, &request);
+        }
+        (current, _) => track_update(current, object, &request),
+    }
+}
+
+/// Server-side apply on the object in the version of the request.
+pub(super) fn apply_config(
     server: &ApiServer,
     call: &Call,
     at: &At,
-    current: Option<&Arc<Object>>,
-    object: &mut Value,
-) -> ApiResult<()> {
-    let catalog = Catalog::latest();
-    let custom = at.resource.custom.as_ref().and_then(|c| c.schema.as_ref());
-    let ty = custom.map(|s| s.type_ref(catalog)).or_else(|| catalog.type_of(&object.gvk()));
-    let ty = ty.unwrap_or(TypeRef { catalog, ty: &Type::Any });
-    let applied = managed_fields::Applied {
+    current: Option<&Value>,
+    body: &Value,
+    force: bool,
+) -> ApiResult<Value> {
+    let api_version = at.resource.gvk.api_version();
+    let request = Request {
+        ty: type_of(at, &at.resource.gvk),
         manager: &call.manager,
-        force: false,
+        api_version: &api_version,
         subresource: at.subresource.as_deref().unwrap_or_default(),
-        api_version: &at.resource.gvk.api_version(),
-        now: &crate::rfc3339_seconds(server.now()),
+        now: &rfc3339_seconds(server.now()),
+        ignored: ignored(at),
     };
-    managed_fields::record(ty, current.map(|c| c.value()), object, &applied);
-    Ok(())
+    apply(current, body, &request, force).map_err(|error| apply_error(at, error))
+}
+
+fn apply_error(at: &At, error: ApplyError) -> ApiError {
+    let message = error.to_string();
+    match error {
+        ApplyError::Conflicts(conflicts) => {
+            let start = ApiError::new(409, "Conflict", message);
+            conflicts.into_iter().fold(start, |error, conflict| {
+                error.with_cause(Cause {
+                    reason: "FieldManagerConflict".into(),
+                    message: format!("conflict with {}", conflict.manager),
+                    field: conflict.field,
+                })
+            })
+        }
+        ApplyError::Schema(why) => {
+            let id = super::key_text(at);
+            ApiError::internal(format!("failed to create typed patch object ({id}; {}): {why}", at.resource.gvk.api_version()))
+        }
+    }
 }
 
 /// Whether two versions have the same owners, whenever they last wrote.
@@ -40,7 +107,5 @@ pub(super) fn same_owners(a: &Value, b: &Value) -> bool {
         }
         list
     };
-    let mut probe = a.clone();
-    meta::metadata_mut(&mut probe);
-    owners(&probe) == owners(b)
+    owners(a) == owners(b)
 }

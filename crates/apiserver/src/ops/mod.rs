@@ -19,6 +19,7 @@ pub(crate) use decode::{FieldValidation, decode_input};
 pub use delete::{DeleteOptions, Propagation};
 pub(crate) use delete::{delete, delete_collection};
 pub use patch::Patch;
+pub(crate) use patch::patch_plain;
 pub use read::ListOptions;
 pub(crate) use read::{get, list, parse_revision};
 pub(crate) use subresource::{create_subresource, get_scale, selector_text, update_scale};
@@ -32,8 +33,9 @@ use crate::{auth::User, registry::Resource};
 pub(crate) struct Call {
     pub user: User,
     pub manager: String,
-    pub force: bool,
     pub dry_run: bool,
+    /// Whether server-side apply has already recorded the owners of fields.
+    pub applied: bool,
     pub validation: FieldValidation,
     /// Texts for `Warning` headers.
     pub warnings: Vec<String>,
@@ -44,8 +46,8 @@ impl Call {
         Self {
             user,
             manager: manager.to_owned(),
-            force: false,
             dry_run: false,
+            applied: false,
             validation: FieldValidation::Ignore,
             warnings: Vec::new(),
         }
@@ -77,6 +79,11 @@ impl At {
     pub fn is(&self, group: &str, plural: &str) -> bool {
         self.resource.id.group() == group && self.resource.id.resource() == plural
     }
+}
+
+/// How typed errors name an object: `namespace/name`.
+fn key_text(at: &At) -> String {
+    format!("{}/{}", at.namespace, at.name)
 }
 
 /// The items of a list at a path, or none.

@@ -2,17 +2,12 @@
 
 use std::sync::Arc;
 
-use tiphys_schema::{Catalog, ErrorList, FieldError, Path, TypeRef};
+use tiphys_merge::{JsonPatchError, json_patch, merge_patch, strategic_merge};
+use tiphys_schema::{Catalog, ErrorList, FieldError, Path};
 use tiphys_value::{ObjectExt, Value, json};
 
-use super::{At, Call, convert, decode::expected_kind};
-use crate::{
-    ApiError, ApiResult, ApiServer, Object, managed_fields, meta,
-    patching::{self, PatchFault},
-};
-
-/// Most operations in one JSON patch.
-const MAX_OPERATIONS: usize = 10_000;
+use super::{At, Call, convert, decode::expected_kind, managed};
+use crate::{ApiError, ApiResult, ApiServer, Object, meta};
 
 /// How a patch is to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,44 +73,29 @@ pub(super) fn apply_patch(
     current: Option<&Arc<Object>>,
     patch: &Patch,
 ) -> ApiResult<Value> {
-    let mut base = current.map_or_else(|| json!({}), |object| convert::present(&at.resource, object));
+    let base = current.map_or_else(|| json!({}), |object| convert::present(&at.resource, object));
     match patch.kind {
         PatchKind::Apply => apply(server, call, at, current.is_some().then_some(&base), patch),
-        PatchKind::Json => {
-            let operations = patch.body.as_array().map_or(0, Vec::len);
-            if operations > MAX_OPERATIONS {
-                let message = format!("The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {operations}");
-                return Err(ApiError::too_large(message));
-            }
-            patching::json_patch(&mut base, &patch.body).map_err(|fault| patch_error(at, fault))?;
-            Ok(base)
-        }
-        PatchKind::Merge => {
-            patching::merge_patch(&mut base, &patch.body);
-            Ok(base)
-        }
+        PatchKind::Json => json_patch(&base, &patch.body).map_err(json_patch_error),
+        PatchKind::Merge => Ok(merge_patch(&base, &patch.body)),
+        PatchKind::Strategic if at.resource.custom.is_some() => Err(ApiError::unsupported_media_type(&[
+            "application/json-patch+json",
+            "application/merge-patch+json",
+            "application/apply-patch+yaml",
+        ])),
         PatchKind::Strategic => {
             let ty = Catalog::latest().type_of(&expected_kind(at));
-            if at.resource.custom.is_some() {
-                return Err(ApiError::unsupported_media_type(&[
-                    "application/json-patch+json",
-                    "application/merge-patch+json",
-                    "application/apply-patch+yaml",
-                ]));
-            }
-            patching::strategic_merge(&mut base, &patch.body, ty).map_err(|fault| patch_error(at, fault))?;
-            Ok(base)
+            strategic_merge(&base, &patch.body, ty).map_err(|e| ApiError::bad_request(e.to_string()))
         }
     }
 }
 
-fn patch_error(at: &At, fault: PatchFault) -> ApiError {
-    match fault {
-        PatchFault::Malformed(message) => ApiError::bad_request(message),
-        PatchFault::Inapplicable(message) => {
-            let _ = at;
-            ApiError::new(422, "Invalid", message)
-        }
+fn json_patch_error(error: JsonPatchError) -> ApiError {
+    let message = error.to_string();
+    match error {
+        JsonPatchError::TooMany(_) => ApiError::too_large(message),
+        JsonPatchError::Malformed(_) => ApiError::bad_request(message),
+        _ => ApiError::new(422, "Invalid", "the server rejected our request due to an error in our request").with_retry_after(0),
     }
 }
 
@@ -138,16 +118,13 @@ fn apply(server: &ApiServer, call: &Call, at: &At, current: Option<&Value>, patc
         return Err(ApiError::bad_request(message));
     }
     meta::set(&mut body, "name", &at.name);
-    let catalog = Catalog::latest();
-    let custom = at.resource.custom.as_ref().and_then(|c| c.schema.as_ref());
-    let ty = custom.map(|s| s.type_ref(catalog)).or_else(|| catalog.type_of(&gvk));
-    let ty = ty.unwrap_or(TypeRef { catalog, ty: &tiphys_schema::Type::Any });
-    let applied = managed_fields::Applied {
-        manager: &call.manager,
-        force: patch.force,
-        subresource: at.subresource.as_deref().unwrap_or_default(),
-        api_version: &gvk.api_version(),
-        now: &crate::rfc3339_seconds(server.now()),
-    };
-    managed_fields::apply(ty, current, &body, &applied)
+    managed::apply_config(server, call, at, current, &body, patch.force)
+}
+
+/// Patches a value that is no object of the store, such as a `Scale`.
+pub(crate) fn patch_plain(value: &Value, patch: &Patch) -> ApiResult<Value> {
+    match patch.kind {
+        PatchKind::Json => json_patch(value, &patch.body).map_err(json_patch_error),
+        _ => Ok(merge_patch(value, &patch.body)),
+    }
 }

@@ -47,7 +47,7 @@ pub(crate) fn create_decoded(
     lifecycle::check_namespace(server, &named)?;
     strategy::prepare_create(server, &at.resource, &mut object);
     convert::to_storage(&at.resource, &mut object);
-    managed::record(server, call, &named, None, &mut object)?;
+    managed::record(server, call, &named, None, &mut object);
     admission::admit(server, call, &named, Operation::Create, &mut object, None)?;
     check(&named, &object, None)?;
     if call.dry_run {
@@ -111,13 +111,13 @@ pub(crate) fn patch(server: &ApiServer, call: &mut Call, at: &At, patch: &Patch)
                 return Err(at.not_found());
             }
             let object = apply_patch(server, call, at, None, patch)?;
+            call.applied = true;
             let object = decode_input(call, at, object, &patch.duplicates)?;
             let at = At { name: String::new(), ..at.clone() };
             return create_decoded(server, call, &at, object).map(|o| (o, true));
         };
         let patched = apply_patch(server, call, at, Some(&current), patch)?;
-        let validated = Call { manager: call.manager.clone(), ..call.clone() };
-        let mut inner = validated;
+        let mut inner = Call { applied: patch.kind.is_apply(), ..call.clone() };
         let mut object = decode_input(&mut inner, &whole(at), patched, &patch.duplicates)?;
         bind_to_url(&whole(at), &mut object)?;
         let own_version = patch.names_version();
@@ -175,7 +175,7 @@ pub(super) fn replace(
 ) -> Result<Arc<Object>, Failed> {
     check_version(at, current, &object)?;
     strategy::prepare_update(at, &mut object, current);
-    managed::record(server, call, at, Some(current), &mut object)?;
+    managed::record(server, call, at, Some(current.value()), &mut object);
     admission::admit(server, call, at, Operation::Update, &mut object, Some(current))?;
     check(at, &object, Some(current))?;
     let removed = current.is_terminating() && lifecycle::may_go(at, &object);
