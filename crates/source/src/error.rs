@@ -46,6 +46,44 @@ pub enum SourceError {
         /// What Git said.
         reason: String,
     },
+    /// The host wants other credentials.
+    #[error("cannot fetch {url}: access is denied (HTTP {status})")]
+    Denied {
+        /// The address, without credentials.
+        url: String,
+        /// The HTTP status.
+        status: u16,
+    },
+    /// A chart repository or registry has no such chart or version.
+    #[error("{repository} has no chart {name} version {version:?}{hint}")]
+    UnknownChart {
+        /// The repository.
+        repository: String,
+        /// The chart; empty if the repository is the chart's.
+        name: String,
+        /// Version or constraint.
+        version: String,
+        /// What there is instead, ready to be appended; may be empty.
+        hint: String,
+    },
+    /// Fetched content is not what was promised.
+    #[error("{what} has SHA-256 {found}, but should have {wanted}")]
+    Digest {
+        /// What was fetched.
+        what: String,
+        /// The promised digest.
+        wanted: String,
+        /// The digest of the content.
+        found: String,
+    },
+    /// An archive or artifact is refused.
+    #[error("cannot unpack {what}: {reason}")]
+    Archive {
+        /// The archive.
+        what: String,
+        /// Why.
+        reason: String,
+    },
     /// A folder cannot be read.
     #[error(transparent)]
     Files(#[from] VfsError),

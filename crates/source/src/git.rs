@@ -13,10 +13,19 @@ use std::{
 
 use gix::{ObjectId, ThreadSafeRepository, bstr::ByteSlice, remote::Direction};
 
-use crate::{Checkout, RepoId, SourceError, git_tree::GitTree};
+use tiphys_gocompat::semver::{Constraints, Version};
+use tiphys_vfs::FileTree;
+
+use crate::{
+    Access, AccessTable, Checkout, RepoId, SourceError,
+    git_tree::GitTree,
+    submodules::{MountedTree, submodules},
+};
 
 /// A fetch that takes longer is broken off.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(120);
+/// How deep submodules may have submodules.
+const MAX_SUBMODULE_DEPTH: usize = 8;
 
 /// Repositories fetched into a folder, one bare repository for each address.
 pub struct GitCache {
@@ -25,13 +34,20 @@ pub struct GitCache {
     fetched: Mutex<BTreeMap<RepoId, Arc<Mutex<Option<Instant>>>>>,
     /// How long a fetched state serves before the remote is asked again.
     fresh_for: Duration,
+    access: AccessTable,
 }
 
 impl GitCache {
     /// Uses a folder, which is made when first needed. Within `fresh_for` of a fetch the remote is
     /// not asked again.
     pub fn new(folder: impl Into<PathBuf>, fresh_for: Duration) -> Self {
-        Self { folder: folder.into(), fetched: Mutex::default(), fresh_for }
+        Self { folder: folder.into(), fetched: Mutex::default(), fresh_for, access: AccessTable::default() }
+    }
+
+    /// Uses user names and passwords for `https://` addresses; `ssh` has its agent and its own files.
+    pub fn with_access(mut self, access: AccessTable) -> Self {
+        self.access = access;
+        self
     }
 
     /// Forgets how fresh everything is, so that the next use fetches.
@@ -39,16 +55,21 @@ impl GitCache {
         self.fetched.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
-    /// A repository at a revision: branch, tag, commit, `HEAD`, or empty for `HEAD`.
+    /// A repository at a revision, with its submodules: branch, tag, commit (also shortened), `HEAD`,
+    /// or empty for `HEAD`; a SemVer range means the highest tag that satisfies it.
     ///
     /// # Errors
-    /// Unreachable, refused, or no such revision.
+    /// Unreachable, refused, or no such revision; also of a submodule.
     pub fn checkout(&self, url: &str, revision: &str) -> Result<Checkout, SourceError> {
+        self.checkout_at(url, revision, 0)
+    }
+
+    fn checkout_at(&self, url: &str, revision: &str, depth: usize) -> Result<Checkout, SourceError> {
         let id = RepoId::parse(url).ok_or_else(|| bad_url(url, "it is empty"))?;
         if id.is_folder() {
             let path = url.strip_prefix("file://").unwrap_or(url);
             let repository = gix::open(path).map_err(|e| read_error(url, &e))?.into_sync();
-            return checkout(&repository, url, revision);
+            return self.with_submodules(&repository, url, revision, depth);
         }
         let stamp = self
             .fetched
@@ -63,22 +84,38 @@ impl GitCache {
         let known = is_commit_id(revision) && resolve(&repository, url, revision).is_ok();
         let fresh = stamp.is_some_and(|at| at.elapsed() < self.fresh_for);
         if !known && !fresh {
-            fetch(&repository, url)?;
+            fetch(&repository, url, &self.access.lookup(url))?;
             *stamp = Some(Instant::now());
         }
         drop(stamp);
-        checkout(&repository, url, revision)
+        self.with_submodules(&repository, url, revision, depth)
+    }
+
+    fn with_submodules(
+        &self,
+        repository: &ThreadSafeRepository,
+        url: &str,
+        revision: &str,
+        depth: usize,
+    ) -> Result<Checkout, SourceError> {
+        let commit = resolve(repository, url, revision)?;
+        let tree: Arc<dyn FileTree> = Arc::new(GitTree::open(repository.clone(), commit, url)?);
+        let mut mounts = BTreeMap::new();
+        for submodule in submodules(repository, commit, url, &*tree)? {
+            if depth >= MAX_SUBMODULE_DEPTH {
+                let reason = format!("submodules lie deeper than {MAX_SUBMODULE_DEPTH} levels");
+                return Err(SourceError::Read { url: url.to_owned(), reason });
+            }
+            let checkout = self.checkout_at(&submodule.url, &submodule.commit, depth + 1)?;
+            mounts.insert(submodule.path, checkout.tree);
+        }
+        let tree = if mounts.is_empty() { tree } else { Arc::new(MountedTree::new(tree, mounts)) };
+        Ok(Checkout { tree, revision: commit.to_string(), is_working_tree: false })
     }
 }
 
 fn is_commit_id(revision: &str) -> bool {
     revision.len() == 40 && revision.bytes().all(|b| b.is_ascii_hexdigit())
-}
-
-fn checkout(repository: &ThreadSafeRepository, url: &str, revision: &str) -> Result<Checkout, SourceError> {
-    let commit = resolve(repository, url, revision)?;
-    let tree = GitTree::open(repository.clone(), commit, url)?;
-    Ok(Checkout { tree: Arc::new(tree), revision: commit.to_string(), is_working_tree: false })
 }
 
 fn open_or_init(path: &Path, url: &str) -> Result<ThreadSafeRepository, SourceError> {
@@ -94,7 +131,7 @@ fn open_or_init(path: &Path, url: &str) -> Result<ThreadSafeRepository, SourceEr
 }
 
 /// Fetches all branches and tags; the remote's `HEAD` is kept as `refs/remotes/origin/HEAD`.
-fn fetch(repository: &ThreadSafeRepository, url: &str) -> Result<(), SourceError> {
+fn fetch(repository: &ThreadSafeRepository, url: &str, access: &Access) -> Result<(), SourceError> {
     let fail = |error: String| SourceError::Fetch { url: url.to_owned(), reason: error };
     let interrupt = AtomicBool::new(false);
     let (done, finished) = mpsc::channel::<()>();
@@ -105,7 +142,7 @@ fn fetch(repository: &ThreadSafeRepository, url: &str) -> Result<(), SourceError
                 interrupt.store(true, Ordering::Relaxed);
             }
         });
-        let result = fetch_now(repository, url, &interrupt);
+        let result = fetch_now(repository, url, access, &interrupt);
         drop(done);
         match result {
             Err(_) if interrupt.load(Ordering::Relaxed) => {
@@ -116,7 +153,12 @@ fn fetch(repository: &ThreadSafeRepository, url: &str) -> Result<(), SourceError
     })
 }
 
-fn fetch_now(repository: &ThreadSafeRepository, url: &str, interrupt: &AtomicBool) -> Result<(), String> {
+fn fetch_now(
+    repository: &ThreadSafeRepository,
+    url: &str,
+    access: &Access,
+    interrupt: &AtomicBool,
+) -> Result<(), String> {
     const SPECS: [&str; 3] =
         ["+HEAD:refs/remotes/origin/HEAD", "+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"];
     let local = repository.to_thread_local();
@@ -127,13 +169,27 @@ fn fetch_now(repository: &ThreadSafeRepository, url: &str, interrupt: &AtomicBoo
         .map_err(|e| chain(&e))?;
     let mut connection = remote.connect(Direction::Fetch).map_err(|e| chain(&e))?;
     // Nobody sits at a terminal to be asked for a password.
-    connection.set_credentials(|_| Ok(None));
+    let identity = identity(access);
+    connection.set_credentials(move |action| match (action, &identity) {
+        (gix::credentials::helper::Action::Get(context), Some(identity)) => {
+            let identity = identity.clone();
+            Ok(Some(gix::credentials::protocol::Outcome { identity, next: context.into() }))
+        }
+        _ => Ok(None),
+    });
     connection
         .prepare_fetch(gix::progress::Discard, gix::remote::ref_map::Options::default())
         .map_err(|e| chain(&e))?
         .receive(gix::progress::Discard, interrupt)
         .map_err(|e| chain(&e))?;
     Ok(())
+}
+
+/// Who we are to an HTTP server. A token stands as password; hosts do not look at the user then.
+fn identity(access: &Access) -> Option<gix::sec::identity::Account> {
+    let password = access.bearer_token.clone().or_else(|| access.password.clone())?;
+    let username = access.username.clone().unwrap_or_else(|| "x-access-token".to_owned());
+    Some(gix::sec::identity::Account { username, password, oauth_refresh_token: None })
 }
 
 /// The commit that a revision means.
@@ -157,8 +213,24 @@ pub(crate) fn resolve(
             return Ok(commit.id);
         }
     }
+    if let Some(commit) = highest_tag(&local, name) {
+        return Ok(commit);
+    }
     let hint = hint(&local, name);
     Err(SourceError::UnknownRevision { url: url.to_owned(), revision: name.to_owned(), hint })
+}
+
+/// The commit of the highest tag that satisfies a SemVer constraint.
+fn highest_tag(repository: &gix::Repository, constraint: &str) -> Option<ObjectId> {
+    let constraint = Constraints::parse(constraint).ok()?;
+    let references = repository.references().ok()?;
+    let tags = references.tags().ok()?.filter_map(Result::ok);
+    let (_, mut tag) = tags
+        .filter_map(|tag| Some((Version::parse(tag.name().shorten().to_str().ok()?).ok()?, tag)))
+        .filter(|(version, _)| constraint.check(version))
+        .max_by(|a, b| a.0.cmp(&b.0))?;
+    let id = tag.peel_to_id().ok()?;
+    Some(id.object().ok()?.peel_to_kind(gix::object::Kind::Commit).ok()?.id)
 }
 
 /// Names some branches and tags, those that resemble the wanted one first.

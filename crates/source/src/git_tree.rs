@@ -26,7 +26,7 @@ pub struct GitTree {
 }
 
 impl GitTree {
-    /// Lists a commit. Submodules appear as empty folders.
+    /// Lists a commit. Submodules appear as empty folders, for others to be mounted there.
     pub(crate) fn open(
         repository: ThreadSafeRepository,
         commit: ObjectId,

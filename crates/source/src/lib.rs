@@ -2,13 +2,16 @@
 //!
 //! A [`Repositories`] serves the working tree that the user gave for every spelling of its own
 //! address, and fetches other repositories with Git. What was read of a tree is recorded in a
-//! [`Footprint`], so that a change concerns only those who read what changed.
+//! [`Footprint`], so that a change concerns only those who read what changed. [`Charts`] fetches charts
+//! from chart repositories and OCI registries.
 
 mod error;
 mod footprint;
 mod git;
 mod git_tree;
+mod remote;
 mod repositories;
+mod submodules;
 mod url;
 mod watch;
 mod working_tree;
@@ -16,6 +19,10 @@ mod working_tree;
 pub use error::SourceError;
 pub use footprint::{Footprint, RecordingTree};
 pub use git::GitCache;
+pub use remote::{
+    Access, AccessTable, Artifact, ChartRequest, Charts, FetchedChart, MAX_ARCHIVE_BYTES, MAX_ENTRIES,
+    MAX_UNPACKED_BYTES, OciReference, Registry, registry_credentials, unpack,
+};
 pub use repositories::{Checkout, Repositories};
 pub use url::RepoId;
 pub use watch::{WatchGuard, watch};

@@ -1,0 +1,126 @@
+//! GET over HTTP(S), with limits.
+
+use std::{
+    io::Read,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use reqwest::{
+    Certificate, Identity, StatusCode,
+    blocking::{Client, RequestBuilder, Response},
+    redirect,
+};
+
+use crate::{SourceError, remote::Access};
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
+/// For a whole exchange: large archives over slow lines need minutes.
+const TIMEOUT: Duration = Duration::from_secs(300);
+const MAX_REDIRECTS: usize = 10;
+
+/// HTTP clients, one for each set of TLS options.
+///
+/// Blocking: not to be used (or dropped) on an async runtime's own threads.
+#[derive(Default)]
+pub(crate) struct Http {
+    clients: Mutex<Vec<(Access, Client)>>,
+}
+
+impl Http {
+    /// The client for an access.
+    pub fn client(&self, url: &str, access: &Access) -> Result<Client, SourceError> {
+        let tls = Access { username: None, password: None, bearer_token: None, ..access.clone() };
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, client)) = clients.iter().find(|(known, _)| *known == tls) {
+            return Ok(client.clone());
+        }
+        let client = build(&tls).map_err(|reason| SourceError::Fetch { url: redact(url), reason })?;
+        clients.push((tls, client.clone()));
+        Ok(client)
+    }
+
+    /// The body behind an address.
+    pub fn get(&self, url: &str, access: &Access, limit: u64) -> Result<Vec<u8>, SourceError> {
+        let request = authorized(self.client(url, access)?.get(url), access);
+        let response = request.send().map_err(|e| fetch_error(url, &e))?;
+        read_ok(url, response, limit)
+    }
+}
+
+/// Adds what an access has to say about who asks.
+pub(crate) fn authorized(request: RequestBuilder, access: &Access) -> RequestBuilder {
+    match (&access.bearer_token, &access.username) {
+        (Some(token), _) => request.bearer_auth(token),
+        (None, Some(user)) => request.basic_auth(user, access.password.as_deref()),
+        (None, None) => request,
+    }
+}
+
+/// The body of a successful answer, within a limit.
+pub(crate) fn read_ok(url: &str, response: Response, limit: u64) -> Result<Vec<u8>, SourceError> {
+    let status = response.status();
+    if matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+        return Err(SourceError::Denied { url: redact(url), status: status.as_u16() });
+    }
+    if !status.is_success() {
+        return Err(SourceError::Fetch { url: redact(url), reason: format!("the server answers {status}") });
+    }
+    let mut body = Vec::new();
+    let read = response.take(limit + 1).read_to_end(&mut body);
+    read.map_err(|e| SourceError::Fetch { url: redact(url), reason: format!("the answer breaks off: {e}") })?;
+    if body.len() as u64 > limit {
+        let reason = format!("the answer is larger than {limit} bytes");
+        return Err(SourceError::Fetch { url: redact(url), reason });
+    }
+    Ok(body)
+}
+
+pub(crate) fn fetch_error(url: &str, error: &reqwest::Error) -> SourceError {
+    let mut reason = String::new();
+    let mut cause: Option<&dyn std::error::Error> = Some(error);
+    while let Some(inner) = cause {
+        let text = inner.to_string();
+        // The outermost text repeats the address, possibly with credentials in it.
+        if !text.contains("://") && !reason.contains(&text) {
+            reason = if reason.is_empty() { text } else { format!("{reason}: {text}") };
+        }
+        cause = inner.source();
+    }
+    if reason.is_empty() {
+        let kind = if error.is_timeout() { "no answer in time" } else { "the host cannot be reached" };
+        kind.clone_into(&mut reason);
+    }
+    SourceError::Fetch { url: redact(url), reason }
+}
+
+/// An address without user, password and query.
+pub(crate) fn redact(url: &str) -> String {
+    let Ok(mut parsed) = reqwest::Url::parse(url) else { return url.to_owned() };
+    // Addresses without authority have nothing to hide there.
+    let _ = parsed.set_username("");
+    let _ = parsed.set_password(None);
+    parsed.set_query(None);
+    parsed.to_string()
+}
+
+fn build(access: &Access) -> Result<Client, String> {
+    // Whoever comes first sets the process's provider; they are all the same.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+    let mut builder = Client::builder()
+        .user_agent(concat!("tiphys/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(CONNECT_TIMEOUT)
+        .timeout(TIMEOUT)
+        .redirect(redirect::Policy::limited(MAX_REDIRECTS))
+        .tls_danger_accept_invalid_certs(access.insecure_skip_verify);
+    if let Some(pem) = &access.ca_pem {
+        let certificates = Certificate::from_pem_bundle(pem.as_bytes());
+        builder = builder
+            .tls_certs_only(certificates.map_err(|e| format!("the CA certificate cannot be read: {e}"))?);
+    }
+    if let (Some(certificate), Some(key)) = (&access.client_certificate_pem, &access.client_key_pem) {
+        let identity = Identity::from_pem(format!("{certificate}\n{key}").as_bytes());
+        builder = builder.identity(identity.map_err(|_| "the client certificate or its key cannot be read")?);
+    }
+    builder.build().map_err(|e| format!("TLS cannot be set up: {e}"))
+}

@@ -1,0 +1,17 @@
+//! What is fetched over HTTP: charts from repositories with an index, charts and other artifacts from
+//! OCI registries. Everything is kept by content, and served from there when offline.
+
+mod access;
+mod archive;
+mod charts;
+mod docker;
+mod http;
+mod index;
+mod oci;
+mod store;
+
+pub use access::{Access, AccessTable};
+pub use archive::{MAX_ARCHIVE_BYTES, MAX_ENTRIES, MAX_UNPACKED_BYTES, unpack};
+pub use charts::{ChartRequest, Charts, FetchedChart};
+pub use docker::registry_credentials;
+pub use oci::{Artifact, OciReference, Registry};

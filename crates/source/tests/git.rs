@@ -1,0 +1,109 @@
+//! Git repositories: revisions as Argo CD names them, and submodules. The repositories are written
+//! with gix itself.
+
+use std::{path::Path, time::Duration};
+
+use gix::{ObjectId, bstr::BString, objs::tree::EntryKind};
+use tiphys_source::{GitCache, SourceError};
+use tiphys_vfs::FileTree;
+
+struct Repo {
+    inner: gix::Repository,
+    url: String,
+}
+
+impl Repo {
+    fn init(folder: &Path) -> Self {
+        let inner = gix::init_bare(folder).expect("a repository can be made");
+        let url = folder.to_str().expect("is text").to_owned();
+        Self { inner, url }
+    }
+
+    /// Commits exactly these files (and submodules) to `main`.
+    fn commit(&self, files: &[(&str, &str)], modules: &[(&str, ObjectId)]) -> ObjectId {
+        let empty = self.inner.empty_tree().id;
+        let mut editor = self.inner.edit_tree(empty).expect("a tree can be edited");
+        for (path, text) in files {
+            let blob = self.inner.write_blob(text).expect("a blob can be written").detach();
+            editor.upsert(*path, EntryKind::Blob, blob).expect("the path is free");
+        }
+        for (path, commit) in modules {
+            editor.upsert(*path, EntryKind::Commit, *commit).expect("the path is free");
+        }
+        let tree = editor.write().expect("a tree can be written").detach();
+        let parents: Vec<ObjectId> =
+            self.inner.rev_parse_single("refs/heads/main").ok().map(|id| id.detach()).into_iter().collect();
+        let time = gix::date::Time::new(1, 0);
+        let signature = gix::actor::Signature { name: "t".into(), email: "t@example.com".into(), time };
+        let commit = gix::objs::Commit {
+            tree,
+            parents: parents.into_iter().collect(),
+            author: signature.clone(),
+            committer: signature,
+            encoding: None,
+            message: BString::from("change"),
+            extra_headers: Vec::new(),
+        };
+        let id = self.inner.write_object(&commit).expect("a commit can be written").detach();
+        self.point("refs/heads/main", id);
+        id
+    }
+
+    fn point(&self, name: &str, id: ObjectId) {
+        self.inner
+            .reference(name, id, gix::refs::transaction::PreviousValue::Any, "test")
+            .expect("a reference can be written");
+    }
+}
+
+fn cache(folder: &tempfile::TempDir) -> GitCache {
+    GitCache::new(folder.path().join("cache"), Duration::ZERO)
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a folder can be made")
+}
+
+#[test]
+fn revisions_are_branches_tags_commits_and_ranges() {
+    let folder = folder();
+    let repo = Repo::init(&folder.path().join("repo"));
+    let mut commits = Vec::new();
+    for tag in ["v1.0.0", "v1.2.0", "v1.10.0", "v2.0.0-rc.1"] {
+        let id = repo.commit(&[("a.txt", tag)], &[]);
+        repo.point(&format!("refs/tags/{tag}"), id);
+        commits.push(id.to_string());
+    }
+    let git = cache(&folder);
+    let at = |revision: &str| {
+        let checkout = git.checkout(&repo.url, revision).expect(revision);
+        let text = checkout.tree.read("a.txt").expect("is there");
+        (checkout.revision, String::from_utf8_lossy(&text).into_owned())
+    };
+    assert_eq!(at("main").1, "v2.0.0-rc.1");
+    assert_eq!(at("v1.2.0"), (commits[1].clone(), "v1.2.0".to_owned()));
+    assert_eq!(at(&commits[0]).1, "v1.0.0");
+    assert_eq!(at(&commits[0][..8]).1, "v1.0.0");
+    assert_eq!(at("1.x").1, "v1.10.0");
+    assert_eq!(at("~1.2").1, "v1.2.0");
+    assert_eq!(at(">=1.0.0-0").1, "v2.0.0-rc.1");
+    assert_eq!(at("*").1, "v1.10.0");
+    let Err(error) = git.checkout(&repo.url, "^3") else { panic!("there is no 3") };
+    assert!(matches!(error, SourceError::UnknownRevision { .. }), "{error}");
+}
+
+#[test]
+fn submodules_are_mounted_at_their_commits() {
+    let folder = folder();
+    let library = Repo::init(&folder.path().join("library"));
+    let pinned = library.commit(&[("lib.yaml", "pinned")], &[]);
+    library.commit(&[("lib.yaml", "newer")], &[]);
+    let repo = Repo::init(&folder.path().join("repo"));
+    let modules = "[submodule \"lib\"]\n\tpath = vendor/lib\n\turl = ../library\n";
+    repo.commit(&[(".gitmodules", modules), ("app.yaml", "app")], &[("vendor/lib", pinned)]);
+    let checkout = cache(&folder).checkout(&repo.url, "main").expect("is there");
+    assert_eq!(&*checkout.tree.read("vendor/lib/lib.yaml").expect("is mounted"), b"pinned");
+    let names: Vec<String> =
+        checkout.tree.read_dir("vendor").expect("is there").into_iter().map(|entry| entry.name).collect();
+    assert_eq!(names, ["lib"]);
+}

@@ -1,0 +1,5 @@
+//! Fetching over HTTP, against servers on loopback.
+
+mod charts;
+mod registries;
+mod support;
