@@ -23,7 +23,8 @@ pub(crate) fn load(loader: &Loader<'_>, paths: &[String]) -> Result<TransformerC
         let bytes = loader.load(path)?;
         let text = String::from_utf8_lossy(&bytes);
         let parse = || -> Result<Value> {
-            tiphys_yaml::from_yaml(&text).map_err(|error| Error::new(ErrorKind::MalformedYaml, error.to_string()))
+            tiphys_yaml::from_yaml(&text)
+                .map_err(|error| Error::new(ErrorKind::MalformedYaml, error.to_string()))
         };
         let definitions = parse().context(|| format!("unable to parse open API definition from '{path}'"))?;
         for (name, definition) in definitions.as_object().into_iter().flatten() {
@@ -40,7 +41,13 @@ pub(crate) fn load(loader: &Loader<'_>, paths: &[String]) -> Result<TransformerC
 }
 
 /// Adds the specs of one type, following references into others.
-fn collect(config: &mut TransformerConfig, gvk: &Gvk, definitions: &Value, name: &str, path: &mut Vec<String>) {
+fn collect(
+    config: &mut TransformerConfig,
+    gvk: &Gvk,
+    definitions: &Value,
+    name: &str,
+    path: &mut Vec<String>,
+) {
     if path.len() > MAX_DEPTH {
         return;
     }

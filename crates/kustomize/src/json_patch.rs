@@ -114,7 +114,8 @@ struct Place<'a> {
 }
 
 fn find<'a>(root: &'a mut Node, path: &str) -> Option<Place<'a>> {
-    let mut steps: Vec<String> = path.split('/').map(|step| step.replace("~1", "/").replace("~0", "~")).collect();
+    let mut steps: Vec<String> =
+        path.split('/').map(|step| step.replace("~1", "/").replace("~0", "~")).collect();
     if steps.len() < 2 {
         return None;
     }
@@ -144,8 +145,7 @@ fn child_at(container: &Node, key: &str) -> Result<Option<usize>, String> {
 
 /// Go's `Atoi` of an index, counted from the end where negative.
 fn array_index(key: &str, length: usize, bound: usize) -> Result<usize, String> {
-    let number: i64 =
-        key.parse().map_err(|_| format!("strconv.Atoi: parsing {key:?}: invalid syntax"))?;
+    let number: i64 = key.parse().map_err(|_| format!("strconv.Atoi: parsing {key:?}: invalid syntax"))?;
     let invalid = || format!("Unable to access invalid index: {number}: invalid index referenced");
     let index = if number < 0 { number + length as i64 } else { number };
     usize::try_from(index).ok().filter(|index| *index < bound).ok_or_else(invalid)
@@ -175,7 +175,9 @@ impl Operation {
     fn add(&self, root: &mut Node) -> Result<(), String> {
         let path = self.path("add operation failed to decode path")?;
         let Some(place) = find(root, path) else {
-            return Err(format!("add operation does not apply: doc is missing path: \"{path}\": missing value"));
+            return Err(format!(
+                "add operation does not apply: doc is missing path: \"{path}\": missing value"
+            ));
         };
         insert(place, self.node()).map_err(|error| format!("error in add for path: '{path}': {error}"))
     }
@@ -183,7 +185,9 @@ impl Operation {
     fn remove(&self, root: &mut Node) -> Result<(), String> {
         let path = self.path("remove operation failed to decode path")?;
         let Some(place) = find(root, path) else {
-            return Err(format!("remove operation does not apply: doc is missing path: \"{path}\": missing value"));
+            return Err(format!(
+                "remove operation does not apply: doc is missing path: \"{path}\": missing value"
+            ));
         };
         take(place).map(drop).map_err(|error| format!("error in remove for path: '{path}': {error}"))
     }
@@ -198,9 +202,12 @@ impl Operation {
             return Ok(());
         }
         let Some(Place { container, key }) = find(root, path) else {
-            return Err(format!("replace operation does not apply: doc is missing path: {path}: missing value"));
+            return Err(format!(
+                "replace operation does not apply: doc is missing path: {path}: missing value"
+            ));
         };
-        let missing = || format!("replace operation does not apply: doc is missing key: {path}: missing value");
+        let missing =
+            || format!("replace operation does not apply: doc is missing key: {path}: missing value");
         match (child_at(container, &key).map_err(|_| missing())?, &mut container.content) {
             (Some(at), Content::Map(pairs)) => overwrite(&mut pairs[at].1, self.node()),
             (Some(at), Content::Seq(items)) => overwrite(&mut items[at], self.node()),
@@ -214,10 +221,14 @@ impl Operation {
     fn relocate(&self, root: &mut Node, is_move: bool) -> Result<(), String> {
         let name = if is_move { "move" } else { "copy" };
         let Some(from) = self.from.as_deref() else {
-            return Err(format!("{name} operation failed to decode from: operation, missing from field: missing value"));
+            return Err(format!(
+                "{name} operation failed to decode from: operation, missing from field: missing value"
+            ));
         };
         let Some(place) = find(root, from) else {
-            return Err(format!("{name} operation does not apply: doc is missing from path: {from}: missing value"));
+            return Err(format!(
+                "{name} operation does not apply: doc is missing from path: {from}: missing value"
+            ));
         };
         let key = place.key.clone();
         let value = if is_move {
@@ -227,7 +238,9 @@ impl Operation {
         };
         let path = self.path(&format!("{name} operation failed to decode path"))?;
         let Some(place) = find(root, path) else {
-            return Err(format!("{name} operation does not apply: doc is missing destination path: {path}: missing value"));
+            return Err(format!(
+                "{name} operation does not apply: doc is missing destination path: {path}: missing value"
+            ));
         };
         insert(place, value).map_err(|error| match is_move {
             true => format!("error in move for path: '{path}': {error}"),

@@ -57,7 +57,11 @@ pub fn build(tree: &dyn FileTree, dir: &str, options: &BuildOptions) -> Result<B
             Error::new(ErrorKind::MalformedYaml, format!("map[string]interface {{}}(nil): {message}"))
                 .at(Some(resource.location.clone()))
         })?;
-        Ok(RenderedObject { value, origins: context.tracker.origins(&resource.node), location: resource.location })
+        Ok(RenderedObject {
+            value,
+            origins: context.tracker.origins(&resource.node),
+            location: resource.location,
+        })
     };
     let objects = objects.list.into_iter().map(finish).collect::<Result<_>>()?;
     Ok(Build { objects, warnings: context.warnings })

@@ -274,15 +274,18 @@ impl<'a> Loader<'a> {
 
     /// The canonical path of a folder (`ConfirmDir`).
     fn confirm_dir(&self, path: &str) -> Result<String> {
-        let not_a_dir = |error: Error| error.context("not a valid directory").context("must build at directory");
+        let not_a_dir =
+            |error: Error| error.context("not a valid directory").context("must build at directory");
         let shown = self.display_joined(path);
         let inside = self.in_tree(path).ok_or_else(|| {
-            let message = format!("'{shown}' lies outside the tree; folders outside the repository are never read");
+            let message =
+                format!("'{shown}' lies outside the tree; folders outside the repository are never read");
             not_a_dir(Error::new(ErrorKind::Restricted, message))
         })?;
-        let found = self.tree().canonical(&inside).map_err(|error| {
-            not_a_dir(self.link_error(&inside, &shown, &error))
-        })?;
+        let found = self
+            .tree()
+            .canonical(&inside)
+            .map_err(|error| not_a_dir(self.link_error(&inside, &shown, &error)))?;
         if self.tree().is_file(&found) {
             let message = format!("must build at directory: '{shown}': file is not directory");
             return Err(Error::new(ErrorKind::Load, message));
@@ -302,11 +305,15 @@ fn is_below(folder: &str, root: &str) -> bool {
 }
 
 fn no_remote(what: &str, url: &str) -> Error {
-    Error::new(ErrorKind::Remote, format!("remote {what} '{url}' cannot be fetched: no loader for remote content"))
-        .advise("vendor it into the repository, or build with network access")
+    Error::new(
+        ErrorKind::Remote,
+        format!("remote {what} '{url}' cannot be fetched: no loader for remote content"),
+    )
+    .advise("vendor it into the repository, or build with network access")
 }
 
 fn remote_error(error: &RemoteError) -> Error {
-    let kind = if matches!(error, RemoteError::Timeout { .. }) { ErrorKind::Timeout } else { ErrorKind::Remote };
+    let kind =
+        if matches!(error, RemoteError::Timeout { .. }) { ErrorKind::Timeout } else { ErrorKind::Remote };
     Error::new(kind, error.to_string())
 }

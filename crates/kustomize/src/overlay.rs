@@ -80,7 +80,8 @@ pub(crate) fn apply(overlay: &Overlay, k: &mut Kustomization, loader: &Loader<'_
         add_labels(overlay, k)?;
     }
     for (key, value) in &overlay.common_annotations {
-        let value = if overlay.common_annotations_envsubst { overlay.substitute(value) } else { value.clone() };
+        let value =
+            if overlay.common_annotations_envsubst { overlay.substitute(value) } else { value.clone() };
         add(&mut k.common_annotations, key, value, overlay.force_common_annotations, "annotation")?;
     }
     for patch in &overlay.patches {
@@ -113,9 +114,11 @@ fn set_images(overlay: &Overlay, images: &mut Vec<Image>) -> Result<()> {
             by_name.insert(old.name.clone(), old);
             continue;
         };
-        for (new, old) in
-            [(&mut new.new_name, old.new_name), (&mut new.new_tag, old.new_tag), (&mut new.digest, old.digest)]
-        {
+        for (new, old) in [
+            (&mut new.new_name, old.new_name),
+            (&mut new.new_tag, old.new_tag),
+            (&mut new.digest, old.digest),
+        ] {
             if new == "*" {
                 *new = old;
             }
@@ -139,7 +142,9 @@ fn parse_image(text: &str) -> Result<Image> {
     if name == text {
         return Err(Error::new(
             ErrorKind::Kustomization,
-            format!("invalid image {text:?}: expected <image>=<newimage>:<newtag>@<digest>, <image>=<newimage>, <image>:<newtag> or <image>@<digest>"),
+            format!(
+                "invalid image {text:?}: expected <image>=<newimage>:<newtag>@<digest>, <image>=<newimage>, <image>:<newtag> or <image>@<digest>"
+            ),
         ));
     }
     let (name, new_name) = if key.is_empty() { (name, "") } else { (key, name) };
@@ -196,7 +201,10 @@ fn add(map: &mut BTreeMap<String, String>, key: &str, value: String, force: bool
             ErrorKind::Conflict,
             format!("{what} {key} already in kustomization file. Use --force to override."),
         )
-        .advise(format!("set the Application's `forceCommon{}s: true`", if what == "label" { "Label" } else { "Annotation" })));
+        .advise(format!(
+            "set the Application's `forceCommon{}s: true`",
+            if what == "label" { "Label" } else { "Annotation" }
+        )));
     }
     map.insert(key.to_owned(), value);
     Ok(())
@@ -233,7 +241,8 @@ fn variable(text: &str) -> (Option<&str>, &str) {
             None => (None, inner),
         };
     }
-    if text.starts_with(['*', '#', '$', '@', '!', '?', '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9']) {
+    if text.starts_with(['*', '#', '$', '@', '!', '?', '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9'])
+    {
         return (text.get(..1), &text[1..]);
     }
     let end = text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(text.len());
@@ -247,17 +256,21 @@ mod tests {
     #[test]
     fn substitutes_as_os_expand() {
         let overlay = Overlay { env: BTreeMap::from([("A".into(), "x".into())]), ..Overlay::default() };
-        for (text, expected) in [("$A-${A}b", "x-xb"), ("$$A", "$A"), ("${B}$B.", "."), ("a$ b", "a$ b"), ("end$", "end$")] {
+        for (text, expected) in
+            [("$A-${A}b", "x-xb"), ("$$A", "$A"), ("${B}$B.", "."), ("a$ b", "a$ b"), ("end$", "end$")]
+        {
             assert_eq!(overlay.substitute(text), expected, "{text}");
         }
     }
 
     #[test]
     fn images_replace_and_sort() {
-        let overlay = Overlay { images: vec!["b=other/b:*".into(), "a@sha256:1".into()], ..Overlay::default() };
+        let overlay =
+            Overlay { images: vec!["b=other/b:*".into(), "a@sha256:1".into()], ..Overlay::default() };
         let mut images = vec![Image { name: "b".into(), new_tag: "7".into(), ..Image::default() }];
         set_images(&overlay, &mut images).unwrap();
-        let found: Vec<_> = images.iter().map(|i| (i.name.as_str(), i.new_name.as_str(), i.new_tag.as_str())).collect();
+        let found: Vec<_> =
+            images.iter().map(|i| (i.name.as_str(), i.new_name.as_str(), i.new_tag.as_str())).collect();
         assert_eq!(found, [("a", "", ""), ("b", "other/b", "7")]);
         assert!(parse_image("plain").is_err());
     }

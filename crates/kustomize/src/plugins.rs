@@ -13,7 +13,10 @@ use crate::{
     kustomization::{
         from_conformed,
         go_json::{Mode, conform},
-        model::{FieldSpec, GeneratorArgs, HelmChart, HelmGlobals, Image, Patch, Replica, ReplacementField, Selector},
+        model::{
+            FieldSpec, GeneratorArgs, HelmChart, HelmGlobals, Image, Patch, ReplacementField, Replica,
+            Selector,
+        },
         types,
     },
     loader::Loader,
@@ -23,9 +26,9 @@ use crate::{
     resource_map::ResourceMap,
     selector::Matcher,
     transform::{
-        Affix, Affixes, Annotations, Configured, ImageTag, JsonPatches, Labels, NamespaceTransformer, PatchText,
-        Patches, Replacements, Replicas, StrategicPatches, SubjectMode, Transformer, ValueAdd, ValueAddTarget,
-        add_hashes,
+        Affix, Affixes, Annotations, Configured, ImageTag, JsonPatches, Labels, NamespaceTransformer,
+        PatchText, Patches, Replacements, Replicas, StrategicPatches, SubjectMode, Transformer, ValueAdd,
+        ValueAddTarget, add_hashes,
     },
 };
 
@@ -143,7 +146,11 @@ pub(crate) fn generators(
         .collect()
 }
 
-fn generator(config: &Resource, loader: &Loader<'_>, context: &mut Context<'_>) -> Result<ConfiguredGenerator> {
+fn generator(
+    config: &Resource,
+    loader: &Loader<'_>,
+    context: &mut Context<'_>,
+) -> Result<ConfiguredGenerator> {
     let kind = builtin_kind(config)?;
     if TRANSFORMERS.contains(&kind.as_str()) {
         return Err(Error::transform(format!("plugin {} not a generator", config.original_id())));
@@ -197,7 +204,9 @@ pub(crate) fn transformers(
 ) -> Result<Vec<Configured>> {
     configs
         .iter()
-        .map(|config| transformer(config, loader, context).map_err(|error| error.at(Some(config.location.clone()))))
+        .map(|config| {
+            transformer(config, loader, context).map_err(|error| error.at(Some(config.location.clone())))
+        })
         .collect()
 }
 
@@ -236,8 +245,9 @@ fn builtin_kind(config: &Resource) -> Result<String> {
 }
 
 fn lenient(value: &serde_json::Value) -> Result<serde_json::Value> {
-    conform(value, &types::PLUGIN, Mode::Lenient)
-        .map_err(|misfit| Error::transform(format!("error unmarshaling JSON: while decoding JSON: {}", misfit.message)))
+    conform(value, &types::PLUGIN, Mode::Lenient).map_err(|misfit| {
+        Error::transform(format!("error unmarshaling JSON: while decoding JSON: {}", misfit.message))
+    })
 }
 
 fn make_transformer(
@@ -344,7 +354,10 @@ fn value_add(fields: Config, loader: &Loader<'_>) -> Result<Box<dyn Transformer>
             return Err(Error::transform("fieldPath cannot be empty"));
         }
         let position = usize::try_from(target.file_path_position).map_err(|_| {
-            Error::transform(format!("value of FilePathPosition ({}) cannot be negative", target.file_path_position))
+            Error::transform(format!(
+                "value of FilePathPosition ({}) cannot be negative",
+                target.file_path_position
+            ))
         })?;
         let selector = target.selector.as_ref().map(Matcher::new).transpose()?;
         Ok(ValueAddTarget { selector, field_path: target.field_path, position })
@@ -420,11 +433,17 @@ pub(crate) fn load_json_patch(
         return Err(Error::transform(format!("patch file '{path}' empty seems to be empty")));
     }
     let patch = JsonPatch::parse(&text.text).map_err(|error| {
-        Error::transform(format!("decoding {}: {error}", text.text))
-            .at(Some(Location::new(text.file.as_str(), text.line_offset + 1, 0)))
+        Error::transform(format!("decoding {}: {error}", text.text)).at(Some(Location::new(
+            text.file.as_str(),
+            text.line_offset + 1,
+            0,
+        )))
     })?;
     if patch.len() == 0 {
-        return Err(Error::transform(format!("patch appears to be empty; file={path}, JsonOp={}", text.text)));
+        return Err(Error::transform(format!(
+            "patch appears to be empty; file={path}, JsonOp={}",
+            text.text
+        )));
     }
     Ok(JsonPatches { places: text.places(context), patch, target: Matcher::new(target)? })
 }
@@ -483,14 +502,17 @@ pub(crate) fn load_replacements(fields: &[ReplacementField], loader: &Loader<'_>
         }
         let text = load_text(loader, &field.path)?;
         let place = Location::new(loader.file_name(&field.path), 0, 0);
-        let value = tiphys_yaml::from_yaml(&text)
-            .map_err(|error| Error::transform(format!("error converting YAML to JSON: {error}")).at(Some(place.clone())))?;
+        let value = tiphys_yaml::from_yaml(&text).map_err(|error| {
+            Error::transform(format!("error converting YAML to JSON: {error}")).at(Some(place.clone()))
+        })?;
         let items = match value {
             serde_json::Value::Array(items) => items,
             object @ serde_json::Value::Object(_) => vec![object],
             _ => {
-                return Err(Error::transform("unsupported replacement type encountered within replacement path: invalid")
-                    .at(Some(place)));
+                return Err(Error::transform(
+                    "unsupported replacement type encountered within replacement path: invalid",
+                )
+                .at(Some(place)));
             }
         };
         for item in items {

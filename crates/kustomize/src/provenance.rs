@@ -90,9 +90,12 @@ impl Provenance {
 
     fn lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        for (name, value) in
-            [("path", &self.path), ("repo", &self.repo), ("ref", &self.revision), ("configuredIn", &self.configured_in)]
-        {
+        for (name, value) in [
+            ("path", &self.path),
+            ("repo", &self.repo),
+            ("ref", &self.revision),
+            ("configuredIn", &self.configured_in),
+        ] {
             push_field(&mut lines, "", name, value);
         }
         if let Some(by) = self.configured_by.as_ref().filter(|by| **by != ConfiguredBy::default()) {

@@ -62,7 +62,8 @@ fn malformed(message: String) -> Error {
 
 /// The documents of a text as trees (`kio.FromBytes`): empty ones dropped, a lone `List` unpacked.
 fn read_documents(context: &mut Context<'_>, source: Text<'_>) -> Result<Vec<Node>> {
-    let text = if source.text.contains('\r') { source.text.replace("\r\n", "\n") } else { source.text.to_owned() };
+    let text =
+        if source.text.contains('\r') { source.text.replace("\r\n", "\n") } else { source.text.to_owned() };
     let documents = split_documents(&text).map_err(malformed)?;
     let alone = documents.len() == 1;
     let mut nodes = Vec::with_capacity(documents.len());
@@ -97,9 +98,9 @@ fn read_one(context: &mut Context<'_>, source: Text<'_>, document: &str, line: u
         anchors: HashMap::new(),
     };
     let start = parsed.root.span.start;
-    from_yaml_node(parsed.root, &mut conversion)
-        .map(Some)
-        .map_err(|message| malformed(message).at(Some(Location::new(source.file, start.line + line, start.column))))
+    from_yaml_node(parsed.root, &mut conversion).map(Some).map_err(|message| {
+        malformed(message).at(Some(Location::new(source.file, start.line + line, start.column)))
+    })
 }
 
 /// The objects in a text (`SliceFromBytes`).
@@ -135,7 +136,8 @@ fn check_objects(context: &Context<'_>, source: Text<'_>, nodes: Vec<Node>) -> R
 pub(crate) fn check_metadata(node: &Node) -> std::result::Result<(), String> {
     let field = |name: &str| node.get(name).filter(|value| !value.is_empty());
     let metadata = field("metadata");
-    let has = |name: &str| metadata.and_then(|metadata| metadata.get(name)).is_some_and(|value| !value.is_empty());
+    let has =
+        |name: &str| metadata.and_then(|metadata| metadata.get(name)).is_some_and(|value| !value.is_empty());
     let known = field("apiVersion").is_some()
         || field("kind").is_some()
         || ["name", "namespace", "labels", "annotations"].into_iter().any(has);
@@ -181,12 +183,17 @@ fn unpack_lists(context: &Context<'_>, source: Text<'_>, nodes: Vec<Node>) -> Re
         };
         match &items.content {
             Content::Seq(items) => {
-                let items = items.iter().map(as_json_text).collect::<Result<Vec<_>, _>>().map_err(malformed)?;
+                let items =
+                    items.iter().map(as_json_text).collect::<Result<Vec<_>, _>>().map_err(malformed)?;
                 queue.extend(check_objects(context, source, items)?);
             }
             _ if items.is_null() => {}
             _ => {
-                let found = if matches!(items.content, Content::Map(_)) { "map[string]interface {}" } else { "string" };
+                let found = if matches!(items.content, Content::Map(_)) {
+                    "map[string]interface {}"
+                } else {
+                    "string"
+                };
                 return Err(malformed(format!("expected array in {kind}/items, but found {found}")));
             }
         }
@@ -207,7 +214,8 @@ fn as_json_text(item: &Node) -> Result<Node, String> {
 /// # Errors
 /// What is no YAML.
 pub(crate) fn parse_plain(text: &str) -> Result<Option<Node>, String> {
-    let Some(parsed) = tiphys_yaml::parse_first(text, Profile::Go3).map_err(|error| error.to_string())? else {
+    let Some(parsed) = tiphys_yaml::parse_first(text, Profile::Go3).map_err(|error| error.to_string())?
+    else {
         return Ok(None);
     };
     let mut conversion = Conversion {

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use tiphys_value::OriginKind;
 use smol_str::SmolStr;
+use tiphys_value::OriginKind;
 
 use crate::{
     context::Context,
@@ -20,7 +20,11 @@ use crate::{
 ///
 /// # Errors
 /// A reference that fits several objects of different names.
-pub(crate) fn fix(objects: &mut ResourceMap, references: &[NameReference], context: &mut Context<'_>) -> Result<()> {
+pub(crate) fn fix(
+    objects: &mut ResourceMap,
+    references: &[NameReference],
+    context: &mut Context<'_>,
+) -> Result<()> {
     objects.list.iter().try_for_each(check_subjects)?;
     if references.is_empty() || objects.list.iter().all(|resource| resource.earlier.is_empty()) {
         return Ok(());
@@ -57,8 +61,10 @@ fn check_subjects(resource: &Resource) -> Result<()> {
     let node = &resource.node;
     let subjects = node.get("subjects").filter(|_| node.object_kind() == "RoleBinding").map(Node::items);
     let blank = |subject: &Node| {
-        let is_text = |namespace: &Node| matches!(crate::node::to_json(namespace), Ok(serde_json::Value::String(_)));
-        subject.text_of("kind") == "ServiceAccount" && subject.get("namespace").is_some_and(|value| !is_text(value))
+        let is_text =
+            |namespace: &Node| matches!(crate::node::to_json(namespace), Ok(serde_json::Value::String(_)));
+        subject.text_of("kind") == "ServiceAccount"
+            && subject.get("namespace").is_some_and(|value| !is_text(value))
     };
     if subjects.unwrap_or_default().iter().any(blank) {
         let id = resource.id().to_string();
@@ -119,7 +125,8 @@ impl Candidates {
                 }
             }
         }
-        let binding_namespaces = objects.list.iter().map(|resource| binding_namespaces(&resource.node)).collect();
+        let binding_namespaces =
+            objects.list.iter().map(|resource| binding_namespaces(&resource.node)).collect();
         Self { list, by_earlier_name, binding_namespaces }
     }
 }
@@ -157,7 +164,9 @@ impl Candidate {
 }
 
 fn affixes_fit(a: &Candidate, b: &Candidate, allow_empty: bool) -> bool {
-    let fit = |a: &[SmolStr], b: &[SmolStr]| (allow_empty && (a.is_empty() || b.is_empty())) || crate::resource::same_ending(a, b);
+    let fit = |a: &[SmolStr], b: &[SmolStr]| {
+        (allow_empty && (a.is_empty() || b.is_empty())) || crate::resource::same_ending(a, b)
+    };
     fit(&a.prefixes, &b.prefixes) && fit(&a.suffixes, &b.suffixes)
 }
 
@@ -201,7 +210,9 @@ impl<'a> Referrer<'a> {
                     written |= match item.content {
                         Content::Scalar(_) => self.set_scalar(item, target, path)?,
                         Content::Map(_) => self.set_mapping(item, target, path)?,
-                        Content::Seq(_) => return Err("is expected to be either a string or a map of string".to_owned()),
+                        Content::Seq(_) => {
+                            return Err("is expected to be either a string or a map of string".to_owned());
+                        }
                     };
                 }
                 Ok(written)
@@ -297,7 +308,9 @@ impl<'a> Referrer<'a> {
             .iter()
             .filter(|at| self.reaches(**at))
             .map(|at| &self.all.list[*at])
-            .filter(|c| self.in_scope(c, scope) && c.had_kind(target) && role.is_none_or(|role| c.had_kind(role)))
+            .filter(|c| {
+                self.in_scope(c, scope) && c.had_kind(target) && role.is_none_or(|role| c.had_kind(role))
+            })
             .filter(|c| self.shares_namespace(c))
             .collect();
         if found.len() == 1 {
@@ -327,10 +340,15 @@ impl<'a> Referrer<'a> {
 
     fn error(&self, node: &Node, path: &str, error: String, objects: &ResourceMap) -> Error {
         // `apply` names the field again; kustomize prints it twice as well.
-        let id = format!("{}/{}.{}", self.own.gvk, node.name(), match node.namespace() {
-            "" => "[noNs]",
-            namespace => namespace,
-        });
+        let id = format!(
+            "{}/{}.{}",
+            self.own.gvk,
+            node.name(),
+            match node.namespace() {
+                "" => "[noNs]",
+                namespace => namespace,
+            }
+        );
         Error::transform(format!("updating name reference in '{path}' field of '{id}': {error}"))
             .at(Some(objects.list[self.at].location.clone()))
     }

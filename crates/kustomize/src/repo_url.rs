@@ -85,8 +85,7 @@ fn split_host(text: &str) -> Option<(String, String)> {
     };
     if github {
         let over_ssh = scheme == "ssh://" || !user.is_empty();
-        let host =
-            if over_ssh { format!("{user}github.com:") } else { "https://github.com/".to_owned() };
+        let host = if over_ssh { format!("{user}github.com:") } else { "https://github.com/".to_owned() };
         return Some((host, path.to_owned()));
     }
     (!host.is_empty()).then(|| (format!("{scheme}{user}{host}"), path.to_owned()))
@@ -224,10 +223,20 @@ mod tests {
     #[test]
     fn splits_repository_folder_and_revision() {
         for (text, clone, folder, revision) in [
-            ("https://github.com/org/repo//deploy/base?ref=v1", "https://github.com/org/repo", "deploy/base", "v1"),
+            (
+                "https://github.com/org/repo//deploy/base?ref=v1",
+                "https://github.com/org/repo",
+                "deploy/base",
+                "v1",
+            ),
             ("github.com/org/repo/deploy?ref=main", "https://github.com/org/repo", "deploy", "main"),
             ("git@github.com:org/repo.git/a", "git@github.com:org/repo.git", "/a", ""),
-            ("https://dev.example.com/x/_git/repo/a/b?version=r", "https://dev.example.com/x/_git/repo", "a/b", "r"),
+            (
+                "https://dev.example.com/x/_git/repo/a/b?version=r",
+                "https://dev.example.com/x/_git/repo",
+                "a/b",
+                "r",
+            ),
             ("ssh://git@example.com/org/repo", "ssh://git@example.com/org/repo", "", ""),
         ] {
             let folder = folder.trim_start_matches('/').to_owned();

@@ -80,7 +80,9 @@ impl Gvk {
 
     /// Group, version and kind joined, with marks for empty parts, by which lists are sorted.
     pub fn sort_text(&self) -> String {
-        let or = |part: &SmolStr, empty: &'static str| if part.is_empty() { empty.to_owned() } else { part.to_string() };
+        let or = |part: &SmolStr, empty: &'static str| {
+            if part.is_empty() { empty.to_owned() } else { part.to_string() }
+        };
         format!("{}_{}_{}", or(&self.group, "~G"), or(&self.version, "~V"), or(&self.kind, "~K"))
     }
 
@@ -101,8 +103,16 @@ impl Gvk {
 /// `Kind.version.group`, as kustomize prints it.
 impl std::fmt::Display for Gvk {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let or = |part: &SmolStr, empty: &'static str| if part.is_empty() { SmolStr::new_static(empty) } else { part.clone() };
-        write!(f, "{}.{}.{}", or(&self.kind, "[noKind]"), or(&self.version, "[noVer]"), or(&self.group, "[noGrp]"))
+        let or = |part: &SmolStr, empty: &'static str| {
+            if part.is_empty() { SmolStr::new_static(empty) } else { part.clone() }
+        };
+        write!(
+            f,
+            "{}.{}.{}",
+            or(&self.kind, "[noKind]"),
+            or(&self.version, "[noVer]"),
+            or(&self.group, "[noGrp]")
+        )
     }
 }
 

@@ -139,14 +139,16 @@ impl Resource {
         if !annotations.pairs().iter().any(|(key, _)| key.value().starts_with(INTERNAL)) {
             return;
         }
-        let (kinds, names, namespaces) = (list("previousKinds"), list("previousNames"), list("previousNamespaces"));
+        let (kinds, names, namespaces) =
+            (list("previousKinds"), list("previousNames"), list("previousNamespaces"));
         if kinds.len() == names.len() && names.len() == namespaces.len() {
             let parts = kinds.into_iter().zip(names).zip(namespaces);
             self.earlier = parts.map(|((kind, name), namespace)| Earlier { kind, name, namespace }).collect();
         }
         (self.prefixes, self.suffixes) = (list("prefixes"), list("suffixes"));
         self.needs_hash = enabled("needsHashSuffix");
-        self.behavior = Behavior::parse(list("generatorBehavior").first().map(SmolStr::as_str).unwrap_or_default());
+        self.behavior =
+            Behavior::parse(list("generatorBehavior").first().map(SmolStr::as_str).unwrap_or_default());
         self.patch_options.allow_name_change = enabled("allowNameChange");
         self.patch_options.allow_kind_change = enabled("allowKindChange");
     }
@@ -241,7 +243,10 @@ impl Resource {
 
     /// Whether kustomize keeps state in annotations of this object.
     pub fn has_state(&self) -> bool {
-        !self.earlier.is_empty() || self.needs_hash || self.behavior != Behavior::Unspecified || self.from_helm
+        !self.earlier.is_empty()
+            || self.needs_hash
+            || self.behavior != Behavior::Unspecified
+            || self.from_helm
     }
 
     /// Forgets what kustomize keeps in annotations: a patch removed them.

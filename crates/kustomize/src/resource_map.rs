@@ -46,18 +46,22 @@ impl ResourceMap {
     }
 
     fn duplicate(&self, id: &ResId, resource: &Resource) -> Error {
-        let first = self.list.iter().find(|other| other.id().same(id)).map(|other| other.location.to_string());
+        let first =
+            self.list.iter().find(|other| other.id().same(id)).map(|other| other.location.to_string());
         let error = conflict(format!("may not add resource with an already registered id: {id}"))
             .at(Some(resource.location.clone()));
         match first {
-            Some(first) => error.advise(format!("the first stands in {first}; rename one of them, or load it once")),
+            Some(first) => {
+                error.advise(format!("the first stands in {first}; rename one of them, or load it once"))
+            }
             None => error,
         }
     }
 
     /// The positions of objects that have or had an id.
     pub fn find_by_any_id(&self, matches: impl Fn(&ResId) -> bool) -> Vec<usize> {
-        let fits = |resource: &Resource| resource.earlier_ids().any(|id| matches(&id)) || matches(&resource.id());
+        let fits =
+            |resource: &Resource| resource.earlier_ids().any(|id| matches(&id)) || matches(&resource.id());
         (0..self.list.len()).filter(|at| !self.list[*at].node.is_empty() && fits(&self.list[*at])).collect()
     }
 

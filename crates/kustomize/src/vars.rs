@@ -69,7 +69,12 @@ impl Vars {
     ///
     /// # Errors
     /// A var whose object or field is not there.
-    pub fn resolve(&self, objects: &mut ResourceMap, specs: &[FieldSpec], context: &mut Context<'_>) -> Result<()> {
+    pub fn resolve(
+        &self,
+        objects: &mut ResourceMap,
+        specs: &[FieldSpec],
+        context: &mut Context<'_>,
+    ) -> Result<()> {
         if self.known.is_empty() {
             return Ok(());
         }
@@ -80,13 +85,17 @@ impl Vars {
         let mut replacer = Replacer { values: &values, used: BTreeSet::new() };
         for resource in &mut objects.list {
             for spec in specs {
-                apply(&mut resource.node, spec, None, &mut |field| replacer.set(field)).map_err(Error::transform)?;
+                apply(&mut resource.node, spec, None, &mut |field| replacer.set(field))
+                    .map_err(Error::transform)?;
             }
             resource.touched = true;
         }
-        let unused: Vec<&str> = values.keys().copied().filter(|name| !replacer.used.contains(*name)).collect();
+        let unused: Vec<&str> =
+            values.keys().copied().filter(|name| !replacer.used.contains(*name)).collect();
         if !unused.is_empty() {
-            context.warnings.push(format!("well-defined vars that were never replaced: {}", unused.join(",")));
+            context
+                .warnings
+                .push(format!("well-defined vars that were never replaced: {}", unused.join(",")));
         }
         let writer = context.tracker.writer(OriginKind::Transformer, "", "vars");
         crate::transform::finish(objects, context, writer, &Location::new("", 0, 0));
@@ -103,7 +112,12 @@ fn target_id(var: &Var) -> ResId {
         [version] if !version.is_empty() => gvk.version = (*version).into(),
         _ => {}
     }
-    ResId { gvk, name: target.name.as_str().into(), namespace: target.namespace.as_str().into(), cluster_scoped: false }
+    ResId {
+        gvk,
+        name: target.name.as_str().into(),
+        namespace: target.namespace.as_str().into(),
+        cluster_scoped: false,
+    }
 }
 
 fn note_object(var: &Var, objects: &mut ResourceMap) -> Result<()> {
@@ -120,7 +134,11 @@ fn note_object(var: &Var, objects: &mut ResourceMap) -> Result<()> {
         }
         several => Err(Error::new(
             ErrorKind::Conflict,
-            format!("found {} resId matches for var {} (unable to disambiguate)", several.len(), describe(var)),
+            format!(
+                "found {} resId matches for var {} (unable to disambiguate)",
+                several.len(),
+                describe(var)
+            ),
         )),
     }
 }
@@ -145,8 +163,11 @@ fn value_of(var: &Var, objects: &ResourceMap) -> Result<Value> {
         )));
     };
     field_value(&resource.node, &var.fieldref.field_path).ok_or_else(|| {
-        Error::transform(format!("field specified in var '{}' not found in corresponding resource", describe(var)))
-            .at(Some(resource.location.clone()))
+        Error::transform(format!(
+            "field specified in var '{}' not found in corresponding resource",
+            describe(var)
+        ))
+        .at(Some(resource.location.clone()))
     })
 }
 
@@ -202,7 +223,9 @@ impl Value {
     /// As a node of its own.
     fn node(&self, name: &str) -> Node {
         match self {
-            Self::Text(text) => Node { style: crate::node::Style::Plain, ..Node::tagged(text.as_str(), Tag::Str) },
+            Self::Text(text) => {
+                Node { style: crate::node::Style::Plain, ..Node::tagged(text.as_str(), Tag::Str) }
+            }
             Self::Int(text) => Node::tagged(text.as_str(), Tag::Int),
             Self::Float(value) => Node::tagged(format!("{value}"), Tag::Float),
             Self::Bool(value) => Node::tagged(value.to_string(), Tag::Bool),
@@ -271,7 +294,8 @@ impl Replacer<'_> {
             if let Some(after) = rest.strip_prefix('$') {
                 out.push('$');
                 rest = after;
-            } else if let Some((name, after)) = rest.strip_prefix('(').and_then(|inner| inner.split_once(')')) {
+            } else if let Some((name, after)) = rest.strip_prefix('(').and_then(|inner| inner.split_once(')'))
+            {
                 rest = after;
                 match self.values.get(name) {
                     Some(value) => {
@@ -305,9 +329,14 @@ mod tests {
     fn replaces_and_escapes() {
         let values = BTreeMap::from([("A", Value::Text("x".into())), ("N", Value::Int("5".into()))]);
         let mut replacer = Replacer { values: &values, used: BTreeSet::new() };
-        for (text, expected) in
-            [("a $(A) b", "a x b"), ("$$(A)", "$(A)"), ("$(B)", "$(B)"), ("$(A", "$(A"), ("$", "$"), ("$x$(N)", "$x5")]
-        {
+        for (text, expected) in [
+            ("a $(A) b", "a x b"),
+            ("$$(A)", "$(A)"),
+            ("$(B)", "$(B)"),
+            ("$(A", "$(A"),
+            ("$", "$"),
+            ("$x$(N)", "$x5"),
+        ] {
             assert_eq!(replacer.replace(text).value(), expected, "{text}");
         }
         assert_eq!(replacer.replace("$(N)").tag, Tag::Int);

@@ -20,7 +20,12 @@ pub(crate) type Setter<'a> = dyn FnMut(&mut Node) -> Result<(), String> + 'a;
 ///
 /// # Errors
 /// A path that meets a scalar, or what `set` returned.
-pub(crate) fn apply(node: &mut Node, spec: &FieldSpec, create: Option<Create>, set: &mut Setter<'_>) -> Result<(), String> {
+pub(crate) fn apply(
+    node: &mut Node,
+    spec: &FieldSpec,
+    create: Option<Create>,
+    set: &mut Setter<'_>,
+) -> Result<(), String> {
     let gvk = Gvk::new(node.api_version(), node.object_kind());
     if !gvk.is_selected_by(&spec.gvk) {
         return Ok(());
@@ -28,7 +33,12 @@ pub(crate) fn apply(node: &mut Node, spec: &FieldSpec, create: Option<Create>, s
     let path = split_path(&spec.path, '/');
     let walk = Walk { create: create.filter(|_| spec.create) };
     walk.follow(node, &path, set).map_err(|error| {
-        let id = ResId { gvk, name: node.name().into(), namespace: node.namespace().into(), cluster_scoped: false };
+        let id = ResId {
+            gvk,
+            name: node.name().into(),
+            namespace: node.namespace().into(),
+            cluster_scoped: false,
+        };
         format!("considering field '{}' of object {id}: {error}", spec.path)
     })
 }
@@ -46,9 +56,10 @@ impl Walk {
             return Ok(());
         }
         match &mut node.content {
-            Content::Seq(items) => items.iter_mut().try_for_each(|item| self.follow(item, path, set)).map_err(|error| {
-                format!("visit traversal on path: [{}]: {error}", path.join(" "))
-            }),
+            Content::Seq(items) => items
+                .iter_mut()
+                .try_for_each(|item| self.follow(item, path, set))
+                .map_err(|error| format!("visit traversal on path: [{}]: {error}", path.join(" "))),
             Content::Map(_) => self.field(node, path, set),
             Content::Scalar(_) => Err("expected sequence or mapping node".to_owned()),
         }

@@ -55,7 +55,8 @@ impl TransformerConfig {
         }
         let mut merged = (**self).clone();
         for ((name, specs), (_, others)) in merged.lists_mut().into_iter().zip(other.lists()) {
-            merge_specs(specs, others).map_err(|error| format!("failed to merge {name} fieldSpec: {error}"))?;
+            merge_specs(specs, others)
+                .map_err(|error| format!("failed to merge {name} fieldSpec: {error}"))?;
         }
         for reference in &other.name_reference {
             merged

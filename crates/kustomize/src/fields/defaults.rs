@@ -281,6 +281,10 @@ mod tests {
         let config = config();
         let secret = config.name_reference.iter().find(|reference| reference.gvk.kind == "Secret").unwrap();
         assert_eq!(secret.field_specs.len(), 8 * 7 + 13);
-        assert!(secret.field_specs.contains(&spec("CronJob", "spec/jobTemplate/spec/template/spec/imagePullSecrets/name")));
+        assert!(
+            secret
+                .field_specs
+                .contains(&spec("CronJob", "spec/jobTemplate/spec/template/spec/imagePullSecrets/name"))
+        );
     }
 }

@@ -45,7 +45,10 @@ impl HelmGenerator {
         }
         let merge = self.chart.values_merge.as_str();
         if !merge.is_empty() && !MERGE_OPTIONS.contains(&merge) {
-            return Err(Error::transform(format!("valuesMerge must be one of [{}]", MERGE_OPTIONS.join(" "))));
+            return Err(Error::transform(format!(
+                "valuesMerge must be one of [{}]",
+                MERGE_OPTIONS.join(" ")
+            )));
         }
         Ok(())
     }
@@ -122,7 +125,11 @@ fn request(generator: &HelmGenerator, loader: &Loader<'_>, context: &Context<'_>
         include_crds: chart.include_crds,
         skip_hooks: chart.skip_hooks,
         skip_tests: chart.skip_tests,
-        api_versions: if own_versions.is_empty() { options.helm_api_versions.clone() } else { own_versions.clone() },
+        api_versions: if own_versions.is_empty() {
+            options.helm_api_versions.clone()
+        } else {
+            own_versions.clone()
+        },
         kube_version: match (&chart.kube_version, &options.helm_kube_version) {
             (own, Some(given)) if own.is_empty() => given.clone(),
             (own, _) => own.clone(),
@@ -140,7 +147,10 @@ fn merged_values(chart: &HelmChart, base: String) -> Result<String> {
     if chart.values_merge == "replace" {
         return Ok(tiphys_yaml::to_yaml(&inline));
     }
-    let parse = || parse_plain(&base).map_err(|error| Error::transform(format!("could not parse values file into rnode: {error}")));
+    let parse = || {
+        parse_plain(&base)
+            .map_err(|error| Error::transform(format!("could not parse values file into rnode: {error}")))
+    };
     let file = parse()?.unwrap_or_else(|| Node::map(Vec::new()));
     let inline = from_json(&inline);
     let (mut target, patch) = if chart.values_merge == "merge" { (inline, file) } else { (file, inline) };

@@ -141,7 +141,8 @@ fn wrapped_base64(bytes: &[u8]) -> String {
     if text.len() / LINE == 0 {
         return text;
     }
-    let lines: Vec<&str> = (0..text.len()).step_by(LINE).map(|at| &text[at..(at + LINE).min(text.len())]).collect();
+    let lines: Vec<&str> =
+        (0..text.len()).step_by(LINE).map(|at| &text[at..(at + LINE).min(text.len())]).collect();
     lines.into_iter().map(|line| format!("{line}\n")).collect()
 }
 
@@ -152,7 +153,9 @@ fn wrapped_base64(bytes: &[u8]) -> String {
 pub(crate) fn merge_data(node: &mut Node, old: &Node) -> Result<(), String> {
     for field in ["data", "binaryData"] {
         let mut merged: BTreeMap<SmolStr, SmolStr> = BTreeMap::new();
-        for (key, value) in [old, &*node].iter().flat_map(|node| node.get(field).map(Node::pairs).unwrap_or_default()) {
+        for (key, value) in
+            [old, &*node].iter().flat_map(|node| node.get(field).map(Node::pairs).unwrap_or_default())
+        {
             let text = if value.is_null() { SmolStr::default() } else { value.value_smol() };
             merged.insert(key.value_smol(), text);
         }
@@ -182,7 +185,11 @@ fn adopt_origins(map: &mut Node, sources: &[Option<&Node>]) {
 ///
 /// # Errors
 /// Clouds other than GKE.
-pub(crate) fn make_iam_policy(policy: &IamPolicy, location: &Location, context: &Context<'_>) -> Result<Resource> {
+pub(crate) fn make_iam_policy(
+    policy: &IamPolicy,
+    location: &Location,
+    context: &Context<'_>,
+) -> Result<Resource> {
     if policy.cloud != "gke" {
         return Err(Error::transform(format!("cloud provider {} not supported yet", policy.cloud)));
     }

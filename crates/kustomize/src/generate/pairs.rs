@@ -19,7 +19,10 @@ pub(super) fn load(args: &GeneratorArgs, loader: &Loader<'_>) -> Result<BTreeMap
     let mut known = BTreeMap::new();
     for (key, value) in pairs {
         if known.insert(key.clone(), value).is_some() {
-            return Err(Error::transform(format!("configmap {} illegally repeats the key `{key}`", args.name)));
+            return Err(Error::transform(format!(
+                "configmap {} illegally repeats the key `{key}`",
+                args.name
+            )));
         }
     }
     Ok(known)
@@ -36,8 +39,8 @@ fn load_sources(args: &GeneratorArgs, loader: &Loader<'_>) -> Result<Vec<Pair>> 
         pairs.push(literal_pair(literal).context(|| format!("literal sources {}", list(&args.literals)))?);
     }
     for source in &args.files {
-        let found = file_source(source)
-            .and_then(|(key, path)| loader.load(&path).map(|bytes| (key, bytes.to_vec())));
+        let found =
+            file_source(source).and_then(|(key, path)| loader.load(&path).map(|bytes| (key, bytes.to_vec())));
         pairs.push(found.context(|| format!("file sources: {}", list(&args.files)))?);
     }
     Ok(pairs)
@@ -70,7 +73,9 @@ fn file_source(source: &str) -> Result<(String, String)> {
         ["", path] => {
             Err(Error::transform(format!("missing key name for file path {path:?} in source {source:?}")))
         }
-        [key, ""] => Err(Error::transform(format!("missing file path for key name {key:?} in source {source:?}"))),
+        [key, ""] => {
+            Err(Error::transform(format!("missing file path for key name {key:?} in source {source:?}")))
+        }
         [key, path] => Ok(((*key).to_owned(), (*path).to_owned())),
         _ => Err(Error::transform(format!("source {source:?} key name or file path contains '='"))),
     }

@@ -96,7 +96,9 @@ impl Checker {
             format!("json: cannot unmarshal {found} into Go value of type {go_type}")
         } else {
             let path = self.go_path.join(".");
-            format!("json: cannot unmarshal {found} into Go struct field {struct_name}.{path} of type {go_type}")
+            format!(
+                "json: cannot unmarshal {found} into Go struct field {struct_name}.{path} of type {go_type}"
+            )
         };
         self.fail(message, None);
     }
@@ -111,7 +113,8 @@ impl Checker {
         let mut result = Map::new();
         for (key, value) in map {
             let exact = object.fields.iter().find(|field| field.name == key);
-            let field = exact.or_else(|| object.fields.iter().find(|field| field.name.eq_ignore_ascii_case(key)));
+            let field =
+                exact.or_else(|| object.fields.iter().find(|field| field.name.eq_ignore_ascii_case(key)));
             self.path.push(key.clone());
             match field {
                 Some(field) => {
@@ -135,9 +138,9 @@ impl Checker {
         match (of, value) {
             (_, Value::Null) => None,
             (Type::Any, value) => Some(value.clone()),
-            (Type::Text, Value::String(_)) | (Type::Bool, Value::Bool(_)) | (Type::AnyMap, Value::Object(_)) => {
-                Some(value.clone())
-            }
+            (Type::Text, Value::String(_))
+            | (Type::Bool, Value::Bool(_))
+            | (Type::AnyMap, Value::Object(_)) => Some(value.clone()),
             (Type::Text, Value::Number(_) | Value::Bool(_)) if self.mode != Mode::Strict => {
                 Some(Value::String(as_text(value)))
             }
@@ -207,7 +210,9 @@ fn go_type(of: &Type) -> String {
 
 fn as_text(value: &Value) -> String {
     match value {
-        Value::Number(number) if number.is_f64() => crate::node::go_float(number.as_f64().unwrap_or_default()),
+        Value::Number(number) if number.is_f64() => {
+            crate::node::go_float(number.as_f64().unwrap_or_default())
+        }
         other => other.to_string(),
     }
 }

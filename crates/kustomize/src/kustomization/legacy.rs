@@ -15,8 +15,10 @@ pub(crate) fn warnings(k: &Kustomization) -> Vec<String> {
         (k.vars.is_some(), "vars", "replacements", format!("[EXPERIMENTAL] {FIX}")),
     ];
     let used = fields.into_iter().filter(|(used, ..)| *used);
-    used.map(|(_, old, new, fix)| format!("# Warning: '{old}' is deprecated. Please use '{new}' instead. {fix}"))
-        .collect()
+    used.map(|(_, old, new, fix)| {
+        format!("# Warning: '{old}' is deprecated. Please use '{new}' instead. {fix}")
+    })
+    .collect()
 }
 
 /// Moves older spellings to the fields of today.

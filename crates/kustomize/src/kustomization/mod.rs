@@ -68,7 +68,8 @@ pub(crate) fn parse(file: &str, text: &str) -> Result<(Kustomization, Source)> {
     })?;
     let root = tiphys_yaml::parse_first(text, tiphys_yaml::Profile::Go2).ok().flatten();
     let mut source = Source { file, is_empty: false, root: root.map(|document| document.root) };
-    let value = conform(&value, &types::KUSTOMIZATION, Mode::Strict).map_err(|misfit| misfit_error(misfit, &source))?;
+    let value = conform(&value, &types::KUSTOMIZATION, Mode::Strict)
+        .map_err(|misfit| misfit_error(misfit, &source))?;
     source.is_empty = is_empty(&value);
     Ok((from_conformed(&value)?, source))
 }

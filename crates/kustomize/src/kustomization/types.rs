@@ -22,7 +22,12 @@ static TEXTS: Type = Type::List(&Type::Text);
 
 static METADATA: Object = Object {
     name: "ObjectMeta",
-    fields: &[text("name"), text("namespace"), of("labels", &Type::TextMap), of("annotations", &Type::TextMap)],
+    fields: &[
+        text("name"),
+        text("namespace"),
+        of("labels", &Type::TextMap),
+        of("annotations", &Type::TextMap),
+    ],
 };
 
 static SELECTOR: Object = Object {
@@ -181,7 +186,8 @@ static SORT: Object = Object {
     fields: &[text("order"), of("legacySortOptions", &Type::Object(&LEGACY_SORT))],
 };
 
-static HELM_GLOBALS: Object = Object { name: "HelmGlobals", fields: &[text("chartHome"), text("configHome")] };
+static HELM_GLOBALS: Object =
+    Object { name: "HelmGlobals", fields: &[text("chartHome"), text("configHome")] };
 
 static HELM_CHART: Object = Object {
     name: "HelmChart",
@@ -296,7 +302,11 @@ pub(crate) static CONFIGURATION: Object = Object {
 
 static VALUE_ADD_TARGET: Object = Object {
     name: "Target",
-    fields: &[of("selector", &Type::Object(&SELECTOR)), text("fieldPath"), of("filePathPosition", &Type::Int)],
+    fields: &[
+        of("selector", &Type::Object(&SELECTOR)),
+        text("fieldPath"),
+        of("filePathPosition", &Type::Int),
+    ],
 };
 
 static KUBERNETES_SERVICE: Object =

@@ -40,7 +40,8 @@ impl Lists {
 /// The directive of a list: an item that has nothing but `$patch`.
 pub(super) fn list_directive(list: &mut Node) -> Result<Directive, String> {
     let found = list.items().iter().find(|item| item.get(DIRECTIVE).is_some());
-    let Some(value) = found.filter(|item| item.pairs().len() == 1).and_then(|item| item.get(DIRECTIVE)) else {
+    let Some(value) = found.filter(|item| item.pairs().len() == 1).and_then(|item| item.get(DIRECTIVE))
+    else {
         return Ok(Directive::Merge);
     };
     let text = value.value_smol();
@@ -85,7 +86,12 @@ impl Merger<'_> {
     }
 
     /// A list that only the target has.
-    pub(super) fn kept_list(&mut self, target: &mut Node, schema: Schema<'_>, keys: &[String]) -> Result<Outcome, String> {
+    pub(super) fn kept_list(
+        &mut self,
+        target: &mut Node,
+        schema: Schema<'_>,
+        keys: &[String],
+    ) -> Result<Outcome, String> {
         if is_regular(target.items(), keys) {
             let below = schema.items();
             for item in target.items_mut().into_iter().flatten() {
@@ -99,7 +105,12 @@ impl Merger<'_> {
     }
 
     /// A list that only the patch has; directives in it are not read.
-    pub(super) fn added_list(&mut self, mut patch: Node, schema: Schema<'_>, keys: &[String]) -> Result<Outcome, String> {
+    pub(super) fn added_list(
+        &mut self,
+        mut patch: Node,
+        schema: Schema<'_>,
+        keys: &[String],
+    ) -> Result<Outcome, String> {
         let lists = Lists::doubled(take_items(&mut patch));
         patch.content = Content::Seq(self.merge_items(lists, schema, keys)?);
         Ok(Outcome::Patch(patch))
@@ -120,7 +131,12 @@ impl Merger<'_> {
         Ok(Some(list))
     }
 
-    fn merge_items(&mut self, mut lists: Lists, schema: Schema<'_>, keys: &[String]) -> Result<Vec<Node>, String> {
+    fn merge_items(
+        &mut self,
+        mut lists: Lists,
+        schema: Schema<'_>,
+        keys: &[String],
+    ) -> Result<Vec<Node>, String> {
         let of_scalars = keys.is_empty();
         let keys: Vec<&str> = if of_scalars { vec![""] } else { keys.iter().map(String::as_str).collect() };
         let mut tuples = if of_scalars { scalar_tuples(&lists) } else { key_tuples(&lists, &keys) };
@@ -219,9 +235,13 @@ fn pick(store: Vec<Node>, list: &[usize]) -> Vec<Node> {
 fn is_regular(items: &[Node], keys: &[String]) -> bool {
     if keys.is_empty() {
         let mut seen = HashSet::new();
-        return items.iter().all(|item| item.kind() == Kind::Scalar && !item.value().is_empty() && seen.insert(item.value()));
+        return items.iter().all(|item| {
+            item.kind() == Kind::Scalar && !item.value().is_empty() && seen.insert(item.value())
+        });
     }
-    let has = |item: &Node, key: &String| item.get(key).is_some_and(|value| !value.is_empty() && !value.value().is_empty());
+    let has = |item: &Node, key: &String| {
+        item.get(key).is_some_and(|value| !value.is_empty() && !value.value().is_empty())
+    };
     let used: Vec<&String> = keys.iter().filter(|key| items.iter().any(|item| has(item, key))).collect();
     if used.is_empty() {
         return items.is_empty();
@@ -239,7 +259,11 @@ fn key_tuples(lists: &Lists, keys: &[&str]) -> Vec<Tuple> {
     let mut seen = HashSet::new();
     let tuple = |at: &usize| -> Tuple {
         let value = |key: &&str| {
-            lists.store[*at].get(key).filter(|value| !value.is_empty()).map(Node::value_smol).unwrap_or_default()
+            lists.store[*at]
+                .get(key)
+                .filter(|value| !value.is_empty())
+                .map(Node::value_smol)
+                .unwrap_or_default()
         };
         keys.iter().map(value).collect()
     };
@@ -280,7 +304,8 @@ fn agree(a: &Tuple, b: &Tuple) -> Option<Tuple> {
 
 /// The keys that any item has, and this tuple's values of them; all keys where no item has any.
 fn valid_keys<'k>(tuples: &[Tuple], tuple: &[SmolStr], keys: &[&'k str]) -> (Vec<&'k str>, Tuple) {
-    let used = |index: usize| tuples.iter().any(|tuple| tuple.get(index).is_some_and(|value| !value.is_empty()));
+    let used =
+        |index: usize| tuples.iter().any(|tuple| tuple.get(index).is_some_and(|value| !value.is_empty()));
     let valid: Vec<usize> = (0..keys.len()).filter(|index| used(*index)).collect();
     if valid.is_empty() {
         return (keys.to_vec(), tuple.to_vec());
@@ -290,7 +315,12 @@ fn valid_keys<'k>(tuples: &[Tuple], tuple: &[SmolStr], keys: &[&'k str]) -> (Vec
 }
 
 /// The first item that has these values (`ElementMatcher`).
-fn find_item(store: &[Node], list: &[usize], keys: &[&str], values: &[SmolStr]) -> Result<Option<usize>, String> {
+fn find_item(
+    store: &[Node],
+    list: &[usize],
+    keys: &[&str],
+    values: &[SmolStr],
+) -> Result<Option<usize>, String> {
     if keys.first().is_none_or(|key| key.is_empty()) {
         let wanted = values.first().cloned().unwrap_or_default();
         return Ok(list.iter().copied().find(|at| store[*at].value() == wanted));
@@ -323,7 +353,8 @@ fn set_item(
     keys: &[&str],
     values: &[SmolStr],
 ) -> Result<Vec<usize>, String> {
-    let by_field = keys.first().is_some_and(|key| !key.is_empty()) && values.first().is_some_and(|v| !v.is_empty());
+    let by_field =
+        keys.first().is_some_and(|key| !key.is_empty()) && values.first().is_some_and(|v| !v.is_empty());
     let mut result = Vec::with_capacity(list.len() + 1);
     let mut found = false;
     for at in list {

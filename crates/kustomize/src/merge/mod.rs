@@ -87,17 +87,22 @@ impl Merger<'_> {
         let schemas: Option<&Schemas> = self.schemas;
         given.or_else(|| {
             let objects = nodes.into_iter().flatten().filter(|node| node.kind() == Kind::Map);
-            objects
-                .filter(|node| !node.object_kind().is_empty() && !node.api_version().is_empty())
-                .find_map(|node| {
+            objects.filter(|node| !node.object_kind().is_empty() && !node.api_version().is_empty()).find_map(
+                |node| {
                     let schemas: &'s Schemas = extend(schemas?);
                     schemas.of_kind(node.api_version(), node.object_kind())
-                })
+                },
+            )
         })
     }
 
     /// Both sides are there.
-    fn both(&mut self, target: &mut Node, patch: Node, schema: Option<Schema<'_>>) -> Result<Outcome, String> {
+    fn both(
+        &mut self,
+        target: &mut Node,
+        patch: Node,
+        schema: Option<Schema<'_>>,
+    ) -> Result<Outcome, String> {
         let schema = self.schema_for(schema, [Some(target), Some(&patch)]);
         let kind = match (target.is_null(), patch.is_null()) {
             (false, _) => target.kind(),
@@ -125,7 +130,12 @@ impl Merger<'_> {
         Outcome::Patch(patch)
     }
 
-    fn maps(&mut self, target: &mut Node, mut patch: Node, schema: Option<Schema<'_>>) -> Result<Outcome, String> {
+    fn maps(
+        &mut self,
+        target: &mut Node,
+        mut patch: Node,
+        schema: Option<Schema<'_>>,
+    ) -> Result<Outcome, String> {
         if target.is_null() {
             if matches!(directive(&mut patch), Ok(Directive::Delete)) {
                 return Ok(Outcome::Gone);
@@ -149,11 +159,20 @@ impl Merger<'_> {
         }
     }
 
-    fn merge_fields(&mut self, target: &mut Node, patch: Node, schema: Option<Schema<'_>>) -> Result<(), String> {
+    fn merge_fields(
+        &mut self,
+        target: &mut Node,
+        patch: Node,
+        schema: Option<Schema<'_>>,
+    ) -> Result<(), String> {
         let Content::Map(patch) = patch.content else { return Ok(()) };
         let mut patch: Vec<(Node, Option<Node>)> = patch.into_iter().map(|(k, v)| (k, Some(v))).collect();
-        let names: BTreeSet<_> =
-            target.pairs().iter().map(|(k, _)| k.value_smol()).chain(patch.iter().map(|(k, _)| k.value_smol())).collect();
+        let names: BTreeSet<_> = target
+            .pairs()
+            .iter()
+            .map(|(k, _)| k.value_smol())
+            .chain(patch.iter().map(|(k, _)| k.value_smol()))
+            .collect();
         for name in names {
             let from_patch = patch.iter_mut().find(|(key, _)| key.value() == name);
             let (key, value) = match from_patch {
@@ -187,7 +206,8 @@ impl Merger<'_> {
                 pairs.retain(|(key, _)| !gone.contains(&key.value_smol()));
                 Ok(Outcome::Target)
             }
-            Content::Seq(_) => match schema.and_then(|schema| schema.merge_keys().map(|keys| (schema, keys))) {
+            Content::Seq(_) => match schema.and_then(|schema| schema.merge_keys().map(|keys| (schema, keys)))
+            {
                 Some((schema, keys)) => self.kept_list(target, schema, keys),
                 None => Ok(Outcome::Target),
             },
@@ -286,10 +306,9 @@ fn directive(patch: &mut Node) -> Result<Directive, String> {
             patch.clear(DIRECTIVE)?;
             Ok(directive)
         }
-        Kind::Scalar => Err(format!(
-            "no implemented strategic merge patch strategy for '!!str' ('{}\n')",
-            patch.value()
-        )),
+        Kind::Scalar => {
+            Err(format!("no implemented strategic merge patch strategy for '!!str' ('{}\n')", patch.value()))
+        }
     }
 }
 

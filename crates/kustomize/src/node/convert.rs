@@ -43,9 +43,9 @@ impl Conversion<'_> {
         let anchor = node.anchor;
         let content = match node.content {
             yaml::Content::Scalar(text) => Content::Scalar(text),
-            yaml::Content::Sequence(items) => {
-                Content::Seq(items.into_iter().map(|item| self.convert(item, depth + 1)).collect::<Result<_, _>>()?)
-            }
+            yaml::Content::Sequence(items) => Content::Seq(
+                items.into_iter().map(|item| self.convert(item, depth + 1)).collect::<Result<_, _>>()?,
+            ),
             yaml::Content::Mapping(pairs) => Content::Map(self.mapping(pairs, depth)?),
             yaml::Content::Alias(name) => return self.alias(&name),
         };
@@ -75,7 +75,11 @@ impl Conversion<'_> {
         Ok(node)
     }
 
-    fn mapping(&mut self, pairs: Vec<(yaml::Node, yaml::Node)>, depth: usize) -> Result<Vec<(Node, Node)>, String> {
+    fn mapping(
+        &mut self,
+        pairs: Vec<(yaml::Node, yaml::Node)>,
+        depth: usize,
+    ) -> Result<Vec<(Node, Node)>, String> {
         let mut own = Vec::with_capacity(pairs.len());
         let mut merged: Option<Vec<Node>> = None;
         for (key, value) in pairs {
@@ -150,7 +154,8 @@ fn style_of(style: yaml::Style) -> Style {
         yaml::Style::Plain => Style::Plain,
         yaml::Style::DoubleQuoted => Style::DoubleQuoted,
         yaml::Style::SingleQuoted => Style::SingleQuoted,
-        yaml::Style::Literal | yaml::Style::Folded => Style::Block,
+        yaml::Style::Literal => Style::Block,
+        yaml::Style::Folded => Style::Folded,
         yaml::Style::Flow => Style::Flow,
     }
 }
@@ -200,6 +205,7 @@ impl Node {
             Style::DoubleQuoted => yaml::Style::DoubleQuoted,
             Style::SingleQuoted => yaml::Style::SingleQuoted,
             Style::Block => yaml::Style::Literal,
+            Style::Folded => yaml::Style::Folded,
             Style::Flow => yaml::Style::Flow,
         };
         node.tag = match self.tag {

@@ -94,7 +94,9 @@ impl Node {
     pub fn become_kind(&mut self, kind: Kind, tag: super::Tag) {
         self.tag = tag;
         match (kind, &self.content) {
-            (Kind::Map, Content::Map(_)) | (Kind::Seq, Content::Seq(_)) | (Kind::Scalar, Content::Scalar(_)) => {}
+            (Kind::Map, Content::Map(_))
+            | (Kind::Seq, Content::Seq(_))
+            | (Kind::Scalar, Content::Scalar(_)) => {}
             (Kind::Map, _) => self.content = Content::Map(Vec::new()),
             (Kind::Seq, _) => self.content = Content::Seq(Vec::new()),
             (Kind::Scalar, _) => self.content = Content::Scalar("".into()),

@@ -4,6 +4,7 @@
 use base64::Engine;
 use serde_json::{Map, Number, Value};
 use smol_str::SmolStr;
+use tiphys_yaml as yaml;
 
 use super::{Content, ExplicitTag, Node, Resolved, Style, Tag, WRITTEN, resolve};
 
@@ -147,6 +148,7 @@ fn explicit_name(tag: ExplicitTag) -> &'static str {
 
 fn scalar_value(node: &Node, text: &SmolStr) -> Result<Value, String> {
     Ok(match meaning(node)? {
+        Meaning::Text if node.style == Style::Folded => Value::String(refolded(text)),
         Meaning::Text => Value::String(text.to_string()),
         Meaning::Decoded(text) => Value::String(text),
         Meaning::Other(Resolved::Null) => Value::Null,
@@ -157,6 +159,16 @@ fn scalar_value(node: &Node, text: &SmolStr) -> Result<Value, String> {
         Meaning::Other(Resolved::Timestamp(text)) => Value::String(text),
         Meaning::Other(Resolved::Str | Resolved::Merge) => Value::String(text.to_string()),
     })
+}
+
+/// A folded text after it was written and read again: go-yaml gains line breaks there.
+fn refolded(text: &SmolStr) -> String {
+    let folded = yaml::Node { style: yaml::Style::Folded, ..yaml::Node::string(text.clone()) };
+    let document = yaml::Node::mapping(vec![(yaml::Node::string("text"), folded)]);
+    let written = yaml::emit(&document, yaml::EmitOptions::KYAML);
+    let read = yaml::parse_first(&written, yaml::Profile::Go3).ok().flatten();
+    let text_again = read.as_ref().and_then(|read| read.root.get("text")).and_then(yaml::Node::as_str);
+    text_again.unwrap_or(text).to_owned()
 }
 
 /// `encoding/json` prints whole floats below 1e21 without a point: they are integers from then on.

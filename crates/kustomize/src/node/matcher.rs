@@ -65,7 +65,9 @@ impl PathMatcher<'_> {
         }
         match node.get_mut(name) {
             None => Ok(0),
-            Some(field) if field.kind() == Kind::Scalar && !rest.is_empty() => self.in_text(field, rest, action),
+            Some(field) if field.kind() == Kind::Scalar && !rest.is_empty() => {
+                self.in_text(field, rest, action)
+            }
             Some(field) => self.walk(field, rest, action),
         }
     }

@@ -13,9 +13,11 @@ use smol_str::SmolStr;
 
 pub(crate) use convert::{Conversion, from_yaml_node};
 pub(crate) use fields::kind_error;
-pub(crate) use json::{MAX_DEPTH, from_json, from_json_text, go_float, keep_origins, normalize, quoted_json, to_json};
-pub(crate) use metadata::StringMap;
+pub(crate) use json::{
+    MAX_DEPTH, from_json, from_json_text, go_float, keep_origins, normalize, quoted_json, to_json,
+};
 pub(crate) use matcher::PathMatcher;
+pub(crate) use metadata::StringMap;
 pub(crate) use path::{list_index, lookup, lookup_create, lookup_mut, smarter_split, split_path};
 pub(crate) use scalar::{Resolved, reads_as_string, resolve};
 pub(crate) use share::sync_shared;
@@ -68,8 +70,10 @@ pub(crate) enum Style {
     Plain,
     DoubleQuoted,
     SingleQuoted,
-    /// Literal or folded.
+    /// `|`
     Block,
+    /// `>`
+    Folded,
     /// Flow collection.
     Flow,
 }
@@ -228,12 +232,13 @@ impl Node {
 
     /// Whether the node is a scalar that is, or may be, text (`IsYNodeString`).
     pub fn is_string(&self) -> bool {
-        self.kind() == Kind::Scalar && matches!(self.tag, Tag::Str | Tag::Unset | Tag::Explicit(ExplicitTag::Str))
+        self.kind() == Kind::Scalar
+            && matches!(self.tag, Tag::Str | Tag::Unset | Tag::Explicit(ExplicitTag::Str))
     }
 
     /// Whether the scalar is written in quotes or as a block.
     pub fn is_quoted(&self) -> bool {
-        matches!(self.style, Style::DoubleQuoted | Style::SingleQuoted | Style::Block)
+        matches!(self.style, Style::DoubleQuoted | Style::SingleQuoted | Style::Block | Style::Folded)
     }
 
     /// Puts another node's content in this one's place, noting that it was written. Kind, tag and

@@ -52,9 +52,11 @@ pub(crate) fn smarter_split(path: &str, delimiter: char) -> Vec<String> {
 /// Brackets without `=`.
 pub(crate) fn list_index(step: &str) -> Option<Result<(&str, &str), String>> {
     let inner = step.strip_prefix('[')?.strip_suffix(']')?;
-    Some(inner.split_once('=').ok_or_else(|| {
-        "list path element must contain fieldName=fieldValue for element to match".to_owned()
-    }))
+    Some(
+        inner.split_once('=').ok_or_else(|| {
+            "list path element must contain fieldName=fieldValue for element to match".to_owned()
+        }),
+    )
 }
 
 /// What kind of node to make for a field, given the step that follows it.
@@ -199,7 +201,10 @@ mod tests {
         assert_eq!(split_path(r"metadata/annotations/a.b\/c", '/'), ["metadata", "annotations", "a.b/c"]);
         assert_eq!(split_path("/a/b", '/'), ["a", "b"]);
         assert_eq!(smarter_split("spec.[name=a.b].image", '.'), ["spec", "[name=a.b]", "image"]);
-        assert_eq!(smarter_split("metadata.annotations.[a.b/c.d]", '.'), ["metadata", "annotations", "a.b/c.d"]);
+        assert_eq!(
+            smarter_split("metadata.annotations.[a.b/c.d]", '.'),
+            ["metadata", "annotations", "a.b/c.d"]
+        );
         assert_eq!(smarter_split(r"a\.b.c", '.'), ["a.b", "c"]);
     }
 

@@ -40,9 +40,9 @@ pub(crate) fn resolve(text: &str) -> Resolved {
     match first {
         b'0'..=b'9' => number(text),
         b'+' | b'-' => special_float(text).unwrap_or_else(|| number(text)),
-        b'.' => special_float(text)
-            .or_else(|| parse_go_float(text).map(Resolved::Float))
-            .unwrap_or(Resolved::Str),
+        b'.' => {
+            special_float(text).or_else(|| parse_go_float(text).map(Resolved::Float)).unwrap_or(Resolved::Str)
+        }
         b'<' if text == "<<" => Resolved::Merge,
         b'y' | b'Y' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'o' | b'O' | b'~' => word(text),
         _ => Resolved::Str,
@@ -225,7 +225,21 @@ fn zone(text: &str) -> Option<String> {
 pub(crate) fn reads_as_string(text: &str) -> bool {
     let old_bool = matches!(
         text,
-        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" | "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF"
+        "y" | "Y"
+            | "yes"
+            | "Yes"
+            | "YES"
+            | "on"
+            | "On"
+            | "ON"
+            | "n"
+            | "N"
+            | "no"
+            | "No"
+            | "NO"
+            | "off"
+            | "Off"
+            | "OFF"
     );
     !old_bool && matches!(resolve(text), Resolved::Str)
 }

@@ -24,13 +24,18 @@ pub(super) fn read(document: &Value, base: Schemas) -> Result<Schemas, SchemaErr
     let mut reader = Reader { definitions, named: HashMap::new(), set: base };
     for (name, definition) in definitions {
         let of = reader.named(name, 0);
-        for gvk in extension(definition, "x-kubernetes-group-version-kind").and_then(Value::as_array).into_iter().flatten() {
+        for gvk in extension(definition, "x-kubernetes-group-version-kind")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+        {
             if let (Some(of), Some(kind)) = (of, kind_of(gvk)) {
                 reader.set.kinds.insert(kind, of);
             }
         }
     }
-    let named: Vec<(String, TypeId)> = reader.named.iter().map(|(name, of)| ((*name).to_owned(), *of)).collect();
+    let named: Vec<(String, TypeId)> =
+        reader.named.iter().map(|(name, of)| ((*name).to_owned(), *of)).collect();
     let mut set = reader.set;
     set.names.extend(named);
     read_scopes(root.get("paths"), &mut set);

@@ -151,7 +151,8 @@ pub(super) fn write(set: &Schemas) -> String {
 }
 
 fn write_type(text: &mut String, of: &Type, number: &HashMap<TypeId, usize>) {
-    let mut fields: Vec<(&str, &Field)> = of.fields.iter().map(|(name, field)| (name.as_str(), field)).collect();
+    let mut fields: Vec<(&str, &Field)> =
+        of.fields.iter().map(|(name, field)| (name.as_str(), field)).collect();
     fields.sort_by_key(|(name, _)| *name);
     fields.extend(of.additional.as_ref().map(|field| ("*", field)));
     for (name, field) in fields {

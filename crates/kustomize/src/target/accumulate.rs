@@ -27,9 +27,14 @@ impl<'a> Target<'a> {
     ///
     /// # Errors
     /// In kustomize's words.
-    pub(super) fn accumulate(&mut self, mut all: Accumulator, context: &mut Context<'_>) -> Result<Accumulator> {
+    pub(super) fn accumulate(
+        &mut self,
+        mut all: Accumulator,
+        context: &mut Context<'_>,
+    ) -> Result<Accumulator> {
         let resources = std::mem::take(&mut self.k.resources);
-        self.add_resources(&mut all, &resources, "resources", context).context(|| "accumulating resources")?;
+        self.add_resources(&mut all, &resources, "resources", context)
+            .context(|| "accumulating resources")?;
         let config = self.load_config()?;
         all.config = all.config.merge(&config).map_err(Error::transform)?;
         let from_crds = crds::load(&self.loader, &self.k.crds)
@@ -41,7 +46,10 @@ impl<'a> Target<'a> {
         self.run_transformers(&mut all, context)?;
         self.run_validators(&mut all, context)?;
         let vars = self.k.vars.take().unwrap_or_default();
-        all.vars.add(&vars, &mut all.objects).context(|| format!("merging vars {}", crate::vars::describe_all(&vars))).map_err(|error| error.at(Some(self.locate(&["vars"]))))?;
+        all.vars
+            .add(&vars, &mut all.objects)
+            .context(|| format!("merging vars {}", crate::vars::describe_all(&vars)))
+            .map_err(|error| error.at(Some(self.locate(&["vars"]))))?;
         Ok(all)
     }
 
@@ -53,7 +61,8 @@ impl<'a> Target<'a> {
             let text = String::from_utf8_lossy(&bytes);
             let place = Some(Location::new(self.loader.file_name(path), 0, 0));
             let value = tiphys_yaml::from_yaml_strict(&text).map_err(|error| {
-                Error::new(ErrorKind::MalformedYaml, format!("error converting YAML to JSON: {error}")).at(place.clone())
+                Error::new(ErrorKind::MalformedYaml, format!("error converting YAML to JSON: {error}"))
+                    .at(place.clone())
             })?;
             let value = conform(&value, &types::CONFIGURATION, Mode::LenientStrict).map_err(|misfit| {
                 let message = format!("error unmarshaling JSON: while decoding JSON: {}", misfit.message);
@@ -92,7 +101,8 @@ impl<'a> Target<'a> {
             let mut wrapped = error.context(format!("accumulation err='{as_file}'"));
             if is_file_fault {
                 wrapped = wrapped.at_first(place);
-                wrapped = as_file.advice().iter().fold(wrapped, |error, advice| error.advise(advice.as_str()));
+                wrapped =
+                    as_file.advice().iter().fold(wrapped, |error, advice| error.advise(advice.as_str()));
             }
             wrapped
         };
@@ -100,7 +110,11 @@ impl<'a> Target<'a> {
             Ok(below) => below,
             Err(error) => {
                 let malformed = as_file.to_string().contains("MalformedYAMLError");
-                return Err(if malformed && error.kind() != ErrorKind::Timeout { as_file } else { both(error) });
+                return Err(if malformed && error.kind() != ErrorKind::Timeout {
+                    as_file
+                } else {
+                    both(error)
+                });
             }
         };
         let from_below = self.build_below(below, path, false, None, context);
@@ -124,8 +138,8 @@ impl<'a> Target<'a> {
         context: &mut Context<'_>,
     ) -> Result<Accumulator> {
         let root = loader.root();
-        let mut below =
-            Target::load(loader, context, None).context(|| format!("couldn't make target for path '{root}'"))?;
+        let mut below = Target::load(loader, context, None)
+            .context(|| format!("couldn't make target for path '{root}'"))?;
         below.k.build_metadata.clone_from(&self.k.build_metadata);
         below.provenance = self.provenance.as_ref().map(|provenance| provenance.append(path));
         below.helm_namespace =
@@ -150,7 +164,12 @@ impl<'a> Target<'a> {
     }
 
     /// Applies components one after the other to all objects so far.
-    fn add_components(&mut self, mut all: Accumulator, paths: &[String], context: &mut Context<'_>) -> Result<Accumulator> {
+    fn add_components(
+        &mut self,
+        mut all: Accumulator,
+        paths: &[String],
+        context: &mut Context<'_>,
+    ) -> Result<Accumulator> {
         for (index, path) in paths.iter().enumerate() {
             let place = self.locate(&["components", &index.to_string()]);
             let below = self.loader.enter(path).map_err(|error| {
@@ -164,7 +183,8 @@ impl<'a> Target<'a> {
     }
 
     fn add_file(&mut self, all: &mut Accumulator, path: &str, context: &mut Context<'_>) -> Result<()> {
-        let objects = self.read_file(path, context).context(|| format!("accumulating resources from '{path}'"))?;
+        let objects =
+            self.read_file(path, context).context(|| format!("accumulating resources from '{path}'"))?;
         context.check_objects(all.objects.list.len() + objects.len())?;
         all.objects.append(objects).context(|| format!("merging resources from '{path}'"))
     }

@@ -24,13 +24,19 @@ impl Target<'_> {
         let mut generators = self.own_generators(context)?;
         let entries = std::mem::take(&mut self.k.generators);
         if !entries.is_empty() {
-            let configs = self.plugin_configs(&entries, "generators", context).context(|| "loading generator plugins")?;
-            let more = plugins::generators(&configs, &self.loader, context).context(|| "loading generator plugins")?;
+            let configs = self
+                .plugin_configs(&entries, "generators", context)
+                .context(|| "loading generator plugins")?;
+            let more = plugins::generators(&configs, &self.loader, context)
+                .context(|| "loading generator plugins")?;
             generators.extend(more);
         }
         for generator in generators {
             let mut made = ResourceMap::default();
-            made.append(self.generate(&generator, context).map_err(|error| error.at(Some(generator.location.clone())))?)?;
+            made.append(
+                self.generate(&generator, context)
+                    .map_err(|error| error.at(Some(generator.location.clone())))?,
+            )?;
             if let Some(provenance) = &generator.provenance {
                 for resource in &mut made.list {
                     set_origin(&mut resource.node, provenance).map_err(Error::transform)?;
@@ -50,8 +56,12 @@ impl Target<'_> {
     fn generate(&self, generator: &ConfiguredGenerator, context: &mut Context<'_>) -> Result<Vec<Resource>> {
         let location = &generator.location;
         match &generator.generator {
-            Generator::Data(kind, args) => Ok(vec![generate::make_data(*kind, args, &self.loader, location, context)?]),
-            Generator::Helm(helm) => generate::inflate(helm, &self.loader, location, generator.writer, context),
+            Generator::Data(kind, args) => {
+                Ok(vec![generate::make_data(*kind, args, &self.loader, location, context)?])
+            }
+            Generator::Helm(helm) => {
+                generate::inflate(helm, &self.loader, location, generator.writer, context)
+            }
             Generator::Iam(policy) => Ok(vec![generate::make_iam_policy(policy, location, context)?]),
         }
     }
@@ -65,22 +75,34 @@ impl Target<'_> {
         ];
         for (kind, field, name, list) in data {
             for (index, args) in list.iter().enumerate() {
-                let options = generate::merge_options(args.options.as_ref(), self.k.generator_options.as_ref());
+                let options =
+                    generate::merge_options(args.options.as_ref(), self.k.generator_options.as_ref());
                 let args = GeneratorArgs { options, ..args.clone() };
                 generators.push(self.configured(Generator::Data(kind, args), (field, index), name, context));
             }
         }
-        let chart_home = self.k.helm_globals.as_ref().map(|globals| globals.chart_home.clone()).unwrap_or_default();
+        let chart_home =
+            self.k.helm_globals.as_ref().map(|globals| globals.chart_home.clone()).unwrap_or_default();
         for (index, chart) in self.k.helm_charts.iter().enumerate() {
-            let inherited = if self.k.namespace.is_empty() { &self.helm_namespace } else { &self.k.namespace };
-            let namespace = if chart.namespace.is_empty() { inherited.clone() } else { chart.namespace.clone() };
-            let helm = HelmGenerator { chart: HelmChart { namespace, ..chart.clone() }, chart_home: chart_home.clone() };
+            let inherited =
+                if self.k.namespace.is_empty() { &self.helm_namespace } else { &self.k.namespace };
+            let namespace =
+                if chart.namespace.is_empty() { inherited.clone() } else { chart.namespace.clone() };
+            let helm = HelmGenerator {
+                chart: HelmChart { namespace, ..chart.clone() },
+                chart_home: chart_home.clone(),
+            };
             helm.check(&self.loader, context).map_err(|error| {
                 let config = tiphys_yaml::to_yaml(&serde_json::to_value(&helm.chart).unwrap_or_default());
                 self.configuring(error, "HelmChartInflationGenerator", &config, ("helmCharts", index))
             })?;
             let generator = Generator::Helm(Box::new(helm));
-            generators.push(self.configured(generator, ("helmCharts", index), "HelmChartInflationGenerator", context));
+            generators.push(self.configured(
+                generator,
+                ("helmCharts", index),
+                "HelmChartInflationGenerator",
+                context,
+            ));
         }
         Ok(generators)
     }
@@ -103,13 +125,24 @@ impl Target<'_> {
     }
 
     /// Names the builtin whose configuration failed, as kustomize does.
-    pub(super) fn configuring(&self, error: Error, kind: &str, config: &str, (field, index): (&str, usize)) -> Error {
+    pub(super) fn configuring(
+        &self,
+        error: Error,
+        kind: &str,
+        config: &str,
+        (field, index): (&str, usize),
+    ) -> Error {
         let place = self.locate(&[field, &index.to_string()]);
         error.context(format!("trouble configuring builtin {kind} with config: `\n{config}`")).at(Some(place))
     }
 
     /// Configurations of plugins: inline objects first, then files and folders.
-    pub(super) fn plugin_configs(&mut self, entries: &[String], field: &str, context: &mut Context<'_>) -> Result<Vec<Resource>> {
+    pub(super) fn plugin_configs(
+        &mut self,
+        entries: &[String],
+        field: &str,
+        context: &mut Context<'_>,
+    ) -> Result<Vec<Resource>> {
         let mut configs = Accumulator::default();
         let mut paths = Vec::new();
         for (index, entry) in entries.iter().enumerate() {
@@ -119,8 +152,10 @@ impl Target<'_> {
                 paths.push(entry.clone());
                 continue;
             };
-            let mut inline: Vec<Resource> =
-                nodes.into_iter().map(|node| Resource::new(node, location.clone(), &context.schemas)).collect();
+            let mut inline: Vec<Resource> = nodes
+                .into_iter()
+                .map(|node| Resource::new(node, location.clone(), &context.schemas))
+                .collect();
             if let Some(provenance) = &self.provenance {
                 let provenance = provenance.append(self.file_name);
                 for resource in &mut inline {

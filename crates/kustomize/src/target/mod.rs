@@ -62,7 +62,11 @@ pub(crate) struct Finished<'a> {
 ///
 /// # Errors
 /// In kustomize's words.
-pub(crate) fn build<'a>(tree: &'a dyn FileTree, dir: &str, options: &'a BuildOptions) -> Result<Finished<'a>> {
+pub(crate) fn build<'a>(
+    tree: &'a dyn FileTree,
+    dir: &str,
+    options: &'a BuildOptions,
+) -> Result<Finished<'a>> {
     let mut context = Context::new(options);
     let loader = Loader::new(tree, dir, options)?;
     let mut target = Target::load(loader, &mut context, options.overlay.as_ref())?;
@@ -86,8 +90,9 @@ pub(crate) fn build<'a>(tree: &'a dyn FileTree, dir: &str, options: &'a BuildOpt
 /// Objects that are only for the build (`config.kubernetes.io/local-config`).
 fn drop_local(objects: &mut ResourceMap) -> Result<()> {
     let check = |resource: &Resource| {
-        crate::reader::check_metadata(&resource.node)
-            .map_err(|message| Error::new(ErrorKind::MalformedYaml, message).at(Some(resource.location.clone())))
+        crate::reader::check_metadata(&resource.node).map_err(|message| {
+            Error::new(ErrorKind::MalformedYaml, message).at(Some(resource.location.clone()))
+        })
     };
     objects.drop_empties();
     objects.list.iter().try_for_each(check)?;
@@ -105,7 +110,10 @@ impl<'a> Target<'a> {
         context.kustomizations += 1;
         let limits = context.options.limits;
         if context.kustomizations > limits.kustomizations || loader.depth() > limits.depth {
-            let message = format!("more than {} kustomizations, or {} levels of them", limits.kustomizations, limits.depth);
+            let message = format!(
+                "more than {} kustomizations, or {} levels of them",
+                limits.kustomizations, limits.depth
+            );
             return Err(Error::new(ErrorKind::Limit, message));
         }
         let (file_name, text) = find_file(&loader)?;
@@ -113,7 +121,8 @@ impl<'a> Target<'a> {
         context.warnings.extend(legacy::warnings(&k));
         legacy::fix(&mut k);
         if source.is_empty && edits.is_none() {
-            return Err(Error::new(ErrorKind::Kustomization, "kustomization.yaml is empty").at(Some(source.locate(&[]))));
+            return Err(Error::new(ErrorKind::Kustomization, "kustomization.yaml is empty")
+                .at(Some(source.locate(&[]))));
         }
         let errors = kustomization::field_errors(&k);
         if !errors.is_empty() {
@@ -129,7 +138,9 @@ impl<'a> Target<'a> {
 
     /// Lets the kustomization choose the schemas, unless one before it has.
     fn choose_schemas(&self, context: &mut Context<'_>, first: bool) -> Result<()> {
-        let invalid = |message: &str| Error::new(ErrorKind::Kustomization, message).at(Some(self.source.locate(&["openapi"])));
+        let invalid = |message: &str| {
+            Error::new(ErrorKind::Kustomization, message).at(Some(self.source.locate(&["openapi"])))
+        };
         let path = self.k.openapi.get("path");
         let bytes = path.map(|path| self.loader.load(path)).transpose()?;
         if context.schemas_chosen && !first {
@@ -141,9 +152,11 @@ impl<'a> Target<'a> {
                 return Err(invalid("builtin version and custom schema provided, cannot use both"));
             }
             let text = String::from_utf8_lossy(&bytes);
-            let document = tiphys_yaml::from_yaml(&text).map_err(|error| invalid(&format!("invalid schema file: {error}")))?;
+            let document = tiphys_yaml::from_yaml(&text)
+                .map_err(|error| invalid(&format!("invalid schema file: {error}")))?;
             // Below the top kustomize has read its own schemas by then, and keeps them beside the new.
-            let read = if first { Schemas::from_openapi(&document) } else { context.schemas.extended(&document) };
+            let read =
+                if first { Schemas::from_openapi(&document) } else { context.schemas.extended(&document) };
             context.schemas = Arc::new(read.map_err(|error| invalid(&error.to_string()))?);
             context.schemas_chosen = true;
         } else if let Some(version) = version.filter(|version| !version.is_empty()) {
@@ -166,8 +179,13 @@ impl<'a> Target<'a> {
         let here = self.locate(&["buildMetadata"]);
         let writer = context.tracker.writer(OriginKind::Transformer, &self.source.file, "buildMetadata");
         if context.options.managed_by_label || wants("managedByLabel") {
-            let spec = kustomization::model::FieldSpec { path: "metadata/labels".to_owned(), create: true, ..Default::default() };
-            let labels = StringMap::from([("app.kubernetes.io/managed-by".to_owned(), MANAGED_BY.to_owned())]);
+            let spec = kustomization::model::FieldSpec {
+                path: "metadata/labels".to_owned(),
+                create: true,
+                ..Default::default()
+            };
+            let labels =
+                StringMap::from([("app.kubernetes.io/managed-by".to_owned(), MANAGED_BY.to_owned())]);
             Labels { labels, specs: vec![spec] }.transform(objects, context)?;
         }
         transform::finish(objects, context, writer, &here);
@@ -187,7 +205,8 @@ impl<'a> Target<'a> {
 
 /// The kustomization file of a folder.
 fn find_file(loader: &Loader<'_>) -> Result<(&'static str, String)> {
-    let found: Vec<_> = FILE_NAMES.into_iter().filter_map(|name| Some((name, loader.load(name).ok()?))).collect();
+    let found: Vec<_> =
+        FILE_NAMES.into_iter().filter_map(|name| Some((name, loader.load(name).ok()?))).collect();
     match found.as_slice() {
         [(name, bytes)] => Ok((*name, String::from_utf8_lossy(bytes).into_owned())),
         [] => Err(Error::new(

@@ -22,7 +22,11 @@ impl Target<'_> {
     ///
     /// # Errors
     /// Configurations that do not fit, transformations that fail.
-    pub(super) fn run_transformers(&mut self, all: &mut Accumulator, context: &mut Context<'_>) -> Result<()> {
+    pub(super) fn run_transformers(
+        &mut self,
+        all: &mut Accumulator,
+        context: &mut Context<'_>,
+    ) -> Result<()> {
         let mut transformers = self.own_transformers(&all.config.clone(), context)?;
         let entries = std::mem::take(&mut self.k.transformers);
         if !entries.is_empty() {
@@ -48,13 +52,18 @@ impl Target<'_> {
             let same = before.list.len() == all.objects.list.len()
                 && before.list.iter().zip(&all.objects.list).all(|(before, after)| unchanged(before, after));
             if !same {
-                return Err(Error::transform("validator shouldn't modify the resource map").at(Some(validator.location)));
+                return Err(Error::transform("validator shouldn't modify the resource map")
+                    .at(Some(validator.location)));
             }
         }
         Ok(())
     }
 
-    fn own_transformers(&mut self, config: &TransformerConfig, context: &mut Context<'_>) -> Result<Vec<Configured>> {
+    fn own_transformers(
+        &mut self,
+        config: &TransformerConfig,
+        context: &mut Context<'_>,
+    ) -> Result<Vec<Configured>> {
         let mut list = Vec::new();
         self.strategic_patches(&mut list, context)?;
         self.patches(&mut list, context)?;
@@ -83,20 +92,36 @@ impl Target<'_> {
                 annotations: self.k.common_annotations.clone(),
                 specs: config.common_annotations.clone(),
             };
-            list.push(self.configure(Box::new(transformer), &["commonAnnotations"], "AnnotationsTransformer", context));
+            list.push(self.configure(
+                Box::new(transformer),
+                &["commonAnnotations"],
+                "AnnotationsTransformer",
+                context,
+            ));
         }
         self.json_patches(&mut list, context)?;
         self.counts_and_images(&mut list, config, context);
         if !self.k.replacements.is_empty() {
-            let replacements = plugins::load_replacements(&self.k.replacements, &self.loader).map_err(|error| {
-                self.configuring(error, "ReplacementTransformer", "", ("replacements", 0))
-            })?;
-            list.push(self.configure(Box::new(replacements), &["replacements"], "ReplacementTransformer", context));
+            let replacements =
+                plugins::load_replacements(&self.k.replacements, &self.loader).map_err(|error| {
+                    self.configuring(error, "ReplacementTransformer", "", ("replacements", 0))
+                })?;
+            list.push(self.configure(
+                Box::new(replacements),
+                &["replacements"],
+                "ReplacementTransformer",
+                context,
+            ));
         }
         Ok(list)
     }
 
-    fn counts_and_images(&mut self, list: &mut Vec<Configured>, config: &TransformerConfig, context: &mut Context<'_>) {
+    fn counts_and_images(
+        &mut self,
+        list: &mut Vec<Configured>,
+        config: &TransformerConfig,
+        context: &mut Context<'_>,
+    ) {
         for (index, replica) in self.k.replicas.clone().into_iter().enumerate() {
             let transformer = Replicas { replica, specs: config.replicas.clone() };
             let place = ["replicas", &index.to_string()];
@@ -116,15 +141,26 @@ impl Target<'_> {
         kind: &str,
         context: &mut Context<'_>,
     ) -> Configured {
-        let writer = context.tracker.writer(OriginKind::Transformer, &self.source.file, path.first().unwrap_or(&kind));
-        Configured { transformer, provenance: self.builtin_provenance(kind), writer, location: self.locate(path) }
+        let writer =
+            context.tracker.writer(OriginKind::Transformer, &self.source.file, path.first().unwrap_or(&kind));
+        Configured {
+            transformer,
+            provenance: self.builtin_provenance(kind),
+            writer,
+            location: self.locate(path),
+        }
     }
 
     /// The text of a patch that stands in the kustomization itself. Block scalars begin on the line
     /// after their key.
     fn inline_patch(&self, text: &str, location: &Location, context: &mut Context<'_>) -> PatchText {
         let writer = context.tracker.writer(OriginKind::Patch, &self.source.file, "");
-        PatchText { text: text.to_owned(), file: self.source.file.to_string(), line_offset: location.line, writer }
+        PatchText {
+            text: text.to_owned(),
+            file: self.source.file.to_string(),
+            line_offset: location.line,
+            writer,
+        }
     }
 
     fn strategic_patches(&mut self, list: &mut Vec<Configured>, context: &mut Context<'_>) -> Result<()> {
@@ -154,10 +190,11 @@ impl Target<'_> {
             let number = index.to_string();
             let location = self.locate(&["patches", &number, "patch"]);
             let inline = self.inline_patch(patch.patch.trim(), &location, context);
-            let transformer = plugins::load_patch(&patch, &inline, &self.loader, context).map_err(|error| {
-                let config = tiphys_yaml::to_yaml(&serde_json::to_value(&patch).unwrap_or_default());
-                self.configuring(error, KIND, &config, ("patches", index))
-            })?;
+            let transformer =
+                plugins::load_patch(&patch, &inline, &self.loader, context).map_err(|error| {
+                    let config = tiphys_yaml::to_yaml(&serde_json::to_value(&patch).unwrap_or_default());
+                    self.configuring(error, KIND, &config, ("patches", index))
+                })?;
             list.push(self.configure(Box::new(transformer), &["patches", &number], KIND, context));
         }
         Ok(())
@@ -170,18 +207,30 @@ impl Target<'_> {
             let number = index.to_string();
             let location = self.locate(&[FIELD, &number, "patch"]);
             let inline = self.inline_patch(&patch.patch, &location, context);
-            let transformer = plugins::load_json_patch(patch.target.as_ref(), &patch.path, inline, &self.loader, context)
-                .map_err(|error| {
-                    let config = serde_json::json!({ "target": patch.target, "path": patch.path, "jsonOp": patch.patch });
-                    self.configuring(error, KIND, &tiphys_yaml::to_yaml(&config), (FIELD, index))
-                })?;
+            let transformer = plugins::load_json_patch(
+                patch.target.as_ref(),
+                &patch.path,
+                inline,
+                &self.loader,
+                context,
+            )
+            .map_err(|error| {
+                let config =
+                    serde_json::json!({ "target": patch.target, "path": patch.path, "jsonOp": patch.patch });
+                self.configuring(error, KIND, &tiphys_yaml::to_yaml(&config), (FIELD, index))
+            })?;
             list.push(self.configure(Box::new(transformer), &[FIELD, &number], KIND, context));
         }
         Ok(())
     }
 
     /// `labels`, then `commonLabels`.
-    fn labels(&mut self, list: &mut Vec<Configured>, config: &TransformerConfig, context: &mut Context<'_>) -> Result<()> {
+    fn labels(
+        &mut self,
+        list: &mut Vec<Configured>,
+        config: &TransformerConfig,
+        context: &mut Context<'_>,
+    ) -> Result<()> {
         const KIND: &str = "LabelTransformer";
         let common = self.k.common_labels.take().unwrap_or_default();
         if self.k.labels.is_empty() && common.is_empty() {
@@ -220,7 +269,8 @@ fn label_specs(label: &Label, config: &TransformerConfig) -> Result<Vec<FieldSpe
 fn unchanged(before: &Resource, after: &Resource) -> bool {
     let value = |resource: &Resource| {
         let mut value = crate::node::to_json(&resource.node).unwrap_or_default();
-        if let Some(labels) = value.pointer_mut("/metadata/labels").and_then(|labels| labels.as_object_mut()) {
+        if let Some(labels) = value.pointer_mut("/metadata/labels").and_then(|labels| labels.as_object_mut())
+        {
             labels.remove("validated-by");
         }
         value

@@ -32,8 +32,7 @@ fn hash(node: &Node) -> Result<String, String> {
             quoted_json(&content)
         }
         "Secret" => {
-            let mut content =
-                json!({ "kind": "Secret", "type": part(node, "type")?, "name": "", "data": part(node, "data")? });
+            let mut content = json!({ "kind": "Secret", "type": part(node, "type")?, "name": "", "data": part(node, "data")? });
             add_map(&mut content, node, "stringData")?;
             quoted_json(&content)
         }
@@ -80,9 +79,12 @@ mod tests {
 
     #[test]
     fn follows_content() {
-        let node = crate::reader::parse_plain("kind: ConfigMap\nmetadata: {name: x}\ndata: {}\n").unwrap().unwrap();
+        let node =
+            crate::reader::parse_plain("kind: ConfigMap\nmetadata: {name: x}\ndata: {}\n").unwrap().unwrap();
         assert_eq!(hash(&node).unwrap().len(), 10);
-        let other = crate::reader::parse_plain("kind: ConfigMap\nmetadata: {name: y}\ndata: {a: b}\n").unwrap().unwrap();
+        let other = crate::reader::parse_plain("kind: ConfigMap\nmetadata: {name: y}\ndata: {a: b}\n")
+            .unwrap()
+            .unwrap();
         assert_ne!(hash(&node).unwrap(), hash(&other).unwrap());
     }
 }

@@ -28,7 +28,8 @@ impl Transformer for ImageTag {
             resource.touched = true;
             self.in_containers(&mut resource.node, &name).map_err(Error::transform)?;
             for spec in &self.specs {
-                apply(&mut resource.node, spec, None, &mut |node| self.set(node, &name)).map_err(Error::transform)?;
+                apply(&mut resource.node, spec, None, &mut |node| self.set(node, &name))
+                    .map_err(Error::transform)?;
             }
         }
         Ok(())
@@ -62,7 +63,9 @@ impl<'a> ImageName<'a> {
 
 /// `:tag`, `@sha256:digest`, both, or nothing.
 fn is_tag_and_digest(text: &str) -> bool {
-    let letters = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '{' | '}' | '-'));
+    let letters = |text: &str| {
+        text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '{' | '}' | '-'))
+    };
     let (tag, digest) = match text.split_once("@sha256:") {
         Some((tag, digest)) => (tag, Some(digest)),
         None => (text, None),

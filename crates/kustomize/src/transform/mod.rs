@@ -26,7 +26,7 @@ pub(crate) use images::{ImageTag, split_image};
 pub(crate) use labels::{Annotations, Labels};
 pub(crate) use names::{Affix, Affixes};
 pub(crate) use namespace::{NamespaceTransformer, SubjectMode};
-pub(crate) use patches::{JsonPatches, PatchText, StrategicPatches, Patches};
+pub(crate) use patches::{JsonPatches, PatchText, Patches, StrategicPatches};
 pub(crate) use replacements::Replacements;
 pub(crate) use replicas::Replicas;
 pub(crate) use sort::sort;
@@ -57,7 +57,9 @@ impl Configured {
     /// # Errors
     /// Those of the transformer.
     pub fn run(&self, objects: &mut ResourceMap, context: &mut Context<'_>) -> Result<()> {
-        self.transformer.transform(objects, context).map_err(|error| error.at(Some(self.location.clone())))?;
+        self.transformer
+            .transform(objects, context)
+            .map_err(|error| error.at(Some(self.location.clone())))?;
         finish(objects, context, self.writer, &self.location);
         if let Some(provenance) = &self.provenance {
             for resource in &mut objects.list {

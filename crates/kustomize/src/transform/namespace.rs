@@ -115,8 +115,11 @@ fn conflict(objects: &ResourceMap, at: usize) -> Error {
     let texts: Vec<String> =
         same.iter().map(|r| crate::node::to_json(&r.node).unwrap_or_default().to_string()).collect();
     let places: Vec<String> = same.iter().map(|r| r.location.to_string()).collect();
-    Error::new(ErrorKind::Conflict, format!("namespace transformation produces ID conflict: [{}]", texts.join(" ")))
-        .advise(format!("{} would be one object; rename one of them", places.join(" and ")))
+    Error::new(
+        ErrorKind::Conflict,
+        format!("namespace transformation produces ID conflict: [{}]", texts.join(" ")),
+    )
+    .advise(format!("{} would be one object; rename one of them", places.join(" and ")))
 }
 
 impl NamespaceTransformer {
@@ -128,7 +131,8 @@ impl NamespaceTransformer {
         let is_binding = matches!(node.object_kind(), "RoleBinding" | "ClusterRoleBinding");
         let is_core = node.api_version() == "v1";
         if !cluster_scoped {
-            let spec = FieldSpec { path: "metadata/namespace".to_owned(), create: true, ..FieldSpec::default() };
+            let spec =
+                FieldSpec { path: "metadata/namespace".to_owned(), create: true, ..FieldSpec::default() };
             let create = Create { kind: Kind::Scalar, tag: Tag::Unset };
             apply(node, &spec, Some(create), &mut |node| self.set(node))?;
         }
@@ -146,7 +150,11 @@ impl NamespaceTransformer {
             }
             apply(node, spec, Some(CREATE), &mut |node| self.set(node)).map_err(|error| {
                 let scalar_wanted = error.contains("wrong node kind: expected ScalarNode");
-                let prefix = if scalar_wanted { "namespace field specs must target scalar nodes" } else { "namespace transformation failed" };
+                let prefix = if scalar_wanted {
+                    "namespace field specs must target scalar nodes"
+                } else {
+                    "namespace transformation failed"
+                };
                 format!("{prefix}: {error}")
             })?;
         }
@@ -166,8 +174,12 @@ impl NamespaceTransformer {
             SubjectMode::DefaultOnly => ("name", "default"),
             SubjectMode::AllServiceAccounts => ("kind", "ServiceAccount"),
         };
-        let Some(subjects) = node.get_mut("subjects").filter(|subjects| !subjects.is_null()) else { return Ok(()) };
-        subjects.expect(Kind::Seq).map_err(|error| format!("setting namespace on (cluster)role binding subjects: {error}"))?;
+        let Some(subjects) = node.get_mut("subjects").filter(|subjects| !subjects.is_null()) else {
+            return Ok(());
+        };
+        subjects
+            .expect(Kind::Seq)
+            .map_err(|error| format!("setting namespace on (cluster)role binding subjects: {error}"))?;
         for subject in subjects.items_mut().into_iter().flatten() {
             if subject.text_of(field) != wanted {
                 continue;

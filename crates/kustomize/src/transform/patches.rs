@@ -84,7 +84,8 @@ impl PatchText {
             && let Ok(Some(document)) = tiphys_yaml::parse_first(&self.text, tiphys_yaml::Profile::Go3)
         {
             let items = document.root.items().unwrap_or_default();
-            let start = |item: &tiphys_yaml::Node| (item.span.start.line + self.line_offset, item.span.start.column);
+            let start =
+                |item: &tiphys_yaml::Node| (item.span.start.line + self.line_offset, item.span.start.column);
             places.positions = items.iter().map(start).collect();
         }
         places
@@ -109,7 +110,9 @@ impl Patches {
             && !objects.is_empty()
             && operations.len() > 0
         {
-            return Err(Error::transform(format!("illegally qualifies as both an SM and JSON patch: {source}")));
+            return Err(Error::transform(format!(
+                "illegally qualifies as both an SM and JSON patch: {source}"
+            )));
         }
         let content = match (objects, operations) {
             (Ok(mut objects), _) => {
@@ -127,17 +130,30 @@ impl Patches {
                     .advise(format!("as a JSON patch: {operations}")));
             }
         };
-        let target = target.map(|target| Ok::<_, Error>((target.clone(), Matcher::new(target)?))).transpose()?;
+        let target =
+            target.map(|target| Ok::<_, Error>((target.clone(), Matcher::new(target)?))).transpose()?;
         Ok(Self { content, target, source })
     }
 
-    fn strategic(&self, patches: &[Resource], objects: &mut ResourceMap, context: &mut Context<'_>) -> Result<()> {
+    fn strategic(
+        &self,
+        patches: &[Resource],
+        objects: &mut ResourceMap,
+        context: &mut Context<'_>,
+    ) -> Result<()> {
         let Some((_, matcher)) = &self.target else {
             for patch in patches {
                 let id = patch.original_id();
                 let at = objects.only(&id).map_err(|error| {
-                    with_similar(error.context(format!("no resource matches strategic merge patch {:?}", id.to_string())), &id, objects)
-                        .at(Some(patch.location.clone()))
+                    with_similar(
+                        error.context(format!(
+                            "no resource matches strategic merge patch {:?}",
+                            id.to_string()
+                        )),
+                        &id,
+                        objects,
+                    )
+                    .at(Some(patch.location.clone()))
                 })?;
                 apply_strategic(&mut objects.list[at], patch, context)?;
             }
@@ -160,7 +176,13 @@ impl Patches {
         apply_to_selected(objects, &selected, patch, context)
     }
 
-    fn json(&self, patch: &JsonPatch, places: &Places, objects: &mut ResourceMap, context: &mut Context<'_>) -> Result<()> {
+    fn json(
+        &self,
+        patch: &JsonPatch,
+        places: &Places,
+        objects: &mut ResourceMap,
+        context: &mut Context<'_>,
+    ) -> Result<()> {
         let Some((_, matcher)) = &self.target else {
             return Err(Error::transform(format!("must specify a target for JSON patch {}", self.source)));
         };
@@ -183,13 +205,18 @@ fn with_similar(error: Error, id: &ResId, objects: &ResourceMap) -> Error {
     let same_name = objects.list.iter().find(|resource| resource.node.name() == id.name);
     if let Some(nearest) = nearest_of(&id.name, same_kind.clone().map(|resource| resource.node.name())) {
         let found = objects.list.iter().find(|resource| resource.node.name() == nearest);
-        return error.advise(format!("did you mean {}?", found.map(|r| r.id().to_string()).unwrap_or_default()));
+        return error
+            .advise(format!("did you mean {}?", found.map(|r| r.id().to_string()).unwrap_or_default()));
     }
     match same_name {
         Some(resource) => error.advise(format!("there is {} of that name", resource.id())),
         None => {
             let have: Vec<String> = same_kind.take(5).map(|resource| resource.id().to_string()).collect();
-            if have.is_empty() { error } else { error.advise(format!("of that kind there are: {}", have.join(", "))) }
+            if have.is_empty() {
+                error
+            } else {
+                error.advise(format!("of that kind there are: {}", have.join(", ")))
+            }
         }
     }
 }
@@ -292,7 +319,9 @@ fn drops_annotations(patch: &Resource) -> bool {
     let Some(metadata) = patch.node.get("metadata") else { return false };
     let replaces = |node: &crate::node::Node| matches!(node.text_of("$patch"), "replace" | "delete");
     replaces(metadata)
-        || metadata.get("annotations").is_some_and(|annotations| annotations.is_null() || replaces(annotations))
+        || metadata
+            .get("annotations")
+            .is_some_and(|annotations| annotations.is_null() || replaces(annotations))
 }
 
 /// Applies a JSON patch to one object. With state to keep, kustomize's own annotations are there
@@ -307,7 +336,11 @@ fn apply_json(
     let has_state = has_state || resource.has_state();
     let mut apply = |resource: &mut Resource| -> Result<(), String> {
         if has_state {
-            let annotations = crate::node::lookup_create(&mut resource.node, &["metadata", "annotations"], crate::node::Kind::Map)?;
+            let annotations = crate::node::lookup_create(
+                &mut resource.node,
+                &["metadata", "annotations"],
+                crate::node::Kind::Map,
+            )?;
             if let Some(annotations) = annotations.filter(|annotations| annotations.is_null()) {
                 annotations.become_kind(crate::node::Kind::Map, crate::node::Tag::Map);
             }

@@ -23,8 +23,14 @@ impl Transformer for Replacements {
     fn transform(&self, objects: &mut ResourceMap, _: &mut Context<'_>) -> Result<()> {
         for replacement in &self.replacements {
             let targets = match &replacement.targets {
-                Some(targets) if replacement.source.is_some() || replacement.source_value.is_some() => targets,
-                _ => return Err(Error::transform("replacements must specify a source and at least one target")),
+                Some(targets) if replacement.source.is_some() || replacement.source_value.is_some() => {
+                    targets
+                }
+                _ => {
+                    return Err(Error::transform(
+                        "replacements must specify a source and at least one target",
+                    ));
+                }
             };
             let value = value_of(objects, replacement)?;
             for target in targets {
@@ -105,7 +111,9 @@ fn select_source<'a>(objects: &'a ResourceMap, source: &Source) -> Result<&'a Re
 }
 
 fn refine(options: Option<&FieldOptions>, node: &Node) -> Result<Node> {
-    let Some(options) = options.filter(|options| !options.delimiter.is_empty()) else { return Ok(node.clone()) };
+    let Some(options) = options.filter(|options| !options.delimiter.is_empty()) else {
+        return Ok(node.clone());
+    };
     if node.kind() != Kind::Scalar {
         return Err(Error::transform("delimiter option can only be used with scalar nodes"));
     }
@@ -128,7 +136,8 @@ fn apply(objects: &mut ResourceMap, value: &Node, target: &Target) -> Result<()>
         return Err(Error::transform("target must specify resources to select"));
     };
     let matcher = Matcher::new(select)?;
-    let rejects = target.reject.iter().map(|reject| Ok((reject, Matcher::new(reject)?))).collect::<Result<Vec<_>>>()?;
+    let rejects =
+        target.reject.iter().map(|reject| Ok((reject, Matcher::new(reject)?))).collect::<Result<Vec<_>>>()?;
     let default = [DEFAULT_PATH.to_owned()];
     let paths: &[String] = if target.field_paths.is_empty() { &default } else { &target.field_paths };
     for resource in &mut objects.list {

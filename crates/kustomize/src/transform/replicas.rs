@@ -25,7 +25,8 @@ impl Transformer for Replicas {
     fn transform(&self, objects: &mut ResourceMap, _: &mut Context<'_>) -> Result<()> {
         let mut found = false;
         for spec in &self.specs {
-            let fits = |id: &crate::resid::ResId| id.name == self.replica.name && id.gvk.is_selected_by(&spec.gvk);
+            let fits =
+                |id: &crate::resid::ResId| id.name == self.replica.name && id.gvk.is_selected_by(&spec.gvk);
             for at in objects.find_by_any_id(fits) {
                 found = true;
                 let resource = &mut objects.list[at];
@@ -52,7 +53,8 @@ impl Replicas {
                 kinds.join(" ")
             ),
         );
-        let scaled = objects.list.iter().filter(|r| self.specs.iter().any(|s| r.gvk().is_selected_by(&s.gvk)));
+        let scaled =
+            objects.list.iter().filter(|r| self.specs.iter().any(|s| r.gvk().is_selected_by(&s.gvk)));
         match nearest_of(&self.replica.name, scaled.map(|resource| resource.node.name())) {
             Some(nearest) => error.advise(format!("did you mean `{nearest}`?")),
             None => error,

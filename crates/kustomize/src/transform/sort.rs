@@ -48,7 +48,8 @@ type Ranks = HashMap<String, i64>;
 
 fn ranks<S: AsRef<str>>(first: &[S], last: &[S]) -> Ranks {
     let count = first.len() as i64;
-    let before = first.iter().enumerate().map(|(index, kind)| (kind.as_ref().to_owned(), index as i64 - count));
+    let before =
+        first.iter().enumerate().map(|(index, kind)| (kind.as_ref().to_owned(), index as i64 - count));
     let after = last.iter().enumerate().map(|(index, kind)| (kind.as_ref().to_owned(), index as i64 + 1));
     before.chain(after).collect()
 }
@@ -64,7 +65,9 @@ fn sort_by_kind(objects: &mut ResourceMap, ranks: &Ranks) {
         .into_iter()
         .map(|resource| {
             let id = resource.id();
-            let or = |text: &str, empty: &'static str| if text.is_empty() { empty.to_owned() } else { text.to_owned() };
+            let or = |text: &str, empty: &'static str| {
+                if text.is_empty() { empty.to_owned() } else { text.to_owned() }
+            };
             let text = format!("{}|{}|{}", id.gvk, or(&id.namespace, "~X"), or(&id.name, "~N"));
             (id.gvk.clone(), id.gvk.sort_text(), text, resource)
         })
@@ -73,7 +76,11 @@ fn sort_by_kind(objects: &mut ResourceMap, ranks: &Ranks) {
     objects.list = keyed.into_iter().map(|(.., resource)| resource).collect();
 }
 
-fn compare_kinds(a: &(Gvk, String, String, Resource), b: &(Gvk, String, String, Resource), ranks: &Ranks) -> Ordering {
+fn compare_kinds(
+    a: &(Gvk, String, String, Resource),
+    b: &(Gvk, String, String, Resource),
+    ranks: &Ranks,
+) -> Ordering {
     let rank = |gvk: &Gvk| ranks.get(gvk.kind.as_str()).copied().unwrap_or(0);
     let ordered = rank(&a.0).cmp(&rank(&b.0));
     if ordered != Ordering::Equal {

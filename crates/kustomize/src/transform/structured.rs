@@ -68,14 +68,19 @@ fn indented(value: &Value, depth: usize) -> String {
     let end = "  ".repeat(depth);
     match value {
         Value::Array(items) if !items.is_empty() => {
-            let items: Vec<String> = items.iter().map(|item| format!("{pad}{}", indented(item, depth + 1))).collect();
+            let items: Vec<String> =
+                items.iter().map(|item| format!("{pad}{}", indented(item, depth + 1))).collect();
             format!("[\n{}\n{end}]", items.join(",\n"))
         }
         Value::Object(map) if !map.is_empty() => {
             let pairs: Vec<String> = map
                 .iter()
                 .map(|(key, value)| {
-                    format!("{pad}{}: {}", quoted_json(&Value::from(key.as_str())), indented(value, depth + 1))
+                    format!(
+                        "{pad}{}: {}",
+                        quoted_json(&Value::from(key.as_str())),
+                        indented(value, depth + 1)
+                    )
                 })
                 .collect();
             format!("{{\n{}\n{end}}}", pairs.join(",\n"))
