@@ -120,14 +120,13 @@ fn is_commit_id(revision: &str) -> bool {
 
 fn open_or_init(path: &Path, url: &str) -> Result<ThreadSafeRepository, SourceError> {
     let options = gix::open::Options::isolated();
-    let opened = if path.join("HEAD").is_file() {
+    if path.join("HEAD").is_file() {
         ThreadSafeRepository::open_opts(path, options).map_err(|e| read_error(url, &e))
     } else {
         let bare = gix::create::Options::default();
         ThreadSafeRepository::init_opts(path, gix::create::Kind::Bare, bare, options)
             .map_err(|e| read_error(url, &e))
-    };
-    opened
+    }
 }
 
 /// Fetches all branches and tags; the remote's `HEAD` is kept as `refs/remotes/origin/HEAD`.

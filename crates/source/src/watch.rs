@@ -1,6 +1,6 @@
 //! Hearing of edits of a working tree.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
@@ -42,7 +42,7 @@ pub fn watch(
 }
 
 /// The path relative to the root, unless it is of no concern to anybody who renders.
-fn relevant(root: &Path, path: &PathBuf) -> Option<String> {
+fn relevant(root: &Path, path: &Path) -> Option<String> {
     let relative = path.strip_prefix(root).ok()?.to_str()?.replace(std::path::MAIN_SEPARATOR, "/");
     match relative.split_once('/').unwrap_or((&relative, "")) {
         (".tiphys", _) => None,

@@ -10,11 +10,12 @@ use std::{
 use tiphys_vfs::{FileTree, SubTree};
 
 use crate::{
-    SourceError,
+    Checkout, SourceError,
     remote::{
         Access, AccessTable, MAX_ARCHIVE_BYTES, OciReference, Registry,
         http::{Http, redact},
         index::Index,
+        oci::{ARTIFACT_LAYERS, CHART_LAYERS},
         store::{Store, is_sha256, sha256},
         unpack,
     },
@@ -130,6 +131,59 @@ impl Charts {
         Ok(fetched(&entry.version, &digest, archive))
     }
 
+    /// The source of an Application that names a chart, or an artifact in a registry if `chart` is
+    /// empty: its files and its revision (the chart's version, the artifact's digest). As Argo CD has it,
+    /// an address without scheme means a registry.
+    ///
+    /// # Errors
+    /// As [`Charts::fetch`], and of unpacking.
+    pub fn checkout(&self, repository: &str, chart: &str, version: &str) -> Result<Checkout, SourceError> {
+        let repository = match repository.contains("://") {
+            true => repository.to_owned(),
+            false => format!("oci://{repository}"),
+        };
+        if chart.is_empty() && repository.starts_with("oci://") {
+            return self.checkout_artifact(&repository, version);
+        }
+        let request = ChartRequest { repository, name: chart.to_owned(), version: version.to_owned() };
+        let fetched = self.fetch(&request)?;
+        Ok(Checkout { tree: Arc::new(fetched.tree()?), revision: fetched.version, is_working_tree: false })
+    }
+
+    fn checkout_artifact(&self, repository: &str, version: &str) -> Result<Checkout, SourceError> {
+        let mut reference = OciReference::parse(repository)?;
+        if !version.is_empty() {
+            version.clone_into(&mut reference.tag);
+        }
+        let note = format!("{reference} artifact");
+        let (digest, content, is_chart) = if self.offline {
+            let kept = self.store.note(&note);
+            let mut words = kept.as_deref().unwrap_or_default().split(' ');
+            let mut word = || words.next().unwrap_or_default();
+            let (digest, blob, kind) = (word().to_owned(), word(), word());
+            let content = self.store.blob(blob);
+            let content = content.ok_or_else(|| SourceError::Offline { url: reference.to_string() })?;
+            (digest, content, kind == "chart")
+        } else {
+            if self.registry.digest(&reference).is_err() {
+                // No such tag: perhaps a constraint.
+                reference.tag = self.registry.resolve_version(&reference, version)?.replace('+', "_");
+            }
+            let have = |digest: &str| self.store.blob(digest);
+            let artifact = self.registry.pull(&reference, &ARTIFACT_LAYERS, &have)?;
+            let is_chart = CHART_LAYERS.contains(&artifact.media_type.as_str());
+            let blob = self.keep(&note, &artifact.content)?;
+            let kind = if is_chart { "chart" } else { "files" };
+            self.note(&note, &format!("{} {blob} {kind}", artifact.manifest_digest))?;
+            (artifact.manifest_digest, artifact.content, is_chart)
+        };
+        let tree: Arc<dyn FileTree> = match is_chart {
+            true => Arc::new(fetched("", &digest, content).tree()?),
+            false => Arc::new(unpack(&content, &reference.to_string())?),
+        };
+        Ok(Checkout { tree, revision: digest, is_working_tree: false })
+    }
+
     /// Forgets how fresh indexes are.
     pub fn expire(&self) {
         self.indexes.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -185,7 +239,7 @@ impl Charts {
         // A tag cannot have the plus sign of build metadata.
         reference.tag = version.replace('+', "_");
         let have = |digest: &str| self.store.blob(digest);
-        let artifact = self.registry.pull(&reference, &crate::remote::oci::CHART_LAYERS, &have)?;
+        let artifact = self.registry.pull(&reference, &CHART_LAYERS, &have)?;
         let digest = self.keep(&note, &artifact.content)?;
         self.note(&note, &format!("{digest} {version}"))?;
         Ok(fetched(&version, &digest, artifact.content))

@@ -28,6 +28,14 @@ use crate::{
 pub(crate) const CHART_LAYERS: [&str; 2] =
     ["application/vnd.cncf.helm.chart.content.v1.tar+gzip", "application/tar+gzip"];
 
+/// What an Application may name as an artifact: files, or a chart.
+pub(crate) const ARTIFACT_LAYERS: [&str; 4] = [
+    "application/vnd.oci.image.layer.v1.tar+gzip",
+    "application/vnd.oci.image.layer.v1.tar",
+    CHART_LAYERS[0],
+    CHART_LAYERS[1],
+];
+
 const MANIFEST_TYPES: &str =
     "application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json";
 

@@ -135,3 +135,19 @@ fn a_layer_that_differs_from_its_digest_is_refused() {
     let error = Registry::new(table).pull(&reference, &[LAYER], &|_| None).expect_err("is tampered");
     assert!(matches!(error, SourceError::Digest { .. }), "{error}");
 }
+
+#[test]
+fn applications_name_charts_and_artifacts() {
+    let server = registry();
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let charts = Charts::new(folder.path(), access(&server), Duration::ZERO, false);
+    let chart = charts.checkout(&format!("{}/team", server.host), "web", "1.x").expect("is served");
+    assert_eq!(chart.revision, "1.1.0");
+    assert!(chart.tree.is_file("Chart.yaml"));
+    let address = format!("oci://{}/team/web", server.host);
+    let artifact = charts.checkout(&address, "", "1.1.0").expect("is served");
+    assert!(artifact.revision.starts_with("sha256:") && artifact.tree.is_file("Chart.yaml"));
+    let offline = Charts::new(folder.path(), AccessTable::default(), Duration::ZERO, true);
+    assert_eq!(offline.checkout(&address, "", "1.1.0").expect("was fetched").revision, artifact.revision);
+    assert!(matches!(offline.checkout(&address, "", "1.0.0"), Err(SourceError::Offline { .. })));
+}
