@@ -58,6 +58,13 @@ pub enum Write {
         /// The whole object with its new status.
         object: Value,
     },
+    /// Put a pod on a node.
+    Bind {
+        /// Which pod.
+        key: Key,
+        /// Name of the node.
+        node: String,
+    },
     /// Delete an object if it still is the one that was seen.
     Delete {
         /// Where it belongs.
@@ -122,7 +129,7 @@ impl From<Vec<Write>> for Outcome {
 /// What a controller knows while it looks at an object.
 pub struct Context<'a> {
     /// The cluster as it is.
-    pub view: &'a dyn View,
+    pub view: &'a View<'a>,
     /// The time.
     pub now: Timestamp,
     /// How the world behaves.
@@ -135,7 +142,7 @@ pub trait Controller: Send + Sync {
     fn name(&self) -> &'static str;
 
     /// The objects of this controller that a change concerns.
-    fn keys(&self, change: &Change, view: &dyn View) -> Vec<Key>;
+    fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key>;
 
     /// What to do about one object.
     fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome;

@@ -77,14 +77,14 @@ impl World {
     }
 
     /// Takes note of a change.
-    pub fn observe(&mut self, change: &Change, view: &dyn View) {
+    pub fn observe(&mut self, change: &Change, view: &View<'_>) {
         for (index, controller) in self.controllers.iter().enumerate() {
             self.queue.extend(controller.keys(change, view).into_iter().map(|key| (index, key)));
         }
     }
 
     /// The next turn, or `None` if nothing is to be done before [`World::next_timer`].
-    pub fn next_turn(&mut self, view: &dyn View, now: Timestamp) -> Option<Turn> {
+    pub fn next_turn(&mut self, view: &View<'_>, now: Timestamp) -> Option<Turn> {
         self.wake(now);
         loop {
             let task = self.queue.pop_first()?;

@@ -1,14 +1,13 @@
-//! Whole stories on a cluster of plain maps, in virtual time.
+//! Whole stories on an embedded API server, in virtual time.
 #![allow(missing_docs, reason = "tests")]
 
 mod support;
 
 use std::time::Duration;
 
-use serde_json::{Value, json};
 use support::{Cluster, resource};
-use tiphys_value::{GroupVersionResource, ObjectExt};
-use tiphys_world::{Key, Propagation};
+use tiphys_apiserver::Propagation;
+use tiphys_value::{GroupVersionResource, Value, json};
 
 fn deployments() -> GroupVersionResource {
     resource("apps", "v1", "deployments")
@@ -27,6 +26,12 @@ fn workload(kind: &str, name: &str, replicas: i64) -> Value {
         "apiVersion": "apps/v1", "kind": kind, "metadata": {"name": name, "namespace": "shop"},
         "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": template("web:1")},
     })
+}
+
+fn daemon_set(name: &str) -> Value {
+    let mut set = workload("DaemonSet", name, 0);
+    set["spec"].as_object_mut().unwrap().remove("replicas");
+    set
 }
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -50,8 +55,8 @@ fn a_deployment_comes_up_and_rolls_over_without_losing_availability() {
     assert_eq!(web["status"]["replicas"], 3);
     assert_eq!(web["metadata"]["annotations"]["deployment.kubernetes.io/revision"], "2");
     assert_eq!(web["status"]["conditions"][1]["reason"], "NewReplicaSetAvailable");
-    assert_eq!(cluster.names(&pods()).len(), 3);
-    assert_eq!(cluster.names(&resource("apps", "v1", "replicasets")).len(), 2);
+    assert_eq!(cluster.names(&pods(), "shop").len(), 3);
+    assert_eq!(cluster.names(&resource("apps", "v1", "replicasets"), "shop").len(), 2);
 }
 
 #[test]
@@ -62,16 +67,20 @@ fn a_stateful_set_starts_one_pod_after_the_other_with_claims_that_bind() {
         "accessModes": ["ReadWriteOnce"], "storageClassName": "standard", "resources": {"requests": {"storage": "1Gi"}}}}]);
     cluster.create(&resource("apps", "v1", "statefulsets"), set);
     cluster.run(MINUTE);
-    assert_eq!(cluster.names(&pods()), ["db-0", "db-1"]);
+    assert_eq!(cluster.names(&pods(), "shop"), ["db-0", "db-1"]);
     let claim = cluster.get(&resource("", "v1", "persistentvolumeclaims"), "shop", "data-db-1").unwrap();
     assert_eq!(claim["status"]["phase"], "Bound");
     let set = cluster.get(&resource("apps", "v1", "statefulsets"), "shop", "db").unwrap();
     assert_eq!(set["status"]["readyReplicas"], 2);
-    let position = |needle: &str| cluster.log.iter().position(|line| line.contains(needle)).unwrap();
-    let second = position("create pods Pod/shop/db-1");
-    assert!(
-        cluster.log[..second].iter().filter(|line| line.contains("update pods Pod/shop/db-0")).count() >= 2
-    );
+    let history = cluster.history();
+    let is_ready = |line: &String| {
+        line.starts_with("Modified pods")
+            && line.contains("\"name\":\"db-0\"")
+            && line.contains("\"phase\":\"Running\"")
+    };
+    let first_ready = history.iter().position(is_ready).unwrap();
+    let is_second = |line: &String| line.starts_with("Added pods") && line.contains("\"name\":\"db-1\"");
+    assert!(first_ready < history.iter().position(is_second).unwrap());
 }
 
 #[test]
@@ -79,7 +88,8 @@ fn a_claim_that_waits_for_a_consumer_stays_pending_without_one() {
     let mut cluster = Cluster::new();
     let claims = resource("", "v1", "persistentvolumeclaims");
     let claim = json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
-        "metadata": {"name": "lonely", "namespace": "shop"}, "spec": {"storageClassName": "standard"}});
+        "metadata": {"name": "lonely", "namespace": "shop"}, "spec": {
+            "accessModes": ["ReadWriteOnce"], "storageClassName": "standard", "resources": {"requests": {"storage": "1Gi"}}}});
     cluster.create(&claims, claim);
     cluster.run(MINUTE);
     assert_eq!(cluster.get(&claims, "shop", "lonely").unwrap()["status"]["phase"], "Pending");
@@ -93,7 +103,7 @@ fn a_job_completes_and_one_that_keeps_failing_gives_up() {
         json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": "shop"},
             "spec": {"backoffLimit": 2, "template": {
                 "metadata": {"annotations": {"world.tiphys.dev/fate": fate}},
-                "spec": {"containers": [{"name": "c", "image": "i"}]}}}})
+                "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}})
     };
     cluster.create(&jobs, job("good", ""));
     cluster.create(&jobs, job("bad", "fail"));
@@ -115,12 +125,11 @@ fn deleting_an_owner_takes_what_it_owns_and_orphans_nothing_else() {
         "spec": {"containers": [{"name": "c", "image": "i"}]}}),
     );
     cluster.run(MINUTE);
-    let key = Key { namespace: "shop".into(), name: "web".into() };
-    cluster.delete(&deployments(), &key, Propagation::Foreground);
+    cluster.delete(&deployments(), "shop", "web", Propagation::Foreground);
     cluster.run(MINUTE);
     assert_eq!(cluster.get(&deployments(), "shop", "web"), None);
-    assert_eq!(cluster.names(&resource("apps", "v1", "replicasets")), Vec::<String>::new());
-    assert_eq!(cluster.names(&pods()), ["free"]);
+    assert_eq!(cluster.names(&resource("apps", "v1", "replicasets"), "shop"), Vec::<String>::new());
+    assert_eq!(cluster.names(&pods(), "shop"), ["free"]);
 }
 
 #[test]
@@ -132,12 +141,11 @@ fn a_namespace_is_filled_and_empties_before_it_goes() {
     cluster.create(&deployments(), workload("Deployment", "web", 2));
     cluster.run(MINUTE);
     assert!(cluster.get(&resource("", "v1", "serviceaccounts"), "shop", "default").is_some());
-    let key = Key { namespace: String::new(), name: "shop".into() };
-    cluster.delete(&namespaces, &key, Propagation::Background);
+    cluster.delete(&namespaces, "", "shop", Propagation::Background);
     cluster.run(MINUTE);
     assert_eq!(cluster.get(&namespaces, "", "shop"), None);
-    assert_eq!(cluster.names(&pods()), Vec::<String>::new());
-    assert_eq!(cluster.names(&resource("", "v1", "configmaps")), Vec::<String>::new());
+    assert_eq!(cluster.names(&pods(), "shop"), Vec::<String>::new());
+    assert_eq!(cluster.names(&resource("", "v1", "configmaps"), "shop"), Vec::<String>::new());
 }
 
 #[test]
@@ -148,12 +156,12 @@ fn a_service_lists_the_ready_pods_behind_it() {
     cluster.create(&resource("", "v1", "services"), service);
     cluster.create(&deployments(), workload("Deployment", "web", 2));
     cluster.run(MINUTE);
-    let slices =
-        tiphys_world::View::list(&cluster.view, &resource("discovery.k8s.io", "v1", "endpointslices"), None);
-    let endpoints = slices[0]["endpoints"].as_array().unwrap();
+    let slices = resource("discovery.k8s.io", "v1", "endpointslices");
+    let slice = cluster.get(&slices, "shop", &cluster.names(&slices, "shop")[0]).unwrap();
+    let endpoints = slice["endpoints"].as_array().unwrap();
     assert_eq!(endpoints.len(), 2);
     assert!(endpoints.iter().all(|endpoint| endpoint["conditions"]["ready"] == true));
-    assert_eq!(slices[0].at(&["ports"]).unwrap()[0]["port"], 8080);
+    assert_eq!(slice["ports"][0]["port"], 8080);
 }
 
 #[test]
@@ -162,9 +170,9 @@ fn the_same_story_gives_the_same_log_every_time() {
         let mut cluster = Cluster::new();
         cluster.create(&deployments(), workload("Deployment", "web", 5));
         cluster.create(&resource("apps", "v1", "statefulsets"), workload("StatefulSet", "db", 3));
-        cluster.create(&resource("apps", "v1", "daemonsets"), workload("DaemonSet", "agent", 0));
+        cluster.create(&resource("apps", "v1", "daemonsets"), daemon_set("agent"));
         cluster.run(MINUTE);
-        cluster.log
+        cluster.history()
     };
     let first = story();
     assert!(first.len() > 50);

@@ -18,7 +18,7 @@ impl Controller for AutoscalerController {
         "horizontalpodautoscaler"
     }
 
-    fn keys(&self, change: &Change, view: &dyn View) -> Vec<Key> {
+    fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
         if change.resource == resources::autoscalers() {
             return vec![Key::of(&change.object)];
         }

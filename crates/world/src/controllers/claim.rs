@@ -17,7 +17,7 @@ impl Controller for ClaimController {
         "persistentvolumeclaim"
     }
 
-    fn keys(&self, change: &Change, _: &dyn View) -> Vec<Key> {
+    fn keys(&self, change: &Change, _: &View<'_>) -> Vec<Key> {
         if change.resource == resources::claims() {
             return vec![Key::of(&change.object)];
         }
@@ -67,7 +67,7 @@ pub fn claims_of(pod: &Value) -> Vec<Key> {
 }
 
 /// A class that is unknown binds nothing; one with `WaitForFirstConsumer` waits for a pod.
-fn may_bind(claim: &Value, class: &str, view: &dyn View) -> bool {
+fn may_bind(claim: &Value, class: &str, view: &View<'_>) -> bool {
     if claim.str_at(&["spec", "volumeName"]).is_some_and(|name| !name.is_empty()) {
         return true;
     }

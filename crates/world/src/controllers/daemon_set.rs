@@ -23,7 +23,7 @@ impl Controller for DaemonSetController {
         "daemonset"
     }
 
-    fn keys(&self, change: &Change, view: &dyn View) -> Vec<Key> {
+    fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
         if change.resource == resources::nodes() {
             return view.list(&resources::daemon_sets(), None).iter().map(|set| Key::of(set)).collect();
         }

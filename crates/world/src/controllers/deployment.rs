@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
+use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
 use super::{
@@ -28,7 +29,7 @@ impl Controller for DeploymentController {
         "deployment"
     }
 
-    fn keys(&self, change: &Change, _: &dyn View) -> Vec<Key> {
+    fn keys(&self, change: &Change, _: &View<'_>) -> Vec<Key> {
         own_or_owner(change, &resources::deployments(), "Deployment")
     }
 
@@ -58,7 +59,7 @@ impl Controller for DeploymentController {
             writes.push(Write::Update { resource: resources::deployments(), object: annotated });
             return writes.into();
         }
-        let status = status(&deployment, new.as_deref(), &old, context.now);
+        let status = status(&deployment, new.as_deref().map(Object::value), &old, context.now);
         let updated = with_status(&deployment, status);
         writes
             .extend(updated.map(|object| Write::UpdateStatus { resource: resources::deployments(), object }));
@@ -83,7 +84,7 @@ fn revision(set: &Value) -> i64 {
     set.annotation(REVISION).and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
-fn next_revision(sets: &[Arc<Value>]) -> i64 {
+fn next_revision(sets: &[Arc<Object>]) -> i64 {
     sets.iter().map(|set| revision(set)).max().unwrap_or(0) + 1
 }
 
@@ -107,7 +108,7 @@ fn is_recreate(deployment: &Value) -> bool {
     deployment.str_at(&["spec", "strategy", "type"]) == Some("Recreate")
 }
 
-fn create_replica_set(deployment: &Value, hash: &str, sets: &[Arc<Value>]) -> Write {
+fn create_replica_set(deployment: &Value, hash: &str, sets: &[Arc<Object>]) -> Write {
     let mut template = deployment["spec"]["template"].clone();
     template["metadata"]["labels"][HASH] = hash.into();
     let mut selector = deployment["spec"]["selector"].clone();
@@ -139,7 +140,7 @@ fn create_replica_set(deployment: &Value, hash: &str, sets: &[Arc<Value>]) -> Wr
 
 /// The next step of a roll-over: raise the new set as far as the surge allows, lower old ones as
 /// far as availability allows.
-fn scale(deployment: &Value, new: &Arc<Value>, old: &[Arc<Value>]) -> Vec<Write> {
+fn scale(deployment: &Value, new: &Arc<Object>, old: &[Arc<Object>]) -> Vec<Write> {
     let (most, least_available) = bounds(deployment);
     let of_old: i64 = old.iter().map(|set| replicas(set)).sum();
     let goal = match (is_recreate(deployment), of_old) {
@@ -172,14 +173,14 @@ fn resize(set: &Value, replicas: i64) -> Write {
 }
 
 /// Old, empty sets beyond `spec.revisionHistoryLimit` (default 10), oldest first.
-fn surplus_history(deployment: &Value, old: &[Arc<Value>]) -> Vec<Write> {
+fn surplus_history(deployment: &Value, old: &[Arc<Object>]) -> Vec<Write> {
     let limit = deployment.int_at(&["spec", "revisionHistoryLimit"]).unwrap_or(10).max(0) as usize;
     let is_empty =
         |set: &Value| replicas(set) == 0 && in_status(set, "replicas") == 0 && !set.is_terminating();
     let mut empty: Vec<_> = old.iter().filter(|set| is_empty(set)).collect();
     empty.sort_by_key(|set| revision(set));
     let surplus = empty.len().saturating_sub(limit);
-    let delete = |set: &&Arc<Value>| Write::Delete {
+    let delete = |set: &&Arc<Object>| Write::Delete {
         resource: resources::replica_sets(),
         key: Key::of(set),
         uid: set.uid().to_owned(),
@@ -188,8 +189,8 @@ fn surplus_history(deployment: &Value, old: &[Arc<Value>]) -> Vec<Write> {
     empty.iter().take(surplus).map(delete).collect()
 }
 
-fn status(deployment: &Value, new: Option<&Value>, old: &[Arc<Value>], now: Timestamp) -> Value {
-    let all = || new.into_iter().chain(old.iter().map(|set| &**set));
+fn status(deployment: &Value, new: Option<&Value>, old: &[Arc<Object>], now: Timestamp) -> Value {
+    let all = || new.into_iter().chain(old.iter().map(|set| set.value()));
     let total = |field| all().map(|set| in_status(set, field)).sum::<i64>();
     let updated = new.map_or(0, |set| in_status(set, "replicas"));
     let available = total("availableReplicas");

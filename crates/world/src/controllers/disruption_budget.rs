@@ -19,7 +19,7 @@ impl Controller for DisruptionBudgetController {
         "poddisruptionbudget"
     }
 
-    fn keys(&self, change: &Change, view: &dyn View) -> Vec<Key> {
+    fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
         if change.resource == resources::disruption_budgets() {
             return vec![Key::of(&change.object)];
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
 use super::workload::{is_ready, stable_suffix};
@@ -21,7 +22,7 @@ impl Controller for EndpointSliceController {
         "endpointslice"
     }
 
-    fn keys(&self, change: &Change, view: &dyn View) -> Vec<Key> {
+    fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
         if change.resource == resources::services() {
             return vec![Key::of(&change.object)];
         }
@@ -79,7 +80,7 @@ fn endpoint(pod: &Value) -> Value {
     })
 }
 
-fn ports(service: &Value, pods: &[Arc<Value>]) -> Value {
+fn ports(service: &Value, pods: &[Arc<Object>]) -> Value {
     let ports = service.at(&["spec", "ports"]).and_then(Value::as_array);
     let port = |port: &Value| {
         json!({
@@ -92,7 +93,7 @@ fn ports(service: &Value, pods: &[Arc<Value>]) -> Value {
 }
 
 /// The number behind a Service port; a name is looked up in the first pod that has it.
-fn target_port(port: &Value, pods: &[Arc<Value>]) -> Value {
+fn target_port(port: &Value, pods: &[Arc<Object>]) -> Value {
     match &port["targetPort"] {
         Value::String(name) => {
             let containers =

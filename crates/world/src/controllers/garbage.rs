@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use tiphys_apiserver::Object;
 use tiphys_value::{GroupVersionResource, ObjectExt};
 
 use crate::{
@@ -23,7 +24,7 @@ impl Controller for GarbageCollector {
         "garbage-collector"
     }
 
-    fn keys(&self, change: &Change, view: &dyn View) -> Vec<Key> {
+    fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
         let mut keys = Vec::new();
         if change.is_deleted {
             keys.push(Key { namespace: String::new(), name: format!("gone/{}", change.object.uid()) });
@@ -62,7 +63,7 @@ fn task(resource: &GroupVersionResource, object: &Value) -> Key {
     }
 }
 
-fn subject(key: &Key, view: &dyn View) -> Option<(GroupVersionResource, Arc<Value>)> {
+fn subject(key: &Key, view: &View<'_>) -> Option<(GroupVersionResource, Arc<Object>)> {
     let mut parts = key.name.strip_prefix("object/")?.splitn(4, '/');
     let resource = GroupVersionResource::new(parts.next()?, parts.next()?, parts.next()?);
     let key = Key { namespace: key.namespace.clone(), name: parts.next()?.to_owned() };
@@ -81,7 +82,7 @@ fn is_held(object: &Value) -> bool {
 
 /// The live object that an owner reference means: of the same namespace or cluster-scoped, with the
 /// same uid.
-fn find(owner: &Value, namespace: &str, view: &dyn View) -> Option<(GroupVersionResource, Arc<Value>)> {
+fn find(owner: &Value, namespace: &str, view: &View<'_>) -> Option<(GroupVersionResource, Arc<Object>)> {
     let resource = view.resource_of(owner.api_version(), owner.kind())?;
     let name = owner.str_at(&["name"])?.to_owned();
     let in_namespace = [namespace, ""].into_iter().find_map(|namespace| {
@@ -93,7 +94,7 @@ fn find(owner: &Value, namespace: &str, view: &dyn View) -> Option<(GroupVersion
 
 /// Deletes an object that has owners and none of them is left; drops the references to those that
 /// are gone if others are left. A kind that nothing serves is no proof of absence.
-fn collect(resource: &GroupVersionResource, object: &Value, view: &dyn View) -> Option<Write> {
+fn collect(resource: &GroupVersionResource, object: &Value, view: &View<'_>) -> Option<Write> {
     if object.is_terminating() {
         return None;
     }
@@ -127,10 +128,10 @@ fn without_owners(object: &Value, drop: impl Fn(&str) -> bool) -> Value {
 
 /// What a terminating owner waits for: with `foregroundDeletion` its dependents go first, with
 /// `orphan` they lose their reference; then the finalizer falls.
-fn release(resource: &GroupVersionResource, object: &Value, view: &dyn View) -> Vec<Write> {
+fn release(resource: &GroupVersionResource, object: &Value, view: &View<'_>) -> Vec<Write> {
     let dependents = view.dependents(object.uid());
     if has_finalizer(object, ORPHAN) && !dependents.is_empty() {
-        let orphan = |(resource, dependent): &(GroupVersionResource, Arc<Value>)| Write::Update {
+        let orphan = |(resource, dependent): &(GroupVersionResource, Arc<Object>)| Write::Update {
             resource: resource.clone(),
             object: without_owners(dependent, |uid| uid == object.uid()),
         };

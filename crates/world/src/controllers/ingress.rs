@@ -18,7 +18,7 @@ impl Controller for IngressController {
         "ingress"
     }
 
-    fn keys(&self, change: &Change, _: &dyn View) -> Vec<Key> {
+    fn keys(&self, change: &Change, _: &View<'_>) -> Vec<Key> {
         (change.resource == resources::ingresses()).then(|| Key::of(&change.object)).into_iter().collect()
     }
 

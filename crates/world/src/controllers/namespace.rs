@@ -1,7 +1,10 @@
 //! Namespaces: what every one of them holds, and their end (core/v1 Namespace).
 
 use jiff::Timestamp;
+use std::sync::Arc;
+
 use serde_json::{Value, json};
+use tiphys_apiserver::Object;
 use tiphys_value::{GroupVersionResource, ObjectExt};
 
 use crate::{
@@ -20,7 +23,7 @@ impl Controller for NamespaceController {
         "namespace"
     }
 
-    fn keys(&self, change: &Change, view: &dyn View) -> Vec<Key> {
+    fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
         if change.resource == resources::namespaces() {
             return vec![Key::of(&change.object)];
         }
@@ -37,7 +40,7 @@ impl Controller for NamespaceController {
         if !namespace.is_terminating() {
             return fill(namespace.name(), context).into();
         }
-        let content = content(namespace.name(), context.view);
+        let content = context.view.content(namespace.name());
         if content.is_empty() {
             return Write::Finalize { key: key.clone() }.into();
         }
@@ -79,15 +82,7 @@ fn fill(namespace: &str, context: &Context<'_>) -> Vec<Write> {
     missing.map(|(resource, object)| Write::Create { resource, object }).collect()
 }
 
-type Content = Vec<(GroupVersionResource, std::sync::Arc<Value>)>;
-
-fn content(namespace: &str, view: &dyn View) -> Content {
-    let resources = view.resources(true).into_iter();
-    let listed = resources.map(|resource| (view.list(&resource, Some(namespace)), resource));
-    listed
-        .flat_map(|(objects, resource)| objects.into_iter().map(move |object| (resource.clone(), object)))
-        .collect()
-}
+type Content = [(GroupVersionResource, Arc<Object>)];
 
 fn remaining(namespace: &Value, content: &Content, now: Timestamp) -> Value {
     let mut counts = std::collections::BTreeMap::<String, usize>::new();

@@ -7,6 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
 use super::claim::claims_of;
@@ -42,7 +43,7 @@ impl Controller for PodController {
         "pod"
     }
 
-    fn keys(&self, change: &Change, view: &dyn View) -> Vec<Key> {
+    fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
         if change.resource == resources::pods() {
             return vec![Key::of(&change.object)];
         }
@@ -54,7 +55,7 @@ impl Controller for PodController {
         let namespace = Some(change.object.namespace()).filter(|namespace| !namespace.is_empty());
         let pods = view.list(&resources::pods(), namespace);
         let is_pending =
-            |pod: &&Arc<Value>| matches!(pod.str_at(&["status", "phase"]), None | Some("Pending"));
+            |pod: &&Arc<Object>| matches!(pod.str_at(&["status", "phase"]), None | Some("Pending"));
         pods.iter().filter(is_pending).map(|pod| Key::of(pod)).collect()
     }
 
@@ -89,7 +90,7 @@ fn update(pod: &Value, status: Value) -> Outcome {
 }
 
 /// Why a pod cannot be put on a node: a claim that does not exist or is not bound.
-fn unschedulable(pod: &Value, view: &dyn View) -> Option<String> {
+fn unschedulable(pod: &Value, view: &View<'_>) -> Option<String> {
     for key in claims_of(pod) {
         match view.get(&resources::claims(), &key) {
             None => return Some(format!("persistentvolumeclaim \"{}\" not found", key.name)),
@@ -116,9 +117,7 @@ fn schedule(pod: &Value, context: &Context<'_>) -> Outcome {
         );
         return update(pod, pending(pod, context.now, &reason));
     };
-    let mut placed = pod.clone();
-    placed["spec"]["nodeName"] = node.name().into();
-    Write::Update { resource: resources::pods(), object: placed }.into()
+    Write::Bind { key: Key::of(pod), node: node.name().to_owned() }.into()
 }
 
 fn fits(pod: &Value, node: &Value) -> bool {
@@ -184,7 +183,7 @@ fn run(pod: &Value, node: &str, context: &Context<'_>) -> Outcome {
 }
 
 /// A ConfigMap or Secret that a container needs for its environment and that does not exist.
-fn missing_reference(pod: &Value, view: &dyn View) -> Option<String> {
+fn missing_reference(pod: &Value, view: &View<'_>) -> Option<String> {
     let containers = pod.at(&["spec", "containers"]).and_then(Value::as_array);
     let sources = containers.into_iter().flatten().filter_map(|c| c.get("envFrom")?.as_array()).flatten();
     for source in sources {

@@ -21,7 +21,7 @@ impl Controller for ReplicaSetController {
         "replicaset"
     }
 
-    fn keys(&self, change: &Change, _: &dyn View) -> Vec<Key> {
+    fn keys(&self, change: &Change, _: &View<'_>) -> Vec<Key> {
         own_or_owner(change, &resources::replica_sets(), "ReplicaSet")
     }
 

@@ -17,7 +17,7 @@ impl Controller for ServiceController {
         "service"
     }
 
-    fn keys(&self, change: &Change, _: &dyn View) -> Vec<Key> {
+    fn keys(&self, change: &Change, _: &View<'_>) -> Vec<Key> {
         (change.resource == resources::services()).then(|| Key::of(&change.object)).into_iter().collect()
     }
 

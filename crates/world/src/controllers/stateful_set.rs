@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
+use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
 use super::{
@@ -26,7 +27,7 @@ impl Controller for StatefulSetController {
         "statefulset"
     }
 
-    fn keys(&self, change: &Change, _: &dyn View) -> Vec<Key> {
+    fn keys(&self, change: &Change, _: &View<'_>) -> Vec<Key> {
         own_or_owner(change, &resources::stateful_sets(), "StatefulSet")
     }
 
@@ -61,7 +62,7 @@ fn ordinal(set: &Value, pod: &Value) -> Option<i64> {
 
 /// What comes next: the lowest missing pod, else the highest surplus one, else the highest one of an
 /// old revision. With `OrderedReady` a pod that is not Ready holds everything up.
-fn next_step(set: &Value, pods: &[Arc<Value>], revision: &str, view: &dyn View) -> Vec<Write> {
+fn next_step(set: &Value, pods: &[Arc<Object>], revision: &str, view: &View<'_>) -> Vec<Write> {
     let is_parallel = set.str_at(&["spec", "podManagementPolicy"]) == Some("Parallel");
     let (first, end) = (first_ordinal(set), first_ordinal(set) + wanted(set));
     let mut writes = Vec::new();
@@ -79,7 +80,8 @@ fn next_step(set: &Value, pods: &[Arc<Value>], revision: &str, view: &dyn View) 
     if !writes.is_empty() {
         return writes;
     }
-    let surplus = |pod: &&Arc<Value>| ordinal(set, pod).is_some_and(|number| number < first || number >= end);
+    let surplus =
+        |pod: &&Arc<Object>| ordinal(set, pod).is_some_and(|number| number < first || number >= end);
     if let Some(pod) = pods.iter().filter(surplus).max_by_key(|pod| ordinal(set, pod)) {
         return if pod.is_terminating() { Vec::new() } else { vec![delete_pod(pod)] };
     }
@@ -88,14 +90,14 @@ fn next_step(set: &Value, pods: &[Arc<Value>], revision: &str, view: &dyn View) 
     if set.str_at(&["spec", "updateStrategy", "type"]) == Some("OnDelete") {
         return Vec::new();
     }
-    let is_outdated = |pod: &&Arc<Value>| {
+    let is_outdated = |pod: &&Arc<Object>| {
         pod.label(REVISION) != Some(revision) && ordinal(set, pod).is_some_and(|number| number >= partition)
     };
     let outdated = pods.iter().filter(is_outdated).max_by_key(|pod| ordinal(set, pod));
     outdated.filter(|pod| !pod.is_terminating()).map(|pod| delete_pod(pod)).into_iter().collect()
 }
 
-fn create(set: &Value, number: i64, revision: &str, view: &dyn View) -> Vec<Write> {
+fn create(set: &Value, number: i64, revision: &str, view: &View<'_>) -> Vec<Write> {
     let name = format!("{}-{number}", set.name());
     let mut pod = pod_from_template(set, &set["spec"]["template"], &name);
     pod["metadata"]["labels"][REVISION] = revision.into();
@@ -146,7 +148,7 @@ fn create_claim(set: &Value, template: &Value, name: &str) -> Write {
     Write::Create { resource: resources::claims(), object: claim }
 }
 
-fn status(set: &Value, pods: &[Arc<Value>], revision: &str) -> Value {
+fn status(set: &Value, pods: &[Arc<Object>], revision: &str) -> Value {
     let is_current = |pod: &Value| is_active(pod) && pod.label(REVISION) == Some(revision);
     let updated = count(pods, is_current);
     let mut status = status_of(set);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
 use crate::{
@@ -32,7 +33,7 @@ pub fn template_hash(template: &Value) -> String {
 }
 
 /// The pods that an object controls, sorted by name.
-pub fn pods_of(owner: &Value, view: &dyn View) -> Vec<Arc<Value>> {
+pub fn pods_of(owner: &Value, view: &View<'_>) -> Vec<Arc<Object>> {
     let mut pods = view.list(&resources::pods(), Some(owner.namespace()));
     pods.retain(|pod| is_controlled_by(pod, owner));
     pods
@@ -49,7 +50,7 @@ pub fn is_ready(pod: &Value) -> bool {
 }
 
 /// How many of the pods satisfy something.
-pub fn count(pods: &[Arc<Value>], satisfies: impl Fn(&Value) -> bool) -> i64 {
+pub fn count(pods: &[Arc<Object>], satisfies: impl Fn(&Value) -> bool) -> i64 {
     pods.iter().filter(|pod| satisfies(pod)).count() as i64
 }
 

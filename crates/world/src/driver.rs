@@ -1,0 +1,205 @@
+//! Carries out what the controllers want, on an embedded API server.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::json;
+use tiphys_apiserver::{ApiError, ApiServer, ChangeKind, Client, DeleteOptions, Propagation as Cascade};
+use tiphys_value::{ObjectExt, Value};
+
+use crate::{
+    Change, Key, Propagation, Settings, Turn, View, World, Write, initial_objects,
+    object::resources,
+    view::{Dependents, stored_as},
+};
+
+/// How many changes are taken at once, and how many turns between two looks at other tasks.
+const BATCH: usize = 512;
+
+/// A [`World`] at work on an API server. It acts on nothing but the server's changes and clock, so
+/// under a paused clock the same input gives the same history.
+pub struct Driver {
+    server: ApiServer,
+    client: Client,
+    world: World,
+    dependents: Dependents,
+    revision: Option<u64>,
+}
+
+impl Driver {
+    /// Puts nodes and the storage class on a server and readies the controllers. Nothing else
+    /// happens before [`Driver::run`] or [`Driver::settle`].
+    ///
+    /// # Errors
+    /// The server refuses an object (one that is there already is left as it is).
+    pub fn new(server: &ApiServer, settings: Settings) -> Result<Self, ApiError> {
+        let client = server.client("kube-controller-manager");
+        for (resource, object) in initial_objects(&settings) {
+            let (namespace, status) = (object.namespace().to_owned(), object.get("status").cloned());
+            match client.create(&resource, &namespace, object) {
+                Err(error) if error.reason() == "AlreadyExists" => {}
+                Err(error) => return Err(error),
+                Ok(created) => {
+                    if let Some(status) = status {
+                        let mut object = created.value().clone();
+                        object["status"] = status;
+                        client.update_status(&resource, object)?;
+                    }
+                }
+            }
+        }
+        let world = World::new(settings);
+        Ok(Self { server: server.clone(), client, world, dependents: Dependents::default(), revision: None })
+    }
+
+    /// Works until the server is dropped by its other owners' tasks, that is: until cancelled.
+    pub async fn run(mut self) {
+        loop {
+            if self.work(BATCH) == BATCH {
+                tokio::task::yield_now().await;
+                continue;
+            }
+            let revision = self.revision.unwrap_or_default();
+            match self.world.next_timer() {
+                Some(at) => {
+                    let left =
+                        Duration::try_from(at.duration_since(self.server.now())).unwrap_or(Duration::ZERO);
+                    tokio::select! {
+                        () = self.server.changed_after(revision) => {}
+                        () = tokio::time::sleep(left) => {}
+                    }
+                }
+                None => self.server.changed_after(revision).await,
+            }
+        }
+    }
+
+    /// Works until nothing is due, and says when something will be.
+    pub fn settle(&mut self) -> Option<Timestamp> {
+        while self.work(BATCH) == BATCH {}
+        self.world.next_timer()
+    }
+
+    /// Takes up to `most` turns; fewer only if nothing more is due.
+    fn work(&mut self, most: usize) -> usize {
+        for taken in 0..most {
+            self.take_changes();
+            let view =
+                View { snapshot: self.server.snapshot(), server: &self.server, dependents: &self.dependents };
+            let now = self.server.now();
+            let Some(turn) = self.world.next_turn(&view, now) else { return taken };
+            match self.carry_out(&turn) {
+                Ok(()) => self.world.succeeded(&turn),
+                Err(error) => {
+                    tracing::debug!(controller = turn.controller, %error, "a write failed; trying again later");
+                    self.world.failed(turn, now);
+                }
+            }
+        }
+        most
+    }
+
+    /// Shows the controllers what changed since the last time; everything, the first time and
+    /// whenever the server's log no longer reaches back.
+    fn take_changes(&mut self) {
+        loop {
+            let changes = self.revision.map(|revision| self.server.changes_since(revision, BATCH));
+            let Some(Ok(changes)) = changes else { return self.take_everything() };
+            let Some(last) = changes.last() else { return };
+            self.revision = Some(last.revision);
+            for change in &changes {
+                let is_deleted = change.kind == ChangeKind::Deleted;
+                let after = (!is_deleted).then(|| change.object.value());
+                let before = change.previous.as_ref().map(|object| object.value());
+                self.dependents.observe(&change.resource, before, after);
+            }
+            let view =
+                View { snapshot: self.server.snapshot(), server: &self.server, dependents: &self.dependents };
+            for change in &changes {
+                let resource = stored_as(&change.resource, &change.object);
+                let is_deleted = change.kind == ChangeKind::Deleted;
+                self.world.observe(&Change { resource, object: change.object.clone(), is_deleted }, &view);
+            }
+        }
+    }
+
+    fn take_everything(&mut self) {
+        let snapshot = self.server.snapshot();
+        self.revision = Some(snapshot.revision());
+        self.dependents = Dependents::default();
+        for id in snapshot.resources() {
+            for object in snapshot.list(id, None) {
+                self.dependents.observe(id, None, Some(object));
+            }
+        }
+        let view = View { snapshot: snapshot.clone(), server: &self.server, dependents: &self.dependents };
+        for id in snapshot.resources() {
+            for object in snapshot.list(id, None) {
+                let change =
+                    Change { resource: stored_as(id, object), object: object.clone(), is_deleted: false };
+                self.world.observe(&change, &view);
+            }
+        }
+    }
+
+    fn carry_out(&self, turn: &Turn) -> Result<(), ApiError> {
+        turn.writes.iter().try_for_each(|write| self.write(write))
+    }
+
+    fn write(&self, write: &Write) -> Result<(), ApiError> {
+        let client = &self.client;
+        match write {
+            Write::Create { resource, object } => {
+                client.create(resource, object.namespace(), object.clone()).map(drop)
+            }
+            Write::Update { resource, object } => client.update(resource, object.clone()).map(drop),
+            Write::UpdateStatus { resource, object } => {
+                client.update_status(resource, object.clone()).map(drop)
+            }
+            Write::Bind { key, node } => {
+                let binding = json!({
+                    "apiVersion": "v1", "kind": "Binding", "metadata": {"name": key.name},
+                    "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+                });
+                let (namespace, name) = (&key.namespace, &key.name);
+                client.create_subresource(&resources::pods(), namespace, name, "binding", binding).map(drop)
+            }
+            Write::Delete { resource, key, uid, propagation } => {
+                let cascade = match propagation {
+                    Propagation::Background => Cascade::Background,
+                    Propagation::Foreground => Cascade::Foreground,
+                };
+                let options = DeleteOptions {
+                    propagation: Some(cascade),
+                    uid: Some(uid.clone()),
+                    ..Default::default()
+                };
+                gone_is_fine(client.delete(resource, &key.namespace, &key.name, &options).map(drop))
+            }
+            Write::Forget { resource, key, uid } => {
+                let options = DeleteOptions {
+                    grace_period_seconds: Some(0),
+                    uid: Some(uid.clone()),
+                    ..Default::default()
+                };
+                gone_is_fine(client.delete(resource, &key.namespace, &key.name, &options).map(drop))
+            }
+            Write::Finalize { key } => self.finalize(key),
+        }
+    }
+
+    fn finalize(&self, key: &Key) -> Result<(), ApiError> {
+        let mut namespace = self.client.get(&resources::namespaces(), "", &key.name)?.value().clone();
+        namespace["spec"]["finalizers"] = Value::Array(Vec::new());
+        gone_is_fine(
+            self.client.update_subresource(&resources::namespaces(), namespace, "finalize").map(drop),
+        )
+    }
+}
+
+fn gone_is_fine(result: Result<(), ApiError>) -> Result<(), ApiError> {
+    match result {
+        Err(error) if error.reason() == "NotFound" => Ok(()),
+        result => result,
+    }
+}
