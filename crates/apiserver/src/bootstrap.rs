@@ -6,6 +6,31 @@ use crate::{ApiServer, Client};
 
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
+/// Built-in groups: version and group, the group's priority in discovery, the version's in its group.
+const API_SERVICES: [(&str, i64, i64); 21] = [
+    ("v1.", 18000, 1),
+    ("v1.admissionregistration.k8s.io", 16700, 15),
+    ("v1.apiextensions.k8s.io", 16700, 15),
+    ("v1.apps", 17800, 15),
+    ("v1.authentication.k8s.io", 17700, 15),
+    ("v1.authorization.k8s.io", 17600, 15),
+    ("v1.autoscaling", 17500, 15),
+    ("v1.batch", 17400, 15),
+    ("v1.certificates.k8s.io", 17300, 15),
+    ("v1.coordination.k8s.io", 16500, 15),
+    ("v1.discovery.k8s.io", 16200, 15),
+    ("v1.events.k8s.io", 17750, 15),
+    ("v1.flowcontrol.apiserver.k8s.io", 16100, 21),
+    ("v1.networking.k8s.io", 17200, 15),
+    ("v1.node.k8s.io", 16300, 15),
+    ("v1.policy", 17100, 15),
+    ("v1.rbac.authorization.k8s.io", 17000, 15),
+    ("v1.resource.k8s.io", 16200, 21),
+    ("v1.scheduling.k8s.io", 16600, 15),
+    ("v1.storage.k8s.io", 16800, 15),
+    ("v2.autoscaling", 17500, 30),
+];
+
 /// Creates what is missing. What is there already stays as it is.
 pub(crate) fn ensure(server: &ApiServer) {
     let client = server.client("kube-apiserver");
@@ -14,6 +39,9 @@ pub(crate) fn ensure(server: &ApiServer) {
     }
     put(&client, "v1", "services", "default", kubernetes_service());
     put(&client, "discovery.k8s.io/v1", "endpointslices", "default", kubernetes_endpoints());
+    for (group_version, priority, version_priority) in API_SERVICES {
+        put(&client, "apiregistration.k8s.io/v1", "apiservices", "", api_service(group_version, priority, version_priority));
+    }
     for (name, value, description) in [
         ("system-cluster-critical", 2_000_000_000, "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."),
         ("system-node-critical", 2_000_001_000, "Used for system critical pods that must not be moved from their current node."),
@@ -38,6 +66,15 @@ fn put(client: &Client, api_version: &str, plural: &str, namespace: &str, object
 
 fn namespace(name: &str) -> Value {
     json!({"metadata": {"name": name}})
+}
+
+fn api_service(name: &str, priority: i64, version_priority: i64) -> Value {
+    let (version, group) = name.split_once('.').unwrap_or((name, ""));
+    let mut spec = json!({"version": version, "groupPriorityMinimum": priority, "versionPriority": version_priority});
+    if !group.is_empty() {
+        spec["group"] = group.into();
+    }
+    json!({"metadata": {"name": name, "labels": {"kube-aggregator.kubernetes.io/automanaged": "onstart"}}, "spec": spec})
 }
 
 fn kubernetes_service() -> Value {

@@ -418,6 +418,10 @@ fn parse_body(context: &Context<'_>, body: &Bytes) -> ApiResult<(Value, Vec<Stri
     match media_type(context) {
         "" | JSON => parse_json(body),
         "application/yaml" | "application/x-yaml" => parse_yaml(body),
+        "application/vnd.kubernetes.protobuf" => {
+            let value = super::protobuf::decode(body).map_err(|e| ApiError::bad_request(e.to_string()))?;
+            Ok((value, Vec::new()))
+        }
         _ => Err(ApiError::unsupported_media_type(&[JSON, "application/yaml"])),
     }
 }

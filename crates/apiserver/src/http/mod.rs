@@ -8,6 +8,7 @@ mod kubeconfig;
 mod negotiate;
 mod openapi;
 mod path;
+mod protobuf;
 mod query;
 mod serve;
 mod service;

@@ -25,23 +25,15 @@ pub(crate) fn decode_input(call: &mut Call, at: &At, mut object: Value, duplicat
         _ if faults.is_empty() => {}
         FieldValidation::Ignore => {}
         FieldValidation::Warn => call.warnings.extend(faults),
-        FieldValidation::Strict => return Err(strict_error(&at.resource, &expected, &faults)),
+        FieldValidation::Strict => return Err(strict_error(&expected, &faults)),
     }
     Ok(object)
 }
 
-fn strict_error(resource: &Resource, expected: &GroupVersionKind, faults: &[String]) -> ApiError {
+fn strict_error(expected: &GroupVersionKind, faults: &[String]) -> ApiError {
+    let (kind, version) = (&expected.kind, quote(&expected.version));
     let list = faults.join(", ");
-    let message = match resource.custom {
-        Some(_) => format!("strict decoding error: {list}"),
-        None => format!(
-            "{} in version {} cannot be handled as a {}: strict decoding error: {list}",
-            expected.kind,
-            quote(&expected.version),
-            expected.kind
-        ),
-    };
-    ApiError::bad_request(message)
+    ApiError::bad_request(format!("{kind} in version {version} cannot be handled as a {kind}: strict decoding error: {list}"))
 }
 
 /// The kind of the request body.

@@ -61,6 +61,11 @@ pub(super) fn prepare_create(server: &ApiServer, resource: &Resource, object: &m
             let name = object.name().to_owned();
             label(object, "kubernetes.io/metadata.name", &name);
         }
+        "APIService" if object.at(&["spec", "service"]).is_none() => {
+            let message = "Local APIServices are always available";
+            let condition = json!({"type": "Available", "status": "True", "reason": "Local", "message": message, "lastTransitionTime": rfc3339_seconds(server.now())});
+            object["status"] = json!({"conditions": [condition]});
+        }
         "CustomResourceDefinition" if resource.custom.is_none() => {
             object["status"] = json!({"conditions": [], "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored_versions(object)});
         }

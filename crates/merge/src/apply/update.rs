@@ -110,8 +110,8 @@ pub fn apply(
     };
     let comparison = compare(&base, &pruned, request.ty);
     settle(&mut entries, &comparison, force)?;
-    if let Some(before) = before.filter(|_| comparison.is_same()) {
-        own.time = before.time;
+    if comparison.is_same() {
+        own.time = before.and_then(|before| before.time);
     }
     entries.push(own);
     let mut result = pruned;
