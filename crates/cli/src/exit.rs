@@ -4,8 +4,18 @@ use std::{io::ErrorKind, process::ExitCode};
 
 /// It did not work; the reason is on stderr.
 pub const FAILED: u8 = 1;
-/// The command line is wrong.
+/// The command line, or what it points at, cannot be used.
 pub const WRONG_USE: u8 = 2;
+
+/// What was asked for makes no sense: exit code 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct WrongUse(pub String);
+
+/// It did not work, and everything about it has been said: exit code 1.
+#[derive(Debug, thiserror::Error)]
+#[error("failed")]
+pub struct Reported;
 
 /// Prints an error as `Error: …` on stderr and chooses the exit code.
 pub fn code(result: anyhow::Result<()>) -> ExitCode {
@@ -15,6 +25,9 @@ pub fn code(result: anyhow::Result<()>) -> ExitCode {
     if io.is_some_and(|io| io.kind() == ErrorKind::BrokenPipe) {
         return ExitCode::SUCCESS;
     }
+    if error.is::<Reported>() {
+        return ExitCode::from(FAILED);
+    }
     eprintln!("Error: {error:#}");
-    ExitCode::from(FAILED)
+    ExitCode::from(if error.is::<WrongUse>() { WRONG_USE } else { FAILED })
 }

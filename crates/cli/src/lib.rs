@@ -3,14 +3,21 @@
 #![allow(clippy::print_stdout, reason = "a command-line program prints")]
 
 mod commands;
+mod duration;
 mod exit;
 pub mod reference;
+mod repository;
+mod scope;
+mod up;
 
 use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 pub use exit::{FAILED, WRONG_USE};
+
+/// Namespace of the engine, where Applications live that name none: Argo CD's.
+pub(crate) const ENGINE_NAMESPACE: &str = "argocd";
 
 /// A GitOps engine for Kubernetes in one binary: renders Helm and Kustomize natively, runs Argo CD's
 /// Applications, and carries a cluster inside itself.
@@ -25,9 +32,14 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Up(Box<commands::up::Args>),
     /// Print what a chart, a kustomization or an Application renders to.
     #[command(subcommand)]
     Render(commands::render::Render),
+    /// Tell which file, line and expression made a field of a rendered object.
+    Why(commands::why::Args),
+    /// Print the version.
+    Version,
     /// Print a completion script for a shell.
     Completion(commands::completion::Args),
 }
@@ -35,7 +47,13 @@ enum Command {
 /// Runs a parsed command line.
 pub fn run(cli: Cli) -> ExitCode {
     let result = match cli.command {
+        Command::Up(args) => commands::up::run(&args),
         Command::Render(render) => commands::render::run(render),
+        Command::Why(args) => commands::why::run(&args),
+        Command::Version => {
+            commands::version::run();
+            Ok(())
+        }
         Command::Completion(args) => commands::completion::run(&args, &mut Cli::command()),
     };
     exit::code(result)

@@ -6,7 +6,7 @@ use tiphys_render::{RenderError, SourceTree, Sources};
 use tiphys_source::{Checkout, Footprint, RecordingTree, Repositories};
 
 /// Serves one rendering and notes what it reads of the working tree.
-pub(crate) struct Checkouts<'a> {
+pub struct Checkouts<'a> {
     repositories: &'a Repositories,
     opened: Mutex<Vec<Opened>>,
 }
@@ -17,6 +17,7 @@ struct Opened {
 }
 
 impl<'a> Checkouts<'a> {
+    /// Nothing is open yet.
     pub fn new(repositories: &'a Repositories) -> Self {
         Self { repositories, opened: Mutex::default() }
     }
@@ -62,7 +63,11 @@ impl Sources for Checkouts<'_> {
     }
 
     fn chart(&self, repository: &str, chart: &str, version: &str) -> Result<SourceTree, RenderError> {
-        let what = if chart.is_empty() { repository.to_owned() } else { format!("{chart} {version} of {repository}") };
+        let what = if chart.is_empty() {
+            repository.to_owned()
+        } else {
+            format!("{chart} {version} of {repository}")
+        };
         Err(RenderError::new(format!(
             "chart {what}: fetching charts from Helm repositories and OCI registries is not supported yet"
         )))

@@ -156,7 +156,9 @@ impl Write<'_> {
                 return Err(ClusterError::Api {
                     code: 504,
                     reason: "Timeout".into(),
-                    message: format!("{key} was to be deleted and created again, but is not gone after {RECREATE_TIMEOUT:?}"),
+                    message: format!(
+                        "{key} was to be deleted and created again, but is not gone after {RECREATE_TIMEOUT:?}"
+                    ),
                 });
             }
         }
@@ -181,7 +183,9 @@ async fn remove_finalizer(
     finalizer: &str,
 ) -> Result<Done, ClusterError> {
     let resource = cluster.resource(gvk).await?;
-    let Some(live) = cluster.get(&resource, &key.namespace, &key.name).await? else { return Ok(Done::default()) };
+    let Some(live) = cluster.get(&resource, &key.namespace, &key.name).await? else {
+        return Ok(Done::default());
+    };
     let held: Vec<&Value> =
         live.at(&["metadata", "finalizers"]).and_then(Value::as_array).into_iter().flatten().collect();
     let kept: Vec<&Value> = held.iter().copied().filter(|held| held.as_str() != Some(finalizer)).collect();

@@ -1,11 +1,26 @@
 //! The engine's loops: Applications are read back from the API, rendered, compared with the live
 //! state, synced, and their status written.
+//!
+//! Nothing is polled but remote repositories: changes of the live state, of Applications and of the
+//! working tree put the Applications that they concern into a queue; a worker looks at one of them
+//! at a time. All state of an operation is in the Application's status, so that an engine that is
+//! killed goes on where it stopped.
 
 mod checkouts;
+mod controller;
 pub mod crds;
 mod executor;
+mod finalize;
+mod live;
 mod migrate;
+mod operate;
 mod queue;
+mod reconcile;
+mod rendering;
+mod settings;
 mod status;
 
+pub use checkouts::Checkouts;
+pub use controller::Controller;
 pub use queue::{AppKey, Level};
+pub use settings::{Destinations, Settings};

@@ -34,7 +34,8 @@ fn migrated(live: &Value, managers: &[String]) -> Option<Vec<Value>> {
             && entry.get("subresource").is_none()
     };
     let is_ours = |entry: &&Value| {
-        entry.str_at(&["manager"]) == Some(names::FIELD_MANAGER) && entry.str_at(&["operation"]) == Some("Apply")
+        entry.str_at(&["manager"]) == Some(names::FIELD_MANAGER)
+            && entry.str_at(&["operation"]) == Some("Apply")
     };
     let old: Vec<&Value> = entries.iter().filter(is_old).collect();
     let first = old.first()?;
@@ -79,7 +80,8 @@ mod tests {
             {"manager": "tiphys", "operation": "Apply", "fieldsV1": {"f:data": {"f:b": {}}}},
             {"manager": "other", "operation": "Update", "fieldsV1": {}},
         ]}});
-        let entries = migrated(&live, &["kubectl-client-side-apply".into()]).expect("there is something to do");
+        let entries =
+            migrated(&live, &["kubectl-client-side-apply".into()]).expect("there is something to do");
         let managers: Vec<_> = entries.iter().filter_map(|entry| entry.str_at(&["manager"])).collect();
         assert_eq!(managers, ["other", "tiphys"]);
         assert_eq!(entries[1]["fieldsV1"], json!({"f:data": {"f:a": {}, "f:b": {}}}));

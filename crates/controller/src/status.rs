@@ -2,7 +2,7 @@
 
 use tiphys_cluster::{Cluster, ClusterError, LiveCache, PatchType, Resource};
 use tiphys_model::names;
-use tiphys_value::{GroupKind, GroupVersionKind, Map, Value, json};
+use tiphys_value::{GroupKind, GroupVersionKind, Map, Value};
 
 use crate::AppKey;
 
@@ -73,14 +73,10 @@ fn merge_patch(before: &Value, after: &Value, depth: usize) -> Option<Value> {
     Some(Value::Object(patch))
 }
 
-/// A patch that takes a pending operation off an Application.
-pub(crate) fn without_operation(status: Value) -> Value {
-    json!({"operation": null, "status": status})
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tiphys_value::json;
 
     #[test]
     fn patches_name_what_differs_only() {

@@ -39,8 +39,13 @@ fn options(job: &Job<'_>, helm: &HelmSource) -> Result<RenderOptions, RenderErro
         release_name: some_or(&helm.release_name, &job.app.metadata.name).to_owned(),
         namespace: some_or(&helm.namespace, destination).to_owned(),
         values: values(job, helm)?,
-        kube_version: Some(some_or(&helm.kube_version, cluster.kube_version).to_owned()).filter(|v| !v.is_empty()),
-        api_versions: if helm.api_versions.is_empty() { cluster.api_versions.to_vec() } else { helm.api_versions.clone() },
+        kube_version: Some(some_or(&helm.kube_version, cluster.kube_version).to_owned())
+            .filter(|v| !v.is_empty()),
+        api_versions: if helm.api_versions.is_empty() {
+            cluster.api_versions.to_vec()
+        } else {
+            helm.api_versions.clone()
+        },
         include_crds: !helm.skip_crds,
         skip_tests: helm.skip_tests,
         skip_schema_validation: helm.skip_schema_validation,
@@ -116,7 +121,8 @@ fn value_files(job: &Job<'_>, helm: &HelmSource) -> Result<Vec<ValuesSource>, Re
             return Err(RenderError::new(format!("value files {entry}: no file matches")));
         }
         for found in matches {
-            let explicit = found != path && named.iter().any(|other| locate(job, other).is_ok_and(|(_, p)| p == found));
+            let explicit =
+                found != path && named.iter().any(|other| locate(job, other).is_ok_and(|(_, p)| p == found));
             let known = wanted.iter().any(|(have, path, _)| Arc::ptr_eq(have, &tree) && *path == found);
             if !explicit && !known {
                 wanted.push((tree.clone(), found, entry.clone()));

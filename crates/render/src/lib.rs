@@ -10,11 +10,7 @@ mod env;
 mod error;
 mod finish;
 mod glob;
-mod helm {
-    pub(crate) fn render(_: &crate::Job<'_>) -> Result<crate::Yield, crate::RenderError> {
-        Err(crate::RenderError::new("Helm sources do not render yet"))
-    }
-}
+mod helm;
 mod kustomize;
 pub mod manifest;
 mod overrides;

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, PoisonError, RwLock},
 };
 
 use tiphys_vfs::FileTree;
@@ -20,57 +20,86 @@ pub struct Checkout {
     pub is_working_tree: bool,
 }
 
-/// Serves the working tree under its own addresses, and everything else through Git.
+/// What the user gave: the repository whose Applications are run.
+enum Given {
+    /// A folder, as it is now.
+    WorkingTree(Arc<WorkingTree>),
+    /// One commit of a repository.
+    Commit(Checkout),
+}
+
+/// Serves the given repository under all of its addresses, and everything else through Git.
 pub struct Repositories {
-    working_tree: Option<Arc<WorkingTree>>,
-    /// Further addresses that mean the working tree.
-    aliases: Mutex<BTreeSet<RepoId>>,
+    given: RwLock<Option<Given>>,
+    /// Addresses that mean the given repository.
+    addresses: RwLock<BTreeSet<RepoId>>,
     git: Option<GitCache>,
     respect_revisions: bool,
 }
 
 impl Repositories {
-    /// Serves a working tree (if there is one) for its own addresses whatever the revision, unless
-    /// `respect_revisions`; other repositories through `git`, or not at all if it is `None`.
-    pub fn new(
-        working_tree: Option<Arc<WorkingTree>>,
-        git: Option<GitCache>,
-        respect_revisions: bool,
-    ) -> Self {
-        Self { working_tree, aliases: Mutex::default(), git, respect_revisions }
+    /// Other repositories are fetched through `git`, or not at all if it is `None`. The given
+    /// repository is served as it was given whatever revision is asked for, unless
+    /// `respect_revisions`.
+    pub fn new(git: Option<GitCache>, respect_revisions: bool) -> Self {
+        Self { given: RwLock::default(), addresses: RwLock::default(), git, respect_revisions }
     }
 
-    /// The working tree.
-    pub fn working_tree(&self) -> Option<&Arc<WorkingTree>> {
-        self.working_tree.as_ref()
+    /// Gives a folder. Its remotes are its addresses.
+    pub fn give_working_tree(&self, tree: Arc<WorkingTree>) {
+        self.write_addresses().extend(tree.ids().iter().cloned());
+        *self.write_given() = Some(Given::WorkingTree(tree));
     }
 
-    /// Makes a further address mean the working tree.
-    pub fn add_alias(&self, url: &str) {
-        if let Some(id) = RepoId::parse(url) {
-            self.aliases.lock().unwrap_or_else(PoisonError::into_inner).insert(id);
+    /// Gives one commit of a repository.
+    pub fn give_commit(&self, checkout: Checkout) {
+        *self.write_given() = Some(Given::Commit(checkout));
+    }
+
+    /// The given folder, if it is one.
+    pub fn working_tree(&self) -> Option<Arc<WorkingTree>> {
+        match &*self.given.read().unwrap_or_else(PoisonError::into_inner) {
+            Some(Given::WorkingTree(tree)) => Some(tree.clone()),
+            _ => None,
         }
     }
 
-    /// Whether an address means the working tree.
-    pub fn is_working_tree(&self, url: &str) -> bool {
-        let (Some(tree), Some(id)) = (&self.working_tree, RepoId::parse(url)) else { return false };
-        tree.answers_to(&id) || self.aliases.lock().unwrap_or_else(PoisonError::into_inner).contains(&id)
+    /// Makes a further address mean the given repository.
+    pub fn add_address(&self, url: &str) {
+        self.write_addresses().extend(RepoId::parse(url));
     }
 
-    /// A repository at a revision. For the working tree, the tree notes what is read of it.
+    /// Whether an address means the given repository.
+    pub fn is_given(&self, url: &str) -> bool {
+        let addresses = self.addresses.read().unwrap_or_else(PoisonError::into_inner);
+        RepoId::parse(url).is_some_and(|id| addresses.contains(&id))
+    }
+
+    /// A repository at a revision.
     ///
     /// # Errors
     /// Unknown, unreachable, or no such revision.
     pub fn checkout(&self, url: &str, revision: &str) -> Result<Checkout, SourceError> {
-        if self.is_working_tree(url)
-            && let Some(tree) = &self.working_tree
-        {
-            if self.respect_revisions {
-                return tree.checkout(url, revision);
+        if self.is_given(url) {
+            match &*self.given.read().unwrap_or_else(PoisonError::into_inner) {
+                Some(Given::WorkingTree(tree)) if self.respect_revisions => {
+                    return tree.checkout(url, revision);
+                }
+                Some(Given::WorkingTree(tree)) => {
+                    return Ok(Checkout { tree: tree.tree(), revision: tree.head(), is_working_tree: true });
+                }
+                Some(Given::Commit(checkout)) if !self.respect_revisions => return Ok(checkout.clone()),
+                Some(Given::Commit(_)) | None => {}
             }
-            return Ok(Checkout { tree: tree.tree(), revision: tree.head(), is_working_tree: true });
         }
+        self.fetch(url, revision)
+    }
+
+    /// A repository at a revision, from Git even if it is the given one.
+    ///
+    /// # Errors
+    /// Unreachable, or no such revision.
+    pub fn fetch(&self, url: &str, revision: &str) -> Result<Checkout, SourceError> {
         match &self.git {
             Some(git) => git.checkout(url, revision),
             None => Err(SourceError::Offline { url: url.to_owned() }),
@@ -87,10 +116,18 @@ impl Repositories {
     /// The revision to show for what was read of a working tree: its commit if every file read is as
     /// committed, else the commit with a mark of the content.
     pub fn describe(&self, checkout: &Checkout, footprint: &Footprint) -> String {
-        match (&self.working_tree, checkout.is_working_tree) {
+        match (self.working_tree(), checkout.is_working_tree) {
             (Some(tree), true) => tree.describe(footprint),
             _ => checkout.revision.clone(),
         }
+    }
+
+    fn write_addresses(&self) -> std::sync::RwLockWriteGuard<'_, BTreeSet<RepoId>> {
+        self.addresses.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_given(&self) -> std::sync::RwLockWriteGuard<'_, Option<Given>> {
+        self.given.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

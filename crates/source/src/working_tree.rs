@@ -66,9 +66,9 @@ impl WorkingTree {
         &self.remotes
     }
 
-    /// Whether an address is one of its own.
-    pub fn answers_to(&self, id: &RepoId) -> bool {
-        self.ids.contains(id)
+    /// Its remotes and its folder, as addresses.
+    pub fn ids(&self) -> &[RepoId] {
+        &self.ids
     }
 
     /// The commit that is checked out; empty outside Git or before the first commit.

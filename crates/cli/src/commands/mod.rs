@@ -2,4 +2,9 @@
 
 pub mod completion;
 pub mod render;
+pub mod render_app;
+pub mod render_helm;
 pub mod render_kustomize;
+pub mod up;
+pub mod version;
+pub mod why;

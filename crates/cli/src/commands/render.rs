@@ -2,13 +2,17 @@
 
 use clap::Subcommand;
 
-use super::render_kustomize;
+use super::{render_app, render_helm, render_kustomize};
 
 /// What to render.
 #[derive(Debug, Subcommand)]
 pub enum Render {
+    /// Print what `helm template` prints.
+    Helm(Box<render_helm::Args>),
     /// Print what `kustomize build` prints.
     Kustomize(render_kustomize::Args),
+    /// Print the objects that an Application wants, as the engine would apply them.
+    App(render_app::Args),
 }
 
 /// Renders and prints.
@@ -17,6 +21,8 @@ pub enum Render {
 /// Those of the renderer, and of writing stdout.
 pub fn run(render: Render) -> anyhow::Result<()> {
     match render {
+        Render::Helm(args) => render_helm::run(&args),
         Render::Kustomize(args) => render_kustomize::run(&args),
+        Render::App(args) => render_app::run(&args),
     }
 }

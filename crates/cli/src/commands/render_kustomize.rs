@@ -44,6 +44,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             Restrictor::RootOnly => LoadRestrictor::RootOnly,
             Restrictor::None => LoadRestrictor::None,
         },
+        display_root: "/".to_owned(),
         ..BuildOptions::default()
     };
     let dir = args.dir.canonicalize().with_context(|| format!("cannot open {}", args.dir.display()))?;

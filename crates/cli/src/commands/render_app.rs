@@ -1,0 +1,78 @@
+//! `tiphys render app FILE`.
+
+use std::{io::Write as _, path::PathBuf};
+
+use anyhow::{Context as _, bail};
+use tiphys_model::Application;
+use tiphys_render::manifest;
+use tiphys_value::ObjectExt;
+use tiphys_vfs::FileTree;
+
+use crate::repository::{Given, Repository, render_one};
+
+/// Which Application.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// A file with one Application or several.
+    file: PathBuf,
+    /// Folder of the repository that the Application means; by default the Git work tree of the file.
+    #[arg(long, value_name = "DIR")]
+    repo: Option<PathBuf>,
+    /// Take the commits that `targetRevision` names, not the files as they are.
+    #[arg(long)]
+    respect_revisions: bool,
+    /// Fetch nothing.
+    #[arg(long)]
+    offline: bool,
+}
+
+/// Renders and prints every object as one YAML document.
+///
+/// # Errors
+/// The file holds no Application, or it does not render.
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let file = args.file.canonicalize().with_context(|| format!("cannot open {}", args.file.display()))?;
+    let folder = args.repo.clone().or_else(|| file.parent().map(PathBuf::from)).unwrap_or_default();
+    let place = folder.to_str().context("the folder's path is not UTF-8")?;
+    let repository = Repository::open(&Given {
+        place,
+        revision: None,
+        path: None,
+        respect_revisions: args.respect_revisions,
+        offline: args.offline,
+    })?;
+    repository.notices.iter().for_each(|notice| eprintln!("{notice}"));
+    for app in applications(&file)? {
+        let rendered = match render_one(&app, &repository.repositories, false) {
+            Ok(rendered) => rendered,
+            Err(error) => bail!("Application {}: {error:#}", app.metadata.name),
+        };
+        for warning in &rendered.warnings {
+            eprintln!("{}: {warning}", app.metadata.name);
+        }
+        let mut out = std::io::stdout().lock();
+        for object in &rendered.objects {
+            write!(out, "---\n{}", tiphys_yaml::to_yaml(&object.value))?;
+        }
+    }
+    Ok(())
+}
+
+fn applications(file: &std::path::Path) -> anyhow::Result<Vec<Application>> {
+    let tree: &dyn FileTree = &tiphys_vfs::DiskTree::open(file.parent().unwrap_or(file))?;
+    let name = file.file_name().and_then(|name| name.to_str()).context("the file's name is not UTF-8")?;
+    let text = manifest::read_text(tree, name)?;
+    let objects = match manifest::parse_objects(name, &text, false) {
+        Ok(objects) => objects,
+        Err(error) => bail!("{error:#}"),
+    };
+    let apps: Vec<Application> = objects
+        .iter()
+        .filter(|object| object.value.kind() == "Application")
+        .map(|object| Application::from_value(&object.value))
+        .collect::<Result<_, _>>()?;
+    if apps.is_empty() {
+        bail!("{} holds no Application", file.display());
+    }
+    Ok(apps)
+}

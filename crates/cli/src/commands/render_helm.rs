@@ -1,0 +1,154 @@
+//! `tiphys render helm [NAME] CHART`.
+
+use std::{
+    io::Write as _,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use anyhow::{Context as _, bail};
+use tiphys_helm::{Chart, Compat, RenderOptions, ValuesSource};
+use tiphys_vfs::DiskTree;
+
+/// Which chart, and with which values: the flags of `helm template`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Release name and chart, or the chart alone: a folder or a `.tgz` archive.
+    #[arg(num_args = 1..=2, required = true, value_names = ["NAME", "CHART"])]
+    name_and_chart: Vec<String>,
+    /// Release name.
+    #[arg(long, default_value = "release-name")]
+    name: String,
+    /// Release namespace.
+    #[arg(long, short, default_value = "default")]
+    namespace: String,
+    /// Values files; later ones win.
+    #[arg(long, short = 'f')]
+    values: Vec<String>,
+    /// Values as key1=val1,key2=val2.
+    #[arg(long)]
+    set: Vec<String>,
+    /// Values that stay strings.
+    #[arg(long)]
+    set_string: Vec<String>,
+    /// Values as JSON.
+    #[arg(long)]
+    set_json: Vec<String>,
+    /// Values read from files: key1=path1,key2=path2.
+    #[arg(long)]
+    set_file: Vec<String>,
+    /// A value that is taken as it stands.
+    #[arg(long)]
+    set_literal: Vec<String>,
+    /// Kubernetes version for `.Capabilities.KubeVersion`.
+    #[arg(long)]
+    kube_version: Option<String>,
+    /// Further API versions for `.Capabilities.APIVersions`.
+    #[arg(long, short = 'a', value_delimiter = ',')]
+    api_versions: Vec<String>,
+    /// Print the CRDs of `crds/` too.
+    #[arg(long)]
+    include_crds: bool,
+    /// Leave out test hooks.
+    #[arg(long)]
+    skip_tests: bool,
+    /// Leave out hooks.
+    #[arg(long)]
+    no_hooks: bool,
+    /// Set `.Release.IsUpgrade` in place of `.Release.IsInstall`.
+    #[arg(long)]
+    is_upgrade: bool,
+    /// Do not check values against `values.schema.json`.
+    #[arg(long)]
+    skip_schema_validation: bool,
+    /// Print only these templates.
+    #[arg(long, short)]
+    show_only: Vec<String>,
+    /// Which Helm to equal where versions differ.
+    #[arg(long, value_enum, default_value_t = Version::Helm4)]
+    compat: Version,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Version {
+    Helm4,
+    Helm3,
+}
+
+/// Renders and prints.
+///
+/// # Errors
+/// With Helm's text.
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let (name, chart) = match args.name_and_chart.as_slice() {
+        [name, chart] => (name, chart),
+        [chart] => (&args.name, chart),
+        _ => bail!("give a chart"),
+    };
+    let compat = match args.compat {
+        Version::Helm4 => Compat::Helm4,
+        Version::Helm3 => Compat::Helm3,
+    };
+    let chart = load(Path::new(chart), compat)?;
+    let output = tiphys_helm::template(&chart, &options(args, name, compat)?)?;
+    for warning in &output.warnings {
+        eprintln!("{warning}");
+    }
+    Ok(std::io::stdout().write_all(output.stdout.as_bytes())?)
+}
+
+fn load(place: &Path, compat: Compat) -> anyhow::Result<Chart> {
+    if place.is_file() {
+        let bytes = std::fs::read(place).with_context(|| format!("cannot read {}", place.display()))?;
+        return Ok(Chart::load_archive(&bytes, &place.display().to_string())?);
+    }
+    let tree = DiskTree::open(place)?;
+    Ok(Chart::load_as(&tree, "", compat)?)
+}
+
+fn options(args: &Args, name: &str, compat: Compat) -> anyhow::Result<RenderOptions> {
+    Ok(RenderOptions {
+        release_name: name.to_owned(),
+        namespace: args.namespace.clone(),
+        values: values(args)?,
+        kube_version: args.kube_version.clone(),
+        api_versions: args.api_versions.clone(),
+        include_crds: args.include_crds,
+        skip_tests: args.skip_tests,
+        no_hooks: args.no_hooks,
+        is_upgrade: args.is_upgrade,
+        skip_schema_validation: args.skip_schema_validation,
+        show_only: args.show_only.clone(),
+        compat,
+        ..RenderOptions::default()
+    })
+}
+
+fn values(args: &Args) -> anyhow::Result<Vec<ValuesSource>> {
+    let mut all = Vec::new();
+    for file in &args.values {
+        all.push(ValuesSource::File(file.clone(), read(file)?));
+    }
+    all.extend(args.set_json.iter().cloned().map(ValuesSource::SetJson));
+    all.extend(args.set.iter().cloned().map(ValuesSource::Set));
+    all.extend(args.set_string.iter().cloned().map(ValuesSource::SetString));
+    for text in &args.set_file {
+        let mut contents = Vec::new();
+        for file in text.split(',').filter_map(|pair| pair.split_once('=')).map(|(_, file)| file) {
+            contents.push((file.to_owned(), read(file)?));
+        }
+        all.push(ValuesSource::SetFile(text.clone(), contents));
+    }
+    all.extend(args.set_literal.iter().cloned().map(ValuesSource::SetLiteral));
+    Ok(all)
+}
+
+fn read(file: &str) -> anyhow::Result<Arc<[u8]>> {
+    if file == "-" {
+        let mut bytes = Vec::new();
+        std::io::Read::read_to_end(&mut std::io::stdin(), &mut bytes)?;
+        return Ok(bytes.into());
+    }
+    let path = PathBuf::from(file);
+    std::fs::read(&path).map(Into::into).with_context(|| format!("open {file}"))
+}

@@ -1,0 +1,140 @@
+//! `tiphys why APP/KIND/NAME [FIELD]`.
+
+use anyhow::{Context as _, bail};
+use tiphys_value::{FieldPath, ObjectExt, OriginKind, RenderedObject, Value};
+
+use crate::repository::{Catalogue, Given, Repository};
+
+/// Which field of which object.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    /// Application, kind and name of the object: `shop/Deployment/cart`.
+    #[arg(value_name = "APP/KIND/NAME")]
+    object: String,
+    /// The field, such as `.spec.replicas` or `.spec.template.spec.containers[0].image`; without it,
+    /// every field is listed.
+    field: Option<String>,
+    /// The repository: a folder, or an address that Git takes.
+    #[arg(long, default_value = ".", value_name = "PATH_OR_URL")]
+    repo: String,
+    /// Fetch nothing.
+    #[arg(long)]
+    offline: bool,
+}
+
+/// Prints where the fields came from.
+///
+/// # Errors
+/// There is no such Application, object or field, or the Application does not render.
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let [app, kind, name] = args.object.split('/').collect::<Vec<_>>()[..] else {
+        bail!("{:?} is not of the form APP/KIND/NAME", args.object);
+    };
+    let field: Option<FieldPath> = args.field.as_deref().map(str::parse).transpose()?;
+    let repository = Repository::open(&Given {
+        place: &args.repo,
+        revision: None,
+        path: None,
+        respect_revisions: false,
+        offline: args.offline,
+    })?;
+    let catalogue = Catalogue::build(&repository.scan, &repository.repositories, true);
+    let entry = catalogue.entries.iter().find(|((_, known), _)| known == app).map(|(_, entry)| entry);
+    let entry = entry.with_context(|| {
+        let known: Vec<&str> = catalogue.entries.keys().map(|(_, name)| name.as_str()).collect();
+        format!("there is no Application {app:?}; there is {}", known.join(", "))
+    })?;
+    let rendered = match &entry.rendered {
+        Ok(rendered) => rendered,
+        Err(error) => bail!("Application {app}: {error:#}"),
+    };
+    let object = find(&rendered.objects, kind, name).with_context(|| {
+        let known: Vec<String> =
+            rendered.objects.iter().map(|o| format!("{}/{}", o.value.kind(), o.value.name())).collect();
+        format!("Application {app} renders no {kind}/{name}; it renders {}", known.join(", "))
+    })?;
+    match field {
+        Some(field) => explain(object, &field),
+        None => list(object),
+    }
+}
+
+fn find<'a>(objects: &'a [RenderedObject], kind: &str, name: &str) -> Option<&'a RenderedObject> {
+    objects.iter().find(|o| o.value.kind().eq_ignore_ascii_case(kind) && o.value.name() == name)
+}
+
+/// One field: its value and the whole chain of writers.
+fn explain(object: &RenderedObject, field: &FieldPath) -> anyhow::Result<()> {
+    let value = field
+        .get(&object.value)
+        .with_context(|| format!("{}/{} has no field {field}", object.value.kind(), object.value.name()))?;
+    println!("{field} = {}", shown(value));
+    let chain = object.origins.lookup(field);
+    if chain.is_empty() {
+        println!("  nothing is known of where it came from; the object starts at {}", object.location);
+    }
+    for origin in chain {
+        println!("  {}", described(origin));
+    }
+    Ok(())
+}
+
+/// Every leaf with its last writer.
+fn list(object: &RenderedObject) -> anyhow::Result<()> {
+    let mut leaves = Vec::new();
+    collect(&object.value, &FieldPath::default(), &mut leaves, 0);
+    for (path, value) in leaves {
+        let origin =
+            object.origins.lookup(&path).first().map_or_else(|| object.location.to_string(), described);
+        println!("{path} = {}\n  {origin}", shown(value));
+    }
+    Ok(())
+}
+
+fn collect<'a>(value: &'a Value, path: &FieldPath, leaves: &mut Vec<(FieldPath, &'a Value)>, depth: usize) {
+    const MAX_DEPTH: usize = 128;
+    match value {
+        Value::Object(map) if !map.is_empty() && depth < MAX_DEPTH => {
+            let mut keys: Vec<_> = map.iter().collect();
+            keys.sort_by(|a, b| a.0.cmp(b.0));
+            keys.into_iter().for_each(|(key, below)| collect(below, &path.key(key), leaves, depth + 1));
+        }
+        Value::Array(items) if !items.is_empty() && depth < MAX_DEPTH => {
+            for (index, item) in items.iter().enumerate() {
+                collect(item, &path.index(index), leaves, depth + 1);
+            }
+        }
+        leaf => leaves.push((path.clone(), leaf)),
+    }
+}
+
+/// A value on one line; Secret values are the business of who runs this on their own files.
+fn shown(value: &Value) -> String {
+    const LONGEST: usize = 100;
+    let text = value.to_string();
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+fn described(origin: &tiphys_value::Origin) -> String {
+    let what = match origin.kind {
+        OriginKind::Manifest => "written in",
+        OriginKind::Template => "by template",
+        OriginKind::Include => "included from",
+        OriginKind::Values => "from value",
+        OriginKind::Patch => "by patch",
+        OriginKind::Generator => "by generator",
+        OriginKind::Transformer => "by transformer",
+        OriginKind::Application => "by the Application's",
+        OriginKind::Engine => "by tiphys:",
+    };
+    let detail = if origin.detail.is_empty() { String::new() } else { format!(" {}", origin.detail) };
+    let place = origin.location.to_string();
+    match (detail.is_empty(), place.is_empty()) {
+        (_, true) => format!("{what}{detail}"),
+        (true, false) => format!("{what} {place}"),
+        (false, false) => format!("{what}{detail} at {place}"),
+    }
+}

@@ -1,0 +1,166 @@
+//! Telling several environments side by side from several Applications that belong together.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Catalogue, Found, catalogue::Id};
+
+/// Folder names that say: each of us holds one environment.
+const PARENTS: [&str; 12] = [
+    "environments",
+    "environment",
+    "envs",
+    "env",
+    "clusters",
+    "cluster",
+    "stages",
+    "overlays",
+    "landscapes",
+    "tenants",
+    "regions",
+    "targets",
+];
+/// Folder names that say: I am an environment.
+const NAMES: [&str; 22] = [
+    "dev",
+    "develop",
+    "development",
+    "test",
+    "testing",
+    "qa",
+    "uat",
+    "int",
+    "integration",
+    "stage",
+    "staging",
+    "stg",
+    "preprod",
+    "pre-prod",
+    "prod",
+    "prd",
+    "production",
+    "live",
+    "sandbox",
+    "demo",
+    "local",
+    "preview",
+];
+
+/// What to run.
+pub enum Choice<'a> {
+    /// These Applications.
+    Run(Vec<&'a Found>),
+    /// One of several environments; each with its folder and its Applications.
+    Ask(BTreeMap<String, Vec<&'a Found>>),
+    /// Two Applications of one name that are no environments.
+    Clash(&'a Found, &'a Found),
+}
+
+/// Decides what is to be run of the Applications that nothing else renders.
+pub fn choose<'a>(roots: Vec<&'a Found>, catalogue: &Catalogue) -> Choice<'a> {
+    let environments = group(&roots);
+    if environments.len() > 1
+        && (clash(&roots, catalogue) || environments.keys().any(|folder| is_environment(folder)))
+    {
+        return Choice::Ask(environments);
+    }
+    let mut seen: BTreeMap<Id, &Found> = BTreeMap::new();
+    for root in &roots {
+        if let Some(first) = seen.insert(root.id(), root) {
+            return Choice::Clash(first, root);
+        }
+    }
+    Choice::Run(roots)
+}
+
+/// Groups the roots by the first folder in which two of them differ while everything below it is
+/// alike: `envs/dev/root.yaml` and `envs/prod/root.yaml`. Empty if there is no such folder.
+fn group<'a>(roots: &[&'a Found]) -> BTreeMap<String, Vec<&'a Found>> {
+    let mut at: Option<usize> = None;
+    for (index, first) in roots.iter().enumerate() {
+        for second in &roots[index + 1..] {
+            at = match (at, differing_folder(&first.file, &second.file)) {
+                (Some(known), Some(found)) => Some(known.min(found)),
+                (known, found) => known.or(found),
+            };
+        }
+    }
+    let Some(at) = at else { return BTreeMap::new() };
+    let mut groups: BTreeMap<String, Vec<&Found>> = BTreeMap::new();
+    for root in roots {
+        let steps: Vec<&str> = root.file.split('/').collect();
+        // What stands above the folders belongs to none of them.
+        if steps.len() > at + 1 {
+            groups.entry(steps[..=at].join("/")).or_default().push(root);
+        }
+    }
+    groups
+}
+
+/// The only step in which two paths differ, if it is a folder.
+fn differing_folder(a: &str, b: &str) -> Option<usize> {
+    let (a, b): (Vec<&str>, Vec<&str>) = (a.split('/').collect(), b.split('/').collect());
+    if a.len() != b.len() {
+        return None;
+    }
+    let mut different = a.iter().zip(&b).enumerate().filter(|(_, (a, b))| a != b).map(|(at, _)| at);
+    let at = different.next()?;
+    (different.next().is_none() && at + 1 < a.len()).then_some(at)
+}
+
+fn is_environment(folder: &str) -> bool {
+    let mut steps = folder.rsplit('/');
+    let name = steps.next().unwrap_or_default();
+    let parent = steps.next().unwrap_or_default();
+    NAMES.contains(&name) || PARENTS.contains(&parent)
+}
+
+/// Whether two roots lead to Applications of one name.
+fn clash(roots: &[&Found], catalogue: &Catalogue) -> bool {
+    let mut all: BTreeSet<Id> = BTreeSet::new();
+    for root in roots {
+        let mut reached = BTreeSet::new();
+        catalogue.reach(root.id(), &mut reached);
+        if reached.into_iter().any(|id| !all.insert(id)) {
+            return true;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiphys_value::json;
+
+    fn found(file: &str, name: &str) -> Found {
+        Found { file: file.into(), line: 1, object: json!({"metadata": {"name": name}}) }
+    }
+
+    fn asked(files: &[(&str, &str)]) -> Option<Vec<String>> {
+        let all: Vec<Found> = files.iter().map(|(file, name)| found(file, name)).collect();
+        match choose(all.iter().collect(), &Catalogue::default()) {
+            Choice::Ask(groups) => Some(groups.into_keys().collect()),
+            Choice::Run(_) | Choice::Clash(..) => None,
+        }
+    }
+
+    #[test]
+    fn environments_are_asked_for() {
+        let folders = Some(vec!["envs/dev".to_owned(), "envs/prod".to_owned()]);
+        assert_eq!(asked(&[("envs/dev/root.yaml", "dev"), ("envs/prod/root.yaml", "prod")]), folders);
+        let same_name = asked(&[("one/root.yaml", "root"), ("two/root.yaml", "root")]);
+        assert_eq!(same_name, Some(vec!["one".to_owned(), "two".to_owned()]));
+    }
+
+    #[test]
+    fn applications_side_by_side_are_no_environments() {
+        assert_eq!(asked(&[("apps/a.yaml", "a"), ("apps/b.yaml", "b")]), None);
+        assert_eq!(asked(&[("apps/a/application.yaml", "a"), ("apps/b/application.yaml", "b")]), None);
+    }
+
+    #[test]
+    fn two_of_one_name_clash() {
+        let all = [found("a.yaml", "x"), found("sub/b.yaml", "x")];
+        assert!(matches!(choose(all.iter().collect(), &Catalogue::default()), Choice::Clash(..)));
+    }
+}

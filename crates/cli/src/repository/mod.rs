@@ -1,0 +1,182 @@
+//! The repository that a command works on: where it is, what it is called, what is in it.
+
+mod catalogue;
+mod environments;
+mod scan;
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use anyhow::{Context as _, bail};
+use tiphys_source::{GitCache, Repositories, WorkingTree};
+use tiphys_vfs::FileTree;
+
+pub use catalogue::{Catalogue, render_one};
+pub use environments::{Choice, choose};
+use scan::scan;
+pub use scan::{Found, Scan};
+
+/// How long what was fetched serves before the remote is asked again: Argo CD's interval.
+const FETCH_INTERVAL: Duration = Duration::from_secs(120);
+
+/// What was given on the command line.
+pub struct Given<'a> {
+    /// A folder, or an address that Git takes.
+    pub place: &'a str,
+    /// Branch, tag or commit, in place of the files as they are.
+    pub revision: Option<&'a str>,
+    /// Folder of the repository to look for Applications in.
+    pub path: Option<&'a str>,
+    /// Whether `targetRevision` counts for the given repository too.
+    pub respect_revisions: bool,
+    /// Whether nothing is fetched.
+    pub offline: bool,
+}
+
+/// A repository that is open.
+pub struct Repository {
+    /// Serves it, and what else its Applications name.
+    pub repositories: Arc<Repositories>,
+    /// Its files.
+    pub tree: Arc<dyn FileTree>,
+    /// Folder of the tree to look for Applications in; empty for all of it.
+    pub folder: String,
+    /// The folder on disk, if it is one.
+    pub root: Option<PathBuf>,
+    /// The Applications in it.
+    pub scan: Scan,
+    /// What is worth saying about how it was understood.
+    pub notices: Vec<String>,
+}
+
+impl Repository {
+    /// Opens what was given and finds the Applications in it.
+    ///
+    /// # Errors
+    /// It cannot be read or fetched, or has no such revision or folder.
+    pub fn open(given: &Given<'_>) -> anyhow::Result<Self> {
+        let cache = (!given.offline).then(|| GitCache::new(cache_folder(), FETCH_INTERVAL));
+        let repositories = Arc::new(Repositories::new(cache, given.respect_revisions));
+        let mut opened = if Path::new(given.place).exists() {
+            Self::open_folder(given, repositories)?
+        } else if looks_like_url(given.place) {
+            Self::open_url(given, repositories)?
+        } else {
+            bail!("{} does not exist, and it is no address of a Git repository", given.place);
+        };
+        opened.adopt_addresses();
+        Ok(opened)
+    }
+
+    fn open_url(given: &Given<'_>, repositories: Arc<Repositories>) -> anyhow::Result<Self> {
+        let checkout = repositories.fetch(given.place, given.revision.unwrap_or_default())?;
+        let tree = checkout.tree.clone();
+        repositories.add_address(given.place);
+        repositories.give_commit(checkout);
+        let folder = folder_of(tree.as_ref(), given.path)?;
+        let scan = scan(tree.as_ref(), &folder);
+        Ok(Self { repositories, tree, folder, root: None, scan, notices: Vec::new() })
+    }
+
+    fn open_folder(given: &Given<'_>, repositories: Arc<Repositories>) -> anyhow::Result<Self> {
+        let folder =
+            Path::new(given.place).canonicalize().with_context(|| format!("cannot open {}", given.place))?;
+        if folder.is_file() {
+            bail!("{} is a file; give the folder of the repository", given.place);
+        }
+        let git_root = WorkingTree::git_root(&folder).unwrap_or_else(|| folder.clone());
+        let inner = Arc::new(WorkingTree::open(&folder)?);
+        let found = scan(inner.tree().as_ref(), "");
+        let outer = if git_root == folder { inner.clone() } else { Arc::new(WorkingTree::open(&git_root)?) };
+        // A folder of a larger repository may itself be the root that its Applications' paths count
+        // from: a copy of a repository, an example.
+        let below = folder.strip_prefix(&git_root).ok().and_then(Path::to_str).unwrap_or_default();
+        let is_own_root = outer.root() != inner.root()
+            && !names_any(&found, outer.remotes())
+            && found.sources_in(inner.tree().as_ref()) > found.sources_in(outer.tree().as_ref());
+        let (working_tree, prefix) = if is_own_root { (inner, "") } else { (outer, below) };
+        let mut tree = working_tree.tree();
+        let root = working_tree.root().to_path_buf();
+        match given.revision {
+            None => repositories.give_working_tree(working_tree),
+            Some(revision) => {
+                let checkout = working_tree.checkout(given.place, revision)?;
+                tree = checkout.tree.clone();
+                for id in working_tree.remotes() {
+                    repositories.add_address(id);
+                }
+                repositories.give_commit(checkout);
+            }
+        }
+        let path = given.path.map(|path| format!("{prefix}/{path}")).unwrap_or_else(|| prefix.to_owned());
+        let folder = folder_of(tree.as_ref(), Some(&path))?;
+        let scan = scan(tree.as_ref(), &folder);
+        let root = given.revision.is_none().then_some(root);
+        Ok(Self { repositories, tree, folder, root, scan, notices: Vec::new() })
+    }
+
+    /// Takes the address that the Applications use for this repository as one of its own, if `git
+    /// remote` does not name it: a copy, a fork, or no clone at all.
+    fn adopt_addresses(&mut self) {
+        let urls = self.scan.source_urls();
+        if urls.keys().any(|url| self.repositories.is_given(url)) {
+            return;
+        }
+        let fits = |url: &&String| {
+            let paths = self.scan.paths_of(url);
+            !paths.is_empty() && paths.iter().all(|path| self.tree.is_dir(path))
+        };
+        let Some(url) = urls.keys().filter(fits).max_by_key(|url| urls[*url]) else { return };
+        self.repositories.add_address(url);
+        self.notices
+            .push(format!("{url} is taken to be this repository: its Applications' paths are all here"));
+    }
+}
+
+impl Repository {
+    /// Whether edited files hold Applications, or held some.
+    pub fn may_define_applications(&self, edits: &[String]) -> bool {
+        edits.iter().any(|path| {
+            path.is_empty()
+                || self.scan.is_found_in(path)
+                || self.tree.read(path).is_ok_and(|bytes| scan::may_define(&bytes))
+        })
+    }
+
+    /// Looks for Applications again.
+    pub fn scan_again(&mut self) {
+        self.scan = scan(self.tree.as_ref(), &self.folder);
+    }
+}
+
+/// Whether any Application has one of these addresses as its repository.
+fn names_any(scan: &Scan, remotes: &[String]) -> bool {
+    let ids: Vec<_> = remotes.iter().filter_map(|url| tiphys_source::RepoId::parse(url)).collect();
+    scan.source_urls().keys().filter_map(|url| tiphys_source::RepoId::parse(url)).any(|id| ids.contains(&id))
+}
+
+/// The folder that `--path` names.
+fn folder_of(tree: &dyn FileTree, path: Option<&str>) -> anyhow::Result<String> {
+    let folder = tiphys_vfs::normalize(path.unwrap_or_default())?;
+    if !tree.is_dir(&folder) {
+        bail!("the repository has no folder {folder:?}");
+    }
+    Ok(folder)
+}
+
+fn looks_like_url(place: &str) -> bool {
+    place.contains("://")
+        || place.split_once(':').is_some_and(|(host, path)| host.contains('@') && !path.is_empty())
+}
+
+/// Where fetched repositories are kept: `$XDG_CACHE_HOME/tiphys/git`, or under the home folder.
+fn cache_folder() -> PathBuf {
+    let base = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))
+        .unwrap_or_else(std::env::temp_dir);
+    base.join("tiphys").join("git")
+}

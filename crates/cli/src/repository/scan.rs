@@ -1,0 +1,185 @@
+//! Finding the Applications and AppProjects that stand in files.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tiphys_model::{Application, names};
+use tiphys_render::manifest;
+use tiphys_value::{ObjectExt, Value};
+use tiphys_vfs::{EntryKind, FileTree};
+
+/// Folders that hold no manifests of the repository's own.
+const SKIPPED: [&str; 4] = [".git", ".tiphys", "node_modules", "target"];
+
+/// An object of Argo CD's API in a file.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// The file, in the tree.
+    pub file: String,
+    /// Line of its document.
+    pub line: u32,
+    /// The object.
+    pub object: Value,
+}
+
+impl Found {
+    /// Namespace (the engine's if there is none) and name.
+    pub fn id(&self) -> (String, String) {
+        let namespace = self.object.namespace();
+        let namespace = if namespace.is_empty() { crate::ENGINE_NAMESPACE } else { namespace };
+        (namespace.to_owned(), self.object.name().to_owned())
+    }
+
+    /// `file:line`.
+    pub fn place(&self) -> String {
+        format!("{}:{}", self.file, self.line)
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct Scan {
+    /// Applications.
+    pub applications: Vec<Found>,
+    /// AppProjects.
+    pub projects: Vec<Found>,
+    /// ApplicationSets.
+    pub sets: Vec<Found>,
+    /// Files that were meant to hold such objects and cannot be read, each with why.
+    pub faults: Vec<String>,
+    /// How many manifest files were looked at.
+    pub files: usize,
+}
+
+impl Scan {
+    /// The repositories that Applications name, and how many sources name each.
+    pub fn source_urls(&self) -> BTreeMap<String, usize> {
+        let mut urls = BTreeMap::new();
+        for source in self.sources() {
+            *urls.entry(source.repo_url).or_default() += 1;
+        }
+        urls
+    }
+
+    /// The folders of a repository that sources name.
+    pub fn paths_of(&self, url: &str) -> Vec<String> {
+        self.sources().filter(|source| source.repo_url == url).map(|source| source.path).collect()
+    }
+
+    /// The revisions that sources of the given repository name.
+    pub fn target_revisions(&self, repositories: &tiphys_source::Repositories) -> BTreeSet<String> {
+        let ours = self.sources().filter(|source| repositories.is_given(&source.repo_url));
+        ours.map(|source| source.target_revision).collect()
+    }
+
+    /// Whether something was found in a file.
+    pub fn is_found_in(&self, file: &str) -> bool {
+        [&self.applications, &self.projects, &self.sets].into_iter().flatten().any(|found| found.file == file)
+    }
+
+    /// How many sources name a folder that stands in a tree.
+    pub fn sources_in(&self, tree: &dyn FileTree) -> usize {
+        self.sources().filter(|source| tree.is_dir(&source.path)).count()
+    }
+
+    fn sources(&self) -> impl Iterator<Item = tiphys_model::ApplicationSource> {
+        self.applications
+            .iter()
+            .filter_map(|found| Application::from_value(&found.object).ok())
+            .flat_map(|app| app.spec.effective_sources())
+            .filter(|source| !source.is_helm_repository() && !source.is_oci() && !source.path.is_empty())
+    }
+}
+
+/// Looks through the manifest files below a folder.
+pub fn scan(tree: &dyn FileTree, folder: &str) -> Scan {
+    let mut scan = Scan::default();
+    for file in files(tree, folder) {
+        scan.files += 1;
+        // What cannot be read is judged by whoever renders it.
+        let Ok(bytes) = tree.read(&file) else { continue };
+        if !may_define(&bytes) {
+            continue;
+        }
+        let Ok(text) = std::str::from_utf8(&bytes) else { continue };
+        read(&mut scan, &file, text);
+    }
+    scan
+}
+
+/// Whether a file may hold objects of Argo CD's API.
+pub(super) fn may_define(bytes: &[u8]) -> bool {
+    const MARK: &[u8] = b"argoproj.io/";
+    bytes.windows(MARK.len()).any(|window| window == MARK)
+}
+
+fn files(tree: &dyn FileTree, folder: &str) -> Vec<String> {
+    let mut files = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let Ok(entries) = tree.read_dir(&folder) else { continue };
+        for entry in entries {
+            let is_manifest = [".yaml", ".yml", ".json"].iter().any(|end| entry.name.ends_with(end));
+            let skipped = entry.is_symlink || SKIPPED.contains(&entry.name.as_str());
+            let path = if folder.is_empty() { entry.name } else { format!("{folder}/{}", entry.name) };
+            match entry.kind {
+                EntryKind::File if is_manifest => files.push(path),
+                EntryKind::Dir if !skipped => folders.push(path),
+                EntryKind::File | EntryKind::Dir => {}
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+fn read(scan: &mut Scan, file: &str, text: &str) {
+    let objects = match manifest::parse_objects(file, text, false) {
+        Ok(objects) => objects,
+        // Templates of charts and of ApplicationSets are no manifests.
+        Err(_) if text.contains("{{") => return,
+        Err(error) => {
+            if text.contains("kind: Application") || text.contains("kind: AppProject") {
+                scan.faults.push(error.full(false));
+            }
+            return;
+        }
+    };
+    for object in objects {
+        if object.value.api_version() != names::API_VERSION {
+            continue;
+        }
+        let list = match object.value.kind() {
+            "Application" => &mut scan.applications,
+            "AppProject" => &mut scan.projects,
+            "ApplicationSet" => &mut scan.sets,
+            _ => continue,
+        };
+        list.push(Found { file: file.to_owned(), line: object.location.line, object: object.value });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiphys_vfs::MemTree;
+
+    const APP: &str = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a}\nspec:\n  destination: {}\n  project: default\n  source: {repoURL: https://git.example.com/x, path: manifests}\n";
+
+    #[test]
+    fn finds_what_is_plain_and_passes_over_what_is_not() {
+        let template = APP.replace("name: a", "name: {{ .Values.name }}");
+        let broken = APP.replace("spec:", "spec: [");
+        let tree = MemTree::from_files([
+            ("root.yaml", APP),
+            ("chart/templates/app.yaml", template.as_str()),
+            ("broken.yaml", broken.as_str()),
+            ("node_modules/x/root.yaml", APP),
+            ("notes.txt", APP),
+        ]);
+        let scan = scan(&tree, "");
+        assert_eq!(scan.applications.len(), 1);
+        assert_eq!(scan.applications[0].place(), "root.yaml:1");
+        assert_eq!(scan.faults.len(), 1, "{:?}", scan.faults);
+        assert_eq!(scan.source_urls().into_keys().collect::<Vec<_>>(), ["https://git.example.com/x"]);
+    }
+}

@@ -1,0 +1,283 @@
+//! `tiphys up`: the embedded cluster, the engine on it, and what is told of both.
+
+mod follow;
+mod install;
+mod report;
+mod rows;
+mod table;
+mod twin;
+
+use std::time::Duration;
+
+use tiphys_controller::{AppKey, Controller, Destinations, Settings};
+use tokio::{
+    sync::broadcast::error::RecvError,
+    time::{Instant, MissedTickBehavior, interval, sleep_until},
+};
+
+use crate::{
+    ENGINE_NAMESPACE,
+    commands::up::{Args, Output},
+    exit::{Reported, WrongUse},
+    repository::{Catalogue, Choice, Found, Given, Repository, choose},
+};
+use follow::Edits;
+use report::Reporter;
+use rows::Row;
+use twin::Twin;
+
+/// How often what has changed is told.
+const TELL: Duration = Duration::from_millis(100);
+
+/// Runs until interrupted, or with `--once` until done.
+///
+/// # Errors
+/// Nothing to run, the cluster cannot start, or not green in time.
+pub async fn run(args: &Args) -> anyhow::Result<()> {
+    let started = Instant::now();
+    let mut reporter = Reporter::new(args.output == Output::Json, started.into_std());
+    let opened = tokio::task::spawn_blocking({
+        let args = args.clone();
+        move || prepare(&args)
+    });
+    let mut signals = Signals::new()?;
+    let Plan { repository, roots, projects, notices } = tokio::select! {
+        plan = opened => plan??,
+        () = signals.wait() => return Ok(()),
+    };
+    notices.iter().for_each(|notice| reporter.notice(notice));
+    let twin = Twin::start(args).await?;
+    reporter.cluster(&twin.address, &args.kubeconfig, twin.ready_in);
+    let install = install::Install { cluster: &twin.cluster, projects: &projects };
+    install.definitions().await?;
+    install.applications(&roots).await?;
+    let settings = Settings {
+        namespace: ENGINE_NAMESPACE.into(),
+        destinations: if args.respect_destinations { Destinations::InCluster } else { Destinations::AllHere },
+        ..Settings::default()
+    };
+    let controller =
+        Controller::start(twin.cluster.clone(), repository.repositories.clone(), settings).await?;
+    let edits = if args.once { Edits::none() } else { Edits::of(&repository, &mut reporter) };
+    let mut session =
+        Session { args, controller, twin, repository, edits, reporter, started, was_green: false };
+    session.stay(&mut signals).await
+}
+
+/// What is to be run.
+struct Plan {
+    repository: Repository,
+    roots: Vec<Found>,
+    projects: Vec<Found>,
+    notices: Vec<String>,
+}
+
+/// Opens the repository and decides what to run.
+fn prepare(args: &Args) -> anyhow::Result<Plan> {
+    let repository = Repository::open(&Given {
+        place: &args.place,
+        revision: args.revision.as_deref(),
+        path: args.path.as_deref(),
+        respect_revisions: args.respect_revisions,
+        offline: args.offline,
+    })
+    .map_err(|error| WrongUse(format!("{error:#}")))?;
+    let catalogue = Catalogue::build(&repository.scan, &repository.repositories, false);
+    let roots = catalogue.roots(&repository.scan);
+    if roots.is_empty() {
+        return Err(WrongUse(nothing_found(&repository)).into());
+    }
+    let roots: Vec<Found> = match choose(roots, &catalogue) {
+        Choice::Run(roots) => roots.into_iter().cloned().collect(),
+        Choice::Ask(environments) => return Err(WrongUse(ask(&environments)).into()),
+        Choice::Clash(first, second) => {
+            return Err(WrongUse(format!(
+                "two Applications are named {:?}: {} and {}; rename one, or narrow the search with --path",
+                first.object["metadata"]["name"].as_str().unwrap_or_default(),
+                first.place(),
+                second.place()
+            ))
+            .into());
+        }
+    };
+    let projects = catalogue.unrendered_projects(&repository.scan);
+    let mut notices = repository.notices.clone();
+    notices.extend(repository.scan.faults.iter().map(|fault| fault.trim_end().to_owned()));
+    notices.extend(ignored_revisions(args, &repository));
+    if !repository.scan.sets.is_empty() {
+        notices
+            .push(format!("{} ApplicationSets are here; they are not run yet", repository.scan.sets.len()));
+    }
+    Ok(Plan { repository, roots, projects, notices })
+}
+
+fn nothing_found(repository: &Repository) -> String {
+    let place =
+        if repository.folder.is_empty() { "the repository".to_owned() } else { repository.folder.clone() };
+    let mut text = format!(
+        "no Application found in {place}: looked through {} YAML and JSON files for kind: Application of argoproj.io/v1alpha1",
+        repository.scan.files
+    );
+    for fault in &repository.scan.faults {
+        text.push_str("\n\n");
+        text.push_str(fault.trim_end());
+    }
+    text
+}
+
+fn ask(environments: &std::collections::BTreeMap<String, Vec<&Found>>) -> String {
+    let mut text = String::from("there are several environments side by side; choose one:");
+    for (folder, roots) in environments {
+        let names: Vec<&str> =
+            roots.iter().filter_map(|root| root.object["metadata"]["name"].as_str()).collect();
+        text.push_str(&format!("\n  --path {folder}   ({})", names.join(", ")));
+    }
+    text
+}
+
+/// Says once that target revisions of this repository do not count.
+fn ignored_revisions(args: &Args, repository: &Repository) -> Option<String> {
+    if args.respect_revisions {
+        return None;
+    }
+    let mut revisions = repository.scan.target_revisions(&repository.repositories);
+    revisions.retain(|revision| !revision.is_empty() && revision != "HEAD");
+    if revisions.is_empty() {
+        return None;
+    }
+    let shown: Vec<String> = revisions.into_iter().collect();
+    let what = args
+        .revision
+        .as_deref()
+        .map_or_else(|| "the files as they are".to_owned(), |rev| format!("revision {rev}"));
+    Some(format!(
+        "this repository is served from {what}, whatever targetRevision says ({}); --respect-revisions takes the commits",
+        shown.join(", ")
+    ))
+}
+
+/// Everything that runs.
+struct Session<'a> {
+    args: &'a Args,
+    controller: Controller,
+    twin: Twin,
+    repository: Repository,
+    edits: Edits,
+    reporter: Reporter,
+    started: Instant,
+    was_green: bool,
+}
+
+impl Session<'_> {
+    /// Tells of progress and follows edits until the end.
+    async fn stay(&mut self, signals: &mut Signals) -> anyhow::Result<()> {
+        let mut changes = self.controller.cache().subscribe();
+        let mut ticks = interval(TELL);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let deadline = self.started + self.args.timeout;
+        let mut stale = true;
+        loop {
+            tokio::select! {
+                change = changes.recv() => {
+                    stale |= match change {
+                        Ok(change) => change.key.kind == "Application",
+                        Err(RecvError::Lagged(_)) => true,
+                        Err(RecvError::Closed) => return Ok(()),
+                    };
+                }
+                // Nothing ticks while nothing happens.
+                _ = ticks.tick(), if stale || self.reporter.is_animated() => {
+                    stale = false;
+                    let rows = self.rows();
+                    self.reporter.rows(&rows);
+                    if self.is_green(&rows) {
+                        if self.args.once {
+                            self.reporter.end(&rows, true);
+                            return Ok(());
+                        }
+                        if !std::mem::replace(&mut self.was_green, true) {
+                            self.reporter.end(&rows, true);
+                        }
+                    } else {
+                        self.was_green = false;
+                        // The engine may still be about to look at the last of them.
+                        stale |= rows.iter().any(|row| !self.has_seen(row));
+                    }
+                }
+                edits = self.edits.next() => self.take(&edits).await,
+                () = sleep_until(deadline), if self.args.once => {
+                    let rows = self.rows();
+                    self.reporter.end(&rows, false);
+                    return Err(Reported.into());
+                }
+                () = signals.wait() => {
+                    self.reporter.close();
+                    return if self.args.once { Err(Reported.into()) } else { Ok(()) };
+                }
+            }
+        }
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        rows::of(self.controller.cache())
+    }
+
+    fn has_seen(&self, row: &Row) -> bool {
+        self.controller.has_seen(&AppKey { namespace: row.namespace.clone(), name: row.name.clone() })
+    }
+
+    fn is_green(&self, rows: &[Row]) -> bool {
+        !rows.is_empty() && rows.iter().all(|row| row.is_green() && self.has_seen(row))
+    }
+
+    /// Takes up edits: changed Applications are installed anew, everything else is the engine's.
+    async fn take(&mut self, edits: &[String]) {
+        if self.repository.may_define_applications(edits) {
+            match self.rescan().await {
+                Ok(()) => {}
+                Err(error) => self.reporter.notice(&format!("{error:#}")),
+            }
+        }
+        self.controller.changed(edits);
+    }
+
+    async fn rescan(&mut self) -> anyhow::Result<()> {
+        self.repository.scan_again();
+        let catalogue = Catalogue::build(&self.repository.scan, &self.repository.repositories, false);
+        for fault in &self.repository.scan.faults {
+            self.reporter.notice(fault.trim_end());
+        }
+        let Choice::Run(roots) = choose(catalogue.roots(&self.repository.scan), &catalogue) else {
+            return Ok(());
+        };
+        let roots: Vec<Found> = roots.into_iter().cloned().collect();
+        let projects = catalogue.unrendered_projects(&self.repository.scan);
+        let install = install::Install { cluster: &self.twin.cluster, projects: &projects };
+        install.applications(&roots).await
+    }
+}
+
+/// The requests to end: Ctrl-C and SIGTERM.
+struct Signals {
+    #[cfg(unix)]
+    terminate: tokio::signal::unix::Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            #[cfg(unix)]
+            terminate: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?,
+        })
+    }
+
+    async fn wait(&mut self) {
+        #[cfg(unix)]
+        tokio::select! {
+            _ = tokio::signal::ctrl_c() => {}
+            _ = self.terminate.recv() => {}
+        }
+        #[cfg(not(unix))]
+        let _ = tokio::signal::ctrl_c().await;
+    }
+}

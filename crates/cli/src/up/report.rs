@@ -1,0 +1,210 @@
+//! Telling of progress: lines on a pipe, a live view on a terminal, JSON for programs.
+
+use std::{
+    collections::BTreeMap,
+    io::{IsTerminal as _, Write as _},
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+
+use super::{rows::Row, table::table};
+use crate::duration::shown;
+
+/// Tells of progress.
+pub struct Reporter {
+    json: bool,
+    started: Instant,
+    told: BTreeMap<(String, String), Row>,
+    live: Option<Live>,
+}
+
+/// The live view on a terminal: a line for each Application that is not green.
+struct Live {
+    all: MultiProgress,
+    bars: BTreeMap<(String, String), ProgressBar>,
+}
+
+impl Reporter {
+    /// Tells on stdout.
+    pub fn new(json: bool, started: Instant) -> Self {
+        let live = (!json && std::io::stdout().is_terminal() && std::io::stderr().is_terminal())
+            .then(|| Live { all: MultiProgress::new(), bars: BTreeMap::new() });
+        Self { json, started, told: BTreeMap::new(), live }
+    }
+
+    /// Whether the view moves though nothing changes.
+    pub fn is_animated(&self) -> bool {
+        self.live.as_ref().is_some_and(|live| !live.bars.is_empty())
+    }
+
+    /// Something worth saying once.
+    pub fn notice(&mut self, text: &str) {
+        if self.json {
+            self.event(json!({"event": "notice", "message": text}));
+        } else {
+            self.line(&format!("note: {text}"));
+        }
+    }
+
+    /// The cluster is ready.
+    pub fn cluster(&mut self, address: &str, kubeconfig: &Path, ready_in: Duration) {
+        let kubeconfig = std::path::absolute(kubeconfig).unwrap_or_else(|_| kubeconfig.to_path_buf());
+        if self.json {
+            self.event(json!({
+                "event": "cluster",
+                "address": address,
+                "kubeconfig": kubeconfig,
+                "readyMilliseconds": u64::try_from(ready_in.as_millis()).unwrap_or(u64::MAX),
+            }));
+            return;
+        }
+        self.line(&format!("cluster ready in {} at {address}; point kubectl at it with", shown(ready_in)));
+        self.line(&format!("\n    export KUBECONFIG={}\n", kubeconfig.display()));
+    }
+
+    /// The Applications as they stand; only what changed is told.
+    pub fn rows(&mut self, rows: &[Row]) {
+        for row in rows {
+            let key = (row.namespace.clone(), row.name.clone());
+            if self.live.is_some() {
+                self.animate(&key, row);
+            }
+            if self.told.get(&key) == Some(row) {
+                continue;
+            }
+            let changed = self.told.insert(key, row.clone()).is_none_or(|old| visible(&old) != visible(row));
+            if self.json {
+                let mut event = serde_json::to_value(row).unwrap_or_default();
+                event["event"] = "application".into();
+                self.event(event);
+            } else if self.live.is_none() && changed {
+                self.line(&self.described(row));
+            } else if changed && row.is_green() {
+                self.line(&self.described(row));
+            }
+        }
+        let gone: Vec<_> = self
+            .told
+            .keys()
+            .filter(|(namespace, name)| {
+                !rows.iter().any(|row| row.namespace == *namespace && row.name == *name)
+            })
+            .cloned()
+            .collect();
+        for key in gone {
+            self.told.remove(&key);
+            if let Some(bar) = self.live.as_mut().and_then(|live| live.bars.remove(&key)) {
+                bar.finish_and_clear();
+            }
+            if self.json {
+                self.event(json!({"event": "deleted", "namespace": key.0, "name": key.1}));
+            } else {
+                self.line(&format!("{:>7}  {} is deleted", shown(self.started.elapsed()), key.1));
+            }
+        }
+    }
+
+    /// All is green, or time is up: the table, and what is missing.
+    pub fn end(&mut self, rows: &[Row], green: bool) {
+        self.close();
+        let seconds = self.started.elapsed().as_secs_f64();
+        if self.json {
+            self.event(json!({"event": "result", "green": green, "seconds": seconds, "applications": rows}));
+            return;
+        }
+        self.line(&format!("\n{}", table(rows)));
+        if green {
+            self.line(&format!(
+                "all {} Applications are Synced and Healthy after {}",
+                rows.len(),
+                shown(self.started.elapsed())
+            ));
+            return;
+        }
+        let missing: Vec<&Row> = rows.iter().filter(|row| !row.is_green()).collect();
+        self.line(&format!("{} of {} Applications are not Synced and Healthy:", missing.len(), rows.len()));
+        for row in missing {
+            self.line(&format!("\n{}: {} {}", row.name, row.sync.as_str(), row.health_text()));
+            for wait in &row.waits {
+                self.line(&format!("  {wait} since {}", wait.since));
+            }
+            for reason in &row.reasons {
+                self.line(&format!("  {}", reason.replace('\n', "\n  ")));
+            }
+        }
+    }
+
+    /// Takes the live view off the terminal.
+    pub fn close(&mut self) {
+        if let Some(live) = &mut self.live {
+            for bar in std::mem::take(&mut live.bars).into_values() {
+                bar.finish_and_clear();
+            }
+        }
+    }
+
+    fn animate(&mut self, key: &(String, String), row: &Row) {
+        let Some(live) = &mut self.live else { return };
+        if row.is_green() {
+            if let Some(bar) = live.bars.remove(key) {
+                bar.finish_and_clear();
+            }
+            return;
+        }
+        let bar = live.bars.entry(key.clone()).or_insert_with(|| {
+            let bar = live.all.add(ProgressBar::new_spinner());
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg}") {
+                bar.set_style(style);
+            }
+            bar
+        });
+        let since = row.doing_since();
+        bar.set_message(format!(
+            "{:<24} wave {:>3}  {:<9} {:<11} {since}",
+            row.name,
+            row.wave,
+            row.sync.as_str(),
+            row.health_text()
+        ));
+        bar.tick();
+    }
+
+    fn described(&self, row: &Row) -> String {
+        format!(
+            "{:>7}  {:<24} wave {:>3}  {:<9}  {:<11}  {}",
+            shown(self.started.elapsed()),
+            row.name,
+            row.wave,
+            row.sync.as_str(),
+            row.health_text(),
+            row.doing.lines().next().unwrap_or_default()
+        )
+        .trim_end()
+        .to_owned()
+    }
+
+    fn event(&self, mut event: Value) {
+        event["time"] = jiff::Timestamp::now().to_string().into();
+        self.line(&event.to_string());
+    }
+
+    /// One line. That stdout is closed ends nobody's work.
+    fn line(&self, text: &str) {
+        match &self.live {
+            Some(live) => {
+                let _ = live.all.println(text);
+            }
+            None => {
+                let _ = writeln!(std::io::stdout().lock(), "{text}");
+            }
+        }
+    }
+}
+
+/// What of a row is worth a line when it changes.
+fn visible(row: &Row) -> (&'static str, &'static str, &str) {
+    (row.sync.as_str(), row.health_text(), row.doing.as_str())
+}

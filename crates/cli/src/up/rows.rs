@@ -1,0 +1,179 @@
+//! What is told of each Application.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use tiphys_cluster::LiveCache;
+use tiphys_model::{Application, HealthCode, OperationPhase, SyncStatusCode, hook, names, time::elapsed};
+use tiphys_sync::{SyncState, Wait};
+use tiphys_value::{GroupKind, ObjectExt, Value};
+
+use crate::duration::shown;
+
+/// An Application as it stands.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Row {
+    /// Namespace.
+    pub namespace: String,
+    /// Name.
+    pub name: String,
+    /// Wave in its parent.
+    pub wave: i64,
+    /// Sync status.
+    pub sync: SyncStatusCode,
+    /// Health; absent before the first look.
+    pub health: Option<HealthCode>,
+    /// Revision compared.
+    pub revision: String,
+    /// How many objects it has.
+    pub resources: usize,
+    /// Phase of the operation.
+    pub phase: Option<OperationPhase>,
+    /// What it does, or what is wrong.
+    pub doing: String,
+    /// What it waits for.
+    pub waits: Vec<Wait>,
+    /// Faults, and objects that are not healthy, one line each.
+    pub reasons: Vec<String>,
+}
+
+/// The Applications of a cluster, by wave and name.
+pub fn of(cache: &LiveCache) -> Vec<Row> {
+    let mut rows: Vec<Row> = cache
+        .of_kind(&GroupKind::new(names::GROUP, "Application"))
+        .iter()
+        .map(|object| row(object))
+        .collect();
+    rows.sort_by(|a, b| (a.wave, &a.namespace, &a.name).cmp(&(b.wave, &b.namespace, &b.name)));
+    rows
+}
+
+fn row(object: &Value) -> Row {
+    let Ok(app) = Application::from_value(object) else { return unreadable(object) };
+    let state = app.status.operation_state.clone();
+    let phase = state.as_ref().map(|state| state.phase);
+    let running = phase.is_some_and(|phase| !phase.is_completed());
+    let waits = state
+        .clone()
+        .filter(|_| running)
+        .map(|state| SyncState::from_operation_state(state).waits().to_vec())
+        .unwrap_or_default();
+    let status = &app.status;
+    let mut row = Row {
+        namespace: app.metadata.namespace.clone(),
+        name: app.metadata.name.clone(),
+        wave: hook::wave(object),
+        sync: status.sync.status,
+        health: status.health.status,
+        revision: status.sync.revisions.first().unwrap_or(&status.sync.revision).clone(),
+        resources: status.resources.iter().filter(|resource| !resource.hook).count(),
+        phase,
+        doing: String::new(),
+        waits,
+        reasons: reasons(&app),
+    };
+    row.doing = doing(&row, state.map(|state| state.message).unwrap_or_default());
+    row
+}
+
+fn unreadable(object: &Value) -> Row {
+    let fault =
+        object.pointer("/status/conditions/0/message").and_then(Value::as_str).unwrap_or("not read yet");
+    Row {
+        namespace: object.namespace().to_owned(),
+        name: object.name().to_owned(),
+        wave: hook::wave(object),
+        sync: SyncStatusCode::Unknown,
+        health: Some(HealthCode::Unknown),
+        revision: String::new(),
+        resources: 0,
+        phase: None,
+        doing: fault.to_owned(),
+        waits: Vec::new(),
+        reasons: vec![fault.to_owned()],
+    }
+}
+
+fn doing(row: &Row, message: String) -> String {
+    let running = row.phase.is_some_and(|phase| !phase.is_completed());
+    if running {
+        return match row.waits.first() {
+            Some(wait) => wait.to_string(),
+            None if message.is_empty() => "syncing".to_owned(),
+            None => message,
+        };
+    }
+    if row.is_green() {
+        return String::new();
+    }
+    if row.phase.is_some_and(|phase| !phase.is_successful()) && row.sync != SyncStatusCode::Synced {
+        return format!("sync failed: {message}");
+    }
+    row.reasons.first().cloned().unwrap_or_default()
+}
+
+/// Why an Application is not green, one line each.
+fn reasons(app: &Application) -> Vec<String> {
+    let mut reasons: Vec<String> = app
+        .status
+        .conditions
+        .iter()
+        .filter(|condition| condition.kind.is_error())
+        .map(|condition| format!("{:?}: {}", condition.kind, condition.message))
+        .collect();
+    if let Some(state) = app.status.operation_state.as_ref().filter(|state| !state.phase.is_successful()) {
+        reasons.push(format!("sync {:?}: {}", state.phase, state.message));
+        let failed = state.sync_result.iter().flat_map(|result| &result.resources);
+        let failed = failed.filter(|r| r.status == Some(tiphys_model::ResultCode::SyncFailed));
+        reasons.extend(failed.map(|r| format!("{}/{}: {}", r.kind, r.name, r.message)));
+    }
+    for resource in &app.status.resources {
+        let bad = resource.health.as_ref().filter(|h| !matches!(h.status, HealthCode::Healthy));
+        if let Some(health) = bad {
+            let why = if health.message.is_empty() { String::new() } else { format!(": {}", health.message) };
+            reasons.push(format!("{}/{} is {}{why}", resource.kind, resource.name, health.status.as_str()));
+        } else if resource.status == Some(SyncStatusCode::OutOfSync) {
+            let what = if resource.requires_pruning { "is to be pruned" } else { "is out of sync" };
+            reasons.push(format!("{}/{} {what}", resource.kind, resource.name));
+        }
+    }
+    reasons
+}
+
+impl Row {
+    /// Whether there is nothing left to do.
+    pub fn is_green(&self) -> bool {
+        self.sync == SyncStatusCode::Synced
+            && self.health == Some(HealthCode::Healthy)
+            && self.phase.is_none_or(OperationPhase::is_completed)
+    }
+
+    /// Health for people.
+    pub fn health_text(&self) -> &'static str {
+        self.health.map_or("-", HealthCode::as_str)
+    }
+
+    /// The revision for people: the first seven digits of a commit, and the mark of edits.
+    pub fn short_revision(&self) -> String {
+        let (commit, edits) = self.revision.split_once('+').unwrap_or((&self.revision, ""));
+        let is_commit = commit.len() == 40 && commit.bytes().all(|b| b.is_ascii_hexdigit());
+        let short = if is_commit { &commit[..7] } else { commit };
+        if edits.is_empty() { short.to_owned() } else { format!("{short}+edits") }
+    }
+
+    /// Since when the first wait lasts.
+    pub fn waiting_for(&self) -> Option<Duration> {
+        let wait = self.waits.first()?;
+        Some(elapsed(wait.since.timestamp(), Timestamp::now()))
+    }
+
+    /// What it does, with how long it has been waiting.
+    pub fn doing_since(&self) -> String {
+        match self.waiting_for() {
+            Some(since) if since.as_secs() > 0 => format!("{} for {}", self.doing, shown(since)),
+            _ => self.doing.clone(),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The embedded cluster: the API, what stands behind it, and its address for kubectl.
+
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use anyhow::Context as _;
+use tiphys_apiserver::{ApiServer, ApiServerOptions, ServeError};
+use tiphys_cluster::Cluster;
+use tiphys_world::{Driver, Settings};
+use tokio::task::JoinHandle;
+
+use crate::commands::up::Args;
+
+/// A running embedded cluster. Dropping it ends it.
+pub struct Twin {
+    /// The engine's way to it.
+    pub cluster: Cluster,
+    /// Where kubectl finds it.
+    pub address: String,
+    /// How long it took to start.
+    pub ready_in: Duration,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Twin {
+    /// Starts it, and writes the kubeconfig.
+    ///
+    /// # Errors
+    /// The state folder cannot be used, or the address not listened on.
+    pub async fn start(args: &Args) -> anyhow::Result<Self> {
+        let start = Instant::now();
+        let server = ApiServer::new(ApiServerOptions {
+            state_dir: args.state.clone(),
+            ..ApiServerOptions::default()
+        })?;
+        let serving = server.bind(args.listen).await.map_err(explained)?;
+        make_private_folder(&args.kubeconfig)?;
+        serving
+            .write_kubeconfig(&args.kubeconfig)
+            .with_context(|| format!("cannot write {}", args.kubeconfig.display()))?;
+        let settings = Settings { root_ca: serving.ca_pem().to_owned(), ..Settings::default() };
+        let driver = Driver::new(&server, settings)
+            .map_err(|error| anyhow::anyhow!("cannot start the cluster: {error}"))?;
+        let address = format!("https://{}", serving.address());
+        let cluster = Cluster::new(server.service());
+        let tasks = vec![tokio::spawn(driver.run()), tokio::spawn(serving.run())];
+        Ok(Self { cluster, address, ready_in: start.elapsed(), tasks })
+    }
+}
+
+impl Drop for Twin {
+    fn drop(&mut self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+fn explained(error: ServeError) -> anyhow::Error {
+    let in_use =
+        matches!(&error, ServeError::Listen { source, .. } if source.kind() == std::io::ErrorKind::AddrInUse);
+    let error = anyhow::Error::new(error);
+    if in_use {
+        anyhow::anyhow!("{error:#}; choose another address with --listen, port 0 takes a free one")
+    } else {
+        error
+    }
+}
+
+/// The folder of the kubeconfig; what is in `.tiphys` is no part of the repository.
+fn make_private_folder(kubeconfig: &Path) -> anyhow::Result<()> {
+    let Some(folder) = kubeconfig.parent().filter(|folder| !folder.as_os_str().is_empty()) else {
+        return Ok(());
+    };
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    if folder.ends_with(".tiphys") {
+        let ignore = folder.join(".gitignore");
+        if !ignore.exists() {
+            std::fs::write(&ignore, "*\n").with_context(|| format!("cannot write {}", ignore.display()))?;
+        }
+    }
+    Ok(())
+}

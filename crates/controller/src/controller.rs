@@ -1,0 +1,342 @@
+//! The loops: changes come in, Applications are looked at.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{Arc, Mutex, PoisonError, RwLock},
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use tiphys_cluster::{Change, Cluster, ClusterError, LiveCache};
+use tiphys_model::Application;
+use tiphys_source::Repositories;
+use tiphys_value::{ObjectExt, ResourceKey, Value};
+use tokio::{
+    sync::{Semaphore, broadcast::error::RecvError},
+    task::JoinHandle,
+    time::Instant,
+};
+
+use crate::{
+    AppKey, Level, queue::Queue, rendering::Rendering, settings::Settings, status::application_kind,
+};
+
+/// Changes of live objects are gathered for so long before an Application is looked at.
+const GATHER_LIVE: Duration = Duration::from_millis(10);
+/// Edits of files are gathered for so long: editors write in several steps.
+const GATHER_EDITS: Duration = Duration::from_millis(120);
+
+/// The engine at work. Dropping it ends its tasks.
+pub struct Controller {
+    inner: Arc<Inner>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+pub(crate) struct Inner {
+    pub cache: LiveCache,
+    pub repositories: Arc<Repositories>,
+    pub settings: Settings,
+    pub kube_version: String,
+    queue: Queue,
+    memory: Mutex<HashMap<AppKey, Memory>>,
+    /// Which Applications want an object, whether it is there or not.
+    wanted: RwLock<HashMap<ResourceKey, BTreeSet<AppKey>>>,
+}
+
+/// What is known of an Application beyond its object.
+#[derive(Default)]
+struct Memory {
+    rendering: Option<Arc<Rendering>>,
+    /// The rendering that the operation under way brings about.
+    operation: Option<Arc<Rendering>>,
+    /// The keys of its targets.
+    wants: BTreeSet<ResourceKey>,
+    /// It was looked at by this engine.
+    seen: bool,
+}
+
+impl AppKey {
+    /// The key of an Application.
+    pub fn of(app: &Application) -> Self {
+        Self { namespace: app.metadata.namespace.clone(), name: app.metadata.name.clone() }
+    }
+
+    fn of_key(key: &ResourceKey) -> Self {
+        Self { namespace: key.namespace.clone(), name: key.name.clone() }
+    }
+}
+
+impl Controller {
+    /// Starts to work on every Application of a cluster.
+    ///
+    /// # Errors
+    /// The cluster does not say what it serves.
+    pub async fn start(
+        cluster: Cluster,
+        repositories: Arc<Repositories>,
+        settings: Settings,
+    ) -> Result<Self, ClusterError> {
+        let tracking = settings.tracking.clone();
+        let kube_version = cluster.version().await?;
+        let cache = LiveCache::start(cluster, move |object| tracking.owner(object)).await?;
+        let changes = cache.subscribe();
+        cache.ready().await;
+        let inner = Arc::new(Inner {
+            cache,
+            repositories,
+            settings,
+            kube_version,
+            queue: Queue::default(),
+            memory: Mutex::default(),
+            wanted: RwLock::default(),
+        });
+        inner.add_all(Level::Sources);
+        let tasks = vec![tokio::spawn(route(inner.clone(), changes)), tokio::spawn(work(inner.clone()))];
+        Ok(Self { inner, tasks })
+    }
+
+    /// The live state that the engine sees.
+    pub fn cache(&self) -> &LiveCache {
+        &self.inner.cache
+    }
+
+    /// Tells of edits of the working tree: paths relative to its root; an empty one means that
+    /// anything may have changed. Only who read what changed is looked at.
+    pub fn changed(&self, paths: &[String]) {
+        let everything = paths.iter().any(String::is_empty);
+        let mut concerned = Vec::new();
+        {
+            let mut memory = self.inner.memory();
+            for (key, known) in memory.iter_mut() {
+                let Some(rendering) = &known.rendering else { continue };
+                if everything || paths.iter().any(|path| rendering.footprint.concerns(path)) {
+                    known.rendering = None;
+                    concerned.push(key.clone());
+                }
+            }
+        }
+        for key in concerned {
+            self.inner.queue.add(key, Level::Sources, Instant::now() + GATHER_EDITS);
+        }
+    }
+
+    /// Whether an Application was looked at since the engine started.
+    pub fn has_seen(&self, key: &AppKey) -> bool {
+        self.inner.memory().get(key).is_some_and(|known| known.seen)
+    }
+
+    /// Lets every Application be looked at again.
+    pub fn refresh_all(&self) {
+        self.inner.add_all(Level::Sources);
+    }
+}
+
+impl Drop for Controller {
+    fn drop(&mut self) {
+        self.inner.queue.close();
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
+}
+
+/// Hands Applications to workers.
+async fn work(inner: Arc<Inner>) {
+    let workers = Arc::new(Semaphore::new(inner.settings.workers));
+    while let Some((key, level)) = inner.queue.next().await {
+        let Ok(permit) = workers.clone().acquire_owned().await else { return };
+        let inner = inner.clone();
+        tokio::spawn(async move {
+            let next = inner.reconcile(&key, level).await;
+            inner.queue.done(&key);
+            if next.again {
+                inner.queue.add(key, Level::Live, Instant::now());
+            } else if let Some(at) = next.at {
+                let wait = tiphys_model::time::elapsed(Timestamp::now(), at);
+                inner.queue.add(key, Level::Live, Instant::now() + wait);
+            }
+            drop(permit);
+        });
+    }
+}
+
+/// Takes changes of the live state to the Applications that they concern.
+async fn route(inner: Arc<Inner>, mut changes: tokio::sync::broadcast::Receiver<Arc<Change>>) {
+    loop {
+        match changes.recv().await {
+            Ok(change) => inner.take(&change).await,
+            Err(RecvError::Lagged(_)) => inner.add_all(Level::Live),
+            Err(RecvError::Closed) => return,
+        }
+    }
+}
+
+impl Inner {
+    async fn take(self: &Arc<Self>, change: &Change) {
+        if change.key.group_kind() == application_kind() {
+            let key = AppKey::of_key(&change.key);
+            match &change.new {
+                None => self.forget(&key),
+                Some(new) if is_request(change.old.as_deref(), new) => {
+                    self.queue.add(key, Level::Live, Instant::now());
+                }
+                Some(_) => {}
+            }
+        }
+        if defines_kinds(change) {
+            if let Err(error) = self.cache.follow_new_kinds().await {
+                tracing::warn!(%error, "cannot discover what the cluster serves");
+            }
+            self.add_all(Level::Live);
+            return;
+        }
+        for app in self.concerned(change) {
+            self.queue.add(app, Level::Live, Instant::now() + GATHER_LIVE);
+        }
+    }
+
+    /// The Applications that an object belongs to or that want it.
+    fn concerned(&self, change: &Change) -> BTreeSet<AppKey> {
+        let marks = [&change.old, &change.new].into_iter().flatten();
+        let mut apps: BTreeSet<AppKey> = marks
+            .filter_map(|object| self.settings.tracking.owner(object))
+            .map(|instance| self.app_of(&instance))
+            .collect();
+        if let Some(wanting) = self.wanted.read().unwrap_or_else(PoisonError::into_inner).get(&change.key) {
+            apps.extend(wanting.iter().cloned());
+        }
+        apps
+    }
+
+    /// The Application that a mark names.
+    fn app_of(&self, instance: &str) -> AppKey {
+        // Names of namespaces hold no underscore.
+        let (namespace, name) = instance.split_once('_').unwrap_or((&self.settings.namespace, instance));
+        AppKey { namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+
+    pub(crate) fn add_all(&self, level: Level) {
+        for object in self.cache.of_kind(&application_kind()) {
+            let key = AppKey { namespace: object.namespace().to_owned(), name: object.name().to_owned() };
+            self.queue.add(key, level, Instant::now());
+        }
+    }
+
+    pub(crate) fn refresh_later(&self, key: &AppKey, wait: Duration) {
+        self.queue.add(key.clone(), Level::Sources, Instant::now() + wait);
+    }
+
+    fn memory(&self) -> std::sync::MutexGuard<'_, HashMap<AppKey, Memory>> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn known_rendering(&self, key: &AppKey) -> Option<Arc<Rendering>> {
+        self.memory().get(key)?.rendering.clone()
+    }
+
+    pub(crate) fn remember(&self, key: &AppKey, rendering: Arc<Rendering>) {
+        self.memory().entry(key.clone()).or_default().rendering = Some(rendering);
+    }
+
+    pub(crate) fn operation_rendering(&self, key: &AppKey) -> Option<Arc<Rendering>> {
+        self.memory().get(key)?.operation.clone()
+    }
+
+    pub(crate) fn keep_operation_rendering(&self, key: &AppKey, rendering: Arc<Rendering>) {
+        self.memory().entry(key.clone()).or_default().operation = Some(rendering);
+    }
+
+    pub(crate) fn drop_operation_rendering(&self, key: &AppKey) {
+        if let Some(known) = self.memory().get_mut(key) {
+            known.operation = None;
+        }
+    }
+
+    pub(crate) fn mark_seen(&self, key: &AppKey) {
+        self.memory().entry(key.clone()).or_default().seen = true;
+    }
+
+    /// Notes which objects an Application wants.
+    pub(crate) fn index_targets(&self, app: &Application, wants: BTreeSet<ResourceKey>) {
+        let key = AppKey::of(app);
+        let mut memory = self.memory();
+        let known = memory.entry(key.clone()).or_default();
+        if known.wants == wants {
+            return;
+        }
+        let old = std::mem::replace(&mut known.wants, wants.clone());
+        drop(memory);
+        let mut wanted = self.wanted.write().unwrap_or_else(PoisonError::into_inner);
+        for gone in old.difference(&wants) {
+            unwant(&mut wanted, gone, &key);
+        }
+        for new in wants.difference(&old) {
+            wanted.entry(new.clone()).or_default().insert(key.clone());
+        }
+    }
+
+    pub(crate) fn forget(&self, key: &AppKey) {
+        let Some(known) = self.memory().remove(key) else { return };
+        let mut wanted = self.wanted.write().unwrap_or_else(PoisonError::into_inner);
+        known.wants.iter().for_each(|gone| unwant(&mut wanted, gone, key));
+    }
+}
+
+fn unwant(wanted: &mut HashMap<ResourceKey, BTreeSet<AppKey>>, object: &ResourceKey, app: &AppKey) {
+    if let Some(apps) = wanted.get_mut(object) {
+        apps.remove(app);
+        if apps.is_empty() {
+            wanted.remove(object);
+        }
+    }
+}
+
+/// Whether somebody other than the engine changed an Application: all but the status counts.
+fn is_request(old: Option<&Value>, new: &Value) -> bool {
+    let Some(old) = old else { return true };
+    let metadata = |object: &Value, field: &str| object.at(&["metadata", field]).cloned();
+    ["annotations", "labels", "finalizers", "deletionTimestamp"]
+        .iter()
+        .any(|field| metadata(old, field) != metadata(new, field))
+        || old.get("spec") != new.get("spec")
+        || (new.get("operation").is_some() && old.get("operation") != new.get("operation"))
+        || terminating(old) != terminating(new)
+}
+
+/// Whether the end of the operation under way was asked for.
+fn terminating(object: &Value) -> bool {
+    object.str_at(&["status", "operationState", "phase"]) == Some("Terminating")
+}
+
+/// Whether a change may change what the cluster serves.
+fn defines_kinds(change: &Change) -> bool {
+    let is_definition = match change.key.kind.as_str() {
+        "CustomResourceDefinition" => change.key.group == "apiextensions.k8s.io",
+        "APIService" => change.key.group == "apiregistration.k8s.io",
+        _ => false,
+    };
+    let part = |object: &Option<Arc<Value>>, field: &str| {
+        object.as_ref().and_then(|object| object.get(field).cloned())
+    };
+    is_definition
+        && (change.old.is_none()
+            || change.new.is_none()
+            || ["spec", "status"].iter().any(|field| part(&change.old, field) != part(&change.new, field)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiphys_model::names;
+    use tiphys_value::json;
+
+    #[test]
+    fn writes_of_the_engine_are_no_requests() {
+        let old = json!({"metadata": {"resourceVersion": "1"}, "spec": {"a": 1}, "operation": {"sync": {}}});
+        let mut new = json!({"metadata": {"resourceVersion": "2"}, "spec": {"a": 1}, "status": {"x": 1}});
+        assert!(!is_request(Some(&old), &new));
+        new["operation"] = json!({"sync": {"prune": true}});
+        assert!(is_request(Some(&old), &new));
+        let annotated = json!({"metadata": {"annotations": {names::REFRESH: "hard"}}, "spec": {"a": 1}});
+        assert!(is_request(Some(&old), &annotated));
+        assert!(is_request(None, &old));
+    }
+}

@@ -1,0 +1,71 @@
+//! The live objects that concern an Application.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use tiphys_cluster::{Cluster, Discovery, LiveCache};
+use tiphys_health::assess;
+use tiphys_sync::{KindCatalog, KindInfo, LiveObject, target_key};
+use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey, Value};
+
+use crate::settings::Settings;
+
+/// The kinds that a cluster serves, as the planner asks for them.
+pub(crate) struct Kinds(pub Arc<Discovery>);
+
+impl KindCatalog for Kinds {
+    fn lookup(&self, gvk: &GroupVersionKind) -> Option<KindInfo> {
+        self.0.resource(gvk).map(|known| KindInfo { namespaced: known.namespaced })
+    }
+}
+
+/// The keys of targets.
+pub(crate) fn target_keys(
+    targets: &[Arc<Value>],
+    namespace: &str,
+    kinds: &dyn KindCatalog,
+) -> BTreeSet<ResourceKey> {
+    targets
+        .iter()
+        .filter(|target| !target.name().is_empty())
+        .map(|target| target_key(target, namespace, kinds))
+        .collect()
+}
+
+/// Objects that an Application tracks, and those at the keys of its targets, with their health. An
+/// object is given in the version in which its target is written.
+pub(crate) async fn gather(
+    cache: &LiveCache,
+    settings: &Settings,
+    instance: &str,
+    namespace: &str,
+    targets: &[Arc<Value>],
+) -> BTreeMap<ResourceKey, LiveObject> {
+    let kinds = Kinds(cache.cluster().discovery());
+    let mut live: BTreeMap<ResourceKey, Arc<Value>> =
+        cache.marked(instance).into_iter().map(|object| (object.resource_key(), object)).collect();
+    for target in targets.iter().filter(|target| !target.name().is_empty()) {
+        let key = target_key(target, namespace, &kinds);
+        let Some(object) = cache.get(&key) else { continue };
+        let object = if object.api_version() == target.api_version() {
+            object
+        } else {
+            in_version(cache.cluster(), &target.gvk(), &key).await.unwrap_or(object)
+        };
+        live.insert(key, object);
+    }
+    live.into_iter()
+        .map(|(key, object)| {
+            let health = assess(&object, &settings.health);
+            (key, LiveObject { object, health })
+        })
+        .collect()
+}
+
+/// An object in another version than the one that is followed.
+async fn in_version(cluster: &Cluster, gvk: &GroupVersionKind, key: &ResourceKey) -> Option<Arc<Value>> {
+    let resource = cluster.discovery().resource(gvk)?.clone();
+    cluster.get(&resource, &key.namespace, &key.name).await.ok().flatten().map(Arc::new)
+}

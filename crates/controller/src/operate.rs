@@ -1,0 +1,239 @@
+//! Working on an operation: the planner says what, the executor does it, until there is nothing to
+//! do but wait.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+use tiphys_model::{Application, ConditionType, Operation, OperationPhase, SyncOptions, Time, names};
+use tiphys_sync::{SyncInput, SyncState, SyncStep, record, record_history, step};
+use tiphys_value::Value;
+
+use crate::{
+    AppKey,
+    controller::Inner,
+    executor::execute,
+    live::Kinds,
+    reconcile::{Compared, Next, own_key},
+};
+
+/// How many steps one look may take; a plan that never comes to rest is given time to others.
+const MAX_STEPS: usize = 200;
+
+impl Inner {
+    /// Works on the operation of an Application until it waits or ends.
+    pub(crate) async fn operate(
+        self: &Arc<Self>,
+        key: &AppKey,
+        app: &mut Application,
+        compared: Option<Compared>,
+        object: &Value,
+    ) -> Next {
+        let mut state = match self.taken_up(key, app, compared.as_ref()) {
+            Some(state) => state,
+            None => return Next::default(),
+        };
+        let Some(mut compared) = self.desired(key, app, &state, compared).await else {
+            self.fail_without_targets(app, &mut state);
+            return Next { at: None, again: true };
+        };
+        let mut before = object.clone();
+        for _ in 0..MAX_STEPS {
+            let SyncStep { state: planned, batch, requeue_at } = self.plan(app, &state, &compared);
+            state = planned;
+            self.persist(key, app, &state, &mut before).await;
+            if state.is_completed() {
+                record_history(app);
+                self.drop_operation_rendering(key);
+                return Next { at: None, again: true };
+            }
+            if batch.is_empty() {
+                return Next { at: requeue_at, again: false };
+            }
+            let defines_kinds =
+                batch.iter().flatten().any(|action| action.gvk.kind == "CustomResourceDefinition");
+            let outcomes = execute(&self.cache, batch).await;
+            if defines_kinds && let Err(error) = self.cache.follow_new_kinds().await {
+                tracing::warn!(%error, "cannot discover new kinds");
+            }
+            record(&mut state, &outcomes, &self.settings.sync, Timestamp::now());
+            match self.compare(app, compared.rendering.clone()).await {
+                Some(again) => compared = again,
+                None => break,
+            }
+        }
+        self.persist(key, app, &state, &mut before).await;
+        Next { at: None, again: true }
+    }
+
+    /// The state of the operation: a new one for a request, or the one under way.
+    fn taken_up(
+        &self,
+        key: &AppKey,
+        app: &mut Application,
+        compared: Option<&Compared>,
+    ) -> Option<SyncState> {
+        let running = app.status.operation_state.clone().filter(|state| !state.phase.is_completed());
+        if let Some(running) = running {
+            return Some(SyncState::from_operation_state(running));
+        }
+        let operation = app.operation.take()?;
+        let sync = operation.sync.clone().unwrap_or_default();
+        let sources = match (&sync.source, sync.sources.is_empty()) {
+            (_, false) => sync.sources.clone(),
+            (Some(source), true) => vec![source.clone()],
+            (None, true) => app.spec.effective_sources(),
+        };
+        let multiple = app.spec.has_multiple_sources();
+        let newest = compared.map(|compared| compared.rendering.revisions.clone()).unwrap_or_default();
+        let revisions = match (sync.revisions.is_empty(), sync.revision.is_empty()) {
+            (false, _) => sync.revisions.clone(),
+            (true, false) if !multiple => vec![sync.revision.clone()],
+            _ => newest,
+        };
+        let is_newest = compared.is_some_and(|compared| compared.rendering.revisions == revisions);
+        if is_newest
+            && sync.source.is_none()
+            && sync.sources.is_empty()
+            && let Some(compared) = compared
+        {
+            self.keep_operation_rendering(key, compared.rendering.clone());
+        }
+        Some(SyncState::begin(operation, &sources, multiple, &revisions, Timestamp::now()))
+    }
+
+    /// The desired state that the operation is to bring about: that of its own revision and sources.
+    async fn desired(
+        self: &Arc<Self>,
+        key: &AppKey,
+        app: &Application,
+        state: &SyncState,
+        compared: Option<Compared>,
+    ) -> Option<Compared> {
+        if let Some(kept) = self.operation_rendering(key) {
+            let is_current =
+                compared.as_ref().is_some_and(|compared| Arc::ptr_eq(&compared.rendering, &kept));
+            return if is_current { compared } else { self.compare(app, kept).await };
+        }
+        let sync = state.shown.operation.sync.clone().unwrap_or_default();
+        let own_sources = sync.source.is_some() || !sync.sources.is_empty();
+        let result = state.shown.sync_result.as_ref();
+        let wanted = result
+            .map(|r| if r.revisions.is_empty() { vec![r.revision.clone()] } else { r.revisions.clone() });
+        let newest = compared.as_ref().map(|compared| compared.rendering.revisions.clone());
+        if !own_sources && (wanted == newest || !self.can_render_at(app)) {
+            return compared;
+        }
+        let rendering =
+            self.render(&pinned(app, &sync.source, &sync.sources, wanted.unwrap_or_default())).await;
+        self.keep_operation_rendering(key, rendering.clone());
+        self.compare(app, rendering).await
+    }
+
+    /// Whether an older revision can be had at all: a working tree has only its present.
+    fn can_render_at(&self, app: &Application) -> bool {
+        !app.spec.effective_sources().iter().any(|source| self.repositories.is_given(&source.repo_url))
+    }
+
+    fn plan(&self, app: &Application, state: &SyncState, compared: &Compared) -> SyncStep {
+        let operation = &state.shown.operation;
+        let options = options(app, operation);
+        let faults: Vec<&str> = app
+            .status
+            .conditions
+            .iter()
+            .filter(|c| matches!(c.kind, ConditionType::ComparisonError | ConditionType::InvalidSpecError))
+            .map(|c| c.message.as_str())
+            .collect();
+        let known = self.known_rendering(&AppKey::of(app));
+        let newer = known.as_ref().filter(|known| known.revisions != compared.rendering.revisions);
+        let policy = app.spec.sync_policy.as_ref();
+        let approved = app.annotation(names::DELETION_APPROVED).and_then(Time::parse);
+        let kinds = Kinds(self.cache.cluster().discovery());
+        let input = SyncInput {
+            own_key: Some(own_key(app)),
+            destination_namespace: &app.spec.destination.namespace,
+            targets: &compared.comparison.targets,
+            live: &compared.live,
+            prunable: &compared.comparison.prunable,
+            protected: &BTreeMap::new(),
+            shared: &compared.comparison.shared,
+            out_of_sync: &compared.comparison.out_of_sync,
+            never_await: &BTreeSet::new(),
+            operation,
+            options: &options,
+            revision: compared.rendering.revision(),
+            blocking_error: faults.first().copied(),
+            window_open: true,
+            deletion_approved: approved,
+            migration_manager: app.annotation(names::CLIENT_SIDE_APPLY_MIGRATION_MANAGER),
+            permit: &|_, _| Ok(()),
+            kinds: &kinds,
+            settings: &self.settings.sync,
+            managed_namespace: policy.and_then(|policy| policy.managed_namespace_metadata.as_ref()),
+            terminate: state.shown.phase == OperationPhase::Terminating,
+            newer_revision: newer.map(|newer| newer.revision()),
+            now: Timestamp::now(),
+        };
+        step(&input, state)
+    }
+
+    /// Writes the state of the operation before anything is done for it, so that whoever comes after a
+    /// crash knows what was begun.
+    async fn persist(&self, key: &AppKey, app: &mut Application, state: &SyncState, before: &mut Value) {
+        let shown = Some(state.to_operation_state());
+        if app.status.operation_state == shown && before.get("operation").is_none() {
+            return;
+        }
+        app.status.operation_state = shown;
+        self.write(key, before, app).await;
+        if let Some(now) = self.cache.get(&own_key(app)) {
+            *before = Value::clone(&now);
+        }
+    }
+
+    /// An operation whose desired state cannot be known ends.
+    fn fail_without_targets(&self, app: &mut Application, state: &mut SyncState) {
+        let fault = app.status.conditions.iter().find(|condition| condition.kind.is_error());
+        state.shown.message =
+            fault.map_or_else(|| "the sources do not render".to_owned(), |fault| fault.message.clone());
+        state.shown.phase = OperationPhase::Error;
+        state.shown.finished_at = Some(Time::from(Timestamp::now()));
+        app.status.operation_state = Some(state.to_operation_state());
+    }
+}
+
+/// The options in force: the operation's if it has any, else the spec's.
+fn options(app: &Application, operation: &Operation) -> SyncOptions {
+    let own = operation.sync.as_ref().map(|sync| sync.sync_options.as_slice()).unwrap_or_default();
+    if own.is_empty() { app.sync_options() } else { SyncOptions::from_list(own) }
+}
+
+/// The Application as an operation wants it: with its sources at its revisions.
+fn pinned(
+    app: &Application,
+    source: &Option<tiphys_model::ApplicationSource>,
+    sources: &[tiphys_model::ApplicationSource],
+    revisions: Vec<String>,
+) -> Application {
+    let mut app = app.clone();
+    if let Some(source) = source {
+        app.spec.source = Some(source.clone());
+    }
+    if !sources.is_empty() {
+        app.spec.sources = sources.to_vec();
+    }
+    let all = if app.spec.sources.is_empty() {
+        app.spec.source.as_mut_slice()
+    } else {
+        app.spec.sources.as_mut_slice()
+    };
+    for (source, revision) in all.iter_mut().zip(revisions) {
+        if !revision.is_empty() {
+            source.target_revision = revision;
+        }
+    }
+    app
+}

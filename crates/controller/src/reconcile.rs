@@ -1,0 +1,287 @@
+//! One look at one Application: render, compare, decide, work, write.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::Timestamp;
+use tiphys_diff::{DiffOptions, IgnoreRules};
+use tiphys_health::assess;
+use tiphys_model::{
+    Application, Condition, ConditionType, HealthCode, SyncStatusCode, Time, names,
+    status::{ComparedTo, SyncStatus},
+};
+use tiphys_schema::Catalog;
+use tiphys_sync::{AutoSync, CompareInput, Comparison, LiveObject, auto_sync, compare};
+use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
+
+use crate::{
+    AppKey, Level,
+    controller::Inner,
+    live::{self, Kinds},
+    rendering::Rendering,
+    status,
+};
+
+/// What a look at an Application leads to.
+#[derive(Default)]
+pub(crate) struct Next {
+    /// When to look again though nothing changes.
+    pub at: Option<Timestamp>,
+    /// Look again at once.
+    pub again: bool,
+}
+
+/// An Application with its desired and its live state.
+pub(crate) struct Compared {
+    pub rendering: Arc<Rendering>,
+    pub live: BTreeMap<ResourceKey, LiveObject>,
+    pub comparison: Comparison,
+}
+
+impl Inner {
+    /// Looks at an Application once.
+    pub(crate) async fn reconcile(self: &Arc<Self>, key: &AppKey, level: Level) -> Next {
+        let resource_key = ResourceKey::new(names::GROUP, "Application", &key.namespace, &key.name);
+        let Some(object) = self.cache.get(&resource_key) else {
+            self.forget(key);
+            return Next::default();
+        };
+        if object.annotation(names::SKIP_RECONCILE) == Some("true") {
+            return Next::default();
+        }
+        let mut app = match Application::from_value(&object) {
+            Ok(app) => app,
+            Err(error) => {
+                self.report_unreadable(key, &object, &error.to_string()).await;
+                return Next::default();
+            }
+        };
+        if app.is_terminating() {
+            return self.finalize(key, &app).await;
+        }
+        let refresh = app.metadata.annotations.remove(names::REFRESH);
+        let level = match refresh.as_deref() {
+            Some("hard") => Level::Hard,
+            Some(_) => level.max(Level::Sources),
+            None => level,
+        };
+        let next = self.bring_forward(key, &mut app, level, &object).await;
+        self.write(key, &object, &app).await;
+        self.mark_seen(key);
+        next
+    }
+
+    /// Compares, decides about automated sync, and works on the operation if there is one.
+    async fn bring_forward(
+        self: &Arc<Self>,
+        key: &AppKey,
+        app: &mut Application,
+        level: Level,
+        object: &Value,
+    ) -> Next {
+        let mut conditions = Vec::new();
+        if let Err(fault) = self.settings.check_destination(&app.spec.destination) {
+            conditions.push(Condition::new(ConditionType::InvalidSpecError, fault));
+            self.set_unknown(app);
+            set_conditions(app, conditions);
+            return Next::default();
+        }
+        let rendering = self.rendering(key, app, level).await;
+        let compared = self.compare(app, rendering.clone()).await;
+        if let Err(error) = &rendering.targets {
+            conditions.push(Condition::new(ConditionType::ComparisonError, format!("{error:#}")));
+        }
+        let mut next = self.follow_remotes(key, &rendering);
+        self.show(app, compared.as_ref(), level);
+        if let Some(compared) = &compared {
+            conditions.extend(compared.comparison.conditions.iter().cloned());
+            let decision = self.decide(app, compared);
+            match decision {
+                AutoSync::Start(operation) => app.operation = Some(*operation),
+                AutoSync::Refused(condition) => conditions.push(condition),
+                AutoSync::Later(at, _) => next.at = earliest(next.at, Some(at)),
+                AutoSync::Nothing(_) => {}
+            }
+        }
+        set_conditions(app, conditions);
+        if app.operation.is_some() || is_running(app) {
+            let worked = self.operate(key, app, compared, object).await;
+            next.at = earliest(next.at, worked.at);
+            next.again |= worked.again;
+        }
+        next
+    }
+
+    fn decide(&self, app: &Application, compared: &Compared) -> AutoSync {
+        auto_sync(
+            app,
+            &compared.comparison,
+            &compared.rendering.revisions,
+            true,
+            &self.settings.auto,
+            Timestamp::now(),
+        )
+    }
+
+    /// Compares the desired with the live state; `None` if the desired state is not known.
+    pub(crate) async fn compare(&self, app: &Application, rendering: Arc<Rendering>) -> Option<Compared> {
+        let targets = rendering.targets.as_ref().ok()?.clone();
+        let instance = app.instance_name(&self.settings.namespace);
+        let namespace = &app.spec.destination.namespace;
+        let live = live::gather(&self.cache, &self.settings, &instance, namespace, &targets).await;
+        let kinds = Kinds(self.cache.cluster().discovery());
+        self.index_targets(app, live::target_keys(&targets, namespace, &kinds));
+        let comparison = compare(&CompareInput {
+            app,
+            instance: &instance,
+            tracking: &self.settings.tracking,
+            own_key: Some(own_key(app)),
+            targets: &targets,
+            live: &live,
+            kinds: &kinds,
+            differ: &|target, live| differ(app, target, live),
+            permit: &|_, _| Ok(()),
+            excluded: &|_| false,
+            has_health: &|object| assess(object, &self.settings.health).is_some(),
+        });
+        Some(Compared { rendering, live, comparison })
+    }
+
+    /// Puts the result of a comparison into the status.
+    pub(crate) fn show(&self, app: &mut Application, compared: Option<&Compared>, level: Level) {
+        let Some(Compared { comparison, rendering, .. }) = compared else {
+            self.set_unknown(app);
+            return;
+        };
+        let multiple = app.spec.has_multiple_sources();
+        let sources = app.spec.effective_sources();
+        let first = (!multiple).then(|| rendering.revision().to_owned());
+        app.status.sync = SyncStatus {
+            status: comparison.sync,
+            compared_to: Some(ComparedTo {
+                source: if multiple { None } else { sources.first().cloned() },
+                sources: if multiple { sources } else { Vec::new() },
+                destination: app.spec.destination.clone(),
+                ignore_differences: app.spec.ignore_differences.clone(),
+            }),
+            revision: first.unwrap_or_default(),
+            revisions: if multiple { rendering.revisions.clone() } else { Vec::new() },
+        };
+        app.status.resources.clone_from(&comparison.resources);
+        app.status.summary.clone_from(&comparison.summary);
+        app.status.source_type = if multiple { None } else { rendering.source_types.first().copied() };
+        app.status.source_types = if multiple { rendering.source_types.clone() } else { Vec::new() };
+        app.status.controller_namespace.clone_from(&self.settings.namespace);
+        set_health(app, comparison.health.as_ref().map_or(HealthCode::Healthy, |health| health.status));
+        if level >= Level::Sources || app.status.reconciled_at.is_none() {
+            app.status.reconciled_at = Some(Time::from(Timestamp::now()));
+        }
+    }
+
+    fn set_unknown(&self, app: &mut Application) {
+        app.status.sync.status = SyncStatusCode::Unknown;
+        app.status.reconciled_at = Some(Time::from(Timestamp::now()));
+        set_health(app, HealthCode::Unknown);
+    }
+
+    /// An Application that is not of its type still gets a status that says so.
+    async fn report_unreadable(&self, key: &AppKey, object: &Value, fault: &str) {
+        let mut after = object.clone();
+        after["status"]["sync"] = tiphys_value::json!({"status": "Unknown"});
+        after["status"]["health"] = tiphys_value::json!({"status": "Unknown"});
+        after["status"]["conditions"] = tiphys_value::json!([{"type": "InvalidSpecError", "message": fault}]);
+        if let Err(error) = status::write(&self.cache, key, object, &after).await {
+            tracing::warn!(app = %key.name, %error, "cannot write the status");
+        }
+        self.mark_seen(key);
+    }
+
+    /// Writes what changed of status, operation and the refresh request.
+    pub(crate) async fn write(&self, key: &AppKey, before: &Value, app: &Application) {
+        let mut after = before.clone();
+        let written = app.to_value();
+        for field in ["status", "operation"] {
+            match (written.get(field), after.as_object_mut()) {
+                (Some(value), Some(map)) => {
+                    map.insert(field.to_owned(), value.clone());
+                }
+                (None, Some(map)) => {
+                    map.remove(field);
+                }
+                _ => {}
+            }
+        }
+        if let Some(Value::Object(annotations)) = after.pointer_mut("/metadata/annotations") {
+            annotations.remove(names::REFRESH);
+            annotations.remove(names::REFRESH_TIMESTAMP);
+        }
+        match status::write(&self.cache, key, before, &after).await {
+            Ok(()) => {}
+            Err(error) if error.is_not_found() => {}
+            Err(error) => tracing::warn!(app = %key.name, %error, "cannot write the status"),
+        }
+    }
+
+    /// Remote repositories tell nobody of new commits; they are asked at intervals that differ from
+    /// Application to Application.
+    fn follow_remotes(&self, key: &AppKey, rendering: &Rendering) -> Next {
+        if !rendering.reads_remotes {
+            return Next::default();
+        }
+        let spread: u64 =
+            key.name.bytes().fold(7_u64, |sum, byte| sum.wrapping_mul(31) ^ u64::from(byte)) % 1000;
+        let wait =
+            self.settings.refresh.mul_f64(1.0 + f64::from(u32::try_from(spread).unwrap_or(0)) / 4000.0);
+        self.refresh_later(key, wait);
+        Next::default()
+    }
+}
+
+/// The key of an Application object.
+pub(crate) fn own_key(app: &Application) -> ResourceKey {
+    ResourceKey::new(names::GROUP, "Application", &app.metadata.namespace, &app.metadata.name)
+}
+
+/// Whether an operation is under way.
+pub(crate) fn is_running(app: &Application) -> bool {
+    app.status.operation_state.as_ref().is_some_and(|state| !state.phase.is_completed())
+}
+
+pub(crate) fn earliest(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// Where a target differs from its live object, by the rules of the Application.
+fn differ(app: &Application, target: &Value, live: &Value) -> Vec<FieldPath> {
+    let ignore = IgnoreRules::of(target, &app.spec.ignore_differences).unwrap_or_default();
+    let options = DiffOptions {
+        types: Catalog::latest().type_of(&target.gvk()),
+        ignore: (!ignore.is_empty()).then_some(&ignore),
+        ..DiffOptions::default()
+    };
+    tiphys_diff::compare(target, live, &options).paths
+}
+
+fn set_health(app: &mut Application, code: HealthCode) {
+    if app.status.health.status != Some(code) {
+        app.status.health.status = Some(code);
+        app.status.health.last_transition_time = Some(Time::from(Timestamp::now()));
+    }
+}
+
+/// Replaces the conditions; one that was there before keeps its time.
+fn set_conditions(app: &mut Application, conditions: Vec<Condition>) {
+    let now = Time::from(Timestamp::now());
+    let old = std::mem::take(&mut app.status.conditions);
+    app.status.conditions = conditions
+        .into_iter()
+        .map(|mut condition| {
+            let known =
+                old.iter().find(|known| known.kind == condition.kind && known.message == condition.message);
+            condition.last_transition_time = known.and_then(|known| known.last_transition_time).or(Some(now));
+            condition
+        })
+        .collect();
+}

@@ -1,0 +1,143 @@
+//! What an Application renders to, kept until something that it was made from changes.
+
+use std::{sync::Arc, time::Duration};
+
+use tiphys_model::{Application, SourceType};
+use tiphys_render::{Context, RenderError, render};
+use tiphys_source::Footprint;
+use tiphys_value::{GroupVersionKind, Value};
+use tokio::time::Instant;
+
+use crate::{AppKey, Checkouts, Level, controller::Inner};
+
+/// What an Application renders to.
+pub(crate) struct Rendering {
+    /// What of the Application it was made from.
+    inputs: Value,
+    /// The objects, or why there are none.
+    pub targets: Result<Arc<Vec<Arc<Value>>>, RenderError>,
+    /// One for each source.
+    pub revisions: Vec<String>,
+    /// Tools of the sources.
+    pub source_types: Vec<SourceType>,
+    /// What is odd but no fault.
+    pub warnings: Vec<String>,
+    /// What was read of the working tree.
+    pub footprint: Footprint,
+    /// Whether anything else was read, which changes without notice.
+    pub reads_remotes: bool,
+    made_at: Instant,
+}
+
+impl Rendering {
+    /// The first revision.
+    pub fn revision(&self) -> &str {
+        self.revisions.first().map(String::as_str).unwrap_or_default()
+    }
+
+    fn serves(&self, inputs: &Value, level: Level, fresh_for: Duration) -> bool {
+        let is_old = self.made_at.elapsed() >= fresh_for;
+        let may_differ = match (&self.targets, level) {
+            (_, Level::Hard) => true,
+            (Err(_), Level::Sources) => true,
+            (Err(error), Level::Live) => error.is_transient() && is_old,
+            (Ok(_), Level::Sources) => self.reads_remotes && is_old,
+            (Ok(_), Level::Live) => false,
+        };
+        !may_differ && self.inputs == *inputs
+    }
+}
+
+/// What of an Application its rendering depends on.
+fn inputs(app: &Application) -> Value {
+    let mut spec = serde_json::to_value(&app.spec).unwrap_or_default();
+    if let Value::Object(spec) = &mut spec {
+        spec.remove("syncPolicy");
+        spec.remove("ignoreDifferences");
+        spec.remove("info");
+    }
+    spec
+}
+
+impl Inner {
+    /// The rendering of an Application: the last one if it still serves.
+    pub(crate) async fn rendering(
+        self: &Arc<Self>,
+        key: &AppKey,
+        app: &Application,
+        level: Level,
+    ) -> Arc<Rendering> {
+        let wanted = inputs(app);
+        if let Some(known) = self.known_rendering(key)
+            && known.serves(&wanted, level, self.settings.refresh)
+        {
+            return known;
+        }
+        if level == Level::Hard {
+            self.repositories.expire();
+        }
+        let made = self.render(app).await;
+        self.remember(key, made.clone());
+        made
+    }
+
+    /// Renders an Application, on a thread that may block.
+    pub(crate) async fn render(self: &Arc<Self>, app: &Application) -> Arc<Rendering> {
+        let (inner, app) = (self.clone(), app.clone());
+        let task = tokio::task::spawn_blocking(move || inner.render_now(&app));
+        Arc::new(task.await.unwrap_or_else(|error| Rendering {
+            inputs: Value::Null,
+            targets: Err(RenderError::new(format!("rendering broke off: {error}"))),
+            revisions: Vec::new(),
+            source_types: Vec::new(),
+            warnings: Vec::new(),
+            footprint: Footprint::default(),
+            reads_remotes: false,
+            made_at: Instant::now(),
+        }))
+    }
+
+    fn render_now(&self, app: &Application) -> Rendering {
+        let checkouts = Checkouts::new(&self.repositories);
+        let discovery = self.cache.cluster().discovery();
+        let api_versions = discovery.api_versions();
+        let is_namespaced = |kind: &GroupVersionKind| discovery.resource(kind).map(|known| known.namespaced);
+        let rendered = render(
+            app,
+            &Context {
+                sources: &checkouts,
+                kube_version: &self.kube_version,
+                api_versions: &api_versions,
+                tracking: &self.settings.tracking,
+                engine_namespace: &self.settings.namespace,
+                is_namespaced: &is_namespaced,
+                origins: false,
+            },
+        );
+        let footprint = checkouts.footprint();
+        let mut made = Rendering {
+            inputs: inputs(app),
+            targets: Ok(Arc::default()),
+            revisions: Vec::new(),
+            source_types: Vec::new(),
+            warnings: Vec::new(),
+            reads_remotes: checkouts.reads_remotes(),
+            made_at: Instant::now(),
+            footprint: Footprint::default(),
+        };
+        match rendered {
+            Ok(rendered) => {
+                let described =
+                    rendered.sources.iter().map(|source| checkouts.describe(&source.revision, &footprint));
+                made.revisions = described.collect();
+                made.source_types = rendered.sources.iter().filter_map(|source| source.source_type).collect();
+                made.warnings = rendered.warnings;
+                let objects = rendered.objects.into_iter().map(|object| Arc::new(object.value));
+                made.targets = Ok(Arc::new(objects.collect()));
+            }
+            Err(error) => made.targets = Err(error),
+        }
+        made.footprint = footprint;
+        made
+    }
+}

@@ -1,0 +1,104 @@
+//! How the engine behaves.
+
+use std::time::Duration;
+
+use tiphys_health::HealthSettings;
+use tiphys_model::{Destination, Tracking, names};
+use tiphys_sync::{AutoSettings, SyncSettings};
+
+/// Which destinations there are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Destinations {
+    /// Every destination is the one cluster that the engine has.
+    #[default]
+    AllHere,
+    /// Only the address and name that mean the cluster of the engine itself.
+    InCluster,
+}
+
+/// How the engine behaves.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Namespace of the engine: Applications in it are called by name alone.
+    pub namespace: String,
+    /// How objects are marked.
+    pub tracking: Tracking,
+    /// Rules of the planner.
+    pub sync: SyncSettings,
+    /// Rules of automated sync.
+    pub auto: AutoSettings,
+    /// Rules of health.
+    pub health: HealthSettings,
+    /// Which destinations there are.
+    pub destinations: Destinations,
+    /// How many Applications are worked on at once.
+    pub workers: usize,
+    /// How often remote repositories are asked for news.
+    pub refresh: Duration,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            namespace: "argocd".into(),
+            tracking: Tracking::default(),
+            sync: SyncSettings::default(),
+            auto: AutoSettings::default(),
+            health: HealthSettings::default(),
+            destinations: Destinations::default(),
+            workers: 16,
+            refresh: Duration::from_secs(120),
+        }
+    }
+}
+
+impl Settings {
+    /// Checks that a destination is one and is known.
+    ///
+    /// # Errors
+    /// With what is wrong with it.
+    pub fn check_destination(&self, destination: &Destination) -> Result<(), String> {
+        let Destination { server, name, .. } = destination;
+        match (server.is_empty(), name.is_empty()) {
+            (true, true) => return Err("the destination has neither server nor name".into()),
+            (false, false) => {
+                return Err(format!(
+                    "the destination has both server {server:?} and name {name:?}; only one may be set"
+                ));
+            }
+            _ => {}
+        }
+        let is_here =
+            server.trim_end_matches('/') == names::IN_CLUSTER_SERVER || name == names::IN_CLUSTER_NAME;
+        if is_here || self.destinations == Destinations::AllHere {
+            return Ok(());
+        }
+        let wanted = if server.is_empty() { name } else { server };
+        Err(format!(
+            "there is no cluster {wanted:?}; known are {} and the name {}",
+            names::IN_CLUSTER_SERVER,
+            names::IN_CLUSTER_NAME
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn destination(server: &str, name: &str) -> Destination {
+        Destination { server: server.into(), name: name.into(), namespace: String::new() }
+    }
+
+    #[test]
+    fn destinations_must_be_one_and_known() {
+        let all = Settings::default();
+        assert!(all.check_destination(&destination("https://prod.example.com", "")).is_ok());
+        assert!(all.check_destination(&destination("", "")).is_err());
+        assert!(all.check_destination(&destination("https://a", "b")).is_err());
+        let here = Settings { destinations: Destinations::InCluster, ..Settings::default() };
+        assert!(here.check_destination(&destination("https://kubernetes.default.svc/", "")).is_ok());
+        let error = here.check_destination(&destination("", "prod")).expect_err("unknown");
+        assert!(error.contains("no cluster \"prod\""), "{error}");
+    }
+}
