@@ -8,54 +8,50 @@ const MAX_DEPTH: usize = 8;
 
 /// Whether a pattern matches a whole text.
 pub fn matches(pattern: &str, text: &str) -> bool {
-    let pattern: Vec<char> = pattern.chars().collect();
-    let text: Vec<char> = text.chars().collect();
-    let mut steps = MAX_STEPS;
-    matches_from(&pattern, &text, 0, &mut steps)
+    matches_with(pattern, text, None)
 }
 
-fn matches_from(pattern: &[char], text: &[char], depth: usize, steps: &mut usize) -> bool {
-    let (mut p, mut t) = (0, 0);
-    // Where to go back to: the position after the last star, and the text it was tried at.
-    let mut star: Option<(usize, usize)> = None;
-    loop {
-        *steps = steps.saturating_sub(1);
-        if *steps == 0 {
+/// Whether a pattern matches a whole text; `*` and `?` stop at the separator, `**` does not.
+pub fn matches_with(pattern: &str, text: &str, separator: Option<char>) -> bool {
+    let pattern: Vec<char> = pattern.chars().collect();
+    let text: Vec<char> = text.chars().collect();
+    let mut matcher = Matcher { separator, steps: MAX_STEPS };
+    matcher.run(&pattern, &text, 0)
+}
+
+struct Matcher {
+    separator: Option<char>,
+    /// Steps left.
+    steps: usize,
+}
+
+impl Matcher {
+    fn run(&mut self, pattern: &[char], text: &[char], depth: usize) -> bool {
+        self.steps = self.steps.saturating_sub(1);
+        if self.steps == 0 {
             return false;
         }
-        match pattern.get(p) {
+        match pattern.first() {
+            None => text.is_empty(),
             Some('*') => {
-                star = Some((p + 1, t));
-                p += 1;
-                continue;
+                let stars = pattern.iter().take_while(|c| **c == '*').count();
+                let stop = self.separator.filter(|_| stars == 1);
+                let reach = text.iter().position(|c| Some(*c) == stop).unwrap_or(text.len());
+                (0..=reach).any(|at| self.run(&pattern[stars..], &text[at..], depth))
             }
-            Some('{') if depth < MAX_DEPTH => {
-                if let Some((ends, alternatives)) = group(&pattern[p..]) {
-                    let tail = &pattern[p + ends..];
-                    let any = alternatives.iter().any(|alternative| {
-                        let whole: Vec<char> = alternative.iter().chain(tail).copied().collect();
-                        matches_from(&whole, &text[t..], depth + 1, steps)
-                    });
-                    if any {
-                        return true;
-                    }
-                }
+            Some('{') if depth < MAX_DEPTH && group(pattern).is_some() => {
+                let Some((length, alternatives)) = group(pattern) else { return false };
+                alternatives.iter().any(|alternative| {
+                    let whole: Vec<char> = alternative.iter().chain(&pattern[length..]).copied().collect();
+                    self.run(&whole, text, depth + 1)
+                })
             }
-            None if t == text.len() => return true,
-            _ => {
-                if let Some(length) = text.get(t).and_then(|c| one(&pattern[p..], *c)) {
-                    p += length;
-                    t += 1;
-                    continue;
-                }
+            Some(head) => {
+                let Some(c) = text.first().filter(|c| *head == **c || Some(**c) != self.separator) else {
+                    return false;
+                };
+                one(pattern, *c).is_some_and(|length| self.run(&pattern[length..], &text[1..], depth))
             }
-        }
-        match star {
-            Some((after, at)) if at < text.len() => {
-                star = Some((after, at + 1));
-                (p, t) = (after, at + 1);
-            }
-            _ => return false,
         }
     }
 }

@@ -2,6 +2,7 @@
 //! them (tracking, hooks, options, windows, project permissions). Pure: no IO, no clock.
 
 pub mod application;
+pub mod cron;
 pub mod duration;
 pub mod glob;
 pub mod hook;
@@ -9,10 +10,13 @@ pub mod meta;
 pub mod names;
 pub mod operation;
 pub mod options;
+pub mod project;
+pub mod repository;
 pub mod source;
 pub mod status;
 pub mod time;
 pub mod tracking;
+pub mod window;
 
 pub use application::{
     Application, ApplicationSpec, Automated, Backoff, Cascade, Destination, IgnoreDifference,
@@ -25,6 +29,7 @@ pub use operation::{
     SyncOperationResource, SyncOperationResult, SyncPhase, SyncStrategy, SyncStrategyMode,
 };
 pub use options::{DeletionPolicy, Propagation, SyncOptions};
+pub use project::{AppProject, AppProjectSpec, KindRule};
 pub use source::{
     ApplicationSource, DirectorySource, HelmFileParameter, HelmParameter, HelmSource, HydrateTo,
     JsonnetSource, JsonnetVar, KustomizePatch, KustomizeReplica, KustomizeSelector, KustomizeSource,
@@ -36,3 +41,4 @@ pub use status::{
 };
 pub use time::{Time, Timestamp};
 pub use tracking::{Tracking, TrackingId, TrackingMethod};
+pub use window::{SyncAttempt, SyncWindow};

@@ -385,7 +385,9 @@ impl Progress<'_, '_> {
     /// The first instant at which a step could go differently though nothing changed.
     fn wake_up(&self) -> Option<Timestamp> {
         let deadlines = self.waits.iter().filter_map(|wait| wait.deadline);
-        let held = self.state.extension.held.values().map(|held| held.next);
+        // What is due and yet not tried waits for something else.
+        let due_later = |at: &Time| self.input.now < at.timestamp();
+        let held = self.state.extension.held.values().map(|held| held.next).filter(due_later);
         let pause = self.state.extension.not_before;
         let timeout = self.input.settings.sync_timeout.map(|limit| {
             Time::from(tiphys_model::time::after(self.state.shown.started_at.timestamp(), limit))

@@ -109,6 +109,8 @@ pub(crate) fn run(progress: &mut Progress<'_, '_>, next: (SyncPhase, i64)) {
     if let Some(until) = progress.state.extension.not_before {
         if now < until.timestamp() {
             progress.wait(WaitKind::WaveDelay, None, "", Some(until));
+            keep_waits(progress, next);
+            finish::expire(progress);
             return;
         }
         progress.state.extension.not_before = None;
@@ -131,6 +133,17 @@ pub(crate) fn run(progress: &mut Progress<'_, '_>, next: (SyncPhase, i64)) {
     if progress.batch.is_empty() && !progress.waits.is_empty() {
         finish::expire(progress);
     }
+}
+
+/// During a pause, what was waited for in this wave is still waited for: its deadline goes on.
+fn keep_waits(progress: &mut Progress<'_, '_>, next: (SyncPhase, i64)) {
+    let pending = |key: &tiphys_value::ResourceKey| {
+        progress.tasks.iter().any(|task| task.is_pending() && task.step() == next && task.id.key == *key)
+    };
+    let earlier = &progress.state.extension.waits;
+    let kept: Vec<_> =
+        earlier.iter().filter(|wait| wait.object.as_ref().is_some_and(pending)).cloned().collect();
+    progress.waits.extend(kept);
 }
 
 fn set_wave_delay(progress: &mut Progress<'_, '_>, next: (SyncPhase, i64)) {

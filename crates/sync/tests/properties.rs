@@ -98,12 +98,14 @@ fn build(specs: &[Spec], retries: i64) -> Sim {
     for (value, extra) in existing {
         sim.existing(value, extra);
     }
+    sim.settings.blocked_deadline = std::time::Duration::from_secs(300);
+    sim.settings.deletion_deadline = std::time::Duration::from_secs(300);
     sim.operation().retry = RetryStrategy { limit: retries, ..RetryStrategy::default() };
     sim
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_operation_ends_or_waits_for_a_person(specs in prop::collection::vec(spec(), 0..14), retries in 0i64..3) {

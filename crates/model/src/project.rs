@@ -1,0 +1,271 @@
+//! AppProject: what its Applications may use (Argo CD docs, "Projects").
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::{Destination, ModelError, ObjectMeta, glob, meta::read, repository, window::SyncWindow};
+
+/// An AppProject.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AppProject {
+    /// `metadata`.
+    pub metadata: ObjectMeta,
+    /// `spec`.
+    pub spec: AppProjectSpec,
+}
+
+/// `spec` of an AppProject.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct AppProjectSpec {
+    /// Globs of repositories; a leading `!` denies.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub source_repos: Vec<String>,
+    /// Clusters and namespaces; a leading `!` denies.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub destinations: Vec<Destination>,
+    /// For people.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// Roles.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub roles: Vec<Value>,
+    /// Cluster-scoped kinds; empty means none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cluster_resource_whitelist: Vec<KindRule>,
+    /// Namespaced kinds that are denied.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub namespace_resource_blacklist: Vec<KindRule>,
+    /// Whether objects without an owner are reported.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub orphaned_resources: Option<OrphanedResources>,
+    /// Sync windows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub sync_windows: Vec<SyncWindow>,
+    /// Namespaced kinds; absent means all, empty means none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub namespace_resource_whitelist: Option<Vec<KindRule>>,
+    /// Cluster-scoped kinds that are denied.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub cluster_resource_blacklist: Vec<KindRule>,
+    /// Namespaces in which Applications of the project may live.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub source_namespaces: Vec<String>,
+    /// Only clusters of this project.
+    #[serde(skip_serializing_if = "crate::source::is_false")]
+    pub permit_only_project_scoped_clusters: bool,
+    /// Identities for impersonation.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub destination_service_accounts: Vec<DestinationServiceAccount>,
+    /// Signature policies and whatever later versions add.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+/// Group and kind globs, and a name glob for cluster-scoped objects.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct KindRule {
+    /// Group.
+    pub group: String,
+    /// Kind.
+    pub kind: String,
+    /// Name; empty means any.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
+}
+
+/// `spec.orphanedResources`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct OrphanedResources {
+    /// They are shown as a warning; absent means yes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warn: Option<bool>,
+    /// Those that do not count.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ignore: Vec<KindRule>,
+}
+
+/// One entry of `spec.destinationServiceAccounts`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct DestinationServiceAccount {
+    /// Glob of the cluster's address.
+    pub server: String,
+    /// Glob of the namespace.
+    pub namespace: String,
+    /// `name` or `namespace:name`.
+    pub default_service_account: String,
+}
+
+impl AppProject {
+    /// Reads an AppProject object.
+    ///
+    /// # Errors
+    /// A field has the wrong type.
+    pub fn from_value(value: &Value) -> Result<Self, ModelError> {
+        read(value)
+    }
+
+    /// The project that exists without being declared: everything is permitted.
+    pub fn permissive_default() -> Self {
+        let any = KindRule { group: "*".into(), kind: "*".into(), name: String::new() };
+        let everywhere = Destination { server: "*".into(), namespace: "*".into(), name: String::new() };
+        Self {
+            metadata: ObjectMeta { name: "default".into(), ..ObjectMeta::default() },
+            spec: AppProjectSpec {
+                source_repos: vec!["*".into()],
+                destinations: vec![everywhere],
+                cluster_resource_whitelist: vec![any],
+                ..AppProjectSpec::default()
+            },
+        }
+    }
+
+    /// Whether a repository may be used. A pattern that denies something permits everything else.
+    pub fn permits_source(&self, repo_url: &str) -> bool {
+        let wanted = repository::normalize(repo_url);
+        let mut permitted = false;
+        for pattern in &self.spec.source_repos {
+            match pattern.strip_prefix('!') {
+                Some(denied) if repository_matches(denied, &wanted) => return false,
+                Some(_) => permitted = true,
+                None => permitted |= repository_matches(pattern, &wanted),
+            }
+        }
+        permitted
+    }
+
+    /// Whether a namespace of a cluster may be used. `destination` has both address and name of the cluster
+    /// where both are known.
+    pub fn permits_destination(&self, destination: &Destination) -> bool {
+        let mut permitted = false;
+        for rule in &self.spec.destinations {
+            let cluster = field_matches(&rule.server, &destination.server)
+                .or_better(field_matches(&rule.name, &destination.name));
+            let namespace = namespace_matches(&rule.namespace, &destination.namespace);
+            match (cluster, namespace) {
+                (Match::Denied, Match::Yes | Match::Denied) | (Match::Yes, Match::Denied) => return false,
+                (Match::Yes, Match::Yes) => permitted = true,
+                _ => {}
+            }
+        }
+        permitted
+    }
+
+    /// Whether objects of a kind may be deployed; `name` counts for cluster-scoped ones.
+    pub fn permits_kind(&self, group: &str, kind: &str, name: &str, namespaced: bool) -> bool {
+        let hits = |rules: &[KindRule]| {
+            rules.iter().any(|rule| {
+                glob::matches(&rule.group, group)
+                    && glob::matches(&rule.kind, kind)
+                    && (namespaced || rule.name.is_empty() || glob::matches(&rule.name, name))
+            })
+        };
+        let spec = &self.spec;
+        if namespaced {
+            let listed = spec.namespace_resource_whitelist.as_ref().is_none_or(|rules| hits(rules));
+            return listed && !hits(&spec.namespace_resource_blacklist);
+        }
+        hits(&spec.cluster_resource_whitelist) && !hits(&spec.cluster_resource_blacklist)
+    }
+
+    /// Whether an Application in a namespace may belong to the project.
+    pub fn permits_app_namespace(&self, namespace: &str, engine_namespace: &str) -> bool {
+        namespace == engine_namespace
+            || self.spec.source_namespaces.iter().any(|pattern| glob::matches(pattern, namespace))
+    }
+}
+
+fn repository_matches(pattern: &str, wanted: &str) -> bool {
+    pattern == "*" || glob::matches_with(&repository::normalize(pattern), wanted, Some('/'))
+}
+
+/// How a rule's field meets a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Match {
+    Yes,
+    No,
+    Denied,
+}
+
+impl Match {
+    /// A cluster is meant by address or by name; a denial of either counts.
+    fn or_better(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Denied, _) | (_, Self::Denied) => Self::Denied,
+            (Self::Yes, _) | (_, Self::Yes) => Self::Yes,
+            _ => Self::No,
+        }
+    }
+}
+
+fn field_matches(pattern: &str, value: &str) -> Match {
+    if value.is_empty() || pattern.is_empty() {
+        return Match::No;
+    }
+    namespace_matches(pattern, value)
+}
+
+fn namespace_matches(pattern: &str, value: &str) -> Match {
+    match pattern.strip_prefix('!') {
+        Some(denied) if glob::matches(denied, value) => Match::Denied,
+        Some(_) => Match::Yes,
+        None if glob::matches(pattern, value) => Match::Yes,
+        None => Match::No,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn project(spec: Value) -> AppProject {
+        AppProject::from_value(&json!({"metadata": {"name": "p"}, "spec": spec})).expect("valid")
+    }
+
+    #[test]
+    fn sources_match_in_any_spelling_and_denials_win() {
+        let p =
+            project(json!({"sourceRepos": ["https://github.com/acme/*", "!https://github.com/acme/secret"]}));
+        assert!(p.permits_source("git@github.com:acme/shop.git"));
+        assert!(!p.permits_source("https://github.com/acme/secret.git"));
+        let only = project(json!({"sourceRepos": ["https://github.com/acme/*"]}));
+        assert!(!only.permits_source("https://github.com/other/shop"));
+        assert!(!only.permits_source("https://github.com/acme/a/b"), "a star does not cross a slash");
+        assert!(project(json!({"sourceRepos": ["*"]})).permits_source("oci://ghcr.io/x"));
+    }
+
+    #[test]
+    fn destinations_by_address_or_name_with_denials() {
+        let to = |server: &str, name: &str, namespace: &str| Destination {
+            server: server.into(),
+            name: name.into(),
+            namespace: namespace.into(),
+        };
+        let p = project(json!({"destinations": [
+            {"server": "*", "namespace": "team-*"}, {"server": "*", "namespace": "!team-secret"}, {"name": "prod", "namespace": "web"}]}));
+        assert!(p.permits_destination(&to("https://a", "", "team-a")));
+        assert!(!p.permits_destination(&to("https://a", "", "team-secret")));
+        assert!(p.permits_destination(&to("", "prod", "web")));
+    }
+
+    #[test]
+    fn kinds_by_scope() {
+        let p = project(
+            json!({"clusterResourceWhitelist": [{"group": "", "kind": "Namespace", "name": "team-*"}],
+            "namespaceResourceBlacklist": [{"group": "", "kind": "Secret"}]}),
+        );
+        assert!(p.permits_kind("", "Namespace", "team-a", false));
+        assert!(!p.permits_kind("", "Namespace", "kube-system", false));
+        assert!(!p.permits_kind("rbac.authorization.k8s.io", "ClusterRole", "x", false));
+        assert!(p.permits_kind("apps", "Deployment", "", true));
+        assert!(!p.permits_kind("", "Secret", "", true));
+        let none = project(json!({"namespaceResourceWhitelist": []}));
+        assert!(!none.permits_kind("apps", "Deployment", "", true));
+        assert!(AppProject::permissive_default().permits_kind("x", "Y", "z", false));
+    }
+}
