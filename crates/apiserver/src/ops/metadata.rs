@@ -45,7 +45,7 @@ fn name_faults(at: &At, name: &str) -> Vec<String> {
         match at.resource.gvk.kind.as_str() {
             "Namespace" => return label_faults(name, false),
             "Service" => return label_faults(name, true),
-            "ClusterRole" | "ClusterRoleBinding" | "Role" | "RoleBinding" => return path_segment_faults(name),
+            "ClusterRole" | "ClusterRoleBinding" | "Role" | "RoleBinding" | "APIService" => return path_segment_faults(name),
             _ => {}
         }
     }
