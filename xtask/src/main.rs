@@ -5,6 +5,7 @@
 mod bench;
 mod docs;
 mod fidelity;
+mod merge_keys;
 mod oracles;
 mod schema;
 mod tidy;
@@ -26,6 +27,8 @@ enum Command {
     /// Compare with the real tools on many inputs.
     #[command(subcommand)]
     Fidelity(fidelity::Suite),
+    /// Write the table of lists that a strategic merge merges, for kustomize.
+    MergeKeys(merge_keys::Args),
     /// Install the pinned real helm, kustomize, kubectl, etcd and kube-apiserver.
     Oracles(oracles::Args),
     /// Derive the table of built-in kinds from the real kube-apiserver.
@@ -38,6 +41,7 @@ fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Docs => docs::run(),
         Command::Fidelity(suite) => fidelity::run(&suite),
+        Command::MergeKeys(args) => merge_keys::run(&args),
         Command::Oracles(args) => oracles::run(&args),
         Command::Schema(args) => schema::run(&args),
         Command::Tidy => tidy::run(),

@@ -34,11 +34,11 @@ pub(crate) struct Loader<'a> {
     tree: Tree<'a>,
     /// Canonical path of the folder in the tree.
     root: String,
-    /// The absolute path of the tree's root, for texts.
-    display_root: String,
+    /// The absolute path of the tree's root without its last slash, for texts.
+    display_root: Option<String>,
     restrictor: LoadRestrictor,
     /// Folders of the kustomizations that led here, with the tree they stand in.
-    visited: Vec<(String, String)>,
+    visited: Vec<(Option<String>, String)>,
     /// URLs of repositories that led here.
     repositories: Vec<String>,
     options: &'a BuildOptions,
@@ -53,7 +53,9 @@ impl<'a> Loader<'a> {
         let loader = Self {
             tree: Tree::Given(tree),
             root: String::new(),
-            display_root: options.display_root.trim_end_matches('/').to_owned(),
+            display_root: Some(options.display_root.as_str())
+                .filter(|root| !root.is_empty())
+                .map(|root| root.trim_end_matches('/').to_owned()),
             restrictor: options.load_restrictor,
             visited: Vec::new(),
             repositories: Vec::new(),
@@ -85,11 +87,12 @@ impl<'a> Loader<'a> {
 
     /// A path of the tree as texts name it.
     fn display(&self, path: &str) -> String {
-        match (self.display_root.is_empty(), path.is_empty()) {
-            (true, true) => ".".to_owned(),
-            (true, false) => path.to_owned(),
-            (false, true) => self.display_root.clone(),
-            (false, false) => format!("{}/{path}", self.display_root),
+        match (&self.display_root, path) {
+            (None, "") => ".".to_owned(),
+            (None, path) => path.to_owned(),
+            (Some(root), "") if root.is_empty() => "/".to_owned(),
+            (Some(root), "") => root.clone(),
+            (Some(root), path) => format!("{root}/{path}"),
         }
     }
 
@@ -106,7 +109,7 @@ impl<'a> Loader<'a> {
     fn in_tree(&self, path: &str) -> Option<String> {
         if path.starts_with('/') {
             let clean = join_clean("", path);
-            let below = clean.strip_prefix(&self.display_root).filter(|_| !self.display_root.is_empty())?;
+            let below = clean.strip_prefix(self.display_root.as_deref()?)?;
             return Some(below.trim_start_matches('/').to_owned());
         }
         tiphys_vfs::join(&self.root, path).ok()
@@ -264,7 +267,7 @@ impl<'a> Loader<'a> {
         Ok(Self {
             tree: Tree::Remote(tree),
             root,
-            display_root: url.clone_url(),
+            display_root: Some(url.clone_url()),
             restrictor: LoadRestrictor::RootOnly,
             visited,
             repositories,

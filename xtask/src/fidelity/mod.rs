@@ -2,6 +2,7 @@
 
 mod compare;
 mod helm;
+mod kustomize;
 mod report;
 
 use clap::Subcommand;
@@ -11,6 +12,8 @@ use clap::Subcommand;
 pub enum Suite {
     /// Every chart below a folder, with default values and with each of its ci/*-values.yaml.
     Helm(helm::Args),
+    /// Every folder with a kustomization below a folder.
+    Kustomize(kustomize::Args),
 }
 
 /// Runs a suite.
@@ -20,5 +23,6 @@ pub enum Suite {
 pub fn run(suite: &Suite) -> anyhow::Result<()> {
     match suite {
         Suite::Helm(args) => helm::run(args),
+        Suite::Kustomize(args) => kustomize::run(args),
     }
 }
