@@ -1,0 +1,183 @@
+//! What counts as a difference and what does not.
+
+use serde_json::{Value, json};
+use tiphys_diff::{DiffOptions, IgnoreRules, compare, mask_secret, respect_ignored, unified};
+use tiphys_model::IgnoreDifference;
+use tiphys_schema::Catalog;
+use tiphys_value::ObjectExt;
+
+fn paths(target: &Value, live: &Value) -> Vec<String> {
+    let types = Catalog::latest().type_of(&target.gvk());
+    let difference = compare(target, live, &DiffOptions { types, ..DiffOptions::default() });
+    difference.paths.iter().map(ToString::to_string).collect()
+}
+
+fn deployment(container: Value) -> Value {
+    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"},
+        "spec": {"replicas": 2, "template": {"spec": {"containers": [container]}}}})
+}
+
+#[test]
+fn defaults_of_the_api_server_are_no_difference() {
+    let target =
+        deployment(json!({"name": "c", "image": "i", "resources": {}, "ports": [{"containerPort": 80}]}));
+    let mut live = deployment(
+        json!({"name": "c", "image": "i", "imagePullPolicy": "Always", "resources": {},
+        "terminationMessagePath": "/dev/termination-log", "ports": [{"containerPort": 80, "protocol": "TCP"}]}),
+    );
+    live["metadata"]["uid"] = "u".into();
+    live["metadata"]["annotations"] = json!({"deployment.kubernetes.io/revision": "1"});
+    live["spec"]["strategy"] = json!({"type": "RollingUpdate"});
+    live["status"] = json!({"replicas": 2});
+    assert_eq!(paths(&target, &live), Vec::<String>::new());
+}
+
+#[test]
+fn v12_quantities_are_equal_by_value_in_built_in_kinds_only() {
+    let with =
+        |cpu: Value| deployment(json!({"name": "c", "image": "i", "resources": {"requests": {"cpu": cpu}}}));
+    assert!(paths(&with(json!("1000m")), &with(json!("1"))).is_empty());
+    assert!(paths(&with(json!(1)), &with(json!("1"))).is_empty());
+    assert_eq!(
+        paths(&with(json!("2")), &with(json!("1"))),
+        [".spec.template.spec.containers[0].resources.requests.cpu"]
+    );
+    let custom = |cpu: &str| json!({"apiVersion": "e.org/v1", "kind": "X", "metadata": {"name": "x"}, "spec": {"cpu": cpu}});
+    assert_eq!(paths(&custom("1000m"), &custom("1")), [".spec.cpu"]);
+}
+
+#[test]
+fn v13_what_others_added_is_no_difference_what_they_changed_is() {
+    let target = deployment(json!({"name": "c", "image": "i", "env": [{"name": "A", "value": "1"}]}));
+    let mut live = deployment(
+        json!({"name": "c", "image": "i", "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]}),
+    );
+    assert!(paths(&target, &live).is_empty());
+    live["spec"]["replicas"] = json!(5);
+    assert_eq!(paths(&target, &live), [".spec.replicas"]);
+}
+
+#[test]
+fn v14_string_data_equals_encoded_data() {
+    let target =
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"k": "v"}});
+    let live = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"k": "dg=="}, "type": "Opaque"});
+    assert!(paths(&target, &live).is_empty());
+}
+
+fn owned(manager: &str, fields: Value) -> Value {
+    json!({"manager": manager, "operation": "Apply", "fieldsType": "FieldsV1", "fieldsV1": fields})
+}
+
+#[test]
+fn a_field_that_left_the_target_is_a_difference_if_only_we_own_it() {
+    let target =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "1"}});
+    let fields = json!({"f:data": {"f:a": {}, "f:gone": {}}});
+    let mut live = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c",
+        "managedFields": [owned("tiphys", fields)]}, "data": {"a": "1", "gone": "x", "theirs": "y"}});
+    assert_eq!(paths(&target, &live), [".data.gone"]);
+    let shared = owned("kubectl", json!({"f:data": {"f:gone": {}}}));
+    live["metadata"]["managedFields"].as_array_mut().expect("list").push(shared);
+    assert!(paths(&target, &live).is_empty());
+}
+
+#[test]
+fn a_list_item_that_left_the_target_is_found_by_its_key() {
+    let target = deployment(json!({"name": "c", "image": "i"}));
+    let mut live = deployment(json!({"name": "c", "image": "i"}));
+    let list = live["spec"]["template"]["spec"]["containers"].as_array_mut().expect("list");
+    list.push(json!({"name": "old", "image": "i"}));
+    let container =
+        |name: &str| (format!("k:{{\"name\":\"{name}\"}}"), json!({".": {}, "f:name": {}, "f:image": {}}));
+    let containers: serde_json::Map<String, Value> = [container("c"), container("old")].into_iter().collect();
+    let fields = json!({"f:spec": {"f:template": {"f:spec": {"f:containers": containers}}}});
+    live["metadata"]["managedFields"] = json!([owned("tiphys", fields)]);
+    assert_eq!(paths(&target, &live), [".spec.template.spec.containers[1]"]);
+}
+
+#[test]
+fn list_order_counts_only_where_lists_are_atomic() {
+    let service = |ports: Value| json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": ports}});
+    let (a, b) = (json!({"port": 80, "name": "http"}), json!({"port": 443, "name": "https"}));
+    assert!(paths(&service(json!([a, b])), &service(json!([b, a]))).is_empty());
+    let custom = |list: Value| json!({"apiVersion": "e.org/v1", "kind": "X", "metadata": {"name": "x"}, "spec": {"l": list}});
+    assert!(!paths(&custom(json!(["a", "b"])), &custom(json!(["b", "a"]))).is_empty());
+    let defaulted = json!([{"k": 1, "added": true}]);
+    assert!(
+        paths(&custom(json!([{"k": 1}])), &custom(defaulted)).is_empty(),
+        "defaults in lists of custom resources"
+    );
+}
+
+fn rules(object: &Value, rule: Value) -> IgnoreRules {
+    let rule: IgnoreDifference = serde_json::from_value(rule).expect("valid");
+    IgnoreRules::of(object, &[rule]).expect("usable")
+}
+
+#[test]
+fn ignored_differences_of_all_three_forms() {
+    let target = deployment(json!({"name": "c", "image": "i:1"}));
+    let mut live = deployment(json!({"name": "c", "image": "i:2"}));
+    live["spec"]["replicas"] = json!(9);
+    live["metadata"]["managedFields"] = json!([owned("hpa", json!({"f:spec": {"f:replicas": {}}}))]);
+    let image = ".spec.template.spec.containers[] | select(.name == \"c\") | .image";
+    let with = |rule: Value| {
+        let ignore = rules(&target, rule);
+        let types = Catalog::latest().type_of(&target.gvk());
+        let options = DiffOptions { types, ignore: Some(&ignore), ..DiffOptions::default() };
+        let shown: Vec<_> = compare(&target, &live, &options).paths.iter().map(ToString::to_string).collect();
+        let respected = respect_ignored(&target, &live, &options);
+        (shown, respected)
+    };
+    let (shown, respected) =
+        with(json!({"group": "*", "kind": "Deployment", "jsonPointers": ["/spec/replicas"]}));
+    assert_eq!(shown, [".spec.template.spec.containers[0].image"]);
+    assert_eq!(respected["spec"]["replicas"], 9);
+    let (shown, respected) = with(json!({"group": "apps", "kind": "Depl*", "jqPathExpressions": [image]}));
+    assert_eq!(shown, [".spec.replicas"]);
+    assert_eq!(respected["spec"]["template"]["spec"]["containers"][0]["image"], "i:2");
+    let (shown, respected) = with(json!({"group": "apps", "kind": "*", "managedFieldsManagers": ["hpa"]}));
+    assert_eq!(shown, [".spec.template.spec.containers[0].image"]);
+    assert_eq!(respected["spec"]["replicas"], 9);
+    let (shown, _) = with(json!({"group": "batch", "kind": "*", "jsonPointers": ["/spec"]}));
+    assert_eq!(shown.len(), 2);
+}
+
+#[test]
+fn expressions_that_could_run_without_end_are_refused() {
+    for expression in ["repeat(.a)", "def f: f; f", "[range(infinite)]", ".a |", "nosuch(.a)"] {
+        let rule = IgnoreDifference {
+            kind: "*".into(),
+            group: "*".into(),
+            jq_path_expressions: vec![expression.into()],
+            ..Default::default()
+        };
+        assert!(IgnoreRules::of(&json!({"kind": "X"}), &[rule]).is_err(), "{expression}");
+    }
+}
+
+#[test]
+fn secrets_are_masked_so_that_equality_shows_and_nothing_else() {
+    let secret = |a: &str, b: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": a, "b": b}});
+    let (mut live, mut target) = (secret("c2VjcmV0", "eA=="), secret("b3RoZXI=", "eA=="));
+    mask_secret(&mut [&mut live, &mut target], &[]);
+    assert_eq!(live["data"]["b"], target["data"]["b"]);
+    assert_ne!(live["data"]["a"], target["data"]["a"]);
+    let shown = unified(&live, &target, "live", "target");
+    assert!(shown.contains("-  a: ++++") && !shown.contains("c2VjcmV0"), "{shown}");
+    assert_eq!(unified(&live, &live, "a", "b"), "");
+}
+
+#[test]
+fn empty_rules_and_zero_values_are_no_difference() {
+    let role = |rules: Value| json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": {"name": "r"}, "rules": rules});
+    assert!(paths(&role(json!([])), &role(Value::Null)).is_empty());
+    let mut target = deployment(json!({"name": "c", "image": "i"}));
+    target["spec"]["template"]["spec"]["hostNetwork"] = json!(false);
+    target["spec"]["template"]["metadata"] = json!({"creationTimestamp": null});
+    let live = deployment(json!({"name": "c", "image": "i"}));
+    let mut live_with_template = live;
+    live_with_template["spec"]["template"]["metadata"] = json!({});
+    assert!(paths(&target, &live_with_template).is_empty());
+}
