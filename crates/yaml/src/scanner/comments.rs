@@ -53,22 +53,53 @@ impl Scanner<'_> {
 
     /// The comments from here to the next token, as head and foot comments.
     pub(super) fn scan_comments(&mut self, scan_mark: Mark) {
+        let mut run = self.comment_run(scan_mark);
+        while run.peek < LOOKAHEAD {
+            run.column += 1;
+            let at = self.pos + run.peek;
+            if is_blank(self.bytes, at) {
+                run.peek += 1;
+                continue;
+            }
+            let c = self.at(run.peek);
+            let here = self.mark_ahead(&run);
+            let close_flow = self.flow_level > 0 && (c == b']' || c == b'}');
+            if close_flow || is_breakz(self.bytes, at) {
+                self.end_comment_line(&mut run, here, close_flow);
+                if !is_break(self.bytes, at) {
+                    break;
+                }
+                run.pass_break();
+                continue;
+            }
+            if !run.text.is_empty() && run.outdents(here) && here.column != run.start.column {
+                self.comments.push_back(run.foot(here));
+            }
+            if c != b'#' {
+                break;
+            }
+            self.take_comment_line(&mut run, here);
+        }
+        if !run.text.is_empty() {
+            let mut end = self.mark_ahead(&run);
+            end.index = end.index.saturating_sub(1);
+            let (scan, token, start, head) = (run.scan, run.start, run.start, run.text);
+            self.comments.push_back(PendingComment {
+                scan,
+                token,
+                start,
+                end,
+                head,
+                ..PendingComment::default()
+            });
+        }
+    }
+
+    fn comment_run(&self, scan_mark: Mark) -> CommentRun {
         let mut token = self.tokens.back();
         if token.is_some_and(|t| t.kind == TokenKind::FlowEntry) && self.tokens.len() > 1 {
             token = self.tokens.get(self.tokens.len() - 2);
         }
-        let after_value = token.is_some_and(|t| t.kind == TokenKind::Value);
-        let mut state = CommentRun {
-            scan: scan_mark,
-            token: token.map_or(scan_mark, |t| t.start),
-            start: Mark::default(),
-            text: String::new(),
-        };
-        let mut next_indent = self.indent.max(0);
-        let mut recent_empty = false;
-        let mut first_empty = self.newlines <= 1;
-        let mut line = self.line;
-        let mut column = self.column;
         let mut foot_line = -1;
         if scan_mark.line > 0 {
             foot_line = i64::from(self.line) - i64::from(self.newlines) + 1;
@@ -76,84 +107,69 @@ impl Scanner<'_> {
                 foot_line += 1;
             }
         }
-
-        let mut peek = 0;
-        while peek < LOOKAHEAD {
-            column += 1;
-            if is_blank(self.bytes, self.pos + peek) {
-                peek += 1;
-                continue;
-            }
-            let c = self.at(peek);
-            let here =
-                Mark { offset: (self.pos + peek) as u32, index: self.index + peek as u32, line, column };
-            let close_flow = self.flow_level > 0 && (c == b']' || c == b'}');
-            if close_flow || is_breakz(self.bytes, self.pos + peek) {
-                if close_flow || !recent_empty {
-                    let outdented = i64::from(state.start.column) - 1 < i64::from(next_indent);
-                    let at_foot = i64::from(state.start.line) == foot_line && !after_value;
-                    if close_flow || first_empty && (at_foot || outdented) {
-                        if !state.text.is_empty() {
-                            if outdented {
-                                state.token = state.start;
-                            }
-                            self.comments.push_back(state.foot(here));
-                        }
-                    } else if !state.text.is_empty() && c != 0 {
-                        state.text.push('\n');
-                    }
-                }
-                if !is_break(self.bytes, self.pos + peek) {
-                    break;
-                }
-                first_empty = false;
-                recent_empty = true;
-                column = 0;
-                line += 1;
-                peek += 1;
-                continue;
-            }
-            let outdented = i64::from(column) - 1 < i64::from(next_indent) && column != state.start.column;
-            if !state.text.is_empty() && (close_flow || outdented) {
-                self.comments.push_back(state.foot(here));
-            }
-            if c != b'#' {
-                break;
-            }
-            if state.text.is_empty() {
-                state.start = here;
-            } else {
-                state.text.push('\n');
-            }
-            recent_empty = false;
-            self.skip_ahead(peek);
-            let from = self.pos;
-            self.skip_to(self.line_end());
-            state.text.push_str(&self.text[from..self.pos]);
-
-            // The break after the comment is passed over without being looked at.
-            peek = 1;
-            column = 0;
-            line = self.line;
-            next_indent = self.indent.max(0);
+        CommentRun {
+            scan: scan_mark,
+            token: token.map_or(scan_mark, |t| t.start),
+            start: Mark::default(),
+            text: String::new(),
+            after_value: token.is_some_and(|t| t.kind == TokenKind::Value),
+            foot_line,
+            indent: self.indent.max(0),
+            recent_empty: false,
+            first_empty: self.newlines <= 1,
+            peek: 0,
+            line: self.line,
+            column: self.column,
         }
+    }
 
-        if !state.text.is_empty() {
-            let end = Mark {
-                offset: (self.pos + peek) as u32,
-                index: (self.index + peek as u32).saturating_sub(1),
-                line,
-                column,
-            };
-            self.comments.push_back(PendingComment {
-                scan: state.scan,
-                token: state.start,
-                start: state.start,
-                end,
-                head: state.text,
-                ..PendingComment::default()
-            });
+    /// Where the lookahead of a run stands. Columns count from 1 there.
+    fn mark_ahead(&self, run: &CommentRun) -> Mark {
+        Mark {
+            offset: (self.pos + run.peek) as u32,
+            index: self.index + run.peek as u32,
+            line: run.line,
+            column: run.column,
         }
+    }
+
+    /// A line break, the end, or the end of a flow collection: what was gathered may be a foot comment
+    /// of what came before.
+    fn end_comment_line(&mut self, run: &mut CommentRun, here: Mark, close_flow: bool) {
+        if run.recent_empty && !close_flow {
+            return;
+        }
+        let outdented = run.outdents(run.start);
+        let at_foot = i64::from(run.start.line) == run.foot_line && !run.after_value;
+        if close_flow || run.first_empty && (at_foot || outdented) {
+            if !run.text.is_empty() {
+                if outdented {
+                    run.token = run.start;
+                }
+                self.comments.push_back(run.foot(here));
+            }
+        } else if !run.text.is_empty() && self.at(run.peek) != 0 {
+            run.text.push('\n');
+        }
+    }
+
+    /// One comment, from its `#` to the end of its line.
+    fn take_comment_line(&mut self, run: &mut CommentRun, here: Mark) {
+        if run.text.is_empty() {
+            run.start = here;
+        } else {
+            run.text.push('\n');
+        }
+        self.skip_ahead(run.peek);
+        let from = self.pos;
+        self.skip_to(self.line_end());
+        run.text.push_str(&self.text[from..self.pos]);
+        run.recent_empty = false;
+        // The break behind the comment is passed over without being looked at.
+        run.peek = 1;
+        run.column = 0;
+        run.line = self.line;
+        run.indent = self.indent.max(0);
     }
 
     /// Moves over blanks and breaks up to the byte that is `ahead` of here.
@@ -175,9 +191,36 @@ struct CommentRun {
     token: Mark,
     start: Mark,
     text: String,
+    /// The comments stand behind a `:`.
+    after_value: bool,
+    /// The line on which a comment is about what came before.
+    foot_line: i64,
+    /// Indentation of the innermost collection.
+    indent: i32,
+    /// The line before was empty.
+    recent_empty: bool,
+    /// No empty line has been seen yet.
+    first_empty: bool,
+    /// Bytes looked ahead, with line and column there.
+    peek: usize,
+    line: u32,
+    column: u32,
 }
 
 impl CommentRun {
+    fn pass_break(&mut self) {
+        self.first_empty = false;
+        self.recent_empty = true;
+        self.column = 0;
+        self.line += 1;
+        self.peek += 1;
+    }
+
+    /// Whether a place (with its column counted from 1) is left of the innermost collection.
+    fn outdents(&self, place: Mark) -> bool {
+        i64::from(place.column) - 1 < i64::from(self.indent)
+    }
+
     /// What was gathered, as a foot comment that ends at `end`; gathering starts anew there.
     fn foot(&mut self, end: Mark) -> PendingComment {
         let comment = PendingComment {
