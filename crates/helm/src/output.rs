@@ -78,7 +78,7 @@ pub struct TemplateOutput {
     pub stdout: String,
     /// What Helm logs to standard error, one line each.
     pub warnings: Vec<String>,
-    /// CRDs of `crds/` folders, chart before subcharts.
+    /// Files of `crds/` folders if CRDs are included, chart before subcharts.
     pub crds: Vec<Manifest>,
     /// Documents that are no hooks, in install order.
     pub manifests: Vec<Manifest>,
@@ -86,7 +86,6 @@ pub struct TemplateOutput {
     pub hooks: Vec<Hook>,
     /// The rendered `NOTES.txt` of the chart.
     pub notes: String,
-    pub(crate) include_crds: bool,
     pub(crate) trace: Option<Trace>,
 }
 
@@ -94,7 +93,7 @@ impl TemplateOutput {
     /// The objects that were rendered (CRDs if included, manifests, hooks), with their origins if
     /// they were asked for. `List` kinds are not taken apart.
     pub fn objects(&self) -> Vec<RenderedObject> {
-        let crds = self.crds.iter().filter(|_| self.include_crds).flat_map(crd_objects);
+        let crds = self.crds.iter().flat_map(crd_objects);
         let documents = self.manifests.iter().chain(self.hooks.iter().map(|hook| &hook.manifest));
         let documents = documents.filter(|manifest| manifest.value.is_object());
         crds.chain(documents.map(|manifest| origins::object(manifest, self.trace.as_ref()))).collect()

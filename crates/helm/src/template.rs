@@ -54,8 +54,9 @@ pub fn template(chart: &Chart, options: &RenderOptions) -> Result<TemplateOutput
         !is_notes
     });
     let sorted = sort_manifests(&files, compat, &mut output.warnings).map_err(HelmError::InvalidYaml)?;
-    collect_crds(&chart, chart.name(), &mut output.crds);
-    output.include_crds = options.include_crds;
+    if options.include_crds {
+        collect_crds(&chart, chart.name(), &mut output.crds);
+    }
     output.manifests = sorted.manifests;
     output.hooks = sorted.hooks;
     if options.no_hooks {
@@ -130,11 +131,13 @@ fn collect_crds(chart: &Chart, path: &str, crds: &mut Vec<Manifest>) {
 /// What goes to standard output.
 fn print(output: &TemplateOutput, options: &RenderOptions) -> Result<String, HelmError> {
     let mut text = String::new();
-    let crds = output.crds.iter().filter(|_| options.include_crds);
-    for manifest in crds.chain(&output.manifests) {
+    for manifest in output.crds.iter().chain(&output.manifests) {
         push(&mut text, manifest);
     }
-    let mut text = format!("{}\n", text.trim_matches(is_space));
+    text.truncate(text.trim_end_matches(is_space).len());
+    let blank = text.len() - text.trim_start_matches(is_space).len();
+    text.drain(..blank);
+    text.push('\n');
     for Hook { manifest, .. } in &output.hooks {
         push(&mut text, manifest);
     }
