@@ -126,8 +126,11 @@ impl<'a> Decoder<'a> {
                 self.value(TypeRef { catalog: ty.catalog, ty: &field.ty }, value, &path.child(&key))?;
             }
             self.names.pop();
-            if map.get(&key).is_some_and(|value| is_dropped(field, value)) {
-                map.remove(&key);
+            match map.get_mut(&key) {
+                Some(value) if is_dropped(field, value) => drop(map.remove(&key)),
+                // Storage does not tell an empty list from none.
+                Some(value) if is_empty_collection(field, value) => *value = Value::Null,
+                _ => {}
             }
         }
         self.structs.pop();
@@ -250,6 +253,14 @@ fn is_dropped(field: &Field, value: &Value) -> bool {
         Value::String(text) => text.is_empty() && !matches!(field.ty, Type::IntOrString),
         Value::Bool(on) => !on,
         Value::Number(number) => number.as_f64() == Some(0.0) && !matches!(field.ty, Type::IntOrString),
+    }
+}
+
+fn is_empty_collection(field: &Field, value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty() && matches!(field.ty, Type::Map(..)),
+        _ => false,
     }
 }
 

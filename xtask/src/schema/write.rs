@@ -103,7 +103,10 @@ fn write_type(out: &mut String, name: &str, schema: &Value, go: &GoTypes) -> any
         let ty = spelled(property).with_context(|| format!("{name}.{field}"))?;
         write!(out, "field {field} {ty}")?;
         let known = go.field(name, field).unwrap_or(GoField { omitempty: true, ..GoField::default() });
-        let is_struct = !known.pointer && property["default"].as_object().is_some_and(|map| map.is_empty());
+        // Quantities and times are structs in Go: `omitempty` does not leave them out.
+        let is_struct = property["default"].as_object().is_some_and(|map| map.is_empty())
+            || matches!(ty.as_str(), "quantity" | "time" | "microtime");
+        let is_struct = is_struct && !known.pointer && go.field(name, field).is_some();
         for (set, word) in [
             (required.contains(&field.as_str()), " required"),
             (known.pointer, " pointer"),

@@ -7,11 +7,15 @@ use super::{Object, child, each, made, set, set_text, text};
 /// Permission bits of projected files: 0644.
 const FILE_MODE: i32 = 420;
 
-/// A pod: what templates have, and requests from limits.
+/// A pod: what templates have, requests from limits, and the host's ports on the host's network.
 pub(super) fn pod(object: &mut Object) {
     if let Some(spec) = child(object, "spec") {
+        let host_network = spec.get("hostNetwork") == Some(&Value::Bool(true));
         for list in ["containers", "initContainers"] {
-            each(spec, list).for_each(requests_from_limits);
+            for one in each(spec, list) {
+                requests_from_limits(one);
+                each(one, "ports").filter(|_| host_network).for_each(host_port);
+            }
         }
         set(spec, "enableServiceLinks", true);
         pod_spec(spec);
@@ -43,14 +47,8 @@ fn pod_spec(spec: &mut Object) {
     set_text(spec, "schedulerName", "default-scheduler");
     set(spec, "securityContext", json!({}));
     set(spec, "terminationGracePeriodSeconds", 30);
-    let host_network = spec.get("hostNetwork") == Some(&Value::Bool(true));
     for list in ["initContainers", "containers", "ephemeralContainers"] {
-        for one in each(spec, list) {
-            container(one);
-            if host_network && list != "ephemeralContainers" {
-                each(one, "ports").for_each(host_port);
-            }
-        }
+        each(spec, list).for_each(container);
     }
     each(spec, "volumes").for_each(volume);
     service_account_names(spec);

@@ -4,6 +4,9 @@ use serde_json::{Value, json};
 
 use super::{Object, child, core, each, made, pod, set, set_text, text};
 
+/// Where a field of an older version of `DaemonSet` lives on.
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
 pub(super) fn deployment(object: &mut Object) {
     let Some(spec) = child(object, "spec") else { return };
     set(spec, "replicas", 1);
@@ -43,12 +46,14 @@ pub(super) fn stateful_set(object: &mut Object) {
     set(spec, "revisionHistoryLimit", 10);
     set_text(spec, "podManagementPolicy", "OrderedReady");
     if let Some(strategy) = made(spec, "updateStrategy") {
-        set_text(strategy, "type", "RollingUpdate");
+        if text(strategy, "type").is_empty() {
+            set(strategy, "type", "RollingUpdate");
+            set(strategy, "rollingUpdate", json!({}));
+        }
         if text(strategy, "type") == "RollingUpdate"
-            && let Some(rolling) = made(strategy, "rollingUpdate")
+            && let Some(rolling) = child(strategy, "rollingUpdate")
         {
             set(rolling, "partition", 0);
-            set(rolling, "maxUnavailable", 1);
         }
     }
     if let Some(policy) = made(spec, "persistentVolumeClaimRetentionPolicy") {
@@ -64,6 +69,10 @@ pub(super) fn stateful_set(object: &mut Object) {
 }
 
 pub(super) fn daemon_set(object: &mut Object) {
+    let annotations = made(object, "metadata").and_then(|metadata| made(metadata, "annotations"));
+    if let Some(annotations) = annotations {
+        set_text(annotations, TEMPLATE_GENERATION, "1");
+    }
     let Some(spec) = child(object, "spec") else { return };
     set(spec, "revisionHistoryLimit", 10);
     if let Some(strategy) = made(spec, "updateStrategy") {
@@ -88,6 +97,7 @@ pub(super) fn job(object: &mut Object) {
     set(spec, "backoffLimit", limit);
     set_text(spec, "completionMode", "NonIndexed");
     set(spec, "suspend", false);
+    set(spec, "manualSelector", false);
     let replacement = if spec.contains_key("podFailurePolicy") { "Failed" } else { "TerminatingOrFailed" };
     set_text(spec, "podReplacementPolicy", replacement);
     for rule in child(spec, "podFailurePolicy").into_iter().flat_map(|policy| each(policy, "rules")) {

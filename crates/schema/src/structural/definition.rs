@@ -26,11 +26,19 @@ pub fn validate_crd(crd: &Value, old: Option<&Value>) -> ErrorList {
         ));
     }
     let scope = text("/spec/scope");
-    if !matches!(scope, "Cluster" | "Namespaced") {
+    if scope.is_empty() {
+        errors.push(FieldError::required(&spec.child("scope"), ""));
+    } else if !matches!(scope, "Cluster" | "Namespaced") {
         errors.push(FieldError::not_supported(&spec.child("scope"), scope, &["Cluster", "Namespaced"]));
     }
     versions(&crd["spec"], &spec.child("versions"), &mut errors);
     check_names(&crd["spec"]["names"], &spec.child("names"), &mut errors);
+    let stored =
+        crd["spec"]["versions"].as_array().into_iter().flatten().any(|version| flag(version, "storage"));
+    if !stored {
+        let detail = "must have at least one stored version";
+        errors.push(FieldError::invalid(&Path::new("status.storedVersions"), Value::Null, detail));
+    }
     if let Some(old) = old {
         immutable(crd, old, &mut errors);
     }
@@ -62,7 +70,7 @@ fn versions(spec: &Value, path: &Path, errors: &mut ErrorList) {
     }
     if storage != 1 {
         let detail = "must have exactly one version marked as storage version";
-        errors.push(FieldError::invalid(path, Value::from(versions.to_vec()), detail));
+        errors.push(FieldError::invalid(path, spec["versions"].clone(), detail));
     }
 }
 

@@ -163,6 +163,15 @@ fn container(container: &Value, volumes: &HashSet<String>, path: &Path, errors: 
     for (at, variable) in list(container, "env").iter().enumerate() {
         environment(variable, &path.child("env").index(at), errors);
     }
+    for (at, source) in list(container, "envFrom").iter().enumerate() {
+        for kind in ["configMapRef", "secretRef"] {
+            let name = text(&source[kind], "name");
+            if !name.is_empty() {
+                let path = path.child("envFrom").index(at).child(kind).child("name");
+                faulty(names::dns1123_subdomain(name), name, &path, errors);
+            }
+        }
+    }
     mounts(list(container, "volumeMounts"), volumes, &path.child("volumeMounts"), errors);
     let policies = ["Always", "IfNotPresent", "Never"];
     one_of(text(container, "imagePullPolicy"), &policies, &path.child("imagePullPolicy"), errors);
@@ -220,8 +229,9 @@ fn environment(variable: &Value, path: &Path, errors: &mut ErrorList) {
     for kind in ["configMapKeyRef", "secretKeyRef"] {
         let Some(reference) = source.get(kind) else { continue };
         let path = path.child(kind);
-        if text(reference, "name").is_empty() {
-            errors.push(FieldError::required(&path.child("name"), ""));
+        match text(reference, "name") {
+            "" => errors.push(FieldError::required(&path.child("name"), "")),
+            name => faulty(names::dns1123_subdomain(name), name, &path.child("name"), errors),
         }
         match text(reference, "key") {
             "" => errors.push(FieldError::required(&path.child("key"), "")),

@@ -50,11 +50,11 @@ pub(super) fn binding(kind: &str, binding: &Value, errors: &mut ErrorList) {
         errors.push(FieldError::required(&path.child("name"), ""));
     }
     for (at, subject) in list(binding, "subjects").iter().enumerate() {
-        one_subject(subject, &Path::new("subjects").index(at), errors);
+        one_subject(subject, kind == "RoleBinding", &Path::new("subjects").index(at), errors);
     }
 }
 
-fn one_subject(subject: &Value, path: &Path, errors: &mut ErrorList) {
+fn one_subject(subject: &Value, namespaced: bool, path: &Path, errors: &mut ErrorList) {
     if text(subject, "name").is_empty() {
         errors.push(FieldError::required(&path.child("name"), ""));
     }
@@ -64,7 +64,7 @@ fn one_subject(subject: &Value, path: &Path, errors: &mut ErrorList) {
             if !group.is_empty() {
                 errors.push(FieldError::not_supported(&path.child("apiGroup"), group, &[""]));
             }
-            if text(subject, "namespace").is_empty() {
+            if !namespaced && text(subject, "namespace").is_empty() {
                 errors.push(FieldError::required(&path.child("namespace"), ""));
             }
         }

@@ -34,18 +34,23 @@ pub(super) fn service(service: &Value, errors: &mut ErrorList) {
     }
     let mut names_seen = HashSet::new();
     for (at, port) in ports.iter().enumerate() {
-        one_port(port, ports.len() > 1, headless, &mut names_seen, &path.child("ports").index(at), errors);
+        one_port(port, ports.len() > 1, &mut names_seen, &path.child("ports").index(at), errors);
     }
     super::labels(&spec["selector"], &path.child("selector"), errors);
     one_of(text(spec, "sessionAffinity"), &["ClientIP", "None"], &path.child("sessionAffinity"), errors);
     one_of(kind, &TYPES, &path.child("type"), errors);
+    for (at, port) in ports.iter().enumerate().filter(|_| kind == "ClusterIP") {
+        if port["nodePort"].as_i64().is_some_and(|number| number != 0) {
+            let path = path.child("ports").index(at).child("nodePort");
+            errors.push(FieldError::forbidden(&path, "may not be used when `type` is 'ClusterIP'"));
+        }
+    }
     duplicate_ports(ports, &path, errors);
 }
 
 fn one_port<'a>(
     port: &'a Value,
     several: bool,
-    headless: bool,
     seen: &mut HashSet<&'a str>,
     path: &Path,
     errors: &mut ErrorList,
@@ -73,13 +78,14 @@ fn one_port<'a>(
         Value::String(target) => faulty(names::port_name(target), target, &path.child("targetPort"), errors),
         _ => {}
     }
-    let _ = headless;
 }
 
 fn duplicate_ports(ports: &[Value], path: &Path, errors: &mut ErrorList) {
     let mut seen = HashSet::new();
     for (at, port) in ports.iter().enumerate() {
-        let shown = serde_json::json!({"port": port["port"], "protocol": port["protocol"]});
+        // The message shows the server's internal struct, of which only two fields are compared.
+        let shown = serde_json::json!({"Name": "", "Protocol": port["protocol"], "AppProtocol": null,
+            "Port": port["port"], "TargetPort": 0, "NodePort": 0});
         if !seen.insert(shown.to_string()) {
             errors.push(FieldError::duplicate(&path.child("ports").index(at), shown));
         }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{immutable, is_empty_selector, list, not_negative, one_of, pod, selector, text};
+use super::{immutable, is_empty_selector, labels, list, not_negative, one_of, pod, selector, text};
 use crate::{ErrorList, FieldError, LabelSelector, Path};
 
 const MISMATCH: &str = "`selector` does not match template `labels`";
@@ -34,8 +34,8 @@ fn is_missing(value: &Value) -> bool {
     !value.is_object()
 }
 
-/// A required selector and the template that it must match.
-fn selected_template(spec: &Value, what: &str, path: &Path, errors: &mut ErrorList) {
+/// A selector that must be there and select something.
+fn required_selector(spec: &Value, what: &str, path: &Path, errors: &mut ErrorList) {
     let given = &spec["selector"];
     let selector_path = path.child("selector");
     if is_missing(given) {
@@ -47,8 +47,13 @@ fn selected_template(spec: &Value, what: &str, path: &Path, errors: &mut ErrorLi
             errors.push(FieldError::invalid(&selector_path, given.clone(), detail));
         }
     }
+}
+
+/// A required selector and the template that it must match.
+fn selected_template(spec: &Value, what: &str, path: &Path, errors: &mut ErrorList) {
+    required_selector(spec, what, path, errors);
     let template_path = path.child("template");
-    matching_labels(given, &spec["template"], &template_path, errors);
+    matching_labels(&spec["selector"], &spec["template"], &template_path, errors);
     pod::template(&spec["template"], &template_path, errors);
     always_restarts(&spec["template"], &template_path, errors);
 }
@@ -57,7 +62,7 @@ fn matching_labels(given: &Value, template: &Value, path: &Path, errors: &mut Er
     let labels = &template["metadata"]["labels"];
     let matches = match LabelSelector::from_object(given) {
         Ok(Some(found)) => found.matches(labels),
-        Ok(None) => is_missing(given),
+        Ok(None) => false,
         Err(_) => true,
     };
     if !matches {
@@ -134,7 +139,12 @@ pub(super) fn stateful_set(spec: &Value, path: &Path, errors: &mut ErrorList) {
     }
     not_negative(&spec["replicas"], &path.child("replicas"), errors);
     not_negative(&spec["minReadySeconds"], &path.child("minReadySeconds"), errors);
-    selected_template(spec, "statefulset", path, errors);
+    required_selector(spec, "statefulset", path, errors);
+    // Of a stateful set's template the API server checks no more: volumes come from claim templates.
+    let (template, path) = (&spec["template"], path.child("template"));
+    matching_labels(&spec["selector"], template, &path, errors);
+    labels(&template["metadata"]["labels"], &path.child("labels"), errors);
+    always_restarts(template, &path, errors);
 }
 
 pub(super) fn stateful_set_update(new: &Value, old: &Value, errors: &mut ErrorList) {
