@@ -2,6 +2,7 @@
 //! them (tracking, hooks, options, windows, project permissions). Pure: no IO, no clock.
 
 pub mod application;
+pub mod crd;
 pub mod cron;
 pub mod duration;
 pub mod glob;

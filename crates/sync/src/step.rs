@@ -385,9 +385,7 @@ impl Progress<'_, '_> {
     /// The first instant at which a step could go differently though nothing changed.
     fn wake_up(&self) -> Option<Timestamp> {
         let deadlines = self.waits.iter().filter_map(|wait| wait.deadline);
-        // What is due and yet not tried waits for something else.
-        let due_later = |at: &Time| self.input.now < at.timestamp();
-        let held = self.state.extension.held.values().map(|held| held.next).filter(due_later);
+        let held = self.state.extension.held.values().map(|held| held.next);
         let pause = self.state.extension.not_before;
         let timeout = self.input.settings.sync_timeout.map(|limit| {
             Time::from(tiphys_model::time::after(self.state.shown.started_at.timestamp(), limit))
@@ -395,10 +393,9 @@ impl Progress<'_, '_> {
         // Kinds appear without an event that concerns the Application.
         let blocked = self.waits.iter().any(|wait| wait.kind == WaitKind::Blocked);
         let look = blocked.then(|| Time::from(tiphys_model::time::after(self.input.now, LOOK_AGAIN)));
+        // What is due and was yet not done waits for something else.
         let all = deadlines.chain(held).chain(pause).chain(timeout).chain(look).map(Time::timestamp);
-        // Times on the wire are whole seconds; a wake-up that has just passed is put off by one.
-        let soon = tiphys_model::time::after(self.input.now, Duration::from_secs(1));
-        all.map(|at| if at <= self.input.now { soon } else { at }).min()
+        all.filter(|at| self.input.now < *at).min()
     }
 }
 
