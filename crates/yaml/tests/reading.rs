@@ -77,6 +77,13 @@ fn keys_become_strings() {
 }
 
 #[test]
+fn an_empty_flow_collection_is_no_key_to_version_2() {
+    assert_eq!(read("[]: x"), json!([]));
+    assert_eq!(fault("a:\n  {}: b\n"), "yaml: line 1: did not find expected key");
+    assert!(parse_documents("{}: x\n", Profile::Go3).is_ok());
+}
+
+#[test]
 fn merged_maps_overwrite_keys_before_them_only() {
     let text =
         "base: &b {x: 1, y: 1}\nlater: {<<: *b, x: 2}\nearlier: {x: 2, <<: *b}\nlist: {<<: [{x: 3}, *b]}";

@@ -99,9 +99,10 @@ impl<'a> Scanner<'a> {
         self.tokens.push_back(Token { kind, start, end });
     }
 
-    /// Puts a token without extent before the token with that number.
+    /// Puts a token without extent before the token with that number. If the parser has taken that one
+    /// already (an empty flow collection, which is not awaited as key), it comes last, as in go-yaml.
     fn insert(&mut self, number: usize, kind: TokenKind<'a>, mark: Mark) {
-        let at = (number - self.tokens_taken).min(self.tokens.len());
+        let at = number.checked_sub(self.tokens_taken).unwrap_or(usize::MAX).min(self.tokens.len());
         self.tokens.insert(at, Token { kind, start: mark, end: mark });
     }
 
