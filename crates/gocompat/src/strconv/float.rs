@@ -133,7 +133,7 @@ fn hex_form(out: &mut String, value: f64, precision: Option<usize>) {
     if mantissa == 0 {
         exponent = 0;
     } else {
-        exponent += 60;
+        exponent += 52;
         mantissa <<= 8;
         while mantissa & (1 << 60) == 0 {
             mantissa <<= 1;

@@ -3,7 +3,6 @@
 use super::format::{DAYS, MONTHS};
 use super::layout::{self, Part};
 use super::{Time, Zone};
-use crate::strconv::quote;
 use jiff::Timestamp;
 use jiff::civil::{Date, DateTime};
 
@@ -91,6 +90,21 @@ impl Time {
     pub fn parse(layout: &str, value: &str, zone: &Zone) -> Result<Self, ParseError> {
         parse_in(layout, value, zone)
     }
+}
+
+/// Quoted as Go's `time` does it, which writes all but ASCII as bytes.
+fn quote(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for &byte in crate::rawstr::decode(text).iter() {
+        match byte {
+            b'"' | b'\\' => out.extend(['\\', char::from(byte)]),
+            b' '..=b'~' | 0x7F => out.push(char::from(byte)),
+            byte => out.push_str(&format!("\\x{byte:02x}")),
+        }
+    }
+    out.push('"');
+    out
 }
 
 impl<'v> Parser<'v> {

@@ -109,10 +109,15 @@ fn equal_other(a: &Value, b: &Value) -> Result<bool, CallError> {
             Ok(x.type_name() == y.type_name() && x.equals(y.as_ref()))
         }
         _ => {
-            let shown = format::sprint(std::slice::from_ref(b));
+            let shown = as_string(b);
             Err(CallError::new(format!("non-comparable type {shown}: {}", b.type_name())))
         }
     }
+}
+
+/// The value as Go's error texts show it: for the verb of strings, whatever it is.
+fn as_string(value: &Value) -> String {
+    format::sprintf("%s", std::slice::from_ref(value))
 }
 
 fn is_nil(value: &Value) -> bool {

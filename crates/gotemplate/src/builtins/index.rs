@@ -14,6 +14,11 @@ fn content(value: &Value) -> Value {
     }
 }
 
+/// The name of the type, or of what a pointer points to.
+fn pointed(value: &Value) -> String {
+    value.type_name().trim_start_matches('*').to_owned()
+}
+
 fn index_number(index: &Value, limit: usize) -> Result<usize, CallError> {
     let number = match content(index) {
         Value::Int(number) | Value::Int64(number) => number,
@@ -62,7 +67,7 @@ pub(super) fn index(args: &[Value]) -> CallResult {
                 let zero = if map.map_type() == MapType::String { Value::string("") } else { Value::Nil };
                 map.get(&key).unwrap_or(zero)
             }
-            other => return Err(CallError::new(format!("can't index item of type {}", other.type_name()))),
+            other => return Err(CallError::new(format!("can't index item of type {}", pointed(&other)))),
         };
     }
     Ok(item)
@@ -93,7 +98,7 @@ pub(super) fn slice(args: &[Value]) -> CallResult {
         Value::String(text) => rawstr::len(text),
         Value::List(list) => list.len(),
         Value::Bytes(bytes) => bytes.len(),
-        other => return Err(CallError::new(format!("can't slice item of type {}", other.type_name()))),
+        other => return Err(CallError::new(format!("can't slice item of type {}", pointed(other)))),
     };
     let mut bounds = [0, length, length];
     for (at, index) in indexes.iter().enumerate() {
@@ -131,7 +136,7 @@ pub(super) fn length(value: &Value) -> CallResult {
         Value::Bytes(bytes) => bytes.len(),
         Value::List(list) => list.len(),
         Value::Map(map) => map.len(),
-        other => return Err(CallError::new(format!("len of type {}", other.type_name()))),
+        other => return Err(CallError::new(format!("len of type {}", pointed(&other)))),
     };
     Ok(Value::Int(length as i64))
 }

@@ -72,7 +72,12 @@ fn making(f: &mut Functions) {
         let from = map(args, 0);
         Ok(subset(&from, |key| !args[1..].iter().any(|omitted| omitted.as_str() == Some(key))))
     });
-    add(f, &["deepCopy", "mustDeepCopy"], &[Type::Any], |_, args| Ok(deep_copy(&args[0])?));
+    add(f, &["deepCopy", "mustDeepCopy"], &[Type::Any], |_, args| {
+        if args[0].is_nil() {
+            return fail("reflect: call of reflect.Value.Type on zero Value");
+        }
+        deep_copy(&args[0])
+    });
 }
 
 fn dict(ctx: &Context<'_>, args: &mut [Value]) -> Value {

@@ -65,9 +65,6 @@ fn making(f: &mut Functions) {
         for (at, arg) in args.iter_mut().enumerate() {
             made.push(std::mem::take(arg), ctx.arg_origin(at));
         }
-        if made.values.is_empty() {
-            return Ok(List::nil(ListType::Any).into());
-        }
         Ok(made.into_list())
     });
     add(f, &["append", "push", "mustAppend", "mustPush"], TWO, |ctx, args| {
