@@ -368,7 +368,7 @@ fn value_add(fields: Config, loader: &Loader<'_>) -> Result<Box<dyn Transformer>
 
 /// Reads a file as text; bytes that are no UTF-8 are replaced.
 fn load_text(loader: &Loader<'_>, path: &str) -> Result<String> {
-    Ok(String::from_utf8_lossy(&*loader.load(path)?).into_owned())
+    Ok(String::from_utf8_lossy(&loader.load(path)?).into_owned())
 }
 
 /// The text of a patch file.

@@ -92,11 +92,11 @@ pub(crate) fn inflate(
             Err(_) => inflator.default_values(loader.tree(), &request).map_err(fail)?,
         }
     } else {
-        String::from_utf8_lossy(&*loader.load(&chart.values_file)?).into_owned()
+        String::from_utf8_lossy(&loader.load(&chart.values_file)?).into_owned()
     };
     request.values.push(merged_values(chart, base)?);
     for file in &chart.additional_values_files {
-        request.values.push(String::from_utf8_lossy(&*loader.load(file)?).into_owned());
+        request.values.push(String::from_utf8_lossy(&loader.load(file)?).into_owned());
     }
     let text = inflator.inflate(loader.tree(), &request).map_err(fail)?;
     let source = Text { text: &text, file: &location.file, line_offset: 0, writer };

@@ -68,7 +68,7 @@ pub(crate) fn kind_for(next: Option<&str>, last: Kind) -> Kind {
     }
 }
 
-fn cleaned<'a, S: AsRef<str>>(path: &'a [S]) -> impl Iterator<Item = &'a str> {
+fn cleaned<S: AsRef<str>>(path: &[S]) -> impl Iterator<Item = &str> {
     path.iter().map(|step| step.as_ref().trim()).filter(|step| !step.is_empty())
 }
 

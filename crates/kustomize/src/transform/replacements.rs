@@ -189,10 +189,7 @@ fn copy_to(node: &mut Node, value: &Node, path: &str, options: Option<&FieldOpti
     let mut failure = None;
     let count = matcher
         .each(node, &mut |field| {
-            set_field(options, field, value).map_err(|error| {
-                failure = Some(error.clone());
-                error
-            })
+            set_field(options, field, value).inspect_err(|error| failure = Some(error.clone()))
         })
         .map_err(|error| failure.take().unwrap_or_else(|| format!("{}: {error}", not_found())))?;
     if count == 0 { Err(not_found()) } else { Ok(()) }

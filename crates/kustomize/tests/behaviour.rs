@@ -1,0 +1,199 @@
+//! What is ours beside kustomize's output: origins, places and advice of errors, overlays, limits.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use tiphys_kustomize::{BuildOptions, ErrorKind, Limits, Overlay, build};
+use tiphys_value::{ObjectExt, OriginKind};
+use tiphys_vfs::MemTree;
+
+const DEPLOYMENT: &str = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: shop
+spec:
+  replicas: 1
+  template:
+    spec:
+      containers:
+      - name: web
+        image: registry.example.com/shop:1.0
+";
+
+fn tree(kustomization: &str) -> MemTree {
+    MemTree::from_files([("kustomization.yaml", kustomization), ("d.yaml", DEPLOYMENT)])
+}
+
+#[test]
+fn origins_name_every_writer_last_first() {
+    let tree = tree(
+        "resources: [d.yaml]\nimages:\n- name: registry.example.com/shop\n  newTag: \"2\"\npatches:\n- patch: |-\n    apiVersion: apps/v1\n    kind: Deployment\n    metadata:\n      name: shop\n    spec:\n      replicas: 4\n",
+    );
+    let options = BuildOptions { origins: true, ..BuildOptions::default() };
+    let build = build(&tree, "", &options).unwrap();
+    let object = &build.objects()[0];
+    let chain = |path: &str| {
+        let chain = object.origins.lookup(&path.parse().unwrap());
+        chain.iter().map(|o| (o.kind, o.location.file.to_string(), o.location.line)).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        chain(".spec.replicas"),
+        [(OriginKind::Patch, "kustomization.yaml".into(), 12), (OriginKind::Manifest, "d.yaml".into(), 6)]
+    );
+    assert_eq!(
+        chain(".spec.template.spec.containers[0].image"),
+        [
+            (OriginKind::Transformer, "kustomization.yaml".into(), 3),
+            (OriginKind::Manifest, "d.yaml".into(), 11)
+        ]
+    );
+    assert_eq!(chain(".kind"), [(OriginKind::Manifest, "d.yaml".into(), 2)]);
+}
+
+#[test]
+fn errors_have_places_and_advice() {
+    let error = build(&tree("resource:\n- d.yaml\n"), "", &BuildOptions::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Kustomization);
+    assert_eq!(error.location().unwrap().to_string(), "kustomization.yaml:1:1");
+    assert!(error.advice()[0].contains("`resources`"), "{:?}", error.advice());
+    let error = build(&tree("resources: [d.yaml, nope.yaml]\n"), "", &BuildOptions::default()).unwrap_err();
+    assert_eq!(error.location().unwrap().line, 1);
+}
+
+#[test]
+fn functions_are_refused_by_name() {
+    let tree = tree(
+        "resources: [d.yaml]\ntransformers:\n- |-\n  apiVersion: example.com/v1\n  kind: Mangle\n  metadata:\n    name: m\n",
+    );
+    let error = build(&tree, "", &BuildOptions::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported);
+    assert!(error.to_string().contains("'Mangle'"), "{error}");
+}
+
+#[test]
+fn an_application_overlays_in_memory() {
+    let overlay = Overlay {
+        name_prefix: "eu-".into(),
+        images: vec!["registry.example.com/shop:${TAG}".into()],
+        replicas: vec![("shop".into(), 7)],
+        common_labels: BTreeMap::from([("team".into(), "carts".into())]),
+        label_without_selector: true,
+        namespace: "shop".into(),
+        env: BTreeMap::from([("TAG".into(), "9".into())]),
+        ..Overlay::default()
+    };
+    let options = BuildOptions { overlay: Some(overlay), ..BuildOptions::default() };
+    let build = build(&tree("resources: [d.yaml]\n"), "", &options).unwrap();
+    let object = &build.objects()[0].value;
+    assert_eq!((object.name(), object.namespace()), ("eu-shop", "shop"));
+    assert_eq!(object.int_at(&["spec", "replicas"]), Some(7));
+    assert_eq!(object.label("team"), Some("carts"));
+    assert!(object.at(&["spec", "selector"]).is_none());
+    assert_eq!(
+        object.pointer("/spec/template/spec/containers/0/image").unwrap(),
+        "registry.example.com/shop:9"
+    );
+}
+
+#[test]
+fn aliases_cannot_exhaust_memory() {
+    let mut bomb = String::from("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\na0: &a0 [x, x]\n");
+    for level in 1..40 {
+        bomb.push_str(&format!("a{level}: &a{level} [*a{0}, *a{0}]\n", level - 1));
+    }
+    let tree =
+        MemTree::from_files([("kustomization.yaml", "resources: [b.yaml]\n"), ("b.yaml", bomb.as_str())]);
+    let options = BuildOptions {
+        limits: Limits { nodes_per_file: 10_000, ..Limits::default() },
+        ..BuildOptions::default()
+    };
+    assert!(build(&tree, "", &options).is_err());
+}
+
+/// Fragments that kustomizations and patches are made of.
+fn fragment() -> impl Strategy<Value = String> {
+    let words = prop::sample::select(vec![
+        "resources",
+        "patches",
+        "- ",
+        "d.yaml",
+        ": ",
+        "{",
+        "}",
+        "[",
+        "]",
+        "\n",
+        "  ",
+        "name",
+        "shop",
+        "kind",
+        "Deployment",
+        "images",
+        "newTag",
+        "$patch",
+        "delete",
+        "null",
+        "&a",
+        "*a",
+        "<<",
+        "|-\n",
+        "\"",
+        "'",
+        "replicas",
+        "labels",
+        "pairs",
+        "a/b[]",
+        "[name=x]",
+        "..",
+        "/",
+        "spec",
+        "containers",
+        "web",
+        "0",
+        "-1",
+        "~",
+        "!!int",
+        "#",
+        "namePrefix",
+        "target",
+        "op",
+        "add",
+        "path",
+        "value",
+        "vars",
+        "replacements",
+        "source",
+        "fieldPaths",
+        "*",
+    ]);
+    prop::collection::vec(words, 0..40).prop_map(|words| words.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn no_kustomization_panics(text in fragment()) {
+        let _ = build(&tree(&text), "", &BuildOptions::default());
+    }
+
+    #[test]
+    fn no_patch_panics(text in fragment()) {
+        let tree = MemTree::from_files([
+            ("kustomization.yaml", "resources: [d.yaml]\npatches:\n- path: p.yaml\n  target: {kind: Deployment}\n"),
+            ("d.yaml", DEPLOYMENT),
+            ("p.yaml", text.as_str()),
+        ]);
+        let _ = build(&tree, "", &BuildOptions::default());
+    }
+
+    #[test]
+    fn no_resource_panics(text in fragment()) {
+        let tree = MemTree::from_files([
+            ("kustomization.yaml", "resources: [r.yaml]\nnamespace: n\nnamePrefix: p-\nlabels: [{pairs: {a: b}, includeSelectors: true}]\n"),
+            ("r.yaml", &*format!("apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: x\n{text}")),
+        ]);
+        let _ = build(&tree, "", &BuildOptions::default());
+    }
+}

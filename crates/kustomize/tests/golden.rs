@@ -1,0 +1,78 @@
+//! Whole builds, one file per case in `tests/cases`: a comment, the files of the tree, and what
+//! `kustomize build` prints or the first line of its error.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot read its cases fails")]
+
+use std::{fs, path::Path, process::Command};
+
+use tiphys_kustomize::{BuildOptions, build};
+use tiphys_vfs::MemTree;
+
+struct Case {
+    name: String,
+    files: Vec<(String, String)>,
+    want: Result<String, String>,
+}
+
+fn cases() -> Vec<Case> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    let mut paths: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths.iter().map(|path| read(path)).collect()
+}
+
+fn read(path: &Path) -> Case {
+    let text = fs::read_to_string(path).unwrap();
+    let mut files = Vec::new();
+    let mut want = Err("the case says nothing".to_owned());
+    for part in text.split("\n== ").skip(1) {
+        let (name, body) = part.split_once('\n').unwrap();
+        let body = format!("{}\n", body.trim_end_matches('\n'));
+        match name {
+            "want" => want = Ok(body),
+            "error" => want = Err(body.trim_end().to_owned()),
+            name => files.push((name.to_owned(), body)),
+        }
+    }
+    Case { name: path.file_stem().unwrap().to_string_lossy().into_owned(), files, want }
+}
+
+fn ours(case: &Case, root: &str) -> Result<String, String> {
+    let files = case.files.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+    let tree = MemTree::from_files(files);
+    let options = BuildOptions { display_root: root.to_owned(), ..BuildOptions::default() };
+    let first_line =
+        |error: tiphys_kustomize::Error| error.to_string().lines().next().unwrap_or_default().to_owned();
+    build(&tree, "", &options).map(|build| build.to_yaml()).map_err(first_line)
+}
+
+#[test]
+fn builds_as_recorded() {
+    for case in cases() {
+        assert_eq!(ours(&case, "/root"), case.want, "{}", case.name);
+    }
+}
+
+/// The recorded outputs are the real tool's, where it is installed.
+#[test]
+fn records_are_those_of_kustomize() {
+    let Ok(kustomize) = tiphys_oracles::find("kustomize") else { return };
+    for case in cases() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for (name, text) in &case.files {
+            let path = root.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        let output = Command::new(&kustomize).arg("build").arg(&root).output().unwrap();
+        let real = if output.status.success() {
+            Ok(String::from_utf8(output.stdout).unwrap())
+        } else {
+            let stderr = String::from_utf8(output.stderr).unwrap();
+            let line = stderr.lines().find_map(|line| line.strip_prefix("Error: ")).unwrap_or_default();
+            Err(line.replace(&*root.to_string_lossy(), "/root"))
+        };
+        assert_eq!(real, case.want, "{}", case.name);
+    }
+}
