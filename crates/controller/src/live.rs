@@ -7,6 +7,7 @@ use std::{
 
 use tiphys_cluster::{Cluster, Discovery, LiveCache};
 use tiphys_health::assess;
+use tiphys_model::Application;
 use tiphys_sync::{KindCatalog, KindInfo, LiveObject, target_key};
 use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey, Value};
 
@@ -34,18 +35,35 @@ pub(crate) fn target_keys(
         .collect()
 }
 
-/// Objects that an Application tracks, and those at the keys of its targets, with their health. An
-/// object is given in the version in which its target is written.
+/// The objects that an Application's operation is about beside its targets: the destination namespace
+/// and whatever it has a result for.
+pub(crate) fn also_concerned(app: &Application) -> BTreeSet<ResourceKey> {
+    let mut keys = BTreeSet::new();
+    let namespace = &app.spec.destination.namespace;
+    if !namespace.is_empty() {
+        keys.insert(ResourceKey::new("", "Namespace", "", namespace));
+    }
+    let result = app.status.operation_state.as_ref().and_then(|state| state.sync_result.as_ref());
+    for entry in result.iter().flat_map(|result| &result.resources) {
+        keys.insert(ResourceKey::new(&entry.group, &entry.kind, &entry.namespace, &entry.name));
+    }
+    keys
+}
+
+/// Objects that an Application tracks, those at the keys of its targets and those of `also`, with
+/// their health. An object is given in the version in which its target is written.
 pub(crate) async fn gather(
     cache: &LiveCache,
     settings: &Settings,
     instance: &str,
     namespace: &str,
     targets: &[Arc<Value>],
+    also: &BTreeSet<ResourceKey>,
 ) -> BTreeMap<ResourceKey, LiveObject> {
     let kinds = Kinds(cache.cluster().discovery());
     let mut live: BTreeMap<ResourceKey, Arc<Value>> =
         cache.marked(instance).into_iter().map(|object| (object.resource_key(), object)).collect();
+    live.extend(also.iter().filter_map(|key| Some((key.clone(), cache.get(key)?))));
     for target in targets.iter().filter(|target| !target.name().is_empty()) {
         let key = target_key(target, namespace, &kinds);
         let Some(object) = cache.get(&key) else { continue };

@@ -127,9 +127,12 @@ impl Inner {
         let targets = rendering.targets.as_ref().ok()?.clone();
         let instance = app.instance_name(&self.settings.namespace);
         let namespace = &app.spec.destination.namespace;
-        let live = live::gather(&self.cache, &self.settings, &instance, namespace, &targets).await;
+        let also = live::also_concerned(app);
+        let live = live::gather(&self.cache, &self.settings, &instance, namespace, &targets, &also).await;
         let kinds = Kinds(self.cache.cluster().discovery());
-        self.index_targets(app, live::target_keys(&targets, namespace, &kinds));
+        let mut wanted = live::target_keys(&targets, namespace, &kinds);
+        wanted.extend(also);
+        self.index_targets(app, wanted);
         let comparison = compare(&CompareInput {
             app,
             instance: &instance,

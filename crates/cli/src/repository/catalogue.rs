@@ -22,8 +22,6 @@ pub type Id = (String, String);
 
 /// An Application and what it renders to.
 pub struct Entry {
-    /// Where it stands, if it stands in a file.
-    pub place: Option<String>,
     /// What it renders to, or why not.
     pub rendered: Result<Rendered, RenderError>,
 }
@@ -44,9 +42,8 @@ impl Catalogue {
     /// are taken as they stand.
     pub fn build(scan: &Scan, repositories: &Repositories, origins: bool) -> Self {
         let mut catalogue = Self::default();
-        let mut open: Vec<(Value, Option<String>)> =
-            scan.applications.iter().rev().map(|found| (found.object.clone(), Some(found.place()))).collect();
-        while let Some((object, place)) = open.pop() {
+        let mut open: Vec<Value> = scan.applications.iter().rev().map(|found| found.object.clone()).collect();
+        while let Some(object) = open.pop() {
             let Ok(app) = Application::from_value(&object) else { continue };
             let id = id_of(&object);
             if catalogue.entries.contains_key(&id) || catalogue.entries.len() >= MAX_APPLICATIONS {
@@ -64,8 +61,8 @@ impl Catalogue {
             }
             let children = rendered.as_ref().map(applications).unwrap_or_default();
             catalogue.children.insert(id.clone(), children.iter().map(id_of).collect());
-            open.extend(children.into_iter().map(|child| (child, None)));
-            catalogue.entries.insert(id, Entry { app, place, rendered });
+            open.extend(children);
+            catalogue.entries.insert(id, Entry { rendered });
         }
         catalogue
     }
