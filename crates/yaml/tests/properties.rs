@@ -77,6 +77,11 @@ fn text() -> impl Strategy<Value = String> {
     "[ -~\\n\\t\u{A0}-\u{17F}\u{2028}\u{1F600}]{0,40}"
 }
 
+/// Not the merge key, which go-yaml writes without quotes.
+fn key() -> impl Strategy<Value = String> {
+    text().prop_map(|key| if key == "<<" { "<".to_owned() } else { key })
+}
+
 fn value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -85,14 +90,12 @@ fn value() -> impl Strategy<Value = Value> {
         any::<u64>().prop_map(Value::from),
         (-1e15..1e15).prop_map(Value::from),
         text().prop_map(Value::from),
-        noise()
-            .prop_filter("must be writable", |t| t.chars().all(|c| (' '..'\u{7f}').contains(&c)))
-            .prop_map(Value::from),
+        noise().prop_map(|text| Value::from(text.replace(|c: char| !(' '..'\u{7f}').contains(&c), ""))),
     ];
     leaf.prop_recursive(4, 40, 5, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
-            prop::collection::btree_map(text(), inner, 0..5)
+            prop::collection::btree_map(key(), inner, 0..5)
                 .prop_map(|map| Value::Object(map.into_iter().collect())),
         ]
     })
@@ -122,7 +125,7 @@ fn without_tabs(value: &Value) -> Value {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn nothing_panics(text in noise()) {
