@@ -1,5 +1,7 @@
 //! JSON patch (RFC 6902) with the corner cases of the library that the API server uses: a missing
-//! parent fails, negative list positions are refused, `test` takes a missing value for null.
+//! parent fails, negative list positions are refused, `test` takes a missing value for null,
+//! `replace` adds a key that an object does not have. (The API server answers every operation that
+//! does not apply with one generic text.)
 
 use serde_json::Value;
 
@@ -59,7 +61,7 @@ pub fn json_patch(document: &Value, patch: &Value) -> Result<Value, JsonPatchErr
     if operations.len() > MAX_OPERATIONS {
         return Err(JsonPatchError::TooMany(operations.len()));
     }
-    operations.iter().try_fold(document.clone(), |document, operation| one(document, operation))
+    operations.iter().try_fold(document.clone(), one)
 }
 
 fn one(mut document: Value, operation: &Value) -> Result<Value, JsonPatchError> {
@@ -69,7 +71,7 @@ fn one(mut document: Value, operation: &Value) -> Result<Value, JsonPatchError> 
     match op {
         "add" => add(&mut document, op, path, value())?,
         "remove" => drop(remove(&mut document, op, path)?),
-        "replace" => *find(&mut document, op, path)? = value(),
+        "replace" => replace(&mut document, op, path, value())?,
         "move" => {
             let moved = remove(&mut document, op, text("from"))?;
             add(&mut document, op, path, moved)?;
@@ -132,6 +134,18 @@ fn add(document: &mut Value, op: &str, path: &str, value: Value) -> Result<(), J
     Ok(())
 }
 
+/// Replaces a value. In an object the key may be missing, as the API server's library has it.
+fn replace(document: &mut Value, op: &str, path: &str, value: Value) -> Result<(), JsonPatchError> {
+    if !path.is_empty()
+        && let (Value::Object(map), last) = parent(document, op, path)?
+    {
+        map.insert(last, value);
+        return Ok(());
+    }
+    *find(document, op, path)? = value;
+    Ok(())
+}
+
 fn remove(document: &mut Value, op: &str, path: &str) -> Result<Value, JsonPatchError> {
     let (container, last) = parent(document, op, path)?;
     match container {
@@ -184,7 +198,7 @@ mod tests {
     fn names_what_is_missing() {
         let document = json!({"a": []});
         for (operation, expected) in [
-            (json!({"op": "replace", "path": "/x", "value": 1}), "doc is missing key: /x"),
+            (json!({"op": "replace", "path": "/x/y", "value": 1}), "doc is missing path: /x/y"),
             (json!({"op": "remove", "path": "/x/y"}), "doc is missing path: /x/y"),
             (json!({"op": "add", "path": "/a/5", "value": 1}), "invalid index: 5"),
             (json!({"op": "test", "path": "/a", "value": 1}), "testing value /a failed"),

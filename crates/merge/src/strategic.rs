@@ -89,6 +89,8 @@ fn merge_maps(object: &Object, patch: &Object, ty: Option<TypeRef<'_>>) -> Resul
                 let before = before.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
                 let merge_key = field.and_then(|field| field.merge_key.as_deref());
                 let list = merge_lists(before, after, merge_key, inner)?;
+                let own: Vec<Value> = after.iter().filter(|item| item[PATCH].is_null()).cloned().collect();
+                let list = ordered(list, Some(&own), before, merge_key);
                 let order = patch.get(&format!("{ORDER}{key}")).and_then(Value::as_array);
                 merged.insert(key.clone(), Value::Array(ordered(list, order, before, merge_key)));
             }
@@ -194,7 +196,8 @@ mod tests {
     fn list_items_merge_by_key() {
         let object = json!({"containers": [{"name": "a", "image": "1"}, {"name": "b"}]});
         let patch = json!({"containers": [{"name": "a", "image": "2"}, {"name": "c"}]});
-        let expected = json!({"containers": [{"name": "a", "image": "2"}, {"name": "b"}, {"name": "c"}]});
+        // New items come first unless an order is given: that is the API server's way.
+        let expected = json!({"containers": [{"name": "a", "image": "2"}, {"name": "c"}, {"name": "b"}]});
         assert_eq!(merged(object, patch), expected);
     }
 

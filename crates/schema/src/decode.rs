@@ -274,6 +274,15 @@ fn fill_kept(ty: TypeRef<'_>, definition: &Definition, map: &mut Map<String, Val
     }
 }
 
+/// What Go writes for an object of this type of which nothing is set: for server-side apply the
+/// state before an object is created. An empty object where the type has no named definition.
+pub fn zero_value(ty: TypeRef<'_>) -> Value {
+    match ty.ty {
+        Type::Ref(_) => zero(ty).unwrap_or_default(),
+        _ => Value::Object(Map::new()),
+    }
+}
+
 /// What Go writes for a field that was not given.
 fn zero(ty: TypeRef<'_>) -> Option<Value> {
     if let Some(definition) = ty.definition() {

@@ -16,7 +16,7 @@ mod types;
 pub(crate) mod validate;
 
 pub use catalog::{Catalog, Kind, Subresource};
-pub use decode::{DecodeError, Decoded, decode, prune_unknown};
+pub use decode::{DecodeError, Decoded, decode, prune_unknown, zero_value};
 pub use defaults::apply_defaults;
 pub use error::{ErrorKind, ErrorList, FieldError, Path, quote};
 pub use quantity::{ParseQuantityError, Quantity};

@@ -49,7 +49,7 @@ impl Walker {
         }
         let shape = new.filter(|value| !value.is_null()).or(old).unwrap_or(&Value::Null);
         let parts = match shape {
-            Value::Object(_) => !is_atomic(shape, ty) && !(is_hollow(old) && is_hollow(new)),
+            Value::Object(_) => !(is_atomic(shape, ty) || is_hollow(old) && is_hollow(new)),
             Value::Array(_) => !is_atomic(shape, ty),
             _ => false,
         };

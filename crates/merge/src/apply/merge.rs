@@ -100,11 +100,12 @@ pub(super) fn without(value: &Value, set: &FieldSet, ty: Option<TypeRef<'_>>) ->
                     continue;
                 }
                 let field = ty.and_then(|ty| ty.field(key));
+                // An emptied field stays as null: it is still there for whoever owns it.
                 let inner = match set.below(&step) {
-                    Some(below) => without(inner, below, field),
-                    None => Some(inner.clone()),
+                    Some(below) => without(inner, below, field).unwrap_or(Value::Null),
+                    None => inner.clone(),
                 };
-                kept.extend(inner.map(|inner| (key.clone(), inner)));
+                kept.insert(key.clone(), inner);
             }
             (!kept.is_empty()).then_some(Value::Object(kept))
         }
@@ -113,6 +114,18 @@ pub(super) fn without(value: &Value, set: &FieldSet, ty: Option<TypeRef<'_>>) ->
             (!kept.is_empty()).then_some(Value::Array(kept))
         }
         _ => Some(value.clone()),
+    }
+}
+
+/// Removes the nulls that [`without`] left, but not those that the configuration asks for.
+pub(super) fn drop_emptied(value: &mut Value, config: &Value) {
+    match value {
+        Value::Object(map) => {
+            map.retain(|key, inner| !inner.is_null() || config.get(key).is_some());
+            map.iter_mut().for_each(|(key, inner)| drop_emptied(inner, &config[key.as_str()]));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| drop_emptied(item, &Value::Null)),
+        _ => {}
     }
 }
 

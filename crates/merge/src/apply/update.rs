@@ -1,7 +1,7 @@
 //! Apply and update: who owns what afterwards, and what conflicts.
 
 use serde_json::Value;
-use tiphys_schema::TypeRef;
+use tiphys_schema::{TypeRef, zero_value};
 
 use super::{
     compare::{Comparison, compare},
@@ -88,7 +88,7 @@ pub fn apply(
     request: &Request<'_>,
     force: bool,
 ) -> Result<Value, ApplyError> {
-    let empty = Value::Object(Default::default());
+    let empty = nothing(request);
     let stored = live.unwrap_or(&empty);
     let mut entries = managers::read(stored);
     let base = without_managed(stored);
@@ -96,15 +96,15 @@ pub fn apply(
         entries.extend(before_first_apply(&base, request));
     }
     let config = without_managed(config);
-    let set = owned(FieldSet::of(&config, request.ty).map_err(ApplyError::Schema)?, request);
+    let applied = FieldSet::of(&config, request.ty).map_err(ApplyError::Schema)?;
     let merged = merge(&base, &config, request.ty).map_err(ApplyError::Schema)?;
     let mut own = new_entry(request, Operation::Apply);
-    own.fields = set;
+    own.fields = owned(applied.clone(), request);
     let at = entries.iter().position(|entry| entry.same_owner(&own));
     let before = at.map(|at| entries.remove(at));
     let pruned = match &before {
         Some(before) if !before.fields.is_empty() => {
-            prune(&merged, &entries, &own.fields, &before.fields, request.ty)
+            prune(&merged, &entries, &applied, &before.fields, request.ty)
         }
         _ => merged,
     };
@@ -122,7 +122,7 @@ pub fn apply(
 /// Records a write that is no apply: what changed from `old` (`None`: created) to `new` belongs to the
 /// request's manager from now on. Replaces `new`'s `managedFields`.
 pub fn track_update(old: Option<&Value>, new: &mut Value, request: &Request<'_>) {
-    let empty = Value::Object(Default::default());
+    let empty = nothing(request);
     let stored = old.unwrap_or(&empty);
     let mut entries = managers::read(stored);
     let comparison = compare(&without_managed(stored), &without_managed(new), request.ty);
@@ -142,6 +142,11 @@ pub fn track_update(old: Option<&Value>, new: &mut Value, request: &Request<'_>)
     managers::write(new, entries);
 }
 
+/// The object before it is created.
+fn nothing(request: &Request<'_>) -> Value {
+    request.ty.map_or_else(|| Value::Object(Default::default()), zero_value)
+}
+
 fn new_entry(request: &Request<'_>, operation: Operation) -> Entry {
     Entry {
         manager: request.manager.to_owned(),
@@ -155,8 +160,7 @@ fn new_entry(request: &Request<'_>, operation: Operation) -> Entry {
 
 /// An object without a record belongs to a manager of this name when apply first meets it.
 fn before_first_apply(base: &Value, request: &Request<'_>) -> Option<Entry> {
-    let empty = Value::Object(Default::default());
-    let comparison = compare(&empty, base, request.ty);
+    let comparison = compare(&nothing(request), base, request.ty);
     let fields = owned(comparison.added.union(&comparison.modified), request);
     let entry =
         Entry { manager: "before-first-apply".into(), fields, ..new_entry(request, Operation::Update) };

@@ -7,12 +7,12 @@ use super::{Object, child, each, made, set, set_text, text};
 
 /// `stringData` is written into `data`.
 pub(super) fn secret(object: &mut Object) {
-    if let Some(Value::Object(plain)) = object.remove("stringData") {
-        if let Some(data) = made(object, "data") {
-            for (key, value) in plain {
-                let bytes = value.as_str().unwrap_or_default();
-                data.insert(key, STANDARD.encode(bytes).into());
-            }
+    if let Some(Value::Object(plain)) = object.remove("stringData")
+        && let Some(data) = made(object, "data")
+    {
+        for (key, value) in plain {
+            let bytes = value.as_str().unwrap_or_default();
+            data.insert(key, STANDARD.encode(bytes).into());
         }
     }
     set_text(object, "type", "Opaque");

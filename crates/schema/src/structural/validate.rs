@@ -69,7 +69,7 @@ impl Validator<'_> {
 
     fn invalid(&mut self, path: &Path, value: &Value, detail: &str) {
         let detail = format!("{path} in body {detail}");
-        self.errors.push(FieldError::invalid(path, shown(value), detail));
+        self.errors.push(FieldError::invalid(path, value.clone(), detail));
     }
 
     fn value(&mut self, schema: &Value, value: &Value, old: Option<&Value>, path: &Path, depth: usize) {
@@ -156,10 +156,9 @@ impl Validator<'_> {
                 self.invalid(path, value, &format!("should be greater than{or} {}", schema["minimum"]));
             }
         }
-        if let Some(step) = schema["multipleOf"].as_f64().filter(|step| *step > 0.0) {
-            if (number / step).fract() != 0.0 {
-                self.invalid(path, value, &format!("should be a multiple of {}", schema["multipleOf"]));
-            }
+        let step = schema["multipleOf"].as_f64().filter(|step| *step > 0.0);
+        if step.is_some_and(|step| (number / step).fract() != 0.0) {
+            self.invalid(path, value, &format!("should be a multiple of {}", schema["multipleOf"]));
         }
     }
 
@@ -276,11 +275,6 @@ impl Validator<'_> {
             fault("not validate the schema (not)".into());
         }
     }
-}
-
-/// What messages show of a value: containers by their type.
-fn shown(value: &Value) -> Value {
-    value.clone()
 }
 
 fn type_name(value: &Value) -> &'static str {

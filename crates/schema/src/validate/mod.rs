@@ -66,11 +66,11 @@ pub fn validate_update(gvk: &GroupVersionKind, new: &Value, old: &Value) -> Erro
         ("", "PersistentVolumeClaim") => storage::claim_update(new, old, &mut errors),
         ("storage.k8s.io", "StorageClass") => storage::class_update(new, old, &mut errors),
         ("networking.k8s.io", "IngressClass") => immutable(new, old, "/spec/controller", &mut errors),
-        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
-            if new["roleRef"] != old["roleRef"] {
-                let path = Path::new("roleRef");
-                errors.push(FieldError::invalid(&path, new["roleRef"].clone(), "cannot change roleRef"));
-            }
+        ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding")
+            if new["roleRef"] != old["roleRef"] =>
+        {
+            let path = Path::new("roleRef");
+            errors.push(FieldError::invalid(&path, new["roleRef"].clone(), "cannot change roleRef"));
         }
         _ => {}
     }
