@@ -5,6 +5,7 @@
 //! `.argocd-source*.yaml`, the choice of the tool, the tool, the expansion of lists; then the sources
 //! one after the other, namespaces, tracking.
 
+mod charts;
 mod directory;
 mod env;
 mod error;
@@ -21,6 +22,7 @@ use tiphys_model::{Application, ApplicationSource, SourceType, Tracking};
 use tiphys_value::{GroupVersionKind, RenderedObject};
 use tiphys_vfs::EntryKind;
 
+pub use charts::LocalCharts;
 pub use error::RenderError;
 pub use sources::{SourceTree, Sources};
 

@@ -1,0 +1,112 @@
+//! `helmCharts` of kustomizations, rendered by the Helm crate from charts that stand in the tree.
+
+use std::sync::Arc;
+
+use tiphys_helm::{Chart, RenderOptions, ValuesSource};
+use tiphys_kustomize::{ChartInflator, ChartRequest};
+use tiphys_vfs::FileTree;
+
+/// Renders charts of the tree. One that would have to be pulled is refused by name.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LocalCharts;
+
+impl ChartInflator for LocalCharts {
+    fn inflate(&self, tree: &dyn FileTree, request: &ChartRequest) -> Result<String, String> {
+        let chart = load(tree, request)?;
+        let values = request.values.iter().enumerate();
+        let options = RenderOptions {
+            release_name: if request.release_name.is_empty() {
+                "release-name".to_owned()
+            } else {
+                request.release_name.clone()
+            },
+            namespace: if request.namespace.is_empty() { "default".to_owned() } else { request.namespace.clone() },
+            values: values
+                .map(|(index, text)| {
+                    ValuesSource::File(format!("{} values {index}", request.name), Arc::from(text.as_bytes()))
+                })
+                .collect(),
+            kube_version: Some(request.kube_version.clone()).filter(|version| !version.is_empty()),
+            api_versions: request.api_versions.clone(),
+            include_crds: request.include_crds,
+            skip_tests: request.skip_tests,
+            no_hooks: request.skip_hooks,
+            ..RenderOptions::default()
+        };
+        tiphys_helm::template(&chart, &options).map(|output| output.stdout).map_err(|error| error.to_string())
+    }
+
+    fn default_values(&self, tree: &dyn FileTree, request: &ChartRequest) -> Result<String, String> {
+        let path = format!("{}/values.yaml", folder(request));
+        match tree.read(&path) {
+            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(_) if tree.is_dir(&folder(request)) => Ok(String::new()),
+            Err(_) => Err(missing(request)),
+        }
+    }
+}
+
+fn folder(request: &ChartRequest) -> String {
+    format!("{}/{}", request.chart_home, request.name)
+}
+
+fn load(tree: &dyn FileTree, request: &ChartRequest) -> Result<Chart, String> {
+    if !tree.is_dir(&folder(request)) {
+        return Err(missing(request));
+    }
+    Chart::load(tree, &folder(request)).map_err(|error| error.to_string())
+}
+
+fn missing(request: &ChartRequest) -> String {
+    format!(
+        "helmCharts: chart '{}' is not in the tree at '{}'; pull it there and commit it (it is never fetched during a build)",
+        request.name,
+        folder(request)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use tiphys_kustomize::{BuildOptions, build};
+    use tiphys_vfs::MemTree;
+
+    use super::*;
+
+    fn options() -> BuildOptions {
+        BuildOptions { enable_helm: true, chart_inflator: Some(Arc::new(LocalCharts)), ..BuildOptions::default() }
+    }
+
+    fn tree() -> MemTree {
+        MemTree::from_files([
+            (
+                "app/kustomization.yaml",
+                "namePrefix: eu-\nhelmCharts:\n- name: web\n  releaseName: r\n  namespace: shop\n  valuesInline:\n    colour: green\n",
+            ),
+            ("app/charts/web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+            ("app/charts/web/values.yaml", "colour: red\nsize: 3\n"),
+            (
+                "app/charts/web/templates/c.yaml",
+                "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {{ .Release.Name }}\n  namespace: {{ .Release.Namespace }}\ndata:\n  text: {{ .Values.colour }}-{{ .Values.size }}\n",
+            ),
+        ])
+    }
+
+    #[test]
+    fn charts_of_the_tree_are_rendered_and_transformed() {
+        let built = build(&tree(), "app", &options()).unwrap();
+        let expected = "apiVersion: v1\ndata:\n  text: green-3\nkind: ConfigMap\nmetadata:\n  name: eu-r\n  namespace: shop\n";
+        assert_eq!(built.to_yaml(), expected);
+    }
+
+    #[test]
+    fn charts_need_to_be_enabled_and_present() {
+        let error = build(&tree(), "app", &BuildOptions::default()).unwrap_err();
+        assert!(error.to_string().contains("must specify --enable-helm"), "{error}");
+        let tree = MemTree::from_files([(
+            "kustomization.yaml",
+            "helmCharts:\n- name: far\n  repo: https://charts.example.com\n  version: 1.0.0\n",
+        )]);
+        let error = build(&tree, "", &options()).unwrap_err();
+        assert!(error.to_string().contains("charts/far-1.0.0/far"), "{error}");
+    }
+}
