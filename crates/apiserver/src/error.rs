@@ -242,6 +242,12 @@ impl ApiError {
         self.0.reason == "NotFound"
     }
 
+    /// Whether nothing serves the path at all: over HTTP that answer is no `Status`, so clients make
+    /// their own from it.
+    pub(crate) fn is_no_such_path(&self) -> bool {
+        self.0.code == 404 && self.0.details.as_ref().is_some_and(|d| d.kind.is_empty())
+    }
+
     /// Whether a write lost a race and may be repeated on the present version.
     pub fn is_conflict(&self) -> bool {
         self.0.reason == "Conflict"

@@ -503,6 +503,9 @@ pub(super) fn raw_response(code: u16, content_type: &'static str, body: impl Int
 
 /// The `Status` of a refused request.
 pub(super) fn error_response(error: &ApiError) -> Response<ResponseBody> {
+    if error.is_no_such_path() {
+        return raw_response(404, "text/plain; charset=utf-8", "404 page not found\n");
+    }
     let mut response = json_response(error.code(), &error.to_value());
     if error.retry_after_seconds() > 0 {
         response.headers_mut().insert(header::RETRY_AFTER, error.retry_after_seconds().into());

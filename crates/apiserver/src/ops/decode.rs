@@ -1,6 +1,6 @@
 //! From a request body to an object: names checked against the URL, unknown fields found, defaults set.
 
-use tiphys_schema::{Catalog, TypeRef, decode, quote};
+use tiphys_schema::{Catalog, ErrorList, FieldError, Path, TypeRef, decode, quote};
 use tiphys_value::{GroupVersionKind, Map, ObjectExt, Value};
 
 use super::{At, Call};
@@ -25,7 +25,10 @@ pub(crate) fn decode_input(call: &mut Call, at: &At, mut object: Value, duplicat
         _ if faults.is_empty() => {}
         FieldValidation::Ignore => {}
         FieldValidation::Warn => call.warnings.extend(faults),
-        FieldValidation::Strict => return Err(strict_error(&expected, &faults)),
+        FieldValidation::Strict => match &call.patch_text {
+            Some(patch) => return Err(patch_error(patch, &faults)),
+            None => return Err(strict_error(&expected, &faults)),
+        },
     }
     Ok(object)
 }
@@ -34,6 +37,14 @@ fn strict_error(expected: &GroupVersionKind, faults: &[String]) -> ApiError {
     let (kind, version) = (&expected.kind, quote(&expected.version));
     let list = faults.join(", ");
     ApiError::bad_request(format!("{kind} in version {version} cannot be handled as a {kind}: strict decoding error: {list}"))
+}
+
+/// A patch that brings in fields which the kind does not have.
+fn patch_error(patch: &str, faults: &[String]) -> ApiError {
+    let detail = format!("strict decoding error: {}", faults.join(", "));
+    let fault = FieldError::invalid(&Path::new("patch"), patch, detail);
+    let kind = tiphys_value::GroupKind::new("", "");
+    ApiError::invalid(&kind, "", &ErrorList(vec![fault]))
 }
 
 /// The kind of the request body.

@@ -37,6 +37,8 @@ pub(crate) struct Call {
     /// Whether server-side apply has already recorded the owners of fields.
     pub applied: bool,
     pub validation: FieldValidation,
+    /// The patch that is being applied, as error messages show it.
+    pub patch_text: Option<String>,
     /// Texts for `Warning` headers.
     pub warnings: Vec<String>,
 }
@@ -49,6 +51,7 @@ impl Call {
             dry_run: false,
             applied: false,
             validation: FieldValidation::Ignore,
+            patch_text: None,
             warnings: Vec::new(),
         }
     }

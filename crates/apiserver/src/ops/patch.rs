@@ -59,6 +59,16 @@ impl Patch {
         Self { force, ..Self::new(PatchKind::Apply, object) }
     }
 
+    /// What error messages show of the patch: a strategic one as Go prints a map, otherwise the object
+    /// that it makes; nothing for server-side apply, whose body is an object itself.
+    pub(super) fn shown(&self, patched: &Value) -> Option<String> {
+        match self.kind {
+            PatchKind::Apply => None,
+            PatchKind::Strategic => Some(go_print(&self.body)),
+            PatchKind::Json | PatchKind::Merge => Some(patched.to_string()),
+        }
+    }
+
     /// Whether the patch itself says which version it is for: then a lost race is final.
     pub(super) fn names_version(&self) -> bool {
         self.body.at(&["metadata", "resourceVersion"]).is_some()
@@ -126,5 +136,31 @@ pub(crate) fn patch_plain(value: &Value, patch: &Patch) -> ApiResult<Value> {
     match patch.kind {
         PatchKind::Json => json_patch(value, &patch.body).map_err(json_patch_error),
         _ => Ok(merge_patch(value, &patch.body)),
+    }
+}
+
+/// A value as Go's `%v` prints it. Bodies are as deep as the JSON parser's limit at most.
+fn go_print(value: &Value) -> String {
+    match value {
+        Value::Null => "<nil>".into(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => format!("[{}]", items.iter().map(go_print).collect::<Vec<_>>().join(" ")),
+        Value::Object(map) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_by_key(|(key, _)| key.as_str());
+            let entries = entries.iter().map(|(key, value)| format!("{key}:{}", go_print(value)));
+            format!("map[{}]", entries.collect::<Vec<_>>().join(" "))
+        }
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prints_maps_as_go_does() {
+        assert_eq!(go_print(&json!({"b": [1, "x"], "a": {"c": null}})), "map[a:map[c:<nil>] b:[1 x]]");
     }
 }

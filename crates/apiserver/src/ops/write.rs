@@ -117,7 +117,7 @@ pub(crate) fn patch(server: &ApiServer, call: &mut Call, at: &At, patch: &Patch)
             return create_decoded(server, call, &at, object).map(|o| (o, true));
         };
         let patched = apply_patch(server, call, at, Some(&current), patch)?;
-        let mut inner = Call { applied: patch.kind.is_apply(), ..call.clone() };
+        let mut inner = Call { applied: patch.kind.is_apply(), patch_text: patch.shown(&patched), ..call.clone() };
         let mut object = decode_input(&mut inner, &whole(at), patched, &patch.duplicates)?;
         bind_to_url(&whole(at), &mut object)?;
         let own_version = patch.names_version();
