@@ -104,7 +104,7 @@ fn general_form(out: &mut String, value: f64, precision: Option<usize>) {
     let significant = digits.trim_end_matches('0').trim_end_matches('.');
     let count = significant.chars().filter(char::is_ascii_digit).count() as i32;
     let mut threshold = precision as i32;
-    if threshold > count && count >= exponent + 1 {
+    if threshold > count && count > exponent {
         threshold = count.max(exponent + 1);
     }
     if exponent < -4 || exponent >= threshold {

@@ -145,7 +145,7 @@ impl fmt::Display for Duration {
 
 fn write_fraction(f: &mut fmt::Formatter<'_>, nanos: u64, scale: u64, unit: &str) -> fmt::Result {
     write!(f, "{}", nanos / scale)?;
-    if nanos % scale != 0 {
+    if !nanos.is_multiple_of(scale) {
         let width = scale.ilog10() as usize;
         let text = format!("{:0width$}", nanos % scale);
         write!(f, ".{}", text.trim_end_matches('0'))?;

@@ -92,13 +92,9 @@ fn equal(first: &Value, a: &Plain, other: &Value) -> Result<bool, CallError> {
 /// Values that are not basic: only nil, pointers and structs compare.
 fn equal_other(a: &Value, b: &Value) -> Result<bool, CallError> {
     if !a.is_nil() && !b.is_nil() && a.kind_name() != b.kind_name() {
-        let shown = |value: &Value| format::sprint(std::slice::from_ref(value));
         let (a_type, b_type) = (a.type_name(), b.type_name());
-        return Err(CallError::new(format!(
-            "non-comparable types {}: {a_type}, {b_type}: {}",
-            shown(a),
-            shown(b)
-        )));
+        let (a, b) = (as_string(a), format::sprint(std::slice::from_ref(b)));
+        return Err(CallError::new(format!("non-comparable types {a}: {a_type}, {b_type}: {b}")));
     }
     let (a_nil, b_nil) = (is_nil(a), is_nil(b));
     if a_nil || b_nil {

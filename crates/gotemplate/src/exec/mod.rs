@@ -263,7 +263,7 @@ impl<'e> Context<'e> {
     /// Counts a step and looks at the limits now and then.
     fn step(&mut self, frame: &Frame<'_>) -> Run<()> {
         self.steps += 1;
-        if self.steps % STEPS_PER_LOOK != 0 {
+        if !self.steps.is_multiple_of(STEPS_PER_LOOK) {
             return Ok(());
         }
         let limits = &self.env.limits;

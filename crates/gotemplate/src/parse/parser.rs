@@ -361,10 +361,8 @@ impl<'p, 's> Parser<'p, 's> {
     }
 
     fn else_list(&mut self, control: Control) -> Parsed<List> {
-        let chained = match (control, self.peek().kind) {
-            (Control::If, Kind::If) | (Control::With, Kind::With) => true,
-            _ => false,
-        };
+        let chained =
+            matches!((control, self.peek().kind), (Control::If, Kind::If) | (Control::With, Kind::With));
         if chained {
             self.next();
             return Ok(List { nodes: vec![self.control(control)?] });

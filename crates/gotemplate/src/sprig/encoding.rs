@@ -62,7 +62,7 @@ fn base32_bytes(bytes: &[u8]) -> Result<Vec<u8>, usize> {
             digits += 1;
         }
         if digits < GROUP && group.len() < GROUP {
-            return Err(start + group.len());
+            return Err(start);
         }
         if matches!(digits, 1 | 3 | 6) {
             return Err(start + digits);

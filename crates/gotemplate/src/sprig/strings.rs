@@ -173,7 +173,7 @@ fn push_spaces(out: &mut String, mut count: usize) {
 }
 
 fn quotes(f: &mut Functions) {
-    add_variadic(f, &["quote"], ANY, |_, args| Ok(quote_all(args, |text| strconv::quote(text)).into()));
+    add_variadic(f, &["quote"], ANY, |_, args| Ok(quote_all(args, strconv::quote).into()));
     add_variadic(f, &["squote"], ANY, |_, args| {
         let shown = args.iter().filter(|arg| !arg.is_nil());
         let shown: Vec<String> =

@@ -64,8 +64,9 @@ fn next_prime(start: BigUint, step: &BigUint, small: &[u64], source: &mut Source
         .collect();
     let mut count = 0u64;
     loop {
-        let divisible =
-            residues.iter().any(|(prime, start, step)| (start + step * (count % prime)) % prime == 0);
+        let divisible = residues
+            .iter()
+            .any(|(prime, start, step)| (start + step * (count % prime)).is_multiple_of(*prime));
         if !divisible {
             let candidate = &start + step * count;
             if is_prime(&candidate, source) {

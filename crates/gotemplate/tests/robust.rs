@@ -1,0 +1,143 @@
+//! No template makes the parser or the executor panic, overflow the stack or run for ever.
+
+use proptest::prelude::*;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tiphys_gotemplate::{Env, Functions, Limit, Limits, Numbers, TemplateSet, Value};
+
+fn limits() -> Limits {
+    Limits {
+        depth: 200,
+        output: 1 << 20,
+        steps: 50_000,
+        deadline: Some(Instant::now() + Duration::from_secs(20)),
+    }
+}
+
+fn run(text: &str, limits: Limits) -> Result<String, Option<Limit>> {
+    let mut set = TemplateSet::new(Arc::new(Functions::sprig()));
+    set.parse("t", text).map_err(|_| None)?;
+    let data = serde_json::json!({"a": {"b": [1, "x", null]}, "s": "text", "n": 5});
+    let env = Env { limits, ..Env::system() };
+    let result = Arc::new(set).execute("t", Value::from_json(&data, Numbers::Float64), &env, None);
+    result.map_err(|error| error.limit)
+}
+
+fn names() -> Vec<String> {
+    let slow = ["genCA", "genPrivateKey", "genSelfSignedCert", "derivePassword", "bcrypt", "htpasswd"];
+    let functions = Functions::sprig();
+    let mut names: Vec<String> =
+        functions.names().filter(|name| !slow.contains(name)).map(str::to_owned).collect();
+    names.sort();
+    names
+}
+
+fn operand() -> impl Strategy<Value = String> {
+    let fixed = [
+        ".",
+        "$",
+        ".a",
+        ".a.b",
+        ".s",
+        ".n",
+        ".nope",
+        "nil",
+        "true",
+        "0",
+        "-1",
+        "3",
+        "2.5",
+        "1e9",
+        "\"\"",
+        "\"a,b\"",
+        "\"%d%s\"",
+        "\"[\"",
+        "'c'",
+        "$x",
+        "(list 1 2)",
+        "(dict \"k\" .)",
+        "\"é\\xff\"",
+    ];
+    proptest::sample::select(fixed.to_vec()).prop_map(str::to_owned)
+}
+
+fn pipeline() -> impl Strategy<Value = String> {
+    let call = (proptest::sample::select(names()), proptest::collection::vec(operand(), 0..4))
+        .prop_map(|(name, args)| format!("{name} {}", args.join(" ")));
+    let one = prop_oneof![operand(), call];
+    proptest::collection::vec(one, 1..4).prop_map(|commands| commands.join(" | "))
+}
+
+fn statement() -> impl Strategy<Value = String> {
+    let leaf = prop_oneof![
+        pipeline().prop_map(|pipe| format!("{{{{ {pipe} }}}}")),
+        pipeline().prop_map(|pipe| format!("{{{{ $x = {pipe} }}}}")),
+        Just("{{ break }}".to_owned()),
+        Just("text\n".to_owned()),
+        Just("{{ template \"t\" . }}".to_owned()),
+    ];
+    leaf.prop_recursive(4, 24, 3, |inner| {
+        let body = proptest::collection::vec(inner, 0..3).prop_map(|parts| parts.concat());
+        (proptest::sample::select(vec!["if", "with", "range"]), pipeline(), body.clone(), body).prop_map(
+            |(keyword, pipe, body, other)| {
+                format!("{{{{ {keyword} {pipe} }}}}{body}{{{{ else }}}}{other}{{{{ end }}}}")
+            },
+        )
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_text_parses_or_fails(text in "(\\{\\{|\\}\\}|[a-z .|()\"'`$:=,/*\\-\\n0-9é]|if |end|range |else|define |nil){0,40}") {
+        let _ = run(&text, limits());
+    }
+
+    #[test]
+    fn any_program_ends(statements in proptest::collection::vec(statement(), 1..5)) {
+        let text = format!("{{{{ $x := 1 }}}}{}", statements.concat());
+        let _ = run(&text, limits());
+    }
+}
+
+#[test]
+fn limits_are_named() {
+    let tight = Limits { steps: 10_000, output: 10_000, depth: 100, deadline: None };
+    let limit = |text: &str| run(text, tight.clone()).unwrap_err();
+    assert_eq!(limit("{{ range 100000000 }}{{ end }}"), Some(Limit::Steps));
+    assert_eq!(limit("{{ range 9000 }}aaaaaaaaaa{{ end }}"), Some(Limit::Output));
+    assert_eq!(limit("{{ repeat 100000 \"a\" }}"), Some(Limit::Output));
+    assert_eq!(limit("{{ until 100000000 }}"), Some(Limit::Output));
+    assert_eq!(
+        limit("{{ define \"r\" }}{{ template \"r\" }}{{ end }}{{ template \"r\" }}"),
+        Some(Limit::Depth)
+    );
+    let late = Limits { deadline: Some(Instant::now()), ..tight.clone() };
+    assert_eq!(run("{{ range 100000000 }}{{ end }}", late).unwrap_err(), Some(Limit::Time));
+}
+
+#[test]
+fn deep_nesting_is_an_error() {
+    for text in [
+        format!("{{{{ {}1{} }}}}", "(".repeat(100_000), ")".repeat(100_000)),
+        format!("{}{}", "{{ if 1 }}".repeat(100_000), "{{ end }}".repeat(100_000)),
+        "{{ if 1 }}{{ else if 1 }}".repeat(50_000),
+    ] {
+        assert_eq!(run(&text, limits()), Err(None));
+    }
+}
+
+#[test]
+fn deep_and_cyclic_values_end() {
+    let deep = "{{ $d := dict }}{{ range 40000 }}{{ $d = dict \"a\" $d }}{{ end }}";
+    let roomy = || Limits { steps: 1_000_000, ..limits() };
+    assert_eq!(run(deep, roomy()).as_deref(), Ok(""));
+    for tail in ["{{ toJson $d }}", "{{ $d }}", "{{ deepEqual $d (deepCopy $d) }}", "{{ merge (dict) $d }}"] {
+        let _ = run(&format!("{deep}{tail}"), roomy());
+    }
+    let cyclic = "{{ $d := dict }}{{ $_ := set $d \"d\" $d }}";
+    assert!(run(&format!("{cyclic}{{{{ mustToJson $d }}}}"), limits()).is_err());
+    assert!(run(&format!("{cyclic}{{{{ $d }}}}"), limits()).unwrap().contains("VALUE NESTED TOO DEEP"));
+    assert!(run(&format!("{cyclic}{{{{ deepCopy $d }}}}"), limits()).is_err());
+}
