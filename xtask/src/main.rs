@@ -22,6 +22,9 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Measure beside the real tools, in one run.
+    #[command(subcommand)]
+    Bench(bench::Suite),
     /// Write docs/cli.md and the manual pages.
     Docs,
     /// Compare with the real tools on many inputs.
@@ -39,6 +42,7 @@ enum Command {
 
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
+        Command::Bench(suite) => bench::run(&suite),
         Command::Docs => docs::run(),
         Command::Fidelity(suite) => fidelity::run(&suite),
         Command::MergeKeys(args) => merge_keys::run(&args),

@@ -1,5 +1,25 @@
 //! `cargo xtask bench <suite>`: Tiphys beside its peer in one run. One file per suite.
 
+mod kustomize;
 mod pair;
 
+use clap::Subcommand;
+
 pub use pair::{Measured, Sample, ratio, table, take_turns};
+
+/// What to measure.
+#[derive(Subcommand)]
+pub enum Suite {
+    /// Overlays of 1, 100 and 1,000 objects.
+    Kustomize(kustomize::Args),
+}
+
+/// Runs a suite.
+///
+/// # Errors
+/// A program is missing or fails.
+pub fn run(suite: &Suite) -> anyhow::Result<()> {
+    match suite {
+        Suite::Kustomize(args) => kustomize::run(args),
+    }
+}

@@ -83,7 +83,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
                 while let Some(case) = cases.get(next.fetch_add(1, Ordering::Relaxed)) {
                     match compare(case, &kustomize, args.cache.as_deref()) {
                         Some(outcome) => {
-                            report.lock().expect("no thread panics with the lock").add(case.name.clone(), outcome);
+                            report
+                                .lock()
+                                .expect("no thread panics with the lock")
+                                .add(case.name.clone(), outcome);
                         }
                         None => drop(remote.fetch_add(1, Ordering::Relaxed)),
                     }
@@ -106,7 +109,9 @@ fn find(root: &Path, dir: &Path, cases: &mut Vec<Case>) -> anyhow::Result<()> {
     }
     let mut below: Vec<PathBuf> = fs::read_dir(dir)?.flatten().map(|entry| entry.path()).collect();
     below.sort();
-    for path in below.into_iter().filter(|path| path.is_dir() && !path.is_symlink() && !path.ends_with(".git")) {
+    for path in
+        below.into_iter().filter(|path| path.is_dir() && !path.is_symlink() && !path.ends_with(".git"))
+    {
         find(root, &path, cases)?;
     }
     Ok(())
@@ -138,9 +143,10 @@ fn compare(case: &Case, kustomize: &Path, cache: Option<&Path>) -> Option<Outcom
         (Err(ours), true) => {
             Outcome::Different { cause: "only ours fails".to_owned(), first: format!("  ours: {ours}") }
         }
-        (Ok(_), false) => {
-            Outcome::Different { cause: "only kustomize fails".to_owned(), first: format!("  real: {failure}") }
-        }
+        (Ok(_), false) => Outcome::Different {
+            cause: "only kustomize fails".to_owned(),
+            first: format!("  real: {failure}"),
+        },
     })
 }
 

@@ -4,11 +4,13 @@ use std::{
     fmt::Write as _,
     io::Write as _,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use tiphys_kustomize::{BuildOptions, LoadRestrictor};
+use tiphys_render::LocalCharts;
 use tiphys_vfs::DiskTree;
 
 /// Which kustomization, and how.
@@ -20,6 +22,9 @@ pub struct Args {
     /// Which files a kustomization may name: those below its own folder, or any.
     #[arg(long, value_enum, default_value_t = Restrictor::RootOnly)]
     load_restrictor: Restrictor,
+    /// Render `helmCharts`; charts must stand in the tree, no helm is run.
+    #[arg(long)]
+    enable_helm: bool,
     /// Write to this file instead of stdout.
     #[arg(long, short)]
     output: Option<PathBuf>,
@@ -45,6 +50,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             Restrictor::None => LoadRestrictor::None,
         },
         display_root: "/".to_owned(),
+        enable_helm: args.enable_helm,
+        chart_inflator: Some(Arc::new(LocalCharts)),
         ..BuildOptions::default()
     };
     let dir = args.dir.canonicalize().with_context(|| format!("cannot open {}", args.dir.display()))?;
