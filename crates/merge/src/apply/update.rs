@@ -6,7 +6,7 @@ use tiphys_schema::{TypeRef, zero_value};
 use super::{
     compare::{Comparison, compare},
     managers::{self, Entry, Operation},
-    merge::{merge, without},
+    merge::{drop_emptied, merge, without},
     set::FieldSet,
 };
 
@@ -115,6 +115,7 @@ pub fn apply(
     }
     entries.push(own);
     let mut result = pruned;
+    drop_emptied(&mut result, &config);
     managers::write(&mut result, entries);
     Ok(result)
 }
