@@ -105,7 +105,7 @@ fn build(specs: &[Spec], retries: i64) -> Sim {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 120, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn every_operation_ends_or_waits_for_a_person(specs in prop::collection::vec(spec(), 0..14), retries in 0i64..3) {

@@ -1,0 +1,167 @@
+//! ApplicationSets: from generators and a template to Applications, and from those to a plan of changes
+//! (Argo CD docs, "ApplicationSet"). Pure: clusters, repositories and plugins are asked through [`Inputs`].
+
+mod combine;
+mod generator;
+mod git;
+mod params;
+mod plan;
+mod render;
+mod selector;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+pub use plan::{Brake, Plan, Policy, plan};
+use render::Renderer;
+use serde_json::{Map, Value, json};
+use tiphys_model::names;
+use tiphys_value::ObjectExt;
+
+/// One set of parameters.
+pub type Params = Map<String, Value>;
+
+/// A cluster that the engine knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClusterInfo {
+    /// Name.
+    pub name: String,
+    /// Address.
+    pub server: String,
+    /// Project, may be empty.
+    pub project: String,
+    /// Labels of its Secret; the cluster the engine runs in may have none.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations of its Secret.
+    pub annotations: BTreeMap<String, String>,
+    /// It is declared by a Secret, not implied.
+    pub declared: bool,
+}
+
+/// The files of a repository at a revision.
+pub trait GitFiles {
+    /// Paths of all files, relative to the root, in order.
+    fn files(&self) -> Vec<String>;
+    /// The text of a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no text.
+    fn read(&self, path: &str) -> Result<String, String>;
+}
+
+/// What generators ask for.
+pub trait Inputs {
+    /// All clusters.
+    ///
+    /// # Errors
+    /// They cannot be listed.
+    fn clusters(&self) -> Result<Vec<ClusterInfo>, String>;
+    /// A repository at a revision.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn git(&self, repo_url: &str, revision: &str) -> Result<Arc<dyn GitFiles>, String>;
+    /// The entries of the status list of a placement decision; the generator is handed over as it is.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    fn decisions(&self, generator: &Value) -> Result<Vec<Params>, String>;
+    /// What a plugin answers; the generator is handed over as it is.
+    ///
+    /// # Errors
+    /// It cannot be asked, or is not allowed.
+    fn plugin(&self, generator: &Value) -> Result<Vec<Params>, String>;
+}
+
+/// Why an ApplicationSet yields nothing. Its Applications are then left as they are.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum GenerateError {
+    /// A generator failed.
+    #[error("error generating params from generator {at}: {message}")]
+    Generator {
+        /// Which one, such as `spec.generators[0].matrix.generators[1]`.
+        at: String,
+        /// What is wrong.
+        message: String,
+    },
+    /// The template cannot be rendered with a set of parameters.
+    #[error("error rendering the template: {0}")]
+    Template(String),
+}
+
+/// One Application of a set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Generated {
+    /// The Application, without an owner reference.
+    pub application: Value,
+    /// The parameters that made it.
+    pub params: Params,
+    /// Why it cannot be used: a name that another one has too, no name.
+    pub fault: Option<String>,
+}
+
+/// The Applications that an ApplicationSet yields, in the order of its generators.
+///
+/// # Errors
+/// A generator or the template fails.
+pub fn generate(set: &Value, inputs: &dyn Inputs) -> Result<Vec<Generated>, GenerateError> {
+    let renderer = Renderer::of(set);
+    let template = set.at(&["spec", "template"]).cloned().unwrap_or_default();
+    let generators = set.at(&["spec", "generators"]).and_then(Value::as_array);
+    let mut out = Vec::new();
+    for (index, generator) in generators.into_iter().flatten().enumerate() {
+        let at = format!("spec.generators[{index}]");
+        let sets = generator::run(generator, &at, &renderer, inputs, 0)?;
+        let template = generator::overridden(&template, generator);
+        for params in sets {
+            let application = application(set, &template, &params, &renderer)?;
+            out.push(Generated { application, params, fault: None });
+        }
+    }
+    mark_faults(&mut out);
+    Ok(out)
+}
+
+fn application(
+    set: &Value,
+    template: &Value,
+    params: &Params,
+    renderer: &Renderer,
+) -> Result<Value, GenerateError> {
+    let rendered = renderer.value(template, params, 0).map_err(GenerateError::Template)?;
+    let mut app = json!({"apiVersion": names::API_VERSION, "kind": "Application",
+        "metadata": rendered.get("metadata").cloned().unwrap_or_else(|| json!({})),
+        "spec": rendered.get("spec").cloned().unwrap_or_else(|| json!({}))});
+    if let Some(patch) = set.str_at(&["spec", "templatePatch"]) {
+        let text = renderer.text(patch, params).map_err(GenerateError::Template)?;
+        let patch = tiphys_yaml::from_yaml(&text)
+            .map_err(|error| GenerateError::Template(format!("templatePatch: {error}")))?;
+        let project = app.at(&["spec", "project"]).cloned();
+        params::merge_patch(&mut app, &patch, 0);
+        if app.at(&["spec", "project"]).cloned() != project {
+            return Err(GenerateError::Template("templatePatch must not change spec.project".into()));
+        }
+    }
+    let preserved =
+        set.at(&["spec", "syncPolicy", "preserveResourcesOnDeletion"]) == Some(&Value::Bool(true));
+    let given = app.at(&["metadata", "finalizers"]).and_then(Value::as_array).is_some_and(|f| !f.is_empty());
+    if !given && !preserved {
+        app["metadata"]["finalizers"] = json!([names::RESOURCES_FINALIZER]);
+    }
+    app["metadata"]["namespace"] = set.namespace().into();
+    Ok(app)
+}
+
+fn mark_faults(generated: &mut [Generated]) {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for one in generated.iter() {
+        *seen.entry(one.application.name().to_owned()).or_default() += 1;
+    }
+    for one in generated.iter_mut() {
+        let name = one.application.name();
+        if name.is_empty() {
+            one.fault = Some("the Application has no name".into());
+        } else if seen.get(name).is_some_and(|count| *count > 1) {
+            one.fault = Some(format!("ApplicationSet contains applications with duplicate name: {name}"));
+        }
+    }
+}
