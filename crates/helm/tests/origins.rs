@@ -1,0 +1,166 @@
+//! Every scalar of a rendered object names the template text and the values that made it. A named
+//! value is right if changing it changes the field.
+
+use std::sync::Arc;
+
+use tiphys_helm::{Chart, RenderOptions, ValuesSource, template};
+use tiphys_value::{FieldPath, OriginKind, RenderedObject, Segment, Value};
+use tiphys_vfs::MemTree;
+
+const HELPERS: &str = r#"{{- define "web.name" -}}{{ .Release.Name }}-{{ .Values.nameSuffix }}{{- end }}
+{{- define "web.labels" -}}
+app: {{ include "web.name" . }}
+tier: {{ .Values.tier | quote }}
+{{- end }}
+"#;
+
+const DEPLOYMENT: &str = r#"{{- $image := .Values.image }}
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: {{ include "web.name" . }}
+  labels:
+    {{- include "web.labels" . | nindent 4 }}
+spec:
+  replicas: {{ .Values.replicas }}
+  template:
+    spec:
+      containers:
+        - name: web
+          image: "{{ $image.repository }}:{{ $image.tag | default .Chart.AppVersion }}"
+          resources:
+            {{- toYaml .Values.resources | nindent 12 }}
+          ports:
+          {{- range .Values.ports }}
+            - containerPort: {{ . }}
+          {{- end }}
+"#;
+
+const VALUES: &str = "nameSuffix: web
+tier: front
+replicas: 1
+image:
+  repository: nginx
+  tag: \"1\"
+resources:
+  limits:
+    cpu: 100m
+ports:
+  - 80
+  - 443
+";
+
+fn chart() -> Chart {
+    let tree = MemTree::from_files([
+        ("charts/web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+        ("charts/web/values.yaml", VALUES),
+        ("charts/web/templates/_helpers.tpl", HELPERS),
+        ("charts/web/templates/deployment.yaml", DEPLOYMENT),
+    ]);
+    Chart::load(&tree, "charts/web").unwrap()
+}
+
+fn render(extra: Vec<ValuesSource>) -> RenderedObject {
+    let options = RenderOptions {
+        release_name: "r".to_owned(),
+        namespace: "default".to_owned(),
+        values: extra,
+        origins: true,
+        ..RenderOptions::default()
+    };
+    template(&chart(), &options).unwrap().objects().remove(0)
+}
+
+/// The chain of a field, one line each: kind, place, detail.
+fn chain(object: &RenderedObject, path: &str) -> Vec<String> {
+    let path: FieldPath = path.parse().unwrap();
+    let show =
+        |origin: &tiphys_value::Origin| format!("{:?} {} {}", origin.kind, origin.location, origin.detail);
+    object.origins.lookup(&path).iter().map(show).collect()
+}
+
+#[test]
+fn a_field_names_action_includes_and_values() {
+    let file = "image:\n  tag: \"2\"\n";
+    let object = render(vec![
+        ValuesSource::File("env/prod.yaml".to_owned(), Arc::from(file.as_bytes())),
+        ValuesSource::Set("replicas=3".to_owned()),
+    ]);
+    assert_eq!(
+        chain(&object, ".spec.replicas"),
+        [
+            "Template charts/web/templates/deployment.yaml:9:16 web/templates/deployment.yaml",
+            "Values --set replicas=3 .Values.replicas",
+        ]
+    );
+    assert_eq!(
+        chain(&object, ".spec.template.spec.containers[0].image"),
+        [
+            "Template charts/web/templates/deployment.yaml:14:22 web/templates/deployment.yaml",
+            "Values charts/web/values.yaml:5:15 .Values.image.repository",
+            "Values env/prod.yaml:2:8 .Values.image.tag",
+        ]
+    );
+    assert_eq!(
+        chain(&object, ".spec.template.spec.containers[0].resources.limits.cpu")[1..],
+        ["Values charts/web/values.yaml:9:10 .Values.resources.limits.cpu"]
+    );
+    assert_eq!(
+        chain(&object, ".spec.template.spec.containers[0].ports[1].containerPort")[1..],
+        ["Values charts/web/values.yaml:12:5 .Values.ports[1]"]
+    );
+}
+
+#[test]
+fn included_text_keeps_its_own_place() {
+    let object = render(Vec::new());
+    let chain = chain(&object, ".metadata.labels.tier");
+    assert_eq!(chain[0], "Template charts/web/templates/_helpers.tpl:4:10 web.labels");
+    assert!(chain[1].starts_with("Include charts/web/templates/deployment.yaml:7:"), "{chain:?}");
+    assert_eq!(chain[2], "Values charts/web/values.yaml:2:7 .Values.tier");
+}
+
+fn leaves(value: &Value, path: &FieldPath, found: &mut Vec<FieldPath>) {
+    match value {
+        Value::Object(map) => map.iter().for_each(|(key, value)| leaves(value, &path.key(key), found)),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(index, value)| leaves(value, &path.index(index), found));
+        }
+        _ => found.push(path.clone()),
+    }
+}
+
+/// The `--set` text that gives the value at `path` another value of its type.
+fn change(detail: &str, value: &Value) -> Option<String> {
+    let path: FieldPath = detail.strip_prefix(".Values")?.parse().ok()?;
+    let steps: String = path
+        .0
+        .iter()
+        .map(|segment| match segment {
+            Segment::Key(key) => format!(".{key}"),
+            Segment::Index(index) => format!("[{index}]"),
+        })
+        .collect();
+    let changed = if value.is_number() { "7".to_owned() } else { "changed".to_owned() };
+    Some(format!("{}={changed}", steps.trim_start_matches('.')))
+}
+
+#[test]
+fn changing_a_named_value_changes_the_field() {
+    let object = render(Vec::new());
+    let mut paths = Vec::new();
+    leaves(&object.value, &FieldPath::default(), &mut paths);
+    let mut named = 0;
+    for path in &paths {
+        let chain = object.origins.lookup(path);
+        assert!(chain.iter().any(|origin| origin.kind == OriginKind::Template), "{path} has no template");
+        let before = path.get(&object.value).unwrap();
+        for origin in chain.iter().filter(|origin| origin.kind == OriginKind::Values) {
+            named += 1;
+            let changed = render(vec![ValuesSource::Set(change(&origin.detail, before).unwrap())]);
+            let after = path.get(&changed.value);
+            assert_ne!(after, Some(before), "{path} names {} wrongly", origin.detail);
+        }
+    }
+    assert!(named >= 9, "only {named} values named");
+}

@@ -1,0 +1,150 @@
+//! Whole charts, against what the real helm prints for them (written down from Helm 4.2).
+
+use std::sync::Arc;
+
+use tiphys_helm::{Chart, Compat, RenderOptions, ValuesSource, template};
+use tiphys_vfs::MemTree;
+
+fn options() -> RenderOptions {
+    RenderOptions {
+        release_name: "demo".to_owned(),
+        namespace: "default".to_owned(),
+        ..RenderOptions::default()
+    }
+}
+
+fn render(files: &[(&str, &str)], options: &RenderOptions) -> Result<String, String> {
+    let tree = MemTree::from_files(files.iter().copied());
+    let chart = Chart::load(&tree, "").map_err(|error| error.to_string())?;
+    template(&chart, options).map(|output| output.stdout).map_err(|error| error.to_string())
+}
+
+const CHART: (&str, &str) = ("Chart.yaml", "apiVersion: v2\nname: c\nversion: 1.0.0\n");
+
+#[test]
+fn documents_are_split_sorted_and_hooks_come_last() {
+    let text = "kind: Deployment\n---\nkind: Service\n---\n# nothing\n---\nkind: Job\nmetadata:\n  annotations:\n    helm.sh/hook: test\n";
+    let files =
+        [CHART, ("templates/a.yaml", text), ("templates/_p.tpl", "kind: No"), ("templates/NOTES.txt", "hi")];
+    let expected = "---\n# Source: c/templates/a.yaml\nkind: Service\n\n---\n# Source: c/templates/a.yaml\nkind: Deployment\n\n---\n# Source: c/templates/a.yaml\n# nothing\n---\n# Source: c/templates/a.yaml\nkind: Job\nmetadata:\n  annotations:\n    helm.sh/hook: test\n\n";
+    assert_eq!(render(&files, &options()).unwrap(), expected);
+    let without = RenderOptions { no_hooks: true, ..options() };
+    assert!(!render(&files, &without).unwrap().contains("Job"));
+    let only = RenderOptions { show_only: vec!["templates/b.yaml".to_owned()], ..options() };
+    assert_eq!(render(&files, &only), Err("could not find template templates/b.yaml in chart".to_owned()));
+}
+
+#[test]
+fn helm_3_trims_documents_and_knows_no_order_for_webhooks() {
+    let text = "kind: ValidatingWebhookConfiguration\n---\nkind: Certificate\n";
+    let files = [CHART, ("templates/a.yaml", text)];
+    let kinds = |compat| {
+        let text = render(&files, &RenderOptions { compat, ..options() }).unwrap();
+        text.lines().filter_map(|line| line.strip_prefix("kind: ").map(str::to_owned)).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(Compat::Helm4), ["ValidatingWebhookConfiguration", "Certificate"]);
+    assert_eq!(kinds(Compat::Helm3), ["Certificate", "ValidatingWebhookConfiguration"]);
+}
+
+#[test]
+fn values_reach_subcharts_by_table_alias_and_globals() {
+    let files = [
+        (
+            "Chart.yaml",
+            "apiVersion: v2\nname: c\nversion: 1.0.0\ndependencies:\n- {name: sub, version: 1.x, alias: one}\n- {name: sub, version: 1.x, alias: two, condition: two.enabled}\n",
+        ),
+        ("values.yaml", "one: {color: red}\ntwo: {enabled: false}\nglobal: {zone: z1}\n"),
+        ("charts/sub/Chart.yaml", "apiVersion: v2\nname: sub\nversion: 1.2.3\n"),
+        ("charts/sub/values.yaml", "color: blue\nsize: 3\n"),
+        (
+            "charts/sub/templates/a.yaml",
+            "name: {{ .Chart.Name }}\ncolor: {{ .Values.color }}\nsize: {{ .Values.size }}\nzone: {{ .Values.global.zone }}\n",
+        ),
+    ];
+    let one = "---\n# Source: c/charts/one/templates/a.yaml\nname: one\ncolor: red\nsize: 3\nzone: z1\n";
+    assert_eq!(render(&files, &options()).unwrap(), one);
+    let both = RenderOptions {
+        values: vec![ValuesSource::Set("two.enabled=true,one.size=null".to_owned())],
+        ..options()
+    };
+    let text = render(&files, &both).unwrap();
+    assert!(text.contains("c/charts/two/templates/a.yaml\nname: two\ncolor: blue\nsize: 3"), "{text}");
+    assert!(text.contains("name: one\ncolor: red\nsize: \n"), "{text}");
+}
+
+#[test]
+fn sources_of_values_win_in_helms_order() {
+    let files = [CHART, ("templates/a.yaml", "a: {{ .Values.a }} {{ kindOf .Values.a }}\n")];
+    let file = ValuesSource::File("f".to_owned(), Arc::from(b"a: 1".as_slice()));
+    let set = ValuesSource::Set("a=2".to_owned());
+    let text = |values| {
+        let text = render(&files, &RenderOptions { values, ..options() }).unwrap();
+        text.lines().nth(2).unwrap().to_owned()
+    };
+    assert_eq!(text(vec![set.clone(), file.clone()]), "a: 2 int64");
+    assert_eq!(text(vec![file.clone()]), "a: 1 float64");
+    assert_eq!(text(vec![ValuesSource::SetString("a=3".to_owned()), set]), "a: 3 string");
+}
+
+#[test]
+fn errors_read_as_helms_do() {
+    let missing = (
+        "Chart.yaml",
+        "apiVersion: v2\nname: c\nversion: 1.0.0\ndependencies:\n- {name: db, version: 1.x, repository: \"https://example.test\"}\n",
+    );
+    let hint = "\n\nUse --debug flag to render out invalid YAML";
+    for (files, expected) in [
+        (
+            vec![missing],
+            "an error occurred while checking for chart dependencies. You may need to run 'helm dependency build' to fetch missing dependencies: found in Chart.yaml, but missing in charts/ directory: db".to_owned(),
+        ),
+        (
+            vec![CHART, ("templates/a.yaml", "{{ required \"give a\" .Values.a }}")],
+            format!("execution error at (c/templates/a.yaml:1:3): give a{hint}"),
+        ),
+        (
+            vec![CHART, ("templates/a.yaml", "x: {{ .Values.a.b }}")],
+            format!(
+                "c/templates/a.yaml:1:13\n  executing \"c/templates/a.yaml\" at <.Values.a.b>:\n    nil pointer evaluating interface {{}}.b{hint}"
+            ),
+        ),
+        (
+            vec![CHART, ("templates/a.yaml", "a: {{ nope }}")],
+            format!("parse error at (c/templates/a.yaml:1): function \"nope\" not defined{hint}"),
+        ),
+        (
+            vec![CHART, ("values.schema.json", r#"{"required": ["a"]}"#)],
+            "values don't meet the specifications of the schema(s) in the following chart(s):\nc:\n- at '': missing property 'a'\n".to_owned(),
+        ),
+        (
+            vec![("Chart.yaml", "apiVersion: v2\nname: c\nversion: 1.0.0\nkubeVersion: \">=2\"\n")],
+            format!("chart requires kubeVersion: >=2 which is incompatible with Kubernetes v1.36.0{hint}"),
+        ),
+        (
+            vec![("Chart.yaml", "apiVersion: v2\nname: c\nversion: 1.0.0\ntype: library\n")],
+            "library charts are not installable".to_owned(),
+        ),
+    ] {
+        assert_eq!(render(&files, &options()), Err(expected));
+    }
+}
+
+#[test]
+fn a_seed_makes_random_functions_stable() {
+    let files = [CHART, ("templates/a.yaml", "a: {{ randAlphaNum 12 }}\nb: {{ randAlphaNum 12 }}\n")];
+    let seeded = RenderOptions { seed: Some("app".to_owned()), ..options() };
+    let other = RenderOptions { seed: Some("other".to_owned()), ..options() };
+    assert_eq!(render(&files, &seeded), render(&files, &seeded));
+    assert_ne!(render(&files, &seeded), render(&files, &other));
+    assert_ne!(render(&files, &options()), render(&files, &options()));
+}
+
+#[test]
+fn endless_recursion_ends_with_the_templates_name() {
+    let files = [
+        CHART,
+        ("templates/a.yaml", "{{ define \"x\" }}{{ include \"x\" . }}{{ end }}{{ include \"x\" . }}"),
+    ];
+    let error = render(&files, &options()).unwrap_err();
+    assert!(error.contains("rendering template has a nested reference name: x"), "{error}");
+}
