@@ -25,12 +25,16 @@ pub struct StructuralSchema {
     root: Arc<Value>,
     ty: Arc<Type>,
     patterns: Arc<validate::Patterns>,
+    has_rules: bool,
 }
 
 impl StructuralSchema {
     /// Reads an `openAPIV3Schema` that [`validate_crd`] accepted.
     pub fn new(schema: &Value) -> Self {
+        let mut rules = Vec::new();
+        validate::collect_rules(schema, &crate::Path::root(), &mut rules, 0);
         Self {
+            has_rules: !rules.is_empty(),
             root: Arc::new(schema.clone()),
             ty: Arc::new(types::object_type(schema, Catalog::latest())),
             patterns: Arc::new(validate::Patterns::of(schema)),
@@ -50,7 +54,11 @@ impl StructuralSchema {
     /// Faults of an object. With the stored object (`old`), faults of values that the update does not
     /// touch are forgiven (ratcheting).
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> ErrorList {
-        validate::validate(&self.root, &self.patterns, object, old)
+        let mut errors = validate::validate(&self.root, &self.patterns, object, old);
+        if self.has_rules {
+            validate::remark_unchecked_rules(&mut errors);
+        }
+        errors
     }
 
     /// Sets the schema's defaults.

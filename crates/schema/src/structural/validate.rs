@@ -78,6 +78,7 @@ impl Validator<'_> {
             return;
         }
         if !self.is_of_type(schema, value, path) {
+            self.allowed(schema, value, path);
             return;
         }
         self.combinations(schema, value, path, depth);
@@ -104,7 +105,13 @@ impl Validator<'_> {
             expected => expected == found,
         };
         if !fits {
-            let expected = if int_or_string { "integer,string" } else { expected };
+            // A number's or a text's format is what the API server misses first.
+            let format = schema["format"].as_str().filter(|format| !format.is_empty());
+            let (expected, found) = match format.zip(format_name(value)) {
+                Some((format, own)) => (format, own),
+                None if int_or_string => ("integer,string", found),
+                None => (expected, found),
+            };
             let detail = format!("{path} in body must be of type {expected}: \"{found}\"");
             let detail = detail.trim_start_matches("<nil>").trim_start().to_owned();
             self.errors.push(FieldError::new(ErrorKind::TypeInvalid, path, Some(found.into()), detail));
@@ -274,6 +281,34 @@ impl Validator<'_> {
         if not {
             fault("not validate the schema (not)".into());
         }
+    }
+}
+
+/// The format that the API server sees in a value of these types.
+fn format_name(value: &Value) -> Option<&'static str> {
+    match value {
+        Value::Bool(_) | Value::Object(_) => Some(""),
+        Value::Number(_) if type_name(value) == "integer" => Some("int64"),
+        Value::Number(_) => Some("double"),
+        Value::Null | Value::String(_) | Value::Array(_) => None,
+    }
+}
+
+/// Adds the remark that rules could not be looked at if a fault is of a kind that prevents it.
+pub(super) fn remark_unchecked_rules(errors: &mut ErrorList) {
+    let blocking = |error: &FieldError| {
+        matches!(
+            error.kind,
+            ErrorKind::NotSupported
+                | ErrorKind::Required
+                | ErrorKind::TooLong
+                | ErrorKind::TooMany
+                | ErrorKind::TypeInvalid
+        )
+    };
+    if errors.iter().any(blocking) {
+        let detail = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+        errors.push(FieldError::invalid(&Path::root(), Value::Null, detail));
     }
 }
 
