@@ -32,9 +32,6 @@ pub struct Extension {
     /// Failures of the dry run of this attempt, by task.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub dry_run_failures: BTreeMap<String, String>,
-    /// Hooks were cleaned up for this end of the operation.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub hooks_cleaned: bool,
 }
 
 /// A request that is repeated until it passes.
