@@ -96,6 +96,9 @@ impl<'a> Decoder<'a> {
             }
             (Type::List(inner, _), Value::Array(items)) => {
                 for (at, item) in items.iter_mut().enumerate() {
+                    if item.is_null() && matches!(**inner, Type::Str | Type::Bool | Type::I32 | Type::I64) {
+                        *item = zero(TypeRef { catalog: ty.catalog, ty: inner }).unwrap_or(Value::Null);
+                    }
                     self.value(TypeRef { catalog: ty.catalog, ty: inner }, item, &path.index(at))?;
                 }
                 Ok(())
@@ -224,6 +227,7 @@ fn go_type(ty: TypeRef<'_>) -> String {
         Type::F64 => "float64".into(),
         Type::Bytes => "[]uint8".into(),
         Type::List(item, _) => format!("[]{}", inner(item)),
+        Type::Map(value, _) if **value == Type::Quantity => "v1.ResourceList".into(),
         Type::Map(value, _) => format!("map[string]{}", inner(value)),
         Type::Any | Type::Open => "interface {}".into(),
         Type::Str | Type::Time | Type::MicroTime | Type::Quantity | Type::IntOrString => "string".into(),
@@ -235,7 +239,7 @@ fn quantity(value: &mut Value) -> Result<(), DecodeError> {
     let text = match &*value {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
-        other => return Err(DecodeError(format!("json: cannot unmarshal {other} into a quantity"))),
+        other => other.to_string(),
     };
     let parsed: Quantity = text.trim().parse().map_err(|error| DecodeError(format!("{error}")))?;
     *value = parsed.to_string().into();

@@ -226,6 +226,9 @@ fn environment(variable: &Value, path: &Path, errors: &mut ErrorList) {
     }
     let Some(source) = variable["valueFrom"].as_object() else { return };
     let path = path.child("valueFrom");
+    if source.get("fieldRef").is_some_and(|reference| text(reference, "fieldPath").is_empty()) {
+        errors.push(FieldError::required(&path.child("fieldRef").child("fieldPath"), ""));
+    }
     for kind in ["configMapKeyRef", "secretKeyRef"] {
         let Some(reference) = source.get(kind) else { continue };
         let path = path.child(kind);
