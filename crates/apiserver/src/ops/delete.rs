@@ -148,6 +148,9 @@ fn delete_once(
     let wanted = wanted_finalizers(current, options.propagation);
     let finalizers: Vec<&str> = wanted.iter().map(String::as_str).collect();
     meta::set_finalizers(&mut next, &finalizers);
+    if !current.is_terminating() {
+        lifecycle::mark_definition(server, at, &mut next);
+    }
     let grace = grace_period(at, current, options);
     mark(server, &mut next, grace);
     if at.is("", "namespaces") {

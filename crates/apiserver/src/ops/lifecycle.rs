@@ -150,9 +150,30 @@ fn clean_up_instances(server: &ApiServer, at: &At, crd: &Object) {
     let _ = write::commit(server, at, Expect::Revision(crd.revision()), next, gone);
 }
 
+/// Marks a definition that is to be deleted: it stays until its objects are gone.
+pub(super) fn mark_definition(server: &ApiServer, at: &At, crd: &mut Value) {
+    if !at.is(CRDS.0, CRDS.1) || meta::finalizers(crd).contains(&CRD_CLEANUP) {
+        return;
+    }
+    let mut finalizers: Vec<String> = meta::finalizers(crd).into_iter().map(str::to_owned).collect();
+    finalizers.push(CRD_CLEANUP.to_owned());
+    meta::set_finalizers(crd, &finalizers.iter().map(String::as_str).collect::<Vec<_>>());
+    let condition = json!({
+        "type": "Terminating", "status": "True", "reason": "InstanceDeletionPending",
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+        "lastTransitionTime": rfc3339_seconds(server.now()),
+    });
+    if let Some(conditions) = crd.pointer_mut("/status/conditions").and_then(Value::as_array_mut) {
+        conditions.push(condition);
+    }
+}
+
 /// Called when a custom object has gone: its definition may have waited for it.
 pub(super) fn after_removal(server: &ApiServer, at: &At) {
     let Some(custom) = at.resource.custom.as_ref().filter(|c| c.terminating) else { return };
+    if server.snapshot().count(&at.resource.id) > 0 {
+        return;
+    }
     let registry = server.registry();
     let Some(resource) = registry.find(CRDS.0, "v1", CRDS.1) else { return };
     let crd_at = At { resource: resource.clone(), namespace: String::new(), name: custom.crd.clone(), subresource: None };
