@@ -1,6 +1,8 @@
 //! Every scalar of a rendered object names the template text and the values that made it. A named
 //! value is right if changing it changes the field.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use std::sync::Arc;
 
 use tiphys_helm::{Chart, RenderOptions, ValuesSource, template};

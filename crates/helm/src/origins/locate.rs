@@ -135,7 +135,7 @@ fn chart_sources(
             let steps = |path: &str| {
                 path.split('.').filter(|it| !it.is_empty()).map(str::to_owned).collect::<Vec<_>>()
             };
-            let from = [prefix.as_slice(), &[dependency.name.clone()], &steps(child)].concat();
+            let from = [prefix.as_slice(), std::slice::from_ref(&dependency.name), &steps(child)].concat();
             imports.push(([prefix.as_slice(), &steps(parent)].concat(), from));
         }
     }
