@@ -58,11 +58,11 @@ fn install(oracle: &Oracle) -> anyhow::Result<()> {
             let package = format!("{go_install}@{}", oracle.version);
             run_go(Path::new("."), &["install", "-ldflags", ldflags, &package], Some(dir))
         }
-        Install::GoBuild { go_build, package } => {
+        Install::GoBuild { go_build, package, ldflags } => {
             let module = workspace_root().join(go_build);
             // Built beside its place and moved, so that an interrupted build leaves nothing half done.
             let partial = path.with_extension("partial");
-            run_go(&module, &["build", "-o", &partial.to_string_lossy(), package], None)?;
+            run_go(&module, &["build", "-ldflags", ldflags, "-o", &partial.to_string_lossy(), package], None)?;
             fs::rename(&partial, &path).with_context(|| format!("cannot move {}", partial.display()))
         }
     }

@@ -45,6 +45,9 @@ pub enum Install {
         go_build: String,
         /// Package inside the module.
         package: String,
+        /// Linker flags, such as the version that the program prints.
+        #[serde(default)]
+        ldflags: String,
     },
     /// A package of the operating system (Debian's name).
     System {
