@@ -59,7 +59,7 @@ pub struct SystemEntropy;
 
 impl Entropy for SystemEntropy {
     fn fill(&self, _site: u64, buffer: &mut [u8]) {
-        aws_lc_rs::rand::fill(buffer).expect("the operating system gives random bytes");
+        getrandom::fill(buffer).expect("the operating system gives random bytes");
     }
 }
 
