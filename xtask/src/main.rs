@@ -1,7 +1,6 @@
 //! Developer commands, run as `cargo xtask <command>`. One file or folder per command.
 #![allow(clippy::print_stdout, reason = "a command-line program prints")]
 
-#[allow(dead_code, unused_imports, reason = "suites use it as they arrive")]
 mod bench;
 mod docs;
 mod fidelity;

@@ -62,7 +62,11 @@ fn install(oracle: &Oracle) -> anyhow::Result<()> {
             let module = workspace_root().join(go_build);
             // Built beside its place and moved, so that an interrupted build leaves nothing half done.
             let partial = path.with_extension("partial");
-            run_go(&module, &["build", "-ldflags", ldflags, "-o", &partial.to_string_lossy(), package], None)?;
+            run_go(
+                &module,
+                &["build", "-ldflags", ldflags, "-o", &partial.to_string_lossy(), package],
+                None,
+            )?;
             fs::rename(&partial, &path).with_context(|| format!("cannot move {}", partial.display()))
         }
     }

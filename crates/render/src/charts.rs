@@ -20,7 +20,11 @@ impl ChartInflator for LocalCharts {
             } else {
                 request.release_name.clone()
             },
-            namespace: if request.namespace.is_empty() { "default".to_owned() } else { request.namespace.clone() },
+            namespace: if request.namespace.is_empty() {
+                "default".to_owned()
+            } else {
+                request.namespace.clone()
+            },
             values: values
                 .map(|(index, text)| {
                     ValuesSource::File(format!("{} values {index}", request.name), Arc::from(text.as_bytes()))
@@ -73,7 +77,11 @@ mod tests {
     use super::*;
 
     fn options() -> BuildOptions {
-        BuildOptions { enable_helm: true, chart_inflator: Some(Arc::new(LocalCharts)), ..BuildOptions::default() }
+        BuildOptions {
+            enable_helm: true,
+            chart_inflator: Some(Arc::new(LocalCharts)),
+            ..BuildOptions::default()
+        }
     }
 
     fn tree() -> MemTree {

@@ -13,17 +13,8 @@ use crate::{Job, RenderError, Yield, glob};
 pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
     let tree = job.set.tree(job.index).as_ref();
     let helm = job.source.helm.clone().unwrap_or_default();
-    let chart = Chart::load(tree, &job.source.path).map_err(helm_error)?;
-    let missing = chart.missing_dependencies();
-    if !missing.is_empty() {
-        let names: Vec<String> =
-            missing.iter().map(|it| format!("{} {} from {}", it.name, it.version, it.repository)).collect();
-        return Err(RenderError::new(format!(
-            "chart {} lacks dependencies that are not vendored in charts/: {}",
-            chart.name(),
-            names.join(", ")
-        )));
-    }
+    let mut chart = Chart::load(tree, &job.source.path).map_err(helm_error)?;
+    job.context.sources.complete(&mut chart, tree)?;
     let output = tiphys_helm::template(&chart, &options(job, &helm)?).map_err(helm_error)?;
     Ok(Yield { objects: output.objects(), warnings: output.warnings, source_type: None })
 }

@@ -12,6 +12,7 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
     let options = BuildOptions {
         overlay: job.source.kustomize.as_ref().map(|options| overlay(options, job)).transpose()?,
         origins: job.context.origins,
+        remote_loader: job.context.sources.remote_bases(),
         ..BuildOptions::default()
     };
     let tree = job.set.tree(job.index).as_ref();

@@ -24,7 +24,7 @@ use tiphys_vfs::EntryKind;
 
 pub use charts::LocalCharts;
 pub use error::RenderError;
-pub use sources::{SourceTree, Sources};
+pub use sources::{SourceTree, Sources, refuse_missing};
 
 use env::BuildEnv;
 use sources::SourceSet;

@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use tiphys_helm::Chart;
+use tiphys_kustomize::RemoteLoader;
 use tiphys_model::ApplicationSource;
 use tiphys_vfs::{FileTree, MemTree};
 
@@ -29,6 +31,38 @@ pub trait Sources: Send + Sync {
     /// # Errors
     /// Unknown, unreachable, or no such version.
     fn chart(&self, repository: &str, chart: &str, version: &str) -> Result<SourceTree, RenderError>;
+
+    /// Puts the dependencies that a chart of a tree lacks beside those that it has, as `helm
+    /// dependency build` would. By itself none can be had.
+    ///
+    /// # Errors
+    /// Names what is missing, and why it cannot be had.
+    fn complete(&self, chart: &mut Chart, _tree: &dyn FileTree) -> Result<(), RenderError> {
+        refuse_missing(chart)
+    }
+
+    /// What fetches the remote bases of kustomizations, if anything does.
+    fn remote_bases(&self) -> Option<Arc<dyn RemoteLoader>> {
+        None
+    }
+}
+
+/// Passes a chart that has all of its dependencies.
+///
+/// # Errors
+/// Names those that it lacks.
+pub fn refuse_missing(chart: &Chart) -> Result<(), RenderError> {
+    let missing = chart.missing_dependencies();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<String> =
+        missing.iter().map(|it| format!("{} {} from {}", it.name, it.version, it.repository)).collect();
+    Err(RenderError::new(format!(
+        "chart {} lacks dependencies that are not vendored in charts/: {}",
+        chart.name(),
+        names.join(", ")
+    )))
 }
 
 /// The trees of all sources of one Application.

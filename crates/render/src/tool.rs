@@ -18,7 +18,7 @@ pub(crate) fn choose(source: &ApplicationSource, tree: &dyn FileTree) -> Result<
     }
     let entries = tree.read_dir(&source.path).map_err(|e| RenderError::new(e.to_string()))?;
     // In name order, and the last hit counts: a kustomization beside a Chart.yaml wins.
-    let hits = entries.iter().filter(|entry| entry.kind == EntryKind::File).filter_map(|entry| {
+    let mut hits = entries.iter().filter(|entry| entry.kind == EntryKind::File).filter_map(|entry| {
         if entry.name.ends_with("Chart.yaml") {
             Some(SourceType::Helm)
         } else if KUSTOMIZATIONS.contains(&entry.name.as_str()) {
@@ -27,7 +27,7 @@ pub(crate) fn choose(source: &ApplicationSource, tree: &dyn FileTree) -> Result<
             None
         }
     });
-    Ok(hits.last().unwrap_or(SourceType::Directory))
+    Ok(hits.next_back().unwrap_or(SourceType::Directory))
 }
 
 /// Plugins run programs, which Tiphys does not.

@@ -1,5 +1,5 @@
 //! Whole stories on an embedded API server, in virtual time.
-#![allow(missing_docs, reason = "tests")]
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 mod support;
 

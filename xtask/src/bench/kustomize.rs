@@ -1,6 +1,12 @@
 //! `cargo xtask bench kustomize`: overlays of 1, 100 and 1,000 Deployments.
 
-use std::{fmt::Write as _, fs, path::{Path, PathBuf}, process::Command, time::Instant};
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+    time::Instant,
+};
 
 use anyhow::Context;
 use tiphys_kustomize::{BuildOptions, build};

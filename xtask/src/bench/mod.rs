@@ -2,16 +2,19 @@
 
 mod kustomize;
 mod pair;
+mod up;
 
 use clap::Subcommand;
 
-pub use pair::{Measured, Sample, ratio, table, take_turns};
+pub use pair::{ratio, table, take_turns};
 
 /// What to measure.
 #[derive(Subcommand)]
 pub enum Suite {
     /// Overlays of 1, 100 and 1,000 objects.
     Kustomize(kustomize::Args),
+    /// The example platform from start to green.
+    Up(up::Args),
 }
 
 /// Runs a suite.
@@ -21,5 +24,6 @@ pub enum Suite {
 pub fn run(suite: &Suite) -> anyhow::Result<()> {
     match suite {
         Suite::Kustomize(args) => kustomize::run(args),
+        Suite::Up(args) => up::run(args),
     }
 }

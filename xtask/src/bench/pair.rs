@@ -84,7 +84,9 @@ fn sample(mut command: Command) -> anyhow::Result<Sample> {
 
 /// A Markdown table of medians, and of the first program's advantage over each other one.
 pub fn table(measured: &[Measured]) -> String {
-    let mut out = String::from("| program | wall ms | cpu ms | peak MiB | wall ratio | memory ratio |\n|---|--:|--:|--:|--:|--:|\n");
+    let mut out = String::from(
+        "| program | wall ms | cpu ms | peak MiB | wall ratio | memory ratio |\n|---|--:|--:|--:|--:|--:|\n",
+    );
     let Some(ours) = measured.first() else { return out };
     for program in measured {
         let cpu = program.median(|sample| sample.cpu.as_secs_f64());
