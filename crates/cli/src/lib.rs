@@ -5,6 +5,7 @@
 mod commands;
 mod duration;
 mod exit;
+mod fetch;
 pub mod reference;
 mod repository;
 mod scope;

@@ -1,14 +1,22 @@
 //! The repositories that one rendering reads, and what it read of them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{
+    Arc, Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
 
-use tiphys_render::{RenderError, SourceTree, Sources};
-use tiphys_source::{Checkout, Footprint, RecordingTree, Repositories};
+use tiphys_helm::Chart;
+use tiphys_kustomize::{RemoteError, RemoteLoader, RepoUrl};
+use tiphys_render::{RenderError, SourceTree, Sources, refuse_missing};
+use tiphys_source::{Checkout, Fetcher, Footprint, RecordingTree, Repositories, SourceError};
+use tiphys_vfs::FileTree;
 
 /// Serves one rendering and notes what it reads of the working tree.
 pub struct Checkouts<'a> {
     repositories: &'a Repositories,
     opened: Mutex<Vec<Opened>>,
+    /// Whether a dependency or remote base was fetched.
+    fetched: Arc<AtomicBool>,
 }
 
 struct Opened {
@@ -19,7 +27,7 @@ struct Opened {
 impl<'a> Checkouts<'a> {
     /// Nothing is open yet.
     pub fn new(repositories: &'a Repositories) -> Self {
-        Self { repositories, opened: Mutex::default() }
+        Self { repositories, opened: Mutex::default(), fetched: Arc::default() }
     }
 
     /// What was read of the working tree.
@@ -33,7 +41,8 @@ impl<'a> Checkouts<'a> {
 
     /// Whether something other than the working tree was read: it changes without notice.
     pub fn reads_remotes(&self) -> bool {
-        self.lock().iter().any(|opened| !opened.checkout.is_working_tree)
+        self.fetched.load(Ordering::Relaxed)
+            || self.lock().iter().any(|opened| !opened.checkout.is_working_tree)
     }
 
     /// The revision to show for what was read at `revision`.
@@ -48,11 +57,9 @@ impl<'a> Checkouts<'a> {
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Opened>> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
 
-impl Sources for Checkouts<'_> {
-    fn repository(&self, url: &str, revision: &str) -> Result<SourceTree, RenderError> {
-        let checkout = self.repositories.checkout(url, revision).map_err(|error| {
+    fn open(&self, checkout: Result<Checkout, SourceError>) -> Result<SourceTree, RenderError> {
+        let checkout = checkout.map_err(|error| {
             let transient = error.is_transient();
             RenderError::new(error.to_string()).transient(transient)
         })?;
@@ -61,15 +68,52 @@ impl Sources for Checkouts<'_> {
         self.lock().push(Opened { checkout, recording });
         Ok(tree)
     }
+}
+
+impl Sources for Checkouts<'_> {
+    fn repository(&self, url: &str, revision: &str) -> Result<SourceTree, RenderError> {
+        self.open(self.repositories.checkout(url, revision))
+    }
 
     fn chart(&self, repository: &str, chart: &str, version: &str) -> Result<SourceTree, RenderError> {
-        let what = if chart.is_empty() {
-            repository.to_owned()
-        } else {
-            format!("{chart} {version} of {repository}")
+        let offline = || Err(SourceError::Offline { url: repository.to_owned() });
+        let fetcher = self.repositories.fetcher();
+        self.open(fetcher.map_or_else(offline, |fetcher| fetcher.chart(repository, chart, version)))
+    }
+
+    fn complete(&self, chart: &mut Chart, tree: &dyn FileTree) -> Result<(), RenderError> {
+        let missing = chart.missing_dependencies();
+        let Some(fetcher) = self.repositories.fetcher().filter(|_| !missing.is_empty()) else {
+            return refuse_missing(chart);
         };
-        Err(RenderError::new(format!(
-            "chart {what}: fetching charts from Helm repositories and OCI registries is not supported yet"
-        )))
+        if missing.iter().any(|wanted| !wanted.repository.starts_with("file://")) {
+            self.fetched.store(true, Ordering::Relaxed);
+        }
+        fetcher
+            .complete(chart, tree, "")
+            .map_err(|error| RenderError::new(error.to_string()).transient(error.is_transient()))
+    }
+
+    fn remote_bases(&self) -> Option<Arc<dyn RemoteLoader>> {
+        let fetcher = self.repositories.fetcher()?.clone();
+        Some(Arc::new(Noting { fetcher, fetched: self.fetched.clone() }))
+    }
+}
+
+/// Fetches remote bases, and notes that it did.
+struct Noting {
+    fetcher: Arc<Fetcher>,
+    fetched: Arc<AtomicBool>,
+}
+
+impl RemoteLoader for Noting {
+    fn repository(&self, url: &RepoUrl) -> Result<Arc<dyn FileTree>, RemoteError> {
+        self.fetched.store(true, Ordering::Relaxed);
+        RemoteLoader::repository(&*self.fetcher, url)
+    }
+
+    fn file(&self, url: &str) -> Result<Vec<u8>, RemoteError> {
+        self.fetched.store(true, Ordering::Relaxed);
+        self.fetcher.file(url)
     }
 }

@@ -125,6 +125,12 @@ impl Controller {
         self.inner.memory().get(key).is_some_and(|known| known.seen)
     }
 
+    /// Whether the sources of an Application do not render, and will not before somebody changes them.
+    pub fn is_broken(&self, key: &AppKey) -> bool {
+        let known = self.inner.known_rendering(key);
+        known.is_some_and(|known| known.targets.as_ref().is_err_and(|error| !error.is_transient()))
+    }
+
     /// Lets every Application be looked at again.
     pub fn refresh_all(&self) {
         self.inner.add_all(Level::Sources);

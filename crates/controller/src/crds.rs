@@ -1,89 +1,36 @@
-//! The CustomResourceDefinitions of Argo CD's kinds, as far as an API server has to know them: names,
-//! columns, and what every object must have. What the fields mean is the model's.
+//! The CustomResourceDefinitions that an engine needs in its cluster.
 
-use tiphys_value::{Value, json};
+use tiphys_value::Value;
 
-/// Application, ApplicationSet and AppProject.
+/// Application, ApplicationSet and AppProject with their structural schemas, see [`tiphys_model::crd`].
 pub fn definitions() -> Vec<Value> {
-    let application_columns = json!([
-        column("Sync Status", ".status.sync.status", 0),
-        column("Health Status", ".status.health.status", 0),
-        column("Revision", ".status.sync.revision", 10),
-        column("Project", ".spec.project", 10),
-    ]);
-    let application = json!({
-        "type": "object",
-        "required": ["metadata", "spec"],
-        "properties": {
-            "apiVersion": {"type": "string"},
-            "kind": {"type": "string"},
-            "metadata": {"type": "object"},
-            "spec": open(json!({
-                "destination": open(json!({}), &[]),
-                "project": {"type": "string"},
-                "source": open(json!({}), &[]),
-                "sources": {"type": "array", "items": open(json!({}), &[])},
-            }), &["destination", "project"]),
-            "status": open_any(),
-            "operation": open_any(),
-        },
-    });
-    vec![
-        definition("Application", "applications", &["app", "apps"], application_columns, application),
-        definition("AppProject", "appprojects", &["appproj", "appprojs"], json!([]), with_spec()),
-        definition("ApplicationSet", "applicationsets", &["appset", "appsets"], json!([]), with_spec()),
-    ]
+    tiphys_model::crd::definitions()
 }
 
-fn column(name: &str, path: &str, priority: i64) -> Value {
-    json!({"name": name, "jsonPath": path, "type": "string", "priority": priority})
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiphys_value::json;
 
-/// An object of which some fields are known and all are kept.
-fn open(properties: Value, required: &[&str]) -> Value {
-    let mut schema =
-        json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": properties});
-    if !required.is_empty() {
-        schema["required"] = json!(required);
+    fn application() -> Value {
+        let kind = |definition: &Value| definition["spec"]["names"]["kind"] == "Application";
+        definitions().into_iter().find(kind).expect("defined")
     }
-    schema
-}
 
-fn open_any() -> Value {
-    json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
-}
+    #[test]
+    fn what_an_operation_keeps_for_itself_survives_pruning() {
+        let schema = tiphys_schema::crd_version_schema(&application(), "v1alpha1").expect("schema");
+        let mut app = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+            "metadata": {"name": "a"}, "spec": {"project": "p", "destination": {"namespace": "n"}},
+            "status": {"operationState": {"phase": "Running", "tiphys": {"waits": [{"kind": "Hook"}]}}}});
+        assert!(schema.prune(&mut app).is_empty());
+        assert_eq!(app["status"]["operationState"]["tiphys"]["waits"][0]["kind"], "Hook");
+    }
 
-fn with_spec() -> Value {
-    json!({
-        "type": "object",
-        "required": ["metadata", "spec"],
-        "properties": {
-            "apiVersion": {"type": "string"},
-            "kind": {"type": "string"},
-            "metadata": {"type": "object"},
-            "spec": open_any(),
-            "status": open_any(),
-        },
-    })
-}
-
-fn definition(kind: &str, plural: &str, short: &[&str], columns: Value, schema: Value) -> Value {
-    let singular = kind.to_lowercase();
-    json!({
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": format!("{plural}.argoproj.io"), "labels": {"app.kubernetes.io/part-of": "argocd"}},
-        "spec": {
-            "group": "argoproj.io",
-            "scope": "Namespaced",
-            "names": {"kind": kind, "listKind": format!("{kind}List"), "plural": plural, "singular": singular, "shortNames": short},
-            "versions": [{
-                "name": "v1alpha1",
-                "served": true,
-                "storage": true,
-                "additionalPrinterColumns": columns,
-                "schema": {"openAPIV3Schema": schema},
-            }],
-        },
-    })
+    #[test]
+    fn lists_of_applications_show_sync_and_health() {
+        let columns = &application()["spec"]["versions"][0]["additionalPrinterColumns"];
+        assert_eq!(columns[0]["name"], "Sync Status");
+        assert_eq!(columns[1]["name"], "Health Status");
+    }
 }

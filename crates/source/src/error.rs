@@ -1,5 +1,7 @@
 //! Why a repository could not be served.
 
+use std::time::Duration;
+
 use tiphys_vfs::VfsError;
 
 /// Why a repository could not be served at a revision.
@@ -31,6 +33,14 @@ pub enum SourceError {
         url: String,
         /// What Git said.
         reason: String,
+    },
+    /// The host took too long.
+    #[error("cannot fetch {url}: no answer within {} s", limit.as_secs())]
+    Timeout {
+        /// The repository.
+        url: String,
+        /// How long it may take.
+        limit: Duration,
     },
     /// Fetching is switched off.
     #[error("cannot fetch {url}: working offline, and it is not the repository that was given")]
@@ -92,6 +102,6 @@ pub enum SourceError {
 impl SourceError {
     /// Whether trying again later, with nothing changed, may succeed.
     pub fn is_transient(&self) -> bool {
-        matches!(self, Self::Fetch { .. })
+        matches!(self, Self::Fetch { .. } | Self::Timeout { .. })
     }
 }

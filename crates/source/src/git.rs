@@ -27,6 +27,16 @@ const FETCH_TIMEOUT: Duration = Duration::from_secs(120);
 /// How deep submodules may have submodules.
 const MAX_SUBMODULE_DEPTH: usize = 8;
 
+/// How a repository is to be had.
+#[derive(Clone, Copy)]
+struct How {
+    /// How long one fetch may take.
+    limit: Duration,
+    submodules: bool,
+    /// How many repositories this one is a submodule of.
+    depth: usize,
+}
+
 /// Repositories fetched into a folder, one bare repository for each address.
 pub struct GitCache {
     folder: PathBuf,
@@ -61,15 +71,31 @@ impl GitCache {
     /// # Errors
     /// Unreachable, refused, or no such revision; also of a submodule.
     pub fn checkout(&self, url: &str, revision: &str) -> Result<Checkout, SourceError> {
-        self.checkout_at(url, revision, 0)
+        self.checkout_within(url, revision, None, true)
     }
 
-    fn checkout_at(&self, url: &str, revision: &str, depth: usize) -> Result<Checkout, SourceError> {
+    /// As [`GitCache::checkout`], each fetch taking no longer than `limit` (else two minutes), and with
+    /// submodules only if they are wanted.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn checkout_within(
+        &self,
+        url: &str,
+        revision: &str,
+        limit: Option<Duration>,
+        submodules: bool,
+    ) -> Result<Checkout, SourceError> {
+        let how = How { limit: limit.unwrap_or(FETCH_TIMEOUT), submodules, depth: 0 };
+        self.checkout_at(url, revision, how)
+    }
+
+    fn checkout_at(&self, url: &str, revision: &str, how: How) -> Result<Checkout, SourceError> {
         let id = RepoId::parse(url).ok_or_else(|| bad_url(url, "it is empty"))?;
         if id.is_folder() {
             let path = url.strip_prefix("file://").unwrap_or(url);
             let repository = gix::open(path).map_err(|e| read_error(url, &e))?.into_sync();
-            return self.with_submodules(&repository, url, revision, depth);
+            return self.with_submodules(&repository, url, revision, how);
         }
         let stamp = self
             .fetched
@@ -84,11 +110,11 @@ impl GitCache {
         let known = is_commit_id(revision) && resolve(&repository, url, revision).is_ok();
         let fresh = stamp.is_some_and(|at| at.elapsed() < self.fresh_for);
         if !known && !fresh {
-            fetch(&repository, url, &self.access.lookup(url))?;
+            fetch(&repository, url, &self.access.lookup(url), how.limit)?;
             *stamp = Some(Instant::now());
         }
         drop(stamp);
-        self.with_submodules(&repository, url, revision, depth)
+        self.with_submodules(&repository, url, revision, how)
     }
 
     fn with_submodules(
@@ -96,17 +122,18 @@ impl GitCache {
         repository: &ThreadSafeRepository,
         url: &str,
         revision: &str,
-        depth: usize,
+        how: How,
     ) -> Result<Checkout, SourceError> {
         let commit = resolve(repository, url, revision)?;
         let tree: Arc<dyn FileTree> = Arc::new(GitTree::open(repository.clone(), commit, url)?);
         let mut mounts = BTreeMap::new();
-        for submodule in submodules(repository, commit, url, &*tree)? {
-            if depth >= MAX_SUBMODULE_DEPTH {
+        let wanted = if how.submodules { submodules(repository, commit, url, &*tree)? } else { Vec::new() };
+        for submodule in wanted {
+            if how.depth >= MAX_SUBMODULE_DEPTH {
                 let reason = format!("submodules lie deeper than {MAX_SUBMODULE_DEPTH} levels");
                 return Err(SourceError::Read { url: url.to_owned(), reason });
             }
-            let checkout = self.checkout_at(&submodule.url, &submodule.commit, depth + 1)?;
+            let checkout = self.checkout_at(&submodule.url, &submodule.commit, How { depth: how.depth + 1, ..how })?;
             mounts.insert(submodule.path, checkout.tree);
         }
         let tree = if mounts.is_empty() { tree } else { Arc::new(MountedTree::new(tree, mounts)) };
@@ -130,14 +157,19 @@ fn open_or_init(path: &Path, url: &str) -> Result<ThreadSafeRepository, SourceEr
 }
 
 /// Fetches all branches and tags; the remote's `HEAD` is kept as `refs/remotes/origin/HEAD`.
-fn fetch(repository: &ThreadSafeRepository, url: &str, access: &Access) -> Result<(), SourceError> {
+fn fetch(
+    repository: &ThreadSafeRepository,
+    url: &str,
+    access: &Access,
+    limit: Duration,
+) -> Result<(), SourceError> {
     let fail = |error: String| SourceError::Fetch { url: url.to_owned(), reason: error };
     let interrupt = AtomicBool::new(false);
     let (done, finished) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
         scope.spawn(|| {
             let finished = finished;
-            if finished.recv_timeout(FETCH_TIMEOUT) == Err(mpsc::RecvTimeoutError::Timeout) {
+            if finished.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
                 interrupt.store(true, Ordering::Relaxed);
             }
         });
@@ -145,7 +177,7 @@ fn fetch(repository: &ThreadSafeRepository, url: &str, access: &Access) -> Resul
         drop(done);
         match result {
             Err(_) if interrupt.load(Ordering::Relaxed) => {
-                Err(fail(format!("no answer within {} s", FETCH_TIMEOUT.as_secs())))
+                Err(SourceError::Timeout { url: url.to_owned(), limit })
             }
             other => other.map_err(fail),
         }

@@ -3,9 +3,10 @@
 //! A [`Repositories`] serves the working tree that the user gave for every spelling of its own
 //! address, and fetches other repositories with Git. What was read of a tree is recorded in a
 //! [`Footprint`], so that a change concerns only those who read what changed. [`Charts`] fetches charts
-//! from chart repositories and OCI registries.
+//! from chart repositories and OCI registries; a [`Fetcher`] holds all that is fetched.
 
 mod error;
+mod fetcher;
 mod footprint;
 mod git;
 mod git_tree;
@@ -17,6 +18,7 @@ mod watch;
 mod working_tree;
 
 pub use error::SourceError;
+pub use fetcher::{DependencyError, Fetcher};
 pub use footprint::{Footprint, RecordingTree};
 pub use git::GitCache;
 pub use remote::{

@@ -7,7 +7,7 @@ use std::{
 
 use tiphys_vfs::FileTree;
 
-use crate::{Footprint, GitCache, RecordingTree, RepoId, SourceError, WorkingTree};
+use crate::{Fetcher, Footprint, RecordingTree, RepoId, SourceError, WorkingTree};
 
 /// A repository at a revision.
 #[derive(Clone)]
@@ -33,16 +33,16 @@ pub struct Repositories {
     given: RwLock<Option<Given>>,
     /// Addresses that mean the given repository.
     addresses: RwLock<BTreeSet<RepoId>>,
-    git: Option<GitCache>,
+    fetcher: Option<Arc<Fetcher>>,
     respect_revisions: bool,
 }
 
 impl Repositories {
-    /// Other repositories are fetched through `git`, or not at all if it is `None`. The given
+    /// Other repositories are fetched through `fetcher`, or not at all if it is `None`. The given
     /// repository is served as it was given whatever revision is asked for, unless
     /// `respect_revisions`.
-    pub fn new(git: Option<GitCache>, respect_revisions: bool) -> Self {
-        Self { given: RwLock::default(), addresses: RwLock::default(), git, respect_revisions }
+    pub fn new(fetcher: Option<Arc<Fetcher>>, respect_revisions: bool) -> Self {
+        Self { given: RwLock::default(), addresses: RwLock::default(), fetcher, respect_revisions }
     }
 
     /// Gives a folder. Its remotes are its addresses.
@@ -100,17 +100,22 @@ impl Repositories {
     /// # Errors
     /// Unreachable, or no such revision.
     pub fn fetch(&self, url: &str, revision: &str) -> Result<Checkout, SourceError> {
-        match &self.git {
-            Some(git) => git.checkout(url, revision),
+        match &self.fetcher {
+            Some(fetcher) => fetcher.repository(url, revision),
             None => Err(SourceError::Offline { url: url.to_owned() }),
         }
     }
 
     /// Forgets how fresh fetched repositories are.
     pub fn expire(&self) {
-        if let Some(git) = &self.git {
-            git.expire();
+        if let Some(fetcher) = &self.fetcher {
+            fetcher.expire();
         }
+    }
+
+    /// What fetches, if anything does.
+    pub fn fetcher(&self) -> Option<&Arc<Fetcher>> {
+        self.fetcher.as_ref()
     }
 
     /// The revision to show for what was read of a working tree: its commit if every file read is as

@@ -6,7 +6,7 @@ use std::{
 };
 
 use gix::{ThreadSafeRepository, bstr::ByteSlice, remote::Direction};
-use tiphys_vfs::{DiskTree, FileTree};
+use tiphys_vfs::{DiskTree, FileTree, SubTree};
 
 use crate::{
     Checkout, Footprint, RepoId, SourceError,
@@ -19,6 +19,8 @@ use crate::{
 pub struct WorkingTree {
     tree: Arc<DiskTree>,
     repository: Option<ThreadSafeRepository>,
+    /// Where the folder stands in the repository; empty if it is its top folder.
+    below: String,
     remotes: Vec<String>,
     ids: Vec<RepoId>,
 }
@@ -31,19 +33,17 @@ impl WorkingTree {
     /// Not found or not a folder.
     pub fn open(folder: &Path) -> Result<Self, SourceError> {
         let tree = Arc::new(DiskTree::open(folder)?);
-        let repository = match gix::discover(tree.root()) {
-            Ok(found)
-                if found.workdir().and_then(|dir| dir.canonicalize().ok()).as_deref()
-                    == Some(tree.root()) =>
-            {
-                Some(found.into_sync())
-            }
-            _ => None,
-        };
-        let remotes = repository.as_ref().map(remote_urls).unwrap_or_default();
+        let found = gix::discover(tree.root()).ok();
+        let top = found.as_ref().and_then(|found| found.workdir()?.canonicalize().ok());
+        let below = top.as_deref().and_then(|top| tree.root().strip_prefix(top).ok()?.to_str());
+        let below = below.map(|below| below.replace(std::path::MAIN_SEPARATOR, "/"));
+        let repository = found.filter(|_| below.is_some()).map(gix::Repository::into_sync);
+        let below = below.unwrap_or_default();
+        // The remotes of a larger repository are not the addresses of one of its folders.
+        let remotes = repository.as_ref().filter(|_| below.is_empty()).map(remote_urls).unwrap_or_default();
         let mut ids: Vec<RepoId> = remotes.iter().filter_map(|url| RepoId::parse(url)).collect();
         ids.extend(tree.root().to_str().and_then(RepoId::parse));
-        Ok(Self { tree, repository, remotes, ids })
+        Ok(Self { tree, repository, below, remotes, ids })
     }
 
     /// The top folder of the Git work tree that holds a folder, if one does.
@@ -90,8 +90,9 @@ impl WorkingTree {
             reason: format!("{} is no Git repository", self.root().display()),
         })?;
         let commit = git::resolve(repository, url, revision)?;
-        let tree = GitTree::open(repository.clone(), commit, url)?;
-        Ok(Checkout { tree: Arc::new(tree), revision: commit.to_string(), is_working_tree: false })
+        let whole: Arc<dyn FileTree> = Arc::new(GitTree::open(repository.clone(), commit, url)?);
+        let tree = if self.below.is_empty() { whole } else { Arc::new(SubTree::new(whole, &self.below)?) };
+        Ok(Checkout { tree, revision: commit.to_string(), is_working_tree: false })
     }
 
     /// The commit if every file of the footprint is as committed; else the commit (or `worktree`),
@@ -109,6 +110,8 @@ impl WorkingTree {
         let local = repository.to_thread_local();
         let Ok(tree) = local.head_tree() else { return false };
         footprint.seen.iter().all(|(path, seen)| {
+            let path = [self.below.as_str(), path].join("/");
+            let path = path.trim_matches('/');
             let committed = tree.lookup_entry_by_path(path).ok().flatten();
             match seen {
                 Seen::File(id) => committed

@@ -67,6 +67,9 @@ pub struct Args {
     /// Which Helm to equal where versions differ.
     #[arg(long, value_enum, default_value_t = Version::Helm4)]
     compat: Version,
+    /// Fetch nothing: dependencies must be vendored, or have been fetched before.
+    #[arg(long)]
+    offline: bool,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -89,7 +92,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         Version::Helm4 => Compat::Helm4,
         Version::Helm3 => Compat::Helm3,
     };
-    let chart = load(Path::new(chart), compat)?;
+    let chart = load(Path::new(chart), compat, args.offline)?;
     let output = tiphys_helm::template(&chart, &options(args, name, compat)?)?;
     for warning in &output.warnings {
         eprintln!("{warning}");
@@ -97,13 +100,27 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     Ok(std::io::stdout().write_all(output.stdout.as_bytes())?)
 }
 
-fn load(place: &Path, compat: Compat) -> anyhow::Result<Chart> {
+fn load(place: &Path, compat: Compat, offline: bool) -> anyhow::Result<Chart> {
     if place.is_file() {
         let bytes = std::fs::read(place).with_context(|| format!("cannot read {}", place.display()))?;
-        return Ok(Chart::load_archive(&bytes, &place.display().to_string())?);
+        let mut chart = Chart::load_archive(&bytes, &place.display().to_string())?;
+        complete(&mut chart, place, offline)?;
+        return Ok(chart);
     }
     let tree = DiskTree::open(place)?;
-    Ok(Chart::load_as(&tree, "", compat)?)
+    let mut chart = Chart::load_as(&tree, "", compat)?;
+    complete(&mut chart, place, offline)?;
+    Ok(chart)
+}
+
+/// Fetches dependencies that are not vendored. Charts named by `file://` may stand anywhere on the disk.
+fn complete(chart: &mut Chart, place: &Path, offline: bool) -> anyhow::Result<()> {
+    if chart.missing_dependencies().is_empty() {
+        return Ok(());
+    }
+    let place = place.canonicalize().with_context(|| format!("cannot open {}", place.display()))?;
+    let below = place.to_str().context("the chart's path is not UTF-8")?.trim_start_matches('/');
+    Ok(crate::fetch::fetcher(offline).complete(chart, &DiskTree::open("/")?, below)?)
 }
 
 fn options(args: &Args, name: &str, compat: Compat) -> anyhow::Result<RenderOptions> {

@@ -25,6 +25,9 @@ pub struct Args {
     /// Render `helmCharts`; charts must stand in the tree, no helm is run.
     #[arg(long)]
     enable_helm: bool,
+    /// Fetch nothing: remote bases and files are errors.
+    #[arg(long)]
+    offline: bool,
     /// Write to this file instead of stdout.
     #[arg(long, short)]
     output: Option<PathBuf>,
@@ -52,6 +55,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         display_root: "/".to_owned(),
         enable_helm: args.enable_helm,
         chart_inflator: Some(Arc::new(LocalCharts)),
+        remote_loader: Some(crate::fetch::fetcher(args.offline)),
         ..BuildOptions::default()
     };
     let dir = args.dir.canonicalize().with_context(|| format!("cannot open {}", args.dir.display()))?;

@@ -7,20 +7,16 @@ mod scan;
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
-    time::Duration,
 };
 
 use anyhow::{Context as _, bail};
-use tiphys_source::{GitCache, Repositories, WorkingTree};
+use tiphys_source::{Repositories, WorkingTree};
 use tiphys_vfs::FileTree;
 
 pub use catalogue::{Catalogue, render_one};
 pub use environments::{Choice, choose};
 use scan::scan;
 pub use scan::{Found, Scan};
-
-/// How long what was fetched serves before the remote is asked again: Argo CD's interval.
-const FETCH_INTERVAL: Duration = Duration::from_secs(120);
 
 /// What was given on the command line.
 pub struct Given<'a> {
@@ -58,8 +54,8 @@ impl Repository {
     /// # Errors
     /// It cannot be read or fetched, or has no such revision or folder.
     pub fn open(given: &Given<'_>) -> anyhow::Result<Self> {
-        let cache = (!given.offline).then(|| GitCache::new(cache_folder(), FETCH_INTERVAL));
-        let repositories = Arc::new(Repositories::new(cache, given.respect_revisions));
+        let fetcher = crate::fetch::fetcher(given.offline);
+        let repositories = Arc::new(Repositories::new(Some(fetcher), given.respect_revisions));
         let mut opened = if Path::new(given.place).exists() {
             Self::open_folder(given, repositories)?
         } else if looks_like_url(given.place) {
@@ -170,13 +166,4 @@ fn folder_of(tree: &dyn FileTree, path: Option<&str>) -> anyhow::Result<String> 
 fn looks_like_url(place: &str) -> bool {
     place.contains("://")
         || place.split_once(':').is_some_and(|(host, path)| host.contains('@') && !path.is_empty())
-}
-
-/// Where fetched repositories are kept: `$XDG_CACHE_HOME/tiphys/git`, or under the home folder.
-fn cache_folder() -> PathBuf {
-    let base = std::env::var_os("XDG_CACHE_HOME")
-        .map(PathBuf::from)
-        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))
-        .unwrap_or_else(std::env::temp_dir);
-    base.join("tiphys").join("git")
 }

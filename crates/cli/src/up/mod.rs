@@ -29,6 +29,9 @@ use twin::Twin;
 /// How often what has changed is told.
 const TELL: Duration = Duration::from_millis(100);
 
+/// How long nothing may be able to become green before `--once` gives up ahead of its timeout.
+const STUCK: Duration = Duration::from_secs(1);
+
 /// Runs until interrupted, or with `--once` until done.
 ///
 /// # Errors
@@ -59,8 +62,17 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
     let controller =
         Controller::start(twin.cluster.clone(), repository.repositories.clone(), settings).await?;
     let edits = if args.once { Edits::none() } else { Edits::of(&repository, &mut reporter) };
-    let mut session =
-        Session { args, controller, twin, repository, edits, reporter, started, was_green: false };
+    let mut session = Session {
+        args,
+        controller,
+        twin,
+        repository,
+        edits,
+        reporter,
+        started,
+        was_green: false,
+        stuck_since: None,
+    };
     session.stay(&mut signals).await
 }
 
@@ -166,6 +178,7 @@ struct Session<'a> {
     reporter: Reporter,
     started: Instant,
     was_green: bool,
+    stuck_since: Option<Instant>,
 }
 
 impl Session<'_> {
@@ -190,18 +203,8 @@ impl Session<'_> {
                     stale = false;
                     let rows = self.rows();
                     self.reporter.rows(&rows);
-                    if self.is_green(&rows) {
-                        if self.args.once {
-                            self.reporter.end(&rows, true);
-                            return Ok(());
-                        }
-                        if !std::mem::replace(&mut self.was_green, true) {
-                            self.reporter.end(&rows, true);
-                        }
-                    } else {
-                        self.was_green = false;
-                        // The engine may still be about to look at the last of them.
-                        stale |= rows.iter().any(|row| !self.has_seen(row));
+                    if let Some(end) = self.judge(&rows, &mut stale) {
+                        return end;
                     }
                 }
                 edits = self.edits.next() => self.take(&edits).await,
@@ -218,12 +221,55 @@ impl Session<'_> {
         }
     }
 
+    /// Whether it is over: with `--once`, when all is green or nothing can become green any more.
+    fn judge(&mut self, rows: &[Row], stale: &mut bool) -> Option<anyhow::Result<()>> {
+        if self.is_green(rows) {
+            self.stuck_since = None;
+            if self.args.once {
+                self.reporter.end(rows, true);
+                return Some(Ok(()));
+            }
+            if !std::mem::replace(&mut self.was_green, true) {
+                self.reporter.green(rows);
+            }
+            return None;
+        }
+        self.was_green = false;
+        // The engine may still be about to look at the last of them.
+        *stale |= rows.iter().any(|row| !self.has_seen(row));
+        if !self.args.once || !self.is_stuck(rows) {
+            self.stuck_since = None;
+            return None;
+        }
+        *stale = true;
+        if self.stuck_since.get_or_insert_with(Instant::now).elapsed() < STUCK {
+            return None;
+        }
+        self.reporter.end(rows, false);
+        Some(Err(Reported.into()))
+    }
+
+    /// Whether everything that is not green cannot become green by itself: it does not render, its spec
+    /// is invalid, or it waits for such an Application.
+    fn is_stuck(&self, rows: &[Row]) -> bool {
+        let broken = |row: &Row| row.is_invalid || self.controller.is_broken(&key_of(row));
+        let waits_for_broken = |row: &Row| {
+            let names: Vec<&str> =
+                rows.iter().filter(|row| broken(row)).map(|row| row.name.as_str()).collect();
+            let awaited: Vec<_> = row.awaited_applications().collect();
+            !awaited.is_empty() && awaited.iter().all(|name| names.contains(name))
+        };
+        !rows.is_empty()
+            && rows.iter().all(|row| self.has_seen(row))
+            && rows.iter().filter(|row| !row.is_green()).all(|row| broken(row) || waits_for_broken(row))
+    }
+
     fn rows(&self) -> Vec<Row> {
         rows::of(self.controller.cache())
     }
 
     fn has_seen(&self, row: &Row) -> bool {
-        self.controller.has_seen(&AppKey { namespace: row.namespace.clone(), name: row.name.clone() })
+        self.controller.has_seen(&key_of(row))
     }
 
     fn is_green(&self, rows: &[Row]) -> bool {
@@ -255,6 +301,10 @@ impl Session<'_> {
         let install = install::Install { cluster: &self.twin.cluster, projects: &projects };
         install.applications(&roots).await
     }
+}
+
+fn key_of(row: &Row) -> AppKey {
+    AppKey { namespace: row.namespace.clone(), name: row.name.clone() }
 }
 
 /// The requests to end: Ctrl-C and SIGTERM.

@@ -19,6 +19,7 @@ pub struct Reporter {
     started: Instant,
     told: BTreeMap<(String, String), Row>,
     live: Option<Live>,
+    was_green: bool,
 }
 
 /// The live view on a terminal: a line for each Application that is not green.
@@ -32,7 +33,7 @@ impl Reporter {
     pub fn new(json: bool, started: Instant) -> Self {
         let live = (!json && std::io::stdout().is_terminal() && std::io::stderr().is_terminal())
             .then(|| Live { all: MultiProgress::new(), bars: BTreeMap::new() });
-        Self { json, started, told: BTreeMap::new(), live }
+        Self { json, started, told: BTreeMap::new(), live, was_green: false }
     }
 
     /// Whether the view moves though nothing changes.
@@ -104,6 +105,19 @@ impl Reporter {
             } else {
                 self.line(&format!("{:>7}  {} is deleted", shown(self.started.elapsed()), key.1));
             }
+        }
+    }
+
+    /// All is green: the table the first time, a line later.
+    pub fn green(&mut self, rows: &[Row]) {
+        if std::mem::replace(&mut self.was_green, true) && !self.json {
+            self.line(&format!(
+                "{:>7}  all {} Applications are Synced and Healthy",
+                shown(self.started.elapsed()),
+                rows.len()
+            ));
+        } else {
+            self.end(rows, true);
         }
     }
 

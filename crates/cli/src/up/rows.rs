@@ -5,7 +5,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde::Serialize;
 use tiphys_cluster::LiveCache;
-use tiphys_model::{Application, HealthCode, OperationPhase, SyncStatusCode, hook, names, time::elapsed};
+use tiphys_model::{
+    Application, ConditionType, HealthCode, OperationPhase, SyncStatusCode, hook, names, time::elapsed,
+};
 use tiphys_sync::{SyncState, Wait};
 use tiphys_value::{GroupKind, ObjectExt, Value};
 
@@ -37,6 +39,11 @@ pub struct Row {
     pub waits: Vec<Wait>,
     /// Faults, and objects that are not healthy, one line each.
     pub reasons: Vec<String>,
+    /// Its spec cannot be used.
+    pub is_invalid: bool,
+    /// The Applications among its objects that are not healthy.
+    #[serde(skip)]
+    children: Vec<String>,
 }
 
 /// The Applications of a cluster, by wave and name.
@@ -73,6 +80,11 @@ fn row(object: &Value) -> Row {
         doing: String::new(),
         waits,
         reasons: reasons(&app),
+        is_invalid: status
+            .conditions
+            .iter()
+            .any(|condition| condition.kind == ConditionType::InvalidSpecError),
+        children: unhealthy_applications(&app),
     };
     row.doing = doing(&row, state.map(|state| state.message).unwrap_or_default());
     row
@@ -93,6 +105,8 @@ fn unreadable(object: &Value) -> Row {
         doing: fault.to_owned(),
         waits: Vec::new(),
         reasons: vec![fault.to_owned()],
+        is_invalid: true,
+        children: Vec::new(),
     }
 }
 
@@ -112,6 +126,14 @@ fn doing(row: &Row, message: String) -> String {
         return format!("sync failed: {message}");
     }
     row.reasons.first().cloned().unwrap_or_default()
+}
+
+fn unhealthy_applications(app: &Application) -> Vec<String> {
+    let children = app.status.resources.iter().filter(|r| r.group == names::GROUP && r.kind == "Application");
+    children
+        .filter(|r| r.health.as_ref().is_some_and(|h| h.status != HealthCode::Healthy))
+        .map(|r| r.name.clone())
+        .collect()
 }
 
 /// Why an Application is not green, one line each.
@@ -148,6 +170,14 @@ impl Row {
         self.sync == SyncStatusCode::Synced
             && self.health == Some(HealthCode::Healthy)
             && self.phase.is_none_or(OperationPhase::is_completed)
+    }
+
+    /// The Applications that it waits for: by its operation, or for its health.
+    pub fn awaited_applications(&self) -> impl Iterator<Item = &str> {
+        let waits = self.waits.iter().filter_map(|wait| wait.object.as_ref());
+        let waits = waits.filter(|object| object.kind == "Application").map(|object| object.name.as_str());
+        let by_health = self.phase.is_none_or(OperationPhase::is_completed);
+        waits.chain(self.children.iter().filter(move |_| by_health).map(String::as_str))
     }
 
     /// Health for people.

@@ -42,9 +42,13 @@ impl Http {
 
     /// The body behind an address.
     pub fn get(&self, url: &str, access: &Access, limit: u64) -> Result<Vec<u8>, SourceError> {
+        read_ok(url, self.send(url, access)?, limit)
+    }
+
+    /// The answer of an address, whatever its status.
+    pub fn send(&self, url: &str, access: &Access) -> Result<Response, SourceError> {
         let request = authorized(self.client(url, access)?.get(url), access);
-        let response = request.send().map_err(|e| fetch_error(url, &e))?;
-        read_ok(url, response, limit)
+        request.send().map_err(|e| fetch_error(url, &e))
     }
 }
 

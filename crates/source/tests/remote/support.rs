@@ -118,14 +118,28 @@ pub fn sha256(bytes: &[u8]) -> String {
 
 /// A packaged chart with nothing but its `Chart.yaml`.
 pub fn chart(name: &str, version: &str) -> Vec<u8> {
-    let text = format!("apiVersion: v2\nname: {name}\nversion: {version}\n");
+    pack(name, &[("Chart.yaml", &metadata(name, version))])
+}
+
+/// A packaged chart with one template.
+pub fn chart_with(name: &str, version: &str, template: &str) -> Vec<u8> {
+    pack(name, &[("Chart.yaml", &metadata(name, version)), ("templates/c.yaml", template)])
+}
+
+fn metadata(name: &str, version: &str) -> String {
+    format!("apiVersion: v2\nname: {name}\nversion: {version}\n")
+}
+
+fn pack(name: &str, files: &[(&str, &str)]) -> Vec<u8> {
     let gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     let mut builder = tar::Builder::new(gzip);
-    let mut header = tar::Header::new_gnu();
-    header.set_size(text.len() as u64);
-    header.set_mode(0o644);
-    builder
-        .append_data(&mut header, format!("{name}/Chart.yaml"), text.as_bytes())
-        .expect("memory is writable");
+    for (path, text) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_mode(0o644);
+        builder
+            .append_data(&mut header, format!("{name}/{path}"), text.as_bytes())
+            .expect("memory is writable");
+    }
     builder.into_inner().and_then(|gzip| gzip.finish()).expect("memory is writable")
 }

@@ -1,0 +1,22 @@
+//! What is fetched, and where it is kept.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use tiphys_source::Fetcher;
+
+/// How long what was fetched serves before the remote is asked again: Argo CD's interval.
+const FETCH_INTERVAL: Duration = Duration::from_secs(120);
+
+/// A fetcher over the user's cache. It costs nothing until something remote is named.
+pub fn fetcher(offline: bool) -> Arc<Fetcher> {
+    Arc::new(Fetcher::new(cache_folder(), FETCH_INTERVAL, offline, |name| std::env::var(name).ok()))
+}
+
+/// `$XDG_CACHE_HOME/tiphys`, or under the home folder.
+fn cache_folder() -> PathBuf {
+    let base = std::env::var_os("XDG_CACHE_HOME")
+        .map(PathBuf::from)
+        .or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".cache")))
+        .unwrap_or_else(std::env::temp_dir);
+    base.join("tiphys")
+}

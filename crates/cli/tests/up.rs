@@ -1,0 +1,198 @@
+//! `tiphys up` as a user runs it.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use std::process::Command;
+
+use common::{Repo, application, config_map};
+
+/// `kubectl` on the cluster of a running `tiphys up`.
+fn kubectl(repo: &Repo, args: &[&str]) -> String {
+    let config = repo.run_dir().join(".tiphys/kubeconfig");
+    let output = Command::new("kubectl").args(args).env("KUBECONFIG", config).output().unwrap();
+    let text =
+        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "kubectl {args:?}: {text}");
+    text
+}
+
+/// Whether kubectl is here; in CI it must be.
+fn has_kubectl() -> bool {
+    let found =
+        Command::new("kubectl").args(["version", "--client"]).output().is_ok_and(|o| o.status.success());
+    assert!(found || std::env::var("CI").as_deref() != Ok("true"), "kubectl is needed in CI");
+    if !found {
+        println!("skipped: needs kubectl");
+    }
+    found
+}
+
+fn revision_of(event: &serde_json::Value, app: &str) -> String {
+    let apps = event["applications"].as_array().unwrap();
+    let found = apps.iter().find(|one| one["name"] == app).unwrap();
+    found["revision"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn once_brings_an_app_of_apps_up_and_prints_a_table() {
+    let repo = Repo::with(&[
+        ("root.yaml", &application("root", "apps").replace("namespace: root", "namespace: argocd")),
+        ("apps/one.yaml", &application("one", "one")),
+        ("apps/two.yaml", &application("two", "two")),
+        ("one/a.yaml", &config_map("a", "1")),
+        ("two/a.yaml", &config_map("a", "2")),
+    ]);
+    let run = repo.once(&[]);
+    run.expect(
+        0,
+        &[
+            "cluster ready in",
+            "export KUBECONFIG=",
+            "APPLICATION",
+            "all 3 Applications are Synced and Healthy",
+        ],
+    );
+    let created = repo.run_dir().join(".tiphys/kubeconfig");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        assert_eq!(std::fs::metadata(&created).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}
+
+#[test]
+fn json_output_is_one_event_a_line() {
+    let repo = Repo::shop(&[("manifests/a.yaml", &config_map("a", "1"))]);
+    let run = repo.once(&["--output", "json"]);
+    run.expect(0, &[]);
+    let events: Vec<serde_json::Value> =
+        run.stdout().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let kinds: Vec<&str> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+    assert!(kinds.contains(&"cluster") && kinds.contains(&"application"), "{kinds:?}");
+    let last = events.last().unwrap();
+    assert_eq!((last["event"].as_str(), last["green"].as_bool()), (Some("result"), Some(true)));
+    assert_eq!(last["applications"][0]["resources"], 1);
+}
+
+#[test]
+fn a_committed_tree_shows_its_commit_and_target_revisions_do_not_count() {
+    let repo = Repo::shop(&[("manifests/a.yaml", &config_map("a", "1"))]);
+    repo.write("root.yaml", application("shop", "manifests").replace("HEAD", "release-7"));
+    repo.git_init();
+    let run = repo.once(&["--output", "json"]);
+    run.expect(0, &["whatever targetRevision says (release-7)"]);
+    let last: serde_json::Value = serde_json::from_str(run.stdout().lines().last().unwrap()).unwrap();
+    let revision = revision_of(&last, "shop");
+    assert!(revision.len() == 40, "{revision}");
+    repo.write("manifests/a.yaml", config_map("a", "2"));
+    let run = repo.once(&["--output", "json"]);
+    let last: serde_json::Value = serde_json::from_str(run.stdout().lines().last().unwrap()).unwrap();
+    assert!(revision_of(&last, "shop").starts_with(&format!("{revision}+")));
+    repo.once(&["--respect-revisions"]).expect(1, &["no branch, tag or commit \"release-7\""]);
+}
+
+#[test]
+fn edits_are_followed_and_what_leaves_is_pruned() {
+    if !has_kubectl() {
+        return;
+    }
+    let repo = Repo::shop(&[
+        ("manifests/a.yaml", &config_map("a", "1")),
+        ("manifests/b.yaml", &config_map("b", "1")),
+    ]);
+    let mut running = repo.start(&[]);
+    let first = revision_of(&running.until_green(), "shop");
+    repo.write("manifests/a.yaml", config_map("a", "two"));
+    std::fs::remove_file(repo.path("manifests/b.yaml")).unwrap();
+    running.until(|event| {
+        event["event"] == "result"
+            && event["applications"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .all(|app| app["resources"] == 1 && app["revision"] != first.as_str())
+    });
+    assert_eq!(kubectl(&repo, &["get", "configmap", "a", "-n", "shop", "-o", "jsonpath={.data.key}"]), "two");
+    let left = kubectl(&repo, &["get", "configmap", "b", "-n", "shop", "--ignore-not-found"]);
+    assert_eq!(left, "");
+}
+
+#[test]
+fn what_is_deleted_in_the_cluster_comes_back() {
+    if !has_kubectl() {
+        return;
+    }
+    let repo = Repo::shop(&[("manifests/a.yaml", &config_map("a", "1"))]);
+    let mut running = repo.start(&[]);
+    running.until_green();
+    let uid = || kubectl(&repo, &["get", "configmap", "a", "-n", "shop", "-o", "jsonpath={.metadata.uid}"]);
+    let before = uid();
+    kubectl(&repo, &["delete", "configmap", "a", "-n", "shop"]);
+    running.until(|event| event["event"] == "application" && event["sync"] == "OutOfSync");
+    running.until_green();
+    assert_ne!(uid(), before);
+    let columns = kubectl(&repo, &["get", "applications", "-A"]);
+    assert!(columns.contains("SYNC STATUS") && columns.contains("HEALTH STATUS"), "{columns}");
+}
+
+fn hook_job(wave: u32) -> String {
+    format!(
+        "apiVersion: batch/v1
+kind: Job
+metadata:
+  name: step-{wave}
+  annotations: {{argocd.argoproj.io/hook: PreSync, argocd.argoproj.io/sync-wave: \"{wave}\"}}
+spec:
+  template:
+    spec:
+      restartPolicy: Never
+      containers: [{{name: a, image: registry.example.com/a:1}}]
+"
+    )
+}
+
+#[test]
+fn a_killed_engine_goes_on_with_its_state() {
+    let repo = Repo::shop(&[("manifests/a.yaml", &config_map("a", "1"))]);
+    // Hooks one after the other, so that the kill falls between them.
+    for wave in 0..6 {
+        repo.write(&format!("manifests/job-{wave}.yaml"), hook_job(wave));
+    }
+    let state = ["--state", "state"];
+    let mut running = repo.start(&state);
+    running.until(|event| {
+        event["event"] == "application" && event["phase"] == "Running" && event["waits"][0]["kind"] == "Hook"
+    });
+    running.kill();
+    let run = repo.once(&["--state", "state", "--output", "json"]);
+    run.expect(0, &["\"green\":true"]);
+    let mut again = repo.start(&state);
+    again.until_green();
+    if has_kubectl() {
+        let jobs = kubectl(&repo, &["get", "configmap", "a", "-n", "shop", "-o", "jsonpath={.data.key}"]);
+        assert_eq!(jobs, "1");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_it_with_success() {
+    let repo = Repo::shop(&[("manifests/a.yaml", &config_map("a", "1"))]);
+    let mut running = repo.start(&[]);
+    running.until_green();
+    let interrupted = Command::new("kill").args(["-INT", &running.child.id().to_string()]).status().unwrap();
+    assert!(interrupted.success());
+    assert!(running.child.wait().unwrap().success());
+}
+
+#[test]
+fn a_repository_of_many_files_is_searched() {
+    let repo = Repo::shop(&[("manifests/a.yaml", &config_map("a", "1"))]);
+    for folder in 0..50 {
+        for file in 0..40 {
+            repo.write(&format!("data/{folder}/{file}.yaml"), "a: 1\n");
+        }
+    }
+    repo.once(&[]).expect(0, &["all 1 Applications are Synced and Healthy"]);
+}

@@ -1,0 +1,233 @@
+//! What the project of an Application lets it do (Argo CD docs, "Projects" and "Sync Windows").
+
+use jiff::Timestamp;
+use tiphys_cluster::LiveCache;
+use tiphys_model::{
+    AppProject, Application, ApplicationSource, Destination, Operation, SyncAttempt, names, window,
+};
+use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value};
+
+/// The project that an Application is in if it names none.
+const DEFAULT_PROJECT: &str = "default";
+
+/// What an Application may do.
+pub(crate) struct Policy {
+    project: AppProject,
+    /// The destination with both address and name of its cluster where they are known.
+    destination: Destination,
+}
+
+/// The kind AppProject.
+pub(crate) fn project_kind() -> GroupKind {
+    GroupKind::new(names::GROUP, "AppProject")
+}
+
+/// The name of the project that an Application object is in.
+pub(crate) fn project_name(app: &Value) -> &str {
+    or_default(app.str_at(&["spec", "project"]).unwrap_or_default())
+}
+
+fn or_default(name: &str) -> &str {
+    if name.is_empty() { DEFAULT_PROJECT } else { name }
+}
+
+/// The policy of an Application by the projects of the engine's namespace.
+///
+/// # Errors
+/// With a text for an `InvalidSpecError`: there is no such project, or it cannot be read.
+pub(crate) fn policy_of(cache: &LiveCache, engine: &str, app: &Application) -> Result<Policy, String> {
+    let key = ResourceKey::new(names::GROUP, "AppProject", engine, or_default(&app.spec.project));
+    Policy::new(app, cache.get(&key).as_deref())
+}
+
+impl Policy {
+    fn new(app: &Application, project: Option<&Value>) -> Result<Self, String> {
+        let name = or_default(&app.spec.project);
+        let project = match project {
+            Some(object) => AppProject::from_value(object)
+                .map_err(|error| format!("project {name} cannot be read: {error}"))?,
+            None if name == DEFAULT_PROJECT => AppProject::permissive_default(),
+            None => return Err(format!("Application referencing project {name} which does not exist")),
+        };
+        Ok(Self { project, destination: resolved(&app.spec.destination) })
+    }
+
+    /// Everything of an Application's spec that the project does not permit, in Argo CD's words.
+    pub fn faults(&self, app: &Application, engine_namespace: &str) -> Vec<String> {
+        let name = &self.project.metadata.name;
+        let mut faults = self.source_faults(&app.spec.effective_sources());
+        let Destination { server, name: cluster, namespace } = &self.destination;
+        if !self.project.permits_destination(&self.destination) {
+            let server = if server.is_empty() { cluster } else { server };
+            faults.push(format!(
+                "application destination server '{server}' and namespace '{namespace}' do not match any of the allowed destinations in project '{name}'"
+            ));
+        }
+        if !self.project.permits_app_namespace(&app.metadata.namespace, engine_namespace) {
+            faults.push(format!(
+                "application '{}' in namespace '{}' is not permitted to use project '{name}'",
+                app.metadata.name, app.metadata.namespace
+            ));
+        }
+        faults
+    }
+
+    /// The sources that the project does not permit, in Argo CD's words.
+    pub fn source_faults(&self, sources: &[ApplicationSource]) -> Vec<String> {
+        let refused = sources.iter().filter(|source| !self.project.permits_source(&source.repo_url));
+        refused
+            .map(|source| {
+                let project = &self.project.metadata.name;
+                format!("application repo {} is not permitted in project '{project}'", source.repo_url)
+            })
+            .collect()
+    }
+
+    /// Whether the project permits an object.
+    ///
+    /// # Errors
+    /// With why not, in Argo CD's words.
+    pub fn permit(&self, object: &Value, namespaced: bool) -> Result<(), String> {
+        let (gvk, project) = (object.gvk(), &self.project.metadata.name);
+        if !self.project.permits_kind(&gvk.group, &gvk.kind, object.name(), namespaced) {
+            return Err(format!("resource {}:{} is not permitted in project {project}", gvk.group, gvk.kind));
+        }
+        if !namespaced {
+            return Ok(());
+        }
+        let mut destination = self.destination.clone();
+        if !object.namespace().is_empty() {
+            object.namespace().clone_into(&mut destination.namespace);
+        }
+        if self.project.permits_destination(&destination) {
+            return Ok(());
+        }
+        Err(format!("namespace {} is not permitted in project '{project}'", destination.namespace))
+    }
+
+    /// Whether the sync windows let the engine begin a sync by itself.
+    ///
+    /// # Errors
+    /// A window cannot be read; nothing may be synced then.
+    pub fn may_begin(&self, app: &Application, now: Timestamp) -> Result<bool, String> {
+        self.asks(app, SyncAttempt { manual: false, started_at: None }, now)
+    }
+
+    /// Whether the sync windows let an operation that began at an instant go on. A window that cannot be
+    /// read forbids it.
+    pub fn may_go_on(
+        &self,
+        app: &Application,
+        operation: &Operation,
+        began: Timestamp,
+        now: Timestamp,
+    ) -> bool {
+        let attempt = SyncAttempt { manual: !operation.initiated_by.automated, started_at: Some(began) };
+        self.asks(app, attempt, now).unwrap_or(false)
+    }
+
+    fn asks(&self, app: &Application, attempt: SyncAttempt, now: Timestamp) -> Result<bool, String> {
+        let mut app = app.clone();
+        app.spec.destination.clone_from(&self.destination);
+        window::permits(&self.project.spec.sync_windows, &app, attempt, now)
+            .map_err(|error| format!("sync windows of project '{}': {error}", self.project.metadata.name))
+    }
+}
+
+/// A destination with address and name of the engine's own cluster, if that is meant.
+fn resolved(destination: &Destination) -> Destination {
+    let mut resolved = destination.clone();
+    let server = resolved.server.trim_end_matches('/');
+    if server == names::IN_CLUSTER_SERVER || resolved.name == names::IN_CLUSTER_NAME {
+        resolved.server = names::IN_CLUSTER_SERVER.into();
+        resolved.name = names::IN_CLUSTER_NAME.into();
+    }
+    resolved
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiphys_value::json;
+
+    fn app(project: &str) -> Application {
+        Application::from_value(&json!({"metadata": {"name": "shop", "namespace": "argocd"}, "spec": {
+            "project": project, "source": {"repoURL": "https://git.example.com/shop.git", "path": "."},
+            "destination": {"name": "in-cluster", "namespace": "shop"}}}))
+        .expect("valid")
+    }
+
+    fn policy(spec: Value) -> Policy {
+        let project = json!({"metadata": {"name": "team"}, "spec": spec});
+        Policy::new(&app("team"), Some(&project)).expect("valid")
+    }
+
+    #[test]
+    fn only_the_default_project_needs_no_object() {
+        for name in ["", "default"] {
+            let policy = Policy::new(&app(name), None).expect("permissive");
+            assert!(policy.faults(&app(name), "argocd").is_empty());
+        }
+        let missing = Policy::new(&app("team"), None).err();
+        assert_eq!(missing.as_deref(), Some("Application referencing project team which does not exist"));
+    }
+
+    #[test]
+    fn sources_and_destinations_are_refused_in_argo_words() {
+        let faults = policy(json!({"sourceRepos": ["https://git.example.com/other.git"]}))
+            .faults(&app("team"), "argocd");
+        assert_eq!(
+            faults,
+            [
+                "application repo https://git.example.com/shop.git is not permitted in project 'team'",
+                "application destination server 'https://kubernetes.default.svc' and namespace 'shop' do not match any of the allowed destinations in project 'team'",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_cluster_given_by_name_is_found_by_address() {
+        let policy = policy(json!({"sourceRepos": ["*"],
+            "destinations": [{"server": "https://kubernetes.default.svc", "namespace": "shop"}]}));
+        assert!(policy.faults(&app("team"), "argocd").is_empty());
+        assert_eq!(policy.faults(&app("team"), "engine").len(), 1, "the namespace of the Application counts");
+    }
+
+    #[test]
+    fn objects_by_kind_and_namespace() {
+        let policy = policy(json!({"destinations": [{"server": "*", "namespace": "shop"}]}));
+        let object = |kind: &str, namespace: &str| json!({"apiVersion": "v1", "kind": kind, "metadata": {"name": "x", "namespace": namespace}});
+        assert_eq!(policy.permit(&object("Secret", ""), true), Ok(()));
+        assert_eq!(
+            policy.permit(&object("Secret", "kube-system"), true),
+            Err("namespace kube-system is not permitted in project 'team'".into())
+        );
+        assert_eq!(
+            policy.permit(&object("Node", ""), false),
+            Err("resource :Node is not permitted in project team".into())
+        );
+    }
+
+    #[test]
+    fn windows_tell_people_from_the_engine() {
+        let policy = policy(json!({"syncWindows": [{"kind": "deny", "schedule": "0 12 * * *",
+            "duration": "1h", "clusters": ["https://kubernetes.default.svc"], "manualSync": true}]}));
+        let noon: Timestamp = "2026-01-01T12:30:00Z".parse().expect("valid");
+        let later: Timestamp = "2026-01-01T14:00:00Z".parse().expect("valid");
+        assert_eq!(policy.may_begin(&app("team"), noon), Ok(false));
+        assert_eq!(policy.may_begin(&app("team"), later), Ok(true));
+        let mut operation = Operation::default();
+        assert!(policy.may_go_on(&app("team"), &operation, noon, noon));
+        operation.initiated_by.automated = true;
+        assert!(!policy.may_go_on(&app("team"), &operation, noon, noon));
+    }
+
+    #[test]
+    fn a_window_that_cannot_be_read_forbids() {
+        let policy = policy(json!({"syncWindows": [{"kind": "allow", "schedule": "often",
+            "duration": "1h", "applications": ["*"]}]}));
+        let now: Timestamp = "2026-01-01T12:30:00Z".parse().expect("valid");
+        assert!(policy.may_begin(&app("team"), now).is_err());
+        assert!(!policy.may_go_on(&app("team"), &Operation::default(), now, now));
+    }
+}

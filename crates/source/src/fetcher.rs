@@ -1,0 +1,261 @@
+//! Everything that is fetched, in one place: repositories, charts, files behind addresses.
+
+use std::{
+    path::PathBuf,
+    sync::{Mutex, OnceLock, PoisonError},
+    time::Duration,
+};
+
+use tiphys_gocompat::semver::{Constraints, Version};
+use tiphys_helm::{Chart, DependencyRequest, DependencyResolver, HelmError};
+use tiphys_kustomize::{RemoteError, RemoteLoader, RepoUrl};
+use tiphys_vfs::{FileTree, join};
+
+use crate::{
+    AccessTable, ChartRequest, Charts, Checkout, GitCache, SourceError,
+    remote::{HelmRepositories, Http, registry_credentials},
+};
+
+/// The largest file that a kustomization may name by address, in bytes.
+const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Fetches repositories, charts and files, and keeps them in a folder.
+///
+/// Nothing is read or set up before something remote is named. Blocking, as [`GitCache`] and
+/// [`Charts`] are.
+pub struct Fetcher {
+    folder: PathBuf,
+    fresh_for: Duration,
+    offline: bool,
+    variable: Box<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    git: GitCache,
+    http: Http,
+    helm: OnceLock<(Charts, HelmRepositories)>,
+}
+
+/// Why dependencies of a chart are not there: Helm's text for missing charts, then the reason.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{text}")]
+pub struct DependencyError {
+    text: String,
+    transient: bool,
+}
+
+impl DependencyError {
+    /// Whether trying again later, with nothing changed, may succeed.
+    pub fn is_transient(&self) -> bool {
+        self.transient
+    }
+}
+
+impl Fetcher {
+    /// Uses a folder, which is made when first needed. Within `fresh_for` of being asked, a remote is
+    /// not asked again. `offline` serves only charts that the folder has. `variable` looks up
+    /// environment variables: they say where Helm's and the registries' configuration lies.
+    pub fn new(
+        folder: impl Into<PathBuf>,
+        fresh_for: Duration,
+        offline: bool,
+        variable: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        let folder = folder.into();
+        Self {
+            git: GitCache::new(folder.join("git"), fresh_for),
+            folder,
+            fresh_for,
+            offline,
+            variable: Box::new(variable),
+            http: Http::default(),
+            helm: OnceLock::new(),
+        }
+    }
+
+    /// A Git repository at a revision, see [`GitCache::checkout`].
+    ///
+    /// # Errors
+    /// Offline, unreachable, or no such revision.
+    pub fn repository(&self, url: &str, revision: &str) -> Result<Checkout, SourceError> {
+        self.refuse_offline(url)?;
+        self.git.checkout(url, revision)
+    }
+
+    /// A chart or artifact as source of an Application, see [`Charts::checkout`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn chart(&self, repository: &str, chart: &str, version: &str) -> Result<Checkout, SourceError> {
+        self.helm().0.checkout(repository, chart, version)
+    }
+
+    /// Forgets how fresh everything is.
+    pub fn expire(&self) {
+        self.git.expire();
+        if let Some((charts, _)) = self.helm.get() {
+            charts.expire();
+        }
+    }
+
+    /// Puts the dependencies that a chart lacks beside those that it has, as `helm dependency build`
+    /// would. `tree` is what `file://` repositories are read from; the path that the chart was loaded
+    /// from counts from the folder `below` of it.
+    ///
+    /// # Errors
+    /// Helm's text for missing charts, followed by why they cannot be had.
+    pub fn complete(
+        &self,
+        chart: &mut Chart,
+        tree: &dyn FileTree,
+        below: &str,
+    ) -> Result<(), DependencyError> {
+        let missing: Vec<String> =
+            chart.missing_dependencies().into_iter().map(|wanted| wanted.name.clone()).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let resolver = Resolver { fetcher: self, tree, below, transient: Mutex::new(false) };
+        // The lock file has addresses where Chart.yaml has aliases; templates are shown the aliases.
+        let mut named = chart.clone();
+        let result = self.replace_aliases(&mut named).and_then(|()| named.resolve_dependencies(&resolver));
+        match result {
+            Ok(()) => {
+                chart.dependencies = named.dependencies;
+                Ok(())
+            }
+            Err(error) => {
+                let head = HelmError::MissingDependencies(missing);
+                let transient = *resolver.transient.lock().unwrap_or_else(PoisonError::into_inner);
+                Err(DependencyError { text: format!("{head}\n{error}{}", self.advice()), transient })
+            }
+        }
+    }
+
+    fn advice(&self) -> &'static str {
+        match self.offline {
+            true => "\nrun without --offline, or vendor the charts in charts/ with `helm dependency build`",
+            false => "",
+        }
+    }
+
+    fn replace_aliases(&self, chart: &mut Chart) -> Result<(), HelmError> {
+        for wanted in &mut chart.metadata.dependencies {
+            let repository = &wanted.repository;
+            let alias = repository.strip_prefix('@').or_else(|| repository.strip_prefix("alias:"));
+            let Some(alias) = alias else { continue };
+            let url = self.helm().1.address(alias).ok_or_else(|| {
+                HelmError::Fetch(format!(
+                    "no repository definition for {repository}. Please add the missing repos via 'helm repo add'"
+                ))
+            })?;
+            wanted.repository = url.to_owned();
+        }
+        Ok(())
+    }
+
+    fn helm(&self) -> &(Charts, HelmRepositories) {
+        self.helm.get_or_init(|| {
+            let (mut access, _) = registry_credentials(&self.variable);
+            let repositories = HelmRepositories::read(&self.variable);
+            repositories.add_access(&mut access);
+            let charts = Charts::new(self.folder.join("charts"), access, self.fresh_for, self.offline);
+            (charts, repositories)
+        })
+    }
+
+    fn refuse_offline(&self, url: &str) -> Result<(), SourceError> {
+        if self.offline { Err(SourceError::Offline { url: url.to_owned() }) } else { Ok(()) }
+    }
+}
+
+/// One chart's dependencies: those of its own tree, and fetched ones.
+struct Resolver<'a> {
+    fetcher: &'a Fetcher,
+    tree: &'a dyn FileTree,
+    below: &'a str,
+    /// Whether the failure may pass by itself.
+    transient: Mutex<bool>,
+}
+
+impl DependencyResolver for Resolver<'_> {
+    fn resolve(&self, request: &DependencyRequest, base: &str) -> Result<Chart, HelmError> {
+        let DependencyRequest { name, version, repository } = request;
+        if repository.is_empty() {
+            return Err(HelmError::Fetch(format!(
+                "dependency {name} names no repository, so it must stand in charts/{name}"
+            )));
+        }
+        if let Some(path) = repository.strip_prefix("file://") {
+            return self.local(request, base, path);
+        }
+        let wanted = ChartRequest {
+            // As Helm, the name is the last step of a registry's repository.
+            repository: repository.clone(),
+            name: name.clone(),
+            version: version.clone(),
+        };
+        let fetched = self.fetcher.helm().0.fetch(&wanted).map_err(|error| {
+            *self.transient.lock().unwrap_or_else(PoisonError::into_inner) = error.is_transient();
+            HelmError::Fetch(format!("could not get {name} {version} from {repository}: {error}"))
+        })?;
+        let place = format!("{base}/charts/{name}-{}.tgz", fetched.version);
+        Chart::load_archive(&fetched.archive, place.trim_start_matches('/'))
+    }
+}
+
+impl Resolver<'_> {
+    fn local(&self, request: &DependencyRequest, base: &str, path: &str) -> Result<Chart, HelmError> {
+        let DependencyRequest { name, version, repository } = request;
+        let outside = |error| HelmError::Fetch(format!("dependency {name} at {repository}: {error}"));
+        let folder = match path.starts_with('/') {
+            true => tiphys_vfs::normalize(path.trim_start_matches('/')),
+            false => join(self.below, base).and_then(|base| join(&base, path)),
+        };
+        let folder = folder.map_err(outside)?;
+        if !self.tree.is_dir(&folder) {
+            return Err(HelmError::Fetch(format!("directory {folder} not found (dependency {name})")));
+        }
+        let chart = Chart::load(self.tree, &folder)?;
+        let fits = Constraints::parse(version)
+            .ok()
+            .zip(Version::parse(&chart.metadata.version).ok())
+            .is_some_and(|(constraint, version)| constraint.check(&version));
+        if !fits {
+            return Err(HelmError::Fetch(format!(
+                "can't get a valid version for dependency {name}: {folder} has version {}, wanted is {version}",
+                chart.metadata.version
+            )));
+        }
+        Ok(chart)
+    }
+}
+
+impl RemoteLoader for Fetcher {
+    fn repository(&self, url: &RepoUrl) -> Result<std::sync::Arc<dyn FileTree>, RemoteError> {
+        let address = url.clone_url();
+        self.refuse_offline(&address).map_err(other)?;
+        // Kustomize's own limit is for the newest commit alone; here all of the history is fetched once.
+        let is_explicit = url.raw.split_once('?').is_some_and(|(_, query)| query.contains("timeout="));
+        let limit = is_explicit.then_some(url.timeout);
+        match self.git.checkout_within(&address, &url.revision, limit, url.submodules) {
+            Ok(checkout) => Ok(checkout.tree),
+            Err(SourceError::Timeout { url, limit }) => {
+                Err(RemoteError::Timeout { limit, what: format!("git fetch {url}") })
+            }
+            Err(error) => Err(other(error)),
+        }
+    }
+
+    fn file(&self, url: &str) -> Result<Vec<u8>, RemoteError> {
+        self.refuse_offline(url).map_err(other)?;
+        let response = self.http.send(url, &AccessTable::default().lookup(url)).map_err(other)?;
+        let status = response.status();
+        if !status.is_success() {
+            let text = status.canonical_reason().unwrap_or_default().to_owned();
+            return Err(RemoteError::Status { code: status.as_u16(), text });
+        }
+        crate::remote::read_ok(url, response, MAX_FILE_BYTES).map_err(other)
+    }
+}
+
+fn other(error: SourceError) -> RemoteError {
+    RemoteError::Other(error.to_string())
+}
