@@ -9,6 +9,17 @@ pub(crate) struct BadPattern;
 /// # Errors
 /// The part of the pattern that was needed is malformed.
 pub(crate) fn filepath_match(pattern: &str, name: &str) -> Result<bool, BadPattern> {
+    const SPECIAL: [char; 4] = ['*', '?', '[', '\\'];
+    // Most rules of most charts are plain names or `*.suffix`.
+    if !pattern.contains(SPECIAL) {
+        return Ok(pattern == name);
+    }
+    if let Some(suffix) = pattern.strip_prefix('*')
+        && !suffix.contains(SPECIAL)
+    {
+        let head = name.strip_suffix(suffix);
+        return Ok(head.is_some_and(|head| !head.contains('/')));
+    }
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
     match_from(&pattern, &name)

@@ -140,6 +140,19 @@ fn a_seed_makes_random_functions_stable() {
 }
 
 #[test]
+fn a_template_given_nothing_reads_nothing() {
+    let files = [
+        CHART,
+        ("values.yaml", "m: {a: b}\n"),
+        (
+            "templates/a.yaml",
+            "{{ define \"n\" }}[{{ .Values.x }}]{{ end }}a: {{ include \"n\" (index .Values.m \"nope\") }}\n",
+        ),
+    ];
+    assert_eq!(render(&files, &options()).unwrap(), "---\n# Source: c/templates/a.yaml\na: []\n");
+}
+
+#[test]
 fn endless_recursion_ends_with_the_templates_name() {
     let files = [
         CHART,

@@ -58,11 +58,16 @@ fn state<'e>(ctx: &Context<'e>) -> Result<&'e RenderState, CallError> {
     ctx.user::<RenderState>().ok_or_else(|| CallError::new("not called by Helm"))
 }
 
+/// What a template is executed with: Go's executor takes nil for no value, whose fields are none either.
+fn data(arg: &mut Value) -> Value {
+    if arg.is_nil() { Value::NoValue } else { std::mem::take(arg) }
+}
+
 fn include(ctx: &mut Context<'_>, args: &mut [Value]) -> CallResult {
     let state = state(ctx)?;
     let Value::String(name) = std::mem::take(&mut args[0]) else { return Ok(Value::string("")) };
     state.enter(&name)?;
-    let output = ctx.execute(&name, std::mem::take(&mut args[1]));
+    let output = ctx.execute(&name, data(&mut args[1]));
     state.leave(&name);
     Ok(Value::from(output?))
 }
@@ -95,7 +100,7 @@ fn tpl(ctx: &mut Context<'_>, args: &mut [Value]) -> CallResult {
     if same {
         return Ok(Value::string(""));
     }
-    let output = ctx.execute_in(layer, ROOT, std::mem::take(&mut args[1])).map_err(|error| CallError {
+    let output = ctx.execute_in(layer, ROOT, data(&mut args[1])).map_err(|error| CallError {
         message: format!("error during tpl function execution for {}: {}", quote(&source), error.message),
         limit: error.limit,
     })?;
