@@ -1,77 +1,17 @@
 //! Measures an API server, embedded or real, over HTTPS: creates, gets and patches of ConfigMaps a second.
 //! `cargo run --release -p tiphys-apiserver --example load -- ADDRESS TOKEN [COUNT] [CONNECTIONS]`.
 
-use std::{error::Error, net::SocketAddr, sync::Arc, time::Instant};
+#![expect(clippy::print_stdout, reason = "the result is what it prints")]
+
+mod client;
+
+use std::{net::SocketAddr, time::Instant};
 
 use bytes::Bytes;
+use client::{Fault, connect};
 use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
-use hyper::client::conn::http1::SendRequest;
-use hyper_util::rt::TokioIo;
-use rustls::{
-    ClientConfig, DigitallySignedStruct, SignatureScheme,
-    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-    crypto::{CryptoProvider, aws_lc_rs},
-    pki_types::{CertificateDer, ServerName, UnixTime},
-};
 use tiphys_value::json;
-
-type Fault = Box<dyn Error + Send + Sync>;
-
-/// Measuring needs no proof of who answers.
-#[derive(Debug)]
-struct Trusting(Arc<CryptoProvider>);
-
-impl ServerCertVerifier for Trusting {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Ok(HandshakeSignatureValid::assertion())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.signature_verification_algorithms.supported_schemes()
-    }
-}
-
-async fn connect(address: SocketAddr) -> Result<SendRequest<Full<Bytes>>, Fault> {
-    let provider = Arc::new(aws_lc_rs::default_provider());
-    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()?
-        .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Trusting(provider)))
-        .with_no_client_auth();
-    let stream = tokio::net::TcpStream::connect(address).await?;
-    stream.set_nodelay(true)?;
-    let name = ServerName::try_from("localhost")?;
-    let tls = tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
-    let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(tls)).await?;
-    tokio::spawn(connection);
-    Ok(sender)
-}
 
 #[derive(Clone, Copy)]
 enum Work {
@@ -99,7 +39,13 @@ fn request(work: Work, token: &str, number: usize) -> Result<Request<Full<Bytes>
     Ok(request.body(Full::new(Bytes::from(body)))?)
 }
 
-async fn run(address: SocketAddr, token: &str, work: Work, count: usize, connections: usize) -> Result<f64, Fault> {
+async fn run(
+    address: SocketAddr,
+    token: &str,
+    work: Work,
+    count: usize,
+    connections: usize,
+) -> Result<f64, Fault> {
     let mut senders = Vec::new();
     for _ in 0..connections {
         senders.push(connect(address).await?);
@@ -130,7 +76,9 @@ async fn run(address: SocketAddr, token: &str, work: Work, count: usize, connect
 #[tokio::main]
 async fn main() -> Result<(), Fault> {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let [address, token, rest @ ..] = args.as_slice() else { return Err("ADDRESS TOKEN [COUNT] [CONNECTIONS]".into()) };
+    let [address, token, rest @ ..] = args.as_slice() else {
+        return Err("ADDRESS TOKEN [COUNT] [CONNECTIONS]".into());
+    };
     let count = rest.first().map_or(Ok(10_000), |text| text.parse())?;
     let connections = rest.get(1).map_or(Ok(16), |text| text.parse())?;
     let address: SocketAddr = address.parse()?;

@@ -40,11 +40,25 @@ pub(crate) fn ensure(server: &ApiServer) {
     put(&client, "v1", "services", "default", kubernetes_service());
     put(&client, "discovery.k8s.io/v1", "endpointslices", "default", kubernetes_endpoints());
     for (group_version, priority, version_priority) in API_SERVICES {
-        put(&client, "apiregistration.k8s.io/v1", "apiservices", "", api_service(group_version, priority, version_priority));
+        put(
+            &client,
+            "apiregistration.k8s.io/v1",
+            "apiservices",
+            "",
+            api_service(group_version, priority, version_priority),
+        );
     }
     for (name, value, description) in [
-        ("system-cluster-critical", 2_000_000_000, "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."),
-        ("system-node-critical", 2_000_001_000, "Used for system critical pods that must not be moved from their current node."),
+        (
+            "system-cluster-critical",
+            2_000_000_000,
+            "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary.",
+        ),
+        (
+            "system-node-critical",
+            2_000_001_000,
+            "Used for system critical pods that must not be moved from their current node.",
+        ),
     ] {
         let class = json!({"metadata": {"name": name}, "value": value, "description": description});
         put(&client, "scheduling.k8s.io/v1", "priorityclasses", "", class);
@@ -52,7 +66,12 @@ pub(crate) fn ensure(server: &ApiServer) {
     for (role, rules) in roles() {
         put(&client, "rbac.authorization.k8s.io/v1", "clusterroles", "", cluster_role(role, &rules));
     }
-    for (role, group) in [("cluster-admin", "system:masters"), ("system:discovery", "system:authenticated"), ("system:basic-user", "system:authenticated"), ("system:public-info-viewer", "system:authenticated")] {
+    for (role, group) in [
+        ("cluster-admin", "system:masters"),
+        ("system:discovery", "system:authenticated"),
+        ("system:basic-user", "system:authenticated"),
+        ("system:public-info-viewer", "system:authenticated"),
+    ] {
         put(&client, "rbac.authorization.k8s.io/v1", "clusterrolebindings", "", binding(role, group));
     }
 }
@@ -69,7 +88,8 @@ fn namespace(name: &str) -> Value {
 
 fn api_service(name: &str, priority: i64, version_priority: i64) -> Value {
     let (version, group) = name.split_once('.').unwrap_or((name, ""));
-    let mut spec = json!({"version": version, "groupPriorityMinimum": priority, "versionPriority": version_priority});
+    let mut spec =
+        json!({"version": version, "groupPriorityMinimum": priority, "versionPriority": version_priority});
     if !group.is_empty() {
         spec["group"] = group.into();
     }
@@ -101,8 +121,41 @@ const WRITE: &[&str] = &["create", "delete", "deletecollection", "patch", "updat
 
 /// The namespaced resources that `view`, `edit` and `admin` are about.
 const WORKLOADS: [(&str, &[&str]); 7] = [
-    ("", &["configmaps", "endpoints", "events", "persistentvolumeclaims", "persistentvolumeclaims/status", "pods", "pods/log", "pods/status", "replicationcontrollers", "replicationcontrollers/scale", "serviceaccounts", "services", "services/status"]),
-    ("apps", &["controllerrevisions", "daemonsets", "daemonsets/status", "deployments", "deployments/scale", "deployments/status", "replicasets", "replicasets/scale", "replicasets/status", "statefulsets", "statefulsets/scale", "statefulsets/status"]),
+    (
+        "",
+        &[
+            "configmaps",
+            "endpoints",
+            "events",
+            "persistentvolumeclaims",
+            "persistentvolumeclaims/status",
+            "pods",
+            "pods/log",
+            "pods/status",
+            "replicationcontrollers",
+            "replicationcontrollers/scale",
+            "serviceaccounts",
+            "services",
+            "services/status",
+        ],
+    ),
+    (
+        "apps",
+        &[
+            "controllerrevisions",
+            "daemonsets",
+            "daemonsets/status",
+            "deployments",
+            "deployments/scale",
+            "deployments/status",
+            "replicasets",
+            "replicasets/scale",
+            "replicasets/status",
+            "statefulsets",
+            "statefulsets/scale",
+            "statefulsets/status",
+        ],
+    ),
     ("autoscaling", &["horizontalpodautoscalers", "horizontalpodautoscalers/status"]),
     ("batch", &["cronjobs", "cronjobs/status", "jobs", "jobs/status"]),
     ("networking.k8s.io", &["ingresses", "ingresses/status", "networkpolicies"]),
@@ -131,12 +184,34 @@ fn roles() -> Vec<(&'static str, Vec<Value>)> {
         ("view", view),
         ("edit", edit),
         ("admin", admin),
-        ("system:discovery", paths(&["/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz", "/version", "/version/"])),
+        (
+            "system:discovery",
+            paths(&[
+                "/api",
+                "/api/*",
+                "/apis",
+                "/apis/*",
+                "/healthz",
+                "/livez",
+                "/openapi",
+                "/openapi/*",
+                "/readyz",
+                "/version",
+                "/version/",
+            ]),
+        ),
         ("system:public-info-viewer", paths(&["/healthz", "/livez", "/readyz", "/version", "/version/"])),
-        ("system:basic-user", vec![
-            rule("authorization.k8s.io", &["selfsubjectaccessreviews", "selfsubjectrulesreviews"], &["create"]),
-            rule("authentication.k8s.io", &["selfsubjectreviews"], &["create"]),
-        ]),
+        (
+            "system:basic-user",
+            vec![
+                rule(
+                    "authorization.k8s.io",
+                    &["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
+                    &["create"],
+                ),
+                rule("authentication.k8s.io", &["selfsubjectreviews"], &["create"]),
+            ],
+        ),
     ]
 }
 

@@ -66,7 +66,12 @@ impl Client {
     }
 
     /// Creates an object.
-    pub fn create(&self, gvr: &GroupVersionResource, namespace: &str, object: Value) -> ApiResult<Arc<Object>> {
+    pub fn create(
+        &self,
+        gvr: &GroupVersionResource,
+        namespace: &str,
+        object: Value,
+    ) -> ApiResult<Arc<Object>> {
         ops::create(&self.server, &mut self.call(), &self.at(gvr, namespace, "", None)?, object)
     }
 
@@ -154,7 +159,8 @@ impl Client {
         subresource: Option<&str>,
     ) -> ApiResult<At> {
         let registry = self.server.registry();
-        let resource = registry.find(&gvr.group, &gvr.version, &gvr.resource).ok_or_else(ApiError::no_such_path)?;
+        let resource =
+            registry.find(&gvr.group, &gvr.version, &gvr.resource).ok_or_else(ApiError::no_such_path)?;
         Ok(At {
             resource: Arc::clone(resource),
             namespace: namespace.to_owned(),

@@ -88,9 +88,25 @@ impl ApiError {
         Self::about(404, "NotFound", message, what.details())
     }
 
+    /// 404 for a resource that a served version does not have.
+    pub fn no_such_resource() -> Self {
+        Self::no_such_path().with_retry_after(0)
+    }
+
+    /// 405 for a verb that a path does not have.
+    pub fn method_not_allowed() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        Self::about(405, "MethodNotAllowed", message.into(), Details::default())
+    }
+
+    /// 422 for request parameters: `kind` is such as `CreateOptions`.
+    pub fn invalid_options(kind: &str, error: FieldError) -> Self {
+        Self::invalid(&GroupKind::new("meta.k8s.io", kind), "", &ErrorList(vec![error]))
+    }
+
     /// 404 for a path that nothing serves.
     pub fn no_such_path() -> Self {
-        Self::about(404, "NotFound", "the server could not find the requested resource".into(), Details::default())
+        Self::new(404, "NotFound", "the server could not find the requested resource")
     }
 
     /// 409 for a name that is taken.
@@ -101,7 +117,8 @@ impl ApiError {
 
     /// 409 for a write that lost a race or a precondition.
     pub fn conflict(what: Named<'_>, why: &str) -> Self {
-        let message = format!("Operation cannot be fulfilled on {} {}: {why}", what.qualified(), quote(what.name));
+        let message =
+            format!("Operation cannot be fulfilled on {} {}: {why}", what.qualified(), quote(what.name));
         Self::about(409, "Conflict", message, what.details())
     }
 
@@ -159,7 +176,9 @@ impl ApiError {
     /// 415 for a body format that the resource does not take.
     pub fn unsupported_media_type(accepted: &[&str]) -> Self {
         let list = accepted.join(", ");
-        let message = format!("the body of the request was in an unknown format - accepted media types include: {list}");
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: {list}"
+        );
         Self::new(415, "UnsupportedMediaType", message)
     }
 
@@ -245,7 +264,7 @@ impl ApiError {
     /// Whether nothing serves the path at all: over HTTP that answer is no `Status`, so clients make
     /// their own from it.
     pub(crate) fn is_no_such_path(&self) -> bool {
-        self.0.code == 404 && self.0.details.as_ref().is_some_and(|d| d.kind.is_empty())
+        self.0.code == 404 && self.0.details.is_none()
     }
 
     /// Whether a write lost a race and may be repeated on the present version.
@@ -262,8 +281,11 @@ impl ApiError {
     pub fn to_value(&self) -> Value {
         let mut status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-            "message": self.0.message, "reason": self.0.reason, "code": self.0.code,
+            "message": self.0.message, "code": self.0.code,
         });
+        if !self.0.reason.is_empty() {
+            status["reason"] = self.0.reason.into();
+        }
         if let Some(details) = &self.0.details {
             status["details"] = details.to_value();
         }

@@ -21,8 +21,7 @@ struct FieldTerm {
 
 impl Selection {
     pub fn parse(resource: &Resource, labels: &str, fields: &str) -> ApiResult<Self> {
-        let labels = LabelSelector::parse(labels)
-            .map_err(|e| ApiError::bad_request(format!("unable to parse requirement: {e}")))?;
+        let labels = LabelSelector::parse(labels).map_err(|e| ApiError::bad_request(e.to_string()))?;
         let fields = parse_fields(fields)?;
         for term in &fields {
             if !is_selectable(resource, &term.field) {
@@ -82,8 +81,15 @@ fn is_selectable(resource: &Resource, field: &str) -> bool {
 fn extra_fields(resource: &Resource) -> &'static [&'static str] {
     match (resource.group(), resource.plural.as_str()) {
         ("", "pods") => &[
-            "spec.nodeName", "spec.restartPolicy", "spec.schedulerName", "spec.serviceAccountName",
-            "spec.hostNetwork", "status.phase", "status.podIP", "status.podIPs", "status.nominatedNodeName",
+            "spec.nodeName",
+            "spec.restartPolicy",
+            "spec.schedulerName",
+            "spec.serviceAccountName",
+            "spec.hostNetwork",
+            "status.phase",
+            "status.podIP",
+            "status.podIPs",
+            "status.nominatedNodeName",
         ],
         ("", "nodes") => &["spec.unschedulable"],
         ("", "namespaces") => &["status.phase"],
@@ -93,13 +99,26 @@ fn extra_fields(resource: &Resource) -> &'static [&'static str] {
         ("batch", "jobs") => &["status.successful"],
         ("certificates.k8s.io", "certificatesigningrequests") => &["spec.signerName"],
         ("", "events") => &[
-            "involvedObject.kind", "involvedObject.namespace", "involvedObject.name", "involvedObject.uid",
-            "involvedObject.apiVersion", "involvedObject.resourceVersion", "involvedObject.fieldPath",
-            "reason", "reportingComponent", "source", "type",
+            "involvedObject.kind",
+            "involvedObject.namespace",
+            "involvedObject.name",
+            "involvedObject.uid",
+            "involvedObject.apiVersion",
+            "involvedObject.resourceVersion",
+            "involvedObject.fieldPath",
+            "reason",
+            "reportingComponent",
+            "source",
+            "type",
         ],
         ("events.k8s.io", "events") => &[
-            "regarding.kind", "regarding.namespace", "regarding.name", "regarding.uid", "reason",
-            "reportingController", "type",
+            "regarding.kind",
+            "regarding.namespace",
+            "regarding.name",
+            "regarding.uid",
+            "reason",
+            "reportingController",
+            "type",
         ],
         _ => &[],
     }

@@ -35,7 +35,15 @@ impl TlsIdentity {
         ca.distinguished_name.push(DnType::CommonName, "tiphys-ca");
         ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let ca = CertifiedIssuer::self_signed(ca, KeyPair::generate()?)?;
-        let names = ["localhost", "127.0.0.1", "::1", "10.96.0.1", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
+        let names = [
+            "localhost",
+            "127.0.0.1",
+            "::1",
+            "10.96.0.1",
+            "kubernetes",
+            "kubernetes.default",
+            "kubernetes.default.svc",
+        ];
         let mut names: Vec<String> = names.map(str::to_owned).to_vec();
         if !listen.ip().is_unspecified() && !listen.ip().is_loopback() {
             names.push(listen.ip().to_string());

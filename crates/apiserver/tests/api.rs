@@ -1,11 +1,14 @@
 //! The API as controllers in the same process and clients over HTTP see it.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Method, Request, Response};
 use http_body_util::{BodyExt, Full};
-use tiphys_apiserver::{ApiServer, ApiServerOptions, Client, DeleteOptions, ListOptions, Patch, ResourceId, ResponseBody};
+use tiphys_apiserver::{
+    ApiServer, ApiServerOptions, Client, DeleteOptions, ListOptions, Patch, ResourceId, ResponseBody,
+};
 use tiphys_value::{GroupVersionResource, ObjectExt, Value, json};
 use tower::ServiceExt;
 
@@ -30,7 +33,13 @@ fn put(client: &Client, name: &str) {
     client.create(&config_maps(), "default", config_map(name)).unwrap();
 }
 
-async fn send(server: &ApiServer, method: Method, path: &str, kind: &str, body: &str) -> Response<ResponseBody> {
+async fn send(
+    server: &ApiServer,
+    method: Method,
+    path: &str,
+    kind: &str,
+    body: &str,
+) -> Response<ResponseBody> {
     let request = Request::builder().method(method).uri(path).header("content-type", kind);
     let request = request.body(Full::new(Bytes::from(body.to_owned()))).unwrap();
     server.service().oneshot(request).await.unwrap()
@@ -68,7 +77,10 @@ fn a_stale_write_conflicts() {
     late["data"]["a"] = "3".into();
     let error = client.update(&config_maps(), late).unwrap_err();
     assert!(error.is_conflict());
-    assert_eq!(error.message(), "Operation cannot be fulfilled on configmaps \"a\": the object has been modified; please apply your changes to the latest version and try again");
+    assert_eq!(
+        error.message(),
+        "Operation cannot be fulfilled on configmaps \"a\": the object has been modified; please apply your changes to the latest version and try again"
+    );
 }
 
 #[test]
@@ -104,7 +116,9 @@ fn forks_do_not_see_each_other_and_repeat_each_other() {
     put(&two.client("test"), "only-two");
     assert!(one.client("test").get(&config_maps(), "default", "only-two").is_err());
     assert!(server.client("test").get(&config_maps(), "default", "only-one").is_err());
-    let uid = |server: &ApiServer, name: &str| server.client("test").get(&config_maps(), "default", name).unwrap().uid().to_owned();
+    let uid = |server: &ApiServer, name: &str| {
+        server.client("test").get(&config_maps(), "default", name).unwrap().uid().to_owned()
+    };
     assert_eq!(uid(&one, "before"), uid(&two, "before"));
     assert_eq!(uid(&one, "only-one"), uid(&two, "only-two"), "the same random state, the same next uid");
 }
@@ -113,9 +127,11 @@ fn forks_do_not_see_each_other_and_repeat_each_other() {
 fn apply_conflicts_name_owner_and_field() {
     let server = server();
     put(&server.client("first"), "a");
-    let config = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "2"}});
+    let config =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"a": "2"}});
     let second = server.client("second");
-    let error = second.patch(&config_maps(), "default", "a", None, &Patch::apply(config.clone(), false)).unwrap_err();
+    let error =
+        second.patch(&config_maps(), "default", "a", None, &Patch::apply(config.clone(), false)).unwrap_err();
     assert_eq!(error.message(), "Apply failed with 1 conflict: conflict with \"first\" using v1: .data.a");
     assert_eq!(error.causes()[0].reason, "FieldManagerConflict");
     let taken = second.patch(&config_maps(), "default", "a", None, &Patch::apply(config, true)).unwrap();
@@ -129,18 +145,32 @@ fn custom_resources_come_and_go_with_their_definition() {
     let things = gvr("example.com/v1", "widgets");
     assert!(client.create(&things, "default", json!({})).unwrap_err().is_not_found());
     widgets(&client);
-    let created = client.create(&things, "default", json!({"metadata": {"name": "w"}, "spec": {"size": 2, "unknown": 1}})).unwrap();
+    let created = client
+        .create(&things, "default", json!({"metadata": {"name": "w"}, "spec": {"size": 2, "unknown": 1}}))
+        .unwrap();
     assert_eq!((&created["spec"]["color"], created["spec"].get("unknown")), (&json!("red"), None));
-    let error = client.create(&things, "default", json!({"metadata": {"name": "x"}, "spec": {"size": 0}})).unwrap_err();
+    let error = client
+        .create(&things, "default", json!({"metadata": {"name": "x"}, "spec": {"size": 0}}))
+        .unwrap_err();
     assert_eq!(error.code(), 422);
-    assert!(error.message().starts_with("Widget.example.com \"x\" is invalid: spec.size: Invalid value: 0"), "{error}");
+    assert!(
+        error.message().starts_with("Widget.example.com \"x\" is invalid: spec.size: Invalid value: 0"),
+        "{error}"
+    );
     let mut status = created.value().clone();
     status["spec"]["size"] = 9.into();
     status["status"] = json!({"ready": true});
     let after = client.update_status(&things, status).unwrap();
     assert_eq!((&after["spec"]["size"], &after["status"]["ready"]), (&json!(2), &json!(true)));
     assert_eq!(after.generation(), 1);
-    client.delete(&gvr("apiextensions.k8s.io/v1", "customresourcedefinitions"), "", "widgets.example.com", &DeleteOptions::default()).unwrap();
+    client
+        .delete(
+            &gvr("apiextensions.k8s.io/v1", "customresourcedefinitions"),
+            "",
+            "widgets.example.com",
+            &DeleteOptions::default(),
+        )
+        .unwrap();
     assert!(client.list(&things, None, &ListOptions::default()).unwrap_err().is_not_found());
     assert_eq!(server.snapshot().count(&ResourceId::new("example.com", "widgets")), 0);
 }
@@ -154,7 +184,8 @@ fn objects_need_a_living_namespace() {
     client.delete(&gvr("v1", "namespaces"), "", "going", &DeleteOptions::default()).unwrap();
     let error = client.create(&config_maps(), "going", config_map("a")).unwrap_err();
     assert_eq!(error.causes()[0].reason, "NamespaceTerminating");
-    let error = client.delete(&gvr("v1", "namespaces"), "", "default", &DeleteOptions::default()).unwrap_err();
+    let error =
+        client.delete(&gvr("v1", "namespaces"), "", "default", &DeleteOptions::default()).unwrap_err();
     assert_eq!(error.message(), "namespaces \"default\" is forbidden: this namespace may not be deleted");
 }
 
@@ -166,7 +197,10 @@ fn services_get_addresses_that_no_other_has() {
     let first = client.create(&services, "default", service("a", "")).unwrap();
     let ip = first.str_at(&["spec", "clusterIP"]).unwrap().to_owned();
     let error = client.create(&services, "default", service("b", &ip)).unwrap_err();
-    assert!(error.message().contains(&format!("failed to allocate IP {ip}: provided IP is already allocated")), "{error}");
+    assert!(
+        error.message().contains(&format!("failed to allocate IP {ip}: provided IP is already allocated")),
+        "{error}"
+    );
     client.delete(&services, "default", "a", &DeleteOptions::default()).unwrap();
     client.create(&services, "default", service("b", &ip)).unwrap();
 }
@@ -179,7 +213,10 @@ async fn lists_come_in_pages() {
     }
     let base = "/api/v1/namespaces/default/configmaps?limit=2";
     let (_, first) = fetch(&server, base).await;
-    assert_eq!((first["items"].as_array().unwrap().len(), &first["metadata"]["remainingItemCount"]), (2, &json!(1)));
+    assert_eq!(
+        (first["items"].as_array().unwrap().len(), &first["metadata"]["remainingItemCount"]),
+        (2, &json!(1))
+    );
     let token = first["metadata"]["continue"].as_str().unwrap();
     let (_, second) = fetch(&server, &format!("{base}&continue={token}")).await;
     assert_eq!(second["items"][0]["metadata"]["name"], "c");
@@ -193,7 +230,8 @@ async fn a_watch_shows_what_is_there_then_what_changes() {
     let path = "/api/v1/configmaps?watch=1&labelSelector=!x";
     let mut body = send(&server, Method::GET, path, "", "").await.into_body();
     let mut next = async || {
-        let frame = tokio::time::timeout(Duration::from_secs(5), body.frame()).await.unwrap().unwrap().unwrap();
+        let frame =
+            tokio::time::timeout(Duration::from_secs(5), body.frame()).await.unwrap().unwrap().unwrap();
         let event: Value = serde_json::from_slice(&frame.into_data().unwrap()).unwrap();
         (event["type"].as_str().unwrap().to_owned(), event["object"].name().to_owned())
     };

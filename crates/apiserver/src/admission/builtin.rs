@@ -2,7 +2,11 @@
 
 use tiphys_value::{ObjectExt, Value, json};
 
-use crate::{ApiError, ApiResult, ApiServer, ops::{At, items}, store::ResourceId};
+use crate::{
+    ApiError, ApiResult, ApiServer,
+    ops::{At, items},
+    store::ResourceId,
+};
 
 /// Taints that a pod tolerates for a while unless it says otherwise, in seconds.
 const DEFAULT_TOLERATION: i64 = 300;
@@ -32,21 +36,28 @@ fn service_account(server: &ApiServer, at: &At, pod: &mut Value) -> ApiResult<()
     if pod.annotation("kubernetes.io/config.mirror").is_some() {
         return Ok(());
     }
-    let name = pod.str_at(&["spec", "serviceAccountName"]).filter(|n| !n.is_empty()).unwrap_or("default").to_owned();
+    let name =
+        pod.str_at(&["spec", "serviceAccountName"]).filter(|n| !n.is_empty()).unwrap_or("default").to_owned();
     pod["spec"]["serviceAccountName"] = name.as_str().into();
     pod["spec"]["serviceAccount"] = name.as_str().into();
     let snapshot = server.snapshot();
     let account = snapshot.get(&ResourceId::new("", "serviceaccounts"), &at.namespace, &name);
     let Some(account) = account else {
         let quoted = tiphys_schema::quote(&name);
-        let why = format!("error looking up service account {}/{name}: serviceaccount {quoted} not found", at.namespace);
+        let why = format!(
+            "error looking up service account {}/{name}: serviceaccount {quoted} not found",
+            at.namespace
+        );
         return Err(ApiError::forbidden(at.resource.named(&at.name), &why));
     };
-    let mounts = pod.at(&["spec", "automountServiceAccountToken"]).or_else(|| account.get("automountServiceAccountToken"));
+    let mounts = pod
+        .at(&["spec", "automountServiceAccountToken"])
+        .or_else(|| account.get("automountServiceAccountToken"));
     if mounts != Some(&Value::Bool(false)) {
         mount_token(server, pod);
     }
-    let own_secrets = pod.at(&["spec", "imagePullSecrets"]).and_then(Value::as_array).is_some_and(|s| !s.is_empty());
+    let own_secrets =
+        pod.at(&["spec", "imagePullSecrets"]).and_then(Value::as_array).is_some_and(|s| !s.is_empty());
     if !own_secrets && let Some(secrets) = account.get("imagePullSecrets").filter(|s| s.is_array()) {
         pod["spec"]["imagePullSecrets"] = secrets.clone();
     }
@@ -115,7 +126,8 @@ fn tolerations(pod: &mut Value) {
         let covered = items(pod, "/spec/tolerations").any(|t| {
             let key = t.str_at(&["key"]).unwrap_or_default();
             let effect = t.str_at(&["effect"]).unwrap_or_default();
-            (key == taint || (key.is_empty() && t["operator"] == "Exists")) && matches!(effect, "" | "NoExecute")
+            (key == taint || (key.is_empty() && t["operator"] == "Exists"))
+                && matches!(effect, "" | "NoExecute")
         });
         if covered {
             continue;

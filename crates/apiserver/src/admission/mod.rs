@@ -5,7 +5,10 @@ mod webhook;
 
 use tiphys_value::Value;
 
-use crate::{ApiResult, ApiServer, Object, ops::{At, Call}};
+use crate::{
+    ApiResult, ApiServer, Object,
+    ops::{At, Call},
+};
 
 /// What a write does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -27,7 +27,9 @@ pub(super) fn mutate(
     for webhook in matching(server, at, operation, "mutatingwebhookconfigurations", Some(object), old) {
         let Some(response) = ask(server, call, at, operation, &webhook, Some(object), old)? else { continue };
         let Some(patch) = response.str_at(&["patch"]).filter(|p| !p.is_empty()) else { continue };
-        let failed = |why: String| ApiError::internal(format!("failed calling webhook {}: {why}", quote(webhook.name())));
+        let failed = |why: String| {
+            ApiError::internal(format!("failed calling webhook {}: {why}", quote(webhook.name())))
+        };
         let bytes = STANDARD.decode(patch).map_err(|e| failed(e.to_string()))?;
         let operations: Value = serde_json::from_slice(&bytes).map_err(|e| failed(e.to_string()))?;
         *object = json_patch(object, &operations).map_err(|e| failed(e.to_string()))?;
@@ -52,7 +54,14 @@ pub(super) fn validate(
 }
 
 /// The webhooks that want to see a write, in order of their configurations' names.
-fn matching(server: &ApiServer, at: &At, operation: Operation, plural: &str, object: Option<&Value>, old: Option<&Object>) -> Vec<Value> {
+fn matching(
+    server: &ApiServer,
+    at: &At,
+    operation: Operation,
+    plural: &str,
+    object: Option<&Value>,
+    old: Option<&Object>,
+) -> Vec<Value> {
     if at.resource.group() == GROUP {
         return Vec::new();
     }
@@ -99,7 +108,11 @@ fn rule_matches(rule: &Value, at: &At, operation: Operation) -> bool {
         Some("Cluster") => !at.resource.namespaced,
         _ => true,
     };
-    resource && scope && has("/operations", operation.name()) && has("/apiGroups", at.resource.group()) && has("/apiVersions", &at.resource.gvk.version)
+    resource
+        && scope
+        && has("/operations", operation.name())
+        && has("/apiGroups", at.resource.group())
+        && has("/apiVersions", &at.resource.gvk.version)
 }
 
 /// Calls a webhook; returns its response if it allows the write, `None` if it failed and may be ignored.
@@ -114,7 +127,10 @@ fn ask(
 ) -> ApiResult<Option<Value>> {
     let name = webhook.str_at(&["name"]).unwrap_or_default();
     if call.dry_run && !matches!(webhook.str_at(&["sideEffects"]), Some("None" | "NoneOnDryRun")) {
-        return Err(ApiError::bad_request(format!("admission webhook {} does not support dry run", quote(name))));
+        return Err(ApiError::bad_request(format!(
+            "admission webhook {} does not support dry run",
+            quote(name)
+        )));
     }
     let review = review_of(server, call, at, operation, object, old);
     let url = url_of(webhook);
@@ -131,7 +147,10 @@ fn ask(
             if webhook.str_at(&["failurePolicy"]) == Some("Ignore") {
                 return Ok(None);
             }
-            return Err(ApiError::internal(format!("failed calling webhook {}: failed to call webhook: {why}", quote(name))));
+            return Err(ApiError::internal(format!(
+                "failed calling webhook {}: failed to call webhook: {why}",
+                quote(name)
+            )));
         }
     };
     let response = answer.get("response").cloned().unwrap_or_default();
@@ -146,7 +165,8 @@ fn ask(
 
 fn denied(name: &str, response: &Value) -> ApiError {
     let status = &response["status"];
-    let code = status.int_at(&["code"]).and_then(|c| u16::try_from(c).ok()).filter(|c| *c >= 400).unwrap_or(403);
+    let code =
+        status.int_at(&["code"]).and_then(|c| u16::try_from(c).ok()).filter(|c| *c >= 400).unwrap_or(403);
     let text = status.str_at(&["message"]).or_else(|| status.str_at(&["reason"])).filter(|t| !t.is_empty());
     let message = match text {
         Some(text) => format!("admission webhook {} denied the request: {text}", quote(name)),
@@ -175,12 +195,21 @@ fn url_of(webhook: &Value) -> String {
 
 fn unreachable(webhook: &Value, url: &str) -> String {
     match webhook.str_at(&["clientConfig", "service", "name"]) {
-        Some(service) => format!("Post {}: no endpoints available for service {}", quote(url), quote(service)),
+        Some(service) => {
+            format!("Post {}: no endpoints available for service {}", quote(url), quote(service))
+        }
         None => format!("Post {}: webhooks outside of the cluster cannot be reached from here", quote(url)),
     }
 }
 
-fn review_of(server: &ApiServer, call: &Call, at: &At, operation: Operation, object: Option<&Value>, old: Option<&Object>) -> Value {
+fn review_of(
+    server: &ApiServer,
+    call: &Call,
+    at: &At,
+    operation: Operation,
+    object: Option<&Value>,
+    old: Option<&Object>,
+) -> Value {
     let gvk = &at.resource.gvk;
     let kind = json!({"group": gvk.group, "version": gvk.version, "kind": gvk.kind});
     let resource = json!({"group": gvk.group, "version": gvk.version, "resource": at.resource.plural});

@@ -113,12 +113,15 @@ fn role_rules<'a>(snapshot: &'a Snapshot, binding: &Value, namespace: &str) -> V
         Some("Role") => ("roles", namespace),
         _ => ("clusterroles", ""),
     };
-    let Some(role) = snapshot.get(&ResourceId::new(GROUP, resource), namespace, name) else { return Vec::new() };
+    let Some(role) = snapshot.get(&ResourceId::new(GROUP, resource), namespace, name) else {
+        return Vec::new();
+    };
     let mut rules: Vec<&Value> = items(role, "/rules").collect();
     for selector in items(role, "/aggregationRule/clusterRoleSelectors") {
         let Ok(Some(selector)) = tiphys_schema::LabelSelector::from_object(selector) else { continue };
         let parts = snapshot.list(&ResourceId::new(GROUP, "clusterroles"), None);
-        let chosen = parts.filter(|r| selector.matches(r.at(&["metadata", "labels"]).unwrap_or(&Value::Null)));
+        let chosen =
+            parts.filter(|r| selector.matches(r.at(&["metadata", "labels"]).unwrap_or(&Value::Null)));
         rules.extend(chosen.flat_map(|r| items(r, "/rules")));
     }
     rules
@@ -137,6 +140,7 @@ fn rule_allows(rule: &Value, wish: &Attributes) -> bool {
     let any_of_subresource = wish.resource.split_once('/').map(|(_, sub)| format!("*/{sub}"));
     let names = items(rule, "/resourceNames").count();
     has("/apiGroups", &wish.group)
-        && (has("/resources", &wish.resource) || any_of_subresource.is_some_and(|any| has("/resources", &any)))
+        && (has("/resources", &wish.resource)
+            || any_of_subresource.is_some_and(|any| has("/resources", &any)))
         && (names == 0 || items(rule, "/resourceNames").any(|n| n == wish.name.as_str()))
 }

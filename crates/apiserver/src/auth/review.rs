@@ -55,7 +55,10 @@ fn subject(spec: &Value) -> User {
 
 fn rules(server: &ApiServer, user: &User, namespace: &str) -> Value {
     let snapshot = server.snapshot();
-    let everything = [json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}), json!({"verbs": ["*"], "nonResourceURLs": ["*"]})];
+    let everything = [
+        json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}),
+        json!({"verbs": ["*"], "nonResourceURLs": ["*"]}),
+    ];
     let mut found = rules_for(&snapshot, user, namespace);
     if user.is_admin() {
         found.extend(everything.iter());
@@ -76,6 +79,8 @@ fn info(user: &User) -> Value {
 fn token(server: &ApiServer, token: &str) -> Value {
     match authenticate(server, Some(&format!("Bearer {token}"))) {
         Ok(user) => json!({"authenticated": true, "user": info(&user)}),
-        Err(_) => json!({"user": {}, "error": "[invalid bearer token, service account token has expired or is unknown]"}),
+        Err(_) => {
+            json!({"user": {}, "error": "[invalid bearer token, service account token has expired or is unknown]"})
+        }
     }
 }

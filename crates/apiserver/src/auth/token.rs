@@ -17,7 +17,8 @@ const SHORTEST_LIFETIME: i64 = 600;
 
 /// The user that an `Authorization` header names.
 pub(crate) fn authenticate(server: &ApiServer, header: Option<&str>) -> ApiResult<User> {
-    let Some(token) = header.and_then(|h| h.strip_prefix("Bearer ").or_else(|| h.strip_prefix("bearer "))) else {
+    let Some(token) = header.and_then(|h| h.strip_prefix("Bearer ").or_else(|| h.strip_prefix("bearer ")))
+    else {
         let groups = vec!["system:unauthenticated".into()];
         return match header {
             None => Ok(User { name: "system:anonymous".into(), uid: String::new(), groups }),
@@ -73,7 +74,11 @@ pub(crate) fn issue_token(server: &ApiServer, at: &At, mut request: Value) -> Ap
     let asked = request.int_at(&["spec", "expirationSeconds"]).unwrap_or(DEFAULT_LIFETIME);
     if asked < SHORTEST_LIFETIME {
         let path = tiphys_schema::Path::new("spec.expirationSeconds");
-        let fault = tiphys_schema::FieldError::invalid(&path, asked, "may not specify a duration less than 10 minutes");
+        let fault = tiphys_schema::FieldError::invalid(
+            &path,
+            asked,
+            "may not specify a duration less than 10 minutes",
+        );
         let kind = tiphys_value::GroupKind::new("authentication.k8s.io", "TokenRequest");
         return Err(ApiError::invalid(&kind, "", &tiphys_schema::ErrorList(vec![fault])));
     }
@@ -92,7 +97,8 @@ pub(crate) fn issue_token(server: &ApiServer, at: &At, mut request: Value) -> Ap
     let head = URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256","typ":"JWT"}"#);
     let message = format!("{head}.{}", URL_SAFE_NO_PAD.encode(claims.to_string()));
     let token = format!("{message}.{}", sign(server, &message));
-    request["metadata"] = json!({"name": at.name, "namespace": at.namespace, "creationTimestamp": crate::rfc3339_seconds(now)});
+    request["metadata"] =
+        json!({"name": at.name, "namespace": at.namespace, "creationTimestamp": crate::rfc3339_seconds(now)});
     request["spec"]["audiences"] = audiences;
     request["spec"]["expirationSeconds"] = asked.into();
     request["status"] = json!({"token": token, "expirationTimestamp": crate::rfc3339_seconds(expires)});

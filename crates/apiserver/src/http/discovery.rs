@@ -22,10 +22,13 @@ pub(super) fn serve(context: &Context<'_>, route: &Route<'_>) -> ApiResult<Respo
     match (route, form) {
         (Route::CoreVersions, Form::Discovery(version)) => Ok(aggregated(context, &registry, version, true)),
         (Route::Groups, Form::Discovery(version)) => Ok(aggregated(context, &registry, version, false)),
-        (Route::CoreVersions, _) => Ok(json_response(200, &json!({
-            "kind": "APIVersions", "versions": ["v1"],
-            "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": context.header("host")}],
-        }))),
+        (Route::CoreVersions, _) => Ok(json_response(
+            200,
+            &json!({
+                "kind": "APIVersions", "versions": ["v1"],
+                "serverAddressByClientCIDRs": [{"clientCIDR": "0.0.0.0/0", "serverAddress": context.header("host")}],
+            }),
+        )),
         (Route::Groups, _) => {
             let named = registry.groups().iter().filter(|(name, _)| !name.is_empty());
             let groups: Vec<Value> = named.map(|(name, versions)| group(name, versions)).collect();
@@ -105,12 +108,22 @@ fn legacy_subresource(resource: &Resource, sub: &Subresource) -> Value {
 }
 
 /// The whole of discovery in one document, with an ETag so that clients need not read it twice.
-fn aggregated(context: &Context<'_>, registry: &Registry, version: &'static str, core: bool) -> Response<ResponseBody> {
+fn aggregated(
+    context: &Context<'_>,
+    registry: &Registry,
+    version: &'static str,
+    core: bool,
+) -> Response<ResponseBody> {
     let groups = registry.groups().iter().filter(|(name, _)| name.is_empty() == core);
     let items: Vec<Value> = groups
         .map(|(name, versions)| {
-            let versions: Vec<Value> = versions.iter().map(|v| aggregated_version(registry, name, v)).collect();
-            let metadata = if core { json!({"creationTimestamp": null}) } else { json!({"name": name, "creationTimestamp": null}) };
+            let versions: Vec<Value> =
+                versions.iter().map(|v| aggregated_version(registry, name, v)).collect();
+            let metadata = if core {
+                json!({"creationTimestamp": null})
+            } else {
+                json!({"name": name, "creationTimestamp": null})
+            };
             json!({"metadata": metadata, "versions": versions})
         })
         .collect();
@@ -158,7 +171,10 @@ fn aggregated_resource(resource: &Resource) -> Value {
     if !resource.categories.is_empty() {
         entry["categories"] = resource.categories.clone().into();
     }
-    let subs = resource.subresources.iter().map(|s| json!({"subresource": s.name, "responseKind": kind(&s.gvk), "verbs": s.verbs}));
+    let subs = resource
+        .subresources
+        .iter()
+        .map(|s| json!({"subresource": s.name, "responseKind": kind(&s.gvk), "verbs": s.verbs}));
     let subs: Vec<Value> = subs.collect();
     if !subs.is_empty() {
         entry["subresources"] = subs.into();

@@ -1,9 +1,10 @@
 //! From a request to the verb it asks for, and from its result to a response.
 
-use std::sync::Arc;
+use std::{fmt::Write, sync::Arc};
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, Response, StatusCode, header, request::Parts};
+use tiphys_schema::{FieldError, Path};
 use tiphys_value::{ObjectExt, Value, json};
 
 use super::{
@@ -59,7 +60,8 @@ pub(super) async fn handle(
     };
     let answer = match authenticated {
         Ok(user) => {
-            let context = Context { server, user, method: &parts.method, headers: &parts.headers, query, path: &path };
+            let context =
+                Context { server, user, method: &parts.method, headers: &parts.headers, query, path: &path };
             answer(context, body).await
         }
         Err(error) => Err(error),
@@ -76,12 +78,17 @@ async fn answer(mut context: Context<'_>, body: Bytes) -> ApiResult<Response<Res
             let found = context.server.registry().find(path.group, path.version, path.plural).cloned();
             match found {
                 Some(resource) => on_resource(&context, resource, &path, &body).await,
+                None if context.server.registry().has_group_version(path.group, path.version) => {
+                    Err(ApiError::no_such_resource())
+                }
                 None => Err(ApiError::no_such_path()),
             }
         }
-        _ if !matches!(*context.method, Method::GET | Method::HEAD) => {
-            Err(ApiError::new(405, "MethodNotAllowed", "the server does not allow this method on the requested resource"))
-        }
+        _ if !matches!(*context.method, Method::GET | Method::HEAD) => Err(ApiError::new(
+            405,
+            "MethodNotAllowed",
+            "the server does not allow this method on the requested resource",
+        )),
         Route::Other(path) if path.starts_with("/openapi/") => openapi::serve(&context, path),
         Route::Other(path) => plain(path),
         other => discovery::serve(&context, &other),
@@ -93,8 +100,14 @@ fn plain(path: &str) -> ApiResult<Response<ResponseBody>> {
     let base = path.trim_end_matches('/');
     match base {
         "/version" => Ok(json_response(200, &version())),
-        "" => Ok(json_response(200, &json!({"paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]}))),
-        _ if ["/healthz", "/livez", "/readyz"].iter().any(|h| base == *h || base.starts_with(&format!("{h}/"))) => {
+        "" => Ok(json_response(
+            200,
+            &json!({"paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]}),
+        )),
+        _ if ["/healthz", "/livez", "/readyz"]
+            .iter()
+            .any(|h| base == *h || base.starts_with(&format!("{h}/"))) =>
+        {
             Ok(text_response("ok"))
         }
         _ => Err(ApiError::no_such_path()),
@@ -115,11 +128,18 @@ fn impersonated(context: &Context<'_>) -> ApiResult<User> {
     if name.is_empty() {
         return Ok(context.user.clone());
     }
-    let wish = Attributes { verb: "impersonate".into(), resource: "users".into(), name: name.into(), ..Attributes::default() };
+    let wish = Attributes {
+        verb: "impersonate".into(),
+        resource: "users".into(),
+        name: name.into(),
+        ..Attributes::default()
+    };
     auth::authorize(context.server, &context.user, &wish)?;
     let asked = context.headers.get_all("impersonate-group").iter();
     let mut groups: Vec<String> = asked.filter_map(|v| v.to_str().ok()).map(str::to_owned).collect();
-    if let Some((namespace, account)) = name.strip_prefix("system:serviceaccount:").and_then(|n| n.split_once(':')) {
+    if let Some((namespace, account)) =
+        name.strip_prefix("system:serviceaccount:").and_then(|n| n.split_once(':'))
+    {
         let mut user = User::service_account(namespace, account, "");
         user.groups.extend(groups);
         return Ok(user);
@@ -167,11 +187,11 @@ async fn on_resource(
     body: &Bytes,
 ) -> ApiResult<Response<ResponseBody>> {
     if !path.namespace.is_empty() && !resource.namespaced {
-        return Err(ApiError::no_such_path());
+        return Err(ApiError::no_such_resource());
     }
     let by_name = !path.name.is_empty() || *context.method == Method::POST;
     if resource.namespaced && path.namespace.is_empty() && by_name {
-        return Err(ApiError::no_such_path());
+        return Err(ApiError::no_such_resource());
     }
     let at = At {
         resource,
@@ -190,12 +210,12 @@ async fn on_resource(
         Method::GET | Method::HEAD => get(context, &at),
         Method::POST | Method::PUT | Method::PATCH => write(context, &at, body).await,
         Method::DELETE => delete(context, &at, body).await,
-        _ => Err(ApiError::method_not_supported(at.resource.named(""), context.method.as_str())),
+        _ => Err(ApiError::method_not_allowed()),
     }
 }
 
 fn check_subresource(context: &Context<'_>, at: &At, name: &str) -> ApiResult<()> {
-    let Some(sub) = at.resource.subresource(name) else { return Err(ApiError::no_such_path()) };
+    let Some(sub) = at.resource.subresource(name) else { return Err(ApiError::no_such_resource()) };
     let verb = match *context.method {
         Method::GET | Method::HEAD => "get",
         Method::POST => "create",
@@ -203,11 +223,17 @@ fn check_subresource(context: &Context<'_>, at: &At, name: &str) -> ApiResult<()
         Method::PATCH => "patch",
         _ => "delete",
     };
+    if !at.name.is_empty() && at.resource.has_verb("get") {
+        ops::get(context.server, at)?;
+    }
     // What runs inside a container does not exist here.
     let hollow = matches!(name, "exec" | "attach" | "portforward" | "proxy" | "log");
     if hollow || !sub.verbs.iter().any(|v| v == verb) {
         let named = format!("{}/{name}", at.resource.plural);
-        return Err(ApiError::method_not_supported(crate::Named { group: at.resource.group(), resource: &named, name: "" }, verb));
+        return Err(ApiError::method_not_supported(
+            crate::Named { group: at.resource.group(), resource: &named, name: "" },
+            verb,
+        ));
     }
     Ok(())
 }
@@ -252,7 +278,9 @@ fn list(context: &Context<'_>, at: &At) -> ApiResult<Response<ResponseBody>> {
 
 /// Writes a list from the texts of its objects, which are made once per object.
 fn list_text(resource: &Resource, items: &[Arc<Object>], metadata: &Value) -> String {
-    let head = json!({"kind": resource.list_kind, "apiVersion": resource.gvk.api_version(), "metadata": metadata}).to_string();
+    let head =
+        json!({"kind": resource.list_kind, "apiVersion": resource.gvk.api_version(), "metadata": metadata})
+            .to_string();
     let mut text = head.trim_end_matches('}').to_owned();
     // The metadata is the last but one object that closes.
     let closing = head.len() - text.len();
@@ -262,9 +290,33 @@ fn list_text(resource: &Resource, items: &[Arc<Object>], metadata: &Value) -> St
         if at > 0 {
             text.push(',');
         }
-        text.push_str(&object_text(resource, object));
+        match resource.custom {
+            Some(_) => text.push_str(&object_text(resource, object)),
+            None => text.push_str(&item_text(resource, object)),
+        }
     }
     text.push_str("]}");
+    text
+}
+
+/// An item of a list of built-in objects: the list says what they are.
+fn item_text(resource: &Resource, object: &Arc<Object>) -> String {
+    let converted;
+    let value = match object.value().api_version() == resource.gvk.api_version() {
+        true => object.value(),
+        false => {
+            converted = ops::present(resource, object);
+            &converted
+        }
+    };
+    let mut text = String::from("{");
+    for (key, part) in
+        value.as_object().into_iter().flatten().filter(|(key, _)| *key != "apiVersion" && *key != "kind")
+    {
+        let comma = if text.len() > 1 { "," } else { "" };
+        let _ = write!(text, "{comma}{}:{part}", Value::from(key.as_str()));
+    }
+    text.push('}');
     text
 }
 
@@ -296,14 +348,14 @@ async fn write(context: &Context<'_>, at: &At, body: &Bytes) -> ApiResult<Respon
             return Ok(json_response(200, &ops::update_scale(server, &mut call, at, &change)?));
         }
         (&Method::PATCH, _) => {
-            if !at.resource.has_verb("patch") {
-                return Err(ApiError::method_not_supported(at.resource.named(""), "patch"));
+            if !at.resource.has_verb("patch") || at.name.is_empty() {
+                return Err(ApiError::method_not_allowed());
             }
             ops::patch(server, &mut call, at, &patch_of(context, body)?)?
         }
         (&Method::PUT, _) => {
             if !at.resource.has_verb("update") || at.name.is_empty() {
-                return Err(ApiError::method_not_supported(at.resource.named(""), "update"));
+                return Err(ApiError::method_not_allowed());
             }
             let (sent, duplicates) = parse_body(context, body)?;
             let whole = whole_object(at);
@@ -317,7 +369,7 @@ async fn write(context: &Context<'_>, at: &At, body: &Bytes) -> ApiResult<Respon
                 return Ok(with_warnings(json_response(201, &answer), &call));
             }
             if !at.name.is_empty() {
-                return Err(ApiError::method_not_supported(at.resource.named(""), "create"));
+                return Err(ApiError::method_not_allowed());
             }
             if at.resource.verbs == ["create"] {
                 let object = ops::decode_input(&mut call, at, sent, &duplicates)?;
@@ -354,6 +406,9 @@ async fn delete(context: &Context<'_>, at: &At, body: &Bytes) -> ApiResult<Respo
     context.query.add_delete_options(&mut options)?;
     let server = context.server;
     if at.name.is_empty() {
+        if !at.resource.has_verb("deletecollection") {
+            return Err(ApiError::method_not_allowed());
+        }
         let deleted = ops::delete_collection(server, &mut call, at, &context.query.list_options(), &options)?;
         server.inner.store.durable(server.revision()).await.map_err(ApiError::internal)?;
         let metadata = json!({"resourceVersion": server.revision().to_string()});
@@ -384,21 +439,26 @@ fn call_of(context: &Context<'_>) -> ApiResult<Call> {
         (given, _) => given,
     };
     let mut call = Call::new(context.user.clone(), manager);
+    let options = match *context.method {
+        Method::POST => "CreateOptions",
+        Method::PUT => "UpdateOptions",
+        Method::DELETE => "DeleteOptions",
+        _ => "PatchOptions",
+    };
+    let unsupported = |field: &str, value: Value, supported: &[&str]| {
+        let fault = FieldError::not_supported(&Path::new(field), value, supported);
+        Err(ApiError::invalid_options(options, fault))
+    };
     call.dry_run = match query.get("dryRun") {
         "" => false,
         "All" => true,
-        other => {
-            return Err(ApiError::bad_request(format!("Unsupported value: {}: supported values: \"All\"", tiphys_schema::quote(other))));
-        }
+        other => return unsupported("dryRun", json!([other]), &["All"]),
     };
     call.validation = match query.get("fieldValidation") {
         "" | "Warn" => FieldValidation::Warn,
         "Ignore" => FieldValidation::Ignore,
         "Strict" => FieldValidation::Strict,
-        other => {
-            let value = tiphys_schema::quote(other);
-            return Err(ApiError::bad_request(format!("Unsupported value: {value}: supported values: \"Ignore\", \"Strict\", \"Warn\"")));
-        }
+        other => return unsupported("fieldValidation", other.into(), &["Ignore", "Strict", "Warn"]),
     };
     Ok(call)
 }
@@ -427,12 +487,15 @@ fn parse_body(context: &Context<'_>, body: &Bytes) -> ApiResult<(Value, Vec<Stri
 }
 
 fn parse_json(body: &Bytes) -> ApiResult<(Value, Vec<String>)> {
-    json::parse(body).map_err(|e| ApiError::bad_request(format!("couldn't get version/kind; json parse error: {e}")))
+    json::parse(body)
+        .map_err(|e| ApiError::bad_request(format!("couldn't get version/kind; json parse error: {e}")))
 }
 
 fn parse_yaml(body: &Bytes) -> ApiResult<(Value, Vec<String>)> {
-    let text = std::str::from_utf8(body).map_err(|e| ApiError::bad_request(format!("error decoding YAML: {e}")))?;
-    let value = tiphys_yaml::from_yaml(text).map_err(|e| ApiError::bad_request(format!("error decoding YAML: {e}")))?;
+    let text =
+        std::str::from_utf8(body).map_err(|e| ApiError::bad_request(format!("error decoding YAML: {e}")))?;
+    let value = tiphys_yaml::from_yaml(text)
+        .map_err(|e| ApiError::bad_request(format!("error decoding YAML: {e}")))?;
     Ok((value, Vec::new()))
 }
 
@@ -441,19 +504,16 @@ fn patch_of(context: &Context<'_>, body: &Bytes) -> ApiResult<Patch> {
     let (mut patch, duplicates) = match media_type(context) {
         "application/json-patch+json" => read(parse_json(body)).map(|(v, d)| (Patch::json(v), d))?,
         "application/merge-patch+json" => read(parse_json(body)).map(|(v, d)| (Patch::merge(v), d))?,
-        "application/strategic-merge-patch+json" => read(parse_json(body)).map(|(v, d)| (Patch::strategic(v), d))?,
+        "application/strategic-merge-patch+json" => {
+            read(parse_json(body)).map(|(v, d)| (Patch::strategic(v), d))?
+        }
         "application/apply-patch+yaml" | "application/apply-patch+json" => {
             let force = context.query.flag("force") && !context.query.get("force").is_empty();
             let parsed = if body.first() == Some(&b'{') { parse_json(body) } else { parse_yaml(body) };
             parsed.map(|(v, d)| (Patch::apply(v, force), d))?
         }
         _ => {
-            return Err(ApiError::unsupported_media_type(&[
-                "application/json-patch+json",
-                "application/merge-patch+json",
-                "application/strategic-merge-patch+json",
-                "application/apply-patch+yaml",
-            ]));
+            return Err(ApiError::new(415, "UnsupportedMediaType", "415: Unsupported Media Type"));
         }
     };
     patch.duplicates = duplicates;
@@ -461,15 +521,24 @@ fn patch_of(context: &Context<'_>, body: &Bytes) -> ApiResult<Patch> {
 }
 
 /// An object in the form that the client asked for.
-fn object_response(context: &Context<'_>, at: &At, code: u16, object: &Arc<Object>, call: &Call) -> ApiResult<Response<ResponseBody>> {
+fn object_response(
+    context: &Context<'_>,
+    at: &At,
+    code: u16,
+    object: &Arc<Object>,
+    call: &Call,
+) -> ApiResult<Response<ResponseBody>> {
     let response = match negotiate::form(context.header("accept"))? {
         Form::Table => {
             let metadata = json!({"resourceVersion": object.resource_version()});
-            let table = table::of_objects(context, &at.resource, std::slice::from_ref(object), metadata, true)?;
+            let table =
+                table::of_objects(context, &at.resource, std::slice::from_ref(object), metadata, true)?;
             json_response(code, &table)
         }
         Form::Metadata | Form::MetadataList => json_response(code, &partial(object)),
-        _ if object.value().api_version() == at.resource.gvk.api_version() => raw_response(code, JSON, object.json()),
+        _ if object.value().api_version() == at.resource.gvk.api_version() => {
+            raw_response(code, JSON, object.json())
+        }
         _ => json_response(code, &ops::present(&at.resource, object)),
     };
     Ok(with_warnings(response, call))
@@ -493,7 +562,11 @@ pub(super) fn text_response(text: &'static str) -> Response<ResponseBody> {
     raw_response(200, "text/plain; charset=utf-8", text)
 }
 
-pub(super) fn raw_response(code: u16, content_type: &'static str, body: impl Into<Bytes>) -> Response<ResponseBody> {
+pub(super) fn raw_response(
+    code: u16,
+    content_type: &'static str,
+    body: impl Into<Bytes>,
+) -> Response<ResponseBody> {
     let mut response = Response::new(ResponseBody::full(body));
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));

@@ -55,7 +55,11 @@ mod tests {
         let kubectl = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
         assert_eq!(form(kubectl).unwrap(), Form::Table);
         assert_eq!(form("application/vnd.kubernetes.protobuf,application/json").unwrap(), Form::Objects);
-        assert_eq!(form("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json").unwrap(), Form::Discovery("v2"));
+        assert_eq!(
+            form("application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json")
+                .unwrap(),
+            Form::Discovery("v2")
+        );
         assert_eq!(form("application/vnd.kubernetes.protobuf").unwrap_err().code(), 406);
     }
 }

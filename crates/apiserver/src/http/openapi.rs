@@ -20,7 +20,11 @@ pub(super) fn serve(context: &Context<'_>, path: &str) -> ApiResult<Response<Res
             let mut paths = serde_json::Map::new();
             for (group, versions) in registry.groups() {
                 for version in versions {
-                    let at = if group.is_empty() { format!("api/{version}") } else { format!("apis/{group}/{version}") };
+                    let at = if group.is_empty() {
+                        format!("api/{version}")
+                    } else {
+                        format!("apis/{group}/{version}")
+                    };
                     let hash = v3::fingerprint(&registry, group, version);
                     let url = json!({"serverRelativeURL": format!("/openapi/v3/{at}?hash={hash}")});
                     paths.insert(at, url);

@@ -90,7 +90,10 @@ mod tests {
         assert_eq!(parts("/api/v1/namespaces/a"), expect("", "namespaces", "a", None));
         assert_eq!(parts("/api/v1/namespaces/a/finalize"), expect("", "namespaces", "a", Some("finalize")));
         assert_eq!(parts("/api/v1/namespaces/a/pods"), expect("a", "pods", "", None));
-        assert_eq!(parts("/apis/apps/v1/namespaces/a/deployments/b/scale"), expect("a", "deployments", "b", Some("scale")));
+        assert_eq!(
+            parts("/apis/apps/v1/namespaces/a/deployments/b/scale"),
+            expect("a", "deployments", "b", Some("scale"))
+        );
         assert_eq!(parts("/apis/x.io/v1/things/t"), expect("", "things", "t", None));
         assert_eq!(route("/apis/apps/v1/"), Route::Version("apps", "v1"));
         assert!(matches!(route("/healthz"), Route::Other(_)));

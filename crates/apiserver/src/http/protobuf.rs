@@ -47,7 +47,8 @@ type Decoded<T> = Result<T, ProtobufError>;
 
 /// Reads a body: the envelope names version and kind of the message in it.
 pub(super) fn decode(body: &[u8]) -> Decoded<Value> {
-    let body = body.strip_prefix(MAGIC).ok_or(ProtobufError("it does not start as Kubernetes' encoding does"))?;
+    let body =
+        body.strip_prefix(MAGIC).ok_or(ProtobufError("it does not start as Kubernetes' encoding does"))?;
     let (mut meta, mut raw) = ((String::new(), String::new()), &[][..]);
     for field in Fields(body) {
         match field? {
@@ -89,7 +90,13 @@ fn definition_name(ty: TypeRef<'_>) -> Decoded<String> {
 }
 
 /// Reads the fields of a message into an object. Fields that the table does not have are left out.
-fn message(ty: TypeRef<'_>, name: &str, bytes: &[u8], depth: usize, object: &mut Map<String, Value>) -> Decoded<()> {
+fn message(
+    ty: TypeRef<'_>,
+    name: &str,
+    bytes: &[u8],
+    depth: usize,
+    object: &mut Map<String, Value>,
+) -> Decoded<()> {
     let depth = depth.checked_sub(1).ok_or(ProtobufError("messages nest too deep"))?;
     let slots = MESSAGES.get(name).ok_or(ProtobufError("a message has no field numbers"))?;
     for field in Fields(bytes) {
@@ -108,7 +115,13 @@ fn message(ty: TypeRef<'_>, name: &str, bytes: &[u8], depth: usize, object: &mut
 }
 
 /// Puts one occurrence of a field into its object: repeated ones add up to lists and maps.
-fn add(ty: TypeRef<'_>, field: &str, wire: Wire<'_>, depth: usize, object: &mut Map<String, Value>) -> Decoded<()> {
+fn add(
+    ty: TypeRef<'_>,
+    field: &str,
+    wire: Wire<'_>,
+    depth: usize,
+    object: &mut Map<String, Value>,
+) -> Decoded<()> {
     match (ty.ty, wire) {
         (Type::List(..), wire) => {
             let item = ty.items().ok_or(ProtobufError("a list has no item type"))?;
@@ -161,7 +174,9 @@ fn value(ty: TypeRef<'_>, wire: Wire<'_>, depth: usize) -> Decoded<Value> {
             holder.remove("items").unwrap_or_else(|| json!([]))
         }
         (Type::Any | Type::Open, Wire::Bytes(bytes)) => match first_bytes(bytes)? {
-            Some(raw) => serde_json::from_slice(raw).map_err(|_| ProtobufError("an embedded object is no JSON"))?,
+            Some(raw) => {
+                serde_json::from_slice(raw).map_err(|_| ProtobufError("an embedded object is no JSON"))?
+            }
             None => Value::Null,
         },
         (_, Wire::Bytes(bytes)) => {

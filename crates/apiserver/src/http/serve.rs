@@ -10,7 +10,10 @@ use hyper_util::{
 use tokio::{net::TcpListener, task::JoinSet};
 use tokio_rustls::TlsAcceptor;
 
-use crate::{ApiServer, tls::{TlsError, TlsIdentity}};
+use crate::{
+    ApiServer,
+    tls::{TlsError, TlsIdentity},
+};
 
 /// How long a client may take for the TLS handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);

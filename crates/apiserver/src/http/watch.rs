@@ -14,9 +14,7 @@ use super::{
     table,
 };
 use crate::{
-    ApiError, ApiResult, ApiServer, Change, ChangeKind, Object,
-    ops::At,
-    registry::Resource,
+    ApiError, ApiResult, ApiServer, Change, ChangeKind, Object, ops::At, registry::Resource,
     selectors::Selection,
 };
 
@@ -111,12 +109,14 @@ fn check_initial(context: &Context<'_>, initial: Option<bool>) -> ApiResult<()> 
         Err(ApiError::invalid(&kind, "", &tiphys_schema::ErrorList(vec![fault])))
     };
     match initial {
-        None if !matching.is_empty() => {
-            refuse("resourceVersionMatch", "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
-        }
-        Some(_) if matching != "NotOlderThan" => {
-            refuse("resourceVersionMatch", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
-        }
+        None if !matching.is_empty() => refuse(
+            "resourceVersionMatch",
+            "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+        ),
+        Some(_) if matching != "NotOlderThan" => refuse(
+            "resourceVersionMatch",
+            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+        ),
         Some(true) if !query.flag("allowWatchBookmarks") => {
             refuse("sendInitialEvents", "sendInitialEvents is forbidden unless allowWatchBookmarks is true")
         }
@@ -187,7 +187,8 @@ impl Watcher {
     /// What a change means for this watch: an object may come into its selection or leave it.
     fn write_change(&mut self, out: &mut Vec<u8>, change: &Change) {
         let here = |object: &Arc<Object>| {
-            (self.at.namespace.is_empty() || object.namespace() == self.at.namespace) && self.selection.matches(object)
+            (self.at.namespace.is_empty() || object.namespace() == self.at.namespace)
+                && self.selection.matches(object)
         };
         let before = change.previous.as_ref().is_some_and(here);
         let after = change.kind != ChangeKind::Deleted && here(&change.object);
@@ -205,7 +206,14 @@ impl Watcher {
                 let metadata = json!({"resourceVersion": object.resource_version()});
                 let columns = !std::mem::replace(&mut self.sent_columns, true);
                 let now = self.server.now();
-                let table = table::of(&self.at.resource, std::slice::from_ref(object), metadata, columns, &self.include, now);
+                let table = table::of(
+                    &self.at.resource,
+                    std::slice::from_ref(object),
+                    metadata,
+                    columns,
+                    &self.include,
+                    now,
+                );
                 write_line(out, kind, &table.to_string());
             }
             Form::Metadata | Form::MetadataList => write_line(out, kind, &partial(object).to_string()),

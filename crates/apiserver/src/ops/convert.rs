@@ -20,7 +20,12 @@ pub(crate) fn to_version(resource: &Resource, value: &mut Value) {
         return;
     }
     match wanted.as_str() {
-        "events.k8s.io/v1" => rename(value, &EVENT_FIELDS),
+        "events.k8s.io/v1" => {
+            rename(value, &EVENT_FIELDS);
+            if value["reportingController"] == "" {
+                drop(value.as_object_mut().map(|root| root.remove("reportingController")));
+            }
+        }
         "autoscaling/v1" => hpa_to_v1(value),
         _ => {}
     }
@@ -72,7 +77,8 @@ fn hpa_to_v1(value: &mut Value) {
     let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) else { return };
     let metrics = spec.remove("metrics").unwrap_or_default();
     spec.remove("behavior");
-    let cpu = metrics.as_array().into_iter().flatten().find(|m| m.str_at(&["resource", "name"]) == Some("cpu"));
+    let cpu =
+        metrics.as_array().into_iter().flatten().find(|m| m.str_at(&["resource", "name"]) == Some("cpu"));
     if let Some(target) = cpu.and_then(|m| m.at(&["resource", "target", "averageUtilization"])) {
         spec.insert(CPU_TARGET.into(), target.clone());
     }

@@ -15,11 +15,18 @@ pub(crate) enum FieldValidation {
 }
 
 /// Reads an object that a client sent, in the version of the request.
-pub(crate) fn decode_input(call: &mut Call, at: &At, mut object: Value, duplicates: &[String]) -> ApiResult<Value> {
+pub(crate) fn decode_input(
+    call: &mut Call,
+    at: &At,
+    mut object: Value,
+    duplicates: &[String],
+) -> ApiResult<Value> {
     let expected = expected_kind(at);
-    check_kind(&expected, &mut object)?;
-    let mut faults: Vec<String> =
-        decode_by_type(&at.resource, &expected, &mut object)?.iter().map(|f| format!("unknown field {}", quote(f))).collect();
+    check_kind(&at.resource, &expected, &mut object)?;
+    let mut faults: Vec<String> = decode_by_type(&at.resource, &expected, &mut object)?
+        .iter()
+        .map(|f| format!("unknown field {}", quote(f)))
+        .collect();
     faults.extend(duplicates.iter().map(|f| format!("duplicate field {}", quote(f))));
     match call.validation {
         _ if faults.is_empty() => {}
@@ -36,7 +43,9 @@ pub(crate) fn decode_input(call: &mut Call, at: &At, mut object: Value, duplicat
 fn strict_error(expected: &GroupVersionKind, faults: &[String]) -> ApiError {
     let (kind, version) = (&expected.kind, quote(&expected.version));
     let list = faults.join(", ");
-    ApiError::bad_request(format!("{kind} in version {version} cannot be handled as a {kind}: strict decoding error: {list}"))
+    ApiError::bad_request(format!(
+        "{kind} in version {version} cannot be handled as a {kind}: strict decoding error: {list}"
+    ))
 }
 
 /// A patch that brings in fields which the kind does not have.
@@ -53,37 +62,66 @@ pub(crate) fn expected_kind(at: &At) -> GroupVersionKind {
     sub.map_or_else(|| at.resource.gvk.clone(), |sub| sub.gvk.clone())
 }
 
-fn check_kind(expected: &GroupVersionKind, object: &mut Value) -> ApiResult<()> {
+fn check_kind(resource: &Resource, expected: &GroupVersionKind, object: &mut Value) -> ApiResult<()> {
+    let (api_version, kind) = (expected.api_version(), expected.kind.as_str());
     let Some(root) = object.as_object_mut() else {
-        let kind = &expected.kind;
-        return Err(ApiError::bad_request(format!("{kind} in version {} cannot be handled as a {kind}: the body is no JSON object", quote(&expected.version))));
+        let version = quote(&expected.version);
+        let message =
+            format!("{kind} in version {version} cannot be handled as a {kind}: the body is no JSON object");
+        return Err(ApiError::bad_request(message));
     };
-    let (api_version, kind) = (expected.api_version(), expected.kind.clone());
-    for (key, wanted) in [("apiVersion", &api_version), ("kind", &kind)] {
-        match root.get(key).and_then(Value::as_str).unwrap_or_default() {
-            "" => {
-                root.insert(key.into(), wanted.as_str().into());
-            }
-            found if found == wanted => {}
-            found if key == "apiVersion" => {
-                return Err(ApiError::bad_request(format!(
-                    "the API version in the data ({found}) does not match the expected API version ({wanted})"
-                )));
-            }
-            found => {
-                return Err(ApiError::bad_request(format!(
-                    "{found} in version {} cannot be handled as a {wanted}: no kind {} matches the request",
-                    quote(&expected.version),
-                    quote(found)
-                )));
-            }
+    for (key, wanted) in [("apiVersion", api_version.as_str()), ("kind", kind)] {
+        if root.get(key).and_then(Value::as_str).unwrap_or_default().is_empty() {
+            root.insert(key.into(), wanted.into());
         }
     }
-    Ok(())
+    let found = object.gvk();
+    if found == *expected {
+        return Ok(());
+    }
+    Err(ApiError::bad_request(mismatch(resource, expected, &found)))
+}
+
+fn mismatch(resource: &Resource, expected: &GroupVersionKind, found: &GroupVersionKind) -> String {
+    if resource.custom.is_some() && found.kind == expected.kind {
+        return format!(
+            "the API version in the data ({}) does not match the expected API version ({})",
+            found.api_version(),
+            expected.api_version()
+        );
+    }
+    let start = format!(
+        "{} in version {} cannot be handled as a {}",
+        found.kind,
+        quote(&found.version),
+        expected.kind
+    );
+    let internal = |group: &str| match group.split('.').next() {
+        None | Some("") => "core".to_owned(),
+        Some(first) => first.to_owned(),
+    };
+    if Catalog::latest().type_of(found).is_some() {
+        let into = format!(
+            "({}.{}) to ({}.{})",
+            found.version,
+            found.kind,
+            internal(&expected.group),
+            expected.kind
+        );
+        return format!("{start}: converting {into}: unknown conversion");
+    }
+    let (kind, version) = (quote(&found.kind), quote(&found.api_version()));
+    format!(
+        "{start}: no kind {kind} is registered for version {version} in scheme \"pkg/runtime/scheme.go:111\""
+    )
 }
 
 /// Brings an object into the form of its type and sets defaults; returns the unknown fields.
-pub(super) fn decode_by_type(resource: &Resource, gvk: &GroupVersionKind, object: &mut Value) -> ApiResult<Vec<String>> {
+pub(super) fn decode_by_type(
+    resource: &Resource,
+    gvk: &GroupVersionKind,
+    object: &mut Value,
+) -> ApiResult<Vec<String>> {
     let catalog = Catalog::latest();
     let fail = |e: tiphys_schema::DecodeError| {
         let (kind, version) = (&gvk.kind, quote(&gvk.version));
@@ -98,9 +136,16 @@ pub(super) fn decode_by_type(resource: &Resource, gvk: &GroupVersionKind, object
         return Ok(unknown);
     }
     let Some(ty) = catalog.type_of(gvk) else { return Ok(Vec::new()) };
+    let families = super::service::families_given(object);
     let decoded = decode(ty, object).map_err(fail)?;
     tiphys_schema::apply_defaults(gvk, object);
-    Ok(decoded.unknown_fields)
+    if gvk.kind == "Service" && gvk.group.is_empty() {
+        super::service::forget_families(&families, object);
+    }
+    let mut unknown = decoded.unknown_fields;
+    // Clients write metadata first, and faults are reported in the order of the text.
+    unknown.sort_by_key(|field| !field.starts_with("metadata."));
+    Ok(unknown)
 }
 
 /// The metadata of custom resources is typed even where their schema says nothing.

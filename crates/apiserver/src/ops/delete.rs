@@ -3,18 +3,14 @@
 use std::sync::Arc;
 
 use jiff::SignedDuration;
+use tiphys_schema::{FieldError, Path};
 use tiphys_value::{ObjectExt, Value};
 
 use super::{
     At, Call, ListOptions, lifecycle,
     write::{self, Failed},
 };
-use crate::{
-    ApiError, ApiResult, ApiServer, Object,
-    admission,
-    meta, rfc3339_seconds,
-    store::Expect,
-};
+use crate::{ApiError, ApiResult, ApiServer, Object, admission, meta, rfc3339_seconds, store::Expect};
 
 const FOREGROUND: &str = "foregroundDeletion";
 const ORPHAN: &str = "orphan";
@@ -72,9 +68,11 @@ impl Propagation {
             "Background" => Ok(Self::Background),
             "Foreground" => Ok(Self::Foreground),
             "Orphan" => Ok(Self::Orphan),
-            other => Err(ApiError::bad_request(format!(
-                "invalid DeleteOptions: propagationPolicy: Unsupported value: {other:?}: supported values: \"Background\", \"Foreground\", \"Orphan\""
-            ))),
+            other => {
+                let supported = ["Foreground", "Background", "Orphan", "nil"];
+                let fault = FieldError::not_supported(&Path::new("propagationPolicy"), other, &supported);
+                Err(ApiError::invalid_options("DeleteOptions", fault))
+            }
         }
     }
 }
@@ -87,13 +85,21 @@ pub(crate) struct Outcome {
     pub gone: bool,
 }
 
-pub(crate) fn delete(server: &ApiServer, call: &mut Call, at: &At, options: &DeleteOptions) -> ApiResult<Outcome> {
+pub(crate) fn delete(
+    server: &ApiServer,
+    call: &mut Call,
+    at: &At,
+    options: &DeleteOptions,
+) -> ApiResult<Outcome> {
     if !at.resource.has_verb("delete") {
         return Err(ApiError::method_not_supported(at.resource.named(""), "delete"));
     }
     for _ in 0..RETRIES {
-        let current =
-            server.snapshot().get(&at.resource.id, &at.namespace, &at.name).cloned().ok_or_else(|| at.not_found())?;
+        let current = server
+            .snapshot()
+            .get(&at.resource.id, &at.namespace, &at.name)
+            .cloned()
+            .ok_or_else(|| at.not_found())?;
         check_preconditions(at, &current, options)?;
         protect(at)?;
         admission::admit_delete(server, call, at, &current)?;
@@ -119,7 +125,7 @@ fn protect(at: &At) -> ApiResult<()> {
 }
 
 fn check_preconditions(at: &At, current: &Object, options: &DeleteOptions) -> ApiResult<()> {
-    let named = at.resource.named(&at.name);
+    let named = crate::Named { resource: &at.resource.gvk.kind, ..at.resource.named(&at.name) };
     if let Some(uid) = options.uid.as_deref().filter(|uid| *uid != current.uid()) {
         let why = format!(
             "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been deleted and then recreated",
@@ -236,7 +242,8 @@ pub(crate) fn delete_collection(
     }
     let page = super::list(server, at, selection)?;
     for object in &page.items {
-        let one = At { namespace: object.namespace().to_owned(), name: object.name().to_owned(), ..at.clone() };
+        let one =
+            At { namespace: object.namespace().to_owned(), name: object.name().to_owned(), ..at.clone() };
         match delete(server, call, &one, options) {
             Err(error) if error.is_not_found() => {}
             other => drop(other?),
@@ -244,4 +251,3 @@ pub(crate) fn delete_collection(
     }
     Ok(page.items)
 }
-

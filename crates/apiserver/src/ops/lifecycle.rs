@@ -21,12 +21,17 @@ pub(super) fn check_namespace(server: &ApiServer, at: &At) -> ApiResult<()> {
     }
     let snapshot = server.snapshot();
     let Some(namespace) = snapshot.get(&ResourceId::new("", "namespaces"), "", &at.namespace) else {
-        return Err(ApiError::not_found(crate::Named { group: "", resource: "namespaces", name: &at.namespace }));
+        return Err(ApiError::not_found(crate::Named {
+            group: "",
+            resource: "namespaces",
+            name: &at.namespace,
+        }));
     };
     if !namespace.is_terminating() {
         return Ok(());
     }
-    let why = format!("unable to create new content in namespace {} because it is being terminated", at.namespace);
+    let why =
+        format!("unable to create new content in namespace {} because it is being terminated", at.namespace);
     let cause = Cause {
         reason: "NamespaceTerminating".into(),
         message: format!("namespace {} is being terminated", at.namespace),
@@ -53,13 +58,17 @@ pub(super) fn after_commit(server: &ApiServer, at: &At, object: &Object, removed
             clean_up_instances(server, at, object);
             return;
         }
-        if !crate::registry::has_condition(object, "Established") || accepted_names(object) != object.at(&["status", "acceptedNames"]).cloned() {
+        if !crate::registry::has_condition(object, "Established")
+            || accepted_names(object) != object.at(&["status", "acceptedNames"]).cloned()
+        {
             establish(server, at, object);
             return;
         }
     }
     server.reload_registry();
-    if let (Some(group), Some(plural)) = (object.str_at(&["spec", "group"]), object.str_at(&["spec", "names", "plural"])) {
+    if let (Some(group), Some(plural)) =
+        (object.str_at(&["spec", "group"]), object.str_at(&["spec", "names", "plural"]))
+    {
         server.inner.store.wake(&ResourceId::new(group, plural));
     }
 }
@@ -80,7 +89,9 @@ fn accepted_names(crd: &Value) -> Option<Value> {
 fn name_conflict(server: &ApiServer, crd: &Value) -> Option<String> {
     let names = accepted_names(crd)?;
     let registry = server.registry();
-    let others = registry.all().filter(|r| r.group() == crd["spec"]["group"] && r.custom.as_ref().is_none_or(|c| c.crd != crd.name()));
+    let others = registry.all().filter(|r| {
+        r.group() == crd["spec"]["group"] && r.custom.as_ref().is_none_or(|c| c.crd != crd.name())
+    });
     for other in others {
         if names["plural"] == other.plural.as_str() {
             return Some(format!("\"{}\" is already in use", other.plural));
@@ -96,16 +107,19 @@ fn name_conflict(server: &ApiServer, crd: &Value) -> Option<String> {
 fn establish(server: &ApiServer, at: &At, crd: &Object) {
     let conflict = name_conflict(server, crd);
     let now = rfc3339_seconds(server.now());
-    let condition = |kind: &str, status: &str, reason: &str, message: &str| {
-        json!({"type": kind, "status": status, "lastTransitionTime": now, "reason": reason, "message": message})
-    };
+    let condition = |kind: &str, status: &str, reason: &str, message: &str| json!({"type": kind, "status": status, "lastTransitionTime": now, "reason": reason, "message": message});
     let mut next = crd.value().clone();
     let conditions = match &conflict {
         None => {
             next["status"]["acceptedNames"] = accepted_names(crd).unwrap_or_default();
             vec![
                 condition("NamesAccepted", "True", "NoConflicts", "no conflicts found"),
-                condition("Established", "True", "InitialNamesAccepted", "the initial names have been accepted"),
+                condition(
+                    "Established",
+                    "True",
+                    "InitialNamesAccepted",
+                    "the initial names have been accepted",
+                ),
             ]
         }
         Some(message) => vec![
@@ -114,7 +128,10 @@ fn establish(server: &ApiServer, at: &At, crd: &Object) {
         ],
     };
     let known = next.at(&["status", "conditions"]).is_some_and(|now| {
-        conditions.iter().all(|c| now.as_array().is_some_and(|l| l.iter().any(|n| n["type"] == c["type"] && n["status"] == c["status"])))
+        conditions.iter().all(|c| {
+            now.as_array()
+                .is_some_and(|l| l.iter().any(|n| n["type"] == c["type"] && n["status"] == c["status"]))
+        })
     });
     if conflict.is_some() && known {
         return;
@@ -127,14 +144,23 @@ fn establish(server: &ApiServer, at: &At, crd: &Object) {
 /// Deletes the objects of a definition that is going, and lets it go once none is left.
 fn clean_up_instances(server: &ApiServer, at: &At, crd: &Object) {
     server.reload_registry();
-    let (Some(group), Some(plural)) = (crd.str_at(&["spec", "group"]), crd.str_at(&["spec", "names", "plural"])) else { return };
+    let (Some(group), Some(plural)) =
+        (crd.str_at(&["spec", "group"]), crd.str_at(&["spec", "names", "plural"]))
+    else {
+        return;
+    };
     let id = ResourceId::new(group, plural);
     let registry = server.registry();
     if let Some(resource) = registry.stored(&id) {
         let mut call = super::Call::new(crate::auth::User::admin(), "apiserver");
         let all = server.snapshot().list(&id, None).cloned().collect::<Vec<_>>();
         for object in all {
-            let at = At { resource: resource.clone(), namespace: object.namespace().to_owned(), name: object.name().to_owned(), subresource: None };
+            let at = At {
+                resource: resource.clone(),
+                namespace: object.namespace().to_owned(),
+                name: object.name().to_owned(),
+                subresource: None,
+            };
             // An object that is already going needs nothing; one that cannot go keeps the definition.
             let _ = super::delete(server, &mut call, &at, &super::DeleteOptions::default());
         }
@@ -176,7 +202,12 @@ pub(super) fn after_removal(server: &ApiServer, at: &At) {
     }
     let registry = server.registry();
     let Some(resource) = registry.find(CRDS.0, "v1", CRDS.1) else { return };
-    let crd_at = At { resource: resource.clone(), namespace: String::new(), name: custom.crd.clone(), subresource: None };
+    let crd_at = At {
+        resource: resource.clone(),
+        namespace: String::new(),
+        name: custom.crd.clone(),
+        subresource: None,
+    };
     if let Some(crd) = server.snapshot().get(&resource.id, "", &custom.crd).cloned() {
         clean_up_instances(server, &crd_at, &crd);
     }

@@ -42,7 +42,7 @@ pub(super) fn record(server: &ApiServer, call: &Call, at: &At, current: Option<&
         ty: type_of(at, &gvk),
         manager: &call.manager,
         api_version: &api_version,
-        subresource: at.subresource.as_deref().unwrap_or_default(),
+        subresource: call.through.or(at.subresource.as_deref()).unwrap_or_default(),
         now: &rfc3339_seconds(server.now()),
         ignored: ignored(at),
     };
@@ -93,7 +93,10 @@ fn apply_error(at: &At, error: ApplyError) -> ApiError {
         }
         ApplyError::Schema(why) => {
             let id = super::key_text(at);
-            ApiError::internal(format!("failed to create typed patch object ({id}; {}): {why}", at.resource.gvk.api_version()))
+            ApiError::internal(format!(
+                "failed to create typed patch object ({id}; {}): {why}",
+                at.resource.gvk.api_version()
+            ))
         }
     }
 }
@@ -101,7 +104,8 @@ fn apply_error(at: &At, error: ApplyError) -> ApiError {
 /// Whether two versions have the same owners, whenever they last wrote.
 pub(super) fn same_owners(a: &Value, b: &Value) -> bool {
     let owners = |object: &Value| {
-        let mut list = object.at(&["metadata", "managedFields"]).and_then(Value::as_array).cloned().unwrap_or_default();
+        let mut list =
+            object.at(&["metadata", "managedFields"]).and_then(Value::as_array).cloned().unwrap_or_default();
         for entry in &mut list {
             drop(entry.as_object_mut().map(|e| e.remove("time")));
         }

@@ -11,7 +11,6 @@ const MAX_ANNOTATIONS: usize = 256 * 1024;
 
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const LABEL_1123: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
-const LABEL_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 const QUALIFIED: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
@@ -43,9 +42,10 @@ fn validate_name(at: &At, object: &Value, errors: &mut ErrorList) {
 fn name_faults(at: &At, name: &str) -> Vec<String> {
     if at.resource.custom.is_none() {
         match at.resource.gvk.kind.as_str() {
-            "Namespace" => return label_faults(name, false),
-            "Service" => return label_faults(name, true),
-            "ClusterRole" | "ClusterRoleBinding" | "Role" | "RoleBinding" | "APIService" => return path_segment_faults(name),
+            "Namespace" | "Service" => return label_faults(name),
+            "ClusterRole" | "ClusterRoleBinding" | "Role" | "RoleBinding" | "APIService" => {
+                return path_segment_faults(name);
+            }
             _ => {}
         }
     }
@@ -71,32 +71,29 @@ pub(crate) fn subdomain_faults(name: &str) -> Vec<String> {
     if name.len() > 253 {
         faults.push("must be no more than 253 bytes".to_owned());
     }
-    if !name.split('.').all(|part| is_dns_label(part, false)) {
+    if !name.split('.').all(|part| is_dns_label(part)) {
         faults.push(SUBDOMAIN.to_owned());
     }
     faults
 }
 
-fn label_faults(name: &str, alphabetic_start: bool) -> Vec<String> {
+fn label_faults(name: &str) -> Vec<String> {
     let mut faults = Vec::new();
     if name.len() > 63 {
         faults.push("must be no more than 63 bytes".to_owned());
     }
-    if !is_dns_label(name, alphabetic_start) {
-        faults.push(if alphabetic_start { LABEL_1035 } else { LABEL_1123 }.to_owned());
+    if !is_dns_label(name) {
+        faults.push(LABEL_1123.to_owned());
     }
     faults
 }
 
-fn is_dns_label(text: &str, alphabetic_start: bool) -> bool {
+fn is_dns_label(text: &str) -> bool {
     let alnum = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     let bytes = text.as_bytes();
     match (bytes.first(), bytes.last()) {
         (Some(&first), Some(&last)) => {
-            alnum(first)
-                && alnum(last)
-                && (!alphabetic_start || first.is_ascii_lowercase())
-                && bytes.iter().all(|&b| alnum(b) || b == b'-')
+            alnum(first) && alnum(last) && bytes.iter().all(|&b| alnum(b) || b == b'-')
         }
         _ => false,
     }
@@ -120,8 +117,10 @@ fn key_faults(key: &str) -> Vec<String> {
     let name = match key.split_once('/') {
         None => key,
         Some((_, rest)) if rest.contains('/') => {
-            let text = QUALIFIED.replacen("name part", "a qualified name", 1);
-            faults.push(format!("{text} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"));
+            let text = QUALIFIED.replacen("name part", "a valid label key", 1);
+            faults.push(format!(
+                "{text} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+            ));
             return faults;
         }
         Some((prefix, name)) => {
@@ -183,7 +182,8 @@ fn validate_owners(object: &Value, errors: &mut ErrorList) {
         let item = path.index(at);
         for key in ["apiVersion", "kind", "name", "uid"] {
             if owner.str_at(&[key]).unwrap_or_default().is_empty() {
-                let detail = if key == "apiVersion" { "version must not be empty" } else { "must not be empty" };
+                let detail =
+                    if key == "apiVersion" { "version must not be empty" } else { "must not be empty" };
                 errors.push(FieldError::invalid(&item.child(key), "", detail));
             }
         }
@@ -193,7 +193,11 @@ fn validate_owners(object: &Value, errors: &mut ErrorList) {
                 let detail = format!(
                     "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {name}"
                 );
-                errors.push(FieldError::invalid(&path, object["metadata"]["ownerReferences"].clone(), detail));
+                errors.push(FieldError::invalid(
+                    &path,
+                    object["metadata"]["ownerReferences"].clone(),
+                    detail,
+                ));
             }
             controller.get_or_insert(name);
         }

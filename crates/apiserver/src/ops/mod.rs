@@ -7,7 +7,9 @@ mod lifecycle;
 mod managed;
 mod metadata;
 mod patch;
+mod pod;
 mod read;
+mod service;
 mod strategy;
 mod subresource;
 mod write;
@@ -36,6 +38,8 @@ pub(crate) struct Call {
     pub dry_run: bool,
     /// Whether server-side apply has already recorded the owners of fields.
     pub applied: bool,
+    /// The subresource that changed the object, where the write is of the whole object.
+    pub through: Option<&'static str>,
     pub validation: FieldValidation,
     /// The patch that is being applied, as error messages show it.
     pub patch_text: Option<String>,
@@ -50,6 +54,7 @@ impl Call {
             manager: manager.to_owned(),
             dry_run: false,
             applied: false,
+            through: None,
             validation: FieldValidation::Ignore,
             patch_text: None,
             warnings: Vec::new(),

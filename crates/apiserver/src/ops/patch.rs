@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tiphys_merge::{JsonPatchError, json_patch, merge_patch, strategic_merge};
+use tiphys_merge::{JsonPatchError, StrategicError, json_patch, merge_patch, strategic_merge};
 use tiphys_schema::{Catalog, ErrorList, FieldError, Path};
 use tiphys_value::{ObjectExt, Value, json};
 
@@ -95,8 +95,18 @@ pub(super) fn apply_patch(
         ])),
         PatchKind::Strategic => {
             let ty = Catalog::latest().type_of(&expected_kind(at));
-            strategic_merge(&base, &patch.body, ty).map_err(|e| ApiError::bad_request(e.to_string()))
+            strategic_merge(&base, &patch.body, ty).map_err(strategic_error)
         }
+    }
+}
+
+fn strategic_error(error: StrategicError) -> ApiError {
+    match error {
+        StrategicError::NoKey { item, key } => {
+            let item = serde_json::from_str(&item).map_or(item, |item: Value| go_print(&item));
+            ApiError::new(500, "", format!("map: {item} does not contain declared merge key: {key}"))
+        }
+        other => ApiError::new(500, "", other.to_string()),
     }
 }
 
@@ -105,11 +115,18 @@ fn json_patch_error(error: JsonPatchError) -> ApiError {
     match error {
         JsonPatchError::TooMany(_) => ApiError::too_large(message),
         JsonPatchError::Malformed(_) => ApiError::bad_request(message),
-        _ => ApiError::new(422, "Invalid", "the server rejected our request due to an error in our request").with_retry_after(0),
+        _ => ApiError::new(422, "Invalid", "the server rejected our request due to an error in our request")
+            .with_retry_after(0),
     }
 }
 
-fn apply(server: &ApiServer, call: &Call, at: &At, current: Option<&Value>, patch: &Patch) -> ApiResult<Value> {
+fn apply(
+    server: &ApiServer,
+    call: &Call,
+    at: &At,
+    current: Option<&Value>,
+    patch: &Patch,
+) -> ApiResult<Value> {
     if call.manager.is_empty() {
         let fault = FieldError::required(&Path::new("fieldManager"), "is required for apply patch");
         let kind = tiphys_value::GroupKind::new("meta.k8s.io", "PatchOptions");
@@ -121,10 +138,16 @@ fn apply(server: &ApiServer, call: &Call, at: &At, current: Option<&Value>, patc
     }
     let gvk = expected_kind(at);
     if body.api_version().is_empty() || body.kind().is_empty() {
-        return Err(ApiError::bad_request("error decoding YAML: Object 'Kind' is missing in the applied configuration"));
+        return Err(ApiError::bad_request(
+            "error decoding YAML: Object 'Kind' is missing in the applied configuration",
+        ));
     }
     if body.api_version() != gvk.api_version() {
-        let message = format!("Incorrect version specified in apply patch. Specified patch version: {}, expected: {}", body.api_version(), gvk.api_version());
+        let message = format!(
+            "Incorrect version specified in apply patch. Specified patch version: {}, expected: {}",
+            body.api_version(),
+            gvk.api_version()
+        );
         return Err(ApiError::bad_request(message));
     }
     meta::set(&mut body, "name", &at.name);

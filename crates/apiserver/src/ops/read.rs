@@ -49,7 +49,8 @@ pub(crate) fn list(server: &ApiServer, at: &At, options: &ListOptions) -> ApiRes
         remaining: None,
     };
     let after = start.as_ref().map(|s| s.after.as_str());
-    let mut rest = snapshot.range(&at.resource.id, namespace, after).filter(|(_, o)| selection.matches(o)).peekable();
+    let mut rest =
+        snapshot.range(&at.resource.id, namespace, after).filter(|(_, o)| selection.matches(o)).peekable();
     let mut last = None;
     while let Some((key, object)) = rest.next() {
         page.items.push(Arc::clone(object));
@@ -76,7 +77,9 @@ fn start_of(options: &ListOptions, current: u64) -> ApiResult<Option<Start>> {
     let (version, matching) = (options.resource_version.as_str(), options.resource_version_match.as_str());
     if !options.continue_token.is_empty() {
         if !matches!(version, "" | "0") {
-            return Err(ApiError::bad_request("specifying resource version is not allowed when using continue"));
+            return Err(ApiError::bad_request(
+                "specifying resource version is not allowed when using continue",
+            ));
         }
         return decode_token(&options.continue_token).map(Some);
     }
@@ -85,14 +88,17 @@ fn start_of(options: &ListOptions, current: u64) -> ApiResult<Option<Start>> {
         return Err(ApiError::revision_in_future(asked, current));
     }
     if matching == "Exact" && asked != 0 && asked < current {
-        let message = format!("The resourceVersion for the provided list is too old: {asked} (current {current}).");
+        let message =
+            format!("The resourceVersion for the provided list is too old: {asked} (current {current}).");
         return Err(ApiError::expired(message));
     }
     Ok(None)
 }
 
 fn decode_token(token: &str) -> ApiResult<Start> {
-    let fault = |why: &str| ApiError::bad_request(format!("continue key is not valid: {why}"));
+    let fault = |why: &str| {
+        ApiError::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
+    };
     let bytes = URL_SAFE_NO_PAD.decode(token.trim_end_matches('=')).map_err(|e| fault(&e.to_string()))?;
     let value: Value = serde_json::from_slice(&bytes).map_err(|e| fault(&e.to_string()))?;
     if value.str_at(&["v"]) != Some("meta.k8s.io/v1") {
@@ -107,6 +113,11 @@ fn decode_token(token: &str) -> ApiResult<Start> {
 pub(crate) fn parse_revision(text: &str) -> ApiResult<u64> {
     match text {
         "" => Ok(0),
-        text => text.parse().map_err(|_| ApiError::bad_request(format!("invalid resource version: {text:?}"))),
+        text => text.parse().map_err(|_| {
+            let quoted = tiphys_schema::quote(text);
+            ApiError::bad_request(format!(
+                "invalid resource version: resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax"
+            ))
+        }),
     }
 }

@@ -8,12 +8,31 @@ use crate::{ApiServer, meta, registry::Resource, rfc3339_seconds};
 
 /// Built-in kinds whose `metadata.generation` counts changes of the desired state.
 const WITH_GENERATION: &[&str] = &[
-    "Deployment", "ReplicaSet", "StatefulSet", "DaemonSet", "ReplicationController", "Job", "CronJob", "Pod",
-    "Ingress", "IngressClass", "NetworkPolicy", "PodDisruptionBudget", "CustomResourceDefinition", "FlowSchema",
-    "PriorityLevelConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
-    "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "ValidatingWebhookConfiguration",
-    "MutatingWebhookConfiguration", "EndpointSlice", "PriorityClass", "DeviceClass", "ResourceSlice",
-    "HorizontalPodAutoscaler",
+    "Deployment",
+    "ReplicaSet",
+    "StatefulSet",
+    "DaemonSet",
+    "ReplicationController",
+    "Job",
+    "CronJob",
+    "Pod",
+    "Ingress",
+    "IngressClass",
+    "NetworkPolicy",
+    "PodDisruptionBudget",
+    "CustomResourceDefinition",
+    "FlowSchema",
+    "PriorityLevelConfiguration",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionPolicyBinding",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionPolicyBinding",
+    "ValidatingWebhookConfiguration",
+    "MutatingWebhookConfiguration",
+    "EndpointSlice",
+    "PriorityClass",
+    "DeviceClass",
+    "ResourceSlice",
 ];
 
 /// Kinds whose first status is not empty.
@@ -27,7 +46,9 @@ fn initial_status(kind: &str) -> Value {
         "DaemonSet" => {
             json!({"currentNumberScheduled": 0, "numberMisscheduled": 0, "desiredNumberScheduled": 0, "numberReady": 0})
         }
-        "Deployment" | "Job" | "CronJob" | "Node" | "ResourceQuota" | "CertificateSigningRequest" => json!({}),
+        "Deployment" | "Job" | "CronJob" | "Node" | "ResourceQuota" | "CertificateSigningRequest" => {
+            json!({})
+        }
         "ReplicaSet" | "ReplicationController" => json!({"replicas": 0}),
         "StatefulSet" => json!({"replicas": 0, "availableReplicas": 0}),
         "PodDisruptionBudget" => {
@@ -56,6 +77,11 @@ pub(super) fn prepare_create(server: &ApiServer, resource: &Resource, object: &m
         drop_status(resource, object);
     }
     match resource.gvk.kind.as_str() {
+        "Pod" if resource.custom.is_none() => {
+            let class = super::pod::qos_class(object);
+            object["status"]["qosClass"] = class.into();
+        }
+        "Service" if resource.custom.is_none() => super::service::complete(object, None),
         "Namespace" if resource.custom.is_none() => {
             object["spec"] = json!({"finalizers": ["kubernetes"]});
             let name = object.name().to_owned();
@@ -67,7 +93,7 @@ pub(super) fn prepare_create(server: &ApiServer, resource: &Resource, object: &m
             object["status"] = json!({"conditions": [condition]});
         }
         "CustomResourceDefinition" if resource.custom.is_none() => {
-            object["status"] = json!({"conditions": [], "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored_versions(object)});
+            object["status"] = json!({"conditions": null, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored_versions(object)});
         }
         _ => {}
     }
@@ -99,7 +125,14 @@ fn counts_generations(resource: &Resource) -> bool {
 
 /// Takes over from the stored object what this write may not change.
 pub(super) fn prepare_update(at: &At, object: &mut Value, current: &Value) {
-    for key in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "generateName"] {
+    for key in [
+        "uid",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "generation",
+        "generateName",
+    ] {
         if key != "generateName" || object.at(&["metadata", key]).is_none() {
             meta::copy(object, current, key);
         }
@@ -112,6 +145,9 @@ pub(super) fn prepare_update(at: &At, object: &mut Value, current: &Value) {
         None => {
             if has_status(&at.resource) {
                 keep_part(object, current, "status");
+            }
+            if at.is("", "services") {
+                super::service::complete(object, Some(current));
             }
             if at.is("", "namespaces") {
                 keep_namespace(object, current);
@@ -212,9 +248,18 @@ pub(super) fn allows_unconditional_update(resource: &Resource) -> bool {
     resource.custom.is_none()
         && !matches!(
             resource.gvk.kind.as_str(),
-            "CustomResourceDefinition" | "APIService" | "Lease" | "PriorityLevelConfiguration" | "FlowSchema"
-                | "ValidatingWebhookConfiguration" | "MutatingWebhookConfiguration" | "PodDisruptionBudget"
-                | "ValidatingAdmissionPolicy" | "ValidatingAdmissionPolicyBinding" | "ServiceCIDR" | "IPAddress"
+            "CustomResourceDefinition"
+                | "APIService"
+                | "Lease"
+                | "PriorityLevelConfiguration"
+                | "FlowSchema"
+                | "ValidatingWebhookConfiguration"
+                | "MutatingWebhookConfiguration"
+                | "PodDisruptionBudget"
+                | "ValidatingAdmissionPolicy"
+                | "ValidatingAdmissionPolicyBinding"
+                | "ServiceCIDR"
+                | "IPAddress"
         )
 }
 
@@ -223,8 +268,16 @@ pub(super) fn creates_on_update(resource: &Resource) -> bool {
     resource.custom.is_none()
         && matches!(
             resource.gvk.kind.as_str(),
-            "Role" | "RoleBinding" | "ClusterRole" | "ClusterRoleBinding" | "Lease" | "Endpoints" | "Event"
-                | "LimitRange" | "Service" | "Node"
+            "Role"
+                | "RoleBinding"
+                | "ClusterRole"
+                | "ClusterRoleBinding"
+                | "Lease"
+                | "Endpoints"
+                | "Event"
+                | "LimitRange"
+                | "Service"
+                | "Node"
         )
 }
 

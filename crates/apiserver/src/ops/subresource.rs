@@ -9,7 +9,12 @@ use super::{At, Call, DeleteOptions, convert, decode_input, items, present, writ
 use crate::{ApiError, ApiResult, ApiServer, Cause, Object, auth, meta, store::ResourceId};
 
 /// Creates a subresource; returns the answer.
-pub(crate) fn create_subresource(server: &ApiServer, call: &mut Call, at: &At, body: Value) -> ApiResult<Value> {
+pub(crate) fn create_subresource(
+    server: &ApiServer,
+    call: &mut Call,
+    at: &At,
+    body: Value,
+) -> ApiResult<Value> {
     let body = decode_input(call, at, body, &[])?;
     match at.subresource.as_deref() {
         Some("binding") => bind(server, call, at, &body),
@@ -30,6 +35,9 @@ fn success() -> Value {
 fn bind(server: &ApiServer, call: &mut Call, at: &At, body: &Value) -> ApiResult<Value> {
     let pod = current_of(server, at)?;
     let node = body.str_at(&["target", "name"]).unwrap_or_default();
+    if body.name() != at.name {
+        return Err(ApiError::bad_request("name in URL does not match name in Binding object"));
+    }
     if let Some(assigned) = pod.str_at(&["spec", "nodeName"]).filter(|n| !n.is_empty()) {
         let why = format!("pod {} is already assigned to node {}", at.name, quote(assigned));
         return Err(ApiError::conflict(at.resource.named("pods/binding"), &why));
@@ -74,7 +82,11 @@ fn use_budget(server: &ApiServer, call: &mut Call, at: &At, pod: &Object) -> Api
     let budget = match matching.as_slice() {
         [] => return Ok(()),
         [one] => *one,
-        _ => return Err(ApiError::internal("This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.")),
+        _ => {
+            return Err(ApiError::internal(
+                "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
+            ));
+        }
     };
     let allowed = budget.int_at(&["status", "disruptionsAllowed"]).unwrap_or(0);
     if allowed <= 0 {
@@ -82,7 +94,10 @@ fn use_budget(server: &ApiServer, call: &mut Call, at: &At, pod: &Object) -> Api
         let healthy = budget.int_at(&["status", "currentHealthy"]).unwrap_or(0);
         let cause = Cause {
             reason: "DisruptionBudget".into(),
-            message: format!("The disruption budget {} needs {needed} healthy pods and has {healthy} currently", budget.name()),
+            message: format!(
+                "The disruption budget {} needs {needed} healthy pods and has {healthy} currently",
+                budget.name()
+            ),
             field: String::new(),
         };
         let text = "Cannot evict pod as it would violate the pod's disruption budget.";
@@ -95,7 +110,12 @@ fn use_budget(server: &ApiServer, call: &mut Call, at: &At, pod: &Object) -> Api
     let Some(resource) = registry.find("policy", "v1", "poddisruptionbudgets") else { return Ok(()) };
     let mut next = budget.value().clone();
     next["status"]["disruptionsAllowed"] = (allowed - 1).into();
-    let at = At { resource: resource.clone(), namespace: at.namespace.clone(), name: budget.name().into(), subresource: Some("status".into()) };
+    let at = At {
+        resource: resource.clone(),
+        namespace: at.namespace.clone(),
+        name: budget.name().into(),
+        subresource: Some("status".into()),
+    };
     replace(server, call, &at, budget, next).map_err(super::write::Failed::into_error)?;
     Ok(())
 }
@@ -104,9 +124,11 @@ fn use_budget(server: &ApiServer, call: &mut Call, at: &At, pod: &Object) -> Api
 fn scale_paths(at: &At) -> (FieldPath, FieldPath, Option<FieldPath>) {
     let path = |text: &str| text.parse::<FieldPath>().unwrap_or_default();
     match at.resource.custom.as_ref().and_then(|c| c.scale.as_ref()) {
-        Some(custom) => {
-            (path(&custom.spec_replicas), path(&custom.status_replicas), custom.label_selector.as_deref().map(path))
-        }
+        Some(custom) => (
+            path(&custom.spec_replicas),
+            path(&custom.status_replicas),
+            custom.label_selector.as_deref().map(path),
+        ),
         None => (path("spec.replicas"), path("status.replicas"), Some(path("spec.selector"))),
     }
 }
@@ -173,6 +195,7 @@ pub(crate) fn update_scale(
         version => meta::set(&mut next, "resourceVersion", version),
     }
     let whole = At { subresource: None, ..at.clone() };
+    call.through = Some("scale");
     match replace(server, call, &whole, &object, next) {
         Err(super::write::Failed::Changed) => Err(ApiError::modified(at.resource.named(&at.name))),
         other => other.map(|o| scale_of(at, &o)).map_err(super::write::Failed::into_error),

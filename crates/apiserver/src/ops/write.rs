@@ -45,9 +45,9 @@ pub(crate) fn create_decoded(
     let generated = generate_name(server, &mut object);
     let named = At { name: object.name().to_owned(), ..at.clone() };
     lifecycle::check_namespace(server, &named)?;
-    strategy::prepare_create(server, &at.resource, &mut object);
     convert::to_storage(&at.resource, &mut object);
     managed::record(server, call, &named, None, &mut object);
+    strategy::prepare_create(server, &at.resource, &mut object);
     admission::admit(server, call, &named, Operation::Create, &mut object, None)?;
     check(&named, &object, None)?;
     if call.dry_run {
@@ -77,7 +77,12 @@ fn generate_name(server: &ApiServer, object: &mut Value) -> bool {
 }
 
 /// Replaces an object, or creates it where the kind allows that. Says whether it was created.
-pub(crate) fn update(server: &ApiServer, call: &mut Call, at: &At, body: Value) -> ApiResult<(Arc<Object>, bool)> {
+pub(crate) fn update(
+    server: &ApiServer,
+    call: &mut Call,
+    at: &At,
+    body: Value,
+) -> ApiResult<(Arc<Object>, bool)> {
     let object = decode_input(call, at, body, &[])?;
     update_decoded(server, call, at, object)
 }
@@ -91,8 +96,12 @@ pub(crate) fn update_decoded(
 ) -> ApiResult<(Arc<Object>, bool)> {
     bind_to_url(at, &mut object)?;
     let Some(current) = server.snapshot().get(&at.resource.id, &at.namespace, &at.name).cloned() else {
-        if at.subresource.is_none() && strategy::creates_on_update(&at.resource) && object.resource_version().is_empty() {
-            return create_decoded(server, call, &At { name: String::new(), ..at.clone() }, object).map(|o| (o, true));
+        if at.subresource.is_none()
+            && strategy::creates_on_update(&at.resource)
+            && object.resource_version().is_empty()
+        {
+            return create_decoded(server, call, &At { name: String::new(), ..at.clone() }, object)
+                .map(|o| (o, true));
         }
         return Err(at.not_found());
     };
@@ -104,7 +113,12 @@ pub(crate) fn update_decoded(
 }
 
 /// Patches an object; server-side apply creates it if it is not there. Says whether it was created.
-pub(crate) fn patch(server: &ApiServer, call: &mut Call, at: &At, patch: &Patch) -> ApiResult<(Arc<Object>, bool)> {
+pub(crate) fn patch(
+    server: &ApiServer,
+    call: &mut Call,
+    at: &At,
+    patch: &Patch,
+) -> ApiResult<(Arc<Object>, bool)> {
     for _ in 0..PATCH_RETRIES {
         let Some(current) = server.snapshot().get(&at.resource.id, &at.namespace, &at.name).cloned() else {
             if !patch.kind.is_apply() || at.subresource.is_some() {
@@ -117,7 +131,8 @@ pub(crate) fn patch(server: &ApiServer, call: &mut Call, at: &At, patch: &Patch)
             return create_decoded(server, call, &at, object).map(|o| (o, true));
         };
         let patched = apply_patch(server, call, at, Some(&current), patch)?;
-        let mut inner = Call { applied: patch.kind.is_apply(), patch_text: patch.shown(&patched), ..call.clone() };
+        let mut inner =
+            Call { applied: patch.kind.is_apply(), patch_text: patch.shown(&patched), ..call.clone() };
         let mut object = decode_input(&mut inner, &whole(at), patched, &patch.duplicates)?;
         bind_to_url(&whole(at), &mut object)?;
         let own_version = patch.names_version();
@@ -179,7 +194,8 @@ pub(super) fn replace(
     admission::admit(server, call, at, Operation::Update, &mut object, Some(current))?;
     check(at, &object, Some(current))?;
     let removed = current.is_terminating() && lifecycle::may_go(at, &object);
-    if !removed && meta::essence(&object) == meta::essence(current) && managed::same_owners(&object, current) {
+    if !removed && meta::essence(&object) == meta::essence(current) && managed::same_owners(&object, current)
+    {
         return Ok(Arc::clone(current));
     }
     if call.dry_run {
@@ -192,7 +208,12 @@ pub(super) fn replace(
 fn check_version(at: &At, current: &Object, object: &Value) -> Result<(), Failed> {
     let uid = object.uid();
     if !uid.is_empty() && uid != current.uid() {
-        let why = format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {}", current.uid());
+        let key = format!("/registry/{}/{}", at.resource.plural, at.key());
+        let why = format!(
+            "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: \
+             Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+            current.uid()
+        );
         return Err(ApiError::conflict(at.resource.named(&at.name), &why).into());
     }
     match object.resource_version() {
@@ -204,7 +225,11 @@ fn check_version(at: &At, current: &Object, object: &Value) -> Result<(), Failed
         }
         version if version == current.resource_version() => Ok(()),
         version if version.parse::<u64>().is_err() => {
-            let fault = FieldError::invalid(&Path::new("metadata.resourceVersion"), version, "must be an unsigned integer");
+            let fault = FieldError::invalid(
+                &Path::new("metadata.resourceVersion"),
+                version,
+                "must be an unsigned integer",
+            );
             Err(ApiError::invalid(&at.resource.group_kind(), &at.name, &ErrorList(vec![fault])).into())
         }
         _ => Err(ApiError::modified(at.resource.named(&at.name)).into()),

@@ -11,7 +11,8 @@ use crate::store::ResourceId;
 /// subresource of the line above: `/name group version kind verbs`. `-` stands for nothing.
 const TABLE: &str = include_str!("builtin.txt");
 
-static RESOURCES: LazyLock<Vec<Arc<Resource>>> = LazyLock::new(|| parse(TABLE).into_iter().map(Arc::new).collect());
+static RESOURCES: LazyLock<Vec<Arc<Resource>>> =
+    LazyLock::new(|| parse(TABLE).into_iter().map(Arc::new).collect());
 
 /// All built-in resources, in discovery order.
 pub(super) fn resources() -> &'static [Arc<Resource>] {
@@ -26,7 +27,11 @@ fn parse(table: &str) -> Vec<Resource> {
             [name, group, version, kind, verbs] => {
                 if let (Some(parent), Some(name)) = (resources.last_mut(), name.strip_prefix('/')) {
                     let version = if *version == "-" { parent.gvk.version.as_str() } else { version };
-                    let group = if *version != parent.gvk.version || *group != "-" { absent(group) } else { &parent.gvk.group };
+                    let group = if *version != parent.gvk.version || *group != "-" {
+                        absent(group)
+                    } else {
+                        &parent.gvk.group
+                    };
                     let gvk = GroupVersionKind::new(group, version, *kind);
                     parent.subresources.push(Subresource { name: name.into(), gvk, verbs: list(verbs) });
                 }
@@ -44,7 +49,8 @@ fn parse(table: &str) -> Vec<Resource> {
                     namespaced: *scope == "N",
                     verbs: list(verbs),
                     subresources: Vec::new(),
-                    storage_version: if *plural == "horizontalpodautoscalers" { "v2" } else { version }.into(),
+                    storage_version: if *plural == "horizontalpodautoscalers" { "v2" } else { version }
+                        .into(),
                     custom: None,
                 });
             }

@@ -96,7 +96,11 @@ fn custom_version(crd: &Arc<Object>, version: &Value, gvk: &GroupVersionKind) ->
         preserve_unknown: crd.at(&["spec", "preserveUnknownFields"]) == Some(&Value::Bool(true)),
         has_status: subresources.is_some_and(|s| s.at(&["status"]).is_some()),
         scale,
-        columns: version.at(&["additionalPrinterColumns"]).and_then(Value::as_array).cloned().unwrap_or_default(),
+        columns: version
+            .at(&["additionalPrinterColumns"])
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default(),
         selectable: selectable
             .into_iter()
             .flatten()

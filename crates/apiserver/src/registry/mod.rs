@@ -80,20 +80,25 @@ pub(crate) struct Registry {
 impl Registry {
     /// The built-in resources and those of the definitions in a snapshot.
     pub fn build(snapshot: &Snapshot) -> Self {
-        let mut registry =
-            Self { resources: BTreeMap::new(), by_kind: BTreeMap::new(), groups: Vec::new(), ids: BTreeSet::new() };
+        let mut registry = Self {
+            resources: BTreeMap::new(),
+            by_kind: BTreeMap::new(),
+            groups: Vec::new(),
+            ids: BTreeSet::new(),
+        };
         for resource in builtin::resources() {
             registry.add(Arc::clone(resource));
         }
         let built_in_groups = registry.groups.len();
-        for crd in snapshot.list(&ResourceId::new("apiextensions.k8s.io", "customresourcedefinitions"), None) {
+        for crd in snapshot.list(&ResourceId::new("apiextensions.k8s.io", "customresourcedefinitions"), None)
+        {
             for resource in custom::resources_of(crd) {
                 registry.add(Arc::new(resource));
             }
         }
         registry.groups[built_in_groups..].sort();
         for (_, versions) in &mut registry.groups[built_in_groups..] {
-            versions.sort_by(|a, b| custom::version_priority(a).cmp(&custom::version_priority(b)));
+            versions.sort_by_key(|version| custom::version_priority(version));
         }
         registry
     }

@@ -126,7 +126,9 @@ impl Allocations {
 
     fn assign_ports(&mut self, service: &mut Value, owner: &Arc<str>) -> Result<(), AllocationConflict> {
         let wants = service.at(&["spec", "allocateLoadBalancerNodePorts"]) != Some(&Value::Bool(false));
-        let Some(ports) = service.pointer_mut("/spec/ports").and_then(Value::as_array_mut) else { return Ok(()) };
+        let Some(ports) = service.pointer_mut("/spec/ports").and_then(Value::as_array_mut) else {
+            return Ok(());
+        };
         for (index, port) in ports.iter_mut().enumerate() {
             let protocol = port.str_at(&["protocol"]).unwrap_or("TCP").to_owned();
             let asked = port.int_at(&["nodePort"]).unwrap_or(0);
@@ -137,9 +139,15 @@ impl Allocations {
             };
             let number = match u16::try_from(asked) {
                 Ok(0) if !wants => continue,
-                Ok(0) => self.free_port(&protocol).ok_or_else(|| refuse("failed to allocate a nodePort: range is full"))?,
+                Ok(0) => self
+                    .free_port(&protocol)
+                    .ok_or_else(|| refuse("failed to allocate a nodePort: range is full"))?,
                 Ok(number) if NODE_PORTS.contains(&number) => number,
-                _ => return Err(refuse("provided port is not in the valid range. The range of valid ports is 30000-32767")),
+                _ => {
+                    return Err(refuse(
+                        "provided port is not in the valid range. The range of valid ports is 30000-32767",
+                    ));
+                }
             };
             if self.ports.contains_key(&(number, protocol.clone())) {
                 return Err(refuse("provided port is already allocated"));

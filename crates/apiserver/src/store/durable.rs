@@ -175,13 +175,18 @@ fn read_all(database: &Database) -> Result<Stored, StateError> {
         };
         let value: Value = serde_json::from_slice(bytes.value())
             .map_err(|source| StateError::Corrupt { key: key.value().to_owned(), source })?;
-        let revision = value["metadata"]["resourceVersion"].as_str().and_then(|r| r.parse().ok()).unwrap_or(0);
+        let revision =
+            value["metadata"]["resourceVersion"].as_str().and_then(|r| r.parse().ok()).unwrap_or(0);
         stored.push((ResourceId::new(group, resource), name.to_owned(), Object::stamped(value, revision)));
     }
     Ok(stored)
 }
 
-fn write_batches(database: &Database, records: &Receiver<Record>, report: &watch::Sender<Result<u64, String>>) {
+fn write_batches(
+    database: &Database,
+    records: &Receiver<Record>,
+    report: &watch::Sender<Result<u64, String>>,
+) {
     while let Ok(first) = records.recv() {
         let mut batch = vec![first];
         batch.extend(records.try_iter().take(4095));

@@ -53,7 +53,13 @@ pub(super) struct Log {
 
 impl Log {
     pub fn starting_at(floor: u64, capacity: usize) -> Self {
-        Self { changes: VecDeque::new(), floor, first_floor: floor, capacity, signal: Arc::new(Notify::new()) }
+        Self {
+            changes: VecDeque::new(),
+            floor,
+            first_floor: floor,
+            capacity,
+            signal: Arc::new(Notify::new()),
+        }
     }
 
     /// The revision at which the log was begun.

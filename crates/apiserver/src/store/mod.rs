@@ -152,8 +152,13 @@ impl Store {
             let stored = (!write.remove).then(|| Arc::clone(&object));
             journal.append(Record::new(write.resource, write.key, revision, stored));
         }
-        let change =
-            Arc::new(Change { revision, resource: write.resource.clone(), kind, object: Arc::clone(&object), previous });
+        let change = Arc::new(Change {
+            revision,
+            resource: write.resource.clone(),
+            kind,
+            object: Arc::clone(&object),
+            previous,
+        });
         state.log_change(change);
         drop(state);
         self.any_change.notify_waiters();

@@ -19,7 +19,8 @@ pub struct Object {
 impl Object {
     /// An object that will never be stored: the answer to a dry run.
     pub(crate) fn unstored(value: Value) -> Self {
-        let revision = value["metadata"]["resourceVersion"].as_str().and_then(|r| r.parse().ok()).unwrap_or(0);
+        let revision =
+            value["metadata"]["resourceVersion"].as_str().and_then(|r| r.parse().ok()).unwrap_or(0);
         Self { value, revision, json: OnceLock::new() }
     }
 

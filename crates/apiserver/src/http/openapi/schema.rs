@@ -24,7 +24,8 @@ impl Writer {
         if !properties.is_empty() {
             schema["properties"] = Value::Object(properties);
         }
-        let required: Vec<&str> = definition.fields.iter().filter(|(_, f)| f.required).map(|(n, _)| n.as_str()).collect();
+        let required: Vec<&str> =
+            definition.fields.iter().filter(|(_, f)| f.required).map(|(n, _)| n.as_str()).collect();
         if !required.is_empty() {
             schema["required"] = required.into();
         }
@@ -32,7 +33,8 @@ impl Writer {
             schema["x-kubernetes-map-type"] = "atomic".into();
         }
         if let Some(gvk) = &definition.gvk {
-            schema["x-kubernetes-group-version-kind"] = json!([{"group": gvk.group, "version": gvk.version, "kind": gvk.kind}]);
+            schema["x-kubernetes-group-version-kind"] =
+                json!([{"group": gvk.group, "version": gvk.version, "kind": gvk.kind}]);
         }
         schema
     }
@@ -52,8 +54,13 @@ impl Writer {
         if let Some(key) = &field.merge_key {
             schema["x-kubernetes-patch-merge-key"] = key.as_str().into();
         }
-        let strategies = [(field.strategy.merge, "merge"), (field.strategy.retain_keys, "retainKeys"), (field.strategy.replace, "replace")];
-        let strategies: Vec<&str> = strategies.iter().filter(|(set, _)| *set).map(|(_, name)| *name).collect();
+        let strategies = [
+            (field.strategy.merge, "merge"),
+            (field.strategy.retain_keys, "retainKeys"),
+            (field.strategy.replace, "replace"),
+        ];
+        let strategies: Vec<&str> =
+            strategies.iter().filter(|(set, _)| *set).map(|(_, name)| *name).collect();
         if !strategies.is_empty() {
             schema["x-kubernetes-patch-strategy"] = strategies.join(",").into();
         }
@@ -70,7 +77,9 @@ impl Writer {
             Type::Bytes => json!({"type": "string", "format": "byte"}),
             Type::Time | Type::MicroTime => json!({"type": "string", "format": "date-time"}),
             Type::Quantity => json!({"oneOf": [{"type": "string"}, {"type": "number"}]}),
-            Type::IntOrString => json!({"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"}),
+            Type::IntOrString => {
+                json!({"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"})
+            }
             Type::Any | Type::Open => json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
             Type::Ref(id) => {
                 self.wanted.insert(*id);

@@ -34,12 +34,18 @@ pub(super) fn document(registry: &Registry, group: &str, version: &str) -> Value
         let name = match &resource.custom {
             Some(custom) => {
                 let name = custom_name(resource);
-                let schema = custom.schema.as_ref().map_or_else(|| json!({"type": "object"}), |s| s.as_value().clone());
+                let schema = custom
+                    .schema
+                    .as_ref()
+                    .map_or_else(|| json!({"type": "object"}), |s| s.as_value().clone());
                 schemas.insert(name.clone(), custom_schema(resource, schema));
                 writer.wanted.extend(reference_of(catalog));
                 name
             }
-            None => match catalog.type_of(&resource.gvk).and_then(|ty| Some((ty.ty.clone(), ty.definition()?.name.clone()))) {
+            None => match catalog
+                .type_of(&resource.gvk)
+                .and_then(|ty| Some((ty.ty.clone(), ty.definition()?.name.clone())))
+            {
                 Some((tiphys_schema::Type::Ref(id), name)) => {
                     writer.wanted.insert(id);
                     name
@@ -49,8 +55,14 @@ pub(super) fn document(registry: &Registry, group: &str, version: &str) -> Value
         };
         add_paths(&mut paths, resource, &name);
     }
-    for body in ["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions", "io.k8s.apimachinery.pkg.apis.meta.v1.Status"] {
-        writer.wanted.extend(catalog.reference(body).and_then(|ty| if let tiphys_schema::Type::Ref(id) = ty { Some(id) } else { None }));
+    for body in
+        ["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions", "io.k8s.apimachinery.pkg.apis.meta.v1.Status"]
+    {
+        writer.wanted.extend(
+            catalog
+                .reference(body)
+                .and_then(|ty| if let tiphys_schema::Type::Ref(id) = ty { Some(id) } else { None }),
+        );
     }
     let mut done = BTreeSet::new();
     while let Some(id) = writer.wanted.iter().find(|id| !done.contains(*id)).copied() {
@@ -87,17 +99,23 @@ fn custom_schema(resource: &Resource, mut schema: Value) -> Value {
     properties["apiVersion"] = json!({"type": "string"});
     properties["kind"] = json!({"type": "string"});
     properties["metadata"] = json!({"allOf": [{"$ref": format!("#/components/schemas/{OBJECT_META}")}]});
-    schema["x-kubernetes-group-version-kind"] = json!([{"group": gvk.group, "version": gvk.version, "kind": gvk.kind}]);
+    schema["x-kubernetes-group-version-kind"] =
+        json!([{"group": gvk.group, "version": gvk.version, "kind": gvk.kind}]);
     schema
 }
 
 fn add_paths(paths: &mut Map<String, Value>, resource: &Resource, schema: &str) {
     let gvk = &resource.gvk;
-    let base = if gvk.group.is_empty() { format!("/api/{}", gvk.version) } else { format!("/apis/{}/{}", gvk.group, gvk.version) };
+    let base = if gvk.group.is_empty() {
+        format!("/api/{}", gvk.version)
+    } else {
+        format!("/apis/{}/{}", gvk.group, gvk.version)
+    };
     let scope = if resource.namespaced { "/namespaces/{namespace}" } else { "" };
     let kind = json!({"group": gvk.group, "version": gvk.version, "kind": gvk.kind});
     let body = json!({"application/json": {"schema": {"$ref": format!("#/components/schemas/{schema}")}}});
-    let parameter = |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}});
+    let parameter =
+        |name: &str| json!({"name": name, "in": "query", "schema": {"type": "string", "uniqueItems": true}});
     let operation = |action: &str, parameters: Vec<Value>| {
         json!({
             "parameters": parameters, "x-kubernetes-action": action, "x-kubernetes-group-version-kind": kind,
@@ -112,7 +130,9 @@ fn add_paths(paths: &mut Map<String, Value>, resource: &Resource, schema: &str) 
     }
     paths.insert(format!("{base}{scope}/{}", resource.plural), collection);
     let mut item = json!({"get": operation("get", vec![])});
-    for (verb, method, action) in [("update", "put", "put"), ("patch", "patch", "patch"), ("delete", "delete", "delete")] {
+    for (verb, method, action) in
+        [("update", "put", "put"), ("patch", "patch", "patch"), ("delete", "delete", "delete")]
+    {
         if resource.has_verb(verb) {
             item[method] = operation(action, writes());
         }

@@ -15,7 +15,13 @@ pub(super) struct Column {
 impl Column {
     pub fn new(name: &str, kind: &str, priority: i64) -> Self {
         let kind = if kind == "date" { "string" } else { kind };
-        Self { name: name.into(), kind: kind.into(), format: String::new(), priority, description: String::new() }
+        Self {
+            name: name.into(),
+            kind: kind.into(),
+            format: String::new(),
+            priority,
+            description: String::new(),
+        }
     }
 
     /// The first column of every table.
@@ -46,7 +52,9 @@ pub(super) fn custom_cell(column: &Value, object: &Value, now: Timestamp) -> Val
     let Some(found) = lookup(object, path) else { return Value::Null };
     match (column.str_at(&["type"]), &found) {
         (Some("date"), Value::String(text)) => since(text, now).into(),
-        (Some("string"), Value::String(_)) | (Some("integer" | "number"), Value::Number(_)) | (Some("boolean"), Value::Bool(_)) => found,
+        (Some("string"), Value::String(_))
+        | (Some("integer" | "number"), Value::Number(_))
+        | (Some("boolean"), Value::Bool(_)) => found,
         (Some("string"), other) => other.to_string().into(),
         _ => Value::Null,
     }
@@ -62,7 +70,8 @@ fn lookup(object: &Value, path: &str) -> Option<Value> {
         let wanted = wanted.trim().trim_matches(|c| c == '"' || c == '\'');
         let list = lookup(object, list)?;
         let found = list.as_array()?.iter().find(|item| {
-            lookup(item, &format!(".{key}")).is_some_and(|v| v == wanted || v.to_string() == wanted)
+            lookup(item, &format!(".{key}"))
+                .is_some_and(|v| v.as_str().map_or_else(|| v.to_string(), str::to_owned) == wanted)
         })?;
         return lookup(found, rest);
     }
@@ -90,7 +99,9 @@ fn unescape(path: &str) -> String {
 
 /// Since when an object exists.
 pub(super) fn age(object: &Value, now: Timestamp) -> Value {
-    object.str_at(&["metadata", "creationTimestamp"]).map_or_else(|| "<unknown>".into(), |at| since(at, now).into())
+    object
+        .str_at(&["metadata", "creationTimestamp"])
+        .map_or_else(|| "<unknown>".into(), |at| since(at, now).into())
 }
 
 /// The time since a moment, as people read it.
@@ -132,7 +143,20 @@ mod tests {
 
     #[test]
     fn ages_read_as_kubectl_prints_them() {
-        for (seconds, text) in [(5, "5s"), (119, "119s"), (200, "3m20s"), (300, "5m"), (3600, "60m"), (5 * 3600, "5h"), (7 * 3600 + 60, "7h1m"), (30 * 3600, "30h"), (3 * 86400, "3d"), (3 * 86400 + 3600, "3d1h"), (400 * 86400, "400d"), (3 * 365 * 86400 + 86400, "3y1d")] {
+        for (seconds, text) in [
+            (5, "5s"),
+            (119, "119s"),
+            (200, "3m20s"),
+            (300, "5m"),
+            (3600, "60m"),
+            (5 * 3600, "5h"),
+            (7 * 3600 + 60, "7h1m"),
+            (30 * 3600, "30h"),
+            (3 * 86400, "3d"),
+            (3 * 86400 + 3600, "3d1h"),
+            (400 * 86400, "400d"),
+            (3 * 365 * 86400 + 86400, "3y1d"),
+        ] {
             assert_eq!(duration(seconds), text);
         }
     }

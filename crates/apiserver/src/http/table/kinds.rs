@@ -18,7 +18,8 @@ type Printer = (&'static [&'static str], Cells);
 
 /// The printer of a kind; kinds without one show name and creation time.
 pub(super) fn printer(kind: &str) -> Option<(Vec<Column>, Cells)> {
-    let (columns, cells) = workload::printer(kind).or_else(|| network::printer(kind)).or_else(|| other::printer(kind))?;
+    let (columns, cells) =
+        workload::printer(kind).or_else(|| network::printer(kind)).or_else(|| other::printer(kind))?;
     Some((columns.iter().map(|text| column(text)).collect(), cells))
 }
 

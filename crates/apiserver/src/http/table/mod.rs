@@ -22,7 +22,10 @@ pub(super) fn of_objects(
 ) -> ApiResult<Value> {
     let include = context.query.get("includeObject");
     if !matches!(include, "" | "None" | "Metadata" | "Object") {
-        return Err(ApiError::bad_request(format!("unrecognized includeObject value: {}", tiphys_schema::quote(include))));
+        return Err(ApiError::bad_request(format!(
+            "unrecognized includeObject value: {}",
+            tiphys_schema::quote(include)
+        )));
     }
     Ok(of(resource, objects, metadata, columns, include, context.server.now()))
 }
@@ -50,7 +53,8 @@ pub(super) fn of(
             row
         })
         .collect();
-    let definitions = if columns { printer.columns().iter().map(Column::definition).collect() } else { Value::Null };
+    let definitions =
+        if columns { printer.columns().iter().map(Column::definition).collect() } else { Value::Null };
     json!({"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "columnDefinitions": definitions, "rows": rows})
 }
 
@@ -93,7 +97,9 @@ impl<'a> Printer<'a> {
                 row.extend(columns.iter().map(|column| custom_cell(column, object, now)));
                 row
             }
-            Self::Plain(_) => vec![name, object.at(&["metadata", "creationTimestamp"]).cloned().unwrap_or_default()],
+            Self::Plain(_) => {
+                vec![name, object.at(&["metadata", "creationTimestamp"]).cloned().unwrap_or_default()]
+            }
         }
     }
 }

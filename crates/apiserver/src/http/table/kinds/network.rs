@@ -91,19 +91,29 @@ fn first_three(all: &[String]) -> String {
 }
 
 fn endpoint_slice(object: &Value, now: Timestamp) -> Vec<Value> {
-    let ports: Vec<String> = items(object, "/ports").map(|p| p.int_at(&["port"]).map_or("*".into(), |n| n.to_string())).collect();
+    let ports: Vec<String> =
+        items(object, "/ports").map(|p| p.int_at(&["port"]).map_or("*".into(), |n| n.to_string())).collect();
     let addresses: Vec<String> = items(object, "/endpoints")
         .flat_map(|e| items(e, "/addresses"))
         .filter_map(Value::as_str)
         .map(str::to_owned)
         .collect();
     let or_unset = |list: &[String]| if list.is_empty() { UNSET.to_owned() } else { first_three(list) };
-    row([name(object), text(object, &["addressType"]), or_unset(&ports).into(), or_unset(&addresses).into(), age(object, now)])
+    row([
+        name(object),
+        text(object, &["addressType"]),
+        or_unset(&ports).into(),
+        or_unset(&addresses).into(),
+        age(object, now),
+    ])
 }
 
 fn ingress(object: &Value, now: Timestamp) -> Vec<Value> {
-    let class = object.str_at(&["spec", "ingressClassName"]).or_else(|| object.annotation("kubernetes.io/ingress.class"));
-    let hosts: Vec<&str> = items(object, "/spec/rules").filter_map(|r| r.str_at(&["host"]).filter(|h| !h.is_empty())).collect();
+    let class = object
+        .str_at(&["spec", "ingressClassName"])
+        .or_else(|| object.annotation("kubernetes.io/ingress.class"));
+    let hosts: Vec<&str> =
+        items(object, "/spec/rules").filter_map(|r| r.str_at(&["host"]).filter(|h| !h.is_empty())).collect();
     let hosts = match hosts.len() {
         0 => "*".to_owned(),
         1..=3 => hosts.join(","),
@@ -114,7 +124,14 @@ fn ingress(object: &Value, now: Timestamp) -> Vec<Value> {
         address = format!("{}...", address.chars().take(ADDRESS_WIDTH - 3).collect::<String>());
     }
     let ports = if items(object, "/spec/tls").next().is_some() { "80, 443" } else { "80" };
-    row([name(object), class.unwrap_or(NONE).into(), hosts.into(), address.into(), ports.into(), age(object, now)])
+    row([
+        name(object),
+        class.unwrap_or(NONE).into(),
+        hosts.into(),
+        address.into(),
+        ports.into(),
+        age(object, now),
+    ])
 }
 
 fn ingress_class(object: &Value, now: Timestamp) -> Vec<Value> {
@@ -122,7 +139,12 @@ fn ingress_class(object: &Value, now: Timestamp) -> Vec<Value> {
         let group = p.str_at(&["apiGroup"]).map(|g| format!(".{g}")).unwrap_or_default();
         format!("{}{group}/{}", p.kind(), p.str_at(&["name"]).unwrap_or_default())
     });
-    row([name(object), text(object, &["spec", "controller"]), parameters.unwrap_or_else(|| NONE.into()).into(), age(object, now)])
+    row([
+        name(object),
+        text(object, &["spec", "controller"]),
+        parameters.unwrap_or_else(|| NONE.into()).into(),
+        age(object, now),
+    ])
 }
 
 fn network_policy(object: &Value, now: Timestamp) -> Vec<Value> {

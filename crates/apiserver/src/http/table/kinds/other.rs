@@ -11,36 +11,123 @@ use crate::{
 
 pub(super) fn printer(kind: &str) -> Option<Printer> {
     Some(match kind {
-        "Namespace" => (&["Name", "Status", "Age"], |o, now| row([name(o), text_or(o, &["status", "phase"], ""), age(o, now)])),
+        "Namespace" => (&["Name", "Status", "Age"], |o, now| {
+            row([name(o), text_or(o, &["status", "phase"], ""), age(o, now)])
+        }),
         "ConfigMap" => (&["Name", "Data", "Age"], |o, now| {
             row([name(o), (size(o.get("data")) + size(o.get("binaryData"))).into(), age(o, now)])
         }),
         "Secret" => (&["Name", "Type", "Data", "Age"], |o, now| {
             row([name(o), text(o, &["type"]), size(o.get("data")).into(), age(o, now)])
         }),
-        "ServiceAccount" => (&["Name", "Secrets", "Age"], |o, now| row([name(o), size(o.get("secrets")).into(), age(o, now)])),
-        "Node" => (&["Name", "Status", "Roles", "Age", "Version", "!Internal-IP", "!External-IP", "!OS-Image", "!Kernel-Version", "!Container-Runtime"], node),
-        "PersistentVolume" => (&["Name", "Capacity", "Access Modes", "Reclaim Policy", "Status", "Claim", "StorageClass", "VolumeAttributesClass", "Reason", "Age", "!VolumeMode"], volume),
-        "PersistentVolumeClaim" => (&["Name", "Status", "Volume", "Capacity", "Access Modes", "StorageClass", "VolumeAttributesClass", "Age", "!VolumeMode"], claim),
-        "StorageClass" => (&["Name", "Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion", "Age"], storage_class),
-        "Role" | "ClusterRole" => (&["Name", "Created At"], |o, _| row([name(o), text(o, &["metadata", "creationTimestamp"])])),
-        "RoleBinding" | "ClusterRoleBinding" => (&["Name", "Role", "Age", "!Users", "!Groups", "!ServiceAccounts"], binding),
-        "CustomResourceDefinition" => (&["Name", "Created At"], |o, _| row([name(o), text(o, &["metadata", "creationTimestamp"])])),
-        "Event" => (&["Last Seen", "Type", "Reason", "Object", "!Subobject", "!Source", "Message", "!First Seen", "!Count", "!Name"], event),
-        "Lease" => (&["Name", "Holder", "Age"], |o, now| row([name(o), text_or(o, &["spec", "holderIdentity"], ""), age(o, now)])),
+        "ServiceAccount" => {
+            (&["Name", "Secrets", "Age"], |o, now| row([name(o), size(o.get("secrets")).into(), age(o, now)]))
+        }
+        "Node" => (
+            &[
+                "Name",
+                "Status",
+                "Roles",
+                "Age",
+                "Version",
+                "!Internal-IP",
+                "!External-IP",
+                "!OS-Image",
+                "!Kernel-Version",
+                "!Container-Runtime",
+            ],
+            node,
+        ),
+        "PersistentVolume" => (
+            &[
+                "Name",
+                "Capacity",
+                "Access Modes",
+                "Reclaim Policy",
+                "Status",
+                "Claim",
+                "StorageClass",
+                "VolumeAttributesClass",
+                "Reason",
+                "Age",
+                "!VolumeMode",
+            ],
+            volume,
+        ),
+        "PersistentVolumeClaim" => (
+            &[
+                "Name",
+                "Status",
+                "Volume",
+                "Capacity",
+                "Access Modes",
+                "StorageClass",
+                "VolumeAttributesClass",
+                "Age",
+                "!VolumeMode",
+            ],
+            claim,
+        ),
+        "StorageClass" => (
+            &["Name", "Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion", "Age"],
+            storage_class,
+        ),
+        "Role" | "ClusterRole" => {
+            (&["Name", "Created At"], |o, _| row([name(o), text(o, &["metadata", "creationTimestamp"])]))
+        }
+        "RoleBinding" | "ClusterRoleBinding" => {
+            (&["Name", "Role", "Age", "!Users", "!Groups", "!ServiceAccounts"], binding)
+        }
+        "CustomResourceDefinition" => {
+            (&["Name", "Created At"], |o, _| row([name(o), text(o, &["metadata", "creationTimestamp"])]))
+        }
+        "Event" => (
+            &[
+                "Last Seen",
+                "Type",
+                "Reason",
+                "Object",
+                "!Subobject",
+                "!Source",
+                "Message",
+                "!First Seen",
+                "!Count",
+                "!Name",
+            ],
+            event,
+        ),
+        "Lease" => (&["Name", "Holder", "Age"], |o, now| {
+            row([name(o), text_or(o, &["spec", "holderIdentity"], ""), age(o, now)])
+        }),
         "PriorityClass" => (&["Name", "Value", "Global-Default", "Age", "PreemptionPolicy"], |o, now| {
             let preempts = text_or(o, &["preemptionPolicy"], "");
-            row([name(o), number(o, &["value"]).into(), (o["globalDefault"] == true).into(), age(o, now), preempts])
+            row([
+                name(o),
+                number(o, &["value"]).into(),
+                (o["globalDefault"] == true).into(),
+                age(o, now),
+                preempts,
+            ])
         }),
         "ResourceQuota" => (&["Name", "Request", "Limit", "Age"], quota),
-        "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" => (&["Name", "Webhooks", "Age"], |o, now| {
-            row([name(o), size(o.get("webhooks")).into(), age(o, now)])
-        }),
+        "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" => {
+            (&["Name", "Webhooks", "Age"], |o, now| {
+                row([name(o), size(o.get("webhooks")).into(), age(o, now)])
+            })
+        }
         "APIService" => (&["Name", "Service", "Available", "Age"], api_service),
-        "RuntimeClass" => (&["Name", "Handler", "Age"], |o, now| row([name(o), text(o, &["handler"]), age(o, now)])),
-        "CertificateSigningRequest" => (&["Name", "Age", "SignerName", "Requestor", "RequestedDuration", "Condition"], signing_request),
-        "CSINode" => (&["Name", "Drivers", "Age"], |o, now| row([name(o), size(o.at(&["spec", "drivers"])).into(), age(o, now)])),
-        "PodTemplate" | "LimitRange" | "ValidatingAdmissionPolicyBinding" | "VolumeAttachment" => (&["Name", "Age"], name_and_age),
+        "RuntimeClass" => {
+            (&["Name", "Handler", "Age"], |o, now| row([name(o), text(o, &["handler"]), age(o, now)]))
+        }
+        "CertificateSigningRequest" => {
+            (&["Name", "Age", "SignerName", "Requestor", "RequestedDuration", "Condition"], signing_request)
+        }
+        "CSINode" => (&["Name", "Drivers", "Age"], |o, now| {
+            row([name(o), size(o.at(&["spec", "drivers"])).into(), age(o, now)])
+        }),
+        "PodTemplate" | "LimitRange" | "ValidatingAdmissionPolicyBinding" | "VolumeAttachment" => {
+            (&["Name", "Age"], name_and_age)
+        }
         _ => return None,
     })
 }
@@ -56,7 +143,8 @@ fn node(node: &Value, now: Timestamp) -> Vec<Value> {
         status.push_str(",SchedulingDisabled");
     }
     let labels = node.at(&["metadata", "labels"]).and_then(Value::as_object);
-    let roles = labels.into_iter().flatten().filter_map(|(key, _)| key.strip_prefix("node-role.kubernetes.io/"));
+    let roles =
+        labels.into_iter().flatten().filter_map(|(key, _)| key.strip_prefix("node-role.kubernetes.io/"));
     let address = |kind: &str| {
         let found = items(node, "/status/addresses").find(|a| a["type"] == kind);
         Value::from(found.and_then(|a| a.str_at(&["address"])).unwrap_or(NONE))
@@ -90,9 +178,17 @@ fn access_modes(object: &Value, pointer: &str) -> String {
 
 fn volume(object: &Value, now: Timestamp) -> Vec<Value> {
     let claim = object.at(&["spec", "claimRef"]).map(|c| {
-        format!("{}/{}", c.str_at(&["namespace"]).unwrap_or_default(), c.str_at(&["name"]).unwrap_or_default())
+        format!(
+            "{}/{}",
+            c.str_at(&["namespace"]).unwrap_or_default(),
+            c.str_at(&["name"]).unwrap_or_default()
+        )
     });
-    let phase = if object.is_terminating() { "Terminating".into() } else { text_or(object, &["status", "phase"], "") };
+    let phase = if object.is_terminating() {
+        "Terminating".into()
+    } else {
+        text_or(object, &["status", "phase"], "")
+    };
     row([
         name(object),
         text_or(object, &["spec", "capacity", "storage"], ""),
@@ -109,7 +205,11 @@ fn volume(object: &Value, now: Timestamp) -> Vec<Value> {
 }
 
 fn claim(object: &Value, now: Timestamp) -> Vec<Value> {
-    let phase = if object.is_terminating() { "Terminating".into() } else { text_or(object, &["status", "phase"], "") };
+    let phase = if object.is_terminating() {
+        "Terminating".into()
+    } else {
+        text_or(object, &["status", "phase"], "")
+    };
     let bound = object.str_at(&["spec", "volumeName"]).is_some_and(|v| !v.is_empty());
     let capacity = if bound { text_or(object, &["status", "capacity", "storage"], "") } else { "".into() };
     let modes = if bound { access_modes(object, "/status/accessModes") } else { String::new() };
@@ -165,7 +265,8 @@ fn binding(object: &Value, now: Timestamp) -> Vec<Value> {
 }
 
 fn event(object: &Value, now: Timestamp) -> Vec<Value> {
-    let subject = object.get("involvedObject").or_else(|| object.get("regarding")).cloned().unwrap_or_default();
+    let subject =
+        object.get("involvedObject").or_else(|| object.get("regarding")).cloned().unwrap_or_default();
     let moment = |keys: &[&str]| keys.iter().find_map(|key| object.str_at(&[key]).filter(|t| !t.is_empty()));
     let last = moment(&["lastTimestamp", "deprecatedLastTimestamp", "eventTime"]);
     let first = moment(&["firstTimestamp", "deprecatedFirstTimestamp", "eventTime"]);
@@ -200,7 +301,13 @@ fn quota(object: &Value, now: Timestamp) -> Vec<Value> {
 fn api_service(object: &Value, now: Timestamp) -> Vec<Value> {
     let service = object.at(&["spec", "service"]).filter(|s| s.is_object()).map_or_else(
         || "Local".to_owned(),
-        |s| format!("{}/{}", s.str_at(&["namespace"]).unwrap_or_default(), s.str_at(&["name"]).unwrap_or_default()),
+        |s| {
+            format!(
+                "{}/{}",
+                s.str_at(&["namespace"]).unwrap_or_default(),
+                s.str_at(&["name"]).unwrap_or_default()
+            )
+        },
     );
     let condition = items(object, "/status/conditions").find(|c| c["type"] == "Available");
     let available = condition.map_or_else(
@@ -223,7 +330,9 @@ fn signing_request(object: &Value, now: Timestamp) -> Vec<Value> {
     if object.str_at(&["status", "certificate"]).is_some_and(|c| !c.is_empty()) {
         states.push("Issued");
     }
-    let lifetime = object.int_at(&["spec", "expirationSeconds"]).map_or_else(|| NONE.to_owned(), crate::http::table::cells::duration);
+    let lifetime = object
+        .int_at(&["spec", "expirationSeconds"])
+        .map_or_else(|| NONE.to_owned(), crate::http::table::cells::duration);
     row([
         name(object),
         age(object, now),

@@ -13,15 +13,79 @@ const TEMPLATE_CONTAINERS: &str = "/spec/template/spec/containers";
 
 pub(super) fn printer(kind: &str) -> Option<Printer> {
     Some(match kind {
-        "Pod" => (&["Name", "Ready", "Status", "Restarts", "Age", "!IP", "!Node", "!Nominated Node", "!Readiness Gates"], pod),
-        "Deployment" => (&["Name", "Ready", "Up-to-date", "Available", "Age", "!Containers", "!Images", "!Selector"], deployment),
-        "ReplicaSet" | "ReplicationController" => (&["Name", "Desired:integer", "Current:integer", "Ready:integer", "Age", "!Containers", "!Images", "!Selector"], replica_set),
+        "Pod" => (
+            &[
+                "Name",
+                "Ready",
+                "Status",
+                "Restarts",
+                "Age",
+                "!IP",
+                "!Node",
+                "!Nominated Node",
+                "!Readiness Gates",
+            ],
+            pod,
+        ),
+        "Deployment" => (
+            &["Name", "Ready", "Up-to-date", "Available", "Age", "!Containers", "!Images", "!Selector"],
+            deployment,
+        ),
+        "ReplicaSet" | "ReplicationController" => (
+            &[
+                "Name",
+                "Desired:integer",
+                "Current:integer",
+                "Ready:integer",
+                "Age",
+                "!Containers",
+                "!Images",
+                "!Selector",
+            ],
+            replica_set,
+        ),
         "StatefulSet" => (&["Name", "Ready", "Age", "!Containers", "!Images"], stateful_set),
-        "DaemonSet" => (&["Name", "Desired:integer", "Current:integer", "Ready:integer", "Up-to-date:integer", "Available:integer", "Node Selector", "Age", "!Containers", "!Images", "!Selector"], daemon_set),
-        "Job" => (&["Name", "Status", "Completions", "Duration", "Age", "!Containers", "!Images", "!Selector"], job),
-        "CronJob" => (&["Name", "Schedule", "Timezone", "Suspend:boolean", "Active:integer", "Last Schedule", "Age", "!Containers", "!Images", "!Selector"], cron_job),
-        "HorizontalPodAutoscaler" => (&["Name", "Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Age"], autoscaler),
-        "PodDisruptionBudget" => (&["Name", "Min Available", "Max Unavailable", "Allowed Disruptions", "Age"], budget),
+        "DaemonSet" => (
+            &[
+                "Name",
+                "Desired:integer",
+                "Current:integer",
+                "Ready:integer",
+                "Up-to-date:integer",
+                "Available:integer",
+                "Node Selector",
+                "Age",
+                "!Containers",
+                "!Images",
+                "!Selector",
+            ],
+            daemon_set,
+        ),
+        "Job" => (
+            &["Name", "Status", "Completions", "Duration", "Age", "!Containers", "!Images", "!Selector"],
+            job,
+        ),
+        "CronJob" => (
+            &[
+                "Name",
+                "Schedule",
+                "Timezone",
+                "Suspend:boolean",
+                "Active:integer",
+                "Last Schedule",
+                "Age",
+                "!Containers",
+                "!Images",
+                "!Selector",
+            ],
+            cron_job,
+        ),
+        "HorizontalPodAutoscaler" => {
+            (&["Name", "Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Age"], autoscaler)
+        }
+        "PodDisruptionBudget" => {
+            (&["Name", "Min Available", "Max Unavailable", "Allowed Disruptions", "Age"], budget)
+        }
         "ControllerRevision" => (&["Name", "Controller", "Revision", "Age"], revision),
         _ => return None,
     })
@@ -54,7 +118,9 @@ fn open_gates(pod: &Value) -> usize {
 
 fn restarts(pod: &Value, now: Timestamp) -> String {
     let count: i64 = items(pod, "/status/containerStatuses").map(|c| number(c, &["restartCount"])).sum();
-    let last = items(pod, "/status/containerStatuses").filter_map(|c| c.str_at(&["lastState", "terminated", "finishedAt"])).max();
+    let last = items(pod, "/status/containerStatuses")
+        .filter_map(|c| c.str_at(&["lastState", "terminated", "finishedAt"]))
+        .max();
     match last.filter(|_| count > 0) {
         Some(at) => format!("{count} ({} ago)", since(at, now)),
         None => count.to_string(),
@@ -66,7 +132,8 @@ fn pod_status(pod: &Value) -> String {
     let mut status = pod.str_at(&["status", "reason"]).filter(|r| !r.is_empty());
     status = status.or_else(|| pod.str_at(&["status", "phase"]));
     let mut status = status.unwrap_or_default().to_owned();
-    let gated = items(pod, "/status/conditions").any(|c| c["type"] == "PodScheduled" && c["reason"] == "SchedulingGated");
+    let gated = items(pod, "/status/conditions")
+        .any(|c| c["type"] == "PodScheduled" && c["reason"] == "SchedulingGated");
     if gated {
         status = "SchedulingGated".into();
     }
@@ -77,17 +144,21 @@ fn pod_status(pod: &Value) -> String {
             for container in items(pod, "/status/containerStatuses").collect::<Vec<_>>().into_iter().rev() {
                 match container_status(container) {
                     Some(text) => status = text,
-                    None => running |= container["ready"] == true && container.at(&["state", "running"]).is_some(),
+                    None => {
+                        running |= container["ready"] == true && container.at(&["state", "running"]).is_some()
+                    }
                 }
             }
             if status == "Completed" && running {
-                let ready = items(pod, "/status/conditions").any(|c| c["type"] == "Ready" && c["status"] == "True");
+                let ready =
+                    items(pod, "/status/conditions").any(|c| c["type"] == "Ready" && c["status"] == "True");
                 status = if ready { "Running" } else { "NotReady" }.into();
             }
         }
     }
     if pod.is_terminating() {
-        return if pod.str_at(&["status", "reason"]) == Some("NodeLost") { "Unknown" } else { "Terminating" }.into();
+        return if pod.str_at(&["status", "reason"]) == Some("NodeLost") { "Unknown" } else { "Terminating" }
+            .into();
     }
     status
 }
@@ -112,7 +183,8 @@ fn end_of(ended: &Value) -> String {
 fn initializing(pod: &Value) -> Option<String> {
     let total = items(pod, "/spec/initContainers").count();
     for (at, container) in items(pod, "/status/initContainerStatuses").enumerate() {
-        let always = items(pod, "/spec/initContainers").any(|c| c["name"] == container["name"] && c["restartPolicy"] == "Always");
+        let always = items(pod, "/spec/initContainers")
+            .any(|c| c["name"] == container["name"] && c["restartPolicy"] == "Always");
         let ended = container.at(&["state", "terminated"]);
         match ended {
             Some(end) if number(end, &["exitCode"]) == 0 => continue,
@@ -120,7 +192,9 @@ fn initializing(pod: &Value) -> Option<String> {
             None if always && container["started"] == true => continue,
             None => {}
         }
-        let waiting = container.str_at(&["state", "waiting", "reason"]).filter(|r| !r.is_empty() && *r != "PodInitializing");
+        let waiting = container
+            .str_at(&["state", "waiting", "reason"])
+            .filter(|r| !r.is_empty() && *r != "PodInitializing");
         return Some(waiting.map_or_else(|| format!("Init:{at}/{total}"), |reason| format!("Init:{reason}")));
     }
     None
@@ -129,7 +203,8 @@ fn initializing(pod: &Value) -> Option<String> {
 fn deployment(object: &Value, now: Timestamp) -> Vec<Value> {
     row([
         name(object),
-        format!("{}/{}", number(object, &["status", "readyReplicas"]), number(object, &["spec", "replicas"])).into(),
+        format!("{}/{}", number(object, &["status", "readyReplicas"]), number(object, &["spec", "replicas"]))
+            .into(),
         number(object, &["status", "updatedReplicas"]).to_string().into(),
         number(object, &["status", "availableReplicas"]).to_string().into(),
         age(object, now),
@@ -155,7 +230,8 @@ fn replica_set(object: &Value, now: Timestamp) -> Vec<Value> {
 fn stateful_set(object: &Value, now: Timestamp) -> Vec<Value> {
     row([
         name(object),
-        format!("{}/{}", number(object, &["status", "readyReplicas"]), number(object, &["spec", "replicas"])).into(),
+        format!("{}/{}", number(object, &["status", "readyReplicas"]), number(object, &["spec", "replicas"]))
+            .into(),
         age(object, now),
         container_names(object, TEMPLATE_CONTAINERS),
         container_images(object, TEMPLATE_CONTAINERS),
@@ -181,15 +257,15 @@ fn daemon_set(object: &Value, now: Timestamp) -> Vec<Value> {
 
 fn job(object: &Value, now: Timestamp) -> Vec<Value> {
     let succeeded = number(object, &["status", "succeeded"]);
-    let completions = match (object.int_at(&["spec", "completions"]), object.int_at(&["spec", "parallelism"])) {
+    let completions = match (object.int_at(&["spec", "completions"]), object.int_at(&["spec", "parallelism"]))
+    {
         (Some(wanted), _) => format!("{succeeded}/{wanted}"),
         (None, Some(parallel)) if parallel > 1 => format!("{succeeded}/1 of {parallel}"),
         _ => format!("{succeeded}/1"),
     };
     let moment = |key: &str| object.str_at(&["status", key]).and_then(|t| t.parse::<Timestamp>().ok());
-    let lasted = moment("startTime").map(|start| {
-        duration(moment("completionTime").unwrap_or(now).as_second() - start.as_second())
-    });
+    let lasted = moment("startTime")
+        .map(|start| duration(moment("completionTime").unwrap_or(now).as_second() - start.as_second()));
     row([
         name(object),
         job_status(object).into(),
@@ -203,7 +279,8 @@ fn job(object: &Value, now: Timestamp) -> Vec<Value> {
 }
 
 fn job_status(job: &Value) -> &'static str {
-    let is = |kind: &str| items(job, "/status/conditions").any(|c| c["type"] == kind && c["status"] == "True");
+    let is =
+        |kind: &str| items(job, "/status/conditions").any(|c| c["type"] == kind && c["status"] == "True");
     if is("Complete") {
         "Complete"
     } else if is("Failed") {
@@ -223,7 +300,8 @@ fn job_status(job: &Value) -> &'static str {
 
 fn cron_job(object: &Value, now: Timestamp) -> Vec<Value> {
     const CONTAINERS: &str = "/spec/jobTemplate/spec/template/spec/containers";
-    let last = object.str_at(&["status", "lastScheduleTime"]).map_or_else(|| NONE.to_owned(), |at| since(at, now));
+    let last =
+        object.str_at(&["status", "lastScheduleTime"]).map_or_else(|| NONE.to_owned(), |at| since(at, now));
     row([
         name(object),
         text(object, &["spec", "schedule"]),
@@ -266,13 +344,17 @@ fn metrics(object: &Value) -> String {
         let target = metric.at(&["resource", "target"])?;
         if let Some(wanted) = target.int_at(&["averageUtilization"]) {
             let now = current(name).and_then(|c| c.int_at(&["averageUtilization"]));
-            return Some(format!("{name}: {}/{wanted}%", now.map_or("<unknown>".into(), |n| format!("{n}%"))));
+            return Some(format!(
+                "{name}: {}/{wanted}%",
+                now.map_or("<unknown>".into(), |n| format!("{n}%"))
+            ));
         }
         let wanted = target.str_at(&["averageValue"])?;
         let now = current(name).and_then(|c| c.str_at(&["averageValue"])).unwrap_or("<unknown>");
         Some(format!("{name}: {now}/{wanted}"))
     };
-    let all: Vec<String> = items(object, "/spec/metrics").map(|m| shown(m).unwrap_or_else(|| "<unknown>".into())).collect();
+    let all: Vec<String> =
+        items(object, "/spec/metrics").map(|m| shown(m).unwrap_or_else(|| "<unknown>".into())).collect();
     match all.len() {
         0 => NONE.into(),
         1..=2 => all.join(", "),
@@ -302,5 +384,10 @@ fn revision(object: &Value, now: Timestamp) -> Vec<Value> {
         let group = api_version.split_once('/').map_or(String::new(), |(group, _)| format!(".{group}"));
         format!("{}{group}/{}", o.kind().to_lowercase(), o.str_at(&["name"]).unwrap_or_default())
     });
-    row([name(object), owner.unwrap_or_else(|| NONE.into()).into(), number(object, &["revision"]).into(), age(object, now)])
+    row([
+        name(object),
+        owner.unwrap_or_else(|| NONE.into()).into(),
+        number(object, &["revision"]).into(),
+        age(object, now),
+    ])
 }

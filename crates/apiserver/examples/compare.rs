@@ -1,0 +1,135 @@
+//! Sends the same requests to two API servers and compares the answers: code and reason, message, object
+//! (without uids, times, revisions and addresses).
+//! `cargo run -p tiphys-apiserver --example compare -- CORPUS ADDRESS TOKEN ADDRESS TOKEN`, the real server first.
+//!
+//! A corpus is a list of requests: `METHOD PATH [CONTENT-TYPE]`, the body on the next line if there is one,
+//! an empty line. Lines that start with `#` say what the requests are about.
+#![expect(clippy::print_stdout, reason = "the result is what it prints")]
+
+mod client;
+
+use bytes::Bytes;
+use client::{Fault, connect};
+use http::Request;
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1::SendRequest;
+use tiphys_value::{ObjectExt, Value};
+
+struct Peer {
+    sender: SendRequest<Full<Bytes>>,
+    token: String,
+}
+
+/// Fields that differ between two servers by their nature.
+const OWN: [&str; 11] = [
+    "uid",
+    "resourceVersion",
+    "creationTimestamp",
+    "time",
+    "lastTransitionTime",
+    "clusterIP",
+    "clusterIPs",
+    "nodePort",
+    "continue",
+    "deletionTimestamp",
+    "storageVersionHash",
+];
+
+impl Peer {
+    async fn open(address: &str, token: &str) -> Result<Self, Fault> {
+        Ok(Self { sender: connect(address.parse()?).await?, token: token.to_owned() })
+    }
+
+    async fn send(&mut self, head: &str, body: &str) -> Result<(u16, Value), Fault> {
+        let mut words = head.split(' ');
+        let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+        let kind = words.next().unwrap_or("application/json");
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", "localhost")
+            .header("content-type", kind);
+        let request = request
+            .header("authorization", format!("Bearer {}", self.token))
+            .header("user-agent", "compare/1");
+        self.sender.ready().await?;
+        let response =
+            self.sender.send_request(request.body(Full::new(Bytes::from(body.to_owned())))?).await?;
+        let code = response.status().as_u16();
+        let bytes = response.into_body().collect().await?.to_bytes();
+        let text = || Value::String(String::from_utf8_lossy(&bytes).into_owned());
+        Ok((code, serde_json::from_slice(&bytes).unwrap_or_else(|_| text())))
+    }
+}
+
+fn strip(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.retain(|key, _| !OWN.contains(&key.as_str()));
+            map.values_mut().for_each(strip);
+        }
+        Value::Array(items) => items.iter_mut().for_each(strip),
+        _ => {}
+    }
+}
+
+/// The first path at which two values differ, with both values.
+fn difference(a: &Value, b: &Value, path: &str) -> Option<String> {
+    match (a, b) {
+        (Value::Object(x), Value::Object(y)) => {
+            let keys = x.keys().chain(y.keys().filter(|key| !x.contains_key(*key)));
+            keys.into_iter()
+                .find_map(|key| difference(&a[key.as_str()], &b[key.as_str()], &format!("{path}.{key}")))
+        }
+        (Value::Array(x), Value::Array(y)) if x.len() == y.len() => {
+            x.iter().zip(y).enumerate().find_map(|(at, (x, y))| difference(x, y, &format!("{path}[{at}]")))
+        }
+        _ if a == b => None,
+        _ => Some(format!("{path}: real {a}, ours {b}")),
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Fault> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [corpus, real, real_token, ours, our_token] = args.as_slice() else {
+        return Err("CORPUS ADDRESS TOKEN ADDRESS TOKEN".into());
+    };
+    let (mut real, mut ours) = (Peer::open(real, real_token).await?, Peer::open(ours, our_token).await?);
+    let text = std::fs::read_to_string(corpus)?;
+    let (mut requests, mut codes, mut messages, mut objects) = (0, 0, 0, 0);
+    let (mut errors, mut successes) = (0, 0);
+    for block in text.split("\n\n") {
+        let mut lines = block.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+        let Some(head) = lines.next() else { continue };
+        let body = lines.next().unwrap_or_default();
+        let (code, mut expected) = real.send(head, body).await?;
+        let (our_code, mut found) = ours.send(head, body).await?;
+        requests += 1;
+        let same_reason = code == our_code && expected["reason"] == found["reason"];
+        codes += usize::from(same_reason);
+        if !same_reason {
+            println!("CODE    {head}\n  real {code} {expected}\n  ours {our_code} {found}");
+        }
+        if code >= 400 {
+            errors += 1;
+            let same = expected.str_at(&["message"]) == found.str_at(&["message"]);
+            messages += usize::from(same);
+            if !same && same_reason {
+                println!("MESSAGE {head}\n  real {}\n  ours {}", expected["message"], found["message"]);
+            }
+            continue;
+        }
+        successes += 1;
+        strip(&mut expected);
+        strip(&mut found);
+        match difference(&expected, &found, "") {
+            None => objects += 1,
+            Some(text) => println!("OBJECT  {head}\n  {text}"),
+        }
+    }
+    println!(
+        "requests {requests}; code and reason equal {codes}; errors {errors}, message equal {messages}; answers {successes}, object equal {objects}"
+    );
+    Ok(())
+}

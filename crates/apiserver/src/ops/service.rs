@@ -1,0 +1,59 @@
+//! What the server decides about Services beside their addresses.
+
+use tiphys_value::{ObjectExt, Value, json};
+
+use super::items;
+
+/// Address families are chosen when a Service is created and kept afterwards.
+const FAMILIES: [&str; 2] = ["ipFamilies", "ipFamilyPolicy"];
+
+/// Takes away what defaulting knows of address families, where the client did not name them: they are
+/// the server's to choose, so nobody owns them.
+pub(super) fn forget_families(given: &[bool; 2], service: &mut Value) {
+    let Some(spec) = service.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    for (field, given) in FAMILIES.iter().zip(given) {
+        if !given {
+            spec.remove(*field);
+        }
+    }
+}
+
+/// Which of the address family fields a client named.
+pub(super) fn families_given(service: &Value) -> [bool; 2] {
+    FAMILIES.map(|field| service.at(&["spec", field]).is_some_and(|v| !v.is_null()))
+}
+
+/// Chooses address families, and lets go of node ports that the new type has no use for.
+pub(super) fn complete(service: &mut Value, current: Option<&Value>) {
+    if service.str_at(&["spec", "type"]) == Some("ExternalName") || !service["spec"].is_object() {
+        return;
+    }
+    let chosen = [json!(["IPv4"]), json!("SingleStack")];
+    for (field, chosen) in FAMILIES.into_iter().zip(chosen) {
+        if service["spec"].get(field).is_none_or(Value::is_null) {
+            let before = current.and_then(|c| c.at(&["spec", field])).cloned();
+            service["spec"][field] = before.unwrap_or(chosen);
+        }
+    }
+    if let Some(current) = current.filter(|c| has_node_ports(c) && !has_node_ports(service)) {
+        release_ports(service, current);
+    }
+}
+
+fn has_node_ports(service: &Value) -> bool {
+    matches!(service.str_at(&["spec", "type"]), Some("NodePort" | "LoadBalancer"))
+}
+
+/// Node ports that were given out before go; one that the client names now is a fault of its own.
+fn release_ports(service: &mut Value, current: &Value) {
+    let before: Vec<i64> = items(current, "/spec/ports").filter_map(|p| p.int_at(&["nodePort"])).collect();
+    for port in service.pointer_mut("/spec/ports").and_then(Value::as_array_mut).into_iter().flatten() {
+        if port.int_at(&["nodePort"]).is_some_and(|n| before.contains(&n)) {
+            drop(port.as_object_mut().map(|port| port.remove("nodePort")));
+        }
+    }
+    if let Some(spec) = service["spec"].as_object_mut() {
+        spec.remove("externalTrafficPolicy");
+        spec.remove("allocateLoadBalancerNodePorts");
+    }
+}
