@@ -1,5 +1,6 @@
 //! `cargo xtask bench <suite>`: Tiphys beside its peer in one run. One file per suite.
 
+mod helm;
 mod kustomize;
 mod pair;
 mod up;
@@ -11,6 +12,8 @@ pub use pair::{ratio, table, take_turns};
 /// What to measure.
 #[derive(Subcommand)]
 pub enum Suite {
+    /// Charts of 1 and 40 templates, and real ones.
+    Helm(helm::Args),
     /// Overlays of 1, 100 and 1,000 objects.
     Kustomize(kustomize::Args),
     /// The example platform from start to green.
@@ -23,6 +26,7 @@ pub enum Suite {
 /// A program is missing or fails.
 pub fn run(suite: &Suite) -> anyhow::Result<()> {
     match suite {
+        Suite::Helm(args) => helm::run(args),
         Suite::Kustomize(args) => kustomize::run(args),
         Suite::Up(args) => up::run(args),
     }

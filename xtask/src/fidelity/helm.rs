@@ -140,9 +140,7 @@ impl Suite<'_> {
         let ours = std::panic::catch_unwind(|| self.ours(case))
             .unwrap_or_else(|_| Err("a panic of ours".to_owned()));
         match (ours, real.ok) {
-            (Ok(ours), true) => {
-                compare::outputs(&ours, &real.stdout, || Some(self.real(case).ok()?.stdout))
-            }
+            (Ok(ours), true) => compare::outputs(&ours, &real.stdout, || Some(self.real(case).ok()?.stdout)),
             (Err(ours), false) => compare::failures(&ours, error_of(&real.stderr)),
             (Err(ours), true) => Outcome::Different {
                 cause: format!("only ours fails: {}", cause_of(&ours)),
@@ -219,7 +217,8 @@ fn error_of(stderr: &str) -> &str {
 
 /// The first line of an error, with what is particular to a chart left out.
 fn cause_of(error: &str) -> String {
-    let line = error.lines().last().unwrap_or_default();
+    let is_hint = |line: &&str| !line.is_empty() && !line.starts_with("Use --debug");
+    let line = error.lines().rev().find(is_hint).unwrap_or_default();
     let line = line.rsplit(": ").next().unwrap_or(line);
     line.chars().take(80).collect()
 }

@@ -3,6 +3,7 @@
 mod compare;
 mod helm;
 mod kustomize;
+mod origins;
 mod report;
 
 use clap::Subcommand;
@@ -10,6 +11,8 @@ use clap::Subcommand;
 /// What to compare.
 #[derive(Subcommand)]
 pub enum Suite {
+    /// Whether the fields of rendered charts name what made them.
+    Origins(origins::Args),
     /// Every chart below a folder, with default values and with each of its ci/*-values.yaml.
     Helm(helm::Args),
     /// Every folder with a kustomization below a folder.
@@ -23,6 +26,7 @@ pub enum Suite {
 pub fn run(suite: &Suite) -> anyhow::Result<()> {
     match suite {
         Suite::Helm(args) => helm::run(args),
+        Suite::Origins(args) => origins::run(args),
         Suite::Kustomize(args) => kustomize::run(args),
     }
 }

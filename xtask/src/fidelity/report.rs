@@ -44,7 +44,10 @@ impl Report {
         let count = |wanted: fn(&Outcome) -> bool| self.cases.iter().filter(|(_, it)| wanted(it)).count();
         println!("{} cases", self.cases.len());
         println!("  {:5} equal byte by byte", count(|it| *it == Outcome::Bytes));
-        println!("  {:5} equal byte by byte, random places hidden", count(|it| *it == Outcome::BytesButRandom));
+        println!(
+            "  {:5} equal byte by byte, random places hidden",
+            count(|it| *it == Outcome::BytesButRandom)
+        );
         println!("  {:5} equal in meaning", count(|it| *it == Outcome::Meaning));
         println!(
             "  {:5} equal in meaning, random places hidden",

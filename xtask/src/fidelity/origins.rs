@@ -1,0 +1,139 @@
+//! `cargo xtask fidelity origins DIR`: does every field name what made it?
+//!
+//! A scalar of a rendered object counts as right if it names a template, and if changing a value that
+//! it names changes it (or, where it names none, if its text stands on the line it names).
+
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
+
+use tiphys_helm::{Chart, RenderOptions, ValuesSource, template};
+use tiphys_value::{FieldPath, ObjectExt, OriginKind, RenderedObject, ResourceKey, Segment, Value};
+use tiphys_vfs::DiskTree;
+
+/// Options of the suite.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Chart folders.
+    #[arg(required = true)]
+    charts: Vec<PathBuf>,
+    /// Values changed per chart, spread evenly over its fields.
+    #[arg(long, default_value_t = 40)]
+    sample: usize,
+}
+
+#[derive(Default)]
+struct Count {
+    leaves: usize,
+    located: usize,
+    tried: usize,
+    right: usize,
+}
+
+/// Runs the suite.
+///
+/// # Errors
+/// None: charts that do not render are left out.
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let mut total = Count::default();
+    for folder in &args.charts {
+        let Some(count) = measure(folder, args.sample) else { continue };
+        println!(
+            "{}: {} of {} scalars located; {} of {} named values right",
+            folder.display(),
+            count.located,
+            count.leaves,
+            count.right,
+            count.tried
+        );
+        total.leaves += count.leaves;
+        total.located += count.located;
+        total.tried += count.tried;
+        total.right += count.right;
+    }
+    println!(
+        "all: {} of {} scalars located; {} of {} named values right",
+        total.located, total.leaves, total.right, total.tried
+    );
+    Ok(())
+}
+
+fn render(chart: &Chart, set: Option<String>) -> Option<BTreeMap<ResourceKey, RenderedObject>> {
+    let options = RenderOptions {
+        release_name: "release-name".to_owned(),
+        namespace: "default".to_owned(),
+        values: set.map(ValuesSource::SetJson).into_iter().collect(),
+        origins: true,
+        seed: Some("fidelity".to_owned()),
+        ..RenderOptions::default()
+    };
+    let objects = template(chart, &options).ok()?.objects();
+    Some(objects.into_iter().map(|object| (object.value.resource_key(), object)).collect())
+}
+
+fn measure(folder: &Path, sample: usize) -> Option<Count> {
+    let chart = Chart::load(&DiskTree::open(folder).ok()?, "").ok()?;
+    let objects = render(&chart, None)?;
+    let mut count = Count::default();
+    let mut named = Vec::new();
+    for (key, object) in &objects {
+        let mut paths = Vec::new();
+        leaves(&object.value, &FieldPath::default(), &mut paths);
+        for path in paths {
+            count.leaves += 1;
+            let chain = object.origins.lookup(&path);
+            count.located += usize::from(chain.iter().any(|it| it.kind == OriginKind::Template));
+            if let Some(read) = chain.iter().find(|it| it.kind == OriginKind::Values) {
+                named.push((key, path, read.detail.clone()));
+            }
+        }
+    }
+    let step = (named.len() / sample.max(1)).max(1);
+    for (key, path, detail) in named.iter().step_by(step) {
+        let before = path.get(&objects[*key].value)?;
+        let Some(set) = change(detail, before) else { continue };
+        // A chart may refuse the changed value.
+        let Some(after) = render(&chart, Some(set)) else { continue };
+        count.tried += 1;
+        let same = after.get(*key).and_then(|object| path.get(&object.value)) == Some(before);
+        if same {
+            println!("  {} {path}: {detail} changes nothing", key.kind);
+        }
+        count.right += usize::from(!same);
+    }
+    Some(count)
+}
+
+fn leaves(value: &Value, path: &FieldPath, found: &mut Vec<FieldPath>) {
+    match value {
+        Value::Object(map) => map.iter().for_each(|(key, value)| leaves(value, &path.key(key), found)),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(index, value)| leaves(value, &path.index(index), found));
+        }
+        _ => found.push(path.clone()),
+    }
+}
+
+/// A `--set-json` text that gives the value another one of the field's type.
+fn change(detail: &str, field: &Value) -> Option<String> {
+    let path: FieldPath = detail.strip_prefix(".Values")?.parse().ok()?;
+    let mut text = String::new();
+    for segment in &path.0 {
+        match segment {
+            Segment::Key(key) => {
+                let escaped = key.replace('\\', "\\\\").replace('.', "\\.").replace('=', "\\=");
+                text.push_str(if text.is_empty() { "" } else { "." });
+                text.push_str(&escaped);
+            }
+            Segment::Index(index) => text.push_str(&format!("[{index}]")),
+        }
+    }
+    let changed = match field {
+        Value::Bool(value) => Value::from(!value),
+        Value::Number(_) => Value::from(77),
+        Value::Null => return None,
+        _ => Value::from("changed"),
+    };
+    Some(format!("{text}={changed}"))
+}
