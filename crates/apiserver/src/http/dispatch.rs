@@ -23,6 +23,16 @@ use crate::{
 };
 
 const JSON: &str = "application/json";
+/// Kinds whose deletion answers with the object even when it is gone at once.
+const RETURNED_WHEN_DELETED: [&str; 7] = [
+    "pods",
+    "services",
+    "serviceaccounts",
+    "persistentvolumes",
+    "persistentvolumeclaims",
+    "podtemplates",
+    "resourcequotas",
+];
 /// Answers in order of arrival; nothing in them may be kept by a cache.
 const NO_CACHE: &str = "no-cache, private";
 
@@ -418,8 +428,7 @@ async fn delete(context: &Context<'_>, at: &At, body: &Bytes) -> ApiResult<Respo
     if !call.dry_run {
         server.inner.store.durable(outcome.object.revision()).await.map_err(ApiError::internal)?;
     }
-    // Pods are always answered with the object, as their deletion may still be going on.
-    if !outcome.gone || at.is("", "pods") {
+    if !outcome.gone || RETURNED_WHEN_DELETED.iter().any(|plural| at.is("", plural)) {
         return object_response(context, at, 200, &outcome.object, &call);
     }
     let details = json!({"name": at.name, "kind": at.resource.plural, "uid": outcome.object.uid()});

@@ -22,8 +22,8 @@ pub(crate) fn to_version(resource: &Resource, value: &mut Value) {
     match wanted.as_str() {
         "events.k8s.io/v1" => {
             rename(value, &EVENT_FIELDS);
-            if value["reportingController"] == "" {
-                drop(value.as_object_mut().map(|root| root.remove("reportingController")));
+            if let Some(root) = value.as_object_mut() {
+                root.retain(|key, part| !key.starts_with("reporting") || *part != "");
             }
         }
         "autoscaling/v1" => hpa_to_v1(value),
@@ -74,6 +74,11 @@ fn rename(value: &mut Value, fields: &[(&str, &str)]) {
 const CPU_TARGET: &str = "targetCPUUtilizationPercentage";
 
 fn hpa_to_v1(value: &mut Value) {
+    if let Some(status) = value.get_mut("status").and_then(Value::as_object_mut) {
+        status.entry("currentReplicas").or_insert_with(|| 0.into());
+        status.remove("currentMetrics");
+        status.remove("conditions");
+    }
     let Some(spec) = value.get_mut("spec").and_then(Value::as_object_mut) else { return };
     let metrics = spec.remove("metrics").unwrap_or_default();
     spec.remove("behavior");

@@ -161,6 +161,7 @@ fn delete_once(
     mark(server, &mut next, grace);
     if at.is("", "namespaces") {
         next["status"]["phase"] = "Terminating".into();
+        meta::set(&mut next, "deletionGracePeriodSeconds", "");
     }
     let gone = lifecycle::may_go(at, &next);
     if !gone && meta::essence(&next) == meta::essence(current) {

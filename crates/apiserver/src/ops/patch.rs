@@ -114,7 +114,9 @@ fn json_patch_error(error: JsonPatchError) -> ApiError {
     let message = error.to_string();
     match error {
         JsonPatchError::TooMany(_) => ApiError::too_large(message),
-        JsonPatchError::Malformed(_) => ApiError::bad_request(message),
+        JsonPatchError::Malformed(_) => ApiError::bad_request(
+            "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp",
+        ),
         _ => ApiError::new(422, "Invalid", "the server rejected our request due to an error in our request")
             .with_retry_after(0),
     }
@@ -138,9 +140,9 @@ fn apply(
     }
     let gvk = expected_kind(at);
     if body.api_version().is_empty() || body.kind().is_empty() {
-        return Err(ApiError::bad_request(
-            "error decoding YAML: Object 'Kind' is missing in the applied configuration",
-        ));
+        let (group, version) = body.api_version().split_once('/').unwrap_or(("", body.api_version()));
+        let message = format!("invalid object type: {group}/{version}, Kind={}", body.kind());
+        return Err(ApiError::bad_request(message));
     }
     if body.api_version() != gvk.api_version() {
         let message = format!(

@@ -28,7 +28,14 @@ pub(super) fn complete(service: &mut Value, current: Option<&Value>) {
     if service.str_at(&["spec", "type"]) == Some("ExternalName") || !service["spec"].is_object() {
         return;
     }
-    let chosen = [json!(["IPv4"]), json!("SingleStack")];
+    let headless = service.str_at(&["spec", "clusterIP"]) == Some("None");
+    let selects =
+        service.at(&["spec", "selector"]).is_some_and(|s| s.as_object().is_some_and(|s| !s.is_empty()));
+    // Endpoints of a headless Service without a selector are the user's, in whatever family they like.
+    let chosen = match headless && !selects {
+        true => [json!(["IPv4", "IPv6"]), json!("RequireDualStack")],
+        false => [json!(["IPv4"]), json!("SingleStack")],
+    };
     for (field, chosen) in FAMILIES.into_iter().zip(chosen) {
         if service["spec"].get(field).is_none_or(Value::is_null) {
             let before = current.and_then(|c| c.at(&["spec", field])).cloned();

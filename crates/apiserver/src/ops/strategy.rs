@@ -1,6 +1,8 @@
 //! What differs between kinds when they are written: which parts a write may set, and validation.
 
-use tiphys_schema::{ErrorList, validate_crd, validate_create, validate_status_update, validate_update};
+use tiphys_schema::{
+    ErrorList, FieldError, Path, validate_crd, validate_create, validate_status_update, validate_update,
+};
 use tiphys_value::{Map, ObjectExt, Value, json};
 
 use super::At;
@@ -34,6 +36,11 @@ const WITH_GENERATION: &[&str] = &[
     "DeviceClass",
     "ResourceSlice",
 ];
+
+/// Pods are bound to nodes by their `binding` only.
+const POD_UPDATES: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
+`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),\
+`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
 /// Kinds whose first status is not empty.
 fn initial_status(kind: &str) -> Value {
@@ -289,6 +296,12 @@ pub(super) fn validate(at: &At, object: &Value, old: Option<&Value>) -> ErrorLis
     let gvk = object.gvk();
     if gvk.kind == "CustomResourceDefinition" && !at.is_status() {
         return validate_crd(object, old);
+    }
+    if let Some(old) = old.filter(|_| at.is("", "pods") && at.subresource.is_none())
+        && object.str_at(&["spec", "nodeName"]).unwrap_or_default()
+            != old.str_at(&["spec", "nodeName"]).unwrap_or_default()
+    {
+        return ErrorList(vec![FieldError::forbidden(&Path::new("spec"), POD_UPDATES)]);
     }
     match old {
         None => validate_create(&gvk, object),
