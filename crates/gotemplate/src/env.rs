@@ -77,7 +77,12 @@ impl SeededEntropy {
             hash.update((part.as_ref().len() as u64).to_be_bytes());
             hash.update(part.as_ref());
         }
-        Self { seed: hash.finalize().into(), calls: RefCell::default() }
+        Self::from_seed(hash.finalize().into())
+    }
+
+    /// Entropy that continues from bytes of another one.
+    pub(crate) fn from_seed(seed: [u8; 32]) -> Self {
+        Self { seed, calls: RefCell::default() }
     }
 }
 

@@ -111,6 +111,6 @@ impl TemplateSet {
         env: &'e Env<'e>,
         tracer: Option<&'e mut (dyn Tracer + 'e)>,
     ) -> Result<String, ExecError> {
-        Context::new(self.clone(), env, tracer).execute(name, data)
+        Context::new(self.clone(), env, tracer).execute_whole(name, data)
     }
 }

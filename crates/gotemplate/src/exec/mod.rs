@@ -8,6 +8,7 @@ mod walk;
 use crate::parse::{Quoted, Tree};
 use crate::{Env, ExecError, Limit, OriginId, Site, TemplateSet, Tracer, Value};
 use jiff::Timestamp;
+use smol_str::SmolStr;
 use std::cell::Cell;
 use std::sync::Arc;
 use tiphys_gocompat::strconv;
@@ -78,6 +79,8 @@ pub struct Context<'e> {
     chain: u64,
     /// The function call being executed.
     call: Call,
+    /// Buffers for output, to be used again.
+    spare_buffers: Vec<String>,
     /// Vectors for arguments, to be used again.
     spare: Vec<Vec<Value>>,
 }
@@ -108,6 +111,7 @@ impl<'e> Context<'e> {
             depth: 0,
             chain: 0,
             call: Call::default(),
+            spare_buffers: Vec::new(),
             spare: Vec::new(),
         }
     }
@@ -116,20 +120,37 @@ impl<'e> Context<'e> {
     ///
     /// # Errors
     /// What Go's `ExecuteTemplate` returns, and limits.
-    pub fn execute(&mut self, name: &str, data: Value) -> Result<String, ExecError> {
+    pub fn execute(&mut self, name: &str, data: Value) -> Result<SmolStr, ExecError> {
+        let buffer = self.spare_buffers.pop().unwrap_or_default();
+        let outer = std::mem::replace(&mut self.out, buffer);
+        let result = self.run(name, data);
+        let mut buffer = std::mem::replace(&mut self.out, outer);
+        let output = result.map(|()| SmolStr::new(&buffer));
+        buffer.clear();
+        self.spare_buffers.push(buffer);
+        output
+    }
+
+    /// Executes the outermost template.
+    pub(crate) fn execute_whole(mut self, name: &str, data: Value) -> Result<String, ExecError> {
+        self.run(name, data)?;
+        Ok(self.out)
+    }
+
+    /// Executes a template into the current buffer, which is empty.
+    fn run(&mut self, name: &str, data: Value) -> Result<(), ExecError> {
         let Some(tree) = self.set.get(name).cloned() else {
             let (name, root) = (strconv::quote(name), strconv::quote(&self.set.root_name));
             return Err(ExecError::new(format!(
                 "template: no template {name} associated with template {root}"
             )));
         };
-        let outer = std::mem::take(&mut self.out);
-        let outer_call = self.call.clone();
-        let result = self.execute_tree(&tree, Slot::new(data), true);
-        self.call = outer_call;
-        let output = std::mem::replace(&mut self.out, outer);
-        result.map_err(|error| *error)?;
-        Ok(output)
+        if self.depth >= self.env.limits.depth {
+            let depth = self.env.limits.depth;
+            let message = format!("template: {name}: exceeded maximum template depth ({depth})");
+            return Err(ExecError { limit: Some(Limit::Depth), ..ExecError::new(message) });
+        }
+        self.execute_tree(&tree, Slot::new(data), true).map_err(|error| *error)
     }
 
     /// Executes a template in another set, as Helm's `tpl` does with a layer over [`Context::templates`].
@@ -141,7 +162,7 @@ impl<'e> Context<'e> {
         set: Arc<TemplateSet>,
         name: &str,
         data: Value,
-    ) -> Result<String, ExecError> {
+    ) -> Result<SmolStr, ExecError> {
         let outer = std::mem::replace(&mut self.set, set);
         let result = self.execute(name, data);
         self.set = outer;
@@ -211,7 +232,7 @@ impl<'e> Context<'e> {
     /// Executes a tree into the current buffer.
     fn execute_tree(&mut self, tree: &Arc<Tree>, data: Slot, own_buffer: bool) -> Run<()> {
         let base = self.variables.len();
-        let (chain, call) = (self.chain, self.call.clone());
+        let (chain, call) = (self.chain, std::mem::take(&mut self.call));
         self.chain =
             mix(mix(self.chain, call.tree.as_ref().map_or(0, |tree| tree.hash)), u64::from(call.pos));
         self.depth += 1;

@@ -216,7 +216,15 @@ impl Map {
     }
 }
 
+/// Up to so many entries are searched one by one: most keys differ in length already.
+const FEW: usize = 12;
+
 fn find(entries: &[Entry], key: &str) -> Result<usize, usize> {
+    if entries.len() <= FEW
+        && let Some(at) = entries.iter().position(|entry| entry.key == key)
+    {
+        return Ok(at);
+    }
     entries.binary_search_by(|entry| entry.key.as_bytes().cmp(key.as_bytes()))
 }
 

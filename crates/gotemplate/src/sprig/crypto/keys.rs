@@ -2,9 +2,11 @@
 
 use super::super::{add, text};
 use super::{der, primes, random_bytes};
-use crate::{CallError, Context, Functions, Type};
+use crate::{CallError, Context, Entropy, Functions, SeededEntropy, Type};
 use aws_lc_rs::agreement::{ECDH_P256, PrivateKey};
 use rcgen::{KeyPair, PKCS_RSA_SHA256, RsaKeySize};
+use rustc_hash::FxHashMap;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 pub(super) fn register(f: &mut Functions) {
     add(f, &["genPrivateKey"], &[Type::String], |ctx, args| {
@@ -23,13 +25,36 @@ pub(super) fn register(f: &mut Functions) {
 /// A PEM block `RSA PRIVATE KEY`.
 pub(super) fn rsa(ctx: &Context<'_>, bits: usize) -> Result<String, CallError> {
     if ctx.deterministic() {
-        return Ok(der::pem("RSA PRIVATE KEY", &primes::rsa(bits, &mut |buffer| ctx.random(buffer))));
+        return Ok(der::pem("RSA PRIVATE KEY", &repeatable_rsa(ctx, bits)));
     }
     let size = if bits > 2048 { RsaKeySize::_4096 } else { RsaKeySize::_2048 };
     let pair = KeyPair::generate_rsa_for(&PKCS_RSA_SHA256, size)
         .map_err(|error| CallError::new(format!("error generating rsa key: {error}")))?;
     let pkcs1 = inner_key(&pair.serialize_der()).ok_or_else(|| CallError::new("error generating rsa key"))?;
     Ok(der::pem("RSA PRIVATE KEY", &pkcs1))
+}
+
+/// Keys of repeatable renders, by size and seed: an application is rendered often, and a key takes long to find.
+static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
+type Known = FxHashMap<(usize, [u8; 32]), Vec<u8>>;
+/// How many of them are kept.
+const KEPT: usize = 1024;
+
+fn repeatable_rsa(ctx: &Context<'_>, bits: usize) -> Vec<u8> {
+    let mut seed = [0; 32];
+    ctx.random(&mut seed);
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(key) = known().get(&(bits, seed)) {
+        return key.clone();
+    }
+    let stream = SeededEntropy::from_seed(seed);
+    let key = primes::rsa(bits, &mut |buffer| stream.fill(0, buffer));
+    let mut known = known();
+    if known.len() >= KEPT {
+        known.clear();
+    }
+    known.insert((bits, seed), key.clone());
+    key
 }
 
 /// The key inside a PKCS #8 envelope.

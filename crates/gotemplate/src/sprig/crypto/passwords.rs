@@ -6,7 +6,9 @@ use crate::{CallError, Context, Functions, Type, Value};
 use aes::cipher::block_padding::{NoPadding, Pkcs7};
 use aes::cipher::{BlockDecryptMut, BlockEncryptMut, KeyIvInit};
 use hmac::{Hmac, Mac};
-use sha2::Sha256;
+use rustc_hash::FxHashMap;
+use sha2::{Digest, Sha256};
+use std::sync::{LazyLock, Mutex, PoisonError};
 use tiphys_gocompat::{base64, rawstr};
 
 const SS: &[Type] = &[Type::String, Type::String];
@@ -54,10 +56,34 @@ fn bcrypt_hash(ctx: &Context<'_>, password: &str) -> String {
     }
     let mut salt = [0; 16];
     ctx.random(&mut salt);
-    match bcrypt::hash_with_salt(password.as_ref(), COST, salt) {
+    let hash = || match bcrypt::hash_with_salt(password.as_ref(), COST, salt) {
         Ok(parts) => parts.format_for_version(bcrypt::Version::TwoA),
         Err(error) => format!("failed to encrypt string with bcrypt: {error}"),
+    };
+    if !ctx.deterministic() {
+        return hash();
     }
+    let key: [u8; 32] = Sha256::digest([&salt, password.as_ref()].concat()).into();
+    remembered(key, hash)
+}
+
+/// Hashes of repeatable renders: bcrypt is slow on purpose, and an application is rendered often.
+static KNOWN: LazyLock<Mutex<FxHashMap<[u8; 32], String>>> = LazyLock::new(Mutex::default);
+/// How many of them are kept.
+const KEPT: usize = 4096;
+
+fn remembered(key: [u8; 32], hash: impl FnOnce() -> String) -> String {
+    let known = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(hash) = known().get(&key) {
+        return hash.clone();
+    }
+    let hash = hash();
+    let mut known = known();
+    if known.len() >= KEPT {
+        known.clear();
+    }
+    known.insert(key, hash.clone());
+    hash
 }
 
 fn uuid(ctx: &Context<'_>) -> String {

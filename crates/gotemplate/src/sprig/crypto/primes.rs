@@ -5,7 +5,8 @@ use super::der::{integer, sequence};
 use num_bigint::BigUint;
 use num_traits::{One, Zero};
 
-const ROUNDS: usize = 20;
+/// Rounds of the test for primes. For random numbers of these sizes, one in 2^100 composites passes.
+const ROUNDS: usize = 8;
 
 /// A source of random bytes.
 pub(super) type Source<'s> = dyn FnMut(&mut [u8]) + 's;

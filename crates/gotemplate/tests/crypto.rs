@@ -1,0 +1,55 @@
+//! Keys, certificates and passwords.
+
+use std::sync::Arc;
+use tiphys_gotemplate::{
+    Entropy, Env, FixedClock, Functions, SeededEntropy, SystemEntropy, TemplateSet, Value,
+};
+
+fn run(text: &str, entropy: &dyn Entropy) -> String {
+    let mut set = TemplateSet::new(Arc::new(Functions::sprig()));
+    set.parse("t", text).expect("the test's template parses");
+    let clock = FixedClock("2026-01-02T03:04:05Z".parse().expect("a time"));
+    let env = Env { clock: &clock, entropy, ..Env::system() };
+    Arc::new(set).execute("t", Value::Nil, &env, None).unwrap_or_else(|error| error.to_string())
+}
+
+#[test]
+fn seeded_results_repeat_and_differ_by_site() {
+    let text = "{{ randAlphaNum 12 }} {{ randAlphaNum 12 }} {{ range 2 }}{{ uuidv4 }} {{ end }}{{ now }}";
+    let first = run(text, &SeededEntropy::new(["app", "chart"]));
+    assert_eq!(first, run(text, &SeededEntropy::new(["app", "chart"])));
+    assert_ne!(first, run(text, &SeededEntropy::new(["app", "other"])));
+    let words: Vec<&str> = first.split(' ').collect();
+    assert_ne!(words[0], words[1]);
+    assert_ne!(words[2], words[3]);
+    assert!(first.ends_with("2026-01-02 03:04:05 +0000 UTC"));
+}
+
+#[test]
+fn certificates_are_issued_and_repeat() {
+    let text = "{{ $ca := genCA \"my ca\" 365 }}\
+                {{ $c := genSignedCert \"my.name\" (list \"10.0.0.1\") (list \"a.b\") 10 $ca }}\
+                {{ $ca.Cert }}@{{ $c.Cert }}@{{ $c.Key }}@{{ (buildCustomCert (b64enc $c.Cert) (b64enc $c.Key)).Cert }}";
+    for entropy in [&SystemEntropy as &dyn Entropy, &SeededEntropy::new(["seed"])] {
+        let output = run(text, entropy);
+        let parts: Vec<&str> = output.split('@').collect();
+        assert_eq!(parts.len(), 4, "{output}");
+        assert!(parts[1].starts_with("-----BEGIN CERTIFICATE-----\n"));
+        assert!(parts[2].starts_with("-----BEGIN RSA PRIVATE KEY-----\n"));
+        assert_eq!(parts[1], parts[3]);
+        assert_ne!(parts[0], parts[1]);
+    }
+    assert_eq!(run(text, &SeededEntropy::new(["seed"])), run(text, &SeededEntropy::new(["seed"])));
+}
+
+#[test]
+fn ciphers_and_hashes() {
+    assert_eq!(run("{{ encryptAES \"key\" \"plain é\" | decryptAES \"key\" }}", &SystemEntropy), "plain é");
+    let hash = run("{{ htpasswd \"user\" \"password\" }}", &SystemEntropy);
+    assert!(hash.starts_with("user:$2a$10$") && hash.len() == 65);
+    assert_eq!(run("{{ htpasswd \"a:b\" \"x\" }}", &SystemEntropy), "invalid username: a:b");
+    for (kind, label) in [("ecdsa", "EC PRIVATE KEY"), ("ed25519", "PRIVATE KEY")] {
+        let text = format!("{{{{ (genCAWithKey \"ca\" 1 (genPrivateKey \"{kind}\")).Key }}}}");
+        assert!(run(&text, &SystemEntropy).starts_with(&format!("-----BEGIN {label}-----")));
+    }
+}
