@@ -102,7 +102,7 @@ fn values_are_followed() {
     assert_eq!(reads("{{ range .V.hosts }}{{ . }}{{ end }}"), [".V.hosts[0]", ".V.hosts[1]"]);
     assert_eq!(reads("{{ printf \"%s:%s\" .V.image.repo .V.image.tag }}"), [".V.image.repo,.V.image.tag"]);
     assert_eq!(reads("{{ $d := dict \"t\" .V.image.tag }}{{ $d.t | quote }}"), [".V.image.tag"]);
-    assert_eq!(reads("{{ (merge (dict) .V.image).repo }}"), [".V.image.repo"]);
+    assert_eq!(reads("{{ (merge (dict) .V.image).repo }}"), [".V.image,.V.image.repo"]);
     assert_eq!(reads("literal"), [""; 0]);
 }
 

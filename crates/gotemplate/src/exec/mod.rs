@@ -308,7 +308,7 @@ impl<'e> Context<'e> {
 
     /// Notes that a value with an origin was read.
     fn read(&mut self, origin: OriginId) {
-        if self.tracer.is_some() && origin != 0 && self.reads.last() != Some(&origin) {
+        if self.tracer.is_some() && origin != 0 {
             self.reads.push(origin);
         }
     }

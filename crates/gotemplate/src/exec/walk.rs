@@ -3,6 +3,7 @@
 use super::{Context, Frame, RED_ZONE, Run, STACK, Slot, Variable, site};
 use crate::parse::{Branch, Call, List, Node, Pipe, Quoted};
 use crate::{Limit, Value, format};
+use std::ops::Range;
 
 /// How a list of nodes ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,10 +60,8 @@ impl Context<'_> {
         format::append(&mut self.out, &slot.value);
         if let Some(tracer) = &mut self.tracer {
             tracer.action(site(frame.tree, pipe.pos), before..self.out.len(), &self.reads[mark..]);
-            if self.depth == 1 {
-                self.reads.truncate(mark);
-            }
         }
+        self.forget_reads(mark);
         self.wrote(frame, before)
     }
 
@@ -74,21 +73,26 @@ impl Context<'_> {
         let list = if taken { Some(&branch.list) } else { branch.else_list.as_ref() };
         let mut flow = Flow::Normal;
         if let Some(list) = list {
-            self.enter_control(frame, branch, mark);
+            self.enter_control(frame, branch, mark..self.reads.len());
             let dot = if taken && with { &slot } else { dot };
             flow = stacker::maybe_grow(RED_ZONE, STACK, || self.walk_list(frame, dot, list))?;
             self.leave_control();
         }
+        self.forget_reads(mark);
         self.variables.truncate(scope);
         Ok(flow)
     }
 
-    fn enter_control(&mut self, frame: &Frame<'_>, branch: &Branch, mark: usize) {
+    /// Drops reads that no action around can have use for.
+    fn forget_reads(&mut self, mark: usize) {
+        if self.depth == 1 {
+            self.reads.truncate(mark);
+        }
+    }
+
+    fn enter_control(&mut self, frame: &Frame<'_>, branch: &Branch, reads: Range<usize>) {
         if let Some(tracer) = &mut self.tracer {
-            tracer.enter_control(site(frame.tree, branch.pos), &self.reads[mark..]);
-            if self.depth == 1 {
-                self.reads.truncate(mark);
-            }
+            tracer.enter_control(site(frame.tree, branch.pos), &self.reads[reads]);
         }
     }
 
@@ -102,14 +106,16 @@ impl Context<'_> {
         let scope = self.variables.len();
         let mark = self.reads.len();
         let over = self.pipeline(frame, dot, &branch.pipe)?;
-        let body = Round { branch, mark, inner: self.variables.len() };
+        let reads = mark..self.reads.len();
+        let body = Round { branch, reads: reads.clone(), inner: self.variables.len() };
         let ran = self.rounds(frame, &body, &over, &over.value)?;
         let mut flow = Flow::Normal;
         if !ran && let Some(list) = &branch.else_list {
-            self.enter_control(frame, branch, mark);
+            self.enter_control(frame, branch, reads);
             flow = self.walk_list(frame, dot, list)?;
             self.leave_control();
         }
+        self.forget_reads(mark);
         self.variables.truncate(scope);
         Ok(flow)
     }
@@ -212,7 +218,7 @@ impl Context<'_> {
             }
         }
         self.step(frame)?;
-        self.enter_control(frame, body.branch, body.mark.min(self.reads.len()));
+        self.enter_control(frame, body.branch, body.reads.clone());
         let list = &body.branch.list;
         let flow = stacker::maybe_grow(RED_ZONE, STACK, || self.walk_list(frame, &item, list))?;
         self.leave_control();
@@ -270,8 +276,8 @@ impl Context<'_> {
 /// What the rounds of a `range` share.
 struct Round<'t> {
     branch: &'t Branch,
-    /// Where the reads of the pipeline begin.
-    mark: usize,
+    /// The reads of the pipeline.
+    reads: Range<usize>,
     /// Number of variables outside the body.
     inner: usize,
 }
