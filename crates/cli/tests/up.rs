@@ -1,5 +1,5 @@
 //! `tiphys up` as a user runs it.
-#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
+#![allow(missing_docs, clippy::unwrap_used, clippy::print_stdout, reason = "tests")]
 
 mod common;
 

@@ -23,7 +23,7 @@ fn a_root_that_does_not_parse_is_shown() {
     let broken = application("shop", "manifests").replace("spec:", "spec: [");
     Repo::with(&[("root.yaml", &broken)])
         .once(&[])
-        .expect(2, &["no Application found", "root.yaml:", "not valid YAML", "spec: ["]);
+        .expect(2, &["no Application found", "root.yaml:", "not valid YAML", "8 |   source:"]);
 }
 
 #[test]
@@ -36,7 +36,7 @@ fn yaml_that_does_not_parse_is_shown_with_its_line() {
 
 #[test]
 fn a_document_without_kind_or_name_is_shown() {
-    let text = "apiVersion: v1\nmetadata:\n  name: kind:\n";
+    let text = "apiVersion: v1\nmetadata:\n  name: a\n";
     with_bad("bad.yaml", text).once(&[]).expect(1, &["manifests/bad.yaml:1:1: this document has no kind"]);
     let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {}\n";
     with_bad("bad.yaml", text)

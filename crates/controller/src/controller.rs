@@ -18,7 +18,12 @@ use tokio::{
 };
 
 use crate::{
-    AppKey, Level, queue::Queue, rendering::Rendering, settings::Settings, status::application_kind,
+    AppKey, Level,
+    policy::{project_kind, project_name},
+    queue::Queue,
+    rendering::Rendering,
+    settings::Settings,
+    status::application_kind,
 };
 
 /// Changes of live objects are gathered for so long before an Application is looked at.
@@ -187,6 +192,9 @@ impl Inner {
                 Some(_) => {}
             }
         }
+        if change.key.group_kind() == project_kind() && changes_spec(change) {
+            self.add_members(&change.key.name);
+        }
         if defines_kinds(change) {
             if let Err(error) = self.cache.follow_new_kinds().await {
                 tracing::warn!(%error, "cannot discover what the cluster serves");
@@ -223,6 +231,15 @@ impl Inner {
         for object in self.cache.of_kind(&application_kind()) {
             let key = AppKey { namespace: object.namespace().to_owned(), name: object.name().to_owned() };
             self.queue.add(key, level, Instant::now());
+        }
+    }
+
+    /// Lets every Application of a project be looked at.
+    fn add_members(&self, project: &str) {
+        let apps = self.cache.of_kind(&application_kind());
+        for object in apps.iter().filter(|object| project_name(object) == project) {
+            let key = AppKey { namespace: object.namespace().to_owned(), name: object.name().to_owned() };
+            self.queue.add(key, Level::Live, Instant::now() + GATHER_LIVE);
         }
     }
 
@@ -310,6 +327,11 @@ fn is_request(old: Option<&Value>, new: &Value) -> bool {
 /// Whether the end of the operation under way was asked for.
 fn terminating(object: &Value) -> bool {
     object.str_at(&["status", "operationState", "phase"]) == Some("Terminating")
+}
+
+fn changes_spec(change: &Change) -> bool {
+    let spec = |object: &Option<Arc<Value>>| object.as_ref().and_then(|object| object.get("spec").cloned());
+    change.old.is_none() || change.new.is_none() || spec(&change.old) != spec(&change.new)
 }
 
 /// Whether a change may change what the cluster serves.

@@ -14,6 +14,7 @@ mod finalize;
 mod live;
 mod migrate;
 mod operate;
+mod policy;
 mod queue;
 mod reconcile;
 mod rendering;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use tiphys_model::{Application, ConditionType, Operation, OperationPhase, SyncOptions, Time, names};
+use tiphys_model::{Application, ApplicationSource, ConditionType, Operation, OperationPhase, SyncOptions, Time, names};
 use tiphys_sync::{SyncInput, SyncState, SyncStep, record, record_history, step};
 use tiphys_value::Value;
 
@@ -16,6 +16,7 @@ use crate::{
     controller::Inner,
     executor::execute,
     live::Kinds,
+    policy::policy_of,
     reconcile::{Compared, Next, own_key},
 };
 
@@ -112,6 +113,9 @@ impl Inner {
         state: &SyncState,
         compared: Option<Compared>,
     ) -> Option<Compared> {
+        if !self.forbidden_sources(app, &state.shown.operation).is_empty() {
+            return None;
+        }
         if let Some(kept) = self.operation_rendering(key) {
             let is_current =
                 compared.as_ref().is_some_and(|compared| Arc::ptr_eq(&compared.rendering, &kept));
@@ -130,6 +134,24 @@ impl Inner {
             self.render(&pinned(app, &sync.source, &sync.sources, wanted.unwrap_or_default())).await;
         self.keep_operation_rendering(key, rendering.clone());
         self.compare(app, rendering).await
+    }
+
+    /// What the project does not permit of the sources that an operation brings along.
+    fn forbidden_sources(&self, app: &Application, operation: &Operation) -> Vec<String> {
+        let Some(sync) = &operation.sync else { return Vec::new() };
+        let sources: Vec<ApplicationSource> = sync.source.iter().chain(&sync.sources).cloned().collect();
+        match policy_of(&self.cache, &self.settings, app) {
+            Ok(policy) => policy.source_faults(&sources),
+            Err(fault) => vec![fault],
+        }
+    }
+
+    /// Ends the operation of an Application whose spec is not valid.
+    pub(crate) fn refuse_operation(&self, key: &AppKey, app: &mut Application) {
+        if let Some(mut state) = self.taken_up(key, app, None) {
+            self.fail_without_targets(app, &mut state);
+            self.drop_operation_rendering(key);
+        }
     }
 
     /// Whether an older revision can be had at all: a working tree has only its present.
@@ -166,10 +188,15 @@ impl Inner {
             options: &options,
             revision: compared.rendering.revision(),
             blocking_error: faults.first().copied(),
-            window_open: true,
+            window_open: compared.policy.may_go_on(
+                app,
+                operation,
+                state.shown.started_at.timestamp(),
+                Timestamp::now(),
+            ),
             deletion_approved: approved,
             migration_manager: app.annotation(names::CLIENT_SIDE_APPLY_MIGRATION_MANAGER),
-            permit: &|_, _| Ok(()),
+            permit: &|object, namespaced| compared.policy.permit(object, namespaced),
             kinds: &kinds,
             settings: &self.settings.sync,
             managed_namespace: policy.and_then(|policy| policy.managed_namespace_metadata.as_ref()),
@@ -196,9 +223,10 @@ impl Inner {
 
     /// An operation whose desired state cannot be known ends.
     fn fail_without_targets(&self, app: &mut Application, state: &mut SyncState) {
-        let fault = app.status.conditions.iter().find(|condition| condition.kind.is_error());
-        state.shown.message =
-            fault.map_or_else(|| "the sources do not render".to_owned(), |fault| fault.message.clone());
+        let forbidden = self.forbidden_sources(app, &state.shown.operation).into_iter().next();
+        let faults = app.status.conditions.iter().filter(|condition| condition.kind.is_error());
+        let fault = forbidden.or_else(|| faults.map(|fault| fault.message.clone()).next());
+        state.shown.message = fault.unwrap_or_else(|| "the sources do not render".to_owned());
         state.shown.phase = OperationPhase::Error;
         state.shown.finished_at = Some(Time::from(Timestamp::now()));
         app.status.operation_state = Some(state.to_operation_state());

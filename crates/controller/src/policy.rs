@@ -7,6 +7,8 @@ use tiphys_model::{
 };
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value};
 
+use crate::settings::{Destinations, Settings};
+
 /// The project that an Application is in if it names none.
 const DEFAULT_PROJECT: &str = "default";
 
@@ -31,13 +33,26 @@ fn or_default(name: &str) -> &str {
     if name.is_empty() { DEFAULT_PROJECT } else { name }
 }
 
-/// The policy of an Application by the projects of the engine's namespace.
+/// The policy of an Application: by the projects of the engine's namespace, and where one cluster stands
+/// for all, so perhaps for several installations, by those beside the Application too.
 ///
 /// # Errors
 /// With a text for an `InvalidSpecError`: there is no such project, or it cannot be read.
-pub(crate) fn policy_of(cache: &LiveCache, engine: &str, app: &Application) -> Result<Policy, String> {
-    let key = ResourceKey::new(names::GROUP, "AppProject", engine, or_default(&app.spec.project));
-    Policy::new(app, cache.get(&key).as_deref())
+pub(crate) fn policy_of(cache: &LiveCache, settings: &Settings, app: &Application) -> Result<Policy, String> {
+    let project = or_default(&app.spec.project);
+    let places = [settings.namespace.as_str(), engine_namespace(settings, app)];
+    let found = places
+        .iter()
+        .find_map(|place| cache.get(&ResourceKey::new(names::GROUP, "AppProject", *place, project)));
+    Policy::new(app, found.as_deref())
+}
+
+/// The namespace of the engine that an Application was written for.
+pub(crate) fn engine_namespace<'a>(settings: &'a Settings, app: &'a Application) -> &'a str {
+    match settings.destinations {
+        Destinations::AllHere => &app.metadata.namespace,
+        Destinations::InCluster => &settings.namespace,
+    }
 }
 
 impl Policy {

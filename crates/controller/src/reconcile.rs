@@ -1,6 +1,6 @@
 //! One look at one Application: render, compare, decide, work, write.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use tiphys_diff::{DiffOptions, IgnoreRules};
@@ -17,9 +17,13 @@ use crate::{
     AppKey, Level,
     controller::Inner,
     live::{self, Kinds},
+    policy::{Policy, engine_namespace, policy_of},
     rendering::Rendering,
     status,
 };
+
+/// How long after a look at closed sync windows the next one follows: schedules count minutes.
+const WINDOW_LOOK: Duration = Duration::from_secs(60);
 
 /// What a look at an Application leads to.
 #[derive(Default)]
@@ -32,6 +36,7 @@ pub(crate) struct Next {
 
 /// An Application with its desired and its live state.
 pub(crate) struct Compared {
+    pub policy: Policy,
     pub rendering: Arc<Rendering>,
     pub live: BTreeMap<ResourceKey, LiveObject>,
     pub comparison: Comparison,
@@ -78,13 +83,15 @@ impl Inner {
         level: Level,
         object: &Value,
     ) -> Next {
-        let mut conditions = Vec::new();
-        if let Err(fault) = self.settings.check_destination(&app.spec.destination) {
-            conditions.push(Condition::new(ConditionType::InvalidSpecError, fault));
+        let faults = self.spec_faults(app);
+        if !faults.is_empty() {
+            let invalid = |fault| Condition::new(ConditionType::InvalidSpecError, fault);
             self.set_unknown(app);
-            set_conditions(app, conditions);
+            set_conditions(app, faults.into_iter().map(invalid).collect());
+            self.refuse_operation(key, app);
             return Next::default();
         }
+        let mut conditions = Vec::new();
         let rendering = self.rendering(key, app, level).await;
         let compared = self.compare(app, rendering.clone()).await;
         if let Err(error) = &rendering.targets {
@@ -94,7 +101,13 @@ impl Inner {
         self.show(app, compared.as_ref(), level);
         if let Some(compared) = &compared {
             conditions.extend(compared.comparison.conditions.iter().cloned());
-            let decision = self.decide(app, compared);
+            let open = compared.policy.may_begin(app, Timestamp::now());
+            if open == Ok(false) {
+                next.at = earliest(next.at, Some(tiphys_model::time::after(Timestamp::now(), WINDOW_LOOK)));
+            }
+            let decision = self.decide(app, compared, open == Ok(true));
+            conditions
+                .extend(open.err().map(|fault| Condition::new(ConditionType::InvalidSpecError, fault)));
             match decision {
                 AutoSync::Start(operation) => app.operation = Some(*operation),
                 AutoSync::Refused(condition) => conditions.push(condition),
@@ -111,20 +124,32 @@ impl Inner {
         next
     }
 
-    fn decide(&self, app: &Application, compared: &Compared) -> AutoSync {
+    /// What is wrong with the spec of an Application, apart from its sources' content.
+    fn spec_faults(&self, app: &Application) -> Vec<String> {
+        if let Err(fault) = self.settings.check_destination(&app.spec.destination) {
+            return vec![fault];
+        }
+        match policy_of(&self.cache, &self.settings, app) {
+            Ok(policy) => policy.faults(app, engine_namespace(&self.settings, app)),
+            Err(fault) => vec![fault],
+        }
+    }
+
+    fn decide(&self, app: &Application, compared: &Compared, window_open: bool) -> AutoSync {
         auto_sync(
             app,
             &compared.comparison,
             &compared.rendering.revisions,
-            true,
+            window_open,
             &self.settings.auto,
             Timestamp::now(),
         )
     }
 
-    /// Compares the desired with the live state; `None` if the desired state is not known.
+    /// Compares the desired with the live state; `None` if the desired state or the project is not known.
     pub(crate) async fn compare(&self, app: &Application, rendering: Arc<Rendering>) -> Option<Compared> {
         let targets = rendering.targets.as_ref().ok()?.clone();
+        let policy = policy_of(&self.cache, &self.settings, app).ok()?;
         let instance = app.instance_name(&self.settings.namespace);
         let namespace = &app.spec.destination.namespace;
         let also = live::also_concerned(app);
@@ -142,11 +167,11 @@ impl Inner {
             live: &live,
             kinds: &kinds,
             differ: &|target, live| differ(app, target, live),
-            permit: &|_, _| Ok(()),
+            permit: &|object, namespaced| policy.permit(object, namespaced),
             excluded: &|_| false,
             has_health: &|object| assess(object, &self.settings.health).is_some(),
         });
-        Some(Compared { rendering, live, comparison })
+        Some(Compared { policy, rendering, live, comparison })
     }
 
     /// Puts the result of a comparison into the status.

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tiphys_helm::{Chart, HelmError, RenderOptions, ValuesSource};
+use tiphys_helm::{Chart, FixedClock, HelmError, RenderOptions, ValuesSource};
 use tiphys_model::{HelmParameter, HelmSource};
 use tiphys_vfs::{FileTree, join};
 
@@ -43,6 +43,8 @@ fn options(job: &Job<'_>, helm: &HelmSource) -> Result<RenderOptions, RenderErro
         origins: cluster.origins,
         // Random values must not change from one look to the next.
         seed: Some(format!("{}/{}#{}", job.app.metadata.namespace, job.app.metadata.name, job.index)),
+        // Nor may the time: it stands still at the Application's creation.
+        clock: job.app.metadata.creation_timestamp.map(|time| FixedClock(time.timestamp())),
         ..RenderOptions::default()
     })
 }

@@ -26,9 +26,12 @@ pub fn read_text(tree: &dyn FileTree, path: &str) -> Result<String, RenderError>
     }
 }
 
-/// Whether a text that does not parse was meant to be a manifest (as Argo CD tells).
+/// Whether a text that is no valid manifest was meant to be one: two of the three fields that every
+/// object has stand at the start of a line. (Argo CD wants all three, anywhere, and passes over a
+/// document whose kind was forgotten.)
 pub fn looks_like_manifest(text: &str) -> bool {
-    ["apiVersion:", "kind:", "metadata:"].iter().all(|mark| text.contains(mark))
+    let marks = ["apiVersion:", "kind:", "metadata:"];
+    marks.iter().filter(|mark| text.lines().any(|line| line.starts_with(**mark))).count() >= 2
 }
 
 /// The objects of a YAML or JSON text, one for each document that is not empty.

@@ -81,9 +81,7 @@ impl Reporter {
                 let mut event = serde_json::to_value(row).unwrap_or_default();
                 event["event"] = "application".into();
                 self.event(event);
-            } else if self.live.is_none() && changed {
-                self.line(&self.described(row));
-            } else if changed && row.is_green() {
+            } else if changed && (self.live.is_none() || row.is_green()) {
                 self.line(&self.described(row));
             }
         }

@@ -37,7 +37,7 @@ impl Repo {
     /// A repository with one Application `shop` of the folder `manifests`.
     pub fn shop(files: &[(&str, &str)]) -> Self {
         let repo = Self::with(files);
-        repo.write("root.yaml", &application("shop", "manifests"));
+        repo.write("root.yaml", application("shop", "manifests"));
         fs::create_dir_all(repo.path("manifests")).expect("writable");
         repo
     }
