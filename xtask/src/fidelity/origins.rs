@@ -1,7 +1,7 @@
 //! `cargo xtask fidelity origins DIR`: does every field name what made it?
 //!
-//! A scalar of a rendered object counts as right if it names a template, and if changing a value that
-//! it names changes it (or, where it names none, if its text stands on the line it names).
+//! A scalar of a rendered object counts as right if it names a template, and if changing one of the
+//! values that it names changes it.
 
 use std::{
     collections::BTreeMap,
@@ -84,23 +84,30 @@ fn measure(folder: &Path, sample: usize) -> Option<Count> {
             count.leaves += 1;
             let chain = object.origins.lookup(&path);
             count.located += usize::from(chain.iter().any(|it| it.kind == OriginKind::Template));
-            if let Some(read) = chain.iter().find(|it| it.kind == OriginKind::Values) {
-                named.push((key, path, read.detail.clone()));
+            let reads = chain.iter().filter(|it| it.kind == OriginKind::Values);
+            let reads: Vec<_> = reads.map(|it| it.detail.clone()).collect();
+            if !reads.is_empty() {
+                named.push((key, path, reads));
             }
         }
     }
     let step = (named.len() / sample.max(1)).max(1);
-    for (key, path, detail) in named.iter().step_by(step) {
+    for (key, path, reads) in named.iter().step_by(step) {
         let before = path.get(&objects[*key].value)?;
-        let Some(set) = change(detail, before) else { continue };
-        // A chart may refuse the changed value.
-        let Some(after) = render(&chart, Some(set)) else { continue };
-        count.tried += 1;
-        let same = after.get(*key).and_then(|object| path.get(&object.value)) == Some(before);
-        if same {
-            println!("  {} {path}: {detail} changes nothing", key.kind);
+        // A chart may refuse the changed value; then the next one is tried.
+        let renders = reads.iter().filter_map(|read| render(&chart, Some(change(read, before)?)));
+        let changes: Vec<bool> = renders
+            .map(|after| after.get(*key).and_then(|object| path.get(&object.value)) != Some(before))
+            .collect();
+        if changes.is_empty() {
+            continue;
         }
-        count.right += usize::from(!same);
+        count.tried += 1;
+        let right = changes.contains(&true);
+        if !right {
+            println!("  {} {path}: changing {} changes nothing", key.kind, reads.join(", "));
+        }
+        count.right += usize::from(right);
     }
     Some(count)
 }
