@@ -1,5 +1,4 @@
 //! A server with a state folder loses no acknowledged write, wherever it is killed.
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::{
     io::{BufRead, BufReader},

@@ -71,7 +71,7 @@ pub(crate) fn subdomain_faults(name: &str) -> Vec<String> {
     if name.len() > 253 {
         faults.push("must be no more than 253 bytes".to_owned());
     }
-    if !name.split('.').all(|part| is_dns_label(part)) {
+    if !name.split('.').all(is_dns_label) {
         faults.push(SUBDOMAIN.to_owned());
     }
     faults
