@@ -7,7 +7,9 @@ use std::{
 };
 
 use jiff::Timestamp;
-use tiphys_model::{Application, ApplicationSource, ConditionType, Operation, OperationPhase, SyncOptions, Time, names};
+use tiphys_model::{
+    Application, ApplicationSource, ConditionType, Operation, OperationPhase, SyncOptions, Time, names,
+};
 use tiphys_sync::{SyncInput, SyncState, SyncStep, record, record_history, step};
 use tiphys_value::Value;
 

@@ -106,8 +106,7 @@ impl Inner {
                 next.at = earliest(next.at, Some(tiphys_model::time::after(Timestamp::now(), WINDOW_LOOK)));
             }
             let decision = self.decide(app, compared, open == Ok(true));
-            conditions
-                .extend(open.err().map(|fault| Condition::new(ConditionType::InvalidSpecError, fault)));
+            conditions.extend(open.err().map(|fault| Condition::new(ConditionType::InvalidSpecError, fault)));
             match decision {
                 AutoSync::Start(operation) => app.operation = Some(*operation),
                 AutoSync::Refused(condition) => conditions.push(condition),
