@@ -133,7 +133,8 @@ impl GitCache {
                 let reason = format!("submodules lie deeper than {MAX_SUBMODULE_DEPTH} levels");
                 return Err(SourceError::Read { url: url.to_owned(), reason });
             }
-            let checkout = self.checkout_at(&submodule.url, &submodule.commit, How { depth: how.depth + 1, ..how })?;
+            let checkout =
+                self.checkout_at(&submodule.url, &submodule.commit, How { depth: how.depth + 1, ..how })?;
             mounts.insert(submodule.path, checkout.tree);
         }
         let tree = if mounts.is_empty() { tree } else { Arc::new(MountedTree::new(tree, mounts)) };

@@ -104,7 +104,7 @@ fn tpl(ctx: &mut Context<'_>, args: &mut [Value]) -> CallResult {
         message: format!("error during tpl function execution for {}: {}", quote(&source), error.message),
         limit: error.limit,
     })?;
-    Ok(Value::String(without_no_value(output.into())))
+    Ok(Value::String(without_no_value(output)))
 }
 
 fn without_no_value(text: smol_str::SmolStr) -> smol_str::SmolStr {

@@ -117,7 +117,8 @@ fn failures_begin_with_helms_text() {
     assert!(error.starts_with(MISSING) && error.contains("run without --offline"), "{error}");
 
     let mut chart = Chart::load(&tree, "web").expect("is a chart");
-    let refused = fetcher(empty.path(), false, &[]).complete(&mut chart, &tree, "").expect_err("nobody listens");
+    let refused =
+        fetcher(empty.path(), false, &[]).complete(&mut chart, &tree, "").expect_err("nobody listens");
     assert!(refused.is_transient() && refused.to_string().starts_with(MISSING), "{refused}");
 
     let server = repository(true);
