@@ -19,6 +19,9 @@ use crate::{
 /// The largest file that a kustomization may name by address, in bytes.
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
+/// Looks up an environment variable.
+type Variables = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
 /// Fetches repositories, charts and files, and keeps them in a folder.
 ///
 /// Nothing is read or set up before something remote is named. Blocking, as [`GitCache`] and
@@ -27,7 +30,7 @@ pub struct Fetcher {
     folder: PathBuf,
     fresh_for: Duration,
     offline: bool,
-    variable: Box<dyn Fn(&str) -> Option<String> + Send + Sync>,
+    variable: Variables,
     git: GitCache,
     http: Http,
     helm: OnceLock<(Charts, HelmRepositories)>,
