@@ -1,6 +1,7 @@
 //! Comparison with Go's strictness about types.
 
 use crate::{CallError, Kind, Value, format};
+use std::rc::Rc;
 
 /// Kinds that can be compared with each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -101,6 +102,7 @@ fn equal_other(a: &Value, b: &Value) -> Result<bool, CallError> {
         return Ok(a_nil == b_nil);
     }
     match (a, b) {
+        (Value::Object(x), Value::Object(y)) if x.kind() == Kind::Pointer => Ok(Rc::ptr_eq(x, y)),
         (Value::Object(x), Value::Object(y)) if x.kind() != Kind::Named => {
             Ok(x.type_name() == y.type_name() && x.equals(y.as_ref()))
         }

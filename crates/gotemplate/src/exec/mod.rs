@@ -131,6 +131,16 @@ impl<'e> Context<'e> {
         output
     }
 
+    /// Builds a text in a buffer that is used again.
+    pub(crate) fn build(&mut self, write: impl FnOnce(&mut String)) -> SmolStr {
+        let mut buffer = self.spare_buffers.pop().unwrap_or_default();
+        write(&mut buffer);
+        let text = SmolStr::new(&buffer);
+        buffer.clear();
+        self.spare_buffers.push(buffer);
+        text
+    }
+
     /// Executes the outermost template.
     pub(crate) fn execute_whole(mut self, name: &str, data: Value) -> Result<String, ExecError> {
         self.run(name, data)?;

@@ -101,11 +101,42 @@ fn floats(f: &mut Functions) {
 }
 
 fn round(value: f64, places: i64, threshold: f64) -> f64 {
-    let power = 10f64.powf(places as f64);
+    let power = power_of_ten(places);
     let digits = power * value;
     let fraction = digits - digits.trunc();
     let rounded = if fraction >= threshold { digits.ceil() } else { digits.floor() };
     rounded / power
+}
+
+/// `math.Pow(10, places)` by Go's own steps, since the last digits of a correctly rounded power differ.
+fn power_of_ten(places: i64) -> f64 {
+    let (mut result, mut exponent) = (1.0f64, 0i64);
+    // Ten is 0.625 times two to the fourth.
+    let (mut square, mut square_exponent) = (0.625f64, 4i64);
+    let mut rest = places.unsigned_abs();
+    while rest != 0 {
+        if square_exponent > 1 << 12 {
+            exponent += square_exponent;
+            break;
+        }
+        if rest & 1 == 1 {
+            result *= square;
+            exponent += square_exponent;
+        }
+        square *= square;
+        square_exponent <<= 1;
+        if square < 0.5 {
+            square += square;
+            square_exponent -= 1;
+        }
+        rest >>= 1;
+    }
+    if places < 0 {
+        (result, exponent) = (1.0 / result, -exponent);
+    }
+    // In two steps, so that neither factor overflows before the result does.
+    let half = exponent.clamp(-2400, 2400) as i32 / 2;
+    result * 2f64.powi(half) * 2f64.powi(exponent.clamp(-2400, 2400) as i32 - half)
 }
 
 /// Folds numbers with exact decimal arithmetic.

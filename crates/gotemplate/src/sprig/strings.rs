@@ -2,6 +2,7 @@
 
 use super::{add, add_variadic, fail, int, text, to_text};
 use crate::{CallError, Context, Functions, List, ListType, Map, MapType, Type, Value, format};
+use smol_str::SmolStr;
 use std::borrow::Cow;
 use tiphys_gocompat::{rawstr, strconv, text as words, unicode};
 
@@ -142,25 +143,27 @@ fn repeat(ctx: &Context<'_>, whole: &str, count: i64) -> Result<String, CallErro
     Ok(rawstr::renormalise(whole.repeat(count)))
 }
 
-fn indent(ctx: &Context<'_>, whole: &str, count: i64, newline: bool) -> Result<String, CallError> {
+fn indent(ctx: &mut Context<'_>, whole: &str, count: i64, newline: bool) -> Result<SmolStr, CallError> {
     let Ok(count) = usize::try_from(count) else {
         return fail("strings: negative Repeat count");
     };
-    let lines = whole.bytes().filter(|byte| *byte == b'\n').count() + 1;
-    let size = count.saturating_mul(lines).saturating_add(whole.len() + 1);
-    ctx.check_size(size)?;
-    let mut out = String::with_capacity(size);
-    if newline {
-        out.push('\n');
-    }
-    for (at, line) in whole.split('\n').enumerate() {
-        if at > 0 {
+    let lines = memchr::memchr_iter(b'\n', whole.as_bytes()).count() + 1;
+    ctx.check_size(count.saturating_mul(lines).saturating_add(whole.len() + 1))?;
+    Ok(ctx.build(|out| {
+        if newline {
             out.push('\n');
         }
-        push_spaces(&mut out, count);
-        out.push_str(line);
-    }
-    Ok(out)
+        let mut rest = whole;
+        loop {
+            push_spaces(out, count);
+            let Some(end) = memchr::memchr(b'\n', rest.as_bytes()) else {
+                out.push_str(rest);
+                return;
+            };
+            out.push_str(&rest[..=end]);
+            rest = &rest[end + 1..];
+        }
+    }))
 }
 
 fn push_spaces(out: &mut String, mut count: usize) {
