@@ -60,8 +60,8 @@ pub fn check(text: &str) -> Result<(), String> {
     }
 }
 
-/// How deep values may nest. Go follows 10,000 levels; serde_json, which reads the value after the check, 127.
-const MAX_DEPTH: usize = 127;
+/// How deep values may nest; Go follows 10,000 levels.
+pub const MAX_DEPTH: usize = 1000;
 
 struct Checker<'t> {
     bytes: &'t [u8],
@@ -114,6 +114,10 @@ impl Checker<'_> {
         for expected in word.bytes() {
             if self.peek() != Some(expected) {
                 let expected = char::from(expected);
+                // Go's scanner reads the end of the input as a space.
+                if self.peek().is_none() {
+                    return Err(format!("invalid character ' ' in literal {word} (expecting '{expected}')"));
+                }
                 return self.bad(&format!("in literal {word} (expecting '{expected}')"));
             }
             self.at += 1;
@@ -208,6 +212,14 @@ impl Checker<'_> {
         Ok(())
     }
 
+    /// Within a number, Go's scanner reads the end of the input as a space.
+    fn bad_number(&self, context: &str) -> Result<(), String> {
+        match self.peek() {
+            None => Err(format!("invalid character ' ' {context}")),
+            Some(_) => self.bad(context),
+        }
+    }
+
     fn digits(&mut self) -> bool {
         let start = self.at;
         while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
@@ -223,12 +235,12 @@ impl Checker<'_> {
         if self.peek() == Some(b'0') {
             self.at += 1;
         } else if !self.digits() {
-            return self.bad("in numeric literal");
+            return self.bad_number("in numeric literal");
         }
         if self.peek() == Some(b'.') {
             self.at += 1;
             if !self.digits() {
-                return self.bad("after decimal point in numeric literal");
+                return self.bad_number("after decimal point in numeric literal");
             }
         }
         if matches!(self.peek(), Some(b'e' | b'E')) {
@@ -237,7 +249,7 @@ impl Checker<'_> {
                 self.at += 1;
             }
             if !self.digits() {
-                return self.bad("in exponent of numeric literal");
+                return self.bad_number("in exponent of numeric literal");
             }
         }
         Ok(())

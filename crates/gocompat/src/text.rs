@@ -75,6 +75,14 @@ pub fn initials(text: &str) -> String {
     out
 }
 
+/// Text without white space (goutils `DeleteWhiteSpace`). If there is some, all bytes are read as Latin-1.
+pub fn without_space(text: &str) -> String {
+    let bytes = rawstr::decode(text);
+    let kept: String =
+        bytes.iter().map(|byte| char::from(*byte)).filter(|c| !unicode::is_space(*c)).collect();
+    if kept.chars().count() == bytes.len() { text.to_owned() } else { kept }
+}
+
 /// Text cut to a width with `...` at one end or both (goutils `AbbreviateFull`); empty if the width is too small.
 pub fn abbreviate(text: &str, offset: i64, width: i64) -> String {
     let bytes = rawstr::decode(text);

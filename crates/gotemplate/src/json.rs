@@ -1,6 +1,6 @@
 //! Values as JSON, with the bytes of Go's `encoding/json`.
 
-use crate::{Kind, Value};
+use crate::{Kind, Map, Value};
 use serde_json::Value as Json;
 use std::fmt::Write;
 use tiphys_gocompat::base64;
@@ -199,6 +199,135 @@ fn plain_float(value: f64) -> Result<Json, String> {
 /// Go's texts.
 pub fn from_str(text: &str) -> Result<Value, String> {
     tiphys_gocompat::json::check(text)?;
-    let plain: Json = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    Ok(Value::from_json(&plain, crate::Numbers::Float64))
+    Reader { text, at: 0 }.value()
+}
+
+/// Reads a text that was checked to be JSON.
+struct Reader<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn peek(&self) -> u8 {
+        self.text.as_bytes().get(self.at).copied().unwrap_or(0)
+    }
+
+    /// Skips space, commas and colons, whose places were checked.
+    fn skip(&mut self) {
+        while matches!(self.peek(), b' ' | b'\t' | b'\r' | b'\n' | b',' | b':') {
+            self.at += 1;
+        }
+    }
+
+    fn value(&mut self) -> Result<Value, String> {
+        self.skip();
+        Ok(match self.peek() {
+            b'{' => {
+                self.at += 1;
+                let map = Map::new();
+                while self.more(b'}') {
+                    let key = self.string();
+                    map.insert(key, self.value()?);
+                }
+                map.into()
+            }
+            b'[' => {
+                self.at += 1;
+                let mut items = Vec::new();
+                while self.more(b']') {
+                    items.push(self.value()?);
+                }
+                Value::list(items)
+            }
+            b'"' => self.string().into(),
+            b't' => self.word("true", Value::Bool(true)),
+            b'f' => self.word("false", Value::Bool(false)),
+            b'n' => self.word("null", Value::Nil),
+            _ => self.number()?,
+        })
+    }
+
+    /// Whether another item follows; else the closing bracket is skipped.
+    fn more(&mut self, close: u8) -> bool {
+        self.skip();
+        if self.peek() == close {
+            self.at += 1;
+            return false;
+        }
+        self.at < self.text.len()
+    }
+
+    fn word(&mut self, word: &str, value: Value) -> Value {
+        self.at += word.len();
+        value
+    }
+
+    fn number(&mut self) -> Result<Value, String> {
+        let rest = &self.text[self.at..];
+        let end =
+            rest.find(|c: char| !matches!(c, '0'..='9' | '+' | '-' | '.' | 'e' | 'E')).unwrap_or(rest.len());
+        self.at += end.max(1);
+        let number = &rest[..end];
+        match number.parse::<f64>() {
+            Ok(value) if value.is_finite() => Ok(Value::Float64(value)),
+            _ => Err(format!("json: cannot unmarshal number {number} into Go value of type float64")),
+        }
+    }
+
+    fn string(&mut self) -> String {
+        self.at += 1;
+        let mut out = String::new();
+        loop {
+            let rest = &self.text[self.at..];
+            let Some(end) = rest.find(['"', '\\']) else {
+                return out;
+            };
+            out.push_str(&rest[..end]);
+            self.at += end + 1;
+            if rest.as_bytes()[end] == b'"' {
+                return out;
+            }
+            self.escape(&mut out);
+        }
+    }
+
+    fn escape(&mut self, out: &mut String) {
+        let escape = self.peek();
+        self.at += 1;
+        out.push(match escape {
+            b'b' => '\x08',
+            b'f' => '\x0C',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => self.unicode(),
+            other => char::from(other),
+        });
+    }
+
+    /// A character by its number, or a pair of surrogates; lone ones become U+FFFD.
+    fn unicode(&mut self) -> char {
+        let first = self.hex();
+        if let Some(c) = char::from_u32(first) {
+            return c;
+        }
+        if first < 0xDC00 && self.text[self.at..].starts_with("\\u") {
+            let before = self.at;
+            self.at += 2;
+            let second = self.hex();
+            if (0xDC00..0xE000).contains(&second) {
+                let code = 0x10000 + ((first - 0xD800) << 10 | (second - 0xDC00));
+                return char::from_u32(code).unwrap_or('\u{FFFD}');
+            }
+            self.at = before;
+        }
+        '\u{FFFD}'
+    }
+
+    fn hex(&mut self) -> u32 {
+        let digits = self.text.get(self.at..self.at + 4).unwrap_or_default();
+        self.at += 4;
+        u32::from_str_radix(digits, 16).unwrap_or(0xFFFD)
+    }
 }

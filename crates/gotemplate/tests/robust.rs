@@ -141,3 +141,12 @@ fn deep_and_cyclic_values_end() {
     assert!(run(&format!("{cyclic}{{{{ $d }}}}"), limits()).unwrap().contains("VALUE NESTED TOO DEEP"));
     assert!(run(&format!("{cyclic}{{{{ deepCopy $d }}}}"), limits()).is_err());
 }
+
+#[test]
+fn deep_json_is_read_or_refused() {
+    let nested = |depth: usize| {
+        format!("{{{{ print (repeat {depth} \"[\") (repeat {depth} \"]\") | mustFromJson | toJson | len }}}}")
+    };
+    assert_eq!(run(&nested(900), limits()).as_deref(), Ok("1800"));
+    assert_eq!(run(&nested(100_000), limits()), Err(None));
+}

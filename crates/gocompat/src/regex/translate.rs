@@ -14,6 +14,7 @@ pub(super) fn translate(pattern: &str) -> Result<String, RegexError> {
         groups: Vec::new(),
         has_operand: false,
         last_repeat: None,
+        flags_at: None,
     };
     translator.run()?;
     Ok(translator.out)
@@ -29,6 +30,8 @@ struct Translator<'p> {
     has_operand: bool,
     /// The input from the last repetition on, if it ends here.
     last_repeat: Option<&'p str>,
+    /// Where in the output flags begin that stand between an operand and its repetition.
+    flags_at: Option<usize>,
 }
 
 pub(super) fn error<T>(code: &'static str, part: &str) -> Result<T, RegexError> {
@@ -55,6 +58,7 @@ impl<'p> Translator<'p> {
     fn run(&mut self) -> Result<(), RegexError> {
         while let Some(c) = self.rest.chars().next() {
             let mut repeat = None;
+            let flags_at = self.flags_at;
             match c {
                 '(' => self.open()?,
                 ')' => self.close()?,
@@ -88,6 +92,9 @@ impl<'p> Translator<'p> {
                 c => self.literal(c),
             }
             self.last_repeat = repeat;
+            if self.flags_at == flags_at {
+                self.flags_at = None;
+            }
         }
         if !self.groups.is_empty() {
             return error("missing closing )", self.pattern);
@@ -132,10 +139,14 @@ impl<'p> Translator<'p> {
     fn repetition(&mut self, operator: String, length: usize) -> Result<(), RegexError> {
         let before = self.rest;
         self.advance(length);
-        self.out.push_str(&operator);
+        let mut operator = operator;
         if self.rest.starts_with('?') {
             self.advance(1);
-            self.out.push('?');
+            operator.push('?');
+        }
+        match self.flags_at {
+            Some(at) => self.out.insert_str(at, &operator),
+            None => self.out.push_str(&operator),
         }
         if let Some(last) = self.last_repeat {
             return error("invalid nested repetition operator", &last[..last.len() - self.rest.len()]);
@@ -199,6 +210,9 @@ impl<'p> Translator<'p> {
                     if c == ':' {
                         self.out.push_str(text);
                         return self.opened();
+                    }
+                    if self.has_operand && !text.contains('U') && self.flags_at.is_none() {
+                        self.flags_at = Some(self.out.len());
                     }
                     if text != "(?)" {
                         self.out.push_str(text);

@@ -1,5 +1,6 @@
 //! Versions.
 
+use crate::strconv::quote;
 use std::cmp::Ordering;
 use std::fmt;
 
@@ -7,7 +8,7 @@ use std::fmt;
 const MAX_LENGTH: usize = 256;
 
 /// Why a text is no version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum VersionError {
     /// It has not the form of a version.
     #[error("invalid semantic version")]
@@ -31,8 +32,8 @@ pub enum VersionError {
     #[error("invalid prerelease string")]
     Prerelease,
     /// A number does not fit 64 bits.
-    #[error("error parsing version segment: strconv.ParseUint: value out of range")]
-    Range,
+    #[error("error parsing version segment: strconv.ParseUint: parsing {}: value out of range", quote(.0))]
+    Range(String),
 }
 
 /// A version. Comparison follows SemVer 2 and ignores the metadata.
@@ -69,7 +70,7 @@ impl Version {
             if number.is_empty() || !number.bytes().all(|byte| byte.is_ascii_digit()) {
                 return Err(VersionError::Invalid);
             }
-            *slot = number.parse().map_err(|_| VersionError::Range)?;
+            *slot = number.parse().map_err(|_| VersionError::Range(number.to_owned()))?;
         }
         for part in [prerelease, metadata].into_iter().flatten() {
             if !part.split('.').all(|piece| !piece.is_empty() && piece.bytes().all(is_allowed)) {

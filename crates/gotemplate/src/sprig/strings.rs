@@ -33,7 +33,7 @@ fn whole(f: &mut Functions) {
     add(f, &["kebabcase"], S, |_, args| Ok(words::separated_case(text(args, 0), '-').into()));
     add(f, &["camelcase"], S, |_, args| Ok(words::pascal_case(text(args, 0)).into()));
     add(f, &["initials"], S, |_, args| Ok(words::initials(text(args, 0)).into()));
-    add(f, &["nospace"], S, |_, args| Ok(text(args, 0).replace(unicode::is_space, "").into()));
+    add(f, &["nospace"], S, |_, args| Ok(words::without_space(text(args, 0)).into()));
     add(f, &["replace"], SSS, |ctx, args| {
         let (old, new, from) = (text(args, 0), text(args, 1), text(args, 2));
         if new.len() > old.len() {
