@@ -1,7 +1,10 @@
 //! Where the server takes time and randomness from. Both are injected, so that a run under a paused
 //! tokio clock with a fixed seed is the same every time.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    hash::{BuildHasher, Hasher},
+    sync::{Arc, Mutex},
+};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -50,6 +53,11 @@ impl Entropy {
     /// A source whose whole output follows from `seed`.
     pub fn from_seed(seed: u64) -> Self {
         Self { state: Mutex::new(seed) }
+    }
+
+    /// A seed that differs from process to process.
+    pub(crate) fn random_seed() -> u64 {
+        std::hash::RandomState::new().build_hasher().finish()
     }
 
     /// An independent source that continues from the same state: forks see the same numbers.

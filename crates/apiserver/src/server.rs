@@ -2,7 +2,7 @@
 
 use std::{
     path::PathBuf,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, OnceLock, PoisonError, RwLock},
 };
 
 use jiff::Timestamp;
@@ -52,7 +52,8 @@ pub(crate) struct Inner {
     pub registry: RwLock<Arc<Registry>>,
     pub clock: SharedClock,
     pub entropy: Entropy,
-    pub token: String,
+    /// Made when it is first asked for: the cryptographic random source takes tens of milliseconds to start.
+    pub token: OnceLock<String>,
     pub webhooks: RwLock<Option<Arc<dyn WebhookBackend>>>,
 }
 
@@ -69,19 +70,19 @@ impl ApiServer {
             Some(folder) => Store::open(folder)?,
             None => Store::in_memory(),
         };
-        let seed = options.seed.unwrap_or_else(crate::tls::random_seed);
+        let seed = options.seed.unwrap_or_else(Entropy::random_seed);
         let server = Self::assemble(
             store,
             options.clock.unwrap_or_else(|| Arc::new(TokioClock::wall())),
             Entropy::from_seed(seed),
-            options.token.unwrap_or_else(crate::tls::random_token),
+            options.token.map_or_else(OnceLock::new, OnceLock::from),
         );
         crate::bootstrap::ensure(&server);
         server.reload_registry();
         Ok(server)
     }
 
-    fn assemble(store: Store, clock: SharedClock, entropy: Entropy, token: String) -> Self {
+    fn assemble(store: Store, clock: SharedClock, entropy: Entropy, token: OnceLock<String>) -> Self {
         let registry = RwLock::new(Arc::new(Registry::build(&store.snapshot())));
         let inner = Inner { store, registry, clock, entropy, token, webhooks: RwLock::new(None) };
         Self { inner: Arc::new(inner) }
@@ -151,7 +152,7 @@ impl ApiServer {
 
     /// The bearer token of the administrator.
     pub fn token(&self) -> &str {
-        &self.inner.token
+        self.inner.token.get_or_init(crate::tls::random_token)
     }
 
     /// Installs what answers webhooks whose backend is a Service of the cluster.

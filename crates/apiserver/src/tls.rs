@@ -67,11 +67,6 @@ pub(crate) fn random_token() -> String {
     random_bytes::<32>().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A seed for uids.
-pub(crate) fn random_seed() -> u64 {
-    u64::from_le_bytes(random_bytes::<8>())
-}
-
 fn random_bytes<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     let filled = aws_lc_rs::default_provider().secure_random.fill(&mut bytes);
