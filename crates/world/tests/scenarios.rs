@@ -136,8 +136,6 @@ fn deleting_an_owner_takes_what_it_owns_and_orphans_nothing_else() {
 fn a_namespace_is_filled_and_empties_before_it_goes() {
     let mut cluster = Cluster::new();
     let namespaces = resource("", "v1", "namespaces");
-    cluster
-        .create(&namespaces, json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}}));
     cluster.create(&deployments(), workload("Deployment", "web", 2));
     cluster.run(MINUTE);
     assert!(cluster.get(&resource("", "v1", "serviceaccounts"), "shop", "default").is_some());
