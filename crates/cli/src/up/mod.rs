@@ -202,7 +202,7 @@ impl Session<'_> {
                 _ = ticks.tick(), if stale || self.reporter.is_animated() => {
                     stale = false;
                     let rows = self.rows();
-                    self.reporter.rows(&rows);
+                    self.was_green &= !self.reporter.rows(&rows);
                     if let Some(end) = self.judge(&rows, &mut stale) {
                         return end;
                     }

@@ -66,8 +66,10 @@ impl Reporter {
         self.line(&format!("\n    export KUBECONFIG={}\n", kubeconfig.display()));
     }
 
-    /// The Applications as they stand; only what changed is told.
-    pub fn rows(&mut self, rows: &[Row]) {
+    /// The Applications as they stand; only what changed is told. Returns whether one has another
+    /// revision than was told: a change so quick that nothing was ever seen out of place.
+    pub fn rows(&mut self, rows: &[Row]) -> bool {
+        let mut moved = false;
         for row in rows {
             let key = (row.namespace.clone(), row.name.clone());
             if self.live.is_some() {
@@ -76,7 +78,9 @@ impl Reporter {
             if self.told.get(&key) == Some(row) {
                 continue;
             }
-            let changed = self.told.insert(key, row.clone()).is_none_or(|old| visible(&old) != visible(row));
+            let old = self.told.insert(key, row.clone());
+            moved |= old.as_ref().is_some_and(|old| old.revision != row.revision);
+            let changed = old.is_none_or(|old| visible(&old) != visible(row));
             if self.json {
                 let mut event = serde_json::to_value(row).unwrap_or_default();
                 event["event"] = "application".into();
@@ -104,6 +108,7 @@ impl Reporter {
                 self.line(&format!("{:>7}  {} is deleted", shown(self.started.elapsed()), key.1));
             }
         }
+        moved
     }
 
     /// All is green: the table the first time, a line later.
