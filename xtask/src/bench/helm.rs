@@ -4,7 +4,6 @@ use std::{
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
-    process::Command,
     sync::Arc,
     time::Instant,
 };
@@ -13,7 +12,7 @@ use anyhow::Context;
 use tiphys_helm::{Chart, RenderOptions, ValuesSource, template};
 use tiphys_vfs::DiskTree;
 
-use super::{ratio, table, take_turns};
+use super::{call, publish, ratio, table, take_turns};
 
 /// Options of the suite.
 #[derive(clap::Args)]
@@ -69,16 +68,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             ratio(measured[1].wall(), each)
         )?;
     }
-    fs::create_dir_all(Path::new(REPORT).parent().context("the report stands in a folder")?)?;
-    fs::write(REPORT, &report)?;
-    println!("{report}");
-    Ok(())
-}
-
-fn call(program: &Path, arguments: &[&str], chart: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.args(arguments).arg(chart);
-    command
+    publish(REPORT, &report)
 }
 
 /// Seconds for one rendering, when many are made in one process.

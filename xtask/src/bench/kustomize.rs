@@ -4,7 +4,6 @@ use std::{
     fmt::Write as _,
     fs,
     path::{Path, PathBuf},
-    process::Command,
     time::Instant,
 };
 
@@ -12,7 +11,7 @@ use anyhow::Context;
 use tiphys_kustomize::{BuildOptions, build};
 use tiphys_vfs::DiskTree;
 
-use super::{ratio, table, take_turns};
+use super::{call, publish, ratio, table, take_turns};
 
 /// Options of the suite.
 #[derive(clap::Args)]
@@ -61,16 +60,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             )?;
         }
     }
-    fs::create_dir_all(Path::new(REPORT).parent().context("the report stands in a folder")?)?;
-    fs::write(REPORT, &report)?;
-    println!("{report}");
-    Ok(())
-}
-
-fn call(program: &Path, arguments: &[&str], dir: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.args(arguments).arg(dir);
-    command
+    publish(REPORT, &report)
 }
 
 /// Seconds for one overlay, when many are built in one process.

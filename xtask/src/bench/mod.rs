@@ -7,7 +7,7 @@ mod up;
 
 use clap::Subcommand;
 
-pub use pair::{ratio, table, take_turns};
+pub use pair::{call, publish, ratio, table, take_turns};
 
 /// What to measure.
 #[derive(Subcommand)]

@@ -2,6 +2,8 @@
 
 use std::{
     fmt::Write as _,
+    fs,
+    path::Path,
     process::{Command, Stdio},
     time::{Duration, Instant},
 };
@@ -51,6 +53,24 @@ impl Measured {
 /// How many times `peer` takes what `ours` takes.
 pub fn ratio(peer: f64, ours: f64) -> f64 {
     peer / ours.max(f64::MIN_POSITIVE)
+}
+
+/// A program with its arguments, the last of which is a folder.
+pub fn call(program: &Path, arguments: &[&str], folder: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments).arg(folder);
+    command
+}
+
+/// Writes a report to its file and to stdout.
+///
+/// # Errors
+/// The file cannot be written.
+pub fn publish(file: &str, report: &str) -> anyhow::Result<()> {
+    fs::create_dir_all(Path::new(file).parent().context("the report stands in a folder")?)?;
+    fs::write(file, report)?;
+    println!("{report}");
+    Ok(())
 }
 
 /// Runs the named commands in turn, once unmeasured and then `runs` times.

@@ -1,15 +1,10 @@
 //! `cargo xtask bench up`: the example platform from start to green, as a whole process.
 
-use std::{
-    fmt::Write as _,
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{fmt::Write as _, fs, path::PathBuf, process::Command};
 
 use anyhow::Context;
 
-use super::{table, take_turns};
+use super::{publish, table, take_turns};
 
 /// Options of the suite.
 #[derive(clap::Args)]
@@ -54,8 +49,5 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
          that of the simulated cluster: a pod takes 300 ms to become Ready, a Job's pod 800 ms to end.\n\n{}",
         table(&measured)
     )?;
-    fs::create_dir_all(Path::new(REPORT).parent().context("the report stands in a folder")?)?;
-    fs::write(REPORT, &report)?;
-    println!("{report}");
-    Ok(())
+    publish(REPORT, &report)
 }
