@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use tiphys_value::Value;
 
 use crate::{
-    Change, Client, Entropy, SharedClock, Snapshot, StateError, TokioClock, TooOld,
+    Change, Client, Entropy, KubernetesVersion, SharedClock, Snapshot, StateError, TokioClock, TooOld,
     auth::User,
     registry::Registry,
     store::{ResourceId, Store},
@@ -26,6 +26,8 @@ pub struct ApiServerOptions {
     pub state_dir: Option<PathBuf>,
     /// The bearer token of the administrator; a random one if not given.
     pub token: Option<String>,
+    /// Which Kubernetes the server is; the newest that is known if not given.
+    pub kubernetes_version: KubernetesVersion,
 }
 
 /// What answers admission webhooks whose backend is inside the cluster.
@@ -55,6 +57,7 @@ pub(crate) struct Inner {
     /// Made when it is first asked for: the cryptographic random source takes tens of milliseconds to start.
     pub token: OnceLock<String>,
     pub webhooks: RwLock<Option<Arc<dyn WebhookBackend>>>,
+    pub version: KubernetesVersion,
 }
 
 /// An embedded Kubernetes API server. A cheap handle: clones are the same server.
@@ -76,15 +79,22 @@ impl ApiServer {
             options.clock.unwrap_or_else(|| Arc::new(TokioClock::wall())),
             Entropy::from_seed(seed),
             options.token.map_or_else(OnceLock::new, OnceLock::from),
+            options.kubernetes_version,
         );
         crate::bootstrap::ensure(&server);
         server.reload_registry();
         Ok(server)
     }
 
-    fn assemble(store: Store, clock: SharedClock, entropy: Entropy, token: OnceLock<String>) -> Self {
-        let registry = RwLock::new(Arc::new(Registry::build(&store.snapshot())));
-        let inner = Inner { store, registry, clock, entropy, token, webhooks: RwLock::new(None) };
+    fn assemble(
+        store: Store,
+        clock: SharedClock,
+        entropy: Entropy,
+        token: OnceLock<String>,
+        version: KubernetesVersion,
+    ) -> Self {
+        let registry = RwLock::new(Arc::new(Registry::build(&store.snapshot(), None)));
+        let inner = Inner { store, registry, clock, entropy, token, webhooks: RwLock::new(None), version };
         Self { inner: Arc::new(inner) }
     }
 
@@ -100,6 +110,7 @@ impl ApiServer {
             entropy: inner.entropy.fork(),
             token: inner.token.clone(),
             webhooks: RwLock::new(None),
+            version: inner.version,
         };
         Self { inner: Arc::new(forked) }
     }
@@ -170,7 +181,7 @@ impl ApiServer {
     }
 
     pub(crate) fn reload_registry(&self) {
-        let registry = Arc::new(Registry::build(&self.snapshot()));
+        let registry = Arc::new(Registry::build(&self.snapshot(), Some(&self.registry())));
         *self.inner.registry.write().unwrap_or_else(PoisonError::into_inner) = registry;
     }
 }

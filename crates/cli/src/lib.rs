@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, reason = "a command-line program prints")]
 
 mod commands;
+mod dump;
 mod duration;
 mod exit;
 mod fetch;
@@ -34,6 +35,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 enum Command {
     Up(Box<commands::up::Args>),
+    Twin(commands::twin::Args),
     /// Print what a chart, a kustomization or an Application renders to.
     #[command(subcommand)]
     Render(commands::render::Render),
@@ -49,6 +51,7 @@ enum Command {
 pub fn run(cli: Cli) -> ExitCode {
     let result = match cli.command {
         Command::Up(args) => commands::up::run(&args),
+        Command::Twin(args) => commands::twin::run(&args),
         Command::Render(render) => commands::render::run(render),
         Command::Why(args) => commands::why::run(&args),
         Command::Version => {

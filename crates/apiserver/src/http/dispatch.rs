@@ -100,16 +100,16 @@ async fn answer(mut context: Context<'_>, body: Bytes) -> ApiResult<Response<Res
             "the server does not allow this method on the requested resource",
         )),
         Route::Other(path) if path.starts_with("/openapi/") => openapi::serve(&context, path),
-        Route::Other(path) => plain(path),
+        Route::Other(path) => plain(context.server, path),
         other => discovery::serve(&context, &other),
     }
 }
 
 /// Paths that are no API: version and health.
-fn plain(path: &str) -> ApiResult<Response<ResponseBody>> {
+fn plain(server: &ApiServer, path: &str) -> ApiResult<Response<ResponseBody>> {
     let base = path.trim_end_matches('/');
     match base {
-        "/version" => Ok(json_response(200, &version())),
+        "/version" => Ok(json_response(200, &server.inner.version.info())),
         "" => Ok(json_response(
             200,
             &json!({"paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]}),
@@ -122,15 +122,6 @@ fn plain(path: &str) -> ApiResult<Response<ResponseBody>> {
         }
         _ => Err(ApiError::no_such_path()),
     }
-}
-
-fn version() -> Value {
-    json!({
-        "major": "1", "minor": "36", "gitVersion": "v1.36.1+tiphys", "gitCommit": "", "gitTreeState": "clean",
-        "buildDate": "1970-01-01T00:00:00Z", "goVersion": "", "compiler": "rustc",
-        "platform": format!("{}/{}", std::env::consts::OS, match std::env::consts::ARCH { "x86_64" => "amd64", "aarch64" => "arm64", other => other }),
-        "emulationMajor": "1", "emulationMinor": "36", "minCompatibilityMajor": "1", "minCompatibilityMinor": "35",
-    })
 }
 
 fn impersonated(context: &Context<'_>) -> ApiResult<User> {

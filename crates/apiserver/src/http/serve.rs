@@ -22,7 +22,7 @@ const HANDSHAKE: Duration = Duration::from_secs(10);
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// The address cannot be listened on.
-    #[error("cannot listen on {address}: {source}")]
+    #[error("cannot listen on {address}")]
     Listen {
         /// The address.
         address: SocketAddr,

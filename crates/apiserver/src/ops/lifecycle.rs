@@ -49,7 +49,7 @@ pub(super) fn may_go(at: &At, object: &Value) -> bool {
 }
 
 /// Does what follows from a commit: a changed definition changes what is served.
-pub(super) fn after_commit(server: &ApiServer, at: &At, object: &Object, removed: bool) {
+pub(crate) fn after_commit(server: &ApiServer, at: &At, object: &Object, removed: bool) {
     if !at.is(CRDS.0, CRDS.1) {
         return;
     }

@@ -20,6 +20,7 @@ pub(crate) use convert::present;
 pub(crate) use decode::{FieldValidation, decode_input};
 pub use delete::{DeleteOptions, Propagation};
 pub(crate) use delete::{delete, delete_collection};
+pub(crate) use lifecycle::after_commit;
 pub use patch::Patch;
 pub(crate) use patch::patch_plain;
 pub use read::ListOptions;
@@ -97,6 +98,13 @@ fn key_text(at: &At) -> String {
 /// The items of a list at a path, or none.
 pub(crate) fn items<'a>(object: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
     object.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// Brings an object of another cluster into the form in which it is stored.
+pub(crate) fn adopt(at: &At, object: &mut Value) -> crate::ApiResult<()> {
+    decode::decode_by_type(&at.resource, &at.resource.gvk, object)?;
+    convert::to_storage(&at.resource, object);
+    Ok(())
 }
 
 /// Brings a stored-form object that admission changed into the form of its type again.

@@ -9,9 +9,9 @@ use std::{
 };
 
 pub(crate) use custom::{CustomVersion, has_condition};
-use tiphys_value::{GroupKind, GroupVersionKind, GroupVersionResource};
+use tiphys_value::{GroupKind, GroupVersionKind, GroupVersionResource, ObjectExt};
 
-use crate::store::{ResourceId, Snapshot};
+use crate::store::{Object, ResourceId, Snapshot};
 
 /// A resource in one version, as discovery describes it.
 #[derive(Debug)]
@@ -75,16 +75,20 @@ pub(crate) struct Registry {
     /// Groups in discovery order, each with its versions, preferred one first.
     groups: Vec<(String, Vec<String>)>,
     ids: BTreeSet<ResourceId>,
+    /// What each definition added.
+    definitions: BTreeMap<String, (Arc<Object>, Vec<Arc<Resource>>)>,
 }
 
 impl Registry {
-    /// The built-in resources and those of the definitions in a snapshot.
-    pub fn build(snapshot: &Snapshot) -> Self {
+    /// The built-in resources and those of the definitions in a snapshot; what `before` has of a definition
+    /// that did not change is taken over.
+    pub fn build(snapshot: &Snapshot, before: Option<&Self>) -> Self {
         let mut registry = Self {
             resources: BTreeMap::new(),
             by_kind: BTreeMap::new(),
             groups: Vec::new(),
             ids: BTreeSet::new(),
+            definitions: BTreeMap::new(),
         };
         for resource in builtin::resources() {
             registry.add(Arc::clone(resource));
@@ -92,9 +96,13 @@ impl Registry {
         let built_in_groups = registry.groups.len();
         for crd in snapshot.list(&ResourceId::new("apiextensions.k8s.io", "customresourcedefinitions"), None)
         {
-            for resource in custom::resources_of(crd) {
-                registry.add(Arc::new(resource));
-            }
+            let known = before.and_then(|b| b.definitions.get(crd.name())).filter(|d| Arc::ptr_eq(&d.0, crd));
+            let resources = match known {
+                Some((_, resources)) => resources.clone(),
+                None => custom::resources_of(crd).into_iter().map(Arc::new).collect(),
+            };
+            resources.iter().for_each(|resource| registry.add(Arc::clone(resource)));
+            registry.definitions.insert(crd.name().to_owned(), (Arc::clone(crd), resources));
         }
         registry.groups[built_in_groups..].sort();
         for (_, versions) in &mut registry.groups[built_in_groups..] {

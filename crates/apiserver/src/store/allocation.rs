@@ -63,7 +63,18 @@ impl Snapshot {
 }
 
 impl Allocations {
-    fn release(&mut self, service: &Value) {
+    /// Takes note of what a Service of another cluster has, whatever its network.
+    pub(super) fn adopt(&mut self, service: &Value) {
+        let owner: Arc<str> = super::snapshot::key(service.namespace(), service.name()).into();
+        for address in addresses_of(service) {
+            self.addresses.insert_mut(address, Arc::clone(&owner));
+        }
+        for port in ports_of(service) {
+            self.ports.insert_mut(port, Arc::clone(&owner));
+        }
+    }
+
+    pub(super) fn release(&mut self, service: &Value) {
         for address in addresses_of(service) {
             self.addresses.remove_mut(&address);
         }

@@ -135,6 +135,31 @@ impl Store {
             .snapshot
             .allocate(write.resource, previous.as_deref(), kept)
             .map_err(CommitError::Allocation)?;
+        let object = self.apply(&mut state, write, previous);
+        drop(state);
+        self.any_change.notify_waiters();
+        Ok(object)
+    }
+
+    /// Puts an object in the place of whatever is there, keeping its addresses and ports as they are.
+    pub fn import(&self, resource: &ResourceId, key: &str, value: Value) -> Arc<Object> {
+        let mut state = self.lock();
+        let previous = state.snapshot.find(resource, key).cloned();
+        if resource.group().is_empty() && resource.resource() == "services" {
+            if let Some(previous) = &previous {
+                state.snapshot.allocations.release(previous);
+            }
+            state.snapshot.allocations.adopt(&value);
+        }
+        let write = Write { resource, key, expect: Expect::Absent, value, remove: false };
+        let object = self.apply(&mut state, write, previous);
+        drop(state);
+        self.any_change.notify_waiters();
+        object
+    }
+
+    /// Carries out a write that has been found to hold.
+    fn apply(&self, state: &mut State, write: Write<'_>, previous: Option<Arc<Object>>) -> Arc<Object> {
         let revision = state.snapshot.revision() + 1;
         let object = Arc::new(Object::stamped(write.value, revision));
         state.snapshot.set_revision(revision);
@@ -160,9 +185,7 @@ impl Store {
             previous,
         });
         state.log_change(change);
-        drop(state);
-        self.any_change.notify_waiters();
-        Ok(object)
+        object
     }
 
     /// Changes after a revision: of one resource, or of all.

@@ -5,6 +5,7 @@ pub mod render;
 pub mod render_app;
 pub mod render_helm;
 pub mod render_kustomize;
+pub mod twin;
 pub mod up;
 pub mod version;
 pub mod why;

@@ -25,6 +25,7 @@ use follow::Edits;
 use report::Reporter;
 use rows::Row;
 use twin::Twin;
+pub(crate) use twin::{listen_error, make_private_folder};
 
 /// How often what has changed is told.
 const TELL: Duration = Duration::from_millis(100);
@@ -308,20 +309,20 @@ fn key_of(row: &Row) -> AppKey {
 }
 
 /// The requests to end: Ctrl-C and SIGTERM.
-struct Signals {
+pub(crate) struct Signals {
     #[cfg(unix)]
     terminate: tokio::signal::unix::Signal,
 }
 
 impl Signals {
-    fn new() -> std::io::Result<Self> {
+    pub(crate) fn new() -> std::io::Result<Self> {
         Ok(Self {
             #[cfg(unix)]
             terminate: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?,
         })
     }
 
-    async fn wait(&mut self) {
+    pub(crate) async fn wait(&mut self) {
         #[cfg(unix)]
         tokio::select! {
             _ = tokio::signal::ctrl_c() => {}

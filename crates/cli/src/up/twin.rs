@@ -35,7 +35,7 @@ impl Twin {
             state_dir: args.state.clone(),
             ..ApiServerOptions::default()
         })?;
-        let serving = server.bind(args.listen).await.map_err(explained)?;
+        let serving = server.bind(args.listen).await.map_err(listen_error)?;
         make_private_folder(&args.kubeconfig)?;
         serving
             .write_kubeconfig(&args.kubeconfig)
@@ -56,7 +56,8 @@ impl Drop for Twin {
     }
 }
 
-fn explained(error: ServeError) -> anyhow::Error {
+/// Why the address cannot be listened on, and what to do.
+pub(crate) fn listen_error(error: ServeError) -> anyhow::Error {
     let in_use =
         matches!(&error, ServeError::Listen { source, .. } if source.kind() == std::io::ErrorKind::AddrInUse);
     let error = anyhow::Error::new(error);
@@ -68,7 +69,7 @@ fn explained(error: ServeError) -> anyhow::Error {
 }
 
 /// The folder of the kubeconfig; what is in `.tiphys` is no part of the repository.
-fn make_private_folder(kubeconfig: &Path) -> anyhow::Result<()> {
+pub(crate) fn make_private_folder(kubeconfig: &Path) -> anyhow::Result<()> {
     let Some(folder) = kubeconfig.parent().filter(|folder| !folder.as_os_str().is_empty()) else {
         return Ok(());
     };

@@ -1,0 +1,152 @@
+//! `tiphys twin`.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::ErrorKind,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+    time::Instant,
+};
+
+use anyhow::Context as _;
+use tiphys_apiserver::{ApiServer, ApiServerOptions, KubernetesVersion, Serving};
+use tiphys_world::{Driver, Settings};
+
+use crate::{
+    dump, duration,
+    exit::WrongUse,
+    up::{Signals, listen_error, make_private_folder},
+};
+
+/// How many refused objects of a dump are shown.
+const SHOWN: usize = 20;
+
+/// Runs the embedded cluster alone: a Kubernetes API with simulated controllers, for kubectl, Helm and
+/// any other client.
+///
+/// Once it is ready the kubeconfig is written and a line on stdout says where it listens. It stays until
+/// it is interrupted, and then exits with 0. With --from it holds what a dump holds, and nothing changes
+/// by itself: no controller runs.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Address to serve the API on; port 0 takes a free one.
+    #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDRESS")]
+    listen: SocketAddr,
+    /// Where to write the kubeconfig once the cluster is ready.
+    #[arg(long, default_value = ".tiphys/kubeconfig", value_name = "FILE")]
+    kubeconfig: PathBuf,
+    /// Keep the cluster in this folder, and go on with it at the next start.
+    #[arg(long, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// How many nodes there are.
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    nodes: u32,
+    /// The Kubernetes minor version to be, such as 1.34.
+    #[arg(long, value_name = "VERSION")]
+    kubernetes_version: Option<KubernetesVersion>,
+    /// Load what `kubectl get -o yaml` or `kubectl cluster-info dump` wrote: a file, a folder, or - for
+    /// the standard input.
+    #[arg(long, value_name = "DUMP", conflicts_with = "nodes")]
+    from: Option<PathBuf>,
+}
+
+/// Runs until interrupted.
+///
+/// # Errors
+/// The dump or the state folder cannot be used, or the address not listened on.
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(serve(args))
+}
+
+async fn serve(args: &Args) -> anyhow::Result<()> {
+    let start = Instant::now();
+    let mut signals = Signals::new()?;
+    clear_stale(&args.kubeconfig)?;
+    let objects = args.from.as_deref().map(dump::read).transpose();
+    let objects = objects.map_err(|error| WrongUse(format!("{error:#}")))?;
+    let server = ApiServer::new(ApiServerOptions {
+        state_dir: args.state.clone(),
+        kubernetes_version: args.kubernetes_version.unwrap_or_default(),
+        ..ApiServerOptions::default()
+    })?;
+    let serving = server.bind(args.listen).await.map_err(listen_error)?;
+    let driver = match objects {
+        Some(objects) => {
+            load(&server, objects);
+            None
+        }
+        None => Some(driver(args, &server, &serving)?),
+    };
+    make_private_folder(&args.kubeconfig)?;
+    let written = serving.write_kubeconfig(&args.kubeconfig);
+    written.with_context(|| format!("cannot write {}", args.kubeconfig.display()))?;
+    println!(
+        "Kubernetes {} at https://{}, ready in {}; export KUBECONFIG={}",
+        args.kubernetes_version.unwrap_or_default(),
+        serving.address(),
+        duration::shown(start.elapsed()),
+        args.kubeconfig.display()
+    );
+    tokio::select! {
+        () = serving.run() => {}
+        () = work(driver) => {}
+        () = signals.wait() => {}
+    }
+    Ok(())
+}
+
+/// Nobody shall take the kubeconfig of an earlier run for this one's, and nobody's own is written over.
+fn clear_stale(kubeconfig: &Path) -> anyhow::Result<()> {
+    let text = match fs::read_to_string(kubeconfig) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        text => text.with_context(|| format!("cannot read {}", kubeconfig.display()))?,
+    };
+    if text.trim().is_empty() {
+        return Ok(());
+    }
+    let is_ours = tiphys_yaml::from_yaml(&text).is_ok_and(|config| {
+        config["current-context"] == "tiphys"
+            && config["clusters"].as_array().is_some_and(|all| all.len() == 1)
+    });
+    if !is_ours {
+        let place = kubeconfig.display();
+        return Err(WrongUse(format!(
+            "{place} holds something else than an embedded cluster's kubeconfig; name another file with --kubeconfig"
+        ))
+        .into());
+    }
+    fs::remove_file(kubeconfig).with_context(|| format!("cannot remove the old {}", kubeconfig.display()))
+}
+
+fn driver(args: &Args, server: &ApiServer, serving: &Serving) -> anyhow::Result<Driver> {
+    let settings =
+        Settings { nodes: args.nodes, root_ca: serving.ca_pem().to_owned(), ..Settings::default() };
+    Driver::new(server, settings).map_err(|error| anyhow::anyhow!("cannot start the cluster: {error}"))
+}
+
+/// Runs the controllers; without any, nothing happens by itself.
+async fn work(driver: Option<Driver>) {
+    match driver {
+        Some(driver) => driver.run().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Loads a dump, and says what of it could not be taken.
+fn load(server: &ApiServer, objects: Vec<serde_json::Value>) {
+    let imported = server.import(objects);
+    eprintln!("{} objects loaded; they stay as they are, no controller runs", imported.objects);
+    let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (object, why) in &imported.refused {
+        reasons.entry(why).or_default().push(object);
+    }
+    for (why, objects) in reasons.iter().take(SHOWN) {
+        let more = match objects.len() {
+            1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        eprintln!("not loaded: {}{more}: {why}", objects[0]);
+    }
+}
