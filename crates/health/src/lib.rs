@@ -1,17 +1,21 @@
-//! Health of live objects: built-in kinds as Argo CD judges them, custom resources by small tables of
-//! published status conventions, and the roll-up to an Application's health. Pure: no IO, no clock.
+//! Health of live objects: a user's Lua, built-in kinds as Argo CD judges them, custom resources by small
+//! tables of published status conventions, and the roll-up to an Application's health. Pure: no IO, and
+//! no clock but the one that is passed in for scripts.
 
 mod application;
 mod builtin;
 mod conditions;
 mod custom;
+mod lua;
 mod pod;
 mod rollup;
+mod rules;
 
+pub use lua::{Clock, LuaError, check as check_script};
 pub use rollup::{Member, roll_up};
+pub use rules::{Assessment, RuleOrigin, Rules, ScriptFault};
 use serde_json::Value;
-use tiphys_model::{HealthCode, HealthStatus, names};
-use tiphys_value::ObjectExt;
+use tiphys_model::{HealthStatus, settings::Customizations};
 
 /// Settings of the built-in rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,19 +24,7 @@ pub struct HealthSettings {
     pub compat: bool,
 }
 
-/// Health of a live object; `None` if nothing is known of its kind (then it counts as done).
-/// The order of lookup: pending deletion, built-in kinds, tables of custom resources.
+/// Health of a live object by the built-in rules alone; see [`Rules::assess`].
 pub fn assess(object: &Value, settings: &HealthSettings) -> Option<HealthStatus> {
-    let is_held_hook = object
-        .at(&["metadata", "finalizers"])
-        .and_then(Value::as_array)
-        .is_some_and(|list| list.iter().any(|f| f.as_str() == Some(names::HOOK_FINALIZER)));
-    if object.is_terminating() && !is_held_hook {
-        return Some(HealthStatus::new(HealthCode::Progressing, "Pending deletion"));
-    }
-    let gvk = object.gvk();
-    if gvk.group == names::GROUP && gvk.kind == "Application" {
-        return (!settings.compat).then(|| application::assess(object));
-    }
-    builtin::assess(&gvk, object, settings).or_else(|| custom::assess(&gvk, object))
+    Rules::new(settings.clone(), Customizations::default()).assess(object)
 }

@@ -13,6 +13,8 @@ pub mod operation;
 pub mod options;
 pub mod project;
 pub mod repository;
+pub mod selector;
+pub mod settings;
 pub mod source;
 pub mod status;
 pub mod time;
@@ -31,6 +33,8 @@ pub use operation::{
 };
 pub use options::{DeletionPolicy, Propagation, SyncOptions};
 pub use project::{AppProject, AppProjectSpec, KindRule};
+pub use selector::LabelSelector;
+pub use settings::ArgoSettings;
 pub use source::{
     ApplicationSource, DirectorySource, HelmFileParameter, HelmParameter, HelmSource, HydrateTo,
     JsonnetSource, JsonnetVar, KustomizePatch, KustomizeReplica, KustomizeSelector, KustomizeSource,

@@ -1,0 +1,309 @@
+//! What an installation is set to: the ConfigMaps `argocd-cm` and `argocd-cmd-params-cm` (Argo CD docs,
+//! "argocd-cm.yaml" and "argocd-cmd-params-cm.yaml"). A setting that cannot be read is reported beside the
+//! others, which still count: one wrong line must not stop an engine.
+
+mod compare;
+mod customizations;
+mod filter;
+mod params;
+mod rendering;
+
+use std::{collections::BTreeMap, time::Duration};
+
+pub use compare::{CompareSettings, IgnoreStatus};
+pub use customizations::{Customization, Customizations, KnownTypeField};
+pub use filter::{ResourceFilter, ResourceFilters};
+pub use params::ControllerParams;
+pub use rendering::{KustomizeSettings, RenderSettings};
+use serde::{Deserialize, de::DeserializeOwned};
+use serde_json::Value;
+
+use crate::{Tracking, TrackingMethod, duration, selector::LabelSelector};
+
+/// Name of the ConfigMap with the settings of an installation.
+pub const CONFIG_MAP: &str = "argocd-cm";
+/// Name of the ConfigMap with the flags of its processes.
+pub const PARAMS_CONFIG_MAP: &str = "argocd-cmd-params-cm";
+
+/// A setting that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {message}")]
+pub struct SettingsFault {
+    /// Key in the ConfigMap.
+    pub key: String,
+    /// What is wrong with its value.
+    pub message: String,
+}
+
+/// `globalProjects`: a project whose rules hold in other projects too.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct GlobalProject {
+    /// Labels of the projects in which it holds.
+    pub label_selector: LabelSelector,
+    /// The project that holds.
+    pub project_name: String,
+}
+
+/// How often sources are looked at again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reconciliation {
+    /// `timeout.reconciliation`; zero means never without being told.
+    pub interval: Duration,
+    /// `timeout.reconciliation.jitter`: at most so much is added.
+    pub jitter: Duration,
+    /// `timeout.hard.reconciliation`: how often nothing remembered counts; zero means never.
+    pub hard: Duration,
+}
+
+impl Default for Reconciliation {
+    fn default() -> Self {
+        Self { interval: Duration::from_secs(120), jitter: Duration::from_secs(60), hard: Duration::ZERO }
+    }
+}
+
+/// The settings of an installation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArgoSettings {
+    /// How objects are marked: `application.resourceTrackingMethod`, `application.instanceLabelKey`,
+    /// `installationID`.
+    pub tracking: Tracking,
+    /// Health, ignored differences and more by kind: `resource.customizations*`.
+    pub customizations: Customizations,
+    /// `resource.exclusions` and `resource.inclusions`.
+    pub filters: ResourceFilters,
+    /// `resource.compareoptions`.
+    pub compare: CompareSettings,
+    /// `kustomize.*`, `helm.*`, `jsonnet.*`.
+    pub rendering: RenderSettings,
+    /// `timeout.*`.
+    pub reconciliation: Reconciliation,
+    /// `globalProjects`.
+    pub global_projects: Vec<GlobalProject>,
+    /// `resource.sensitive.mask.annotations`: their values are shown nowhere.
+    pub masked_annotations: Vec<String>,
+    /// `cluster.inClusterEnabled`: the engine's own cluster may be a destination.
+    pub in_cluster_enabled: bool,
+    /// Names of the local accounts; what they may do is no matter of the engine.
+    pub accounts: Vec<String>,
+    /// What `argocd-cmd-params-cm` says of the controller.
+    pub controller: ControllerParams,
+    /// Keys that are set and mean nothing to this engine: of the web server, of sign-on, of notifications.
+    pub unused: Vec<String>,
+    /// Settings that cannot be used.
+    pub faults: Vec<SettingsFault>,
+}
+
+impl Default for ArgoSettings {
+    fn default() -> Self {
+        Self::read(&BTreeMap::new(), &BTreeMap::new())
+    }
+}
+
+impl ArgoSettings {
+    /// Reads `data` of `argocd-cm` and of `argocd-cmd-params-cm`; a ConfigMap that is not there is empty.
+    pub fn read(config: &BTreeMap<String, String>, params: &BTreeMap<String, String>) -> Self {
+        let mut reader = Reader { data: config, faults: Vec::new(), used: Vec::new() };
+        let mut settings = Self {
+            tracking: reader.tracking(),
+            customizations: customizations::read(&mut reader),
+            filters: filter::read(&mut reader),
+            compare: compare::read(&mut reader),
+            rendering: rendering::read(&mut reader),
+            reconciliation: reader.reconciliation(),
+            global_projects: reader.yaml("globalProjects").unwrap_or_default(),
+            masked_annotations: reader.list("resource.sensitive.mask.annotations"),
+            in_cluster_enabled: reader.flag("cluster.inClusterEnabled", true),
+            accounts: reader.accounts(),
+            controller: ControllerParams::default(),
+            unused: Vec::new(),
+            faults: Vec::new(),
+        };
+        settings.unused = reader.unused();
+        settings.faults = reader.faults;
+        let mut reader = Reader { data: params, faults: Vec::new(), used: Vec::new() };
+        settings.controller = params::read(&mut reader);
+        settings.faults.extend(reader.faults);
+        settings
+    }
+
+    /// Reads the two ConfigMap objects; one that is `None` is empty.
+    pub fn from_objects(config: Option<&Value>, params: Option<&Value>) -> Self {
+        Self::read(&data_of(config), &data_of(params))
+    }
+}
+
+/// `data` of a ConfigMap. A value that is no text stands as JSON, as where someone forgot the quotes.
+fn data_of(object: Option<&Value>) -> BTreeMap<String, String> {
+    let data = object.and_then(|object| object.get("data")).and_then(Value::as_object);
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    data.into_iter().flatten().map(|(key, value)| (key.clone(), text(value))).collect()
+}
+
+/// Takes settings out of a ConfigMap and notes what cannot be read.
+pub(crate) struct Reader<'a> {
+    pub data: &'a BTreeMap<String, String>,
+    pub faults: Vec<SettingsFault>,
+    used: Vec<String>,
+}
+
+impl Reader<'_> {
+    /// A text that is set and not blank.
+    pub fn text(&mut self, key: &str) -> Option<String> {
+        self.used.push(key.to_owned());
+        self.data.get(key).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+    }
+
+    /// A text of YAML.
+    pub fn yaml<T: DeserializeOwned>(&mut self, key: &str) -> Option<T> {
+        let text = self.text(key)?;
+        parsed(&text).map_err(|message| self.fault(key, message)).ok()
+    }
+
+    /// `true` or `false`, in the spellings that Go takes.
+    pub fn flag(&mut self, key: &str, default: bool) -> bool {
+        let Some(text) = self.text(key) else { return default };
+        go_bool(&text).unwrap_or_else(|| {
+            self.fault(key, format!("{text:?} is neither \"true\" nor \"false\""));
+            default
+        })
+    }
+
+    /// A duration; a bare number counts seconds.
+    pub fn duration(&mut self, key: &str, default: Duration) -> Duration {
+        let Some(text) = self.text(key) else { return default };
+        duration::parse_lenient(&text).unwrap_or_else(|| {
+            self.fault(key, format!("{text:?} is no duration such as 180s or 3m"));
+            default
+        })
+    }
+
+    /// A whole number.
+    pub fn number(&mut self, key: &str) -> Option<i64> {
+        let text = self.text(key)?;
+        text.parse().map_err(|_| self.fault(key, format!("{text:?} is no whole number"))).ok()
+    }
+
+    /// A list with commas.
+    pub fn list(&mut self, key: &str) -> Vec<String> {
+        let text = self.text(key).unwrap_or_default();
+        text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect()
+    }
+
+    pub fn fault(&mut self, key: &str, message: impl Into<String>) {
+        self.faults.push(SettingsFault { key: key.to_owned(), message: message.into() });
+    }
+
+    /// The keys that begin with a prefix.
+    pub fn keys(&mut self, prefix: &str) -> Vec<String> {
+        let keys: Vec<String> = self.data.keys().filter(|key| key.starts_with(prefix)).cloned().collect();
+        self.used.extend(keys.iter().cloned());
+        keys
+    }
+
+    fn tracking(&mut self) -> Tracking {
+        let mut tracking = Tracking::default();
+        if let Some(method) = self.text("application.resourceTrackingMethod") {
+            match TrackingMethod::parse(&method) {
+                Some(method) => tracking.method = method,
+                None => self.fault(
+                    "application.resourceTrackingMethod",
+                    format!("{method:?} is none of annotation, label, annotation+label"),
+                ),
+            }
+        }
+        if let Some(key) = self.text("application.instanceLabelKey") {
+            tracking.label_key = key;
+        }
+        tracking.installation_id = self.text("installationID").unwrap_or_default();
+        tracking
+    }
+
+    fn reconciliation(&mut self) -> Reconciliation {
+        let default = Reconciliation::default();
+        Reconciliation {
+            interval: self.duration("timeout.reconciliation", default.interval),
+            jitter: self.duration("timeout.reconciliation.jitter", default.jitter),
+            hard: self.duration("timeout.hard.reconciliation", default.hard),
+        }
+    }
+
+    fn accounts(&mut self) -> Vec<String> {
+        let keys = self.keys("accounts.");
+        let mut names: Vec<String> =
+            keys.iter().filter_map(|key| Some(key.split('.').nth(1)?.to_owned())).collect();
+        names.dedup();
+        names
+    }
+
+    fn unused(&self) -> Vec<String> {
+        self.data.keys().filter(|key| !self.used.contains(key)).cloned().collect()
+    }
+}
+
+/// Reads a YAML text into a type.
+pub(crate) fn parsed<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    let value = tiphys_yaml::from_yaml(text).map_err(|error| format!("is not valid YAML: {error}"))?;
+    serde_path_to_error::deserialize(value).map_err(|error| error.to_string())
+}
+
+/// What Go's `strconv.ParseBool` takes.
+pub(crate) fn go_bool(text: &str) -> Option<bool> {
+    match text {
+        "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pairs: &[(&str, &str)]) -> ArgoSettings {
+        let map = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        ArgoSettings::read(&map, &BTreeMap::new())
+    }
+
+    #[test]
+    fn an_empty_config_map_means_the_defaults() {
+        let settings = ArgoSettings::default();
+        assert_eq!(settings.tracking, Tracking::default());
+        assert_eq!(settings.reconciliation.interval, Duration::from_secs(120));
+        assert!(settings.in_cluster_enabled && settings.faults.is_empty());
+    }
+
+    #[test]
+    fn a_setting_that_cannot_be_read_is_named_and_the_others_count() {
+        let settings = read(&[
+            ("application.resourceTrackingMethod", "labels"),
+            ("timeout.reconciliation", "5 minutes"),
+            ("installationID", "blue"),
+            ("globalProjects", "- labelSelector: {matchLabels: {opt: prod}}\n  projectName: prod\n"),
+        ]);
+        let keys: Vec<&str> = settings.faults.iter().map(|fault| fault.key.as_str()).collect();
+        assert_eq!(keys, ["application.resourceTrackingMethod", "timeout.reconciliation"]);
+        assert_eq!(settings.tracking.installation_id, "blue");
+        assert_eq!(settings.global_projects[0].project_name, "prod");
+    }
+
+    #[test]
+    fn accounts_are_known_by_name_and_foreign_keys_are_told() {
+        let settings = read(&[
+            ("accounts.ci", "apiKey"),
+            ("accounts.ci.enabled", "false"),
+            ("url", "https://cd.example.com"),
+        ]);
+        assert_eq!(settings.accounts, ["ci"]);
+        assert_eq!(settings.unused, ["url"]);
+    }
+
+    #[test]
+    fn values_that_are_no_text_are_read_as_they_stand() {
+        let object =
+            serde_json::json!({"data": {"timeout.reconciliation": 30, "cluster.inClusterEnabled": false}});
+        let settings = ArgoSettings::from_objects(Some(&object), None);
+        assert_eq!(settings.reconciliation.interval, Duration::from_secs(30));
+        assert!(!settings.in_cluster_enabled);
+    }
+}
