@@ -36,6 +36,7 @@ pub struct Cli {
 enum Command {
     Up(Box<commands::up::Args>),
     Twin(commands::twin::Args),
+    Check(commands::check::Args),
     /// Print what a chart, a kustomization or an Application renders to.
     #[command(subcommand)]
     Render(commands::render::Render),
@@ -52,6 +53,7 @@ pub fn run(cli: Cli) -> ExitCode {
     let result = match cli.command {
         Command::Up(args) => commands::up::run(&args),
         Command::Twin(args) => commands::twin::run(&args),
+        Command::Check(args) => commands::check::run(&args),
         Command::Render(render) => commands::render::run(render),
         Command::Why(args) => commands::why::run(&args),
         Command::Version => {

@@ -70,6 +70,15 @@ pub struct Label {
     pub text: String,
 }
 
+/// A replacement of a stretch of a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Edit {
+    /// What is replaced; a point to insert before it.
+    pub span: Span,
+    /// What stands there afterwards.
+    pub replacement: String,
+}
+
 /// One fault in what a user wrote.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Diagnostic {

@@ -7,5 +7,5 @@ mod diagnostic;
 pub mod render;
 mod source_map;
 
-pub use diagnostic::{Diagnostic, Label, Position, Severity, Span};
+pub use diagnostic::{Diagnostic, Edit, Label, Position, Severity, Span};
 pub use source_map::SourceMap;

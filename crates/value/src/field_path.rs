@@ -57,6 +57,11 @@ impl FieldPath {
         self.0.starts_with(&other.0)
     }
 
+    /// What remains of the path below another one, if it lies there.
+    pub fn below(&self, other: &Self) -> Option<Self> {
+        self.0.strip_prefix(other.0.as_slice()).map(|rest| Self(rest.to_vec()))
+    }
+
     fn then(&self, segment: Segment) -> Self {
         let mut segments = self.0.clone();
         segments.push(segment);

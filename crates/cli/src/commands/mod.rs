@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub mod check;
 pub mod completion;
 pub mod render;
 pub mod render_app;

@@ -1,0 +1,41 @@
+//! Prints the findings of a folder, fetching nothing: `cargo run -p tiphys-check --example findings -- DIR [RULE…]`.
+#![allow(clippy::print_stdout, reason = "an example prints")]
+
+use std::{error::Error, sync::Arc};
+
+use tiphys_check::{Context, Survey, check, rules};
+use tiphys_graph::{Input, NoSources};
+use tiphys_vfs::DiskTree;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let folder = arguments.next().ok_or("which folder?")?;
+    let wanted: Vec<String> = arguments.collect();
+    let survey = Survey::of(&Input {
+        tree: Arc::new(DiskTree::open(&folder)?),
+        folder: "",
+        sources: &NoSources,
+        is_given: &|_| true,
+        clusters: Vec::new(),
+        kube_version: "",
+        progress: &|_, _| {},
+    });
+    let chosen: Vec<_> = rules::ALL
+        .iter()
+        .copied()
+        .filter(|rule| wanted.is_empty() || wanted.iter().any(|id| id == rule.id))
+        .collect();
+    let checked = check(&Context { survey: &survey, base: None }, &chosen);
+    let map = survey.files.source_map();
+    for finding in &checked.findings {
+        println!("{}", tiphys_diag::render::full(&finding.diagnostic, &map, false));
+    }
+    println!(
+        "{} files, {} Applications, {} objects: {} findings",
+        survey.files.count(),
+        survey.apps.len(),
+        survey.objects.len(),
+        checked.findings.len()
+    );
+    Ok(())
+}

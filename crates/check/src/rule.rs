@@ -1,0 +1,68 @@
+//! What a rule is.
+
+use tiphys_diag::{Diagnostic, Severity};
+use tiphys_graph::{Object, Survey};
+
+use crate::Finding;
+
+/// One rule. Each stands in a file of its own under `rules/`; the module comment of that file is its
+/// page in the documentation.
+pub struct Rule {
+    /// Stable name, such as `A1-self-wait`: incident, then what it finds.
+    pub id: &'static str,
+    /// The incident of its kind, such as `A1`.
+    pub incident: &'static str,
+    /// How bad its worst finding is.
+    pub severity: Severity,
+    /// One line: what it finds.
+    pub title: &'static str,
+    /// The text of its file, from which the documentation is taken.
+    pub source: &'static str,
+    /// Looks for it.
+    pub check: fn(&Context<'_>, &mut Report),
+}
+
+impl Rule {
+    /// A fault of this rule, of its severity.
+    pub fn diagnostic(&self, message: impl Into<String>) -> Diagnostic {
+        Diagnostic { severity: self.severity, ..Diagnostic::error(self.id, message) }
+    }
+
+    /// A finding of this rule about an object.
+    pub fn finding(&self, context: &Context<'_>, object: &Object, diagnostic: Diagnostic) -> Finding {
+        let mut finding = Finding::new(self.incident, diagnostic).object(object.title());
+        finding.app = context.survey.app_of(object).map(|app| app.name().to_owned());
+        finding
+    }
+
+    /// The module comment of its file: Markdown.
+    pub fn documentation(&self) -> String {
+        let lines = self.source.lines().take_while(|line| line.starts_with("//!"));
+        let text: Vec<&str> = lines
+            .map(|line| line.strip_prefix("//! ").unwrap_or_else(|| line.trim_start_matches("//!")))
+            .collect();
+        text.join("\n")
+    }
+}
+
+/// What a rule is told.
+pub struct Context<'a> {
+    /// The repository.
+    pub survey: &'a Survey,
+    /// The repository before a change, where a change is judged (`--diff`).
+    pub base: Option<&'a Survey>,
+}
+
+/// What a rule reports.
+#[derive(Default)]
+pub struct Report {
+    /// The findings so far.
+    pub findings: Vec<Finding>,
+}
+
+impl Report {
+    /// Adds a finding.
+    pub fn add(&mut self, finding: Finding) {
+        self.findings.push(finding);
+    }
+}

@@ -1,0 +1,9 @@
+//! What everything beyond delivery stands on: what a repository says as a whole ([`Survey`]), and the
+//! analyses over it. Pure: the repository and whatever else is to be read are passed in.
+
+pub mod survey;
+
+pub use survey::{
+    App, AppId, Application, Declaration, Environment, EnvironmentId, Fault, Files, Input, NoSources, Object,
+    ObjectId, Outcome, Owner, SetId, Survey, Unit, UnitId, UnitKind, Unseen,
+};

@@ -1,0 +1,272 @@
+//! Sorting what was found into environments, Applications and objects.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    sync::Arc,
+};
+
+use tiphys_model::{Application, hook};
+use tiphys_render::RenderError;
+use tiphys_value::{ObjectExt, RenderedObject, ResourceKey, Value};
+
+use super::{
+    App, AppId, Declaration, Environment, EnvironmentId, Fault, Files, Object, ObjectId, Outcome, Owner, Set,
+    SetId, Survey, Unit, UnitId,
+    build::{self, Found, Seed},
+    environment, is_namespaced,
+    memo::{ENGINE_NAMESPACE, Rendering},
+    units::Place,
+};
+
+/// A survey in the making.
+pub struct Assembly<'a> {
+    found: &'a Found<'a>,
+    environments: Vec<Environment>,
+    apps: Vec<App>,
+    sets: Vec<Set>,
+    units: Vec<Unit>,
+    objects: Vec<Object>,
+    pub faults: Vec<Fault>,
+    /// The Applications by environment, namespace and name.
+    by_name: HashMap<(EnvironmentId, String, String), AppId>,
+    /// The ApplicationSets by the place and name of their declaration.
+    by_place: HashMap<(Arc<str>, String), SetId>,
+}
+
+/// A declaration that waits to be looked at.
+struct Pending {
+    environment: EnvironmentId,
+    declaration: Declaration,
+    declared: RenderedObject,
+}
+
+impl<'a> Assembly<'a> {
+    /// Nothing yet.
+    pub fn new(found: &'a Found<'a>) -> Self {
+        Self {
+            found,
+            environments: Vec::new(),
+            apps: Vec::new(),
+            sets: Vec::new(),
+            units: Vec::new(),
+            objects: Vec::new(),
+            faults: Vec::new(),
+            by_name: HashMap::new(),
+            by_place: HashMap::new(),
+        }
+    }
+
+    /// Adds what no Application reaches.
+    pub fn units(
+        &mut self,
+        units: &[(Place, Arc<Rendering>)],
+        loose: BTreeMap<Arc<str>, Vec<RenderedObject>>,
+    ) {
+        for (place, rendering) in units {
+            let id = UnitId(self.units.len());
+            let mut unit = build::unit(place, &rendering.outcome);
+            unit.objects = self.add_objects(Owner::Unit(id), None, "", &rendering.objects, &rendering.read);
+            self.units.push(unit);
+        }
+        for (file, objects) in loose {
+            let id = UnitId(self.units.len());
+            let mut unit = build::manifest(&file);
+            unit.objects =
+                self.add_objects(Owner::Unit(id), None, "", &objects, &Arc::new(BTreeSet::from([file])));
+            self.units.push(unit);
+        }
+    }
+
+    /// Adds the Applications that seeds declare, and what those declare in turn.
+    pub fn grow(&mut self, seeds: Vec<Seed>) {
+        let mut open: VecDeque<Pending> = VecDeque::new();
+        for seed in seeds {
+            let folder = seed.unit.map(|index| format!("{}/", self.units[index].path));
+            let name = environment::of(folder.as_deref().unwrap_or(&seed.declared.location.file)).to_owned();
+            let environment = self.environment(&name);
+            let declaration = seed.unit.map_or(Declaration::File, |index| Declaration::Unit(UnitId(index)));
+            open.push_back(Pending { environment, declaration, declared: seed.declared });
+        }
+        while let Some(pending) = open.pop_front() {
+            if pending.declared.value.kind() == "ApplicationSet" {
+                self.add_set(pending, &mut open);
+            } else {
+                self.add_app(pending, &mut open);
+            }
+        }
+    }
+
+    /// The survey, but for its files and what is unseen.
+    pub fn finish(self) -> Survey {
+        Survey {
+            files: Files::list(Arc::new(tiphys_vfs::MemTree::default()), ""),
+            environments: self.environments,
+            apps: self.apps,
+            sets: self.sets,
+            units: self.units,
+            objects: self.objects,
+            faults: self.faults,
+            unseen: Vec::new(),
+        }
+    }
+
+    fn environment(&mut self, name: &str) -> EnvironmentId {
+        let known = self.environments.iter().position(|environment| environment.name == name);
+        EnvironmentId(known.unwrap_or_else(|| {
+            self.environments.push(Environment { name: name.to_owned(), roots: Vec::new() });
+            self.environments.len() - 1
+        }))
+    }
+
+    fn add_set(&mut self, pending: Pending, open: &mut VecDeque<Pending>) {
+        let Pending { environment, declared, .. } = pending;
+        let place = (declared.location.file.clone(), declared.value.name().to_owned());
+        let yielded = self.found.sets.get(&declared.value.to_string());
+        let id = *self.by_place.entry(place).or_insert_with(|| {
+            self.sets.push(Set {
+                declared: declared.clone(),
+                apps: Vec::new(),
+                fault: yielded.and_then(|it| it.fault.clone()),
+                symbolic: yielded.is_some_and(|it| it.symbolic),
+            });
+            SetId(self.sets.len() - 1)
+        });
+        for generated in yielded.map(|it| it.apps.as_slice()).unwrap_or_default() {
+            let declared = RenderedObject {
+                value: generated.application.clone(),
+                location: declared.location.clone(),
+                origins: below_template(&declared),
+            };
+            open.push_back(Pending { environment, declaration: Declaration::Set(id), declared });
+        }
+    }
+
+    fn add_app(&mut self, pending: Pending, open: &mut VecDeque<Pending>) {
+        let Pending { environment, declaration, declared } = pending;
+        let application = match Application::from_value(&declared.value) {
+            Ok(application) => application,
+            Err(error) => return self.refuse(&declared, &error.to_string()),
+        };
+        let id = AppId(self.apps.len());
+        let name = (environment, namespace_of(&declared.value), declared.value.name().to_owned());
+        let first = self.by_name.get(&name).copied();
+        if let Some(first) = first
+            && self.is_same(first, &declared, declaration)
+        {
+            return;
+        }
+        let rendering = self.found.memo.get(&declared.value).cloned();
+        let mut app = App {
+            id,
+            environment,
+            declaration,
+            declared,
+            application,
+            outcome: Outcome::Unseen("too many Applications".into()),
+            objects: Vec::new(),
+            tools: Vec::new(),
+            read: Arc::default(),
+        };
+        match (first, rendering) {
+            (Some(first), _) => app.outcome = Outcome::Duplicate(first),
+            (None, Some(rendering)) => self.render(&mut app, &rendering, open),
+            (None, None) => {}
+        }
+        if first.is_none() {
+            self.by_name.insert(name, id);
+        }
+        match declaration {
+            Declaration::Set(set) => self.sets[set.0].apps.push(id),
+            Declaration::File | Declaration::Unit(_) => self.environments[environment.0].roots.push(id),
+            Declaration::App(_) => {}
+        }
+        self.apps.push(app);
+    }
+
+    fn render(&mut self, app: &mut App, rendering: &Rendering, open: &mut VecDeque<Pending>) {
+        app.outcome = rendering.outcome.clone();
+        app.tools.clone_from(&rendering.tools);
+        app.read = rendering.read.clone();
+        let cluster = app.cluster().to_owned();
+        app.objects = self.add_objects(
+            Owner::App(app.id),
+            Some(app.environment),
+            &cluster,
+            &rendering.objects,
+            &rendering.read,
+        );
+        let inner = rendering.objects.iter().filter(|object| build::declares(&object.value));
+        open.extend(inner.map(|declared| Pending {
+            environment: app.environment,
+            declaration: Declaration::App(app.id),
+            declared: declared.clone(),
+        }));
+    }
+
+    /// Whether a declaration is the one that an Application was made from: reached twice, or by itself.
+    fn is_same(&self, first: AppId, declared: &RenderedObject, declaration: Declaration) -> bool {
+        let first = &self.apps[first.0];
+        first.declared.location == declared.location && !matches!(declaration, Declaration::Set(_))
+    }
+
+    fn refuse(&mut self, declared: &RenderedObject, why: &str) {
+        let text = format!("{}: Application {}: {why}", declared.location, declared.value.name());
+        self.faults.push(Fault {
+            file: declared.location.file.to_string(),
+            error: RenderError::new(text),
+            is_manifest: true,
+        });
+    }
+
+    fn add_objects(
+        &mut self,
+        owner: Owner,
+        environment: Option<EnvironmentId>,
+        cluster: &str,
+        objects: &[RenderedObject],
+        read: &Arc<BTreeSet<Arc<str>>>,
+    ) -> Vec<ObjectId> {
+        let cluster: Arc<str> = cluster.into();
+        let start = self.objects.len();
+        for rendered in objects {
+            self.objects.push(Object {
+                id: ObjectId(self.objects.len()),
+                owner,
+                environment,
+                cluster: cluster.clone(),
+                key: key_of(&rendered.value),
+                rendered: rendered.clone(),
+                wave: hook::wave(&rendered.value),
+                hooks: hook::hook_types(&rendered.value),
+                read: read.clone(),
+            });
+        }
+        (start..self.objects.len()).map(ObjectId).collect()
+    }
+}
+
+fn namespace_of(declared: &Value) -> String {
+    let namespace = declared.namespace();
+    (if namespace.is_empty() { ENGINE_NAMESPACE } else { namespace }).to_owned()
+}
+
+/// The key of an object: a namespace that a cluster-scoped kind bears does not count.
+fn key_of(object: &Value) -> ResourceKey {
+    let mut key = object.resource_key();
+    if is_namespaced(&object.gvk()) == Some(false) {
+        key.namespace.clear();
+    }
+    key
+}
+
+/// The origins of an ApplicationSet's template as those of the Application that it yields.
+fn below_template(set: &RenderedObject) -> tiphys_value::Origins {
+    let template = tiphys_value::FieldPath::default().key("spec").key("template");
+    let mut origins = tiphys_value::Origins::default();
+    for (path, chain) in set.origins.iter() {
+        if let Some(below) = path.below(&template) {
+            origins.set(below, chain.to_vec());
+        }
+    }
+    origins
+}

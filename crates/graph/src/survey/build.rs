@@ -1,0 +1,213 @@
+//! Putting a survey together: first everything that declares Applications is followed to its end, then
+//! the Applications are sorted into environments.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet},
+    sync::Arc,
+};
+
+use tiphys_appset::ClusterInfo;
+use tiphys_model::names;
+use tiphys_value::{ObjectExt, RenderedObject, Value};
+
+use super::{
+    Files, Input, Outcome, Survey, Unit, UnitKind,
+    assemble::Assembly,
+    discover,
+    memo::{Memo, Rendering},
+    sets,
+    sets::Yielded,
+    types::Unseen,
+    units,
+    units::Place,
+};
+
+/// How many Applications are followed.
+const MAX_APPLICATIONS: usize = 20_000;
+
+/// Everything that was found, before it is sorted into environments.
+pub struct Found<'a> {
+    pub input: &'a Input<'a>,
+    pub files: Files,
+    pub memo: Memo,
+    /// What each ApplicationSet yields, by its text.
+    pub sets: HashMap<String, Yielded>,
+    clusters: Vec<ClusterInfo>,
+}
+
+/// What starts a tree of Applications.
+pub struct Seed {
+    pub declared: RenderedObject,
+    /// The unit that renders it; `None` if it stands in a file.
+    pub unit: Option<usize>,
+}
+
+/// Reads a repository.
+pub fn build(input: &Input<'_>) -> Survey {
+    let files = Files::list(input.tree.clone(), input.folder);
+    let manifests = discover::read(&files);
+    let tops = units::tops(&files);
+    let clusters = sets::clusters(manifests.objects.iter());
+    let mut found = Found { input, files, memo: Memo::default(), sets: HashMap::new(), clusters };
+    let declared: Vec<RenderedObject> =
+        manifests.objects.iter().filter(|it| declares(&it.value)).cloned().collect();
+    let mut renderings = found.follow(declared.clone());
+    let mut places = unreached(&tops, &renderings, &found.files);
+    let applications: Vec<Value> = places.iter().map(units::application).collect();
+    found.memo.render(&applications.iter().collect::<Vec<_>>(), input);
+    let inner: Vec<RenderedObject> =
+        applications.iter().filter_map(|it| found.memo.get(it)).flat_map(|it| declaring(it)).collect();
+    renderings.extend(found.follow(inner));
+    places.retain(|place| !is_reached(place, &renderings, &found.files));
+    let units: Vec<(Place, Arc<Rendering>)> = places
+        .into_iter()
+        .filter_map(|place| Some((place.clone(), found.memo.get(&units::application(&place))?.clone())))
+        .collect();
+    let seeds = seeds(declared, &renderings, &units);
+    let loose = loose(manifests.objects, &renderings, &units);
+    let mut assembly = Assembly::new(&found);
+    assembly
+        .faults
+        .extend(manifests.faults.into_iter().filter(|fault| !was_read(&fault.file, &renderings, &units)));
+    assembly.units(&units, loose);
+    assembly.grow(seeds);
+    let parts = assembly.finish();
+    let unseen = unseen(&parts.apps, &found.memo);
+    Survey { unseen, files: found.files, ..parts }
+}
+
+impl Found<'_> {
+    /// Renders Applications and what they declare in turn, to the end. Returns what each rendered to.
+    fn follow(&mut self, declared: Vec<RenderedObject>) -> Vec<(Value, Arc<Rendering>)> {
+        let mut done: Vec<(Value, Arc<Rendering>)> = Vec::new();
+        let mut seen: HashSet<String> = HashSet::new();
+        let mut open = declared;
+        while !open.is_empty() && done.len() < MAX_APPLICATIONS {
+            let applications: Vec<Value> = open
+                .iter()
+                .flat_map(|object| self.applications(&object.value))
+                .filter(|application| seen.insert(application.to_string()))
+                .collect();
+            self.memo.render(&applications.iter().collect::<Vec<_>>(), self.input);
+            open = Vec::new();
+            for application in applications {
+                let Some(rendering) = self.memo.get(&application).cloned() else { continue };
+                open.extend(declaring(&rendering));
+                done.push((application, rendering));
+            }
+        }
+        done
+    }
+
+    /// An Application itself, or those that an ApplicationSet yields.
+    pub fn applications(&mut self, declared: &Value) -> Vec<Value> {
+        if declared.kind() == "Application" {
+            return vec![declared.clone()];
+        }
+        let (input, clusters) = (self.input, &self.clusters);
+        let yielded = self
+            .sets
+            .entry(declared.to_string())
+            .or_insert_with(|| sets::evaluate(declared, input, clusters));
+        yielded.apps.iter().map(|app| app.application.clone()).collect()
+    }
+}
+
+/// Whether an object declares Applications.
+pub fn declares(object: &Value) -> bool {
+    object.api_version() == names::API_VERSION && matches!(object.kind(), "Application" | "ApplicationSet")
+}
+
+fn declaring(rendering: &Arc<Rendering>) -> Vec<RenderedObject> {
+    rendering.objects.iter().filter(|object| declares(&object.value)).cloned().collect()
+}
+
+fn unreached(tops: &[Place], renderings: &[(Value, Arc<Rendering>)], files: &Files) -> Vec<Place> {
+    tops.iter().filter(|place| !is_reached(place, renderings, files)).cloned().collect()
+}
+
+/// Whether an Application's rendering read the file that makes a folder a chart or kustomization.
+fn is_reached(place: &Place, renderings: &[(Value, Arc<Rendering>)], files: &Files) -> bool {
+    let marks = units::marks(place);
+    let mark = marks.iter().find(|mark| files.contains(mark)).map(String::as_str).unwrap_or_default();
+    renderings.iter().any(|(_, rendering)| rendering.read.contains(mark))
+}
+
+fn was_read(file: &str, renderings: &[(Value, Arc<Rendering>)], units: &[(Place, Arc<Rendering>)]) -> bool {
+    let all = renderings.iter().map(|(_, it)| it).chain(units.iter().map(|(_, it)| it));
+    all.into_iter().any(|rendering| rendering.read.contains(file))
+}
+
+/// The declarations that nothing renders. Of declarations that only render each other, none is left
+/// out: the first, by its place, is a seed.
+fn seeds(
+    declared: Vec<RenderedObject>,
+    renderings: &[(Value, Arc<Rendering>)],
+    units: &[(Place, Arc<Rendering>)],
+) -> Vec<Seed> {
+    let mut rendered: HashSet<(Arc<str>, String)> = HashSet::new();
+    for (application, rendering) in renderings {
+        for object in declaring(rendering) {
+            if object.value.name() != application.name() {
+                rendered.insert((object.location.file.clone(), object.value.name().to_owned()));
+            }
+        }
+    }
+    let place = |object: &RenderedObject| (object.location.file.clone(), object.value.name().to_owned());
+    let mut from_units: Vec<Seed> = Vec::new();
+    for (index, (_, rendering)) in units.iter().enumerate() {
+        for object in declaring(rendering).into_iter().filter(|object| !rendered.contains(&place(object))) {
+            from_units.push(Seed { declared: object, unit: Some(index) });
+        }
+    }
+    rendered.extend(from_units.iter().map(|seed| place(&seed.declared)));
+    let (roots, inner): (Vec<_>, Vec<_>) =
+        declared.into_iter().partition(|object| !rendered.contains(&place(object)));
+    let mut seeds: Vec<Seed> = roots.into_iter().map(|declared| Seed { declared, unit: None }).collect();
+    seeds.extend(from_units);
+    if seeds.is_empty() {
+        seeds.extend(inner.into_iter().take(1).map(|declared| Seed { declared, unit: None }));
+    }
+    seeds
+}
+
+/// The objects in manifest files that nothing renders, by file.
+fn loose(
+    objects: Vec<RenderedObject>,
+    renderings: &[(Value, Arc<Rendering>)],
+    units: &[(Place, Arc<Rendering>)],
+) -> BTreeMap<Arc<str>, Vec<RenderedObject>> {
+    let read: BTreeSet<&Arc<str>> = renderings
+        .iter()
+        .map(|(_, it)| it)
+        .chain(units.iter().map(|(_, it)| it))
+        .flat_map(|rendering| rendering.read.iter())
+        .collect();
+    let mut loose: BTreeMap<Arc<str>, Vec<RenderedObject>> = BTreeMap::new();
+    for object in objects.into_iter().filter(|object| !read.contains(&object.location.file)) {
+        loose.entry(object.location.file.clone()).or_default().push(object);
+    }
+    loose
+}
+
+/// What the Applications miss, each named once.
+fn unseen(apps: &[super::App], memo: &Memo) -> Vec<Unseen> {
+    let mut all: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
+    for app in apps {
+        let Some(rendering) = memo.get(&app.declared.value) else { continue };
+        for missed in &rendering.missed {
+            all.entry(missed.clone()).or_default().insert(app.name().to_owned());
+        }
+    }
+    all.into_iter().map(|((what, why), apps)| Unseen { what, why, apps }).collect()
+}
+
+/// A unit as a survey shows it.
+pub fn unit(place: &Place, outcome: &Outcome) -> Unit {
+    Unit { kind: place.kind, path: place.folder.clone(), outcome: outcome.clone(), objects: Vec::new() }
+}
+
+/// A manifest file as a unit.
+pub fn manifest(file: &str) -> Unit {
+    Unit { kind: UnitKind::Manifest, path: file.to_owned(), outcome: Outcome::Rendered, objects: Vec::new() }
+}

@@ -1,0 +1,62 @@
+//! What stands in manifest files: Applications, ApplicationSets, AppProjects, and every other object.
+
+use tiphys_render::manifest;
+use tiphys_value::{ObjectExt, RenderedObject};
+
+use super::{Fault, Files};
+
+const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
+
+/// What stands in the manifest files of a repository.
+#[derive(Default)]
+pub struct Manifests {
+    /// Every object, in the order of the files.
+    pub objects: Vec<RenderedObject>,
+    /// The files that do not parse and are no templates.
+    pub faults: Vec<Fault>,
+}
+
+/// Reads the manifest files: those that hold `apiVersion` and `kind`.
+pub fn read(files: &Files) -> Manifests {
+    let mut found = Manifests::default();
+    for path in files.ending(&MANIFESTS) {
+        let Some(text) = files.text(path) else { continue };
+        if !is_candidate(path, &text) {
+            continue;
+        }
+        match manifest::parse_objects(path, &text, true) {
+            Ok(objects) => found.objects.extend(objects.into_iter().filter(is_manifest)),
+            // Templates of charts and of ApplicationSets are no manifests.
+            Err(_) if text.contains("{{") || text.contains("{%") => {}
+            Err(error) => {
+                let is_manifest = manifest::looks_like_manifest(&text);
+                found.faults.push(Fault { file: path.to_string(), error, is_manifest });
+            }
+        }
+    }
+    found
+}
+
+/// Whether a text may hold manifests. Schemas and lock files in JSON are large and never do.
+fn is_candidate(path: &str, text: &str) -> bool {
+    const LARGEST_JSON: usize = 1 << 20;
+    if path.ends_with(".json") && (text.len() > LARGEST_JSON || !text.contains("\"apiVersion\"")) {
+        return false;
+    }
+    text.contains("apiVersion") && text.contains("kind")
+}
+
+/// Kustomizations and the configuration of other tools have a kind too, but are not sent to a cluster.
+fn is_manifest(object: &RenderedObject) -> bool {
+    const NOT_SENT: [&str; 7] = [
+        "kustomize.config.k8s.io/",
+        "builtin",
+        "kind.x-k8s.io/",
+        "skaffold/",
+        "k3d.io/",
+        "ctlptl.dev/",
+        "config.kubernetes.io/",
+    ];
+    let api_version = object.value.api_version();
+    !object.value.kind().is_empty() && !NOT_SENT.iter().any(|prefix| api_version.starts_with(prefix))
+}

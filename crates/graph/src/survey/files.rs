@@ -1,0 +1,125 @@
+//! The files of the repository.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    ops::Bound,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tiphys_diag::{Position, SourceMap, Span};
+use tiphys_value::Location;
+use tiphys_vfs::{EntryKind, FileTree};
+
+/// Folders that hold nothing of the repository's own.
+const SKIPPED: [&str; 5] = [".git", ".tiphys", "node_modules", ".terraform", "__pycache__"];
+/// More files than any repository has that is written by people.
+const MAX_FILES: usize = 1_000_000;
+
+/// The files of the repository, read when they are asked for.
+pub struct Files {
+    tree: Arc<dyn FileTree>,
+    paths: BTreeSet<Arc<str>>,
+    texts: Mutex<HashMap<Arc<str>, Option<Arc<str>>>>,
+}
+
+impl Files {
+    /// Lists the files of a folder of a tree; links are not followed into folders.
+    pub fn list(tree: Arc<dyn FileTree>, folder: &str) -> Self {
+        let mut paths = BTreeSet::new();
+        let mut folders = vec![folder.to_owned()];
+        while let Some(folder) = folders.pop() {
+            let Ok(entries) = tree.read_dir(&folder) else { continue };
+            for entry in entries {
+                let path =
+                    if folder.is_empty() { entry.name.clone() } else { format!("{folder}/{}", entry.name) };
+                match entry.kind {
+                    EntryKind::Dir if entry.is_symlink || SKIPPED.contains(&entry.name.as_str()) => {}
+                    EntryKind::Dir => folders.push(path),
+                    EntryKind::File if paths.len() < MAX_FILES => {
+                        paths.insert(path.into());
+                    }
+                    EntryKind::File => {}
+                }
+            }
+        }
+        Self { tree, paths, texts: Mutex::default() }
+    }
+
+    /// The tree that the files are in.
+    pub fn tree(&self) -> &Arc<dyn FileTree> {
+        &self.tree
+    }
+
+    /// The paths of all files, in order.
+    pub fn paths(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.paths.iter()
+    }
+
+    /// The paths of the files with one of these endings, such as `.yaml`.
+    pub fn ending<'a>(&'a self, endings: &'a [&'a str]) -> impl Iterator<Item = &'a Arc<str>> {
+        self.paths.iter().filter(move |path| endings.iter().any(|end| path.ends_with(end)))
+    }
+
+    /// How many files there are.
+    pub fn count(&self) -> usize {
+        self.paths.len()
+    }
+
+    /// Whether there is a file of that path.
+    pub fn contains(&self, path: &str) -> bool {
+        self.paths.contains(path)
+    }
+
+    /// Whether there is a folder of that path with a file somewhere in it.
+    pub fn has_folder(&self, path: &str) -> bool {
+        let prefix = format!("{path}/");
+        self.paths
+            .range::<str, _>((Bound::Included(prefix.as_str()), Bound::Unbounded))
+            .next()
+            .is_some_and(|next| next.starts_with(&prefix))
+    }
+
+    /// The text of a file; `None` if there is none, or it is too large or no UTF-8 text. A byte order mark
+    /// is left out.
+    pub fn text(&self, path: &str) -> Option<Arc<str>> {
+        let mut texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = texts.get(path) {
+            return known.clone();
+        }
+        let bytes = self.tree.read(path).ok();
+        let text = bytes.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok());
+        let text = text.filter(|text| !text.contains('\0'));
+        let text: Option<Arc<str>> = text.map(|text| text.strip_prefix('\u{feff}').unwrap_or(text).into());
+        texts.insert(path.into(), text.clone());
+        text
+    }
+
+    /// The texts that diagnostics may point into: those that were read.
+    pub fn source_map(&self) -> SourceMap {
+        let mut map = SourceMap::default();
+        let texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        for (path, text) in texts.iter() {
+            if let Some(text) = text {
+                map.insert(path.clone(), text.clone());
+            }
+        }
+        map
+    }
+
+    /// A place as a stretch of its file: from the column to the end of what the line says, comments and
+    /// blanks left out.
+    pub fn span(&self, at: &Location) -> Span {
+        let (line, column) = (at.line.max(1), at.column.max(1));
+        let mut span = Span::point(at.file.clone(), line, column);
+        let Some(text) = self.text(&at.file) else { return span };
+        let Some(content) = text.lines().nth(line as usize - 1) else { return span };
+        if at.column == 0 {
+            let blanks = content.chars().take_while(|c| c.is_whitespace()).count();
+            span.start.column = u32::try_from(blanks).unwrap_or_default() + 1;
+        }
+        let said = content.split(" #").next().unwrap_or_default().trim_end();
+        let end = u32::try_from(said.chars().count()).unwrap_or(u32::MAX - 1) + 1;
+        span.end = Position { line, column: end.max(span.start.column) };
+        span
+    }
+}

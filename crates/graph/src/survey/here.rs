@@ -1,0 +1,118 @@
+//! The sources of one rendering: this repository as it is, and everything else through whoever serves it.
+
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tiphys_helm::Chart;
+use tiphys_kustomize::RemoteLoader;
+use tiphys_render::{RenderError, SourceTree, Sources};
+use tiphys_vfs::{DirEntry, EntryKind, FileTree, VfsError};
+
+use super::Input;
+
+/// The address under which units ask for this repository.
+pub const THIS_REPOSITORY: &str = "file:///this-repository";
+
+/// A tree that notes which files are read.
+pub struct Reading {
+    tree: Arc<dyn FileTree>,
+    read: Mutex<BTreeSet<Arc<str>>>,
+}
+
+impl Reading {
+    fn new(tree: Arc<dyn FileTree>) -> Self {
+        Self { tree, read: Mutex::default() }
+    }
+
+    fn take(&self) -> BTreeSet<Arc<str>> {
+        std::mem::take(&mut self.read.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl FileTree for Reading {
+    fn kind(&self, path: &str) -> Result<EntryKind, VfsError> {
+        self.tree.kind(path)
+    }
+
+    fn read(&self, path: &str) -> Result<Arc<[u8]>, VfsError> {
+        let bytes = self.tree.read(path)?;
+        if let Ok(path) = tiphys_vfs::normalize(path) {
+            self.read.lock().unwrap_or_else(PoisonError::into_inner).insert(path.into());
+        }
+        Ok(bytes)
+    }
+
+    fn read_dir(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
+        self.tree.read_dir(path)
+    }
+
+    fn canonical(&self, path: &str) -> Result<String, VfsError> {
+        self.tree.canonical(path)
+    }
+}
+
+/// Serves one rendering.
+pub struct Here<'a> {
+    input: &'a Input<'a>,
+    reading: Arc<Reading>,
+    /// What was asked for and could not be had: what, and why.
+    missed: Mutex<Vec<(String, String)>>,
+}
+
+impl<'a> Here<'a> {
+    /// Nothing is read yet.
+    pub fn new(input: &'a Input<'a>) -> Self {
+        Self { input, reading: Arc::new(Reading::new(input.tree.clone())), missed: Mutex::default() }
+    }
+
+    /// The files of this repository that were read.
+    pub fn read(&self) -> BTreeSet<Arc<str>> {
+        self.reading.take()
+    }
+
+    /// What could not be had: what, and why.
+    pub fn missed(&self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.missed.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn note<T>(
+        &self,
+        what: impl FnOnce() -> String,
+        result: Result<T, RenderError>,
+    ) -> Result<T, RenderError> {
+        if let Err(error) = &result {
+            let missed = (what(), error.headline().to_owned());
+            self.missed.lock().unwrap_or_else(PoisonError::into_inner).push(missed);
+        }
+        result
+    }
+}
+
+impl Sources for Here<'_> {
+    fn repository(&self, url: &str, revision: &str) -> Result<SourceTree, RenderError> {
+        if url == THIS_REPOSITORY || (self.input.is_given)(url) {
+            return Ok(SourceTree { tree: self.reading.clone(), revision: String::new() });
+        }
+        self.note(|| url.to_owned(), self.input.sources.repository(url, revision))
+    }
+
+    fn chart(&self, repository: &str, chart: &str, version: &str) -> Result<SourceTree, RenderError> {
+        let what = || match (chart.is_empty(), version.is_empty()) {
+            (true, _) => format!("{repository} {version}"),
+            (false, true) => format!("chart {chart} of {repository}"),
+            (false, false) => format!("chart {chart} {version} of {repository}"),
+        };
+        self.note(what, self.input.sources.chart(repository, chart, version))
+    }
+
+    fn complete(&self, chart: &mut Chart, tree: &dyn FileTree) -> Result<(), RenderError> {
+        let what = format!("dependencies of chart {}", chart.name());
+        self.note(|| what, self.input.sources.complete(chart, tree))
+    }
+
+    fn remote_bases(&self) -> Option<Arc<dyn RemoteLoader>> {
+        self.input.sources.remote_bases()
+    }
+}

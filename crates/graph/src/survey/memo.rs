@@ -1,0 +1,124 @@
+//! Rendering each Application once, many at a time.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use tiphys_model::{Application, SourceType, Tracking};
+use tiphys_render::{Context, render};
+use tiphys_value::{RenderedObject, Value};
+
+use super::{Input, Outcome, here::Here, is_namespaced};
+
+/// Namespace of the engine, where Applications live that name none: Argo CD's.
+pub const ENGINE_NAMESPACE: &str = "argocd";
+
+/// What an Application renders to.
+pub struct Rendering {
+    pub outcome: Outcome,
+    pub objects: Vec<RenderedObject>,
+    pub tools: Vec<Option<SourceType>>,
+    pub read: Arc<BTreeSet<Arc<str>>>,
+    pub missed: Vec<(String, String)>,
+}
+
+/// The renderings by what the Application says.
+#[derive(Default)]
+pub struct Memo {
+    known: HashMap<String, Arc<Rendering>>,
+}
+
+impl Memo {
+    /// What an Application renders to, if it was asked for before.
+    pub fn get(&self, declared: &Value) -> Option<&Arc<Rendering>> {
+        self.known.get(&key(declared))
+    }
+
+    /// Renders those Applications that are not known yet.
+    pub fn render(&mut self, applications: &[&Value], input: &Input<'_>) {
+        let mut open: Vec<(String, Application)> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for declared in applications {
+            let key = key(declared);
+            if self.known.contains_key(&key) || !seen.insert(key.clone()) {
+                continue;
+            }
+            if let Ok(application) = Application::from_value(declared) {
+                open.push((key, application));
+            }
+        }
+        let done = all(&open, input, self.known.len());
+        for ((key, _), rendering) in open.into_iter().zip(done) {
+            self.known.insert(key, Arc::new(rendering));
+        }
+    }
+}
+
+/// What decides how an Application renders: everything but its status.
+fn key(declared: &Value) -> String {
+    let metadata =
+        declared.get("metadata").map(|m| (m.get("name"), m.get("namespace"), m.get("annotations")));
+    serde_json::to_string(&(metadata, declared.get("spec"))).unwrap_or_default()
+}
+
+/// Renders on every processor; the results are in the order of the Applications.
+fn all(open: &[(String, Application)], input: &Input<'_>, before: usize) -> Vec<Rendering> {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(open.len());
+    if workers <= 1 {
+        return open.iter().map(|(_, application)| one(application, input)).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let mut done: Vec<(usize, Rendering)> = std::thread::scope(|scope| {
+        let work = || {
+            let mut mine = Vec::new();
+            loop {
+                let index = next.fetch_add(1, Ordering::Relaxed);
+                let Some((_, application)) = open.get(index) else { return mine };
+                mine.push((index, one(application, input)));
+                (input.progress)(before + index + 1, before + open.len());
+            }
+        };
+        let handles: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
+        handles.into_iter().flat_map(|handle| handle.join().expect("rendering does not panic")).collect()
+    });
+    done.sort_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, rendering)| rendering).collect()
+}
+
+/// Renders one Application.
+pub fn one(application: &Application, input: &Input<'_>) -> Rendering {
+    let here = Here::new(input);
+    let tracking = Tracking::default();
+    let context = Context {
+        sources: &here,
+        kube_version: input.kube_version,
+        api_versions: &[],
+        tracking: &tracking,
+        engine_namespace: ENGINE_NAMESPACE,
+        is_namespaced: &is_namespaced,
+        origins: true,
+    };
+    let result = render(application, &context);
+    let (read, missed) = (Arc::new(here.read()), here.missed());
+    match result {
+        Ok(rendered) => Rendering {
+            outcome: Outcome::Rendered,
+            objects: rendered.objects,
+            tools: rendered.sources.into_iter().map(|source| source.source_type).collect(),
+            read,
+            missed,
+        },
+        Err(error) => {
+            let outcome = match missed.first() {
+                Some((_, why)) => Outcome::Unseen(why.clone()),
+                None if error.is_transient() => Outcome::Unseen(error.headline().to_owned()),
+                None => Outcome::Failed(error),
+            };
+            Rendering { outcome, objects: Vec::new(), tools: Vec::new(), read, missed }
+        }
+    }
+}

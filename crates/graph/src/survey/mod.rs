@@ -1,0 +1,161 @@
+//! Reading a repository as the engine would: its Applications wherever they are declared, what every
+//! source renders to, what that declares in turn, and what no Application reaches.
+
+mod assemble;
+mod build;
+mod discover;
+mod environment;
+mod files;
+mod here;
+mod kinds;
+mod memo;
+mod offline;
+mod sets;
+mod types;
+mod units;
+
+use std::sync::Arc;
+
+use tiphys_appset::ClusterInfo;
+use tiphys_diag::Span;
+use tiphys_render::Sources;
+use tiphys_value::{FieldPath, Location, ObjectExt, RenderedObject, ResourceKey};
+use tiphys_vfs::FileTree;
+
+pub use files::Files;
+pub use kinds::is_namespaced;
+pub use offline::NoSources;
+pub use tiphys_model::Application;
+pub use types::{
+    App, AppId, Declaration, Environment, EnvironmentId, Fault, Object, ObjectId, Outcome, Owner, Set, SetId,
+    Unit, UnitId, UnitKind, Unseen,
+};
+
+/// What a survey is made from.
+pub struct Input<'a> {
+    /// The files of the repository, from its root.
+    pub tree: Arc<dyn FileTree>,
+    /// Folder to look in; empty for all of it.
+    pub folder: &'a str,
+    /// Serves what is not in the repository.
+    pub sources: &'a dyn Sources,
+    /// Whether an address means this repository.
+    pub is_given: &'a (dyn Fn(&str) -> bool + Sync),
+    /// Clusters that the generators of ApplicationSets may name, beside those whose Secrets are in the
+    /// repository. If there is none at all, each selector is taken to find one.
+    pub clusters: Vec<ClusterInfo>,
+    /// Version of the destination clusters, such as `v1.36.1`; empty for Helm's own default.
+    pub kube_version: &'a str,
+    /// Is told how many renderings are done, of how many that are known of.
+    pub progress: &'a (dyn Fn(usize, usize) + Sync),
+}
+
+/// What a repository says as a whole.
+pub struct Survey {
+    /// Its files.
+    pub files: Files,
+    /// Groups of Applications that run side by side; a name is unique in each.
+    pub environments: Vec<Environment>,
+    /// Every Application of every environment.
+    pub apps: Vec<App>,
+    /// The ApplicationSets that were found.
+    pub sets: Vec<Set>,
+    /// Charts, kustomizations and manifests that no Application reaches.
+    pub units: Vec<Unit>,
+    /// Every rendered object, and every object in manifests that nothing renders.
+    pub objects: Vec<Object>,
+    /// Manifest files that cannot be read.
+    pub faults: Vec<Fault>,
+    /// What is named but could not be had.
+    pub unseen: Vec<Unseen>,
+}
+
+impl Survey {
+    /// Reads a repository.
+    pub fn of(input: &Input<'_>) -> Self {
+        build::build(input)
+    }
+
+    /// An Application.
+    pub fn app(&self, id: AppId) -> &App {
+        &self.apps[id.0]
+    }
+
+    /// An object.
+    pub fn object(&self, id: ObjectId) -> &Object {
+        &self.objects[id.0]
+    }
+
+    /// The objects of an Application, in the order in which it renders them.
+    pub fn objects_of(&self, app: AppId) -> impl Iterator<Item = &Object> {
+        self.app(app).objects.iter().map(|id| self.object(*id))
+    }
+
+    /// The Application that an object belongs to, if it is not unreachable.
+    pub fn app_of(&self, object: &Object) -> Option<&App> {
+        match object.owner {
+            Owner::App(id) => Some(self.app(id)),
+            Owner::Unit(_) => None,
+        }
+    }
+
+    /// The objects that would live in the same cluster as `object`, itself included.
+    pub fn neighbours<'a>(&'a self, object: &'a Object) -> impl Iterator<Item = &'a Object> {
+        self.objects.iter().filter(move |other| other.lives_with(object))
+    }
+
+    /// The objects of one key that would live in the same cluster as `object`.
+    pub fn find<'a>(&'a self, object: &'a Object, key: &'a ResourceKey) -> impl Iterator<Item = &'a Object> {
+        self.neighbours(object).filter(move |other| other.key == *key)
+    }
+
+    /// The place of a field of an object: the last writer that stands in this repository, else where the
+    /// object starts, else where its Application names the source.
+    pub fn span(&self, object: &Object, field: &FieldPath) -> Span {
+        let chain = object.rendered.origins.lookup(field);
+        let here = chain.iter().map(|origin| &origin.location).find(|at| self.is_here(object, at));
+        if let Some(location) = here {
+            return self.files.span(location);
+        }
+        if self.is_here(object, &object.rendered.location) {
+            return self.files.span(&object.rendered.location);
+        }
+        match self.app_of(object) {
+            Some(app) => self.app_span(app, &source_field(app)),
+            None => self.files.span(&object.rendered.location),
+        }
+    }
+
+    /// The place of a field of an Application's own declaration.
+    pub fn app_span(&self, app: &App, field: &FieldPath) -> Span {
+        declared_span(&self.files, &app.declared, field)
+    }
+
+    /// The place where an object begins.
+    pub fn start(&self, object: &Object) -> Span {
+        self.span(object, &FieldPath::default().key("kind"))
+    }
+
+    /// Whether a place in an object's origins lies in this repository, not in a chart or repository that
+    /// was fetched.
+    fn is_here(&self, object: &Object, at: &Location) -> bool {
+        at.line > 0 && object.read.contains(&at.file)
+    }
+}
+
+/// The place of a field of an object as it is declared in a file.
+pub fn declared_span(files: &Files, declared: &RenderedObject, field: &FieldPath) -> Span {
+    let chain = declared.origins.lookup(field);
+    let location = chain.iter().map(|origin| &origin.location).find(|at| files.contains(&at.file));
+    files.span(location.unwrap_or(&declared.location))
+}
+
+/// The field of an Application that says where its manifests are.
+fn source_field(app: &App) -> FieldPath {
+    let spec = FieldPath::default().key("spec");
+    if app.declared.value.at(&["spec", "source"]).is_some() {
+        spec.key("source")
+    } else {
+        spec.key("sources")
+    }
+}

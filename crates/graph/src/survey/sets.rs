@@ -1,0 +1,167 @@
+//! ApplicationSets: what their generators are told of the repository and its clusters.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use tiphys_appset::{ClusterInfo, Generated, GitFiles, Inputs, Params, generate};
+use tiphys_model::names;
+use tiphys_value::{ObjectExt, RenderedObject, Value};
+use tiphys_vfs::FileTree;
+
+use super::Input;
+
+/// What an ApplicationSet yields.
+pub struct Yielded {
+    pub apps: Vec<Generated>,
+    pub fault: Option<String>,
+    pub symbolic: bool,
+}
+
+/// Evaluates an ApplicationSet.
+pub fn evaluate(set: &Value, input: &Input<'_>, secrets: &[ClusterInfo]) -> Yielded {
+    let mut clusters: Vec<ClusterInfo> = input.clusters.clone();
+    clusters.extend(secrets.iter().cloned());
+    let symbolic = clusters.iter().all(|cluster| !cluster.declared) && mentions_clusters(set, 0);
+    if symbolic {
+        clusters.extend(symbolic_clusters(set));
+    }
+    clusters.push(ClusterInfo {
+        name: names::IN_CLUSTER_NAME.into(),
+        server: names::IN_CLUSTER_SERVER.into(),
+        ..ClusterInfo::default()
+    });
+    match generate(set, &Asked { input, clusters }) {
+        Ok(apps) => Yielded { apps, fault: None, symbolic },
+        Err(error) => Yielded { apps: Vec::new(), fault: Some(error.to_string()), symbolic },
+    }
+}
+
+/// The clusters that Secrets among objects declare (Argo CD docs, "Declarative setup", Clusters).
+pub fn clusters<'a>(objects: impl Iterator<Item = &'a RenderedObject>) -> Vec<ClusterInfo> {
+    objects.filter_map(|object| cluster(&object.value)).collect()
+}
+
+fn cluster(secret: &Value) -> Option<ClusterInfo> {
+    if secret.kind() != "Secret" || secret.label(names::SECRET_TYPE) != Some("cluster") {
+        return None;
+    }
+    let text = |key: &str| secret.str_at(&["stringData", key]).unwrap_or_default().to_owned();
+    let name = Some(text("name")).filter(|name| !name.is_empty()).unwrap_or_else(|| secret.name().to_owned());
+    let map = |key: &str| -> BTreeMap<String, String> {
+        let map = secret.at(&["metadata", key]).and_then(Value::as_object);
+        let pairs = map.into_iter().flatten();
+        pairs.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+    };
+    Some(ClusterInfo {
+        server: Some(text("server")).filter(|s| !s.is_empty()).unwrap_or_else(|| format!("https://{name}")),
+        name,
+        project: text("project"),
+        labels: map("labels"),
+        annotations: map("annotations"),
+        declared: true,
+    })
+}
+
+/// Whether a set asks for clusters. Generators nest two deep at most (Argo CD docs, "Matrix generator").
+fn mentions_clusters(value: &Value, depth: usize) -> bool {
+    const MAX_DEPTH: usize = 8;
+    let lists = ["generators", "spec", "matrix", "merge"];
+    value.get("clusters").is_some()
+        || (depth < MAX_DEPTH
+            && lists.iter().filter_map(|key| value.get(key)).any(|below| match below {
+                Value::Array(items) => items.iter().any(|item| mentions_clusters(item, depth + 1)),
+                other => mentions_clusters(other, depth + 1),
+            }))
+}
+
+/// For each selector of a cluster generator, a cluster that it finds. All of them are one where no
+/// selector is.
+fn symbolic_clusters(set: &Value) -> Vec<ClusterInfo> {
+    let mut selectors = Vec::new();
+    collect_selectors(set, &mut selectors, 0);
+    selectors.dedup();
+    let named = |index: usize, labels: BTreeMap<String, String>| ClusterInfo {
+        name: if index == 0 { "any-cluster".to_owned() } else { format!("any-cluster-{}", index + 1) },
+        server: format!("https://any-cluster-{}.invalid", index + 1),
+        labels,
+        declared: true,
+        ..ClusterInfo::default()
+    };
+    selectors.into_iter().enumerate().map(|(index, labels)| named(index, labels)).collect()
+}
+
+fn collect_selectors(value: &Value, found: &mut Vec<BTreeMap<String, String>>, depth: usize) {
+    const MAX_DEPTH: usize = 8;
+    if depth > MAX_DEPTH {
+        return;
+    }
+    if let Some(generator) = value.get("clusters") {
+        found.push(satisfying(generator.get("selector")));
+    }
+    match value {
+        Value::Object(map) => map.values().for_each(|below| collect_selectors(below, found, depth + 1)),
+        Value::Array(items) => items.iter().for_each(|below| collect_selectors(below, found, depth + 1)),
+        _ => {}
+    }
+}
+
+/// Labels that a selector finds.
+fn satisfying(selector: Option<&Value>) -> BTreeMap<String, String> {
+    let mut labels = BTreeMap::from([(names::SECRET_TYPE.to_owned(), "cluster".to_owned())]);
+    let Some(selector) = selector else { return labels };
+    let equal = selector.get("matchLabels").and_then(Value::as_object);
+    for (key, value) in equal.into_iter().flatten() {
+        labels.insert(key.clone(), value.as_str().unwrap_or_default().to_owned());
+    }
+    for rule in selector.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
+        let Some(key) = rule.str_at(&["key"]) else { continue };
+        let first = rule.at(&["values"]).and_then(|values| values.get(0)).and_then(Value::as_str);
+        match rule.str_at(&["operator"]) {
+            Some("In") => labels.insert(key.to_owned(), first.unwrap_or_default().to_owned()),
+            Some("Exists") => labels.entry(key.to_owned()).or_insert_with(|| "true".into()).clone().into(),
+            _ => None,
+        };
+    }
+    labels
+}
+
+/// Answers generators.
+struct Asked<'a> {
+    input: &'a Input<'a>,
+    clusters: Vec<ClusterInfo>,
+}
+
+impl Inputs for Asked<'_> {
+    fn clusters(&self) -> Result<Vec<ClusterInfo>, String> {
+        Ok(self.clusters.clone())
+    }
+
+    fn git(&self, repo_url: &str, revision: &str) -> Result<Arc<dyn GitFiles>, String> {
+        if (self.input.is_given)(repo_url) {
+            return Ok(Arc::new(TreeFiles(self.input.tree.clone())));
+        }
+        let source = self.input.sources.repository(repo_url, revision);
+        source
+            .map(|it| Arc::new(TreeFiles(it.tree)) as Arc<dyn GitFiles>)
+            .map_err(|e| e.headline().to_owned())
+    }
+
+    fn decisions(&self, _generator: &Value) -> Result<Vec<Params>, String> {
+        Err("the clusterDecisionResource generator reads a status that only a cluster has".into())
+    }
+
+    fn plugin(&self, _generator: &Value) -> Result<Vec<Params>, String> {
+        Err("the plugin generator asks a service that only a cluster has".into())
+    }
+}
+
+struct TreeFiles(Arc<dyn FileTree>);
+
+impl GitFiles for TreeFiles {
+    fn files(&self) -> Vec<String> {
+        tiphys_vfs::walk(self.0.as_ref(), "").unwrap_or_default()
+    }
+
+    fn read(&self, path: &str) -> Result<String, String> {
+        tiphys_render::manifest::read_text(self.0.as_ref(), path).map_err(|error| error.headline().to_owned())
+    }
+}
