@@ -1,18 +1,21 @@
 //! A tree on disk.
 
 use std::{
-    fs,
-    io::ErrorKind,
+    fs::{self, File},
+    io::{ErrorKind, Read},
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use crate::{DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, VfsError, VfsErrorKind, normalize};
+use crate::{
+    DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, VfsError, VfsErrorKind, beneath::Folder, normalize,
+};
 
 /// A folder on disk as a tree. Symbolic links that leave the folder are refused.
 #[derive(Clone, Debug)]
 pub struct DiskTree {
     root: PathBuf,
+    folder: Folder,
 }
 
 impl DiskTree {
@@ -26,7 +29,8 @@ impl DiskTree {
         if !root.is_dir() {
             return Err(VfsError::new(&shown, VfsErrorKind::NotDir));
         }
-        Ok(Self { root })
+        let folder = Folder::open(&root);
+        Ok(Self { root, folder })
     }
 
     /// The folder, absolute and without symbolic links.
@@ -34,7 +38,7 @@ impl DiskTree {
         &self.root
     }
 
-    /// The absolute path of an entry, links resolved, once it is known to lie in the tree.
+    /// The absolute path of an entry, links resolved step by step, once it is known to lie in the tree.
     fn resolve(&self, path: &str) -> Result<PathBuf, VfsError> {
         let relative = normalize(path)?;
         let resolved = self.root.join(&relative).canonicalize().map_err(|error| io_error(path, error))?;
@@ -47,13 +51,21 @@ impl DiskTree {
 
 impl FileTree for DiskTree {
     fn kind(&self, path: &str) -> Result<EntryKind, VfsError> {
-        let metadata = fs::metadata(self.resolve(path)?).map_err(|error| io_error(path, error))?;
+        let metadata = match self.folder.look(&normalize(path)?) {
+            Some(found) => found.and_then(|file| file.metadata()),
+            None => fs::metadata(self.resolve(path)?),
+        };
+        let metadata = metadata.map_err(|error| io_error(path, error))?;
         Ok(if metadata.is_dir() { EntryKind::Dir } else { EntryKind::File })
     }
 
     fn read(&self, path: &str) -> Result<Arc<[u8]>, VfsError> {
-        let resolved = self.resolve(path)?;
-        let metadata = fs::metadata(&resolved).map_err(|error| io_error(path, error))?;
+        let file = match self.folder.read(&normalize(path)?) {
+            Some(found) => found,
+            None => File::open(self.resolve(path)?),
+        };
+        let file = file.map_err(|error| io_error(path, error))?;
+        let metadata = file.metadata().map_err(|error| io_error(path, error))?;
         if metadata.is_dir() {
             return Err(VfsError::new(path, VfsErrorKind::IsDir));
         }
@@ -61,7 +73,7 @@ impl FileTree for DiskTree {
             let kind = VfsErrorKind::TooLarge { size: metadata.len(), limit: MAX_FILE_BYTES };
             return Err(VfsError::new(path, kind));
         }
-        fs::read(resolved).map(Arc::from).map_err(|error| io_error(path, error))
+        read_whole(file, metadata.len()).map_err(|error| io_error(path, error))
     }
 
     fn read_dir(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
@@ -90,11 +102,39 @@ impl FileTree for DiskTree {
     }
 
     fn canonical(&self, path: &str) -> Result<String, VfsError> {
+        let plain = normalize(path)?;
+        match self.folder.is_plain(&plain) {
+            Some(Ok(())) => return Ok(plain),
+            Some(Err(error)) => return Err(io_error(path, error)),
+            None => {}
+        }
         let resolved = self.resolve(path)?;
         let relative =
             resolved.strip_prefix(&self.root).map_err(|_| VfsError::new(path, VfsErrorKind::OutsideTree))?;
         Ok(relative.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/"))
     }
+}
+
+/// The bytes of a file that has `size` of them, read into the place where they stay.
+fn read_whole(mut file: File, size: u64) -> std::io::Result<Arc<[u8]>> {
+    let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, usize::try_from(size).unwrap_or_default()).collect();
+    let buffer = Arc::get_mut(&mut bytes).expect("nobody else holds what was made just now");
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match file.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if filled == buffer.len() && filled > 0 {
+        return Ok(bytes);
+    }
+    // It became shorter meanwhile, or is one of those whose size is only known by reading them.
+    let mut read = buffer[..filled].to_vec();
+    file.take(MAX_FILE_BYTES).read_to_end(&mut read)?;
+    Ok(Arc::from(read))
 }
 
 fn io_error(path: &str, error: std::io::Error) -> VfsError {
@@ -145,6 +185,34 @@ mod tests {
         }
         let listed: Vec<_> = tree.read_dir("a").unwrap().into_iter().map(|e| e.name).collect();
         assert!(listed.contains(&"out".to_owned()), "{listed:?}");
+    }
+
+    #[test]
+    fn follows_absolute_links_that_stay_inside() {
+        let (dir, tree) = tree();
+        symlink(dir.path().join("root/a/b"), dir.path().join("root/c")).unwrap();
+        assert_eq!(&*tree.read("c/f.yaml").unwrap(), b"x: 1\n");
+        assert_eq!(tree.kind("c").unwrap(), EntryKind::Dir);
+        assert_eq!(tree.canonical("c/f.yaml").unwrap(), "a/b/f.yaml");
+    }
+
+    #[test]
+    fn tells_what_is_missing_from_what_is_no_folder() {
+        let (_dir, tree) = tree();
+        for (path, expected) in [("a/x", "no such file or directory"), ("a/b/f.yaml/x", "not a directory")] {
+            for error in [tree.read(path).unwrap_err(), tree.kind(path).unwrap_err()] {
+                assert!(error.is_not_found() && error.to_string().contains(expected), "{error}");
+            }
+            assert!(tree.canonical(path).unwrap_err().is_not_found());
+        }
+        assert!(matches!(tree.read("a").unwrap_err().kind, VfsErrorKind::IsDir));
+    }
+
+    #[test]
+    fn reads_empty_files() {
+        let (dir, tree) = tree();
+        fs::write(dir.path().join("root/empty"), "").unwrap();
+        assert!(tree.read("empty").unwrap().is_empty());
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! Paths are relative to the root of the tree, separated by `/`, without leading slash; the empty
 //! path is the root. Every method takes a path as [`normalize`] returns it or normalises it itself.
 
+mod beneath;
 mod disk;
 mod error;
 mod memory;

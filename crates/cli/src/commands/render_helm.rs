@@ -97,7 +97,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     for warning in &output.warnings {
         eprintln!("{warning}");
     }
-    Ok(std::io::stdout().write_all(output.stdout.as_bytes())?)
+    std::io::stdout().write_all(output.stdout.as_bytes())?;
+    // The process ends here: giving the memory of every template back, node by node, is a tenth of the time.
+    std::mem::forget((chart, output));
+    Ok(())
 }
 
 fn load(place: &Path, compat: Compat, offline: bool) -> anyhow::Result<Chart> {

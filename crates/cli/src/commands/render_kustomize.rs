@@ -70,7 +70,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     for warning in build.warnings() {
         eprintln!("{warning}");
     }
-    write(args.output.as_deref(), build.to_yaml().as_bytes())
+    write(args.output.as_deref(), build.to_yaml().as_bytes())?;
+    // The process ends here: nobody needs the memory of every node back.
+    std::mem::forget(build);
+    Ok(())
 }
 
 fn explain(error: &tiphys_kustomize::Error) -> String {

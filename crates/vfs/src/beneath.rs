@@ -1,0 +1,89 @@
+//! Opening below a folder with the kernel's own jail, `openat2(2)` with `RESOLVE_BENEATH`: one system call where resolving a
+//! path step by step takes one for each step.
+//!
+//! Every function answers `None` where the kernel cannot tell or refuses (another system, a link that leaves the folder, an
+//! absolute link): the caller then resolves the path itself, and says why it fails.
+
+use std::{fs::File, io, path::Path};
+
+/// A folder to open files below.
+#[derive(Clone, Debug)]
+pub(crate) struct Folder(imp::Handle);
+
+impl Folder {
+    /// Opens a folder; without a jail in the kernel, one that never answers.
+    pub(crate) fn open(path: &Path) -> Self {
+        Self(imp::open_folder(path))
+    }
+
+    /// Opens a file or folder for reading.
+    pub(crate) fn read(&self, path: &str) -> Option<io::Result<File>> {
+        imp::open(&self.0, path, imp::Access::Read)
+    }
+
+    /// Opens what stands at a path for asking about it.
+    pub(crate) fn look(&self, path: &str) -> Option<io::Result<File>> {
+        imp::open(&self.0, path, imp::Access::Look)
+    }
+
+    /// Whether the path leads through no symbolic link.
+    pub(crate) fn is_plain(&self, path: &str) -> Option<io::Result<()>> {
+        imp::open(&self.0, path, imp::Access::LookPlain).map(|found| found.map(drop))
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod imp {
+    use std::{fs::File, io, os::fd::OwnedFd, path::Path, sync::Arc};
+
+    use rustix::{
+        fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2},
+        io::Errno,
+    };
+
+    pub(super) type Handle = Option<Arc<OwnedFd>>;
+
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    pub(super) enum Access {
+        Read,
+        Look,
+        LookPlain,
+    }
+
+    pub(super) fn open_folder(path: &Path) -> Handle {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        openat(CWD, path, flags, Mode::empty()).ok().map(Arc::new)
+    }
+
+    pub(super) fn open(folder: &Handle, path: &str, access: Access) -> Option<io::Result<File>> {
+        let path = if path.is_empty() { "." } else { path };
+        let flags = if access == Access::Read { OFlags::RDONLY } else { OFlags::PATH };
+        let mut resolve = ResolveFlags::BENEATH;
+        resolve.set(ResolveFlags::NO_SYMLINKS, access == Access::LookPlain);
+        match openat2(folder.as_ref()?, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
+            Ok(file) => Some(Ok(File::from(file))),
+            Err(error @ (Errno::NOENT | Errno::NOTDIR)) => Some(Err(error.into())),
+            Err(_) => None,
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+mod imp {
+    use std::{fs::File, io, path::Path};
+
+    pub(super) type Handle = ();
+
+    #[derive(Clone, Copy)]
+    pub(super) enum Access {
+        Read,
+        Look,
+        LookPlain,
+    }
+
+    pub(super) fn open_folder(_path: &Path) -> Handle {}
+
+    pub(super) fn open(_folder: &Handle, _path: &str, _access: Access) -> Option<io::Result<File>> {
+        None
+    }
+}
