@@ -37,7 +37,9 @@ pub(crate) fn run(
         let sets = inputs.decisions(spec).map_err(fail)?;
         with_values(shaped(sets, renderer), spec, renderer).map_err(fail)?
     } else if let Some(spec) = part("plugin") {
-        let sets = inputs.plugin(spec).map_err(fail)?;
+        let mut sets = inputs.plugin(spec).map_err(fail)?;
+        let input = json!({"input": {"parameters": spec.at(&["input", "parameters"])}});
+        sets.iter_mut().for_each(|set| drop(set.insert("generator".into(), input.clone())));
         with_values(shaped(sets, renderer), spec, renderer).map_err(fail)?
     } else if let Some(kind) = UNSUPPORTED.iter().find(|kind| part(kind).is_some()) {
         return Err(fail(format!("generator {kind} is not supported")));

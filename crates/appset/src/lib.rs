@@ -4,15 +4,22 @@
 mod combine;
 mod generator;
 mod git;
+mod owner;
 mod params;
 mod plan;
+mod preview;
 mod render;
+mod rollout;
 mod selector;
 
 use std::{collections::BTreeMap, sync::Arc};
 
-pub use plan::{Brake, Plan, Policy, plan};
+pub use owner::{is_owned_by, owner_of, owner_reference};
+pub use plan::{Brake, Plan, Policy, Update, plan};
+pub use preview::{Deleted, Preview, preview};
 use render::Renderer;
+pub use rollout::{AppRollout, Rollout, is_rolling, removal_order, roll};
+pub use selector::{is_empty as selects_nothing, selects};
 use serde_json::{Map, Value, json};
 use tiphys_model::names;
 use tiphys_value::ObjectExt;
@@ -117,7 +124,7 @@ pub fn generate(set: &Value, inputs: &dyn Inputs) -> Result<Vec<Generated>, Gene
             out.push(Generated { application, params, fault: None });
         }
     }
-    mark_faults(&mut out);
+    mark_faults(set.name(), &mut out);
     Ok(out)
 }
 
@@ -151,7 +158,7 @@ fn application(
     Ok(app)
 }
 
-fn mark_faults(generated: &mut [Generated]) {
+fn mark_faults(set: &str, generated: &mut [Generated]) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for one in generated.iter() {
         *seen.entry(one.application.name().to_owned()).or_default() += 1;
@@ -159,9 +166,12 @@ fn mark_faults(generated: &mut [Generated]) {
     for one in generated.iter_mut() {
         let name = one.application.name();
         if name.is_empty() {
-            one.fault = Some("the Application has no name".into());
+            one.fault = Some(format!(
+                "ApplicationSet {set} contains an application with no name; a name must be set in the template's metadata.name or via a templatePatch (generateName is not supported)"
+            ));
         } else if seen.get(name).is_some_and(|count| *count > 1) {
-            one.fault = Some(format!("ApplicationSet contains applications with duplicate name: {name}"));
+            one.fault =
+                Some(format!("ApplicationSet {set} contains applications with duplicate name: {name}"));
         }
     }
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use tiphys_value::ObjectExt;
 
 /// Whether a selector names nothing.
-pub(crate) fn is_empty(selector: &Value) -> bool {
+pub fn is_empty(selector: &Value) -> bool {
     let has = |key: &str| match selector.get(key) {
         Some(Value::Object(map)) => !map.is_empty(),
         Some(Value::Array(list)) => !list.is_empty(),
@@ -17,7 +17,7 @@ pub(crate) fn is_empty(selector: &Value) -> bool {
 ///
 /// # Errors
 /// An operator is unknown.
-pub(crate) fn selects(selector: &Value, label: &dyn Fn(&str) -> Option<String>) -> Result<bool, String> {
+pub fn selects(selector: &Value, label: &dyn Fn(&str) -> Option<String>) -> Result<bool, String> {
     for (key, value) in selector.get("matchLabels").and_then(Value::as_object).into_iter().flatten() {
         if label(key).as_deref() != value.as_str() {
             return Ok(false);

@@ -3,7 +3,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use serde_json::{Value, json};
-use tiphys_appset::{Brake, ClusterInfo, GitFiles, Inputs, Params, Policy, generate, plan};
+use tiphys_appset::{
+    Brake, ClusterInfo, GitFiles, Inputs, Params, Policy, generate, owner_reference, plan, preview,
+};
 use tiphys_value::ObjectExt;
 
 struct Files(BTreeMap<&'static str, &'static str>);
@@ -159,13 +161,91 @@ fn equal_names_are_faults_of_those_applications_only() {
 
 #[test]
 fn v21_an_empty_generator_deletes_nothing_without_approval() {
-    let generated = generate(&set(json!([{"list": {"elements": [{"n": "a"}]}}]), "{{n}}", false), &World)
-        .expect("generates");
-    let existing = vec![generated[0].application.clone(), json!({"metadata": {"name": "old"}})];
-    let change = plan(&generated, &existing, Policy::Sync, Brake::On);
+    let set = set(json!([{"list": {"elements": [{"n": "a"}]}}]), "{{n}}", false);
+    let generated = generate(&set, &World).expect("generates");
+    let owned = |name: &str| json!({"metadata": {"name": name, "namespace": "argocd", "ownerReferences": [owner_reference(&set)]}});
+    let mut kept = plan(&set, &generated, &[], Policy::Sync, Brake::On).create.remove(0);
+    kept["status"] = json!({"sync": {"status": "Synced"}});
+    let existing = vec![kept, owned("old"), json!({"metadata": {"name": "foreign", "namespace": "argocd"}})];
+    let change = plan(&set, &generated, &existing, Policy::Sync, Brake::On);
     assert_eq!((change.create.len(), change.update.len(), change.delete), (0, 0, vec!["old".to_owned()]));
-    let held = plan(&[], &existing, Policy::Sync, Brake::On);
+    let held = plan(&set, &[], &existing, Policy::Sync, Brake::On);
     assert!(held.delete.is_empty() && held.held.is_some());
-    assert_eq!(plan(&[], &existing, Policy::Sync, Brake::Off).delete.len(), 2);
-    assert!(plan(&[], &existing, Policy::CreateUpdate, Brake::Off).delete.is_empty());
+    assert_eq!(plan(&set, &[], &existing, Policy::Sync, Brake::Off).delete.len(), 2);
+    assert!(plan(&set, &[], &existing, Policy::CreateUpdate, Brake::Off).delete.is_empty());
+}
+
+#[test]
+fn a_mass_deletion_is_held_too() {
+    let set = set(json!([{"list": {"elements": [{"n": "a"}]}}]), "{{n}}", false);
+    let generated = generate(&set, &World).expect("generates");
+    let owned = |index: usize| {
+        json!({"metadata": {"name": format!("x{index}"), "namespace": "argocd",
+            "ownerReferences": [owner_reference(&set)]}})
+    };
+    let few: Vec<Value> = (0..19).map(owned).collect();
+    let many: Vec<Value> = (0..20).map(owned).collect();
+    assert_eq!(plan(&set, &generated, &few, Policy::Sync, Brake::On).delete.len(), 19);
+    let held = plan(&set, &generated, &many, Policy::Sync, Brake::On);
+    assert_eq!(
+        held.held.as_deref(),
+        Some("the generators yield far less; 20 of 20 Applications would be deleted")
+    );
+}
+
+#[test]
+fn what_is_preserved_and_ignored_stays() {
+    let mut set = set(json!([{"list": {"elements": [{"n": "a"}]}}]), "{{n}}", false);
+    set["spec"]["preservedFields"] = json!({"annotations": ["team.example.com/note"], "labels": ["tier"]});
+    set["spec"]["ignoreApplicationDifferences"] = json!([
+        {"jsonPointers": ["/spec/source/targetRevision"]},
+        {"name": "a", "jqPathExpressions": [".spec.source.helm.values"]}]);
+    set["spec"]["template"]["spec"]["source"] =
+        json!({"repoURL": "r", "targetRevision": "main", "helm": {"values": "x: 1"}});
+    let generated = generate(&set, &World).expect("generates");
+    let created = plan(&set, &generated, &[], Policy::Sync, Brake::On).create.remove(0);
+    let mut live = created.clone();
+    live["spec"]["source"]["targetRevision"] = "pinned".into();
+    live["spec"]["source"]["helm"]["values"] = "x: 2".into();
+    live["metadata"]["annotations"] =
+        json!({"team.example.com/note": "hi", "argocd.argoproj.io/refresh": "hard"});
+    live["metadata"]["labels"] = json!({"tier": "gold"});
+    live["metadata"]["finalizers"] =
+        json!(["resources-finalizer.argocd.argoproj.io", "post-delete-finalizer.argocd.argoproj.io/cleanup"]);
+    assert_eq!(plan(&set, &generated, &[live.clone()], Policy::Sync, Brake::On).update, []);
+    live["metadata"]["labels"]["stray"] = "x".into();
+    live["spec"]["project"] = "other".into();
+    let update = plan(&set, &generated, &[live.clone()], Policy::Sync, Brake::On).update.remove(0);
+    assert_eq!(update.after["metadata"]["labels"], json!({"tier": "gold"}));
+    assert_eq!(update.after["spec"]["project"], "p");
+    assert_eq!(update.after["spec"]["source"]["targetRevision"], "pinned");
+    assert!(plan(&set, &generated, &[live], Policy::CreateDelete, Brake::On).update.is_empty());
+}
+
+#[test]
+fn an_application_of_another_set_is_not_taken() {
+    let set = set(json!([{"list": {"elements": [{"n": "a"}]}}]), "{{n}}", false);
+    let generated = generate(&set, &World).expect("generates");
+    let mut live = plan(&set, &generated, &[], Policy::Sync, Brake::On).create.remove(0);
+    live["metadata"]["ownerReferences"][0]["name"] = "other".into();
+    let change = plan(&set, &generated, &[live], Policy::Sync, Brake::On);
+    assert!(change.update.is_empty() && change.delete.is_empty());
+    assert_eq!(change.faults.len(), 1);
+}
+
+#[test]
+fn a_preview_tells_what_a_deletion_takes_along() {
+    let set = set(json!([{"list": {"elements": [{"n": "a"}]}}]), "{{n}}", false);
+    let old = json!({"metadata": {"name": "old", "namespace": "argocd", "ownerReferences": [owner_reference(&set)],
+            "finalizers": ["resources-finalizer.argocd.argoproj.io"]},
+        "status": {"resources": [{"version": "v1", "kind": "ConfigMap", "namespace": "n", "name": "c"},
+            {"version": "v1", "kind": "Secret", "namespace": "n", "name": "hook", "hook": true}]}});
+    let mut orphaning = old.clone();
+    orphaning["metadata"]["name"] = "orphaning".into();
+    orphaning["metadata"]["finalizers"] = json!([]);
+    let seen = preview(&set, &[old, orphaning], &World).expect("generates");
+    assert_eq!(seen.plan.create.len(), 1);
+    let taken: Vec<usize> = seen.deleted.iter().map(|one| one.objects.len()).collect();
+    assert_eq!(taken, [1, 0]);
+    assert!(seen.plan.held.is_none());
 }

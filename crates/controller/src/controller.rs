@@ -22,12 +22,15 @@ use crate::{
     policy::{project_kind, project_name},
     queue::Queue,
     rendering::Rendering,
+    sets::{Sets, set_kind},
     settings::Settings,
     status::application_kind,
 };
 
 /// Changes of live objects are gathered for so long before an Application is looked at.
 const GATHER_LIVE: Duration = Duration::from_millis(10);
+/// Changes of a set's Applications are gathered for so long.
+const GATHER_SETS: Duration = Duration::from_millis(50);
 /// Edits of files are gathered for so long: editors write in several steps.
 const GATHER_EDITS: Duration = Duration::from_millis(120);
 
@@ -42,6 +45,7 @@ pub(crate) struct Inner {
     pub repositories: Arc<Repositories>,
     pub settings: Settings,
     pub kube_version: String,
+    pub sets: Sets,
     queue: Queue,
     memory: Mutex<HashMap<AppKey, Memory>>,
     /// Which Applications want an object, whether it is there or not.
@@ -91,12 +95,17 @@ impl Controller {
             repositories,
             settings,
             kube_version,
+            sets: Sets::default(),
             queue: Queue::default(),
             memory: Mutex::default(),
             wanted: RwLock::default(),
         });
         inner.add_all(Level::Sources);
-        let tasks = vec![tokio::spawn(route(inner.clone(), changes)), tokio::spawn(work(inner.clone()))];
+        let tasks = vec![
+            tokio::spawn(route(inner.clone(), changes)),
+            tokio::spawn(work(inner.clone())),
+            tokio::spawn(work_on_sets(inner.clone())),
+        ];
         Ok(Self { inner, tasks })
     }
 
@@ -123,6 +132,7 @@ impl Controller {
         for key in concerned {
             self.inner.queue.add(key, Level::Sources, Instant::now() + GATHER_EDITS);
         }
+        self.inner.sets.edited(paths, GATHER_EDITS);
     }
 
     /// Whether an Application was looked at since the engine started.
@@ -145,6 +155,7 @@ impl Controller {
 impl Drop for Controller {
     fn drop(&mut self) {
         self.inner.queue.close();
+        self.inner.sets.queue.close();
         self.tasks.iter().for_each(JoinHandle::abort);
     }
 }
@@ -161,8 +172,26 @@ async fn work(inner: Arc<Inner>) {
             if next.again {
                 inner.queue.add(key, Level::Live, Instant::now());
             } else if let Some(at) = next.at {
-                let wait = tiphys_model::time::elapsed(Timestamp::now(), at);
+                let wait = tiphys_model::time::elapsed(inner.now(), at);
                 inner.queue.add(key, Level::Live, Instant::now() + wait);
+            }
+            drop(permit);
+        });
+    }
+}
+
+/// Hands ApplicationSets to workers.
+async fn work_on_sets(inner: Arc<Inner>) {
+    let workers = Arc::new(Semaphore::new(inner.settings.workers));
+    while let Some((key, level)) = inner.sets.queue.next().await {
+        let Ok(permit) = workers.clone().acquire_owned().await else { return };
+        let inner = inner.clone();
+        tokio::spawn(async move {
+            let next = inner.reconcile_set(&key, level).await;
+            inner.sets.queue.done(&key);
+            if let Some(at) = next.at {
+                let wait = tiphys_model::time::elapsed(inner.now(), at);
+                inner.sets.queue.add(key, Level::Sources, Instant::now() + wait);
             }
             drop(permit);
         });
@@ -182,6 +211,7 @@ async fn route(inner: Arc<Inner>, mut changes: tokio::sync::broadcast::Receiver<
 
 impl Inner {
     async fn take(self: &Arc<Self>, change: &Change) {
+        self.sets.take(change, GATHER_SETS);
         if change.key.group_kind() == application_kind() {
             let key = AppKey::of_key(&change.key);
             match &change.new {
@@ -232,6 +262,10 @@ impl Inner {
             let key = AppKey { namespace: object.namespace().to_owned(), name: object.name().to_owned() };
             self.queue.add(key, level, Instant::now());
         }
+        for object in self.cache.of_kind(&set_kind()) {
+            let key = AppKey { namespace: object.namespace().to_owned(), name: object.name().to_owned() };
+            self.sets.queue.add(key, level, Instant::now());
+        }
     }
 
     /// Lets every Application of a project be looked at.
@@ -241,6 +275,11 @@ impl Inner {
             let key = AppKey { namespace: object.namespace().to_owned(), name: object.name().to_owned() };
             self.queue.add(key, Level::Live, Instant::now() + GATHER_LIVE);
         }
+    }
+
+    /// The present, by the engine's clock.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.settings.clock.now()
     }
 
     pub(crate) fn refresh_later(&self, key: &AppKey, wait: Duration) {

@@ -16,6 +16,9 @@ use crate::{
     status,
 };
 
+/// How long after a deletion was refused it is asked for again.
+const RETRY: std::time::Duration = std::time::Duration::from_secs(5);
+
 impl Inner {
     /// Deletes the objects of an Application, the highest wave first, and then lets it go.
     pub(crate) async fn finalize(self: &Arc<Self>, key: &AppKey, app: &Application) -> Next {
@@ -46,7 +49,7 @@ impl Inner {
         for object in due {
             if let Err(error) = self.delete(object, propagation).await {
                 self.report(key, format!("cannot delete {}: {error}", object.resource_key())).await;
-                return Next { at: Some(retry_at()), again: false };
+                return Next { at: Some(tiphys_model::time::after(self.now(), RETRY)), again: false };
             }
         }
         // Changes of the objects lead back here.
@@ -117,8 +120,4 @@ impl Inner {
 
 fn policy(app: &Application, object: &Value) -> DeletionPolicy {
     deletion_policy("Delete", object, &app.sync_options())
-}
-
-fn retry_at() -> jiff::Timestamp {
-    tiphys_model::time::after(jiff::Timestamp::now(), std::time::Duration::from_secs(5))
 }

@@ -7,6 +7,7 @@
 //! killed goes on where it stopped.
 
 mod checkouts;
+mod clusters;
 mod controller;
 pub mod crds;
 mod executor;
@@ -18,10 +19,12 @@ mod policy;
 mod queue;
 mod reconcile;
 mod rendering;
+mod sets;
 mod settings;
 mod status;
 
 pub use checkouts::Checkouts;
 pub use controller::Controller;
 pub use queue::{AppKey, Level};
-pub use settings::{Destinations, Settings};
+pub use sets::SetInputs;
+pub use settings::{Clock, Destinations, Settings};

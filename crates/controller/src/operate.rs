@@ -6,7 +6,6 @@ use std::{
     sync::Arc,
 };
 
-use jiff::Timestamp;
 use tiphys_model::{
     Application, ApplicationSource, ConditionType, Operation, OperationPhase, SyncOptions, Time, names,
 };
@@ -61,7 +60,7 @@ impl Inner {
             if defines_kinds && let Err(error) = self.cache.follow_new_kinds().await {
                 tracing::warn!(%error, "cannot discover new kinds");
             }
-            record(&mut state, &outcomes, &self.settings.sync, Timestamp::now());
+            record(&mut state, &outcomes, &self.settings.sync, self.now());
             match self.compare(app, compared.rendering.clone()).await {
                 Some(again) => compared = again,
                 None => break,
@@ -104,7 +103,7 @@ impl Inner {
         {
             self.keep_operation_rendering(key, compared.rendering.clone());
         }
-        Some(SyncState::begin(operation, &sources, multiple, &revisions, Timestamp::now()))
+        Some(SyncState::begin(operation, &sources, multiple, &revisions, self.now()))
     }
 
     /// The desired state that the operation is to bring about: that of its own revision and sources.
@@ -194,7 +193,7 @@ impl Inner {
                 app,
                 operation,
                 state.shown.started_at.timestamp(),
-                Timestamp::now(),
+                self.now(),
             ),
             deletion_approved: approved,
             migration_manager: app.annotation(names::CLIENT_SIDE_APPLY_MIGRATION_MANAGER),
@@ -204,7 +203,7 @@ impl Inner {
             managed_namespace: policy.and_then(|policy| policy.managed_namespace_metadata.as_ref()),
             terminate: state.shown.phase == OperationPhase::Terminating,
             newer_revision: newer.map(|newer| newer.revision()),
-            now: Timestamp::now(),
+            now: self.now(),
         };
         step(&input, state)
     }
@@ -230,7 +229,7 @@ impl Inner {
         let fault = forbidden.or_else(|| faults.map(|fault| fault.message.clone()).next());
         state.shown.message = fault.unwrap_or_else(|| "the sources do not render".to_owned());
         state.shown.phase = OperationPhase::Error;
-        state.shown.finished_at = Some(Time::from(Timestamp::now()));
+        state.shown.finished_at = Some(Time::from(self.now()));
         app.status.operation_state = Some(state.to_operation_state());
     }
 }

@@ -87,7 +87,7 @@ impl Inner {
         if !faults.is_empty() {
             let invalid = |fault| Condition::new(ConditionType::InvalidSpecError, fault);
             self.set_unknown(app);
-            set_conditions(app, faults.into_iter().map(invalid).collect());
+            set_conditions(app, faults.into_iter().map(invalid).collect(), self.now());
             self.refuse_operation(key, app);
             return Next::default();
         }
@@ -101,9 +101,9 @@ impl Inner {
         self.show(app, compared.as_ref(), level);
         if let Some(compared) = &compared {
             conditions.extend(compared.comparison.conditions.iter().cloned());
-            let open = compared.policy.may_begin(app, Timestamp::now());
+            let open = compared.policy.may_begin(app, self.now());
             if open == Ok(false) {
-                next.at = earliest(next.at, Some(tiphys_model::time::after(Timestamp::now(), WINDOW_LOOK)));
+                next.at = earliest(next.at, Some(tiphys_model::time::after(self.now(), WINDOW_LOOK)));
             }
             let decision = self.decide(app, compared, open == Ok(true));
             conditions.extend(open.err().map(|fault| Condition::new(ConditionType::InvalidSpecError, fault)));
@@ -114,7 +114,7 @@ impl Inner {
                 AutoSync::Nothing(_) => {}
             }
         }
-        set_conditions(app, conditions);
+        set_conditions(app, conditions, self.now());
         if app.operation.is_some() || is_running(app) {
             let worked = self.operate(key, app, compared, object).await;
             next.at = earliest(next.at, worked.at);
@@ -141,7 +141,7 @@ impl Inner {
             &compared.rendering.revisions,
             window_open,
             &self.settings.auto,
-            Timestamp::now(),
+            self.now(),
         )
     }
 
@@ -198,16 +198,20 @@ impl Inner {
         app.status.source_type = if multiple { None } else { rendering.source_types.first().copied() };
         app.status.source_types = if multiple { rendering.source_types.clone() } else { Vec::new() };
         app.status.controller_namespace.clone_from(&self.settings.namespace);
-        set_health(app, comparison.health.as_ref().map_or(HealthCode::Healthy, |health| health.status));
+        set_health(
+            app,
+            comparison.health.as_ref().map_or(HealthCode::Healthy, |health| health.status),
+            self.now(),
+        );
         if level >= Level::Sources || app.status.reconciled_at.is_none() {
-            app.status.reconciled_at = Some(Time::from(Timestamp::now()));
+            app.status.reconciled_at = Some(Time::from(self.now()));
         }
     }
 
     fn set_unknown(&self, app: &mut Application) {
         app.status.sync.status = SyncStatusCode::Unknown;
-        app.status.reconciled_at = Some(Time::from(Timestamp::now()));
-        set_health(app, HealthCode::Unknown);
+        app.status.reconciled_at = Some(Time::from(self.now()));
+        set_health(app, HealthCode::Unknown, self.now());
     }
 
     /// An Application that is not of its type still gets a status that says so.
@@ -291,16 +295,16 @@ fn differ(app: &Application, target: &Value, live: &Value) -> Vec<FieldPath> {
     tiphys_diff::compare(target, live, &options).paths
 }
 
-fn set_health(app: &mut Application, code: HealthCode) {
+fn set_health(app: &mut Application, code: HealthCode, now: Timestamp) {
     if app.status.health.status != Some(code) {
         app.status.health.status = Some(code);
-        app.status.health.last_transition_time = Some(Time::from(Timestamp::now()));
+        app.status.health.last_transition_time = Some(Time::from(now));
     }
 }
 
 /// Replaces the conditions; one that was there before keeps its time.
-fn set_conditions(app: &mut Application, conditions: Vec<Condition>) {
-    let now = Time::from(Timestamp::now());
+fn set_conditions(app: &mut Application, conditions: Vec<Condition>, now: Timestamp) {
+    let now = Time::from(now);
     let old = std::mem::take(&mut app.status.conditions);
     app.status.conditions = conditions
         .into_iter()

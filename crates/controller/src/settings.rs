@@ -1,7 +1,8 @@
 //! How the engine behaves.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
+use jiff::Timestamp;
 use tiphys_health::HealthSettings;
 use tiphys_model::{Destination, Tracking, names};
 use tiphys_sync::{AutoSettings, SyncSettings};
@@ -14,6 +15,35 @@ pub enum Destinations {
     AllHere,
     /// Only the address and name that mean the cluster of the engine itself.
     InCluster,
+}
+
+/// Where the engine's time comes from. Waits are counted by tokio's clock; under a paused one both have
+/// to go together.
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+
+impl Clock {
+    /// A clock that asks a function.
+    pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Self(Arc::new(now))
+    }
+
+    /// The present.
+    pub fn now(&self) -> Timestamp {
+        (self.0)()
+    }
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self::new(Timestamp::now)
+    }
+}
+
+impl std::fmt::Debug for Clock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Clock")
+    }
 }
 
 /// How the engine behaves.
@@ -35,6 +65,8 @@ pub struct Settings {
     pub workers: usize,
     /// How often remote repositories are asked for news.
     pub refresh: Duration,
+    /// Where time comes from.
+    pub clock: Clock,
 }
 
 impl Default for Settings {
@@ -48,6 +80,7 @@ impl Default for Settings {
             destinations: Destinations::default(),
             workers: 16,
             refresh: Duration::from_secs(120),
+            clock: Clock::default(),
         }
     }
 }

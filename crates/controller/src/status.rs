@@ -45,7 +45,7 @@ pub(crate) async fn patch_application(
 }
 
 /// The merge patch (RFC 7396) that leads from one value to another; `None` if they are equal.
-fn merge_patch(before: &Value, after: &Value, depth: usize) -> Option<Value> {
+pub(crate) fn merge_patch(before: &Value, after: &Value, depth: usize) -> Option<Value> {
     const MAX_DEPTH: usize = 64;
     if before == after {
         return None;

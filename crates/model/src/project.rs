@@ -203,6 +203,9 @@ impl Match {
 }
 
 fn field_matches(pattern: &str, value: &str) -> Match {
+    if pattern == "*" {
+        return Match::Yes;
+    }
     if value.is_empty() || pattern.is_empty() {
         return Match::No;
     }
@@ -251,6 +254,8 @@ mod tests {
         assert!(p.permits_destination(&to("https://a", "", "team-a")));
         assert!(!p.permits_destination(&to("https://a", "", "team-secret")));
         assert!(p.permits_destination(&to("", "prod", "web")));
+        let all = project(json!({"destinations": [{"server": "*", "namespace": "*"}]}));
+        assert!(all.permits_destination(&to("", "known-by-name-only", "web")));
     }
 
     #[test]

@@ -36,6 +36,18 @@ impl Footprint {
         if matches!(self.seen.get(above), Some(Seen::Folder(_))) {
             return true;
         }
+        // A file in a folder that is new below a listed one.
+        let mut entry = above;
+        while !entry.is_empty() {
+            let folder = parent(entry).unwrap_or_default();
+            if let Some(Seen::Folder(names)) = self.seen.get(folder) {
+                let name = entry.rsplit('/').next().unwrap_or(entry);
+                if !names.iter().any(|known| known == name) {
+                    return true;
+                }
+            }
+            entry = folder;
+        }
         // A folder that came or went takes everything below it along.
         let below = format!("{changed}/");
         self.seen.range(below.clone()..).next().is_some_and(|(path, _)| path.starts_with(&below))
@@ -141,9 +153,14 @@ mod tests {
 
     #[test]
     fn a_change_concerns_those_who_read_it() {
-        let tree = MemTree::from_files([("app/a.yaml", "1"), ("app/b.yaml", "2"), ("other/c.yaml", "3")]);
+        let tree = MemTree::from_files([
+            ("app/a.yaml", "1"),
+            ("app/b.yaml", "2"),
+            ("app/sub/d.yaml", "4"),
+            ("other/c.yaml", "3"),
+        ]);
         let footprint = read_some(&tree);
-        for path in ["app/a.yaml", "app/new.yaml", "app/Chart.yaml", "app"] {
+        for path in ["app/a.yaml", "app/new.yaml", "app/new/deep.yaml", "app/Chart.yaml", "app"] {
             assert!(footprint.concerns(path), "{path}");
         }
         for path in ["other/c.yaml", "other", "app/sub/deep.yaml", "README.md"] {

@@ -23,7 +23,7 @@ pub use footprint::{Footprint, RecordingTree};
 pub use git::GitCache;
 pub use remote::{
     Access, AccessTable, Artifact, ChartRequest, Charts, FetchedChart, MAX_ARCHIVE_BYTES, MAX_ENTRIES,
-    MAX_UNPACKED_BYTES, OciReference, Registry, registry_credentials, unpack,
+    MAX_UNPACKED_BYTES, OciReference, Registry, post_json, registry_credentials, unpack,
 };
 pub use repositories::{Checkout, Repositories};
 pub use url::RepoId;

@@ -3,6 +3,7 @@
 
 mod access;
 mod archive;
+mod ask;
 mod charts;
 mod docker;
 mod helm_config;
@@ -13,6 +14,7 @@ mod store;
 
 pub use access::{Access, AccessTable};
 pub use archive::{MAX_ARCHIVE_BYTES, MAX_ENTRIES, MAX_UNPACKED_BYTES, unpack};
+pub use ask::post_json;
 pub use charts::{ChartRequest, Charts, FetchedChart};
 pub use docker::registry_credentials;
 pub(crate) use helm_config::HelmRepositories;

@@ -1,0 +1,27 @@
+//! Which Applications belong to an ApplicationSet: those that name it as their controller.
+
+use serde_json::{Value, json};
+use tiphys_model::names;
+use tiphys_value::ObjectExt;
+
+/// The entry of `ownerReferences` that makes an Application the set's.
+pub fn owner_reference(set: &Value) -> Value {
+    json!({"apiVersion": names::API_VERSION, "kind": "ApplicationSet", "name": set.name(),
+        "uid": set.uid(), "controller": true, "blockOwnerDeletion": true})
+}
+
+/// The name of the ApplicationSet that an object belongs to; it stands in the same namespace.
+pub fn owner_of(object: &Value) -> Option<&str> {
+    let references = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
+    let controls = |reference: &&Value| {
+        reference.get("controller") == Some(&Value::Bool(true))
+            && reference.str_at(&["kind"]) == Some("ApplicationSet")
+            && reference.str_at(&["apiVersion"]) == Some(names::API_VERSION)
+    };
+    references?.iter().find(controls)?.str_at(&["name"])
+}
+
+/// Whether an Application belongs to a set.
+pub fn is_owned_by(app: &Value, set: &Value) -> bool {
+    app.namespace() == set.namespace() && owner_of(app) == Some(set.name())
+}

@@ -1,0 +1,134 @@
+//! What is known of each set beyond its object, and which sets a change concerns.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use tiphys_appset::{GenerateError, Generated};
+use tiphys_cluster::Change;
+use tiphys_model::names;
+use tiphys_value::{GroupKind, ObjectExt, Value};
+use tokio::time::Instant;
+
+use super::inputs::Dependencies;
+use crate::{AppKey, Level, clusters::is_cluster_secret, queue::Queue, status::application_kind};
+
+/// What a set yielded.
+pub(crate) struct Yield {
+    /// The spec that it was made from.
+    pub spec: Value,
+    /// The Applications, or why there are none.
+    pub generated: Result<Vec<Generated>, GenerateError>,
+    /// What it was made from beside the spec.
+    pub depends_on: Dependencies,
+    /// When.
+    pub made_at: Instant,
+}
+
+/// All sets: who waits to be looked at, and what each yielded.
+#[derive(Default)]
+pub(crate) struct Sets {
+    pub queue: Queue,
+    known: Mutex<HashMap<AppKey, Arc<Yield>>>,
+}
+
+/// The kind ApplicationSet.
+pub(crate) fn set_kind() -> GroupKind {
+    GroupKind::new(names::GROUP, "ApplicationSet")
+}
+
+impl Sets {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<AppKey, Arc<Yield>>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a set yielded last.
+    pub fn last(&self, key: &AppKey) -> Option<Arc<Yield>> {
+        self.lock().get(key).cloned()
+    }
+
+    pub fn keep(&self, key: &AppKey, made: Arc<Yield>) {
+        self.lock().insert(key.clone(), made);
+    }
+
+    pub fn forget(&self, key: &AppKey) {
+        self.lock().remove(key);
+    }
+
+    /// Sets that read an edited path.
+    pub fn edited(&self, paths: &[String], gather: Duration) {
+        let everything = paths.iter().any(String::is_empty);
+        let known = self.lock();
+        for (key, made) in known.iter() {
+            let footprint = &made.depends_on.footprint;
+            if everything || paths.iter().any(|path| footprint.concerns(path)) {
+                self.queue.add(key.clone(), Level::Sources, Instant::now() + gather);
+            }
+        }
+    }
+
+    /// Puts the sets in that a change of the live state concerns.
+    pub fn take(&self, change: &Change, gather: Duration) {
+        let kind = change.key.group_kind();
+        if kind == set_kind() {
+            let key = AppKey { namespace: change.key.namespace.clone(), name: change.key.name.clone() };
+            match &change.new {
+                None => self.forget(&key),
+                Some(new) if is_request(change.old.as_deref(), new) => {
+                    self.queue.add(key, Level::Live, Instant::now());
+                }
+                Some(_) => {}
+            }
+            return;
+        }
+        if kind == application_kind() {
+            self.take_child(change, gather);
+            return;
+        }
+        let is_cluster =
+            [&change.old, &change.new].into_iter().flatten().any(|object| is_cluster_secret(object));
+        let is_project = kind == crate::policy::project_kind();
+        for (key, made) in self.lock().iter() {
+            let is_read = made.depends_on.kinds.contains(&kind) && (kind.kind != "Secret" || is_cluster);
+            if is_read {
+                self.queue.add(key.clone(), Level::Sources, Instant::now() + gather);
+            } else if is_project {
+                self.queue.add(key.clone(), Level::Live, Instant::now() + gather);
+            }
+        }
+    }
+
+    /// An Application of a set came, went or changed.
+    fn take_child(&self, change: &Change, gather: Duration) {
+        let status = |object: &Option<Arc<Value>>| {
+            let object = object.as_ref()?;
+            let text = |path: &[&str]| object.str_at(path).unwrap_or_default().to_owned();
+            Some([
+                text(&["status", "sync", "status"]),
+                text(&["status", "sync", "revision"]),
+                text(&["status", "health", "status"]),
+                text(&["status", "operationState", "phase"]),
+                text(&["status", "operationState", "startedAt"]),
+            ])
+        };
+        let changed = change.new.as_ref().is_none_or(|new| is_request(change.old.as_deref(), new))
+            || status(&change.old) != status(&change.new);
+        let owners = [&change.old, &change.new].into_iter().flatten();
+        for owner in owners.filter(|_| changed).filter_map(|object| tiphys_appset::owner_of(object)) {
+            let key = AppKey { namespace: change.key.namespace.clone(), name: owner.to_owned() };
+            self.queue.add(key, Level::Live, Instant::now() + gather);
+        }
+    }
+}
+
+/// Whether somebody other than the engine changed a set: all but its status counts.
+fn is_request(old: Option<&Value>, new: &Value) -> bool {
+    let Some(old) = old else { return true };
+    let metadata = |object: &Value, field: &str| object.at(&["metadata", field]).cloned();
+    ["annotations", "labels", "finalizers", "deletionTimestamp", "ownerReferences"]
+        .iter()
+        .any(|field| metadata(old, field) != metadata(new, field))
+        || old.get("spec") != new.get("spec")
+}

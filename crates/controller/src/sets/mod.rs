@@ -1,0 +1,420 @@
+//! ApplicationSets: generated, planned, carried out, and told of in their status.
+
+mod inputs;
+mod memory;
+mod status;
+
+use std::{sync::Arc, time::Duration};
+
+use futures::{StreamExt, stream};
+use inputs::Dependencies;
+pub use inputs::SetInputs;
+use memory::Yield;
+pub(crate) use memory::{Sets, set_kind};
+use status::{Fault, HELD, Seen};
+use tiphys_appset::{
+    Brake, GenerateError, Generated, Plan, Policy, generate, is_owned_by, is_rolling, plan, removal_order,
+    roll,
+};
+use tiphys_cluster::{ClusterError, PatchType, Propagation, Resource};
+use tiphys_model::{Application, Destination, names};
+use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey, Value, json};
+use tokio::time::Instant;
+
+use crate::{
+    AppKey, Level,
+    controller::Inner,
+    policy::policy_of,
+    reconcile::Next,
+    status::{application_kind, application_resource, merge_patch},
+};
+
+/// Who owns the fields of generated Applications.
+const FIELD_MANAGER: &str = "tiphys-applicationset-controller";
+/// How many Applications are written at once.
+const PARALLEL: usize = 10;
+/// How long after something failed it is tried again.
+const RETRY: Duration = Duration::from_secs(30);
+/// How often plugins are asked, unless the generator says.
+const PLUGIN_REFRESH: Duration = Duration::from_secs(1800);
+
+impl Inner {
+    /// Looks at an ApplicationSet once.
+    pub(crate) async fn reconcile_set(self: &Arc<Self>, key: &AppKey, level: Level) -> Next {
+        let at = ResourceKey::new(names::GROUP, "ApplicationSet", &key.namespace, &key.name);
+        let Some(set) = self.cache.get(&at) else {
+            self.sets.forget(key);
+            return Next::default();
+        };
+        if set.is_terminating() {
+            return self.finalize_set(&set).await;
+        }
+        if let Err(error) = self.hold_for_order(&set).await {
+            tracing::warn!(set = %key.name, %error, "cannot add the finalizer");
+        }
+        let asked = set.annotation(names::APPLICATION_SET_REFRESH) == Some("true");
+        let made = self.yielded(key, &set, if asked { Level::Hard } else { level }).await;
+        let mut seen = Seen::default();
+        let mut next = self.follow_set(key, &set, &made);
+        match &made.generated {
+            Err(error) => {
+                seen.fault = Some(Fault::new(reason_of(error), error.to_string()));
+                next.at = Some(tiphys_model::time::after(self.now(), RETRY));
+            }
+            Ok(generated) => self.bring_about(&set, generated.clone(), &mut seen).await,
+        }
+        if seen.fault.as_ref().is_some_and(|fault| fault.reason != HELD) && next.at.is_none() {
+            next.at = Some(tiphys_model::time::after(self.now(), RETRY));
+        }
+        if seen.rollout.as_ref().is_some_and(|rollout| status::moves_on(&set, rollout)) {
+            // A state that was entered now may be left at once.
+            self.sets.queue.add(key.clone(), Level::Live, Instant::now());
+        }
+        if let Err(error) = self.show_set(&set, &seen, asked).await {
+            tracing::warn!(set = %key.name, %error, "cannot write the status");
+        }
+        next
+    }
+
+    /// What a set yields: what it yielded last if nothing that counts changed.
+    async fn yielded(self: &Arc<Self>, key: &AppKey, set: &Arc<Value>, level: Level) -> Arc<Yield> {
+        let spec = set.get("spec").cloned().unwrap_or_default();
+        if let Some(known) = self.sets.last(key)
+            && level == Level::Live
+            && known.spec == spec
+            && known.generated.is_ok()
+        {
+            return known;
+        }
+        if level == Level::Hard {
+            self.repositories.expire();
+        }
+        let (inner, object) = (self.clone(), set.clone());
+        let task = tokio::task::spawn_blocking(move || {
+            let namespace = inner.set_namespace(&object).to_owned();
+            let inputs = SetInputs::live(&inner.repositories, &inner.cache, &namespace, object.name());
+            (generate(&object, &inputs), inputs.dependencies())
+        });
+        let (generated, depends_on) = task.await.unwrap_or_else(|error| {
+            (Err(GenerateError::Template(format!("generating broke off: {error}"))), Dependencies::default())
+        });
+        let made = Arc::new(Yield { spec, generated, depends_on, made_at: Instant::now() });
+        self.sets.keep(key, made.clone());
+        made
+    }
+
+    /// The namespace of the engine that a set was written for.
+    fn set_namespace<'a>(&'a self, set: &'a Value) -> &'a str {
+        match self.settings.destinations {
+            crate::Destinations::AllHere => set.namespace(),
+            crate::Destinations::InCluster => &self.settings.namespace,
+        }
+    }
+
+    /// When what nobody tells of changes of is asked again.
+    fn follow_set(&self, key: &AppKey, set: &Value, made: &Yield) -> Next {
+        let text = made.spec.get("generators").map(Value::to_string).unwrap_or_default();
+        let asks_plugin = text.contains("\"plugin\":{");
+        if !made.depends_on.reads_remotes && !asks_plugin {
+            return Next::default();
+        }
+        let default = if asks_plugin { PLUGIN_REFRESH } else { self.settings.refresh };
+        let wait = requeue_seconds(set.get("spec").unwrap_or(set), 0).map_or(default, Duration::from_secs);
+        self.sets.queue.add(key.clone(), Level::Sources, made.made_at + wait);
+        Next::default()
+    }
+
+    /// Plans the changes and carries them out.
+    async fn bring_about(&self, set: &Value, mut generated: Vec<Generated>, seen: &mut Seen) {
+        seen.generated = true;
+        for one in &mut generated {
+            normalize(&mut one.application);
+            if one.fault.is_none() {
+                one.fault = self.invalid(&one.application);
+            }
+        }
+        let existing = self.applications_beside(set);
+        if is_rolling(set) {
+            self.roll(set, &mut generated, &existing, seen);
+        }
+        let Some(policy) = Policy::of(set) else {
+            let text = set.at(&["spec", "syncPolicy", "applicationsSync"]).cloned().unwrap_or_default();
+            seen.fault =
+                Some(Fault::new("ApplicationValidationError", format!("applicationsSync {text} is none")));
+            return;
+        };
+        let brake =
+            if self.settings.auto.compat || status::is_approved(set) { Brake::Off } else { Brake::On };
+        let plan = plan(set, &generated, &existing, policy, brake);
+        let refused = self.carry_out(set, &plan).await;
+        seen.fault = fault_of(&generated, &plan, refused).or(seen.fault.take());
+        let mut apps = self.cache.of_kind(&application_kind());
+        apps.retain(|app| is_owned_by(app, set));
+        seen.apps = apps;
+    }
+
+    fn roll(&self, set: &Value, generated: &mut [Generated], existing: &[Value], seen: &mut Seen) {
+        let steps = set.at(&["spec", "strategy", "rollingSync", "steps"]).and_then(Value::as_array);
+        if steps.is_none_or(Vec::is_empty) {
+            seen.fault = Some(Fault::new("ApplicationSetRolloutError", "No steps defined for rollout"));
+            return;
+        }
+        // What the rollout itself changes does not count as a new spec.
+        let mut bare: Vec<Generated> = generated.to_vec();
+        let owned: Vec<Value> = existing.iter().filter(|app| is_owned_by(app, set)).cloned().collect();
+        roll(set, &mut bare, &[], &|_| false, self.now());
+        let changes = plan(set, &bare, existing, Policy::Sync, Brake::Off).update;
+        let revised = |name: &str| {
+            changes.iter().any(|change| {
+                change.before.name() == name && change.before.get("spec") != change.after.get("spec")
+            })
+        };
+        seen.rollout = Some(roll(set, generated, &owned, &revised, self.now()));
+    }
+
+    /// What makes an Application unusable: its project or destination.
+    fn invalid(&self, app: &Value) -> Option<String> {
+        let app = match Application::from_value(app) {
+            Ok(app) => app,
+            Err(error) => return Some(error.to_string()),
+        };
+        if policy_of(&self.cache, &self.settings, &app).is_err() {
+            return Some(format!("application references project {} which does not exist", app.project()));
+        }
+        let destination: &Destination = &app.spec.destination;
+        let fault = self.settings.check_destination(destination).err()?;
+        Some(format!("application destination spec is invalid: {fault}"))
+    }
+
+    fn applications_beside(&self, set: &Value) -> Vec<Value> {
+        let all = self.cache.of_kind(&application_kind());
+        all.iter().filter(|app| app.namespace() == set.namespace()).map(|app| Value::clone(app)).collect()
+    }
+
+    /// Creates, updates and deletes; the first refusal by name.
+    async fn carry_out(&self, set: &Value, plan: &Plan) -> Option<Fault> {
+        let resource = match application_resource(self.cache.cluster()).await {
+            Ok(resource) => resource,
+            Err(error) => return Some(Fault::new("UpdateApplicationError", error.to_string())),
+        };
+        let creations: Vec<_> = plan.create.iter().map(|app| self.create_app(app)).collect();
+        let updates: Vec<_> = plan
+            .update
+            .iter()
+            .map(|update| self.update_app(&resource, &update.before, &update.after))
+            .collect();
+        let deletions: Vec<_> =
+            plan.delete.iter().map(|name| self.delete_app(&resource, set.namespace(), name)).collect();
+        let created: Vec<_> = stream::iter(creations).buffered(PARALLEL).collect().await;
+        let updated: Vec<_> = stream::iter(updates).buffered(PARALLEL).collect().await;
+        let deleted: Vec<_> = stream::iter(deletions).buffered(PARALLEL).collect().await;
+        let reasons = [
+            ("CreateApplicationError", created),
+            ("UpdateApplicationError", updated),
+            ("DeleteApplicationError", deleted),
+        ];
+        let mut failed = reasons.into_iter().flat_map(|(reason, results)| {
+            results
+                .into_iter()
+                .filter_map(Result::err)
+                .map(move |error| Fault::new(reason, error.to_string()))
+        });
+        failed.next()
+    }
+
+    async fn create_app(&self, app: &Value) -> Result<(), ClusterError> {
+        let created = self.cache.cluster().create(app, FIELD_MANAGER, false).await?;
+        self.cache.observe(created);
+        Ok(())
+    }
+
+    async fn update_app(
+        &self,
+        resource: &Resource,
+        before: &Value,
+        after: &Value,
+    ) -> Result<(), ClusterError> {
+        let Some(patch) = merge_patch(before, after, 0) else { return Ok(()) };
+        let name = (before.namespace(), before.name());
+        let cluster = self.cache.cluster();
+        match cluster.patch(resource, name, "", PatchType::Merge, &patch, FIELD_MANAGER).await {
+            Ok(written) => {
+                self.cache.observe(written);
+                Ok(())
+            }
+            Err(error) if error.is_not_found() => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn delete_app(&self, resource: &Resource, namespace: &str, name: &str) -> Result<(), ClusterError> {
+        let key = ResourceKey::new(names::GROUP, "Application", namespace, name);
+        let uid = self.cache.get(&key).map(|app| app.uid().to_owned()).unwrap_or_default();
+        let deleted = self
+            .cache
+            .cluster()
+            .delete(resource, (namespace, name), Propagation::Background, &uid, false)
+            .await;
+        match deleted {
+            // Another Application of that name took its place.
+            Err(error) if error.is_conflict() => Ok(()),
+            other => other.map(|_| ()),
+        }
+    }
+
+    /// Writes the status, and takes the request for a refresh away.
+    async fn show_set(&self, set: &Value, seen: &Seen, asked: bool) -> Result<(), ClusterError> {
+        let resource = self.set_resource().await?;
+        let name = (set.namespace(), set.name());
+        let cluster = self.cache.cluster();
+        let before = json!({"status": set.get("status").cloned().unwrap_or_else(|| json!({}))});
+        let after = json!({"status": status::after(set, seen, self.now())});
+        if let Some(patch) = merge_patch(&before, &after, 0) {
+            let written =
+                cluster.patch(&resource, name, "status", PatchType::Merge, &patch, FIELD_MANAGER).await;
+            match written {
+                Ok(written) => self.cache.observe(written),
+                Err(error) if error.is_not_found() => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+        if asked {
+            let patch = json!({"metadata": {"annotations": {names::APPLICATION_SET_REFRESH: null}}});
+            let written = cluster.patch(&resource, name, "", PatchType::Merge, &patch, FIELD_MANAGER).await?;
+            self.cache.observe(written);
+        }
+        Ok(())
+    }
+
+    async fn set_resource(&self) -> Result<Resource, ClusterError> {
+        let kind = GroupVersionKind::from_api_version(names::API_VERSION, "ApplicationSet");
+        self.cache.cluster().resource(&kind).await
+    }
+
+    /// A set whose Applications are deleted in order has to wait for them.
+    async fn hold_for_order(&self, set: &Value) -> Result<(), ClusterError> {
+        let wants = is_rolling(set)
+            && set
+                .str_at(&["spec", "strategy", "deletionOrder"])
+                .is_some_and(|o| o.eq_ignore_ascii_case("reverse"));
+        let mut finalizers = finalizers_of(set);
+        if !wants || finalizers.iter().any(|held| held == names::RESOURCES_FINALIZER) {
+            return Ok(());
+        }
+        finalizers.push(names::RESOURCES_FINALIZER.into());
+        self.write_finalizers(set, &finalizers).await
+    }
+
+    async fn write_finalizers(&self, set: &Value, finalizers: &[String]) -> Result<(), ClusterError> {
+        let patch =
+            json!({"metadata": {"finalizers": finalizers, "resourceVersion": set.resource_version()}});
+        let resource = self.set_resource().await?;
+        let name = (set.namespace(), set.name());
+        let written =
+            self.cache.cluster().patch(&resource, name, "", PatchType::Merge, &patch, FIELD_MANAGER).await?;
+        self.cache.observe(written);
+        Ok(())
+    }
+
+    /// What has to happen before a deleted set goes: its Applications are let go, or deleted in order. What
+    /// it owns at the end is the garbage collector's.
+    async fn finalize_set(&self, set: &Value) -> Next {
+        let kept: Vec<String> =
+            finalizers_of(set).into_iter().filter(|held| held != names::RESOURCES_FINALIZER).collect();
+        if kept.len() == finalizers_of(set).len() {
+            return Next::default();
+        }
+        match self.part_from(set).await {
+            Ok(true) => {}
+            Ok(false) => return Next::default(),
+            Err(error) => {
+                tracing::warn!(set = set.name(), %error, "cannot delete the set's Applications");
+                return Next { at: Some(tiphys_model::time::after(self.now(), RETRY)), again: false };
+            }
+        }
+        match self.write_finalizers(set, &kept).await {
+            Ok(()) => {}
+            Err(error) if error.is_not_found() => {}
+            Err(error) => tracing::warn!(set = set.name(), %error, "cannot remove the finalizer"),
+        }
+        Next::default()
+    }
+
+    /// Whether nothing of the set has to be waited for any more.
+    async fn part_from(&self, set: &Value) -> Result<bool, ClusterError> {
+        let owned: Vec<Value> =
+            self.applications_beside(set).into_iter().filter(|app| is_owned_by(app, set)).collect();
+        let resource = application_resource(self.cache.cluster()).await?;
+        if !Policy::of(set).is_some_and(Policy::deletes) {
+            for app in &owned {
+                let mut after = app.clone();
+                after["metadata"]["ownerReferences"] = json!([]);
+                self.update_app(&resource, app, &after).await?;
+            }
+            return Ok(true);
+        }
+        let Some(next) = removal_order(set, &owned) else { return Ok(true) };
+        for app in next.iter().filter(|app| !app.is_terminating()) {
+            self.delete_app(&resource, set.namespace(), app.name()).await?;
+        }
+        Ok(false)
+    }
+}
+
+fn finalizers_of(set: &Value) -> Vec<String> {
+    let list = set.at(&["metadata", "finalizers"]).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+fn reason_of(error: &GenerateError) -> &'static str {
+    match error {
+        GenerateError::Generator { .. } => "ApplicationParamsGenerationError",
+        GenerateError::Template(_) => "RenderTemplateParamsError",
+    }
+}
+
+/// A generated Application as the engine would write it itself.
+fn normalize(app: &mut Value) {
+    if app.str_at(&["spec", "project"]).unwrap_or_default().is_empty() {
+        app["spec"]["project"] = "default".into();
+    }
+}
+
+/// The one fault that the status tells, with how many more there are.
+fn fault_of(generated: &[Generated], plan: &Plan, refused: Option<Fault>) -> Option<Fault> {
+    if let Some(held) = &plan.held {
+        let message = format!(
+            "{held}; approve it by setting the annotation {} to the present time",
+            names::DELETION_APPROVED
+        );
+        return Some(Fault::new(HELD, message));
+    }
+    if refused.is_some() {
+        return refused;
+    }
+    let mut faults: Vec<&String> =
+        generated.iter().filter_map(|one| one.fault.as_ref()).chain(plan.faults.values()).collect();
+    faults.sort();
+    faults.dedup();
+    let last = faults.last()?;
+    let more = faults.len() - 1;
+    let tail = if more > 0 { format!(" (and {more} more)") } else { String::new() };
+    Some(Fault::new("ApplicationValidationError", format!("{last}{tail}")))
+}
+
+/// The shortest `requeueAfterSeconds` of any generator.
+fn requeue_seconds(value: &Value, depth: usize) -> Option<u64> {
+    const MAX_DEPTH: usize = 16;
+    if depth > MAX_DEPTH {
+        return None;
+    }
+    match value {
+        Value::Array(list) => list.iter().filter_map(|item| requeue_seconds(item, depth + 1)).min(),
+        Value::Object(map) => {
+            let own = map.get("requeueAfterSeconds").and_then(Value::as_u64).filter(|seconds| *seconds > 0);
+            let below = map.values().filter_map(|child| requeue_seconds(child, depth + 1)).min();
+            own.into_iter().chain(below).min()
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,202 @@
+//! What a set's status tells: conditions, resources and the rollout, as Argo CD writes them.
+
+use jiff::Timestamp;
+use tiphys_appset::Rollout;
+use tiphys_model::{Time, names};
+use tiphys_value::{Map, ObjectExt, Value, json};
+
+/// How many Applications `status.resources` lists.
+const MAX_RESOURCES: usize = 5000;
+
+/// Why a set is not up to date.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    /// Reason for machines.
+    pub reason: &'static str,
+    /// Text for people.
+    pub message: String,
+}
+
+impl Fault {
+    pub fn new(reason: &'static str, message: impl Into<String>) -> Self {
+        Self { reason, message: message.into() }
+    }
+}
+
+/// What a look at a set found out.
+#[derive(Default)]
+pub(crate) struct Seen {
+    /// Whether the generators and the template yielded something.
+    pub generated: bool,
+    /// What is wrong.
+    pub fault: Option<Fault>,
+    /// The rollout, if the set rolls.
+    pub rollout: Option<Rollout>,
+    /// The Applications that the set owns now.
+    pub apps: Vec<std::sync::Arc<Value>>,
+}
+
+/// The status after a look at a set.
+pub(crate) fn after(set: &Value, seen: &Seen, now: Timestamp) -> Value {
+    let mut status = set.get("status").cloned().filter(Value::is_object).unwrap_or_else(|| json!({}));
+    let old = status.get("conditions").and_then(Value::as_array).cloned().unwrap_or_default();
+    status["conditions"] = conditions(set, seen, &old, Time::from(now)).into();
+    if seen.generated {
+        let resources: Vec<Value> = seen.apps.iter().take(MAX_RESOURCES).map(|app| resource(app)).collect();
+        status["resources"] = resources.into();
+        status["resourcesCount"] = seen.apps.len().into();
+        match &seen.rollout {
+            Some(rollout) => {
+                let apps: Vec<Value> = rollout.apps.iter().map(tiphys_appset::AppRollout::to_value).collect();
+                status["applicationStatus"] = apps.into();
+            }
+            None => {
+                if let Some(status) = status.as_object_mut() {
+                    status.remove("applicationStatus");
+                }
+            }
+        }
+    }
+    status
+}
+
+fn resource(app: &Value) -> Value {
+    let mut entry = Map::new();
+    entry.insert("group".into(), names::GROUP.into());
+    entry.insert("version".into(), "v1alpha1".into());
+    entry.insert("kind".into(), "Application".into());
+    entry.insert("namespace".into(), app.namespace().into());
+    entry.insert("name".into(), app.name().into());
+    if let Some(sync) = app.str_at(&["status", "sync", "status"]) {
+        entry.insert("status".into(), sync.into());
+    }
+    if let Some(health) = app.str_at(&["status", "health", "status"]) {
+        entry.insert("health".into(), json!({"status": health}));
+    }
+    Value::Object(entry)
+}
+
+fn conditions(set: &Value, seen: &Seen, old: &[Value], now: Time) -> Vec<Value> {
+    let yes = "All applications have been generated successfully";
+    let mut all = vec![match (&seen.fault, seen.generated) {
+        (Some(fault), false) => ("ParametersGenerated", false, "ErrorOccurred", fault.message.clone()),
+        _ => (
+            "ParametersGenerated",
+            true,
+            "ParametersGenerated",
+            "Successfully generated parameters for all Applications".to_owned(),
+        ),
+    }];
+    match &seen.fault {
+        Some(fault) => {
+            all.push(("ErrorOccurred", true, fault.reason, fault.message.clone()));
+            all.push(("ResourcesUpToDate", false, "ErrorOccurred", fault.message.clone()));
+        }
+        None => {
+            all.push(("ErrorOccurred", false, "ApplicationSetUpToDate", yes.to_owned()));
+            all.push(("ResourcesUpToDate", true, "ApplicationSetUpToDate", yes.to_owned()));
+        }
+    }
+    if tiphys_appset::is_rolling(set) {
+        all.extend(seen.rollout.iter().flat_map(rolling));
+    }
+    all.into_iter()
+        .map(|(kind, status, reason, message)| {
+            let status = if status { "True" } else { "False" };
+            let known = old.iter().find(|known| {
+                known.str_at(&["type"]) == Some(kind)
+                    && known.str_at(&["status"]) == Some(status)
+                    && known.str_at(&["reason"]) == Some(reason)
+            });
+            let since = known.and_then(|known| known.get("lastTransitionTime")).cloned();
+            json!({"type": kind, "status": status, "reason": reason, "message": message,
+                "lastTransitionTime": since.unwrap_or_else(|| now.to_string().into())})
+        })
+        .collect()
+}
+
+fn rolling(rollout: &Rollout) -> [(&'static str, bool, &'static str, String); 2] {
+    let progress = match rollout.step {
+        Some(step) => (
+            "RolloutProgressing",
+            true,
+            "ApplicationSetModified",
+            format!("ApplicationSet is performing rollout of step {step}"),
+        ),
+        None => (
+            "RolloutProgressing",
+            false,
+            "ApplicationSetRolloutComplete",
+            "ApplicationSet Rollout has completed".to_owned(),
+        ),
+    };
+    let config = if rollout.faults.is_empty() {
+        ("InvalidRolloutConfig", false, "ValidRolloutConfig", "Rolling Sync Configured correctly".to_owned())
+    } else {
+        ("InvalidRolloutConfig", true, "InvalidRolloutConfig", rollout.faults.join("; "))
+    };
+    [progress, config]
+}
+
+/// Whether a rollout stands elsewhere than the set's status says.
+pub(crate) fn moves_on(set: &Value, rollout: &Rollout) -> bool {
+    let now: Vec<Value> = rollout.apps.iter().map(tiphys_appset::AppRollout::to_value).collect();
+    set.at(&["status", "applicationStatus"]).and_then(Value::as_array).map_or(&[][..], Vec::as_slice) != now
+}
+
+/// Whether deletions that are held back were approved: by the annotation, after they were held.
+pub(crate) fn is_approved(set: &Value) -> bool {
+    let approved = set.annotation(names::DELETION_APPROVED).and_then(Time::parse);
+    let conditions = set.at(&["status", "conditions"]).and_then(Value::as_array);
+    let held = conditions.into_iter().flatten().find(|c| c.str_at(&["reason"]) == Some(HELD));
+    let since = held.and_then(|held| Time::parse(held.str_at(&["lastTransitionTime"])?));
+    matches!((approved, since), (Some(approved), Some(since)) if approved >= since)
+}
+
+/// Reason of the condition that tells of deletions held back.
+pub(crate) const HELD: &str = "DeletionHeld";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_approval_counts_only_for_what_was_held_before() {
+        let set = |approved: &str, reason: &str| {
+            json!({"metadata": {"annotations": {"argocd.argoproj.io/deletion-approved": approved}},
+                "status": {"conditions": [{"type": "ErrorOccurred", "reason": reason, "lastTransitionTime": "2026-01-02T00:00:00Z"}]}})
+        };
+        assert!(is_approved(&set("2026-01-02T00:00:00Z", HELD)));
+        assert!(!is_approved(&set("2026-01-01T00:00:00Z", HELD)));
+        assert!(!is_approved(&set("2026-01-03T00:00:00Z", "Other")));
+    }
+
+    #[test]
+    fn a_failed_generator_keeps_resources_and_says_so() {
+        let set = json!({"status": {"resources": [{"name": "a"}], "conditions": [
+            {"type": "ErrorOccurred", "status": "True", "reason": "x", "message": "old", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
+        let seen = Seen { fault: Some(Fault::new("x", "clone failed")), ..Seen::default() };
+        let status = after(&set, &seen, Timestamp::UNIX_EPOCH);
+        assert_eq!(status["resources"], json!([{"name": "a"}]));
+        let shown: Vec<_> = status["conditions"]
+            .as_array()
+            .expect("list")
+            .iter()
+            .map(|c| {
+                (
+                    c["type"].as_str().unwrap_or(""),
+                    c["status"].as_str().unwrap_or(""),
+                    c["lastTransitionTime"].as_str().unwrap_or(""),
+                )
+            })
+            .collect();
+        assert_eq!(
+            shown,
+            [
+                ("ParametersGenerated", "False", "1970-01-01T00:00:00Z"),
+                ("ErrorOccurred", "True", "2026-01-01T00:00:00Z"),
+                ("ResourcesUpToDate", "False", "1970-01-01T00:00:00Z"),
+            ]
+        );
+    }
+}
