@@ -7,9 +7,11 @@ mod dump;
 mod duration;
 mod exit;
 mod fetch;
+mod output;
 pub mod reference;
 mod repository;
 mod scope;
+mod settings;
 mod up;
 
 use std::process::ExitCode;
@@ -42,6 +44,7 @@ enum Command {
     Render(commands::render::Render),
     /// Tell which file, line and expression made a field of a rendered object.
     Why(commands::why::Args),
+    Health(commands::health::Args),
     /// Print the version.
     Version,
     /// Print a completion script for a shell.
@@ -56,6 +59,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Check(args) => commands::check::run(&args),
         Command::Render(render) => commands::render::run(render),
         Command::Why(args) => commands::why::run(&args),
+        Command::Health(args) => commands::health::run(&args),
         Command::Version => {
             commands::version::run();
             Ok(())

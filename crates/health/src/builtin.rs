@@ -270,17 +270,17 @@ fn hpa(object: &Value) -> HealthStatus {
     {
         conditions.extend(list.iter().map(Condition::read));
     }
-    for condition in &conditions {
-        let fails = HPA_FAILURES
-            .iter()
-            .any(|(kind, reasons)| *kind == condition.kind && reasons.contains(&condition.reason.as_str()));
-        if fails {
-            return verdict(HealthCode::Degraded, &condition.message);
-        }
-        let scales = matches!(condition.kind.as_str(), "AbleToScale" | "ScalingLimited");
-        if scales && condition.status == "True" {
-            return verdict(HealthCode::Healthy, &condition.message);
-        }
+    let fails = |c: &&Condition| {
+        HPA_FAILURES.iter().any(|(kind, reasons)| *kind == c.kind && reasons.contains(&c.reason.as_str()))
+    };
+    // A fault counts wherever it stands: scaling that fails may still be able to scale.
+    if let Some(fault) = conditions.iter().find(fails) {
+        return verdict(HealthCode::Degraded, &fault.message);
+    }
+    let scales =
+        |c: &&Condition| matches!(c.kind.as_str(), "AbleToScale" | "ScalingLimited") && c.status == "True";
+    if let Some(scales) = conditions.iter().find(scales) {
+        return verdict(HealthCode::Healthy, &scales.message);
     }
     progressing("Waiting to Autoscale")
 }
@@ -335,8 +335,10 @@ fn crd(object: &Value) -> HealthStatus {
     if let Some(c) = find("NonStructuralSchema", "True") {
         return verdict(HealthCode::Degraded, format!("Schema violations found: {}", c.message));
     }
-    match find("Established", "True") {
-        Some(_) => verdict(HealthCode::Healthy, "CRD is healthy"),
+    match conditions.iter().find(|c| c.kind == "Established") {
+        Some(c) if c.status == "True" => verdict(HealthCode::Healthy, "CRD is healthy"),
+        Some(c) if c.reason != "Installing" => verdict(HealthCode::Degraded, "CRD is not established"),
+        Some(_) => progressing("CRD is being installed"),
         None => progressing("CRD is not established"),
     }
 }
@@ -434,6 +436,30 @@ mod tests {
     fn config_maps_have_no_health() {
         let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}});
         assert_eq!(crate::assess(&object, &HealthSettings::default()), None);
+    }
+
+    #[test]
+    fn a_fault_of_an_autoscaler_counts_wherever_it_stands() {
+        let conditions = |active: &str| {
+            json!([{"type": "AbleToScale", "status": "True"},
+            {"type": "ScalingActive", "status": "False", "reason": active}])
+        };
+        let hpa = |active| {
+            json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "h"}, "status": {"conditions": conditions(active)}})
+        };
+        assert_eq!(of(&hpa("FailedGetObjectMetric")).status, HealthCode::Degraded);
+        assert_eq!(of(&hpa("ScalingDisabled")).status, HealthCode::Healthy);
+    }
+
+    #[test]
+    fn a_definition_that_was_refused_is_degraded_one_being_installed_is_not() {
+        let crd = |reason| {
+            json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "c"}, "status": {"conditions": [{"type": "Established", "status": "False", "reason": reason}]}})
+        };
+        assert_eq!(of(&crd("Installing")).status, HealthCode::Progressing);
+        assert_eq!(of(&crd("NotAccepted")).status, HealthCode::Degraded);
     }
 
     #[test]

@@ -10,7 +10,8 @@ pub(crate) fn assess(pod: &Value) -> HealthStatus {
     let restarts = pod.str_at(&["spec", "restartPolicy"]).unwrap_or("Always");
     let is_hook = hook::is_hook(pod);
     let ignores_policy = pod.annotation(names::IGNORE_RESTART_POLICY).is_some() && !is_hook;
-    if restarts == "Always" || ignores_policy {
+    let stays = restarts == "Always" || ignores_policy;
+    if stays {
         let messages = failing_containers(pod);
         if !messages.is_empty() {
             return HealthStatus::new(HealthCode::Degraded, messages.join(", "));
@@ -21,7 +22,7 @@ pub(crate) fn assess(pod: &Value) -> HealthStatus {
         "Pending" => HealthStatus::new(HealthCode::Progressing, message),
         "Succeeded" => HealthStatus::new(HealthCode::Healthy, message),
         "Failed" => HealthStatus::new(HealthCode::Degraded, failure(pod, message)),
-        "Running" => running(pod, restarts, message),
+        "Running" => running(pod, stays, message),
         _ => HealthStatus::new(HealthCode::Unknown, message),
     }
 }
@@ -63,8 +64,8 @@ fn container_failure(container: &Value) -> Option<String> {
     Some(format!("container {name:?} failed with exit code {code}"))
 }
 
-fn running(pod: &Value, restarts: &str, message: &str) -> HealthStatus {
-    if restarts != "Always" {
+fn running(pod: &Value, stays: bool, message: &str) -> HealthStatus {
+    if !stays {
         return HealthStatus::new(HealthCode::Progressing, message);
     }
     if conditions::of(pod).iter().any(|c| c.kind == "Ready" && c.status == "True") {

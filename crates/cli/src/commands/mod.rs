@@ -2,6 +2,7 @@
 
 pub mod check;
 pub mod completion;
+pub mod health;
 pub mod render;
 pub mod render_app;
 pub mod render_helm;

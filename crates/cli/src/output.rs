@@ -1,0 +1,64 @@
+//! How results are written: tables for people, JSON and YAML for programs.
+
+use std::io::Write as _;
+
+use clap::ValueEnum;
+use serde_json::Value;
+
+/// The form of a result.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON text.
+    Json,
+    /// One YAML text.
+    Yaml,
+}
+
+/// Prints text for people, or the value that says the same to programs.
+///
+/// # Errors
+/// stdout cannot be written.
+pub fn print(format: Format, text: &str, value: &Value) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    match format {
+        Format::Text => out.write_all(text.as_bytes()),
+        Format::Json => writeln!(out, "{value:#}"),
+        Format::Yaml => out.write_all(tiphys_yaml::to_yaml(value).as_bytes()),
+    }
+}
+
+/// Rows under a header, columns aligned, the last one as wide as it likes.
+pub fn table<const N: usize>(header: [&str; N], rows: &[[String; N]]) -> String {
+    let header = header.map(str::to_owned);
+    let lines: Vec<&[String; N]> = std::iter::once(&header).chain(rows).collect();
+    let widths: Vec<usize> = (0..N)
+        .map(|at| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or_default())
+        .collect();
+    let mut text = String::new();
+    for line in lines {
+        let cells: Vec<String> =
+            line.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// A text on one line: line breaks become blanks.
+pub fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_aligned() {
+        let rows = [["a".into(), "Healthy".into()], ["longer".into(), String::new()]];
+        assert_eq!(table(["NAME", "HEALTH"], &rows), "NAME    HEALTH\na       Healthy\nlonger\n");
+    }
+}
