@@ -2,6 +2,7 @@
 //! analyses over it. Pure: the repository and whatever else is to be read are passed in.
 
 pub mod survey;
+pub mod tools;
 
 pub use survey::{
     App, AppId, Application, Declaration, Environment, EnvironmentId, Fault, Files, Input, NoSources, Object,

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
-    sync::Arc,
+    sync::{Arc, OnceLock},
 };
 
 use tiphys_model::{Application, hook};
@@ -107,6 +107,7 @@ impl<'a> Assembly<'a> {
             objects: self.objects,
             faults: self.faults,
             unseen: Vec::new(),
+            tools: OnceLock::new(),
         }
     }
 

@@ -14,13 +14,15 @@ mod sets;
 mod types;
 mod units;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use tiphys_appset::ClusterInfo;
 use tiphys_diag::Span;
 use tiphys_render::Sources;
 use tiphys_value::{FieldPath, Location, ObjectExt, RenderedObject, ResourceKey};
 use tiphys_vfs::FileTree;
+
+use crate::tools::Tools;
 
 pub use files::Files;
 pub use kinds::is_namespaced;
@@ -68,12 +70,19 @@ pub struct Survey {
     pub faults: Vec<Fault>,
     /// What is named but could not be had.
     pub unseen: Vec<Unseen>,
+    /// Read when it is asked for.
+    tools: OnceLock<Tools>,
 }
 
 impl Survey {
     /// Reads a repository.
     pub fn of(input: &Input<'_>) -> Self {
         build::build(input)
+    }
+
+    /// What the other tools of the repository say.
+    pub fn tools(&self) -> &Tools {
+        self.tools.get_or_init(|| Tools::of(&self.files))
     }
 
     /// An Application.
