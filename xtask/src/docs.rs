@@ -1,4 +1,4 @@
-//! `cargo xtask docs`: writes `docs/cli.md` and the manual pages from the command line's definition.
+//! `cargo xtask docs`: writes `docs/cli.md`, `docs/rules/` and the manual pages.
 
 use std::process::Command;
 
@@ -18,6 +18,6 @@ pub fn run() -> anyhow::Result<()> {
         .status()
         .context("cannot run cargo")?;
     ensure!(status.success(), "writing the documentation failed");
-    println!("wrote docs/cli.md and docs/man/");
+    println!("wrote docs/cli.md, docs/rules/ and docs/man/");
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! One thing that will break.
 
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 use tiphys_diag::{Diagnostic, Edit};
 
 /// How sure a finding is.
@@ -41,6 +42,16 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// What makes it the same finding after lines have moved: rule, file, subject, message without digits.
+    pub fn fingerprint(&self) -> String {
+        let file = self.diagnostic.primary.as_ref().map(|label| label.span.file.as_ref()).unwrap_or_default();
+        let message: String = self.diagnostic.message.chars().filter(|c| !c.is_ascii_digit()).collect();
+        let subject = self.object.as_deref().or(self.app.as_deref()).unwrap_or_default();
+        let text = format!("{}\n{file}\n{subject}\n{message}", self.diagnostic.rule);
+        let hash = Sha256::digest(text);
+        hash.iter().take(12).fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+    }
+
     /// A finding that follows from the repository alone, without application, object or fix yet.
     pub fn new(incident: &'static str, diagnostic: Diagnostic) -> Self {
         Self { diagnostic, incident, app: None, object: None, confidence: Confidence::Certain, fix: None }

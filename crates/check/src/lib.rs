@@ -1,13 +1,22 @@
 //! `tiphys check`: what will break, told from a repository alone. A [`Rule`] looks at a [`Survey`] and
 //! reports [`Finding`]s; one rule is one file under `rules/`, whose module comment is its documentation.
 
+mod baseline;
+pub mod config;
 mod finding;
+pub mod output;
+mod pages;
+pub mod patch;
 mod rule;
 pub mod rules;
 mod run;
+mod suppress;
 
+pub use baseline::{Baseline, BaselineError};
+pub use config::{Config, ConfigError, UnknownRule};
 pub use finding::{Confidence, Finding, Fix};
+pub use pages::pages;
 pub use rule::{Context, Report, Rule};
-pub use run::{Checked, check};
+pub use run::{Checked, Options, check, judge};
 pub use tiphys_diag::{Diagnostic, Severity};
 pub use tiphys_graph::Survey;

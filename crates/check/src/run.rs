@@ -1,26 +1,81 @@
-//! Running the rules.
+//! Running the rules, and what is left of their findings.
 
-use crate::{Context, Finding, Report, Rule};
+use tiphys_diag::Diagnostic;
+
+use crate::{Baseline, Config, Context, Finding, Report, Rule, suppress::Suppressions};
 
 /// What a run of the rules found.
+#[derive(Default)]
 pub struct Checked {
-    /// The findings, worst first, then by place.
+    /// The findings, worst first, then by rule and place.
     pub findings: Vec<Finding>,
+    /// How many a comment suppresses.
+    pub suppressed: usize,
+    /// How many are known from a baseline, or from the revision that a change is held against.
+    pub known: usize,
+    /// Suppressions that name no rule that exists.
+    pub faults: Vec<Diagnostic>,
 }
 
-/// Runs rules.
+/// What to run, and what to leave out.
+pub struct Options<'a> {
+    /// The rules.
+    pub rules: Vec<&'static Rule>,
+    /// What the repository's configuration says.
+    pub config: &'a Config,
+    /// Findings that are known.
+    pub baseline: Option<&'a Baseline>,
+}
+
+/// Runs rules, and nothing else: all that they find, in order.
 pub fn check(context: &Context<'_>, rules: &[&Rule]) -> Checked {
     let mut report = Report::default();
     for rule in rules {
         (rule.check)(context, &mut report);
     }
     let mut findings = report.findings;
+    sort(&mut findings);
+    findings.dedup();
+    Checked { findings, ..Checked::default() }
+}
+
+/// Runs rules and leaves out what comments suppress, what the configuration leaves out, what a baseline
+/// knows and, where a change is judged, what was so before it.
+pub fn judge(context: &Context<'_>, options: &Options<'_>) -> Checked {
+    let mut checked = remaining(context, options);
+    let mut known = options.baseline.cloned().into_iter().collect::<Vec<_>>();
+    if let Some(base) = context.base {
+        let before = remaining(&Context { survey: base, base: None }, options);
+        known.push(Baseline::of(&before.findings));
+    }
+    for baseline in known {
+        let all = checked.findings.len();
+        checked.findings = baseline.subtract(checked.findings);
+        checked.known += all - checked.findings.len();
+    }
+    checked
+}
+
+fn remaining(context: &Context<'_>, options: &Options<'_>) -> Checked {
+    let mut checked = check(context, &options.rules);
+    let suppressions = Suppressions::of(context.survey.files.texts());
+    let all = checked.findings.len();
+    checked.findings.retain(|finding| !suppressions.cover(finding));
+    checked.suppressed = all - checked.findings.len();
+    checked.findings =
+        checked.findings.into_iter().filter_map(|finding| options.config.apply(finding)).collect();
+    sort(&mut checked.findings);
+    checked.faults = suppressions.faults;
+    checked
+}
+
+fn sort(findings: &mut [Finding]) {
     findings.sort_by(|a, b| {
         let place = |finding: &Finding| finding.diagnostic.primary.as_ref().map(|label| label.span.clone());
-        (b.diagnostic.severity.cmp(&a.diagnostic.severity))
+        let severity = b.diagnostic.severity.cmp(&a.diagnostic.severity);
+        severity
             .then_with(|| a.diagnostic.rule.cmp(&b.diagnostic.rule))
             .then_with(|| place(a).cmp(&place(b)))
+            .then_with(|| a.diagnostic.message.cmp(&b.diagnostic.message))
     });
-    findings.dedup();
-    Checked { findings }
 }

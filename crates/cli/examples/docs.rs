@@ -1,4 +1,4 @@
-//! Writes `cli.md` and the manual pages into a folder: `cargo xtask docs`.
+//! Writes `cli.md`, the pages of the rules and the manual pages into a folder: `cargo xtask docs`.
 
 use std::{env, fs, path::PathBuf};
 
@@ -8,5 +8,10 @@ fn main() -> std::io::Result<()> {
     fs::create_dir_all(&man)?;
     let command = tiphys_cli::command();
     fs::write(docs.join("cli.md"), tiphys_cli::reference::markdown(&command))?;
+    let rules = docs.join("rules");
+    fs::create_dir_all(&rules)?;
+    for (name, text) in tiphys_check::pages() {
+        fs::write(rules.join(name), text)?;
+    }
     clap_mangen::generate_to(command, man)
 }

@@ -2,6 +2,7 @@
 //! definition that parses the command line.
 #![allow(clippy::print_stdout, reason = "a command-line program prints")]
 
+mod check;
 mod commands;
 mod dump;
 mod duration;
@@ -38,7 +39,7 @@ pub struct Cli {
 enum Command {
     Up(Box<commands::up::Args>),
     Twin(commands::twin::Args),
-    Check(commands::check::Args),
+    Check(Box<commands::check::Args>),
     /// Print what a chart, a kustomization or an Application renders to.
     #[command(subcommand)]
     Render(commands::render::Render),

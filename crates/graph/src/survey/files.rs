@@ -94,14 +94,20 @@ impl Files {
         text
     }
 
+    /// The files that were read until now, with their texts, in order.
+    pub fn texts(&self) -> Vec<(Arc<str>, Arc<str>)> {
+        let texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all: Vec<_> =
+            texts.iter().filter_map(|(path, text)| Some((path.clone(), text.clone()?))).collect();
+        all.sort();
+        all
+    }
+
     /// The texts that diagnostics may point into: those that were read.
     pub fn source_map(&self) -> SourceMap {
         let mut map = SourceMap::default();
-        let texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
-        for (path, text) in texts.iter() {
-            if let Some(text) = text {
-                map.insert(path.clone(), text.clone());
-            }
+        for (path, text) in self.texts() {
+            map.insert(path, text);
         }
         map
     }

@@ -1,0 +1,56 @@
+//! Annotations of GitHub Actions (GitHub docs, "Workflow commands", Setting an error message).
+
+use std::fmt::Write as _;
+
+use tiphys_diag::Severity;
+
+use super::Shown;
+
+/// One workflow command a finding.
+pub fn github(shown: &Shown<'_>) -> String {
+    let mut out = String::new();
+    let faults = shown.checked.faults.iter();
+    for diagnostic in faults.chain(shown.findings().map(|finding| &finding.diagnostic)) {
+        let command = match diagnostic.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Info => "notice",
+        };
+        let mut properties = Vec::new();
+        if let Some(label) = &diagnostic.primary {
+            let span = &label.span;
+            properties.push(format!("file={}", property(&span.file)));
+            properties.push(format!("line={}", span.start.line));
+            properties.push(format!("endLine={}", span.end.line));
+            properties.push(format!("col={}", span.start.column));
+        }
+        properties.push(format!("title={}", property(&diagnostic.rule)));
+        let mut message = diagnostic.message.clone();
+        for more in std::iter::once(&diagnostic.mechanism).chain(&diagnostic.help).filter(|it| !it.is_empty())
+        {
+            // Writing to a String cannot fail.
+            let _ = write!(message, "\n{more}");
+        }
+        let _ = writeln!(out, "::{command} {}::{}", properties.join(","), escaped(&message));
+    }
+    out
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+fn property(text: &str) -> String {
+    escaped(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_end_a_command_is_escaped() {
+        assert_eq!(escaped("a\nb%c"), "a%0Ab%25c");
+        assert_eq!(property("a:b,c"), "a%3Ab%2Cc");
+    }
+}

@@ -1,0 +1,82 @@
+//! The form for a comment on a pull request.
+
+use std::fmt::Write as _;
+
+use tiphys_diag::Diagnostic;
+
+use super::{Shown, counted, family};
+use crate::{Finding, patch};
+
+/// A heading, a table by incident family, and every finding folded.
+pub fn markdown(shown: &Shown<'_>) -> String {
+    let mut out = String::new();
+    let total = shown.findings().count();
+    let verdict = if total == 0 { "nothing found".to_owned() } else { counted(total, "finding") };
+    // Writing to a String cannot fail.
+    let _ = writeln!(out, "## tiphys check: {verdict}\n\nLooked at {}.", shown.seen());
+    if total > 0 {
+        let _ = writeln!(out, "\n| | family | found |\n|---|---|---|");
+        for (letter, severities) in shown.families() {
+            let counts: Vec<String> =
+                severities.iter().map(|(it, count)| counted(*count, &it.0.to_string())).collect();
+            let _ = writeln!(out, "| {letter} | {} | {} |", family(&letter.to_string()), counts.join(", "));
+        }
+    }
+    for fault in &shown.checked.faults {
+        one(&mut out, fault, None, shown);
+    }
+    for finding in shown.findings() {
+        one(&mut out, &finding.diagnostic, Some(finding), shown);
+    }
+    let unseen = shown.unseen();
+    if !unseen.is_empty() {
+        let _ = writeln!(out, "\n**Not seen**\n");
+        for line in unseen {
+            let _ = writeln!(out, "- {}", escaped(&line));
+        }
+    }
+    out
+}
+
+fn one(out: &mut String, diagnostic: &Diagnostic, finding: Option<&Finding>, shown: &Shown<'_>) {
+    let place = diagnostic.primary.as_ref().map(|label| format!(" – `{}`", label.span)).unwrap_or_default();
+    let _ = writeln!(
+        out,
+        "\n<details><summary><b>{}</b> <code>{}</code> {}{place}</summary>\n",
+        diagnostic.severity,
+        diagnostic.rule,
+        escaped(&diagnostic.message)
+    );
+    let primary = diagnostic.primary.iter().chain(&diagnostic.related);
+    for label in primary {
+        let line = shown.sources.line(&label.span).unwrap_or_default().trim_end();
+        let _ = writeln!(out, "`{}` {}\n{}", label.span, escaped(&label.text), fenced("yaml", line));
+    }
+    if !diagnostic.mechanism.is_empty() {
+        let _ = writeln!(out, "**Why:** {}\n", escaped(&diagnostic.mechanism));
+    }
+    for help in &diagnostic.help {
+        let _ = writeln!(out, "**What to do:** {}\n", escaped(help));
+    }
+    if let Some(fix) = finding.and_then(|finding| finding.fix.as_ref()) {
+        let _ = writeln!(out, "**Fix:** {}\n", escaped(&fix.description));
+        let diff = patch::unified(fix, shown.sources);
+        if !diff.is_empty() {
+            let _ = writeln!(out, "{}", fenced("diff", diff.trim_end()));
+        }
+    }
+    let _ = writeln!(out, "</details>");
+}
+
+/// A code block whose fence is longer than any in the text.
+fn fenced(language: &str, text: &str) -> String {
+    let mut fence = String::from("```");
+    while text.contains(&fence) {
+        fence.push('`');
+    }
+    format!("{fence}{language}\n{text}\n{fence}\n")
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('|', "\\|")
+}

@@ -1,0 +1,58 @@
+//! The form for people.
+
+use std::fmt::Write as _;
+
+use tiphys_diag::{Severity, render::full};
+
+use super::{Shown, counted, family};
+use crate::Finding;
+
+/// Every finding as rustc shows its errors, then a summary by incident family and what was not seen.
+pub fn text(shown: &Shown<'_>, color: bool) -> String {
+    let mut out = String::new();
+    for fault in &shown.checked.faults {
+        let _ = writeln!(out, "{}\n", full(fault, shown.sources, color));
+    }
+    for finding in shown.findings() {
+        let _ = writeln!(out, "{}\n", one(finding, shown, color));
+    }
+    summary(&mut out, shown);
+    out
+}
+
+fn one(finding: &Finding, shown: &Shown<'_>, color: bool) -> String {
+    let mut diagnostic = finding.diagnostic.clone();
+    if let Some(fix) = &finding.fix {
+        let how = if fix.patch.is_empty() { "" } else { " (tiphys check --fix does it)" };
+        diagnostic.help.push(format!("{}{how}", fix.description));
+    }
+    full(&diagnostic, shown.sources, color)
+}
+
+// Writing to a String cannot fail.
+fn summary(out: &mut String, shown: &Shown<'_>) {
+    for (letter, severities) in shown.families() {
+        let counts: Vec<String> =
+            severities.iter().map(|(severity, count)| counted(*count, &severity.0.to_string())).collect();
+        let _ = writeln!(out, "{letter}  {}: {}", family(&letter.to_string()), counts.join(", "));
+    }
+    let total = shown.findings().count();
+    let verdict = if total == 0 { "nothing found".to_owned() } else { counted(total, "finding") };
+    let _ = writeln!(out, "{verdict} in {}", shown.seen());
+    let hidden = shown.hidden();
+    if hidden > 0 {
+        let infos = shown.count(Severity::Info);
+        let level = if infos == 0 { "warning" } else { "info" };
+        let _ = writeln!(out, "{hidden} below --severity {}; --severity {level} shows them", shown.threshold);
+    }
+    for (count, why) in
+        [(shown.checked.suppressed, "suppressed by comment"), (shown.checked.known, "known from before")]
+    {
+        if count > 0 {
+            let _ = writeln!(out, "{count} {why}");
+        }
+    }
+    for unseen in shown.unseen() {
+        let _ = writeln!(out, "not seen: {unseen}");
+    }
+}

@@ -1,0 +1,103 @@
+//! Reading a repository for the rules.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use anyhow::Context as _;
+use serde::Deserialize;
+use tiphys_appset::ClusterInfo;
+use tiphys_check::Survey;
+use tiphys_controller::Checkouts;
+use tiphys_graph::Input;
+use tiphys_vfs::FileTree;
+
+use super::progress::Progress;
+use crate::{
+    commands::check::Args,
+    repository::{Given, Repository},
+};
+
+/// Reads one repository, as it is or with other texts in it.
+pub struct Reader {
+    repository: Repository,
+    clusters: Vec<ClusterInfo>,
+}
+
+impl Reader {
+    /// Opens what was given.
+    pub fn open(args: &Args, revision: Option<&str>, clusters: Vec<ClusterInfo>) -> anyhow::Result<Self> {
+        let given = Given {
+            place: &args.place,
+            revision,
+            path: None,
+            respect_revisions: false,
+            offline: args.offline,
+        };
+        Ok(Self { repository: Repository::open(&given)?, clusters })
+    }
+
+    /// The files.
+    pub fn tree(&self) -> &Arc<dyn FileTree> {
+        &self.repository.tree
+    }
+
+    /// The folder on disk, if it is one.
+    pub fn root(&self) -> Option<&Path> {
+        self.repository.root.as_deref()
+    }
+
+    /// What the repository says, with another tree in place of its own if one is given.
+    pub fn survey(&self, tree: Option<Arc<dyn FileTree>>) -> Survey {
+        let checkouts = Checkouts::new(&self.repository.repositories);
+        let progress = Progress::new();
+        Survey::of(&Input {
+            tree: tree.unwrap_or_else(|| self.repository.tree.clone()),
+            folder: &self.repository.folder,
+            sources: &checkouts,
+            is_given: &|url| self.repository.repositories.is_given(url),
+            clusters: self.clusters.clone(),
+            kube_version: "",
+            progress: &|done, known| progress.tell(done, known),
+        })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cluster {
+    name: String,
+    #[serde(default)]
+    server: String,
+    #[serde(default)]
+    labels: std::collections::BTreeMap<String, String>,
+    #[serde(default)]
+    annotations: std::collections::BTreeMap<String, String>,
+}
+
+/// The clusters that a file lists.
+pub fn clusters(file: &Path) -> anyhow::Result<Vec<ClusterInfo>> {
+    let read = || -> anyhow::Result<Vec<Cluster>> {
+        let text = std::fs::read_to_string(file)?;
+        Ok(serde_json::from_value(tiphys_yaml::from_yaml(&text)?)?)
+    };
+    let listed = read().with_context(|| {
+        format!("{} is no YAML list of {{name, server, labels}}", PathBuf::from(file).display())
+    })?;
+    Ok(listed
+        .into_iter()
+        .map(|cluster| ClusterInfo {
+            server: if cluster.server.is_empty() {
+                format!("https://{}", cluster.name)
+            } else {
+                cluster.server
+            },
+            name: cluster.name,
+            labels: cluster.labels,
+            annotations: cluster.annotations,
+            declared: true,
+            ..ClusterInfo::default()
+        })
+        .collect())
+}
