@@ -1,9 +1,9 @@
 //! Sends the same requests to two API servers and compares the answers: code and reason, message, object
 //! (without uids, times, revisions and addresses).
-//! `cargo run -p tiphys-apiserver --example compare -- CORPUS ADDRESS TOKEN ADDRESS TOKEN`, the real server first.
+//! `cargo run -p tiphys-apiserver --example compare -- ADDRESS TOKEN ADDRESS TOKEN CORPUS...`, the real server first.
 //!
-//! A corpus is a list of requests: `METHOD PATH [CONTENT-TYPE]`, the body on the next line if there is one,
-//! an empty line. Lines that start with `#` say what the requests are about.
+//! A corpus is a list of requests: `METHOD PATH [CONTENT-TYPE]`, header lines `> NAME: VALUE`, the body on the
+//! next line if there is one, an empty line. Lines that start with `#` say what the requests are about.
 #![expect(clippy::print_stdout, reason = "the result is what it prints")]
 
 mod client;
@@ -40,7 +40,7 @@ impl Peer {
         Ok(Self { sender: connect(address.parse()?).await?, token: token.to_owned() })
     }
 
-    async fn send(&mut self, head: &str, body: &str) -> Result<(u16, Value), Fault> {
+    async fn send(&mut self, head: &str, headers: &[&str], body: &str) -> Result<(u16, Value), Fault> {
         let mut words = head.split(' ');
         let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
         let kind = words.next().unwrap_or("application/json");
@@ -49,6 +49,10 @@ impl Peer {
             .uri(path)
             .header("host", "localhost")
             .header("content-type", kind);
+        let request = headers.iter().fold(request, |request, line| {
+            let (name, value) = line.split_once(": ").unwrap_or((line, ""));
+            request.header(name, value)
+        });
         let request = request
             .header("authorization", format!("Bearer {}", self.token))
             .header("user-agent", "compare/1");
@@ -95,47 +99,86 @@ fn difference(a: &Value, b: &Value, path: &str) -> Option<String> {
     }
 }
 
-#[tokio::main]
-async fn main() -> Result<(), Fault> {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let [corpus, real, real_token, ours, our_token] = args.as_slice() else {
-        return Err("CORPUS ADDRESS TOKEN ADDRESS TOKEN".into());
-    };
-    let (mut real, mut ours) = (Peer::open(real, real_token).await?, Peer::open(ours, our_token).await?);
-    let text = std::fs::read_to_string(corpus)?;
-    let (mut requests, mut codes, mut messages, mut objects) = (0, 0, 0, 0);
-    let (mut errors, mut successes) = (0, 0);
-    for block in text.split("\n\n") {
-        let mut lines = block.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
-        let Some(head) = lines.next() else { continue };
-        let body = lines.next().unwrap_or_default();
-        let (code, mut expected) = real.send(head, body).await?;
-        let (our_code, mut found) = ours.send(head, body).await?;
-        requests += 1;
+/// How many answers were equal.
+#[derive(Default)]
+struct Score {
+    requests: usize,
+    codes: usize,
+    errors: usize,
+    messages: usize,
+    answers: usize,
+    objects: usize,
+}
+
+impl Score {
+    fn print(&self, name: &str) {
+        println!(
+            "{name}: requests {}; code and reason equal {}; errors {}, message equal {}; answers {}, object equal {}",
+            self.requests, self.codes, self.errors, self.messages, self.answers, self.objects
+        );
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.requests += other.requests;
+        self.codes += other.codes;
+        self.errors += other.errors;
+        self.messages += other.messages;
+        self.answers += other.answers;
+        self.objects += other.objects;
+    }
+
+    fn compare(&mut self, head: &str, real: (u16, Value), ours: (u16, Value)) {
+        let ((code, mut expected), (our_code, mut found)) = (real, ours);
+        self.requests += 1;
         let same_reason = code == our_code && expected["reason"] == found["reason"];
-        codes += usize::from(same_reason);
+        self.codes += usize::from(same_reason);
         if !same_reason {
             println!("CODE    {head}\n  real {code} {expected}\n  ours {our_code} {found}");
         }
         if code >= 400 {
-            errors += 1;
+            self.errors += 1;
             let same = without_uids(&expected["message"]) == without_uids(&found["message"]);
-            messages += usize::from(same);
+            self.messages += usize::from(same);
             if !same && same_reason {
                 println!("MESSAGE {head}\n  real {}\n  ours {}", expected["message"], found["message"]);
             }
-            continue;
+            return;
         }
-        successes += 1;
+        self.answers += 1;
         strip(&mut expected);
         strip(&mut found);
         match difference(&expected, &found, "") {
-            None => objects += 1,
-            Some(text) => println!("OBJECT  {head}\n  {text}"),
+            None => self.objects += 1,
+            Some(text) if same_reason => println!("OBJECT  {head}\n  {text}"),
+            Some(_) => {}
         }
     }
-    println!(
-        "requests {requests}; code and reason equal {codes}; errors {errors}, message equal {messages}; answers {successes}, object equal {objects}"
-    );
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Fault> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [real, real_token, ours, our_token, corpora @ ..] = args.as_slice() else {
+        return Err("ADDRESS TOKEN ADDRESS TOKEN CORPUS...".into());
+    };
+    let (mut real, mut ours) = (Peer::open(real, real_token).await?, Peer::open(ours, our_token).await?);
+    let mut total = Score::default();
+    for corpus in corpora {
+        let text = std::fs::read_to_string(corpus)?;
+        let mut score = Score::default();
+        for block in text.split("\n\n") {
+            let mut lines = block.lines().filter(|line| !line.starts_with('#') && !line.is_empty());
+            let Some(head) = lines.next() else { continue };
+            let rest: Vec<&str> = lines.collect();
+            let headers: Vec<&str> = rest.iter().filter_map(|line| line.strip_prefix("> ")).collect();
+            let body = rest.iter().find(|line| !line.starts_with("> ")).copied().unwrap_or_default();
+            let expected = real.send(head, &headers, body).await?;
+            let found = ours.send(head, &headers, body).await?;
+            score.compare(head, expected, found);
+        }
+        score.print(corpus.rsplit('/').next().unwrap_or(corpus));
+        total.add(&score);
+    }
+    total.print("all");
     Ok(())
 }

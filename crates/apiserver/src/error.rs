@@ -53,6 +53,32 @@ pub struct Named<'a> {
     pub name: &'a str,
 }
 
+/// The reasons that the API knows (API conventions, "Response Status Kind"); anything else is no reason.
+pub(crate) fn known_reason(text: &str) -> &'static str {
+    const KNOWN: [&str; 19] = [
+        "Unauthorized",
+        "Forbidden",
+        "NotFound",
+        "AlreadyExists",
+        "Conflict",
+        "Gone",
+        "Invalid",
+        "ServerTimeout",
+        "StoreReadError",
+        "Timeout",
+        "TooManyRequests",
+        "BadRequest",
+        "MethodNotAllowed",
+        "NotAcceptable",
+        "RequestEntityTooLarge",
+        "UnsupportedMediaType",
+        "InternalError",
+        "Expired",
+        "ServiceUnavailable",
+    ];
+    KNOWN.iter().find(|known| **known == text).copied().unwrap_or_default()
+}
+
 impl Named<'_> {
     fn qualified(&self) -> String {
         if self.group.is_empty() {
@@ -80,6 +106,14 @@ impl ApiError {
 
     fn about(code: u16, reason: &'static str, message: String, details: Details) -> Self {
         Self(Box::new(Inner { code, reason, message, details: Some(details) }))
+    }
+
+    /// The same error under another code and reason.
+    #[must_use]
+    pub fn with_code(mut self, code: u16, reason: &'static str) -> Self {
+        self.0.code = code;
+        self.0.reason = reason;
+        self
     }
 
     /// 404 for an object.

@@ -1,9 +1,19 @@
-//! Admission: what may change or refuse a write after it has been authorised.
+//! Admission: what may change or refuse a write after it has been authorised. The order is the API
+//! server's: built-in plugins and mutating webhooks change, then the object is validated, then
+//! pod security, policies, validating webhooks and at last quotas may refuse.
 
 mod builtin;
+mod http;
+mod limits;
+mod matching;
+mod pod_security;
+mod policy;
+mod quota;
 mod webhook;
 
 use tiphys_value::Value;
+
+pub(crate) use quota::after_write;
 
 use crate::{
     ApiResult, ApiServer, Object,
@@ -28,23 +38,35 @@ impl Operation {
     }
 }
 
-/// Runs a create or update through built-in admission and webhooks.
-pub(crate) fn admit(
-    server: &ApiServer,
-    call: &mut Call,
-    at: &At,
-    operation: Operation,
-    object: &mut Value,
-    old: Option<&Object>,
-) -> ApiResult<()> {
-    if operation == Operation::Create && at.subresource.is_none() {
-        builtin::on_create(server, at, object)?;
-    }
-    webhook::mutate(server, call, at, operation, object, old)?;
-    webhook::validate(server, call, at, operation, Some(object), old)
+/// A write as admission sees it.
+pub(crate) struct Request<'a> {
+    pub server: &'a ApiServer,
+    pub at: &'a At,
+    pub operation: Operation,
+    pub old: Option<&'a Object>,
 }
 
-/// Runs a deletion through webhooks.
+/// Lets plugins and webhooks change what is about to be validated.
+pub(crate) fn mutate(request: &Request<'_>, call: &mut Call, object: &mut Value) -> ApiResult<()> {
+    if request.operation == Operation::Create && request.at.subresource.is_none() {
+        limits::set_defaults(request, object);
+        builtin::on_create(request.server, request.at, object)?;
+    }
+    webhook::mutate(request, call, object)
+}
+
+/// Asks everyone who may refuse a valid object.
+pub(crate) fn validate(request: &Request<'_>, call: &mut Call, object: &Value) -> ApiResult<()> {
+    limits::check(request, object)?;
+    pod_security::check(request, call, object)?;
+    policy::validate(request, call, Some(object))?;
+    webhook::validate(request, call, Some(object))?;
+    quota::check(request, object)
+}
+
+/// Runs a deletion through policies and webhooks.
 pub(crate) fn admit_delete(server: &ApiServer, call: &mut Call, at: &At, object: &Object) -> ApiResult<()> {
-    webhook::validate(server, call, at, Operation::Delete, None, Some(object))
+    let request = Request { server, at, operation: Operation::Delete, old: Some(object) };
+    policy::validate(&request, call, None)?;
+    webhook::validate(&request, call, None)
 }

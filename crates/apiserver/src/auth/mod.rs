@@ -1,10 +1,12 @@
 //! Who asks, and what they may do.
 
+mod escalation;
 mod rbac;
 mod review;
 mod token;
 
-pub(crate) use rbac::{Attributes, authorize};
+pub(crate) use escalation::check as check_escalation;
+pub(crate) use rbac::{Attributes, authorize, is_allowed};
 pub(crate) use review::review;
 pub(crate) use token::{authenticate, issue_token};
 

@@ -5,7 +5,7 @@ use tiphys_value::{ObjectExt, Value};
 use super::User;
 use crate::{ApiError, ApiResult, ApiServer, Named, Snapshot, ops::items, store::ResourceId};
 
-const GROUP: &str = "rbac.authorization.k8s.io";
+pub(super) const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// What somebody wants to do.
 #[derive(Clone, Debug, Default)]
@@ -107,7 +107,8 @@ fn binds(binding: &Value, user: &User, namespace: &str) -> bool {
     })
 }
 
-fn role_rules<'a>(snapshot: &'a Snapshot, binding: &Value, namespace: &str) -> Vec<&'a Value> {
+/// The rules of the role that a binding is about.
+pub(super) fn role_rules<'a>(snapshot: &'a Snapshot, binding: &Value, namespace: &str) -> Vec<&'a Value> {
     let name = binding.str_at(&["roleRef", "name"]).unwrap_or_default();
     let (resource, namespace) = match binding.str_at(&["roleRef", "kind"]) {
         Some("Role") => ("roles", namespace),
@@ -125,6 +126,20 @@ fn role_rules<'a>(snapshot: &'a Snapshot, binding: &Value, namespace: &str) -> V
         rules.extend(chosen.flat_map(|r| items(r, "/rules")));
     }
     rules
+}
+
+/// Whether a rule allows everything that a rule of one verb, group and resource (or path) allows.
+pub(super) fn rule_covers(rule: &Value, part: &Value) -> bool {
+    let first = |key: &str| part[key][0].as_str().unwrap_or_default().to_owned();
+    let wish = Attributes {
+        verb: first("verbs"),
+        group: first("apiGroups"),
+        resource: first("resources"),
+        namespace: String::new(),
+        name: first("resourceNames"),
+        path: first("nonResourceURLs"),
+    };
+    rule_allows(rule, &wish)
 }
 
 fn rule_allows(rule: &Value, wish: &Attributes) -> bool {

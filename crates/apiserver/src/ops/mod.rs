@@ -16,18 +16,19 @@ mod write;
 
 use std::sync::Arc;
 
-pub(crate) use convert::present;
+pub(crate) use convert::{present, to_version};
 pub(crate) use decode::{FieldValidation, decode_input};
 pub use delete::{DeleteOptions, Propagation};
 pub(crate) use delete::{delete, delete_collection};
 pub(crate) use lifecycle::after_commit;
 pub use patch::Patch;
 pub(crate) use patch::patch_plain;
+pub(crate) use pod::qos_class;
 pub use read::ListOptions;
 pub(crate) use read::{get, list, parse_revision};
 pub(crate) use subresource::{create_subresource, get_scale, selector_text, update_scale};
 use tiphys_value::Value;
-pub(crate) use write::{create, create_decoded, patch, update, update_decoded};
+pub(crate) use write::{create, create_decoded, patch, put_status, update, update_decoded};
 
 use crate::{auth::User, registry::Resource};
 
@@ -107,9 +108,9 @@ pub(crate) fn adopt(at: &At, object: &mut Value) -> crate::ApiResult<()> {
     Ok(())
 }
 
-/// Brings a stored-form object that admission changed into the form of its type again.
-pub(crate) fn redecode(at: &At, object: &mut Value) -> crate::ApiResult<()> {
-    use tiphys_value::ObjectExt;
-    let gvk = object.gvk();
-    decode::decode_by_type(&at.resource, &gvk, object).map(drop)
+/// Brings an object that admission changed, in the version of `resource`, into the form in which it is stored.
+pub(crate) fn redecode(at: &At, resource: &Resource, object: &mut Value) -> crate::ApiResult<()> {
+    decode::decode_by_type(resource, &resource.gvk, object)?;
+    convert::to_storage(&at.resource, object);
+    Ok(())
 }

@@ -5,7 +5,7 @@ use tiphys_value::{ObjectExt, Value};
 use super::items;
 
 /// `Guaranteed`, `Burstable` or `BestEffort`, from the requests and limits of all containers.
-pub(super) fn qos_class(pod: &Value) -> &'static str {
+pub(crate) fn qos_class(pod: &Value) -> &'static str {
     let containers = || items(pod, "/spec/containers").chain(items(pod, "/spec/initContainers"));
     let amount = |container: &Value, part: &str, resource: &str| {
         container.at(&["resources", part, resource]).filter(|v| !v.is_null()).cloned()

@@ -288,14 +288,31 @@ pub(super) fn creates_on_update(resource: &Resource) -> bool {
         )
 }
 
+/// Checks the CEL rules of a definition's schemas that are new or changed.
+fn check_rules(crd: &Value, old: Option<&Value>, errors: &mut ErrorList) {
+    if old.is_some_and(|old| old["spec"] == crd["spec"]) {
+        return;
+    }
+    for (schema, path) in tiphys_schema::crd_schemas(crd) {
+        errors.extend(tiphys_expr::cel::Rules::check(schema, &path));
+    }
+}
+
 /// Faults of an object by the rules of its kind.
 pub(super) fn validate(at: &At, object: &Value, old: Option<&Value>) -> ErrorList {
     if let Some(custom) = &at.resource.custom {
-        return custom.schema.as_ref().map_or_else(ErrorList::new, |schema| schema.validate(object, old));
+        let mut errors =
+            custom.schema.as_ref().map_or_else(ErrorList::new, |schema| schema.validate(object, old));
+        if let Some(rules) = custom.rules.as_ref().filter(|_| !tiphys_schema::prevents_rules(&errors)) {
+            errors.extend(rules.validate(object, old));
+        }
+        return errors;
     }
     let gvk = object.gvk();
     if gvk.kind == "CustomResourceDefinition" && !at.is_status() {
-        return validate_crd(object, old);
+        let mut errors = validate_crd(object, old);
+        check_rules(object, old, &mut errors);
+        return errors;
     }
     if let Some(old) = old.filter(|_| at.is("", "pods") && at.subresource.is_none())
         && object.str_at(&["spec", "nodeName"]).unwrap_or_default()

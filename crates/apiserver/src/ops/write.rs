@@ -48,8 +48,11 @@ pub(crate) fn create_decoded(
     convert::to_storage(&at.resource, &mut object);
     managed::record(server, call, &named, None, &mut object);
     strategy::prepare_create(server, &at.resource, &mut object);
-    admission::admit(server, call, &named, Operation::Create, &mut object, None)?;
+    crate::auth::check_escalation(server, &call.user, &named, &object, None)?;
+    let request = admission::Request { server, at: &named, operation: Operation::Create, old: None };
+    admission::mutate(&request, call, &mut object)?;
     check(&named, &object, None)?;
+    admission::validate(&request, call, &object)?;
     if call.dry_run {
         if server.snapshot().get(&at.resource.id, &named.namespace, &named.name).is_some() {
             return Err(ApiError::already_exists(at.resource.named(&named.name)));
@@ -191,8 +194,11 @@ pub(super) fn replace(
     check_version(at, current, &object)?;
     strategy::prepare_update(at, &mut object, current);
     managed::record(server, call, at, Some(current.value()), &mut object);
-    admission::admit(server, call, at, Operation::Update, &mut object, Some(current))?;
+    crate::auth::check_escalation(server, &call.user, at, &object, Some(current))?;
+    let request = admission::Request { server, at, operation: Operation::Update, old: Some(current) };
+    admission::mutate(&request, call, &mut object)?;
     check(at, &object, Some(current))?;
+    admission::validate(&request, call, &object)?;
     let removed = current.is_terminating() && lifecycle::may_go(at, &object);
     if !removed && meta::essence(&object) == meta::essence(current) && managed::same_owners(&object, current)
     {
@@ -236,6 +242,13 @@ fn check_version(at: &At, current: &Object, object: &Value) -> Result<(), Failed
     }
 }
 
+/// Stores a status that the server itself works out. Losing a race means that it is worked out anew.
+pub(crate) fn put_status(server: &ApiServer, resource: &crate::ResourceId, old: &Object, next: Value) {
+    let key = crate::store::key(old.namespace(), old.name());
+    let expect = Expect::Revision(old.revision());
+    let _ = server.inner.store.commit(Write { resource, key: &key, expect, value: next, remove: false });
+}
+
 /// Validates what is about to be stored.
 fn check(at: &At, object: &Value, old: Option<&Object>) -> ApiResult<()> {
     let mut errors = metadata::validate(at, object, old.map(Object::value));
@@ -259,6 +272,7 @@ pub(super) fn commit(
     match server.inner.store.commit(write) {
         Ok(object) => {
             lifecycle::after_commit(server, at, &object, remove);
+            admission::after_write(server, at);
             Ok(object)
         }
         Err(CommitError::Changed) => Err(Failed::Changed),

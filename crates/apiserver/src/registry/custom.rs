@@ -18,6 +18,8 @@ pub(crate) struct CustomVersion {
     /// The whole definition.
     pub definition: Arc<Object>,
     pub schema: Option<StructuralSchema>,
+    /// The CEL rules of the schema, if it has any.
+    pub rules: Option<tiphys_expr::cel::Rules>,
     pub preserve_unknown: bool,
     pub has_status: bool,
     pub scale: Option<ScalePaths>,
@@ -93,6 +95,7 @@ fn custom_version(crd: &Arc<Object>, version: &Value, gvk: &GroupVersionKind) ->
         crd: crd.name().to_owned(),
         definition: Arc::clone(crd),
         schema: version.at(&["schema", "openAPIV3Schema"]).map(StructuralSchema::new),
+        rules: version.at(&["schema", "openAPIV3Schema"]).and_then(tiphys_expr::cel::Rules::new),
         preserve_unknown: crd.at(&["spec", "preserveUnknownFields"]) == Some(&Value::Bool(true)),
         has_status: subresources.is_some_and(|s| s.at(&["status"]).is_some()),
         scale,

@@ -45,6 +45,23 @@ pub fn validate_crd(crd: &Value, old: Option<&Value>) -> ErrorList {
     errors
 }
 
+/// The schemas of a `CustomResourceDefinition` and how messages call their places: one that all versions
+/// share is the definition's, as in the first version of that API.
+pub fn crd_schemas(crd: &Value) -> Vec<(&Value, Path)> {
+    let versions = crd["spec"]["versions"].as_array().map_or(&[][..], Vec::as_slice);
+    let schemas: Vec<Option<&Value>> =
+        versions.iter().map(|version| version.pointer("/schema/openAPIV3Schema")).collect();
+    match schemas.as_slice() {
+        [Some(first), rest @ ..] if rest.iter().all(|other| *other == Some(first)) => {
+            vec![(first, Path::new("spec.validation.openAPIV3Schema"))]
+        }
+        all => {
+            let place = |at: usize| Path::new("spec.versions").index(at).child("schema.openAPIV3Schema");
+            all.iter().enumerate().filter_map(|(at, schema)| Some(((*schema)?, place(at)))).collect()
+        }
+    }
+}
+
 fn versions(spec: &Value, path: &Path, errors: &mut ErrorList) {
     let versions = spec["versions"].as_array().map_or(&[][..], Vec::as_slice);
     let mut storage = 0;

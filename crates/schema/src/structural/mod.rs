@@ -14,7 +14,8 @@ use serde_json::Value;
 
 use crate::{Catalog, ErrorList, Type, TypeRef};
 
-pub use definition::validate_crd;
+pub use definition::{crd_schemas, validate_crd};
+pub use validate::prevents_rules;
 
 /// How deep schemas and objects are followed.
 const MAX_DEPTH: usize = 200;

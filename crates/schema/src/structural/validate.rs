@@ -294,9 +294,9 @@ fn format_name(value: &Value) -> Option<&'static str> {
     }
 }
 
-/// Adds the remark that rules could not be looked at if a fault is of a kind that prevents it.
-pub(super) fn remark_unchecked_rules(errors: &mut ErrorList) {
-    let blocking = |error: &FieldError| {
+/// Whether the faults are such that the rules of the schema cannot be looked at.
+pub fn prevents_rules(errors: &ErrorList) -> bool {
+    errors.iter().any(|error| {
         matches!(
             error.kind,
             ErrorKind::NotSupported
@@ -305,8 +305,12 @@ pub(super) fn remark_unchecked_rules(errors: &mut ErrorList) {
                 | ErrorKind::TooMany
                 | ErrorKind::TypeInvalid
         )
-    };
-    if errors.iter().any(blocking) {
+    })
+}
+
+/// Adds the remark that rules could not be looked at if a fault is of a kind that prevents it.
+pub(super) fn remark_unchecked_rules(errors: &mut ErrorList) {
+    if prevents_rules(errors) {
         let detail = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
         errors.push(FieldError::invalid(&Path::root(), Value::Null, detail));
     }

@@ -1,0 +1,293 @@
+//! ResourceQuotas: what a namespace may use, and what it uses.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tiphys_schema::Quantity;
+use tiphys_value::{Map, ObjectExt, Value};
+
+use super::{Operation, Request, limits::pod_total};
+use crate::{
+    ApiError, ApiResult, ApiServer, Object, Snapshot,
+    ops::{At, items},
+    store::ResourceId,
+};
+
+type Amounts = BTreeMap<String, Quantity>;
+
+/// Resources that every container must name if a quota bounds them.
+const PER_CONTAINER: [&str; 6] =
+    ["cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"];
+
+fn quotas() -> ResourceId {
+    ResourceId::new("", "resourcequotas")
+}
+
+/// Refuses what would exceed a quota of the namespace.
+pub(super) fn check(request: &Request<'_>, object: &Value) -> ApiResult<()> {
+    let at = request.at;
+    if !at.resource.namespaced || at.subresource.is_some() || request.operation == Operation::Delete {
+        return Ok(());
+    }
+    let snapshot = request.server.snapshot();
+    for quota in snapshot.list(&quotas(), Some(&at.namespace)) {
+        let hard = hard_of(quota);
+        if !matches_scopes(quota, at, object) {
+            continue;
+        }
+        if request.operation == Operation::Create {
+            check_containers(at, quota, &hard, object)?;
+        }
+        let mut delta = usage_of(&at.resource.id, object);
+        if let Some(old) = request.old {
+            for (name, before) in usage_of(&at.resource.id, old) {
+                let entry = delta.entry(name).or_insert_with(|| Quantity::from_units(0));
+                *entry = entry.minus(&before);
+            }
+        }
+        delta.retain(|name, amount| hard.contains_key(name) && amount.signum() > 0);
+        if !delta.is_empty() {
+            check_amounts(at, object, quota, &snapshot, &hard, &delta)?;
+        }
+    }
+    Ok(())
+}
+
+fn check_amounts(
+    at: &At,
+    object: &Value,
+    quota: &Object,
+    snapshot: &Snapshot,
+    hard: &Amounts,
+    delta: &Amounts,
+) -> ApiResult<()> {
+    let used = used_by(snapshot, quota, hard);
+    let zero = Quantity::from_units(0);
+    let exceeded: Vec<&String> = delta
+        .iter()
+        .filter(|(name, amount)| used.get(*name).unwrap_or(&zero).plus(amount) > hard[*name])
+        .map(|(name, _)| name)
+        .collect();
+    if exceeded.is_empty() {
+        return Ok(());
+    }
+    let shown = |amounts: &Amounts| {
+        let parts = exceeded.iter().map(|name| format!("{name}={}", amounts.get(*name).unwrap_or(&zero)));
+        parts.collect::<Vec<_>>().join(",")
+    };
+    let why = format!(
+        "exceeded quota: {}, requested: {}, used: {}, limited: {}",
+        quota.name(),
+        shown(delta),
+        shown(&used),
+        shown(hard)
+    );
+    Err(ApiError::forbidden(at.resource.named(object.name()), &why))
+}
+
+/// Where a quota bounds processor or memory, every container has to say what it takes.
+fn check_containers(at: &At, quota: &Object, hard: &Amounts, object: &Value) -> ApiResult<()> {
+    if !at.is("", "pods") {
+        return Ok(());
+    }
+    let mut missing: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for container in items(object, "/spec/containers").chain(items(object, "/spec/initContainers")) {
+        for name in PER_CONTAINER.into_iter().filter(|name| hard.contains_key(*name)) {
+            let (part, resource) = name.split_once('.').unwrap_or(("requests", name));
+            if container.at(&["resources", part, resource]).is_none() {
+                missing.entry(name).or_default().insert(container.str_at(&["name"]).unwrap_or_default());
+            }
+        }
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let parts = missing.iter().map(|(name, containers)| {
+        format!("{name} for: {}", containers.iter().copied().collect::<Vec<_>>().join(","))
+    });
+    let why =
+        format!("failed quota: {}: must specify {}", quota.name(), parts.collect::<Vec<_>>().join("; "));
+    Err(ApiError::forbidden(at.resource.named(object.name()), &why))
+}
+
+fn hard_of(quota: &Value) -> Amounts {
+    let hard = quota.at(&["spec", "hard"]).and_then(Value::as_object).into_iter().flatten();
+    hard.filter_map(|(name, amount)| Some((name.clone(), amount.as_str()?.parse().ok()?))).collect()
+}
+
+/// Whether a quota counts an object; one with scopes counts pods only.
+fn matches_scopes(quota: &Value, at: &At, object: &Value) -> bool {
+    let scopes =
+        items(quota, "/spec/scopes").filter_map(Value::as_str).map(|scope| (scope, "Exists", &Value::Null));
+    let selectors = items(quota, "/spec/scopeSelector/matchExpressions").map(|term| {
+        (
+            term.str_at(&["scopeName"]).unwrap_or_default(),
+            term.str_at(&["operator"]).unwrap_or_default(),
+            term,
+        )
+    });
+    let mut terms = scopes.chain(selectors).peekable();
+    if terms.peek().is_none() {
+        return true;
+    }
+    at.is("", "pods") && terms.all(|(scope, operator, term)| in_scope(object, scope, operator, term))
+}
+
+fn in_scope(pod: &Value, scope: &str, operator: &str, term: &Value) -> bool {
+    let best_effort = || crate::ops::qos_class(pod) == "BestEffort";
+    let ends = || pod.int_at(&["spec", "activeDeadlineSeconds"]).is_some();
+    let class = pod.str_at(&["spec", "priorityClassName"]).unwrap_or_default();
+    let listed = || items(term, "/values").any(|value| value == class);
+    match scope {
+        "Terminating" => ends(),
+        "NotTerminating" => !ends(),
+        "BestEffort" => best_effort(),
+        "NotBestEffort" => !best_effort(),
+        "PriorityClass" => match operator {
+            "In" => listed(),
+            "NotIn" => !listed(),
+            "DoesNotExist" => class.is_empty(),
+            _ => !class.is_empty(),
+        },
+        "CrossNamespacePodAffinity" => names_other_namespaces(pod),
+        _ => false,
+    }
+}
+
+fn names_other_namespaces(pod: &Value) -> bool {
+    let kinds = ["podAffinity", "podAntiAffinity"];
+    let terms = kinds.iter().flat_map(|kind| {
+        let required = format!("/spec/affinity/{kind}/requiredDuringSchedulingIgnoredDuringExecution");
+        let preferred = format!("/spec/affinity/{kind}/preferredDuringSchedulingIgnoredDuringExecution");
+        let preferred: Vec<&Value> = items(pod, &preferred).map(|term| &term["podAffinityTerm"]).collect();
+        items(pod, &required).chain(preferred)
+    });
+    let mut terms = terms;
+    terms.any(|term| {
+        term["namespaceSelector"].is_object() || term["namespaces"].as_array().is_some_and(|n| !n.is_empty())
+    })
+}
+
+/// What one object uses.
+fn usage_of(resource: &ResourceId, object: &Value) -> Amounts {
+    let mut usage = Amounts::new();
+    let one = Quantity::from_units(1);
+    usage.insert(format!("count/{resource}"), one);
+    let counted = match (resource.group(), resource.resource()) {
+        ("", name @ ("configmaps" | "secrets" | "replicationcontrollers" | "resourcequotas")) => name,
+        ("", "services") => {
+            let ports = object.at(&["spec", "ports"]).and_then(Value::as_array).map_or(0, Vec::len);
+            let ports = i64::try_from(ports).unwrap_or(i64::MAX);
+            let has_node_ports = match object.str_at(&["spec", "type"]) {
+                Some("LoadBalancer") => {
+                    usage.insert("services.loadbalancers".into(), one);
+                    object.at(&["spec", "allocateLoadBalancerNodePorts"]) != Some(&Value::Bool(false))
+                }
+                kind => kind == Some("NodePort"),
+            };
+            usage.insert(
+                "services.nodeports".into(),
+                Quantity::from_units(if has_node_ports { ports } else { 0 }),
+            );
+            "services"
+        }
+        ("", "persistentvolumeclaims") => {
+            claim_usage(object, &mut usage);
+            "persistentvolumeclaims"
+        }
+        ("", "pods") => {
+            if matches!(object.str_at(&["status", "phase"]), Some("Succeeded" | "Failed")) {
+                return Amounts::from([("count/pods".into(), one)]);
+            }
+            pod_usage(object, &mut usage);
+            "pods"
+        }
+        _ => return usage,
+    };
+    usage.insert(counted.into(), one);
+    usage
+}
+
+fn claim_usage(claim: &Value, usage: &mut Amounts) {
+    let storage =
+        claim.str_at(&["spec", "resources", "requests", "storage"]).and_then(|text| text.parse().ok());
+    let class = claim.str_at(&["spec", "storageClassName"]).filter(|class| !class.is_empty());
+    if let Some(class) = class {
+        let prefix = format!("{class}.storageclass.storage.k8s.io");
+        usage.insert(format!("{prefix}/persistentvolumeclaims"), Quantity::from_units(1));
+        usage.extend(storage.map(|amount| (format!("{prefix}/requests.storage"), amount)));
+    }
+    usage.extend(storage.map(|amount| ("requests.storage".to_owned(), amount)));
+}
+
+fn pod_usage(pod: &Value, usage: &mut Amounts) {
+    for (name, amount) in pod_total(pod, "requests") {
+        if matches!(name.as_str(), "cpu" | "memory" | "ephemeral-storage") {
+            usage.insert(name.clone(), amount);
+        }
+        usage.insert(format!("requests.{name}"), amount);
+    }
+    for (name, amount) in pod_total(pod, "limits") {
+        usage.insert(format!("limits.{name}"), amount);
+    }
+}
+
+/// What a namespace uses of what a quota bounds.
+fn used_by(snapshot: &Snapshot, quota: &Value, hard: &Amounts) -> Amounts {
+    let mut used: Amounts = hard.keys().map(|name| (name.clone(), Quantity::from_units(0))).collect();
+    let scoped =
+        items(quota, "/spec/scopes").next().is_some() || quota.pointer("/spec/scopeSelector").is_some();
+    for resource in snapshot.resources() {
+        let is_pods = resource.group().is_empty() && resource.resource() == "pods";
+        if scoped && !is_pods {
+            continue;
+        }
+        for object in snapshot.list(resource, Some(quota.namespace())) {
+            if scoped && !scopes_hold(quota, object) {
+                continue;
+            }
+            for (name, amount) in usage_of(resource, object) {
+                if let Some(sum) = used.get_mut(&name) {
+                    *sum = sum.plus(&amount);
+                }
+            }
+        }
+    }
+    used
+}
+
+fn scopes_hold(quota: &Value, pod: &Value) -> bool {
+    let scopes = items(quota, "/spec/scopes").filter_map(Value::as_str);
+    let mut scopes = scopes.map(|scope| in_scope(pod, scope, "Exists", &Value::Null));
+    let mut terms = items(quota, "/spec/scopeSelector/matchExpressions").map(|term| {
+        let text = |key| term.str_at(&[key]).unwrap_or_default();
+        in_scope(pod, text("scopeName"), text("operator"), term)
+    });
+    scopes.all(|holds| holds) && terms.all(|holds| holds)
+}
+
+/// Brings the status of a namespace's quotas up to date after a write in it.
+pub(crate) fn after_write(server: &ApiServer, at: &At) {
+    if !at.resource.namespaced || at.is("", "events") || at.is("coordination.k8s.io", "leases") {
+        return;
+    }
+    let snapshot = server.snapshot();
+    for quota in snapshot.list(&quotas(), Some(&at.namespace)) {
+        let hard = hard_of(quota);
+        let used = used_by(&snapshot, quota, &hard);
+        let texts = |amounts: &Amounts| {
+            Value::Object(
+                amounts
+                    .iter()
+                    .map(|(name, amount)| (name.clone(), amount.to_string().into()))
+                    .collect::<Map<_, _>>(),
+            )
+        };
+        let (hard, used) = (texts(&hard), texts(&used));
+        if quota.at(&["status", "hard"]) == Some(&hard) && quota.at(&["status", "used"]) == Some(&used) {
+            continue;
+        }
+        let mut next = quota.value().clone();
+        next["status"] = tiphys_value::json!({"hard": hard, "used": used});
+        crate::ops::put_status(server, &quotas(), quota, next);
+    }
+}

@@ -1,0 +1,13 @@
+//! CEL as the API server evaluates it (kubernetes.io, "Common Expression Language in Kubernetes").
+
+mod authorizer;
+mod check;
+mod convert;
+mod expression;
+mod rules;
+
+pub use authorizer::{Decide, Query, authorizer};
+pub use convert::{by_schema, by_type, plain};
+pub use expression::{CompileError, Environment, EvaluationError, Expression};
+pub use kube_cel::cel::Value;
+pub use rules::Rules;
