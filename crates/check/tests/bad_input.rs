@@ -1,0 +1,116 @@
+//! Any file at all: a check ends, without a panic, and its output can be written.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use tiphys_check::{
+    Config, Context, Options, Severity, Survey, judge,
+    output::{self, Shown},
+    rules,
+};
+use tiphys_graph::{Input, NoSources};
+use tiphys_vfs::MemTree;
+
+/// A small repository with one file of each sort that something reads.
+const FILES: &[(&str, &str)] = &[
+    (
+        "apps/root.yaml",
+        "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata:\n  name: root\nspec:\n  project: default\n  source: {repoURL: 'https://git.example.com/x', path: apps}\n  destination: {server: 'https://kubernetes.default.svc', namespace: argocd}\n",
+    ),
+    (
+        "apps/set.yaml",
+        "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: all}\nspec:\n  generators:\n    - git: {repoURL: 'https://git.example.com/x', directories: [{path: 'services/*'}]}\n  template:\n    metadata: {name: '{{path.basename}}'}\n    spec:\n      project: default\n      source: {repoURL: 'https://git.example.com/x', path: '{{path}}'}\n      destination: {name: in-cluster, namespace: '{{path.basename}}'}\n",
+    ),
+    (
+        "services/web/kustomization.yaml",
+        "resources: [deployment.yaml]\nimages: [{name: web, newTag: '2'}]\nconfigMapGenerator: [{name: web, literals: [a=b]}]\n",
+    ),
+    (
+        "services/web/deployment.yaml",
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    spec:\n      containers: [{name: web, image: web, envFrom: [{configMapRef: {name: web}}]}]\n",
+    ),
+    ("services/api/Chart.yaml", "apiVersion: v2\nname: api\nversion: 1.0.0\n"),
+    ("services/api/values.yaml", "replicas: 2\nimage: {repository: api, tag: v1}\n"),
+    (
+        "services/api/templates/all.yaml",
+        "apiVersion: v1\nkind: Service\nmetadata: {name: {{ .Release.Name }}}\nspec: {ports: [{port: {{ .Values.replicas }}}]}\n",
+    ),
+    (
+        ".github/workflows/ci.yaml",
+        "on: push\njobs:\n  build:\n    runs-on: ubuntu-latest\n    steps:\n      - run: |\n          npm ci\n",
+    ),
+    (
+        "playbook.yml",
+        "- hosts: all\n  tasks:\n    - import_tasks: tasks.yml\n    - shell: kubectl apply -f x.yaml\n",
+    ),
+    ("tasks.yml", "- name: x\n  command: helm upgrade --install x y\n"),
+    (
+        "main.tf",
+        "resource \"aws_security_group\" \"a\" {\n  ingress {\n    from_port = 1\n    security_groups = [aws_security_group.b.id]\n  }\n}\n",
+    ),
+    ("Dockerfile", "FROM python:3\nWORKDIR /app\nCOPY . .\nCMD [\"uvicorn\", \"main:app\"]\n"),
+    ("package.json", "{\"scripts\": {\"build\": \"tsc\"}, \"devDependencies\": {\"eslint\": \"^9\"}}\n"),
+];
+
+/// Runs everything over files; the length of all output.
+fn run(files: &[(String, Vec<u8>)]) -> usize {
+    let mut tree = MemTree::default();
+    for (path, bytes) in files {
+        tree.insert(path, bytes.clone()).expect("the path is fine");
+    }
+    let survey = Survey::of(&Input {
+        tree: Arc::new(tree),
+        folder: "",
+        sources: &NoSources,
+        is_given: &|url| url.contains("git.example.com"),
+        clusters: Vec::new(),
+        kube_version: "",
+        progress: &|_, _| {},
+    });
+    let config = Config::default();
+    let options = Options { rules: rules::ALL.to_vec(), config: &config, baseline: None };
+    let checked = judge(&Context { survey: &survey, base: Some(&survey) }, &options);
+    let sources = survey.files.source_map();
+    let shown = Shown { checked: &checked, survey: &survey, sources: &sources, threshold: Severity::Info };
+    output::text(&shown, true).len()
+        + output::json(&shown).to_string().len()
+        + output::sarif(&shown).to_string().len()
+        + output::github(&shown).len()
+        + output::markdown(&shown).len()
+        + output::junit(&shown).len()
+}
+
+fn all() -> Vec<(String, Vec<u8>)> {
+    FILES.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec())).collect()
+}
+
+#[test]
+fn an_empty_repository_is_no_fault() {
+    assert!(run(&[]) > 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_bytes_in_any_file(which in 0..FILES.len(), bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let mut files = all();
+        files[which].1 = bytes;
+        prop_assert!(run(&files) > 0);
+    }
+
+    #[test]
+    fn any_part_of_any_file_replaced(
+        which in 0..FILES.len(),
+        start in 0.0..1.0f64,
+        length in 0usize..40,
+        text in "[\\PC\n]{0,12}",
+    ) {
+        let mut files = all();
+        let bytes = &mut files[which].1;
+        let start = (start * bytes.len() as f64) as usize;
+        let end = (start + length).min(bytes.len());
+        bytes.splice(start..end, text.into_bytes());
+        prop_assert!(run(&files) > 0);
+    }
+}
