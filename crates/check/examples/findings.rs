@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .copied()
         .filter(|rule| wanted.is_empty() || wanted.iter().any(|id| id == rule.id))
         .collect();
-    let checked = check(&Context { survey: &survey, base: None }, &chosen);
+    let checked = check(&Context::new(&survey, None), &chosen);
     let map = survey.files.source_map();
     for finding in &checked.findings {
         println!("{}", tiphys_diag::render::full(&finding.diagnostic, &map, false));

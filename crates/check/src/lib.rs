@@ -16,7 +16,7 @@ pub use baseline::{Baseline, BaselineError};
 pub use config::{Config, ConfigError, UnknownRule};
 pub use finding::{Confidence, Finding, Fix};
 pub use pages::pages;
-pub use rule::{Context, Report, Rule};
+pub use rule::{Analyses, Context, Report, Rule};
 pub use run::{Checked, Options, check, judge};
 pub use tiphys_diag::{Diagnostic, Severity};
 pub use tiphys_graph::Survey;

@@ -1,7 +1,14 @@
 //! What a rule is.
 
+use std::cell::OnceCell;
+
 use tiphys_diag::{Diagnostic, Severity};
-use tiphys_graph::{Object, Survey};
+use tiphys_graph::{
+    Object, Survey,
+    edges::Edges,
+    order::Order,
+    waits::{HealthFacts, Settings, Unmet, unmet},
+};
 
 use crate::Finding;
 
@@ -51,6 +58,39 @@ pub struct Context<'a> {
     pub survey: &'a Survey,
     /// The repository before a change, where a change is judged (`--diff`).
     pub base: Option<&'a Survey>,
+    analyses: OnceCell<Analyses<'a>>,
+}
+
+/// What several rules look at, made once and only if one asks.
+pub struct Analyses<'a> {
+    /// How objects depend on each other.
+    pub edges: Edges<'a>,
+    /// The order in which they are applied.
+    pub order: Order<'a>,
+    /// The settings of Argo CD that stand in the repository.
+    pub settings: Settings,
+    /// What its health checks say.
+    pub health: HealthFacts,
+    /// What is not there when it is needed.
+    pub unmet: Vec<Unmet>,
+}
+
+impl<'a> Context<'a> {
+    /// What rules are told of a repository, and of the same repository before a change.
+    pub fn new(survey: &'a Survey, base: Option<&'a Survey>) -> Self {
+        Self { survey, base, analyses: OnceCell::new() }
+    }
+
+    /// What several rules look at.
+    pub fn analyses(&self) -> &Analyses<'a> {
+        self.analyses.get_or_init(|| {
+            let (edges, order) = (Edges::of(self.survey), Order::of(self.survey));
+            let settings = Settings::of(self.survey);
+            let health = HealthFacts::of(self.survey, &settings);
+            let unmet = unmet(self.survey, &edges, &order, &health);
+            Analyses { edges, order, settings, health, unmet }
+        })
+    }
 }
 
 /// What a rule reports.

@@ -45,7 +45,7 @@ pub fn judge(context: &Context<'_>, options: &Options<'_>) -> Checked {
     let mut checked = remaining(context, options);
     let mut known = options.baseline.cloned().into_iter().collect::<Vec<_>>();
     if let Some(base) = context.base {
-        let before = remaining(&Context { survey: base, base: None }, options);
+        let before = remaining(&Context::new(base, None), options);
         known.push(Baseline::of(&before.findings));
     }
     for baseline in known {

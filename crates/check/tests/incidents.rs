@@ -24,7 +24,7 @@ fn findings(folder: &Path, base: Option<&Path>, incident: &str) -> String {
         })
     };
     let (survey, base) = (survey(folder), base.map(survey));
-    let checked = check(&Context { survey: &survey, base: base.as_ref() }, rules::ALL);
+    let checked = check(&Context::new(&survey, base.as_ref()), rules::ALL);
     let map = survey.files.source_map();
     let mut text = String::new();
     for finding in checked.findings.iter().filter(|finding| finding.incident == incident) {

@@ -1,8 +1,13 @@
 //! What everything beyond delivery stands on: what a repository says as a whole ([`Survey`]), and the
-//! analyses over it. Pure: the repository and whatever else is to be read are passed in.
+//! analyses over it: how objects depend on each other ([`edges`]), in which order they are applied
+//! ([`order`]), and what waits for what ([`waits`]). Pure: the repository and whatever else is to be
+//! read are passed in.
 
+pub mod edges;
+pub mod order;
 pub mod survey;
 pub mod tools;
+pub mod waits;
 
 pub use survey::{
     App, AppId, Application, Declaration, Environment, EnvironmentId, Fault, Files, Input, NoSources, Object,

@@ -85,7 +85,7 @@ impl<'a> Check<'a> {
     fn judge(&self, survey: &Survey) -> Checked {
         let options =
             Options { rules: self.rules.clone(), config: &self.config, baseline: self.baseline.as_ref() };
-        judge(&Context { survey, base: self.base.as_ref() }, &options)
+        judge(&Context::new(survey, self.base.as_ref()), &options)
     }
 
     fn shown<'r>(&self, round: &'r Round) -> Shown<'r> {

@@ -24,6 +24,7 @@ use tiphys_vfs::FileTree;
 
 use crate::tools::Tools;
 
+pub use environment::of as environment_of;
 pub use files::Files;
 pub use kinds::is_namespaced;
 pub use offline::NoSources;
