@@ -3,11 +3,23 @@
 //! a `pub const RULE`; a line here; a folder under `tests/incidents/`.
 
 mod b3_two_owners;
+mod e5_entrypoint_module;
+mod g1_workflow_syntax;
+mod g2_play_as_tasks;
+mod g4_security_group_cycle;
+mod g6_node_build;
 
 use crate::Rule;
 
 /// Every rule, in the order of the ids.
-pub const ALL: &[&Rule] = &[&b3_two_owners::RULE];
+pub const ALL: &[&Rule] = &[
+    &b3_two_owners::RULE,
+    &e5_entrypoint_module::RULE,
+    &g1_workflow_syntax::RULE,
+    &g2_play_as_tasks::RULE,
+    &g4_security_group_cycle::RULE,
+    &g6_node_build::RULE,
+];
 
 /// The rule of an id.
 pub fn by_id(id: &str) -> Option<&'static Rule> {

@@ -5,6 +5,8 @@ pub mod ansible;
 pub mod ci;
 mod commands;
 mod component;
+pub mod docker;
+pub mod node;
 mod place;
 mod scripts;
 mod shell;
@@ -17,7 +19,7 @@ use tiphys_value::ResourceKey;
 use crate::Files;
 
 pub use component::Component;
-pub use place::{Lines, Script};
+pub use place::{Lines, Script, node_span};
 pub use shell::{Command, commands as parse_shell};
 pub use variables::Variables;
 

@@ -1,0 +1,367 @@
+//! # A pipeline's file does not parse, or refers to what is not there
+//!
+//! A workflow of GitHub Actions or a `.gitlab-ci.yml` that is no YAML does not run at all: no job starts, no
+//! image is built, and nothing but a red mark on each commit says so. Most often a block scalar (`run: |`) ends
+//! early, because a line of the script, such as the body of a here-document, is not indented as far as the
+//! block. The same happens where a job needs a job that does not exist, where a step has both `uses` and `run`,
+//! or where a local action is not there.
+//!
+//! People see: `could not find expected ':'`, `Invalid workflow file`, `This workflow graph cannot be shown`,
+//! `Job 'x' depends on unknown job 'y'`, `Can't find 'action.yml', 'action.yaml' or 'Dockerfile'`.
+//!
+//! ## Bad
+//! ```yaml
+//! - run: |
+//!     python <<'PY'
+//! import json
+//! PY
+//! ```
+//! ## Good
+//! ```yaml
+//! - run: |
+//!     python <<'PY'
+//!     import json
+//!     PY
+//! ```
+//! The runner strips the indentation of the block, so the script itself sees none.
+//!
+//! ## When to suppress
+//! Where a step before it writes the action that a later step uses.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use tiphys_diag::{Diagnostic, Severity, Span};
+use tiphys_graph::{
+    Files,
+    tools::{
+        ci::{Format, Pipeline},
+        node_span,
+    },
+};
+use tiphys_value::Location;
+use tiphys_yaml::{Error, Kind, Node};
+
+use crate::{Context, Finding, Report, Rule};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "G1-workflow-syntax",
+    incident: "G1",
+    severity: Severity::Error,
+    title: "a pipeline's file does not parse, or refers to what is not there",
+    source: include_str!("g1_workflow_syntax.rs"),
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let files = &context.survey.files;
+    for pipeline in &context.survey.tools().pipelines {
+        match (&pipeline.documents, pipeline.format) {
+            (Err(error), _) => {
+                report.add(Finding::new(RULE.incident, unreadable(files, &pipeline.file, error)))
+            }
+            (Ok(_), Format::Workflow) => Workflow { files, pipeline, report }.check(),
+            (Ok(_), Format::GitLab) => GitLab { files, pipeline, report }.check(),
+            (Ok(_), Format::Action) => {}
+        }
+    }
+}
+
+/// The fault of a file that does not parse, with the place at which a block scalar ended early.
+fn unreadable(files: &Files, file: &Arc<str>, error: &Error) -> Diagnostic {
+    let line = error.position().map_or(1, |at| at.line);
+    let message = error.to_string();
+    let message = message.strip_prefix("yaml: ").unwrap_or(&message);
+    let diagnostic = RULE.diagnostic(format!("{file} is no YAML, so none of its jobs will run: {message}"));
+    let text = files.text(file).unwrap_or_else(|| "".into());
+    let place = |line: usize| files.span(&Location::new(file.clone(), u32::try_from(line).unwrap_or(1), 0));
+    match early_end(&text, line as usize) {
+        Some((start, end)) => diagnostic
+            .at(place(end), "the block ends before this line, which is not indented as far as the block")
+            .see(place(start), "the block starts here")
+            .because("a block scalar goes on only as long as its lines are indented further than its key; what follows is read as YAML again")
+            .help("indent the line, and those after it, as far as the lines of the block before it"),
+        None => diagnostic.at(place(line as usize), "it cannot be read on from here"),
+    }
+}
+
+/// The line on which the last block scalar before a fault starts, and the first one that is not in it any
+/// more, if that one is no key or item.
+fn early_end(text: &str, fault: usize) -> Option<(usize, usize)> {
+    let lines: Vec<&str> = text.lines().collect();
+    let last = fault.min(lines.len());
+    (1..=last).rev().find_map(|start| {
+        let header = lines[start - 1];
+        let mark = header.split(" #").next().unwrap_or_default().trim_end();
+        let opener = mark.rsplit(' ').next().unwrap_or_default();
+        let is_block = opener.starts_with(['|', '>']) && opener.len() <= 3 && mark.contains(':');
+        if !is_block {
+            return None;
+        }
+        let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
+        let key = header.trim_start_matches([' ', '-']);
+        let parent = header.len() - key.len();
+        let rest = lines.iter().enumerate().skip(start);
+        let (end, line) = rest
+            .map(|(at, line)| (at + 1, *line))
+            .find(|(_, line)| !line.trim().is_empty() && indent(line) <= parent)?;
+        (end <= last + 1 && !looks_like_yaml(line)).then_some((start, end))
+    })
+}
+
+/// Whether a line is a key, an item or a comment.
+fn looks_like_yaml(line: &str) -> bool {
+    let line = line.trim();
+    if line.starts_with('#') || line.starts_with("- ") || line == "-" || line.starts_with("---") {
+        return true;
+    }
+    let Some((key, rest)) = line.split_once(':') else { return false };
+    let is_word = key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '"' | '\'' | '/'));
+    is_word && (rest.is_empty() || rest.starts_with(' '))
+}
+
+struct Workflow<'a, 'r> {
+    files: &'a Files,
+    pipeline: &'a Pipeline,
+    report: &'r mut Report,
+}
+
+impl Workflow<'_, '_> {
+    fn check(&mut self) {
+        let [root] = self.pipeline.roots() else { return };
+        if root.pairs().is_none() {
+            return;
+        }
+        self.duplicates(root);
+        if root.get("on").is_none() {
+            self.add(
+                self.span(root),
+                "the workflow has no `on`, so nothing starts it",
+                "what starts it is missing",
+            );
+        }
+        let jobs = root.get("jobs").and_then(Node::pairs);
+        let Some(jobs) = jobs.filter(|jobs| !jobs.is_empty()) else {
+            let at = root.key_node("jobs").unwrap_or(root);
+            return self.add(self.span(at), "the workflow has no jobs", "expected a mapping of jobs");
+        };
+        let names: BTreeSet<&str> = jobs.iter().filter_map(|(name, _)| name.as_str()).collect();
+        for (name, job) in jobs {
+            if job.kind() != Kind::Alias && name.as_str() != Some("<<") {
+                self.job(name, job, &names);
+            }
+        }
+    }
+
+    fn job(&mut self, name: &Node, job: &Node, names: &BTreeSet<&str>) {
+        let title = name.as_str().unwrap_or_default().to_owned();
+        if job.pairs().is_none() {
+            return self.add(
+                self.span(name),
+                &format!("job {title} is empty"),
+                "expected `runs-on` and `steps`",
+            );
+        }
+        self.duplicates(job);
+        for needed in strings(job.get("needs")) {
+            let known =
+                needed.as_str().is_some_and(|needed| names.contains(needed) || needed.contains("${{"));
+            if !known {
+                let message = format!(
+                    "job {title} needs job {}, which does not exist",
+                    needed.as_str().unwrap_or_default()
+                );
+                self.add(self.span(needed), &message, "no job of this workflow has that name");
+            }
+        }
+        if job.get("<<").is_some() {
+            return;
+        }
+        if let Some(used) = job.get("uses") {
+            return self.reusable(used);
+        }
+        if job.get("runs-on").is_none() {
+            self.add(
+                self.span(name),
+                &format!("job {title} has no `runs-on`"),
+                "which machine runs it is missing",
+            );
+        }
+        match job.get("steps") {
+            None => {
+                self.add(self.span(name), &format!("job {title} has no `steps`"), "what it does is missing")
+            }
+            Some(steps) => self.steps(&title, steps.items().unwrap_or_default()),
+        }
+    }
+
+    fn steps(&mut self, job: &str, steps: &[Node]) {
+        let mut ids: BTreeSet<&str> = BTreeSet::new();
+        let mut is_elsewhere = false;
+        for step in steps.iter().filter(|step| step.pairs().is_some() && step.get("<<").is_none()) {
+            self.duplicates(step);
+            if let Some(id) = step.get("id").and_then(Node::as_str)
+                && !ids.insert(id)
+            {
+                let message = format!("two steps of job {job} have the id {id}");
+                self.add(self.span(step.get("id").unwrap_or(step)), &message, "an id is given once");
+            }
+            match (step.get("uses"), step.get("run")) {
+                (Some(uses), Some(_)) => {
+                    let message = format!("a step of job {job} has both `uses` and `run`");
+                    self.add(self.span(uses), &message, "a step does one of the two");
+                }
+                (None, None) => {
+                    let message = format!("a step of job {job} has neither `uses` nor `run`");
+                    self.add(self.span(step), &message, "it does nothing");
+                }
+                (Some(uses), None) => {
+                    let arguments = step.get("with");
+                    let elsewhere = |key| arguments.and_then(|with| with.get(key)).is_some();
+                    let is_checkout = uses.as_str().is_some_and(|uses| uses.contains("checkout@"));
+                    is_elsewhere |=
+                        is_checkout && (elsewhere("path") || elsewhere("repository") || elsewhere("ref"));
+                    if !is_elsewhere {
+                        self.local_action(uses);
+                    }
+                }
+                (None, Some(_)) => {}
+            }
+        }
+    }
+
+    fn local_action(&mut self, uses: &Node) {
+        let Some(path) = uses.as_str().and_then(|uses| uses.strip_prefix("./")) else { return };
+        let path = path.trim_end_matches('/');
+        let join = |base: &str| if path.is_empty() { base.to_owned() } else { format!("{path}/{base}") };
+        let exists = ["action.yml", "action.yaml", "Dockerfile"]
+            .iter()
+            .any(|base| self.files.tree().is_file(&join(base)));
+        // What a step before it may write (a build, another checkout) is not known; a missing folder below
+        // .github is.
+        if !exists && path.starts_with(".github/") {
+            let message = format!("Can't find 'action.yml', 'action.yaml' or 'Dockerfile' under '{path}'");
+            self.add(self.span(uses), &message, "there is no such action in the repository");
+        }
+    }
+
+    fn reusable(&mut self, used: &Node) {
+        let Some(path) = used.as_str().and_then(|used| used.strip_prefix("./")) else { return };
+        if !self.files.tree().is_file(path) {
+            let message = format!("the workflow {path} that a job calls does not exist");
+            self.add(self.span(used), &message, "there is no such file");
+        }
+    }
+
+    /// Keys that a mapping has twice: GitHub refuses the file.
+    fn duplicates(&mut self, mapping: &Node) {
+        let mut seen: BTreeSet<&str> = BTreeSet::new();
+        for (key, _) in mapping.pairs().unwrap_or_default() {
+            if let Some(name) = key.as_str()
+                && !seen.insert(name)
+            {
+                self.add(
+                    self.span(key),
+                    &format!("'{name}' is already defined"),
+                    "the key stands here twice",
+                );
+            }
+        }
+    }
+
+    fn span(&self, node: &Node) -> Span {
+        node_span(self.files, &self.pipeline.file, node)
+    }
+
+    fn add(&mut self, span: Span, message: &str, label: &str) {
+        let diagnostic = RULE
+            .diagnostic(message)
+            .at(span, label)
+            .because("GitHub refuses the whole file: none of its jobs runs");
+        self.report.add(Finding::new(RULE.incident, diagnostic));
+    }
+}
+
+/// The strings of a node that is one or a list of them.
+fn strings(node: Option<&Node>) -> Vec<&Node> {
+    match node {
+        Some(node) if node.as_str().is_some() => vec![node],
+        Some(node) => {
+            node.items().unwrap_or_default().iter().filter(|item| item.as_str().is_some()).collect()
+        }
+        None => Vec::new(),
+    }
+}
+
+/// Keys at the top of a `.gitlab-ci.yml` that are no jobs.
+const GLOBALS: [&str; 12] = [
+    "default",
+    "include",
+    "stages",
+    "variables",
+    "workflow",
+    "image",
+    "services",
+    "cache",
+    "before_script",
+    "after_script",
+    "spec",
+    "types",
+];
+
+struct GitLab<'a, 'r> {
+    files: &'a Files,
+    pipeline: &'a Pipeline,
+    report: &'r mut Report,
+}
+
+impl GitLab<'_, '_> {
+    fn check(&mut self) {
+        // What an included file brings is not known here.
+        let [root] = self.pipeline.roots() else { return };
+        if self.pipeline.file.as_ref() != ".gitlab-ci.yml" || root.get("include").is_some() {
+            return;
+        }
+        let pairs = root.pairs().unwrap_or_default();
+        let names: BTreeSet<&str> = pairs.iter().filter_map(|(name, _)| name.as_str()).collect();
+        let jobs = pairs.iter().filter(|(name, job)| {
+            name.as_str().is_some_and(|name| !GLOBALS.contains(&name) && !name.starts_with('.'))
+                && job.pairs().is_some()
+        });
+        for (name, job) in jobs {
+            self.job(name, job, &names);
+        }
+    }
+
+    fn job(&mut self, name: &Node, job: &Node, names: &BTreeSet<&str>) {
+        let title = name.as_str().unwrap_or_default();
+        let needed = job.get("needs").and_then(Node::items).unwrap_or_default().iter();
+        let needed = needed.filter_map(|need| match need.as_str() {
+            Some(_) => Some(need),
+            None if need.get("pipeline").or(need.get("project")).or(need.get("optional")).is_some() => None,
+            None => need.get("job"),
+        });
+        for need in needed.chain(strings(job.get("extends"))) {
+            let text = need.as_str().unwrap_or_default();
+            if !names.contains(text) && !text.contains('$') {
+                self.add(
+                    need,
+                    &format!("job {title} refers to job {text}, which does not exist"),
+                    "no job has that name",
+                );
+            }
+        }
+        if ["script", "trigger", "extends", "run", "<<"].iter().all(|key| job.get(key).is_none()) {
+            self.add(name, &format!("job {title} has no `script`"), "expected `script`, `run` or `trigger`");
+        }
+    }
+
+    fn add(&mut self, node: &Node, message: &str, label: &str) {
+        let span = node_span(self.files, &self.pipeline.file, node);
+        let diagnostic = RULE
+            .diagnostic(message)
+            .at(span, label)
+            .because("GitLab refuses the whole file: no pipeline is created");
+        self.report.add(Finding::new(RULE.incident, diagnostic));
+    }
+}

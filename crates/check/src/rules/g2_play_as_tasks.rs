@@ -1,0 +1,118 @@
+//! # A playbook is used as a task list, or the reverse
+//!
+//! `import_tasks` and `include_tasks` want a file that is a list of tasks; `import_playbook` wants one that is a
+//! list of plays. A play (`hosts:` with `tasks:`) that is read as a task has two action statements, and the run
+//! ends before the first task of the whole playbook; the other way round a task is a play without hosts.
+//!
+//! People see: `conflicting action statements: hosts, tasks`, `'x' is not a valid attribute for a Play`,
+//! `Could not find or access 'x.yml'`.
+//!
+//! ## Bad
+//! ```yaml
+//! # site.yml
+//! - hosts: all
+//!   tasks:
+//!     - import_tasks: playbooks/load-balancer.yml
+//! # playbooks/load-balancer.yml
+//! - hosts: control
+//!   tasks: []
+//! ```
+//! ## Good
+//! ```yaml
+//! # site.yml
+//! - import_playbook: playbooks/load-balancer.yml
+//! ```
+//! ## When to suppress
+//! Where the included file is written by something that runs before Ansible.
+
+use std::sync::Arc;
+
+use tiphys_diag::{Diagnostic, Severity};
+use tiphys_graph::{
+    Files,
+    tools::{
+        ansible::{Ansible, Include, Shape, Use},
+        node_span,
+    },
+};
+use tiphys_vfs::parent;
+
+use crate::{Context, Finding, Report, Rule};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "G2-play-as-tasks",
+    incident: "G2",
+    severity: Severity::Error,
+    title: "an Ansible file is used for what it is not",
+    source: include_str!("g2_play_as_tasks.rs"),
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let (files, ansible) = (&context.survey.files, &context.survey.tools().ansible);
+    for (path, file) in &ansible.files {
+        for include in &file.includes {
+            let found = match &include.file {
+                Some(target) => misused(files, ansible, include, target),
+                None => missing(files, path, include),
+            };
+            if let Some(diagnostic) = found {
+                report.add(Finding::new(RULE.incident, diagnostic));
+            }
+        }
+    }
+}
+
+/// A file that is not what it is used as.
+fn misused(files: &Files, ansible: &Ansible, include: &Include, target: &Arc<str>) -> Option<Diagnostic> {
+    let used = ansible.files.get(target)?;
+    let (message, label, what, help) = match (include.usage, used.shape) {
+        (Use::Tasks, Shape::Playbook) => (
+            format!(
+                "conflicting action statements: hosts, tasks: {target} is a playbook, but {} reads it as tasks",
+                include.keyword
+            ),
+            "a list of tasks is wanted here",
+            "this is a play",
+            format!(
+                "use `import_playbook: {}` at the top of a playbook, or leave only the tasks in {target}",
+                include.target
+            ),
+        ),
+        (Use::Playbook, Shape::Tasks) => (
+            format!("{target} is a list of tasks, but {} reads it as a playbook", include.keyword),
+            "a list of plays is wanted here",
+            "this is a task",
+            format!(
+                "use `import_tasks: {}` inside of a play, or add `hosts` and `tasks` to {target}",
+                include.target
+            ),
+        ),
+        _ => return None,
+    };
+    let first = used.items.first().map(|item| node_span(files, target, item))?;
+    let diagnostic = RULE.diagnostic(message).at(include.span.clone(), label).see(first, what);
+    Some(
+        diagnostic
+            .because("Ansible reads every import before it runs anything, so not even the first task runs")
+            .help(help),
+    )
+}
+
+/// A file that is not there. Of folders that are not in the repository at all, nothing can be said.
+fn missing(files: &Files, path: &str, include: &Include) -> Option<Diagnostic> {
+    let is_file = include.target.ends_with(".yml") || include.target.ends_with(".yaml");
+    if include.is_open || !is_file || include.usage == Use::Either || include.target.starts_with('/') {
+        return None;
+    }
+    let folder = parent(path).unwrap_or_default();
+    let wanted = tiphys_vfs::join(folder, &include.target).ok()?;
+    let above = parent(&wanted).unwrap_or_default();
+    if !above.is_empty() && !files.has_folder(above) {
+        return None;
+    }
+    let message = format!("Could not find or access '{}'", include.target);
+    let diagnostic = RULE.diagnostic(message).at(include.span.clone(), format!("there is no {wanted}"));
+    Some(diagnostic.because("it is in none of the folders in which Ansible looks for it: beside the file, in `tasks`, beside the playbook"))
+}

@@ -1,0 +1,1 @@
+export const base: string = import.meta.env.VITE_API_URL;
