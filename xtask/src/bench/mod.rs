@@ -1,5 +1,6 @@
 //! `cargo xtask bench <suite>`: Tiphys beside its peer in one run. One file per suite.
 
+mod check;
 mod helm;
 mod kustomize;
 mod pair;
@@ -12,6 +13,8 @@ pub use pair::{call, publish, ratio, table, take_turns};
 /// What to measure.
 #[derive(Subcommand)]
 pub enum Suite {
+    /// A repository of 60 Applications and 400 files.
+    Check(check::Args),
     /// Charts of 1 and 40 templates, and real ones.
     Helm(helm::Args),
     /// Overlays of 1, 100 and 1,000 objects.
@@ -26,6 +29,7 @@ pub enum Suite {
 /// A program is missing or fails.
 pub fn run(suite: &Suite) -> anyhow::Result<()> {
     match suite {
+        Suite::Check(args) => check::run(args),
         Suite::Helm(args) => helm::run(args),
         Suite::Kustomize(args) => kustomize::run(args),
         Suite::Up(args) => up::run(args),
