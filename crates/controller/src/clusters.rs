@@ -24,7 +24,7 @@ pub(crate) fn known_clusters(cache: &LiveCache, namespace: &str) -> Vec<ClusterI
     let secrets = cache.of_kind(&GroupKind::new("", "Secret"));
     let declared =
         secrets.iter().filter(|object| object.namespace() == namespace && is_cluster_secret(object));
-    with_own(declared.map(|object| read(object)).collect())
+    with_own(declared.map(|object| declared_cluster(object)).collect())
 }
 
 /// Adds the engine's own cluster, unless it is declared.
@@ -41,7 +41,7 @@ pub(crate) fn with_own(mut clusters: Vec<ClusterInfo>) -> Vec<ClusterInfo> {
 }
 
 /// Reads what a cluster Secret says of its cluster; never its credentials.
-pub(crate) fn read(secret: &Value) -> ClusterInfo {
+pub fn declared_cluster(secret: &Value) -> ClusterInfo {
     let text = |key: &str| secret_text(secret, key).unwrap_or_default();
     let map = |field: &str| -> BTreeMap<String, String> {
         let map = secret.at(&["metadata", field]).and_then(Value::as_object).into_iter().flatten();
@@ -76,7 +76,7 @@ mod tests {
             {"argocd.argoproj.io/secret-type": "cluster", "env": "prod"}},
             "data": {"name": "cHJvZA=="}, "stringData": {"server": "https://prod/"}});
         assert!(is_cluster_secret(&secret));
-        let all = with_own(vec![read(&secret)]);
+        let all = with_own(vec![declared_cluster(&secret)]);
         let shown: Vec<_> = all.iter().map(|c| (c.name.as_str(), c.server.as_str(), c.declared)).collect();
         assert_eq!(
             shown,

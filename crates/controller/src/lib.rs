@@ -24,6 +24,7 @@ mod settings;
 mod status;
 
 pub use checkouts::Checkouts;
+pub use clusters::declared_cluster;
 pub use controller::Controller;
 pub use queue::{AppKey, Level};
 pub use sets::SetInputs;

@@ -11,7 +11,7 @@ use tiphys_model::{
 };
 use tiphys_schema::Catalog;
 use tiphys_sync::{AutoSync, CompareInput, Comparison, LiveObject, auto_sync, compare};
-use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
+use tiphys_value::{FieldPath, Map, ObjectExt, ResourceKey, Value};
 
 use crate::{
     AppKey, Level,
@@ -197,6 +197,7 @@ impl Inner {
         app.status.summary.clone_from(&comparison.summary);
         app.status.source_type = if multiple { None } else { rendering.source_types.first().copied() };
         app.status.source_types = if multiple { rendering.source_types.clone() } else { Vec::new() };
+        app.status.tiphys = with_warnings(app.status.tiphys.take(), &rendering.warnings);
         app.status.controller_namespace.clone_from(&self.settings.namespace);
         set_health(
             app,
@@ -265,6 +266,18 @@ impl Inner {
         self.refresh_later(key, wait);
         Next::default()
     }
+}
+
+/// What Tiphys adds to a status, with what is odd about the sources.
+fn with_warnings(ours: Option<Value>, warnings: &[String]) -> Option<Value> {
+    let mut ours = ours.filter(Value::is_object).unwrap_or_else(|| Value::Object(Map::new()));
+    if let Some(map) = ours.as_object_mut() {
+        map.remove("warnings");
+        if !warnings.is_empty() {
+            map.insert("warnings".into(), warnings.into());
+        }
+    }
+    ours.as_object().is_some_and(|map| !map.is_empty()).then_some(ours)
 }
 
 /// The key of an Application object.

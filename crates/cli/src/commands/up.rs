@@ -28,6 +28,9 @@ pub struct Args {
     /// Know no other destination cluster than the embedded one's own address.
     #[arg(long)]
     pub respect_destinations: bool,
+    /// How often a repository given by its address is asked for new commits.
+    #[arg(long, default_value = "30s", value_parser = duration::parse, value_name = "DURATION")]
+    pub poll: Duration,
     /// Fetch nothing: repositories other than this one fail.
     #[arg(long)]
     pub offline: bool,

@@ -5,7 +5,8 @@ use std::{
     sync::Arc,
 };
 
-use tiphys_controller::Checkouts;
+use tiphys_appset::ClusterInfo;
+use tiphys_controller::{Checkouts, SetInputs, declared_cluster};
 use tiphys_model::{Application, Tracking, names};
 use tiphys_render::{Context, RenderError, Rendered, render};
 use tiphys_source::Repositories;
@@ -17,8 +18,17 @@ use crate::ENGINE_NAMESPACE;
 /// How many Applications may lead to one another.
 const MAX_APPLICATIONS: usize = 20_000;
 
-/// Namespace and name of an Application.
+/// Namespace and name of an object of Argo CD's API.
 pub type Id = (String, String);
+
+/// An Application or an ApplicationSet: they may have the same name.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Node {
+    /// Whether it is an ApplicationSet.
+    pub is_set: bool,
+    /// Its id.
+    pub id: Id,
+}
 
 /// An Application and what it renders to.
 pub struct Entry {
@@ -31,92 +41,157 @@ pub struct Entry {
 pub struct Catalogue {
     /// The Applications by namespace and name. Of two of one name in files, the first.
     pub entries: BTreeMap<Id, Entry>,
-    /// Which Applications each Application renders.
-    children: BTreeMap<Id, BTreeSet<Id>>,
-    /// The AppProjects that Applications render.
-    projects: BTreeSet<Id>,
+    /// The ApplicationSets.
+    sets: BTreeSet<Id>,
+    /// Which Applications and sets each Application renders, and each set generates.
+    children: BTreeMap<Node, BTreeSet<Node>>,
+    /// The AppProjects and cluster Secrets that Applications render.
+    others: BTreeSet<(String, Id)>,
 }
 
 impl Catalogue {
     /// Renders what was found, and what that renders, and so on. Applications of other repositories
-    /// are taken as they stand.
+    /// are taken as they stand; so are sets whose generators need them.
     pub fn build(scan: &Scan, repositories: &Repositories, origins: bool) -> Self {
         let mut catalogue = Self::default();
-        let mut open: Vec<Value> = scan.applications.iter().rev().map(|found| found.object.clone()).collect();
+        let clusters = scan.clusters.iter().map(|found| declared_cluster(&found.object)).collect::<Vec<_>>();
+        let found = scan.applications.iter().chain(&scan.sets);
+        let mut open: Vec<Value> = found.map(|found| found.object.clone()).collect();
+        open.reverse();
         while let Some(object) = open.pop() {
-            let Ok(app) = Application::from_value(&object) else { continue };
-            let id = id_of(&object);
-            if catalogue.entries.contains_key(&id) || catalogue.entries.len() >= MAX_APPLICATIONS {
+            let node = node_of(&object);
+            if catalogue.children.contains_key(&node) || catalogue.children.len() >= MAX_APPLICATIONS {
                 continue;
             }
-            let is_ours =
-                app.spec.effective_sources().iter().any(|source| repositories.is_given(&source.repo_url));
-            let rendered = if is_ours || origins {
-                render_one(&app, repositories, origins)
+            let children = if node.is_set {
+                catalogue.sets.insert(node.id.clone());
+                generated(&object, repositories, &clusters)
             } else {
-                Ok(Rendered::default())
+                let Ok(app) = Application::from_value(&object) else { continue };
+                catalogue.rendered(&node.id, &app, repositories, origins)
             };
-            if let Ok(rendered) = &rendered {
-                catalogue.projects.extend(of_kind(rendered, "AppProject").map(id_of));
-            }
-            let children = rendered.as_ref().map(applications).unwrap_or_default();
-            catalogue.children.insert(id.clone(), children.iter().map(id_of).collect());
+            catalogue.children.insert(node, children.iter().map(node_of).collect());
             open.extend(children);
-            catalogue.entries.insert(id, Entry { rendered });
         }
         catalogue
     }
 
-    /// The found Applications that no other Application renders. Of Applications that only render
-    /// each other, the first.
+    /// Renders an Application, and returns the Applications and sets among its objects.
+    fn rendered(
+        &mut self,
+        id: &Id,
+        app: &Application,
+        repositories: &Repositories,
+        origins: bool,
+    ) -> Vec<Value> {
+        let is_ours =
+            app.spec.effective_sources().iter().any(|source| repositories.is_given(&source.repo_url));
+        let rendered =
+            if is_ours || origins { render_one(app, repositories, origins) } else { Ok(Rendered::default()) };
+        let mut children = Vec::new();
+        for object in rendered.iter().flat_map(|rendered| &rendered.objects) {
+            let object = &object.value;
+            match object.kind() {
+                "Application" | "ApplicationSet" if object.api_version() == names::API_VERSION => {
+                    children.push(object.clone());
+                }
+                "AppProject" | "Secret" => {
+                    self.others.insert((object.kind().to_owned(), id_of(object)));
+                }
+                _ => {}
+            }
+        }
+        self.entries.insert(id.clone(), Entry { rendered });
+        children
+    }
+
+    /// The found Applications and ApplicationSets that nothing else renders or generates. Of those that
+    /// only lead to each other, the first.
     pub fn roots<'a>(&self, scan: &'a Scan) -> Vec<&'a Found> {
-        let rendered: BTreeSet<&Id> = self
+        let led_to: BTreeSet<&Node> = self
             .children
             .iter()
             .flat_map(|(parent, all)| all.iter().filter(move |child| *child != parent))
             .collect();
-        let mut roots: Vec<&Found> =
-            scan.applications.iter().filter(|found| !rendered.contains(&found.id())).collect();
+        let all = || scan.applications.iter().chain(&scan.sets);
+        let mut roots: Vec<&Found> = all().filter(|found| !led_to.contains(&found.node())).collect();
         let mut reached = BTreeSet::new();
-        roots.iter().for_each(|found| self.reach(found.id(), &mut reached));
-        for found in &scan.applications {
-            if !reached.contains(&found.id()) {
+        roots.iter().for_each(|found| self.reach(found.node(), &mut reached));
+        for found in all() {
+            if !reached.contains(&found.node()) {
                 roots.push(found);
-                self.reach(found.id(), &mut reached);
+                self.reach(found.node(), &mut reached);
             }
         }
         roots
     }
 
-    /// The found AppProjects that no Application renders.
-    pub fn unrendered_projects(&self, scan: &Scan) -> Vec<Found> {
-        scan.projects.iter().filter(|found| !self.projects.contains(&found.id())).cloned().collect()
+    /// Whether an Application or set is known, whoever leads to it.
+    pub fn knows(&self, node: &Node) -> bool {
+        self.children.contains_key(node)
     }
 
-    /// Everything that an Application leads to, itself included.
-    pub fn reach(&self, from: Id, reached: &mut BTreeSet<Id>) {
+    /// Whether an Application renders an AppProject or cluster Secret.
+    pub fn renders(&self, found: &Found) -> bool {
+        self.others.contains(&(found.object.kind().to_owned(), found.id()))
+    }
+
+    /// The found AppProjects and cluster Secrets that no Application renders.
+    pub fn unrendered_others(&self, scan: &Scan) -> Vec<Found> {
+        let all = scan.projects.iter().chain(&scan.clusters);
+        all.filter(|found| !self.renders(found)).cloned().collect()
+    }
+
+    /// Everything that an Application or set leads to, itself included.
+    pub fn reach(&self, from: Node, reached: &mut BTreeSet<Node>) {
         let mut open = vec![from];
-        while let Some(id) = open.pop() {
-            if reached.insert(id.clone()) {
-                open.extend(self.children.get(&id).into_iter().flatten().cloned());
+        while let Some(node) = open.pop() {
+            if reached.insert(node.clone()) {
+                open.extend(self.children.get(&node).into_iter().flatten().cloned());
             }
         }
     }
 }
 
+/// The Applications that a set generates from the given repository; none if it asks for more.
+fn generated(set: &Value, repositories: &Repositories, clusters: &[ClusterInfo]) -> Vec<Value> {
+    let asks_others = git_addresses(set.at(&["spec", "generators"]).unwrap_or(&Value::Null), 0)
+        .iter()
+        .any(|url| !repositories.is_given(url));
+    if asks_others {
+        return Vec::new();
+    }
+    let inputs = SetInputs::with_clusters(repositories, clusters.to_vec());
+    let all = tiphys_appset::generate(set, &inputs).unwrap_or_default();
+    all.into_iter().filter(|one| one.fault.is_none()).map(|one| one.application).collect()
+}
+
+/// The repositories that Git generators name.
+pub(super) fn git_addresses(generators: &Value, depth: usize) -> Vec<String> {
+    const MAX_DEPTH: usize = 16;
+    match generators {
+        _ if depth > MAX_DEPTH => Vec::new(),
+        Value::Array(list) => list.iter().flat_map(|item| git_addresses(item, depth + 1)).collect(),
+        Value::Object(map) => {
+            let own = map.get("git").and_then(|git| git.str_at(&["repoURL"])).map(str::to_owned);
+            let below =
+                map.iter().filter(|(key, _)| matches!(key.as_str(), "matrix" | "merge" | "generators"));
+            own.into_iter().chain(below.flat_map(|(_, child)| git_addresses(child, depth + 1))).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Namespace and name of an object; the engine's namespace if it names none.
 fn id_of(object: &Value) -> Id {
     let namespace = object.namespace();
     let namespace = if namespace.is_empty() { ENGINE_NAMESPACE } else { namespace };
     (namespace.to_owned(), object.name().to_owned())
 }
 
-fn applications(rendered: &Rendered) -> Vec<Value> {
-    of_kind(rendered, "Application").cloned().collect()
-}
-
-fn of_kind<'a>(rendered: &'a Rendered, kind: &'a str) -> impl Iterator<Item = &'a Value> {
-    let objects = rendered.objects.iter().map(|object| &object.value);
-    objects.filter(move |object| object.api_version() == names::API_VERSION && object.kind() == kind)
+/// What an object is, and which.
+pub(super) fn node_of(object: &Value) -> Node {
+    Node { is_set: object.kind() == "ApplicationSet", id: id_of(object) }
 }
 
 /// Renders one Application without a cluster.

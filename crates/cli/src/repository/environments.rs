@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Catalogue, Found, catalogue::Id};
+use super::{Catalogue, Found, catalogue::Node};
 
 /// Folder names that say: each of us holds one environment.
 const PARENTS: [&str; 12] = [
@@ -63,9 +63,9 @@ pub fn choose<'a>(roots: Vec<&'a Found>, catalogue: &Catalogue) -> Choice<'a> {
     {
         return Choice::Ask(environments);
     }
-    let mut seen: BTreeMap<Id, &Found> = BTreeMap::new();
+    let mut seen: BTreeMap<Node, &Found> = BTreeMap::new();
     for root in &roots {
-        if let Some(first) = seen.insert(root.id(), root) {
+        if let Some(first) = seen.insert(root.node(), root) {
             return Choice::Clash(first, root);
         }
     }
@@ -116,11 +116,11 @@ fn is_environment(folder: &str) -> bool {
 
 /// Whether two roots lead to Applications of one name.
 fn clash(roots: &[&Found], catalogue: &Catalogue) -> bool {
-    let mut all: BTreeSet<Id> = BTreeSet::new();
+    let mut all: BTreeSet<Node> = BTreeSet::new();
     for root in roots {
         let mut reached = BTreeSet::new();
-        catalogue.reach(root.id(), &mut reached);
-        if reached.into_iter().any(|id| !all.insert(id)) {
+        catalogue.reach(root.node(), &mut reached);
+        if reached.into_iter().any(|node| !all.insert(node)) {
             return true;
         }
     }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
-use tiphys_source::{Repositories, WorkingTree};
+use tiphys_source::{Checkout, Repositories, WorkingTree};
 use tiphys_vfs::FileTree;
 
 pub use catalogue::{Catalogue, render_one};
@@ -42,6 +42,10 @@ pub struct Repository {
     pub folder: String,
     /// The folder on disk, if it is one.
     pub root: Option<PathBuf>,
+    /// The address that was given, if it was one.
+    pub address: Option<String>,
+    /// The commit that is served, if one was fetched.
+    pub commit: String,
     /// The Applications in it.
     pub scan: Scan,
     /// What is worth saying about how it was understood.
@@ -69,12 +73,13 @@ impl Repository {
 
     fn open_url(given: &Given<'_>, repositories: Arc<Repositories>) -> anyhow::Result<Self> {
         let checkout = repositories.fetch(given.place, given.revision.unwrap_or_default())?;
-        let tree = checkout.tree.clone();
+        let (tree, commit) = (checkout.tree.clone(), checkout.revision.clone());
         repositories.add_address(given.place);
         repositories.give_commit(checkout);
         let folder = folder_of(tree.as_ref(), given.path)?;
         let scan = scan(tree.as_ref(), &folder);
-        Ok(Self { repositories, tree, folder, root: None, scan, notices: Vec::new() })
+        let address = Some(given.place.to_owned());
+        Ok(Self { repositories, tree, folder, root: None, address, commit, scan, notices: Vec::new() })
     }
 
     fn open_folder(given: &Given<'_>, repositories: Arc<Repositories>) -> anyhow::Result<Self> {
@@ -111,7 +116,8 @@ impl Repository {
         let folder = folder_of(tree.as_ref(), Some(&path))?;
         let scan = scan(tree.as_ref(), &folder);
         let root = given.revision.is_none().then_some(root);
-        Ok(Self { repositories, tree, folder, root, scan, notices: Vec::new() })
+        let (address, commit) = (None, String::new());
+        Ok(Self { repositories, tree, folder, root, address, commit, scan, notices: Vec::new() })
     }
 
     /// Takes the address that the Applications use for this repository as one of its own, if `git
@@ -140,6 +146,33 @@ impl Repository {
                 || self.scan.is_found_in(path)
                 || self.tree.read(path).is_ok_and(|bytes| scan::may_define(&bytes))
         })
+    }
+
+    /// Whether it was given as an address, so that its new commits have to be asked for.
+    pub fn is_remote(&self) -> bool {
+        self.root.is_none() && self.address.is_some()
+    }
+
+    /// Asks the remote for the newest commit; `None` if there is no newer one. Blocking.
+    ///
+    /// # Errors
+    /// The remote does not answer, or does not have the revision any more.
+    pub fn newer(
+        repositories: &Repositories,
+        address: &str,
+        revision: &str,
+        known: &str,
+    ) -> anyhow::Result<Option<Checkout>> {
+        repositories.expire();
+        let checkout = repositories.fetch(address, revision)?;
+        Ok((checkout.revision != known).then_some(checkout))
+    }
+
+    /// Takes up a newer commit of the given repository.
+    pub fn move_to(&mut self, checkout: Checkout) {
+        self.tree = checkout.tree.clone();
+        self.commit.clone_from(&checkout.revision);
+        self.repositories.give_commit(checkout);
     }
 
     /// Looks for Applications again.

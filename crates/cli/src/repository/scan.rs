@@ -2,10 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiphys_model::{Application, names};
+use tiphys_model::{Application, ApplicationSource, names};
 use tiphys_render::manifest;
-use tiphys_value::{ObjectExt, Value};
+use tiphys_value::{ObjectExt, Value, json};
 use tiphys_vfs::{EntryKind, FileTree};
+
+use super::catalogue::{Node, node_of};
 
 /// Folders that hold no manifests of the repository's own.
 const SKIPPED: [&str; 4] = [".git", ".tiphys", "node_modules", "target"];
@@ -29,6 +31,11 @@ impl Found {
         (namespace.to_owned(), self.object.name().to_owned())
     }
 
+    /// What it is, and which.
+    pub fn node(&self) -> Node {
+        node_of(&self.object)
+    }
+
     /// `file:line`.
     pub fn place(&self) -> String {
         format!("{}:{}", self.file, self.line)
@@ -44,6 +51,8 @@ pub struct Scan {
     pub projects: Vec<Found>,
     /// ApplicationSets.
     pub sets: Vec<Found>,
+    /// Secrets that declare clusters.
+    pub clusters: Vec<Found>,
     /// Files that were meant to hold such objects and cannot be read, each with why.
     pub faults: Vec<String>,
     /// How many manifest files were looked at.
@@ -62,7 +71,8 @@ impl Scan {
 
     /// The folders of a repository that sources name.
     pub fn paths_of(&self, url: &str) -> Vec<String> {
-        self.sources().filter(|source| source.repo_url == url).map(|source| source.path).collect()
+        let sources = self.sources().filter(|source| source.repo_url == url);
+        sources.map(|source| source.path).filter(|path| !path.is_empty()).collect()
     }
 
     /// The revisions that sources of the given repository name.
@@ -78,16 +88,68 @@ impl Scan {
 
     /// How many sources name a folder that stands in a tree.
     pub fn sources_in(&self, tree: &dyn FileTree) -> usize {
-        self.sources().filter(|source| tree.is_dir(&source.path)).count()
+        self.sources().filter(|source| !source.path.is_empty() && tree.is_dir(&source.path)).count()
     }
 
     fn sources(&self) -> impl Iterator<Item = tiphys_model::ApplicationSource> {
-        self.applications
+        let plain = self
+            .applications
             .iter()
             .filter_map(|found| Application::from_value(&found.object).ok())
             .flat_map(|app| app.spec.effective_sources())
-            .filter(|source| !source.is_helm_repository() && !source.is_oci() && !source.path.is_empty())
+            .filter(|source| !source.path.is_empty());
+        let generated = self.sets.iter().flat_map(|found| sources_of_set(&found.object));
+        plain.chain(generated).filter(|source| !source.is_helm_repository() && !source.is_oci())
     }
+}
+
+/// What a set says of repositories before anything is generated: the folders that its Git generators look
+/// through, and its template's sources as far as they are no templates.
+fn sources_of_set(set: &Value) -> Vec<ApplicationSource> {
+    let mut sources = Vec::new();
+    git_sources(set.at(&["spec", "generators"]).unwrap_or(&Value::Null), 0, &mut sources);
+    let template = json!({"spec": set.at(&["spec", "template", "spec"]).cloned().unwrap_or_default()});
+    let template = Application::from_value(&template).map(|app| app.spec.effective_sources());
+    let plain = |source: &ApplicationSource| {
+        ![&source.repo_url, &source.path].into_iter().any(|text| text.contains("{{"))
+    };
+    sources.extend(template.unwrap_or_default().into_iter().filter(plain));
+    sources
+}
+
+fn git_sources(generators: &Value, depth: usize, sources: &mut Vec<ApplicationSource>) {
+    const MAX_DEPTH: usize = 16;
+    match generators {
+        Value::Array(list) if depth < MAX_DEPTH => {
+            list.iter().for_each(|item| git_sources(item, depth + 1, sources));
+        }
+        Value::Object(map) if depth < MAX_DEPTH => {
+            if let Some(git) = map.get("git") {
+                let text = |key: &str| git.str_at(&[key]).unwrap_or_default().to_owned();
+                let patterns =
+                    ["directories", "files"].into_iter().filter_map(|key| git.get(key)?.as_array());
+                let patterns =
+                    patterns.flatten().filter(|rule| rule.get("exclude") != Some(&Value::Bool(true)));
+                sources.extend(patterns.map(|rule| ApplicationSource {
+                    repo_url: text("repoURL"),
+                    target_revision: text("revision"),
+                    path: fixed_part(rule.str_at(&["path"]).unwrap_or_default()).to_owned(),
+                    ..ApplicationSource::default()
+                }));
+            }
+            for key in ["matrix", "merge", "generators"] {
+                map.get(key).into_iter().for_each(|child| git_sources(child, depth + 1, sources));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// The folder of a pattern above its first wildcard or template.
+fn fixed_part(pattern: &str) -> &str {
+    let end = pattern.find(['*', '?', '[', '{']).unwrap_or(pattern.len());
+    let fixed = &pattern[..end];
+    if end == pattern.len() { fixed } else { fixed.rsplit_once('/').map_or("", |(folder, _)| folder) }
 }
 
 /// Looks through the manifest files below a folder.
@@ -145,17 +207,21 @@ fn read(scan: &mut Scan, file: &str, text: &str) {
         }
     };
     for object in objects {
-        if object.value.api_version() != names::API_VERSION {
-            continue;
-        }
+        let is_ours = object.value.api_version() == names::API_VERSION;
         let list = match object.value.kind() {
-            "Application" => &mut scan.applications,
-            "AppProject" => &mut scan.projects,
-            "ApplicationSet" => &mut scan.sets,
+            "Application" if is_ours => &mut scan.applications,
+            "AppProject" if is_ours => &mut scan.projects,
+            "ApplicationSet" if is_ours => &mut scan.sets,
+            "Secret" if is_cluster(&object.value) => &mut scan.clusters,
             _ => continue,
         };
         list.push(Found { file: file.to_owned(), line: object.location.line, object: object.value });
     }
+}
+
+fn is_cluster(object: &Value) -> bool {
+    let label = object.at(&["metadata", "labels"]).and_then(|labels| labels.get(names::SECRET_TYPE));
+    label.and_then(Value::as_str) == Some("cluster")
 }
 
 #[cfg(test)]
@@ -164,6 +230,15 @@ mod tests {
     use tiphys_vfs::MemTree;
 
     const APP: &str = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: a}\nspec:\n  destination: {}\n  project: default\n  source: {repoURL: https://git.example.com/x, path: manifests}\n";
+
+    #[test]
+    fn a_set_tells_its_repositories_by_generators_and_template() {
+        let set = "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: s}\nspec:\n  generators:\n  - matrix:\n      generators:\n      - git: {repoURL: https://git.example.com/x, revision: main, directories: [{path: 'apps/*/base'}, {path: apps/old, exclude: true}]}\n      - git: {repoURL: https://git.example.com/x, revision: main, files: [{path: 'envs/**/config.json'}]}\n  template:\n    metadata: {name: '{{name}}'}\n    spec: {project: p, destination: {}, source: {repoURL: https://git.example.com/y, path: fixed}}\n";
+        let scan = scan(&MemTree::from_files([("set.yaml", set)]), "");
+        assert_eq!(scan.sets.len(), 1);
+        assert_eq!(scan.paths_of("https://git.example.com/x"), ["apps", "envs"]);
+        assert_eq!(scan.paths_of("https://git.example.com/y"), ["fixed"]);
+    }
 
     #[test]
     fn finds_what_is_plain_and_passes_over_what_is_not() {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiphys_cluster::{ApplyOptions, Cluster};
+use tiphys_cluster::{ApplyOptions, Cluster, Propagation};
 use tiphys_controller::crds;
 use tiphys_value::{ObjectExt, Value, json};
 
@@ -15,7 +15,7 @@ const FIELD_MANAGER: &str = "tiphys-up";
 pub struct Install<'a> {
     /// The cluster.
     pub cluster: &'a Cluster,
-    /// AppProjects that no Application brings.
+    /// AppProjects and cluster Secrets that no Application brings.
     pub projects: &'a [Found],
 }
 
@@ -48,6 +48,18 @@ impl Install<'_> {
             let applied = self.apply(&clean(found)).await;
             applied.map_err(|error| error.context(found.place()))?;
         }
+        Ok(())
+    }
+
+    /// Deletes what was installed and is in the repository no more. Whether the objects of an Application
+    /// go with it is for its finalizers to say.
+    ///
+    /// # Errors
+    /// The cluster refuses.
+    pub async fn remove(&self, gone: &Found) -> anyhow::Result<()> {
+        let resource = self.cluster.resource(&gone.object.gvk()).await?;
+        let (namespace, name) = gone.id();
+        self.cluster.delete(&resource, (&namespace, &name), Propagation::Background, "", false).await?;
         Ok(())
     }
 

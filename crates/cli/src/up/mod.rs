@@ -7,9 +7,11 @@ mod rows;
 mod table;
 mod twin;
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use tiphys_controller::{AppKey, Controller, Destinations, Settings};
+use tiphys_source::Checkout;
+use tiphys_value::ObjectExt as _;
 use tokio::{
     sync::broadcast::error::RecvError,
     time::{Instant, MissedTickBehavior, interval, sleep_until},
@@ -21,7 +23,7 @@ use crate::{
     exit::{Reported, WrongUse},
     repository::{Catalogue, Choice, Found, Given, Repository, choose},
 };
-use follow::Edits;
+use follow::{Commits, Edits};
 use report::Reporter;
 use rows::Row;
 use twin::Twin;
@@ -63,12 +65,16 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
     let controller =
         Controller::start(twin.cluster.clone(), repository.repositories.clone(), settings).await?;
     let edits = if args.once { Edits::none() } else { Edits::of(&repository, &mut reporter) };
+    let commits = Commits::of(&repository, args);
+    let installed = installed(&roots, &projects);
     let mut session = Session {
         args,
         controller,
         twin,
         repository,
         edits,
+        commits,
+        installed,
         reporter,
         started,
         was_green: false,
@@ -113,14 +119,10 @@ fn prepare(args: &Args) -> anyhow::Result<Plan> {
             .into());
         }
     };
-    let projects = catalogue.unrendered_projects(&repository.scan);
+    let projects = catalogue.unrendered_others(&repository.scan);
     let mut notices = repository.notices.clone();
     notices.extend(repository.scan.faults.iter().map(|fault| fault.trim_end().to_owned()));
     notices.extend(ignored_revisions(args, &repository));
-    if !repository.scan.sets.is_empty() {
-        notices
-            .push(format!("{} ApplicationSets are here; they are not run yet", repository.scan.sets.len()));
-    }
     Ok(Plan { repository, roots, projects, notices })
 }
 
@@ -128,7 +130,7 @@ fn nothing_found(repository: &Repository) -> String {
     let place =
         if repository.folder.is_empty() { "the repository".to_owned() } else { repository.folder.clone() };
     let mut text = format!(
-        "no Application found in {place}: looked through {} YAML and JSON files for kind: Application of argoproj.io/v1alpha1",
+        "no Application found in {place}: looked through {} YAML and JSON files for kind: Application and ApplicationSet of argoproj.io/v1alpha1",
         repository.scan.files
     );
     for fault in &repository.scan.faults {
@@ -176,6 +178,9 @@ struct Session<'a> {
     twin: Twin,
     repository: Repository,
     edits: Edits,
+    commits: Commits,
+    /// What was put into the cluster, by kind and id.
+    installed: BTreeMap<(String, String, String), Found>,
     reporter: Reporter,
     started: Instant,
     was_green: bool,
@@ -194,7 +199,7 @@ impl Session<'_> {
             tokio::select! {
                 change = changes.recv() => {
                     stale |= match change {
-                        Ok(change) => change.key.kind == "Application",
+                        Ok(change) => matches!(change.key.kind.as_str(), "Application" | "ApplicationSet"),
                         Err(RecvError::Lagged(_)) => true,
                         Err(RecvError::Closed) => return Ok(()),
                     };
@@ -209,6 +214,7 @@ impl Session<'_> {
                     }
                 }
                 edits = self.edits.next() => self.take(&edits).await,
+                commit = self.commits.next() => self.move_to(commit).await,
                 () = sleep_until(deadline), if self.args.once => {
                     let rows = self.rows();
                     self.reporter.end(&rows, false);
@@ -253,7 +259,7 @@ impl Session<'_> {
     /// Whether everything that is not green cannot become green by itself: it does not render, its spec
     /// is invalid, or it waits for such an Application.
     fn is_stuck(&self, rows: &[Row]) -> bool {
-        let broken = |row: &Row| row.is_invalid || self.controller.is_broken(&key_of(row));
+        let broken = |row: &Row| row.is_invalid || (!row.is_set && self.controller.is_broken(&key_of(row)));
         let waits_for_broken = |row: &Row| {
             let names: Vec<&str> =
                 rows.iter().filter(|row| broken(row)).map(|row| row.name.as_str()).collect();
@@ -270,7 +276,7 @@ impl Session<'_> {
     }
 
     fn has_seen(&self, row: &Row) -> bool {
-        self.controller.has_seen(&key_of(row))
+        row.is_set || self.controller.has_seen(&key_of(row))
     }
 
     fn is_green(&self, rows: &[Row]) -> bool {
@@ -288,6 +294,23 @@ impl Session<'_> {
         self.controller.changed(edits);
     }
 
+    /// Takes up a newer commit of a repository that was given by its address.
+    async fn move_to(&mut self, commit: anyhow::Result<Checkout>) {
+        let checkout = match commit {
+            Ok(checkout) => checkout,
+            Err(error) => {
+                return self.reporter.notice(&format!("new commits cannot be asked for: {error:#}"));
+            }
+        };
+        self.commits.know(&checkout.revision);
+        self.reporter.notice(&format!("the repository is at {} now", checkout.revision));
+        self.repository.move_to(checkout);
+        if let Err(error) = self.rescan().await {
+            self.reporter.notice(&format!("{error:#}"));
+        }
+        self.controller.refresh_all();
+    }
+
     async fn rescan(&mut self) -> anyhow::Result<()> {
         self.repository.scan_again();
         let catalogue = Catalogue::build(&self.repository.scan, &self.repository.repositories, false);
@@ -298,9 +321,41 @@ impl Session<'_> {
             return Ok(());
         };
         let roots: Vec<Found> = roots.into_iter().cloned().collect();
-        let projects = catalogue.unrendered_projects(&self.repository.scan);
+        let projects = catalogue.unrendered_others(&self.repository.scan);
         let install = install::Install { cluster: &self.twin.cluster, projects: &projects };
-        install.applications(&roots).await
+        install.applications(&roots).await?;
+        let present = installed(&roots, &projects);
+        // What a broken file held is not gone.
+        if self.repository.scan.faults.is_empty() {
+            for (key, gone) in self.installed.iter().filter(|(key, _)| !present.contains_key(*key)) {
+                if is_led_to(gone, &catalogue) {
+                    continue;
+                }
+                self.reporter
+                    .notice(&format!("{} {} is in the repository no more; it is deleted", key.0, key.2));
+                install.remove(gone).await?;
+            }
+            self.installed = present;
+        }
+        Ok(())
+    }
+}
+
+/// What is installed, by kind, namespace and name.
+fn installed(roots: &[Found], others: &[Found]) -> BTreeMap<(String, String, String), Found> {
+    let all = roots.iter().chain(others);
+    all.map(|found| {
+        let (namespace, name) = found.id();
+        ((found.object.kind().to_owned(), namespace, name), found.clone())
+    })
+    .collect()
+}
+
+/// Whether something that is no root any more is rendered by an Application now.
+fn is_led_to(found: &Found, catalogue: &Catalogue) -> bool {
+    match found.object.kind() {
+        "Application" | "ApplicationSet" => catalogue.knows(&found.node()),
+        _ => catalogue.renders(found),
     }
 }
 

@@ -79,6 +79,10 @@ impl Reporter {
                 continue;
             }
             let old = self.told.insert(key, row.clone());
+            let known = old.as_ref().map_or(&[][..], |old| &old.warnings);
+            for warning in row.warnings.iter().filter(|warning| !known.contains(warning) && !self.json) {
+                self.line(&format!("note: {}: {warning}", row.name));
+            }
             moved |= old.as_ref().is_some_and(|old| old.revision != row.revision);
             let changed = old.is_none_or(|old| visible(&old) != visible(row));
             if self.json {

@@ -39,8 +39,12 @@ pub struct Row {
     pub waits: Vec<Wait>,
     /// Faults, and objects that are not healthy, one line each.
     pub reasons: Vec<String>,
+    /// What is odd but no fault.
+    pub warnings: Vec<String>,
     /// Its spec cannot be used.
     pub is_invalid: bool,
+    /// It is an ApplicationSet, shown because it is not up to date or yields nothing.
+    pub is_set: bool,
     /// The Applications among its objects that are not healthy.
     #[serde(skip)]
     children: Vec<String>,
@@ -53,6 +57,8 @@ pub fn of(cache: &LiveCache) -> Vec<Row> {
         .iter()
         .map(|object| row(object))
         .collect();
+    let sets = cache.of_kind(&GroupKind::new(names::GROUP, "ApplicationSet"));
+    rows.extend(sets.iter().filter_map(|set| row_of_set(set)));
     rows.sort_by(|a, b| (a.wave, &a.namespace, &a.name).cmp(&(b.wave, &b.namespace, &b.name)));
     rows
 }
@@ -85,6 +91,8 @@ fn row(object: &Value) -> Row {
             .iter()
             .any(|condition| condition.kind == ConditionType::InvalidSpecError),
         children: unhealthy_applications(&app),
+        warnings: warnings(&app),
+        is_set: false,
     };
     row.doing = doing(&row, state.map(|state| state.message).unwrap_or_default());
     row
@@ -107,7 +115,44 @@ fn unreadable(object: &Value) -> Row {
         reasons: vec![fault.to_owned()],
         is_invalid: true,
         children: Vec::new(),
+        warnings: Vec::new(),
+        is_set: false,
     }
+}
+
+/// A set is told of while it is not up to date, or yields nothing; otherwise its Applications speak for it.
+fn row_of_set(set: &Value) -> Option<Row> {
+    let conditions =
+        set.at(&["status", "conditions"]).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let find = |kind: &str| {
+        conditions.iter().find(|c| c.str_at(&["type"]) == Some(kind) && c.str_at(&["status"]) == Some("True"))
+    };
+    let message = |condition: &Value| condition.str_at(&["message"]).unwrap_or_default().to_owned();
+    let fault = find("ErrorOccurred").map(message);
+    let up_to_date = find("ResourcesUpToDate").is_some();
+    let count = set.at(&["status", "resourcesCount"]).and_then(Value::as_u64).unwrap_or_default();
+    if up_to_date && count > 0 {
+        return None;
+    }
+    let doing = match &fault {
+        Some(fault) => fault.clone(),
+        None if up_to_date => "its generators yield no Application".to_owned(),
+        None => "not looked at yet".to_owned(),
+    };
+    Some(Row {
+        sync: if up_to_date { SyncStatusCode::Synced } else { SyncStatusCode::Unknown },
+        health: up_to_date.then_some(HealthCode::Healthy),
+        is_invalid: fault.is_some(),
+        reasons: fault.into_iter().collect(),
+        doing,
+        is_set: true,
+        ..unreadable(set)
+    })
+}
+
+fn warnings(app: &Application) -> Vec<String> {
+    let list = app.status.tiphys.as_ref().and_then(|ours| ours.get("warnings")?.as_array());
+    list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
 fn doing(row: &Row, message: String) -> String {

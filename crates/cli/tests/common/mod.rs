@@ -96,7 +96,12 @@ impl Repo {
 
     /// Starts `tiphys up repo --output json` and leaves it running.
     pub fn start(&self, args: &[&str]) -> Running {
-        let mut all = vec!["up", "repo", "--output", "json"];
+        self.start_at("repo", args)
+    }
+
+    /// Starts `tiphys up` of a place with `--output json` and leaves it running.
+    pub fn start_at(&self, place: &str, args: &[&str]) -> Running {
+        let mut all = vec!["up", place, "--output", "json"];
         all.extend(args);
         let mut child = self.command(&all).stdout(Stdio::piped()).spawn().expect("the binary runs");
         let stdout = BufReader::new(child.stdout.take().expect("piped"));
