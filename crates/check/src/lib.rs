@@ -7,6 +7,7 @@ mod finding;
 pub mod output;
 mod pages;
 pub mod patch;
+mod places;
 mod rule;
 pub mod rules;
 mod run;

@@ -69,7 +69,7 @@ fn run(files: &[(String, Vec<u8>)]) -> usize {
     });
     let config = Config::default();
     let options = Options { rules: rules::ALL.to_vec(), config: &config, baseline: None };
-    let checked = judge(&Context { survey: &survey, base: Some(&survey) }, &options);
+    let checked = judge(&Context::new(&survey, Some(&survey)), &options);
     let sources = survey.files.source_map();
     let shown = Shown { checked: &checked, survey: &survey, sources: &sources, threshold: Severity::Info };
     output::text(&shown, true).len()

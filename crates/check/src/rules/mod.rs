@@ -2,7 +2,13 @@
 //! that people will search for, why, a bad and a good example, how to mend it and when to suppress it;
 //! a `pub const RULE`; a line here; a folder under `tests/incidents/`.
 
+mod a1_parent_wait;
+mod a1_self_wait;
+mod a1_wave_order;
 mod b3_two_owners;
+mod c3_webhook_before_backend;
+mod c5_cr_before_crd;
+mod c5_crd_twice;
 mod e5_entrypoint_module;
 mod g1_workflow_syntax;
 mod g2_play_as_tasks;
@@ -13,7 +19,13 @@ use crate::Rule;
 
 /// Every rule, in the order of the ids.
 pub const ALL: &[&Rule] = &[
+    &a1_parent_wait::RULE,
+    &a1_self_wait::RULE,
+    &a1_wave_order::RULE,
     &b3_two_owners::RULE,
+    &c3_webhook_before_backend::RULE,
+    &c5_cr_before_crd::RULE,
+    &c5_crd_twice::RULE,
     &e5_entrypoint_module::RULE,
     &g1_workflow_syntax::RULE,
     &g2_play_as_tasks::RULE,

@@ -78,10 +78,14 @@ impl<'a> Asked<'a> {
         }
     }
 
-    /// The webhook is asked about its own backend's pods: once they are gone, they cannot come back.
+    /// The webhook is asked about its own backend, or about its pods: once they are gone, they cannot come
+    /// back, and if it is in force before them, they never come.
     fn own(&self, backend: &Object, found: &mut Vec<Blocked>) {
-        if self.webhook.asks_about_pods(&self.edges.index, backend) {
+        let first = matches!(self.order.relation(self.configuration, backend), Relation::Before(_));
+        if first && self.webhook.asks_about(&self.edges.index, backend) {
             found.push(self.blocked(backend, backend, None, false, true));
+        } else if self.webhook.asks_about_pods(&self.edges.index, backend) {
+            found.push(self.blocked(backend, backend, None, false, first));
         }
     }
 
