@@ -2,6 +2,7 @@
 //! definition that parses the command line.
 #![allow(clippy::print_stdout, reason = "a command-line program prints")]
 
+mod app;
 mod check;
 mod commands;
 mod dump;
@@ -46,6 +47,7 @@ enum Command {
     /// Tell which file, line and expression made a field of a rendered object.
     Why(commands::why::Args),
     Health(commands::health::Args),
+    App(commands::app::Args),
     /// Print the version.
     Version,
     /// Print a completion script for a shell.
@@ -60,6 +62,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Check(args) => commands::check::run(&args),
         Command::Render(render) => commands::render::run(render),
         Command::Why(args) => commands::why::run(&args),
+        Command::App(args) => commands::app::run(&args),
         Command::Health(args) => commands::health::run(&args),
         Command::Version => {
             commands::version::run();

@@ -137,7 +137,7 @@ impl LiveCache {
         let mut first = true;
         self.inner.pending.send_modify(|count| *count += 1);
         let kind = resource.clone();
-        tokio::spawn(follow(cluster, resource, move |report| {
+        tokio::spawn(follow(cluster, resource, String::new(), move |report| {
             let Some(inner) = weak.upgrade() else { return false };
             match report {
                 Report::All(list) => {

@@ -107,6 +107,10 @@ impl Cluster {
         Self { client: kube::Client::new(service, "default"), discovery: Arc::default() }
     }
 
+    pub(crate) fn from_client(client: kube::Client) -> Self {
+        Self { client, discovery: Arc::default() }
+    }
+
     /// What the cluster served when it was last asked.
     pub fn discovery(&self) -> Arc<Discovery> {
         self.discovery.read().unwrap_or_else(PoisonError::into_inner).clone()

@@ -23,6 +23,9 @@ pub enum ClusterError {
         .0.api_version()
     )]
     UnknownKind(GroupVersionKind),
+    /// There is no way to the cluster: the kubeconfig or the service account cannot be used.
+    #[error("cannot use the cluster's configuration: {0}")]
+    Config(String),
     /// The API server cannot be reached or does not speak its protocol.
     #[error("cannot reach the cluster: {0}")]
     Transport(String),
@@ -48,7 +51,7 @@ impl ClusterError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Api { code, .. } => matches!(code, 429 | 500 | 502 | 503 | 504),
-            Self::UnknownKind(_) => false,
+            Self::UnknownKind(_) | Self::Config(_) => false,
             Self::Transport(_) => true,
         }
     }
@@ -70,7 +73,7 @@ impl From<kube::core::Status> for ClusterError {
 }
 
 /// An error with its causes, in one line.
-fn chain(error: &dyn std::error::Error) -> String {
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {

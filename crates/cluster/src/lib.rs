@@ -6,6 +6,7 @@
 
 mod cache;
 mod client;
+mod connect;
 mod discovery;
 mod error;
 mod index;
@@ -13,5 +14,7 @@ mod watch;
 
 pub use cache::{Change, LiveCache};
 pub use client::{ApplyOptions, Cluster, List, PatchType, Propagation};
+pub use connect::Connection;
 pub use discovery::{Discovery, Resource};
 pub use error::ClusterError;
+pub use watch::Report;

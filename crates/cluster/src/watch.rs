@@ -15,7 +15,7 @@ const WATCH_SECONDS: u32 = 290;
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(30));
 
 /// What a watch reports.
-pub(crate) enum Report {
+pub enum Report {
     /// All objects that there are; whatever else was known is gone.
     All(List),
     /// An object was created or changed.
@@ -24,18 +24,31 @@ pub(crate) enum Report {
     Delete(Value),
 }
 
+impl Cluster {
+    /// Reports a kind's objects, of one namespace or (empty) of all, until `report` returns `false`. What
+    /// breaks off is taken up again.
+    pub async fn watch(&self, resource: &Resource, namespace: &str, report: impl FnMut(Report) -> bool) {
+        follow(self.clone(), resource.clone(), namespace.to_owned(), report).await;
+    }
+}
+
 /// Reports a kind's objects until `report` returns `false`.
-pub(crate) async fn follow(cluster: Cluster, resource: Resource, mut report: impl FnMut(Report) -> bool) {
+pub(crate) async fn follow(
+    cluster: Cluster,
+    resource: Resource,
+    namespace: String,
+    mut report: impl FnMut(Report) -> bool,
+) {
     let mut wait = BACKOFF.0;
     loop {
-        let failure = match cluster.list(&resource, "").await {
+        let failure = match cluster.list(&resource, &namespace).await {
             Ok(list) => {
                 wait = BACKOFF.0;
                 let from = list.resource_version.clone();
                 if !report(Report::All(list)) {
                     return;
                 }
-                match follow_from(&cluster, &resource, from, &mut report).await {
+                match follow_from(&cluster, &resource, &namespace, from, &mut report).await {
                     Ok(()) => return,
                     Err(error) => error,
                 }
@@ -54,13 +67,14 @@ pub(crate) async fn follow(cluster: Cluster, resource: Resource, mut report: imp
 async fn follow_from(
     cluster: &Cluster,
     resource: &Resource,
+    namespace: &str,
     mut from: String,
     report: &mut impl FnMut(Report) -> bool,
 ) -> Result<(), ClusterError> {
     loop {
         let path = format!(
             "{}?watch=true&allowWatchBookmarks=true&timeoutSeconds={WATCH_SECONDS}&resourceVersion={from}",
-            resource.path("", "")
+            resource.path(namespace, "")
         );
         let request = Request::builder()
             .uri(path)

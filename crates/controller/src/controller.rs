@@ -298,6 +298,12 @@ impl Inner {
         self.memory().entry(key.clone()).or_default().rendering = Some(rendering);
     }
 
+    pub(crate) fn drop_rendering(&self, key: &AppKey) {
+        if let Some(known) = self.memory().get_mut(key) {
+            known.rendering = None;
+        }
+    }
+
     pub(crate) fn operation_rendering(&self, key: &AppKey) -> Option<Arc<Rendering>> {
         self.memory().get(key)?.operation.clone()
     }

@@ -66,7 +66,11 @@ impl Inner {
         let refresh = app.metadata.annotations.remove(names::REFRESH);
         let level = match refresh.as_deref() {
             Some("hard") => Level::Hard,
-            Some(_) => level.max(Level::Sources),
+            Some(_) => {
+                // Edits of a working tree are told a moment later; who asks for a look means now.
+                self.drop_rendering(key);
+                level.max(Level::Sources)
+            }
             None => level,
         };
         let next = self.bring_forward(key, &mut app, level, &object).await;

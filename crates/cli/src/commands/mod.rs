@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub mod app;
 pub mod check;
 pub mod completion;
 pub mod health;

@@ -19,6 +19,7 @@ use tokio::{
 
 use crate::{
     ENGINE_NAMESPACE,
+    app::target::{Served, note_served},
     commands::up::{Args, Output},
     exit::{Reported, WrongUse},
     repository::{Catalogue, Choice, Found, Given, Repository, choose},
@@ -53,6 +54,9 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
     };
     notices.iter().for_each(|notice| reporter.notice(notice));
     let twin = Twin::start(args).await?;
+    let folder = repository.root.clone();
+    let served = folder.map(|folder| Served { folder, by_revision: args.respect_revisions });
+    note_served(&args.kubeconfig, served.as_ref())?;
     reporter.cluster(&twin.address, &args.kubeconfig, twin.ready_in);
     let install = install::Install { cluster: &twin.cluster, projects: &projects };
     install.definitions().await?;

@@ -1,0 +1,9 @@
+//! What the commands on Applications share: the cluster that they live in, operations and their end,
+//! desired and live objects.
+
+pub mod desired;
+pub mod finished;
+pub mod session;
+pub mod spec;
+pub mod target;
+pub mod view;

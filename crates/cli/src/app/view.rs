@@ -1,0 +1,186 @@
+//! Applications as people read them.
+
+use std::fmt::Write as _;
+
+use tiphys_model::{Application, ApplicationSource, Destination, HealthCode, OperationState, Time, names};
+use tiphys_sync::SyncState;
+use tiphys_value::Value;
+
+use crate::output::{one_line, table};
+
+/// One line for each source: what it is.
+pub fn source(source: &ApplicationSource) -> String {
+    let what = if source.chart.is_empty() { &source.path } else { &source.chart };
+    let reference = match source.reference.as_str() {
+        "" => String::new(),
+        name => format!(" as ${name}"),
+    };
+    format!("{} {} {what}{reference}", source.repo_url, source.revision_or_head()).trim_end().to_owned()
+}
+
+/// A cluster by name or address.
+pub fn cluster(destination: &Destination) -> &str {
+    if destination.server.is_empty() { &destination.name } else { &destination.server }
+}
+
+/// `Auto-Prune`, `Auto`, `Manual`, as Argo CD's command line has them.
+pub fn policy(app: &Application) -> String {
+    let Some(automated) = app.automated() else { return "Manual".into() };
+    if automated.prunes() { "Auto-Prune".into() } else { "Auto".into() }
+}
+
+/// Health, or a dash before the first look.
+pub fn health(app: &Application) -> &'static str {
+    app.status.health.status.map_or("-", HealthCode::as_str)
+}
+
+/// The revision that was compared; of several the first.
+pub fn revision(app: &Application) -> &str {
+    let sync = &app.status.sync;
+    sync.revisions.first().unwrap_or(&sync.revision)
+}
+
+/// Kinds of the conditions, or a dash.
+pub fn conditions(app: &Application) -> String {
+    let kinds: Vec<String> = app.status.conditions.iter().map(|c| format!("{:?}", c.kind)).collect();
+    if kinds.is_empty() { "<none>".into() } else { kinds.join(",") }
+}
+
+/// Until when an Application is paused.
+pub fn paused_until(app: &Application) -> Option<Time> {
+    app.annotation(names::PAUSED_UNTIL).and_then(Time::parse)
+}
+
+/// Everything about an Application that fits on a screen, without its objects.
+pub fn head(app: &Application) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| {
+        let _ = writeln!(text, "{:<20}{value}", format!("{name}:"));
+    };
+    line("Name", &format!("{}/{}", app.metadata.namespace, app.metadata.name));
+    line("Project", app.project());
+    line("Server", cluster(&app.spec.destination));
+    line("Namespace", &app.spec.destination.namespace);
+    for one in app.spec.effective_sources() {
+        line("Source", &source(&one));
+    }
+    line("Sync Policy", &policy(app));
+    if let Some(until) = paused_until(app) {
+        line("Paused Until", &until.to_string());
+    }
+    let revision = revision(app);
+    let at = if revision.is_empty() { String::new() } else { format!(" to {revision}") };
+    line("Sync Status", &format!("{}{at}", app.status.sync.status.as_str()));
+    line("Health Status", health(app));
+    for condition in &app.status.conditions {
+        line("Condition", &format!("{:?}: {}", condition.kind, one_line(&condition.message)));
+    }
+    if let Some(state) = &app.status.operation_state {
+        text.push_str(&operation(state));
+    }
+    text
+}
+
+/// An operation with what it waits for.
+pub fn operation(state: &OperationState) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: &str| {
+        let _ = writeln!(text, "{:<20}{value}", format!("{name}:"));
+    };
+    line("Operation", "Sync");
+    let result = state.sync_result.as_ref();
+    let revision = result.map(|result| result.revisions.first().unwrap_or(&result.revision));
+    if let Some(revision) = revision.filter(|revision| !revision.is_empty()) {
+        line("Sync Revision", revision);
+    }
+    line("Phase", &format!("{:?}", state.phase));
+    line("Start", &state.started_at.to_string());
+    if let Some(finished) = state.finished_at.filter(|_| state.phase.is_completed()) {
+        line("Finished", &finished.to_string());
+    }
+    if !state.message.is_empty() {
+        line("Message", &one_line(&state.message));
+    }
+    if !state.phase.is_completed() {
+        for wait in SyncState::from_operation_state(state.clone()).waits() {
+            line("Waits", &format!("{wait} since {}", wait.since));
+        }
+    }
+    text
+}
+
+/// One row for each object: group, kind, namespace, name, sync status, health, hook, message.
+pub fn resources(app: &Application) -> String {
+    let results = app.status.operation_state.as_ref().and_then(|state| state.sync_result.as_ref());
+    let results: Vec<_> = results.iter().flat_map(|result| &result.resources).collect();
+    let mut rows: Vec<[String; 8]> = Vec::new();
+    for one in &app.status.resources {
+        let result = results.iter().find(|r| {
+            (&r.group, &r.kind, &r.namespace, &r.name) == (&one.group, &one.kind, &one.namespace, &one.name)
+        });
+        let health = one.health.as_ref();
+        let message = health.map(|health| health.message.as_str()).filter(|message| !message.is_empty());
+        let message = message.or(result.map(|result| result.message.as_str())).unwrap_or_default();
+        let pruned = if one.requires_pruning { " (to be pruned)" } else { "" };
+        rows.push([
+            one.group.clone(),
+            one.kind.clone(),
+            one.namespace.clone(),
+            one.name.clone(),
+            format!("{}{pruned}", one.status.map(|status| status.as_str()).unwrap_or_default()),
+            health.map(|health| health.status.as_str()).unwrap_or_default().to_owned(),
+            String::new(),
+            one_line(message),
+        ]);
+    }
+    for hook in results.iter().filter(|result| !result.hook_type.is_empty()) {
+        rows.push([
+            hook.group.clone(),
+            hook.kind.clone(),
+            hook.namespace.clone(),
+            hook.name.clone(),
+            hook.hook_phase.map(|phase| format!("{phase:?}")).unwrap_or_default(),
+            String::new(),
+            hook.hook_type.clone(),
+            one_line(&hook.message),
+        ]);
+    }
+    table(["GROUP", "KIND", "NAMESPACE", "NAME", "STATUS", "HEALTH", "HOOK", "MESSAGE"], &rows)
+}
+
+/// Applications as rows, in the order of Argo CD's command line.
+pub fn rows(apps: &[Value]) -> String {
+    let mut rows = Vec::new();
+    for object in apps {
+        let Ok(app) = Application::from_value(object) else { continue };
+        let first = app.spec.effective_sources().into_iter().next().unwrap_or_default();
+        let path = if first.chart.is_empty() { first.path.clone() } else { first.chart.clone() };
+        rows.push([
+            format!("{}/{}", app.metadata.namespace, app.metadata.name),
+            cluster(&app.spec.destination).to_owned(),
+            app.spec.destination.namespace.clone(),
+            app.project().to_owned(),
+            app.status.sync.status.as_str().to_owned(),
+            health(&app).to_owned(),
+            policy(&app),
+            conditions(&app),
+            first.repo_url.clone(),
+            path,
+            first.target_revision.clone(),
+        ]);
+    }
+    let header = [
+        "NAME",
+        "CLUSTER",
+        "NAMESPACE",
+        "PROJECT",
+        "STATUS",
+        "HEALTH",
+        "SYNCPOLICY",
+        "CONDITIONS",
+        "REPO",
+        "PATH",
+        "TARGET",
+    ];
+    table(header, &rows)
+}

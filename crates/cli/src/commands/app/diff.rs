@@ -1,0 +1,171 @@
+//! `tiphys app diff`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tiphys_diff::{DiffOptions, IgnoreRules, compare, has_compare_option, mask_secret, unified};
+use tiphys_model::{Application, ArgoSettings, hook};
+use tiphys_schema::Catalog;
+use tiphys_value::{ObjectExt, ResourceKey, Value, json};
+
+use crate::{
+    app::{
+        desired::{self, Wanted},
+        session::Session,
+    },
+    exit::WrongUse,
+    output::{Format, print},
+};
+
+/// Show what a sync would change: the live objects against what the sources describe.
+///
+/// Ignored differences do not count, and values of Secrets are masked, different values by runs of
+/// different length. Lines with + are what a sync would write.
+///
+/// Exit codes: 0 nothing differs; 1 something does (--exit-code=false makes that 0); 2 it could not be
+/// told.
+///
+/// Examples:
+///   tiphys app diff shop
+///   tiphys app diff shop --repo . --exit-code=false
+///   tiphys app diff shop --revision v1.2.3 --output json
+#[derive(Clone, Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    /// The Application.
+    app: String,
+    #[command(flatten)]
+    wanted: Wanted,
+    /// Let the engine look again first.
+    #[arg(long)]
+    refresh: bool,
+    /// Tell by the exit code whether something differs.
+    #[arg(long, num_args = 0..=1, default_value_t = true, default_missing_value = "true", action = clap::ArgAction::Set, value_name = "BOOL")]
+    exit_code: bool,
+    /// How the result is written.
+    #[arg(long, short, value_enum, default_value_t = Format::Text)]
+    output: Format,
+}
+
+/// Prints the differences.
+///
+/// # Errors
+/// Something differs (exit code 1), or it could not be told (exit code 2).
+pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
+    let changes = changes(session, args).await.map_err(|error| WrongUse(format!("{error:#}")))?;
+    let text: String = changes.iter().map(Change::text).collect();
+    print(args.output, &text, &Value::Array(changes.iter().map(Change::value).collect()))?;
+    if args.exit_code && !changes.is_empty() { Err(crate::exit::Reported.into()) } else { Ok(()) }
+}
+
+/// An object that a sync would change.
+struct Change {
+    key: ResourceKey,
+    /// `create`, `update` or `delete`.
+    action: &'static str,
+    diff: String,
+    paths: Vec<String>,
+}
+
+impl Change {
+    fn text(&self) -> String {
+        let ResourceKey { group, kind, namespace, name } = &self.key;
+        format!("===== {group}/{kind} {namespace}/{name} ({}) ======\n{}\n", self.action, self.diff)
+    }
+
+    fn value(&self) -> Value {
+        let ResourceKey { group, kind, namespace, name } = &self.key;
+        json!({"group": group, "kind": kind, "namespace": namespace, "name": name, "action": self.action,
+            "paths": self.paths, "diff": self.diff})
+    }
+}
+
+async fn changes(session: &Session, args: &Args) -> anyhow::Result<Vec<Change>> {
+    let id = session.id(&args.app);
+    let object = if args.refresh { session.refresh(&id, false).await? } else { session.get(&id).await? };
+    let app = Application::from_value(&object)?;
+    let settings = desired::settings_of(session).await?;
+    let rendered = desired::rendered(session, &app, &args.wanted, &settings).await?;
+    let mut targets: BTreeMap<ResourceKey, Value> = BTreeMap::new();
+    for object in rendered.objects {
+        if !hook::is_hook(&object.value) && !object.value.name().is_empty() {
+            targets.insert(desired::key_of(&session.cluster, &object.value, &app), object.value);
+        }
+    }
+    let mut keys: BTreeSet<(ResourceKey, String)> =
+        targets.iter().map(|(key, target)| (key.clone(), target.gvk().version)).collect();
+    let known: BTreeSet<&ResourceKey> = targets.keys().collect();
+    keys.extend(desired::listed(&app).into_iter().filter(|(key, _)| !known.contains(key)));
+    let live = desired::live(&session.cluster, &keys).await?;
+    let mut all = Vec::new();
+    for (key, _) in keys {
+        all.extend(match (targets.get(&key), live.get(&key)) {
+            (Some(target), Some(live)) => updated(key, target, live, &app, &settings),
+            (Some(target), None) => Some(one_sided(key, target, "create")),
+            (None, Some(live)) if is_extra(live, &app, session, &settings) => {
+                Some(one_sided(key, live, "delete"))
+            }
+            (None, _) => None,
+        });
+    }
+    Ok(all)
+}
+
+/// Whether a live object that no source describes belongs to the Application.
+fn is_extra(live: &Value, app: &Application, session: &Session, settings: &ArgoSettings) -> bool {
+    let owner = settings.tracking.owner(live);
+    owner.is_some_and(|owner| owner == app.instance_name(&session.namespace))
+        && settings.tracking.is_self_referencing(live)
+        && live.at(&["metadata", "ownerReferences"]).is_none()
+        && !has_compare_option(live, "IgnoreExtraneous")
+        && !hook::is_hook(live)
+}
+
+fn updated(
+    key: ResourceKey,
+    target: &Value,
+    live: &Value,
+    app: &Application,
+    settings: &ArgoSettings,
+) -> Option<Change> {
+    let mut rules = app.spec.ignore_differences.clone();
+    rules.extend(settings.customizations.ignore_differences());
+    let ignore = IgnoreRules::of(target, &rules).unwrap_or_default();
+    let options = DiffOptions {
+        types: Catalog::latest().type_of(&target.gvk()),
+        ignore: (!ignore.is_empty()).then_some(&ignore),
+        ignore_aggregated_roles: settings.compare.ignore_aggregated_roles,
+        ..DiffOptions::default()
+    };
+    let mut target = target.clone();
+    if let Some(metadata) = target.get_mut("metadata").and_then(Value::as_object_mut)
+        && !key.namespace.is_empty()
+    {
+        metadata.insert("namespace".into(), key.namespace.clone().into());
+    }
+    let mut difference = compare(&target, live, &options);
+    if !difference.is_modified() {
+        return None;
+    }
+    mask_secret(&mut [&mut difference.live, &mut difference.predicted], &[]);
+    let diff = unified(&difference.live, &difference.predicted, "live", "desired");
+    let paths = difference.paths.iter().map(ToString::to_string).collect();
+    Some(Change { key, action: "update", diff, paths })
+}
+
+/// An object that is only wanted, or only there.
+fn one_sided(key: ResourceKey, object: &Value, action: &'static str) -> Change {
+    let mut object = object.clone();
+    mask_secret(&mut [&mut object], &[]);
+    if let Some(map) = object.as_object_mut() {
+        map.remove("status");
+    }
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        for field in ["managedFields", "uid", "resourceVersion", "generation", "creationTimestamp"] {
+            metadata.remove(field);
+        }
+    }
+    let sign = if action == "create" { '+' } else { '-' };
+    let text = tiphys_yaml::to_yaml(&object);
+    let diff = text.lines().map(|line| format!("{sign}{line}\n")).collect();
+    Change { key, action, diff, paths: Vec::new() }
+}

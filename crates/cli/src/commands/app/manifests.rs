@@ -1,0 +1,69 @@
+//! `tiphys app manifests`.
+
+use std::io::Write as _;
+
+use clap::ValueEnum;
+use tiphys_diff::mask_secret;
+use tiphys_model::Application;
+use tiphys_value::Value;
+
+use crate::app::{
+    desired::{self, Wanted},
+    session::Session,
+};
+
+/// Print the objects of an Application as YAML: as its sources describe them, or as they are.
+///
+/// Values of Secrets are masked.
+///
+/// Examples:
+///   tiphys app manifests shop
+///   tiphys app manifests shop --source live
+///   tiphys app manifests shop --revision v1.2.3
+#[derive(Clone, Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    /// The Application.
+    app: String,
+    /// Which objects.
+    #[arg(long, value_enum, default_value_t = Source::Git)]
+    source: Source,
+    #[command(flatten)]
+    wanted: Wanted,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Source {
+    /// As the sources describe them.
+    Git,
+    /// As they are in the cluster.
+    Live,
+}
+
+/// Prints the objects.
+///
+/// # Errors
+/// The Application is not there, does not render, or the cluster does not answer.
+pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
+    let app = Application::from_value(&session.get(&session.id(&args.app)).await?)?;
+    let mut objects: Vec<Value> = match args.source {
+        Source::Live => {
+            desired::live(&session.cluster, &desired::listed(&app)).await?.into_values().collect()
+        }
+        Source::Git => {
+            let settings = desired::settings_of(session).await?;
+            let rendered = desired::rendered(session, &app, &args.wanted, &settings).await?;
+            rendered.warnings.iter().for_each(|warning| eprintln!("{warning}"));
+            rendered.objects.into_iter().map(|object| object.value).collect()
+        }
+    };
+    let mut out = std::io::stdout().lock();
+    for object in &mut objects {
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("managedFields");
+        }
+        mask_secret(&mut [&mut *object], &[]);
+        write!(out, "---\n{}", tiphys_yaml::to_yaml(object))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! `tiphys app`: Applications of a cluster.
+
+mod create;
+mod delete;
+mod diff;
+mod get;
+mod history;
+mod list;
+mod manifests;
+mod pause;
+mod resources;
+mod rollback;
+mod set;
+mod sync;
+mod terminate;
+mod wait;
+
+use clap::Subcommand;
+
+use crate::app::{session::Session, target::Target};
+
+/// Applications of a cluster: list, compare, sync and change them.
+///
+/// The commands read and write the Application objects, so that they work with any engine that follows
+/// Argo CD's API: Tiphys, or Argo CD itself. An Application is named `NAME` or `NAMESPACE/NAME`.
+///
+/// Exit codes: 0 done; 1 it did not work, the reason is on stderr; 2 wrong use of the command line. `diff`
+/// and `wait` say more in their own help.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: Target,
+    #[command(subcommand)]
+    command: App,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum App {
+    List(list::Args),
+    Get(get::Args),
+    Diff(diff::Args),
+    Sync(Box<sync::Args>),
+    Wait(wait::Args),
+    History(history::Args),
+    Rollback(rollback::Args),
+    #[command(alias = "terminate-op")]
+    Terminate(terminate::Args),
+    Resources(resources::Args),
+    Manifests(manifests::Args),
+    Delete(delete::Args),
+    Create(Box<create::Args>),
+    Set(Box<set::Args>),
+    Pause(pause::Args),
+    Resume(pause::ResumeArgs),
+}
+
+/// Runs one of the commands.
+///
+/// # Errors
+/// Those of the command, and that the cluster cannot be reached.
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let result = runtime.block_on(async {
+        let session = Session::open(&args.target).await?;
+        tokio::select! {
+            result = dispatch(&session, &args.command) => result,
+            () = interrupted() => anyhow::bail!("interrupted"),
+        }
+    });
+    // A rendering that still runs on a thread of its own must not hold the exit.
+    runtime.shutdown_background();
+    result
+}
+
+async fn interrupted() {
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+async fn dispatch(session: &Session, command: &App) -> anyhow::Result<()> {
+    match command {
+        App::List(args) => list::run(session, args).await,
+        App::Get(args) => get::run(session, args).await,
+        App::Diff(args) => diff::run(session, args).await,
+        App::Sync(args) => sync::run(session, args).await,
+        App::Wait(args) => wait::run(session, args).await,
+        App::History(args) => history::run(session, args).await,
+        App::Rollback(args) => rollback::run(session, args).await,
+        App::Terminate(args) => terminate::run(session, args).await,
+        App::Resources(args) => resources::run(session, args).await,
+        App::Manifests(args) => manifests::run(session, args).await,
+        App::Delete(args) => delete::run(session, args).await,
+        App::Create(args) => create::run(session, args).await,
+        App::Set(args) => set::run(session, args).await,
+        App::Pause(args) => pause::pause(session, args).await,
+        App::Resume(args) => pause::resume(session, args).await,
+    }
+}

@@ -1,0 +1,165 @@
+//! `tiphys app` against a running `tiphys up`, as a user runs both.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use std::process::Command;
+
+use common::{Repo, Run, Running, URL, application, config_map};
+
+/// A repository with a manual Application `shop`, and a `tiphys up` that serves it.
+struct Shop {
+    repo: Repo,
+    _up: Running,
+}
+
+fn manual(name: &str, path: &str) -> String {
+    application(name, path).replace("    automated: {prune: true, selfHeal: true}\n", "")
+}
+
+impl Shop {
+    fn start(flags: &[&str], prepare: impl FnOnce(&Repo)) -> Self {
+        let repo = Repo::with(&[
+            ("root.yaml", &manual("shop", "manifests")),
+            ("manifests/a.yaml", &config_map("a", "1")),
+        ]);
+        prepare(&repo);
+        let mut up = repo.start(flags);
+        up.until(|event| {
+            event["event"] == "application" && event["name"] == "shop" && event["sync"] == "OutOfSync"
+        });
+        Self { repo, _up: up }
+    }
+
+    fn app(&self, args: &[&str]) -> Run {
+        let mut all = vec!["app"];
+        all.extend(args);
+        self.repo.run(&all)
+    }
+
+    fn status(&self) -> serde_json::Value {
+        serde_json::from_str(&self.app(&["get", "shop", "-o", "json"]).stdout()).unwrap()
+    }
+}
+
+#[test]
+fn from_out_of_sync_to_synced_and_pruned() {
+    let shop = Shop::start(&[], |_| {});
+    shop.app(&["list", "--output", "name"]).expect(0, &["argocd/shop\n"]);
+    shop.app(&["list"]).expect(0, &["OutOfSync", "Manual", URL]);
+    shop.app(&["diff", "shop"]).expect(1, &["/ConfigMap shop/a (create)", "+  key: \"1\""]);
+    shop.app(&["diff", "shop", "--exit-code=false"]).expect(0, &["(create)"]);
+    shop.app(&["sync", "shop", "--dry-run"]).expect(0, &["Succeeded"]);
+    shop.app(&["diff", "shop"]).expect(1, &["(create)"]);
+    shop.app(&["sync", "shop"]).expect(0, &["Phase:              Succeeded", "ConfigMap"]);
+    shop.app(&["diff", "shop"]).expect(0, &[]);
+    shop.app(&["wait", "shop", "--timeout", "60s"]).expect(0, &["as it should be"]);
+    shop.app(&["history", "shop"]).expect(0, &["ID", "0 "]);
+
+    shop.repo.write("manifests/a.yaml", config_map("a", "two"));
+    shop.repo.write("manifests/b.yaml", config_map("b", "1"));
+    shop.app(&["diff", "shop", "--refresh"]).expect(1, &["-  key: \"1\"", "+  key: two", "(create)"]);
+    shop.app(&["sync", "shop", "--resource", ":ConfigMap:a"]).expect(0, &["Succeeded"]);
+    shop.app(&["diff", "shop"]).expect(1, &["/ConfigMap shop/b (create)"]);
+    shop.app(&["sync", "shop"]).expect(0, &["Succeeded"]);
+
+    std::fs::remove_file(shop.repo.path("manifests/b.yaml")).unwrap();
+    shop.app(&["diff", "shop", "--refresh"]).expect(1, &["/ConfigMap shop/b (delete)"]);
+    shop.app(&["sync", "shop"]).expect(0, &["(to be pruned)"]);
+    shop.app(&["sync", "shop", "--prune"]).expect(0, &["Succeeded"]);
+    shop.app(&["resources", "shop"]).expect(0, &["ConfigMap"]);
+    assert!(!shop.app(&["resources", "shop"]).stdout().contains(" b "));
+    shop.app(&["manifests", "shop"]).expect(0, &["key: two", "tracking-id"]);
+    shop.app(&["manifests", "shop", "--source", "live"]).expect(0, &["key: two", "uid:"]);
+}
+
+#[test]
+fn applications_are_created_changed_and_deleted() {
+    let shop = Shop::start(&[], |repo| repo.write("other/x.yaml", config_map("x", "1")));
+    let create = [
+        "create",
+        "other",
+        "--repo",
+        URL,
+        "--path",
+        "other",
+        "--dest-server",
+        "https://kubernetes.default.svc",
+        "--dest-namespace",
+        "other",
+        "--sync-policy",
+        "automated",
+        "--sync-option",
+        "CreateNamespace=true",
+        "--label",
+        "team=red",
+    ];
+    shop.app(&create).expect(0, &["argocd/other was created"]);
+    shop.app(&["wait", "--selector", "team=red", "--timeout", "60s"]).expect(0, &["as it should be"]);
+    let again: Vec<&str> = create.iter().map(|arg| if *arg == "other" { "other" } else { arg }).collect();
+    let changed: Vec<&str> =
+        again.iter().map(|arg| if *arg == "automated" { "none" } else { *arg }).collect();
+    shop.app(&changed).expect(1, &["--upsert changes it"]);
+    shop.app(&["set", "other", "--sync-policy", "none", "--helm-set", "a=b"]).expect(0, &["was changed"]);
+    shop.app(&["set", "other", "--sync-policy", "none"]).expect(0, &["was so already"]);
+    shop.app(&["get", "other"]).expect(0, &["Sync Policy:        Manual"]);
+    shop.app(&["delete", "other"]).expect(2, &["--yes deletes without asking"]);
+    shop.app(&["delete", "other", "--yes", "--wait", "--timeout", "60s"]).expect(0, &["is gone"]);
+    shop.app(&["get", "other"]).expect(2, &["there is no Application argocd/other; there is argocd/shop"]);
+    shop.app(&["wait", "other", "--delete", "--timeout", "10s"]).expect(0, &["gone"]);
+}
+
+#[test]
+fn an_operation_that_waits_is_seen_and_ended() {
+    let hook = "apiVersion: batch/v1
+kind: Job
+metadata: {name: gate, annotations: {argocd.argoproj.io/hook: PreSync}}
+spec:
+  suspend: true
+  template: {spec: {restartPolicy: Never, containers: [{name: a, image: registry.example.com/a:1}]}}
+";
+    let shop = Shop::start(&[], |repo| repo.write("manifests/gate.yaml", hook));
+    shop.app(&["sync", "shop", "--timeout", "2s"]).expect(1, &["did not end within 2s", "gate"]);
+    shop.app(&["sync", "shop"]).expect(1, &["another operation of argocd/shop is already in progress"]);
+    shop.app(&["wait", "shop", "--operation", "--timeout", "1s"]).expect(1, &["an operation is under way"]);
+    shop.app(&["get", "shop"]).expect(0, &["Phase:              Running", "Waits:", "gate"]);
+    shop.app(&["terminate", "shop"]).expect(0, &["is being ended"]);
+    shop.app(&["wait", "shop", "--operation", "--timeout", "60s"]).expect(0, &[]);
+    assert_eq!(shop.status()["status"]["operationState"]["phase"], "Failed");
+    shop.app(&["terminate", "shop"]).expect(1, &["no operation of argocd/shop is under way"]);
+}
+
+#[test]
+fn going_back_needs_revisions_and_a_manual_policy() {
+    let shop = Shop::start(&["--respect-revisions"], Repo::git_init);
+    shop.app(&["sync", "shop"]).expect(0, &["Succeeded"]);
+    shop.app(&["rollback", "shop"]).expect(1, &["nothing was deployed before"]);
+    shop.repo.write("manifests/a.yaml", config_map("a", "two"));
+    let git = |args: &[&str]| {
+        let identity = ["-c", "user.name=test", "-c", "user.email=test@example.com"];
+        let output = Command::new("git").args(identity).args(args).current_dir(shop.repo.path("")).output();
+        assert!(output.unwrap().status.success());
+    };
+    git(&["commit", "-q", "-a", "-m", "two"]);
+    shop.app(&["get", "shop", "--hard-refresh"]).expect(0, &["OutOfSync"]);
+    shop.app(&["sync", "shop"]).expect(0, &["Succeeded"]);
+    shop.app(&["manifests", "shop", "--source", "live"]).expect(0, &["key: two"]);
+    shop.app(&["rollback", "shop", "7"]).expect(2, &["no entry 7; it has 0, 1"]);
+    shop.app(&["rollback", "shop"]).expect(0, &["Succeeded", "OutOfSync"]);
+    shop.app(&["manifests", "shop", "--source", "live"]).expect(0, &["key: \"1\""]);
+    shop.app(&["set", "shop", "--sync-policy", "automated"]).expect(0, &[]);
+    shop.app(&["rollback", "shop", "0"]).expect(2, &["while the Application syncs itself"]);
+    shop.app(&["sync", "shop", "--revision", "v1"]).expect(2, &["cannot sync to v1"]);
+}
+
+#[test]
+fn wrong_use_is_told() {
+    let shop = Shop::start(&[], |_| {});
+    shop.app(&["get", "none"]).expect(2, &["there is no Application argocd/none; there is argocd/shop"]);
+    shop.app(&["sync", "--selector", "team=blue"]).expect(2, &["no Application fits"]);
+    shop.app(&["list", "--selector", "a in (b"]).expect(2, &["no label selector"]);
+    shop.app(&["sync", "shop", "--resource", "Deployment/a"]).expect(2, &["GROUP:KIND:NAME"]);
+    shop.app(&["rollback", "shop"]).expect(2, &["--respect-revisions"]);
+    shop.app(&["list", "--kubeconfig", "none"]).expect(2, &["cannot use the cluster's configuration"]);
+    shop.app(&["create", "x", "--repo", URL]).expect(2, &["no path or chart"]);
+}
