@@ -101,12 +101,17 @@ impl ApiServer {
     /// An independent server with the same content, clock and random state, in memory. What is
     /// written to one is not seen by the other. Watches do not carry over; the webhook backend does not either.
     pub fn fork(&self) -> Self {
+        self.fork_with_clock(Arc::clone(&self.inner.clock))
+    }
+
+    /// As [`Self::fork`], under another clock: the fork can live ahead of what it came from.
+    pub fn fork_with_clock(&self, clock: SharedClock) -> Self {
         let inner = &self.inner;
         let registry = RwLock::new(self.registry());
         let forked = Inner {
             store: inner.store.fork(),
             registry,
-            clock: Arc::clone(&inner.clock),
+            clock,
             entropy: inner.entropy.fork(),
             token: inner.token.clone(),
             webhooks: RwLock::new(None),

@@ -6,10 +6,10 @@ use jiff::Timestamp;
 use serde_json::Value;
 use tiphys_value::{GroupVersionResource, ObjectExt};
 
-use crate::{Change, View, world::Settings};
+use crate::{Behaviours, Change, Event, View, world::Settings};
 
 /// One object of a resource. The namespace is empty for cluster-scoped objects.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// Namespace, or empty.
     pub namespace: String,
@@ -76,6 +76,8 @@ pub enum Write {
         /// What becomes of what it owns.
         propagation: Propagation,
     },
+    /// Tell something about an object. It is not kept if that is not possible (its namespace is going).
+    Tell(Box<Event>),
     /// Let go of a terminating namespace whose content is gone (its `finalize` subresource).
     Finalize {
         /// Which one.
@@ -113,6 +115,24 @@ impl Outcome {
     }
 }
 
+impl Outcome {
+    /// The same, looking again no later than after this long.
+    #[must_use]
+    pub fn again(mut self, delay: Option<Duration>) -> Self {
+        self.requeue_after = match (self.requeue_after, delay) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        self
+    }
+}
+
+impl From<Event> for Write {
+    fn from(event: Event) -> Self {
+        Self::Tell(Box::new(event))
+    }
+}
+
 /// One write and nothing else.
 impl From<Write> for Outcome {
     fn from(write: Write) -> Self {
@@ -132,14 +152,23 @@ pub struct Context<'a> {
     pub view: &'a View<'a>,
     /// The time.
     pub now: Timestamp,
-    /// How the world behaves.
+    /// How the world is set.
     pub settings: &'a Settings,
+    /// How everything behaves that is no controller.
+    pub behaviours: &'a Behaviours,
+    /// Why the last attempt at this object failed, in the API server's words.
+    pub failure: Option<&'a str>,
 }
 
 /// A function from the state of the cluster and one key to writes.
 pub trait Controller: Send + Sync {
     /// A stable name, for logs and for the order among controllers.
     fn name(&self) -> &'static str;
+
+    /// The field manager under which its writes are recorded.
+    fn manager(&self) -> &'static str {
+        "kube-controller-manager"
+    }
 
     /// The objects of this controller that a change concerns.
     fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key>;

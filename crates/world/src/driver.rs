@@ -1,6 +1,6 @@
 //! Carries out what the controllers want, on an embedded API server.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -8,9 +8,10 @@ use tiphys_apiserver::{ApiError, ApiServer, ChangeKind, Client, DeleteOptions, P
 use tiphys_value::{ObjectExt, Value};
 
 use crate::{
-    Change, Key, Propagation, Settings, Turn, View, World, Write, initial_objects,
+    Change, Event, Key, Propagation, Settings, Turn, View, World, Write, initial_objects,
     object::resources,
-    view::{Dependents, stored_as},
+    view::{Index, stored_as},
+    webhooks::Webhooks,
 };
 
 /// How many changes are taken at once, and how many turns between two looks at other tasks.
@@ -20,9 +21,10 @@ const BATCH: usize = 512;
 /// under a paused clock the same input gives the same history.
 pub struct Driver {
     server: ApiServer,
-    client: Client,
+    /// One per field manager.
+    clients: BTreeMap<&'static str, Client>,
     world: World,
-    dependents: Dependents,
+    index: Index,
     revision: Option<u64>,
 }
 
@@ -48,8 +50,10 @@ impl Driver {
                 }
             }
         }
+        server.set_webhook_backend(Arc::new(Webhooks::new(settings.behaviours.clone())));
         let world = World::new(settings);
-        Ok(Self { server: server.clone(), client, world, dependents: Dependents::default(), revision: None })
+        let clients = world.managers().map(|name| (name, server.client(name))).collect();
+        Ok(Self { server: server.clone(), clients, world, index: Index::default(), revision: None })
     }
 
     /// Works until the server is dropped by its other owners' tasks, that is: until cancelled.
@@ -84,15 +88,14 @@ impl Driver {
     fn work(&mut self, most: usize) -> usize {
         for taken in 0..most {
             self.take_changes();
-            let view =
-                View { snapshot: self.server.snapshot(), server: &self.server, dependents: &self.dependents };
+            let view = View { snapshot: self.server.snapshot(), server: &self.server, index: &self.index };
             let now = self.server.now();
             let Some(turn) = self.world.next_turn(&view, now) else { return taken };
             match self.carry_out(&turn) {
                 Ok(()) => self.world.succeeded(&turn),
                 Err(error) => {
                     tracing::debug!(controller = turn.controller, %error, "a write failed; trying again later");
-                    self.world.failed(turn, now);
+                    self.world.failed(turn, &error.to_string(), now);
                 }
             }
         }
@@ -111,10 +114,9 @@ impl Driver {
                 let is_deleted = change.kind == ChangeKind::Deleted;
                 let after = (!is_deleted).then(|| change.object.value());
                 let before = change.previous.as_ref().map(|object| object.value());
-                self.dependents.observe(&change.resource, before, after);
+                self.index.observe(&change.resource, before, after);
             }
-            let view =
-                View { snapshot: self.server.snapshot(), server: &self.server, dependents: &self.dependents };
+            let view = View { snapshot: self.server.snapshot(), server: &self.server, index: &self.index };
             for change in &changes {
                 let resource = stored_as(&change.resource, &change.object);
                 let is_deleted = change.kind == ChangeKind::Deleted;
@@ -126,13 +128,13 @@ impl Driver {
     fn take_everything(&mut self) {
         let snapshot = self.server.snapshot();
         self.revision = Some(snapshot.revision());
-        self.dependents = Dependents::default();
+        self.index = Index::default();
         for id in snapshot.resources() {
             for object in snapshot.list(id, None) {
-                self.dependents.observe(id, None, Some(object));
+                self.index.observe(id, None, Some(object));
             }
         }
-        let view = View { snapshot: snapshot.clone(), server: &self.server, dependents: &self.dependents };
+        let view = View { snapshot: snapshot.clone(), server: &self.server, index: &self.index };
         for id in snapshot.resources() {
             for object in snapshot.list(id, None) {
                 let change =
@@ -143,11 +145,11 @@ impl Driver {
     }
 
     fn carry_out(&self, turn: &Turn) -> Result<(), ApiError> {
-        turn.writes.iter().try_for_each(|write| self.write(write))
+        let client = self.clients.get(turn.manager).expect("a client was made for every manager");
+        turn.writes.iter().try_for_each(|write| self.write(client, write))
     }
 
-    fn write(&self, write: &Write) -> Result<(), ApiError> {
-        let client = &self.client;
+    fn write(&self, client: &Client, write: &Write) -> Result<(), ApiError> {
         match write {
             Write::Create { resource, object } => {
                 client.create(resource, object.namespace(), object.clone()).map(drop)
@@ -184,17 +186,31 @@ impl Driver {
                 };
                 gone_is_fine(client.delete(resource, &key.namespace, &key.name, &options).map(drop))
             }
-            Write::Finalize { key } => self.finalize(key),
+            Write::Tell(event) => {
+                self.tell(client, event);
+                Ok(())
+            }
+            Write::Finalize { key } => finalize(client, key),
         }
     }
 
-    fn finalize(&self, key: &Key) -> Result<(), ApiError> {
-        let mut namespace = self.client.get(&resources::namespaces(), "", &key.name)?.value().clone();
-        namespace["spec"]["finalizers"] = Value::Array(Vec::new());
-        gone_is_fine(
-            self.client.update_subresource(&resources::namespaces(), namespace, "finalize").map(drop),
-        )
+    /// Events are told at best: what cannot be told is no reason to stop.
+    fn tell(&self, client: &Client, event: &Event) {
+        let now = self.server.now();
+        let told = match client.get(&resources::events(), event.namespace(), &event.name()) {
+            Ok(existing) => client.update(&resources::events(), event.again(&existing, now)),
+            Err(_) => client.create(&resources::events(), event.namespace(), event.first(now)),
+        };
+        if let Err(error) = told {
+            tracing::debug!(%error, "an event could not be told");
+        }
     }
+}
+
+fn finalize(client: &Client, key: &Key) -> Result<(), ApiError> {
+    let mut namespace = client.get(&resources::namespaces(), "", &key.name)?.value().clone();
+    namespace["spec"]["finalizers"] = Value::Array(Vec::new());
+    gone_is_fine(client.update_subresource(&resources::namespaces(), namespace, "finalize").map(drop))
 }
 
 fn gone_is_fine(result: Result<(), ApiError>) -> Result<(), ApiError> {

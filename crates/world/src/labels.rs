@@ -22,6 +22,11 @@ pub fn service_selects(service: &Value, object: &Value) -> bool {
     selector.is_some_and(|labels| !labels.is_empty() && has_labels(labels, object))
 }
 
+/// The Service that an EndpointSlice belongs to.
+pub fn service_key(slice: &Value) -> Option<&str> {
+    slice.label("kubernetes.io/service-name")
+}
+
 fn has_labels<'a>(labels: impl IntoIterator<Item = (&'a String, &'a Value)>, object: &Value) -> bool {
     labels.into_iter().all(|(key, value)| object.label(key) == value.as_str())
 }

@@ -4,17 +4,25 @@
 //! [`Write`]s that bring the cluster nearer to what the object asks for. It does no IO and reads no
 //! clock, so the same state gives the same writes. The [`World`] decides, in one fixed order, which
 //! controller looks at which object next; the [`Driver`] carries out the writes on an embedded API
-//! server and reports the changes that follow, in real or virtual time.
+//! server and reports the changes that follow, in real or virtual time. What no controller of
+//! Kubernetes decides (registries, programs, operators, the network) is data: [`Behaviours`].
 
+pub mod behaviour;
 mod controller;
 mod controllers;
 mod driver;
+mod event;
 mod labels;
 mod object;
+mod setup;
 mod view;
+mod webhooks;
 mod world;
 
+pub use behaviour::{Behaviours, Cause};
 pub use controller::{Context, Controller, Key, Outcome, Propagation, Write};
 pub use driver::Driver;
+pub use event::{Event, Reporter};
+pub use setup::initial_objects;
 pub use view::{Change, View};
-pub use world::{Settings, Turn, World, initial_objects};
+pub use world::{Settings, Turn, World};

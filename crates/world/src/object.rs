@@ -21,6 +21,13 @@ pub mod resources {
         services = "" "v1" "services";
         namespaces = "" "v1" "namespaces";
         nodes = "" "v1" "nodes";
+        secrets = "" "v1" "secrets";
+        events = "" "v1" "events";
+        endpoints = "" "v1" "endpoints";
+        resource_quotas = "" "v1" "resourcequotas";
+        leases = "coordination.k8s.io" "v1" "leases";
+        controller_revisions = "apps" "v1" "controllerrevisions";
+        cron_jobs = "batch" "v1" "cronjobs";
         config_maps = "" "v1" "configmaps";
         service_accounts = "" "v1" "serviceaccounts";
         claims = "" "v1" "persistentvolumeclaims";
@@ -116,13 +123,39 @@ pub fn set_condition(status: &mut Map<String, Value>, condition: Value, now: Tim
     }
 }
 
+/// Takes a condition away; an empty list of conditions goes too.
+pub fn remove_condition(status: &mut Map<String, Value>, kind: &str) {
+    let Some(conditions) = status.get_mut("conditions").and_then(Value::as_array_mut) else { return };
+    conditions.retain(|condition| condition["type"] != kind);
+    if conditions.is_empty() {
+        status.remove("conditions");
+    }
+}
+
+/// A condition of an object.
+pub fn condition<'a>(object: &'a Value, kind: &str) -> Option<&'a Value> {
+    let conditions = object.at(&["status", "conditions"]).and_then(Value::as_array);
+    conditions.into_iter().flatten().find(|condition| condition["type"] == kind)
+}
+
+/// The finalizers of an object.
+pub fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
+    let finalizers = object.at(&["metadata", "finalizers"]).and_then(Value::as_array);
+    finalizers.into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// The object without one of its finalizers.
+pub fn without_finalizer(object: &Value, finalizer: &str) -> Value {
+    let mut changed = object.clone();
+    if let Some(finalizers) = changed["metadata"]["finalizers"].as_array_mut() {
+        finalizers.retain(|existing| existing != finalizer);
+    }
+    changed
+}
+
 /// Whether a condition of an object is `True`.
 pub fn is_condition_true(object: &Value, kind: &str) -> bool {
-    let conditions = object.at(&["status", "conditions"]).and_then(Value::as_array);
-    conditions
-        .into_iter()
-        .flatten()
-        .any(|condition| condition["type"] == kind && condition["status"] == "True")
+    condition(object, kind).is_some_and(|condition| condition["status"] == "True")
 }
 
 /// A time as the API writes it: RFC 3339, whole seconds, UTC.

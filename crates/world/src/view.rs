@@ -8,13 +8,16 @@ use std::{
 use tiphys_apiserver::{ApiServer, Object, ResourceId, Snapshot};
 use tiphys_value::{GroupVersionKind, GroupVersionResource, ObjectExt, Value};
 
-use crate::{Key, object::owners};
+use crate::{
+    Key,
+    object::{is_condition_true, owners, resources},
+};
 
 /// All objects at one moment, and what owns what among them.
 pub struct View<'a> {
     pub(crate) snapshot: Snapshot,
     pub(crate) server: &'a ApiServer,
-    pub(crate) dependents: &'a Dependents,
+    pub(crate) index: &'a Index,
 }
 
 /// One object came, changed or went.
@@ -28,11 +31,15 @@ pub struct Change {
     pub is_deleted: bool,
 }
 
-/// Which objects have an owner reference to a uid. Kept up to date with every change, because
-/// looking at every object for each one that goes would be quadratic.
+/// What would be quadratic to look for among all objects at every change: kept up to date instead.
 #[derive(Clone, Debug, Default)]
-pub struct Dependents {
+pub struct Index {
+    /// Which objects have an owner reference to a uid.
     by_owner: BTreeMap<String, BTreeSet<(ResourceId, Key)>>,
+    /// Which pods are on a node; under the empty name those that are on none.
+    by_node: BTreeMap<String, BTreeSet<Key>>,
+    /// Pods that are neither Ready nor finished.
+    unready: BTreeSet<Key>,
 }
 
 impl View<'_> {
@@ -53,6 +60,34 @@ impl View<'_> {
         Some(GroupVersionResource::new(gvk.group, gvk.version, id.resource()))
     }
 
+    /// The pods on a node, or with an empty name those that are on none, sorted by namespace and name.
+    pub fn pods_on(&self, node: &str) -> Vec<Arc<Object>> {
+        let keys = self.index.by_node.get(node).into_iter().flatten();
+        keys.filter_map(|key| self.get(&resources::pods(), key)).collect()
+    }
+
+    /// How many pods are on a node.
+    pub fn pod_count(&self, node: &str) -> usize {
+        self.index.by_node.get(node).map_or(0, BTreeSet::len)
+    }
+
+    /// The pods that are neither Ready nor finished.
+    pub fn unready_pods(&self) -> impl Iterator<Item = &Key> {
+        self.index.unready.iter()
+    }
+
+    /// All objects, ordered by resource, namespace and name.
+    pub fn everything(&self) -> Vec<(GroupVersionResource, Arc<Object>)> {
+        let of = |id| self.snapshot.list(id, None).map(move |object| (stored_as(id, object), object.clone()));
+        self.snapshot.resources().flat_map(of).collect()
+    }
+
+    /// Whether the objects of a kind live in namespaces.
+    pub fn is_namespaced(&self, api_version: &str, kind: &str) -> bool {
+        let gvk = GroupVersionKind::from_api_version(api_version, kind);
+        self.server.resource_of_kind(&gvk).is_some_and(|(_, is_namespaced)| is_namespaced)
+    }
+
     /// Everything in a namespace, ordered by resource and name.
     pub fn content(&self, namespace: &str) -> Vec<(GroupVersionResource, Arc<Object>)> {
         let of = |id| {
@@ -63,7 +98,7 @@ impl View<'_> {
 
     /// The objects with an owner reference to a uid, ordered by resource and name.
     pub fn dependents(&self, uid: &str) -> Vec<(GroupVersionResource, Arc<Object>)> {
-        let found = self.dependents.by_owner.get(uid).into_iter().flatten();
+        let found = self.index.by_owner.get(uid).into_iter().flatten();
         let object = |(id, key): &(ResourceId, Key)| {
             let object = self.snapshot.get(id, &key.namespace, &key.name)?;
             Some((stored_as(id, object), object.clone()))
@@ -72,20 +107,39 @@ impl View<'_> {
     }
 }
 
-impl Dependents {
-    /// Takes note of an object's owners in place of those that it had before.
+impl Index {
+    /// Takes note of an object in place of what it was before.
     pub(crate) fn observe(&mut self, id: &ResourceId, before: Option<&Value>, after: Option<&Value>) {
-        for (object, is_owned) in before.map(|o| (o, false)).into_iter().chain(after.map(|o| (o, true))) {
+        for (object, is_there) in before.map(|o| (o, false)).into_iter().chain(after.map(|o| (o, true))) {
             for uid in owners(object).filter_map(|owner| owner.str_at(&["uid"])) {
-                let dependents = self.by_owner.entry(uid.to_owned()).or_default();
-                match is_owned {
-                    true => dependents.insert((id.clone(), Key::of(object))),
-                    false => dependents.remove(&(id.clone(), Key::of(object))),
-                };
-                if dependents.is_empty() {
-                    self.by_owner.remove(uid);
-                }
+                change(&mut self.by_owner, uid, (id.clone(), Key::of(object)), is_there);
             }
+            if id.resource() == "pods" && id.group().is_empty() {
+                self.observe_pod(object, is_there);
+            }
+        }
+    }
+
+    fn observe_pod(&mut self, pod: &Value, is_there: bool) {
+        let node = pod.str_at(&["spec", "nodeName"]).unwrap_or_default();
+        change(&mut self.by_node, node, Key::of(pod), is_there);
+        let is_finished = matches!(pod.str_at(&["status", "phase"]), Some("Succeeded" | "Failed"));
+        if is_there && !is_finished && !is_condition_true(pod, "Ready") {
+            self.unready.insert(Key::of(pod));
+        } else {
+            self.unready.remove(&Key::of(pod));
+        }
+    }
+}
+
+/// Puts an entry under a name, or takes it away.
+fn change<T: Ord>(map: &mut BTreeMap<String, BTreeSet<T>>, name: &str, entry: T, is_there: bool) {
+    if is_there {
+        map.entry(name.to_owned()).or_default().insert(entry);
+    } else if let Some(entries) = map.get_mut(name) {
+        entries.remove(&entry);
+        if entries.is_empty() {
+            map.remove(name);
         }
     }
 }

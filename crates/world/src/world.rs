@@ -6,29 +6,33 @@ use std::{
 };
 
 use jiff::Timestamp;
-use serde_json::{Value, json};
-use tiphys_value::GroupVersionResource;
+use tiphys_value::ObjectExt;
 
 use crate::{
-    Change, Context, Controller, Key, View, Write,
-    controllers::{self, node_address},
-    object::resources,
+    Behaviours, Change, Context, Controller, Event, Key, View, Write, behaviour, controllers,
+    event::Reporter, object::resources,
 };
 
 /// How long until an object is looked at again after a write for it failed; doubles up to a minute.
 const FIRST_RETRY: Duration = Duration::from_millis(20);
 
-/// How the world behaves.
+/// How the world is set.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// How many nodes there are.
     pub nodes: u32,
-    /// From a pod's creation until it runs and is Ready.
+    /// From a pod's arrival on its node until its first container runs.
     pub pod_start: Duration,
-    /// How long a Job's pod runs until it ends.
+    /// How long a container runs that is there to end: a Job's, or any of a pod that is not restarted.
     pub job_run: Duration,
+    /// How often nodes renew their Leases.
+    pub lease_renewal: Duration,
+    /// How long Events are kept.
+    pub event_ttl: Duration,
     /// The certificate authority that every namespace's `kube-root-ca.crt` holds, in PEM.
     pub root_ca: String,
+    /// How everything behaves that is no controller of Kubernetes itself.
+    pub behaviours: Behaviours,
 }
 
 impl Default for Settings {
@@ -37,7 +41,10 @@ impl Default for Settings {
             nodes: 3,
             pod_start: Duration::from_millis(300),
             job_run: Duration::from_millis(500),
+            lease_renewal: Duration::from_secs(10),
+            event_ttl: Duration::from_secs(3600),
             root_ca: String::new(),
+            behaviours: Behaviours::builtin(),
         }
     }
 }
@@ -47,6 +54,8 @@ impl Default for Settings {
 pub struct Turn {
     /// The controller's name.
     pub controller: &'static str,
+    /// The field manager for its writes.
+    pub manager: &'static str,
     /// What to do, in order.
     pub writes: Vec<Write>,
     task: Task,
@@ -54,14 +63,24 @@ pub struct Turn {
 
 type Task = (usize, Key);
 
+/// How often a task failed, and why the last time.
+struct Failure {
+    times: u32,
+    why: String,
+}
+
 /// The controllers and what they have still to look at. The order depends on nothing but what was
 /// observed: tasks are taken by controller and key, timers by time.
 pub struct World {
     controllers: Vec<Box<dyn Controller>>,
     settings: Settings,
+    /// Those of the ConfigMap, then those of the settings.
+    behaviours: Behaviours,
     queue: BTreeSet<Task>,
     timers: BTreeSet<(Timestamp, usize, Key)>,
-    failures: BTreeMap<Task, u32>,
+    failures: BTreeMap<Task, Failure>,
+    /// What is to be told by no controller.
+    told: Vec<Write>,
 }
 
 impl World {
@@ -69,27 +88,76 @@ impl World {
     pub fn new(settings: Settings) -> Self {
         Self {
             controllers: controllers::all(),
+            behaviours: settings.behaviours.clone(),
             settings,
             queue: BTreeSet::new(),
             timers: BTreeSet::new(),
             failures: BTreeMap::new(),
+            told: Vec::new(),
         }
+    }
+
+    /// The field managers of all controllers.
+    pub fn managers(&self) -> impl Iterator<Item = &'static str> {
+        self.controllers.iter().map(|controller| controller.manager())
     }
 
     /// Takes note of a change.
     pub fn observe(&mut self, change: &Change, view: &View<'_>) {
+        self.queue_for(change, view);
+        let is_rules = change.resource == resources::config_maps()
+            && (change.object.namespace(), change.object.name()) == behaviour::CONFIG_MAP;
+        if is_rules {
+            self.read_rules(change);
+            for (resource, object) in view.everything() {
+                self.queue_for(&Change { resource, object, is_deleted: false }, view);
+            }
+        }
+    }
+
+    fn queue_for(&mut self, change: &Change, view: &View<'_>) {
         for (index, controller) in self.controllers.iter().enumerate() {
             self.queue.extend(controller.keys(change, view).into_iter().map(|key| (index, key)));
+        }
+    }
+
+    /// Rules that cannot be read are told and leave those in force that were.
+    fn read_rules(&mut self, change: &Change) {
+        let read = match change.is_deleted {
+            true => Ok(Behaviours::default()),
+            false => Behaviours::from_config_map(&change.object),
+        };
+        match read {
+            Ok(mut rules) => {
+                rules.extend(self.settings.behaviours.clone());
+                self.behaviours = rules;
+            }
+            Err(error) => {
+                let reporter = Reporter::Controller("tiphys-world");
+                let event = Event::warning(&change.object, reporter, "InvalidBehaviours", error.to_string());
+                self.told.push(event.into());
+            }
         }
     }
 
     /// The next turn, or `None` if nothing is to be done before [`World::next_timer`].
     pub fn next_turn(&mut self, view: &View<'_>, now: Timestamp) -> Option<Turn> {
         self.wake(now);
+        if !self.told.is_empty() {
+            let (writes, task) = (std::mem::take(&mut self.told), (0, Key::default()));
+            let manager = self.controllers.first()?.manager();
+            return Some(Turn { controller: "world", manager, writes, task });
+        }
         loop {
             let task = self.queue.pop_first()?;
             let controller = &self.controllers[task.0];
-            let context = Context { view, now, settings: &self.settings };
+            let context = Context {
+                view,
+                now,
+                settings: &self.settings,
+                behaviours: &self.behaviours,
+                failure: self.failures.get(&task).map(|failure| failure.why.as_str()),
+            };
             let outcome = controller.reconcile(&task.1, &context);
             if let Some(delay) = outcome.requeue_after {
                 self.timers.insert((later(now, delay), task.0, task.1.clone()));
@@ -98,7 +166,8 @@ impl World {
                 self.failures.remove(&task);
                 continue;
             }
-            return Some(Turn { controller: controller.name(), writes: outcome.writes, task });
+            let (controller, manager) = (controller.name(), controller.manager());
+            return Some(Turn { controller, manager, writes: outcome.writes, task });
         }
     }
 
@@ -107,11 +176,15 @@ impl World {
         self.failures.remove(&turn.task);
     }
 
-    /// Tells that a write of a turn failed; its object is looked at again after a while.
-    pub fn failed(&mut self, turn: Turn, now: Timestamp) {
-        let failures = self.failures.entry(turn.task.clone()).or_insert(0);
-        let delay = FIRST_RETRY.saturating_mul(1 << (*failures).min(11)).min(Duration::from_secs(60));
-        *failures = failures.saturating_add(1);
+    /// Tells that a write of a turn failed, and why; its object is looked at again after a while.
+    pub fn failed(&mut self, turn: Turn, why: &str, now: Timestamp) {
+        let failure = self
+            .failures
+            .entry(turn.task.clone())
+            .or_insert_with(|| Failure { times: 0, why: String::new() });
+        let delay = FIRST_RETRY.saturating_mul(1 << failure.times.min(11)).min(Duration::from_secs(60));
+        failure.times = failure.times.saturating_add(1);
+        why.clone_into(&mut failure.why);
         self.timers.insert((later(now, delay), turn.task.0, turn.task.1));
     }
 
@@ -131,54 +204,4 @@ impl World {
 
 fn later(now: Timestamp, delay: Duration) -> Timestamp {
     now.checked_add(delay).unwrap_or(Timestamp::MAX)
-}
-
-/// What stands in a cluster before anybody asks for anything: its nodes and its storage class.
-pub fn initial_objects(settings: &Settings) -> Vec<(GroupVersionResource, Value)> {
-    let mut objects: Vec<_> =
-        (1..=settings.nodes).map(|n| (resources::nodes(), node(&format!("node-{n}")))).collect();
-    let class = json!({
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "StorageClass",
-        "metadata": {
-            "name": "standard",
-            "annotations": {"storageclass.kubernetes.io/is-default-class": "true"},
-        },
-        "provisioner": "tiphys.dev/world",
-        "reclaimPolicy": "Delete",
-        "volumeBindingMode": "WaitForFirstConsumer",
-    });
-    objects.push((resources::storage_classes(), class));
-    objects
-}
-
-fn node(name: &str) -> Value {
-    let resources = json!({"cpu": "8", "memory": "32Gi", "pods": "250", "ephemeral-storage": "200Gi"});
-    let condition = json!({
-        "type": "Ready", "status": "True", "reason": "KubeletReady", "message": "kubelet is posting ready status",
-    });
-    json!({
-        "apiVersion": "v1",
-        "kind": "Node",
-        "metadata": {"name": name, "labels": {
-            "kubernetes.io/hostname": name,
-            "kubernetes.io/os": "linux",
-            "kubernetes.io/arch": "amd64",
-        }},
-        "spec": {},
-        "status": {
-            "addresses": [
-                {"type": "InternalIP", "address": node_address(name)},
-                {"type": "Hostname", "address": name},
-            ],
-            "allocatable": resources,
-            "capacity": resources,
-            "conditions": [condition],
-            "nodeInfo": {
-                "architecture": "amd64", "operatingSystem": "linux", "kubeletVersion": "v1.36.1",
-                "containerRuntimeVersion": "tiphys://0", "kernelVersion": "", "osImage": "Tiphys", "bootID": "",
-                "machineID": "", "systemUUID": "", "kubeProxyVersion": "",
-            },
-        },
-    })
 }

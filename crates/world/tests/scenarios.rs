@@ -1,6 +1,8 @@
 //! Whole stories on an embedded API server, in virtual time.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
+mod causes;
+mod controllers;
 mod support;
 
 use std::time::Duration;
@@ -99,14 +101,14 @@ fn a_claim_that_waits_for_a_consumer_stays_pending_without_one() {
 fn a_job_completes_and_one_that_keeps_failing_gives_up() {
     let mut cluster = Cluster::new();
     let jobs = resource("batch", "v1", "jobs");
-    let job = |name: &str, fate: &str| {
+    let job = |name: &str, image: &str| {
         json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "namespace": "shop"},
             "spec": {"backoffLimit": 2, "template": {
-                "metadata": {"annotations": {"world.tiphys.dev/fate": fate}},
-                "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}}}})
+                "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": image}]}}}})
     };
-    cluster.create(&jobs, job("good", ""));
-    cluster.create(&jobs, job("bad", "fail"));
+    cluster.behave("containers: [{image: bad, exits: {code: 1}}]");
+    cluster.create(&jobs, job("good", "good"));
+    cluster.create(&jobs, job("bad", "bad"));
     cluster.run(MINUTE);
     let good = cluster.get(&jobs, "shop", "good").unwrap();
     assert_eq!(good["status"]["succeeded"], 1);

@@ -1,19 +1,36 @@
 //! DaemonSet: a pod on every node that takes it (apps/v1 DaemonSet).
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
+use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
 use super::{
     own_or_owner,
-    workload::{count, delete_pod, is_active, is_ready, pods_of, stable_suffix, template_hash},
+    revision::{HASH, Revisions},
+    scheduler::{has_untolerated_taint, wants_node},
+    workload::{
+        Availability, count, count_or_percent, created, delete_pod, deleted, failed_create, is_active,
+        is_finished, is_ready, pods_of, stable_suffix,
+    },
 };
 use crate::{
-    Change, Controller, Key, Outcome, View, Write,
+    Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     controller::Context,
     object::{pod_from_template, resources, status_of, with_status},
 };
 
-const HASH: &str = "controller-revision-hash";
+const SIGNATURE: &str = "daemonset-controller";
+/// What pods of DaemonSets tolerate whatever their template says.
+const TOLERATED: [(&str, &str); 6] = [
+    ("node.kubernetes.io/not-ready", "NoExecute"),
+    ("node.kubernetes.io/unreachable", "NoExecute"),
+    ("node.kubernetes.io/disk-pressure", "NoSchedule"),
+    ("node.kubernetes.io/memory-pressure", "NoSchedule"),
+    ("node.kubernetes.io/pid-pressure", "NoSchedule"),
+    ("node.kubernetes.io/unschedulable", "NoSchedule"),
+];
 
 /// Keeps a pod of every DaemonSet on every node.
 pub struct DaemonSetController;
@@ -35,41 +52,142 @@ impl Controller for DaemonSetController {
         if set.is_terminating() {
             return Outcome::done();
         }
-        let hash = template_hash(&set["spec"]["template"]);
-        let nodes = context.view.list(&resources::nodes(), None);
-        let nodes: Vec<_> =
-            nodes.iter().filter(|node| wants(&set, node)).map(|node| node.name().to_owned()).collect();
+        let revisions = Revisions::of(&set, context.view);
         let pods = pods_of(&set, context.view);
+        let sample = pod_for(&set, "", "", &revisions.hash);
+        let nodes = context.view.list(&resources::nodes(), None);
+        let wanted: Vec<_> = nodes
+            .iter()
+            .filter(|node| wants_node(&sample, node) && !has_untolerated_taint(&sample, node))
+            .collect();
+        let availability = Availability::of(&set, context.now);
+        let look = Look { set: &set, pods: &pods, hash: &revisions.hash, availability };
+        let mut writes = revisions.keep(&set, &pods);
+        let names: Vec<_> = wanted.iter().map(|node| node.name()).collect();
+        let updated = with_status(&set, look.status(&names));
+        writes
+            .extend(updated.map(|object| Write::UpdateStatus { resource: resources::daemon_sets(), object }));
+        if let Some(why) = context.failure {
+            writes.push(failed_create(&set, SIGNATURE, why));
+        }
+        writes.extend(look.next(&names));
+        Outcome::from(writes).again(availability.next(&pods))
+    }
+}
+
+/// The node that a pod is on, or is meant for.
+fn node_of(pod: &Value) -> Option<&str> {
+    let terms = &[
+        "spec",
+        "affinity",
+        "nodeAffinity",
+        "requiredDuringSchedulingIgnoredDuringExecution",
+        "nodeSelectorTerms",
+    ];
+    let meant = || pod.at(terms)?.get(0)?.get("matchFields")?.get(0)?.get("values")?.get(0)?.as_str();
+    pod.str_at(&["spec", "nodeName"]).filter(|node| !node.is_empty()).or_else(meant)
+}
+
+struct Look<'a> {
+    set: &'a Value,
+    pods: &'a [Arc<Object>],
+    hash: &'a str,
+    availability: Availability,
+}
+
+impl Look<'_> {
+    fn on(&self, node: &str) -> impl Iterator<Item = &Arc<Object>> {
+        self.pods.iter().filter(move |pod| node_of(pod) == Some(node))
+    }
+
+    fn is_updated(&self, pod: &Value) -> bool {
+        pod.label(HASH) == Some(self.hash)
+    }
+
+    /// Pods for nodes that have none, none for nodes that want none, and then the next step of an update.
+    fn next(&self, nodes: &[&str]) -> Vec<Write> {
         let mut writes = Vec::new();
-        for node in &nodes {
-            let on_node = |pod: &Value| pod.str_at(&["spec", "nodeName"]) == Some(node);
-            if !pods.iter().any(|pod| on_node(pod)) {
-                writes.push(create(&set, node, &hash));
+        for node in nodes.iter().filter(|node| self.on(node).next().is_none()) {
+            writes.extend(self.create(node));
+        }
+        for pod in self.pods.iter().filter(|pod| !pod.is_terminating()) {
+            if is_finished(pod) {
+                let message = format!(
+                    "Found failed daemon pod {}/{} on node {}, will try to kill it",
+                    pod.namespace(),
+                    pod.name(),
+                    node_of(pod).unwrap_or_default()
+                );
+                writes.push(
+                    Event::warning(self.set, Reporter::Controller(SIGNATURE), "FailedDaemonPod", message)
+                        .into(),
+                );
+                writes.push(delete_pod(pod));
+            } else if !node_of(pod).is_some_and(|node| nodes.contains(&node)) {
+                writes.extend([delete_pod(pod), deleted(self.set, SIGNATURE, pod.name())]);
             }
         }
-        let is_unwanted =
-            |pod: &Value| !nodes.iter().any(|node| pod.str_at(&["spec", "nodeName"]) == Some(node.as_str()));
-        writes.extend(
-            pods.iter().filter(|pod| is_unwanted(pod) && !pod.is_terminating()).map(|pod| delete_pod(pod)),
-        );
-        // One outdated pod at a time, and only while all others are Ready.
-        let is_rolling = set.str_at(&["spec", "updateStrategy", "type"]) != Some("OnDelete");
-        if writes.is_empty() && is_rolling && pods.iter().all(|pod| is_ready(pod)) {
-            let outdated = pods.iter().find(|pod| pod.label(HASH) != Some(&hash));
-            writes.extend(outdated.map(|pod| delete_pod(pod)));
+        let rolls = self.set.str_at(&["spec", "updateStrategy", "type"]) != Some("OnDelete");
+        if writes.is_empty() && rolls { self.roll(nodes) } else { writes }
+    }
+
+    /// Replaces outdated pods: with `maxSurge` a new one comes first, else an old one goes first.
+    fn roll(&self, nodes: &[&str]) -> Vec<Write> {
+        let rolling = self.set.at(&["spec", "updateStrategy", "rollingUpdate"]);
+        let total = nodes.len() as i64;
+        let limit = |field: &str, default| {
+            count_or_percent(rolling.and_then(|rolling| rolling.get(field)), total, default, true)
+        };
+        let surge = limit("maxSurge", 0);
+        let most = if surge == 0 { limit("maxUnavailable", 1).max(1) } else { limit("maxUnavailable", 0) };
+        let is_down = |node: &&&str| !self.on(node).any(|pod| self.availability.has(pod));
+        let mut down = nodes.iter().filter(is_down).count() as i64;
+        let mut surging = nodes.iter().filter(|node| self.on(node).count() > 1).count() as i64;
+        let mut writes = Vec::new();
+        for node in nodes {
+            let Some(old) = self.on(node).find(|pod| !self.is_updated(pod) && !pod.is_terminating()) else {
+                continue;
+            };
+            let new = self.on(node).find(|pod| self.is_updated(pod));
+            let is_free = new.is_some_and(|new| self.availability.has(new)) || !self.availability.has(old);
+            if new.is_none() && surge > 0 && is_ready(old) {
+                if surging < surge {
+                    surging += 1;
+                    writes.extend(self.create(node));
+                }
+            } else if is_free || down < most {
+                down += i64::from(!is_free);
+                writes.extend([delete_pod(old), deleted(self.set, SIGNATURE, old.name())]);
+            }
         }
-        let is_updated = |pod: &Value| is_active(pod) && pod.label(HASH) == Some(&hash);
-        let ready = count(&pods, is_ready);
-        let mut status = status_of(&set);
-        status.insert("observedGeneration".into(), set.generation().into());
+        writes
+    }
+
+    fn create(&self, node: &str) -> Vec<Write> {
+        let number = self.pods.iter().filter(|pod| pod.is_terminating()).count().to_string();
+        let name =
+            format!("{}-{}", self.set.name(), stable_suffix(&[self.set.uid(), node, self.hash, &number], 5));
+        let object = pod_for(self.set, node, &name, self.hash);
+        vec![Write::Create { resource: resources::pods(), object }, created(self.set, SIGNATURE, &name)]
+    }
+
+    fn status(&self, nodes: &[&str]) -> Value {
+        let here = |pod: &Value| is_active(pod) && node_of(pod).is_some_and(|node| nodes.contains(&node));
+        let with = |test: &dyn Fn(&Value) -> bool| {
+            nodes.iter().filter(|node| self.on(node).any(|pod| here(pod) && test(pod))).count() as i64
+        };
+        let available = with(&|pod| self.availability.has(pod));
+        let misplaced = count(self.pods, |pod| is_active(pod) && !here(pod));
+        let mut status = status_of(self.set);
+        status.insert("observedGeneration".into(), self.set.generation().into());
         status.insert("desiredNumberScheduled".into(), json!(nodes.len()));
-        status.insert("currentNumberScheduled".into(), count(&pods, is_active).into());
-        status.insert("numberMisscheduled".into(), 0.into());
-        status.insert("numberReady".into(), ready.into());
+        status.insert("currentNumberScheduled".into(), with(&|_| true).into());
+        status.insert("numberMisscheduled".into(), misplaced.into());
+        status.insert("numberReady".into(), with(&is_ready).into());
         let counts = [
-            ("updatedNumberScheduled", count(&pods, is_updated)),
-            ("numberAvailable", ready),
-            ("numberUnavailable", nodes.len() as i64 - ready),
+            ("updatedNumberScheduled", with(&|pod| self.is_updated(pod))),
+            ("numberAvailable", available),
+            ("numberUnavailable", nodes.len() as i64 - available),
         ];
         for (field, count) in counts {
             match count {
@@ -77,23 +195,40 @@ impl Controller for DaemonSetController {
                 count => status.insert(field.into(), count.into()),
             };
         }
-        let updated = with_status(&set, status.into());
-        writes
-            .extend(updated.map(|object| Write::UpdateStatus { resource: resources::daemon_sets(), object }));
-        writes.into()
+        status.into()
     }
 }
 
-/// Whether a node matches the template's nodeSelector.
-fn wants(set: &Value, node: &Value) -> bool {
-    let selector = set.at(&["spec", "template", "spec", "nodeSelector"]).and_then(Value::as_object);
-    selector.into_iter().flatten().all(|(key, value)| node.label(key) == value.as_str())
+/// The pod for a node: it names the node by affinity, so that the scheduler puts it there, and tolerates what
+/// every pod of a DaemonSet tolerates.
+fn pod_for(set: &Value, node: &str, name: &str, hash: &str) -> Value {
+    let mut pod = pod_from_template(set, &set["spec"]["template"], name);
+    pod["metadata"]["generateName"] = format!("{}-", set.name()).into();
+    pod["metadata"]["labels"][HASH] = hash.into();
+    let generation = set
+        .annotation("deprecated.daemonset.template.generation")
+        .map_or_else(|| set.generation().to_string(), str::to_owned);
+    pod["metadata"]["labels"]["pod-template-generation"] = generation.into();
+    let mut tolerated: Vec<_> = TOLERATED.to_vec();
+    if pod.at(&["spec", "hostNetwork"]) == Some(&Value::Bool(true)) {
+        tolerated.push(("node.kubernetes.io/network-unavailable", "NoSchedule"));
+    }
+    let tolerations = pod["spec"]["tolerations"].as_array().cloned().unwrap_or_default();
+    let more =
+        tolerated.iter().map(|(key, effect)| json!({"key": key, "operator": "Exists", "effect": effect}));
+    pod["spec"]["tolerations"] = tolerations.into_iter().chain(more).collect();
+    if !node.is_empty() {
+        name_node(&mut pod, node);
+    }
+    pod
 }
 
-fn create(set: &Value, node: &str, hash: &str) -> Write {
-    let name = format!("{}-{}", set.name(), stable_suffix(&[set.uid(), node, hash], 5));
-    let mut pod = pod_from_template(set, &set["spec"]["template"], &name);
-    pod["metadata"]["labels"][HASH] = hash.into();
-    pod["spec"]["nodeName"] = node.into();
-    Write::Create { resource: resources::pods(), object: pod }
+fn name_node(pod: &mut Value, node: &str) {
+    let field = json!([{"key": "metadata.name", "operator": "In", "values": [node]}]);
+    let required =
+        &mut pod["spec"]["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"];
+    match required["nodeSelectorTerms"].as_array_mut() {
+        Some(terms) => terms.iter_mut().for_each(|term| term["matchFields"] = field.clone()),
+        None => required["nodeSelectorTerms"] = json!([{"matchFields": field}]),
+    }
 }

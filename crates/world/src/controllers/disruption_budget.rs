@@ -5,7 +5,7 @@ use tiphys_value::ObjectExt;
 
 use super::workload::{count, count_or_percent, is_active, is_ready};
 use crate::{
-    Change, Controller, Key, Outcome, View, Write,
+    Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     controller::Context,
     labels::selects,
     object::{resources, set_condition, status_of, with_status},
@@ -61,9 +61,14 @@ impl Controller for DisruptionBudgetController {
             "observedGeneration": budget.generation(),
         });
         set_condition(&mut status, condition, context.now);
-        let updated = with_status(&budget, status.into());
-        updated
-            .map(|object| Write::UpdateStatus { resource: resources::disruption_budgets(), object }.into())
-            .unwrap_or_default()
+        let Some(object) = with_status(&budget, status.into()) else { return Outcome::done() };
+        let mut writes = vec![Write::UpdateStatus { resource: resources::disruption_budgets(), object }];
+        if expected == 0 {
+            let message = "No matching pods found";
+            writes.push(
+                Event::normal(&budget, Reporter::Controller("controllermanager"), "NoPods", message).into(),
+            );
+        }
+        writes.into()
     }
 }

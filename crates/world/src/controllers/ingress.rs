@@ -5,7 +5,7 @@ use tiphys_value::ObjectExt;
 
 use super::service::load_balancer_address;
 use crate::{
-    Change, Controller, Key, Outcome, View, Write,
+    Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     controller::Context,
     object::{resources, with_status},
 };
@@ -29,9 +29,12 @@ impl Controller for IngressController {
         }
         let class = ingress.str_at(&["spec", "ingressClassName"]).unwrap_or_default();
         let status = json!({"loadBalancer": {"ingress": [{"ip": load_balancer_address(class)}]}});
-        let updated = with_status(&ingress, status);
-        updated
-            .map(|object| Write::UpdateStatus { resource: resources::ingresses(), object }.into())
-            .unwrap_or_default()
+        let Some(object) = with_status(&ingress, status) else { return Outcome::done() };
+        vec![
+            Write::UpdateStatus { resource: resources::ingresses(), object },
+            Event::normal(&ingress, Reporter::Controller("ingress-controller"), "Sync", "Scheduled for sync")
+                .into(),
+        ]
+        .into()
     }
 }

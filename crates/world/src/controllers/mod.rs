@@ -2,21 +2,28 @@
 
 mod autoscaler;
 mod claim;
+mod cron_job;
 mod daemon_set;
 mod deployment;
 mod disruption_budget;
-mod endpoint_slice;
+mod endpoints;
+mod event;
+mod eviction;
 mod garbage;
 mod ingress;
 mod job;
+mod kubelet;
 mod namespace;
-mod pod;
+mod node;
+mod operator;
+mod quota;
 mod replica_set;
+mod revision;
+mod scheduler;
 mod service;
 mod stateful_set;
+mod volume;
 mod workload;
-
-pub use pod::node_address;
 
 use crate::{Change, Controller, Key};
 use tiphys_value::{GroupVersionResource, ObjectExt};
@@ -26,18 +33,26 @@ pub fn all() -> Vec<Box<dyn Controller>> {
     vec![
         Box::new(namespace::NamespaceController),
         Box::new(garbage::GarbageCollector),
+        Box::new(node::NodeController),
+        Box::new(eviction::TaintEviction),
+        Box::new(cron_job::CronJobController),
         Box::new(deployment::DeploymentController),
         Box::new(replica_set::ReplicaSetController),
         Box::new(stateful_set::StatefulSetController),
         Box::new(daemon_set::DaemonSetController),
         Box::new(job::JobController),
         Box::new(claim::ClaimController),
-        Box::new(pod::PodController),
+        Box::new(volume::VolumeController),
+        Box::new(scheduler::Scheduler),
+        Box::new(kubelet::Kubelet),
         Box::new(service::ServiceController),
-        Box::new(endpoint_slice::EndpointSliceController),
+        Box::new(endpoints::EndpointsController),
         Box::new(ingress::IngressController),
         Box::new(disruption_budget::DisruptionBudgetController),
         Box::new(autoscaler::AutoscalerController),
+        Box::new(quota::QuotaController),
+        Box::new(operator::OperatorController),
+        Box::new(event::EventController),
     ]
 }
 

@@ -1,7 +1,8 @@
 //! Namespaces: what every one of them holds, and their end (core/v1 Namespace).
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use jiff::Timestamp;
-use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tiphys_apiserver::Object;
@@ -10,7 +11,7 @@ use tiphys_value::{GroupVersionResource, ObjectExt};
 use crate::{
     Change, Controller, Key, Outcome, Propagation, View, Write,
     controller::Context,
-    object::{resources, set_condition, status_of, with_status},
+    object::{finalizers, resources, set_condition, status_of, with_status},
 };
 
 const ROOT_CA: &str = "kube-root-ca.crt";
@@ -44,9 +45,13 @@ impl Controller for NamespaceController {
         if content.is_empty() {
             return Write::Finalize { key: key.clone() }.into();
         }
+        // Pods go first, so that nothing that they use is taken from under them.
+        let has_pods = content.iter().any(|(resource, _)| *resource == resources::pods());
         let mut writes: Vec<_> = content
             .iter()
-            .filter(|(_, object)| !object.is_terminating())
+            .filter(|(resource, object)| {
+                !object.is_terminating() && (!has_pods || *resource == resources::pods())
+            })
             .map(|(resource, object)| Write::Delete {
                 resource: resource.clone(),
                 key: Key::of(object),
@@ -84,30 +89,43 @@ fn fill(namespace: &str, context: &Context<'_>) -> Vec<Write> {
 
 type Content = [(GroupVersionResource, Arc<Object>)];
 
+/// The status of a namespace that is going: what is left, and what holds it.
 fn remaining(namespace: &Value, content: &Content, now: Timestamp) -> Value {
-    let mut counts = std::collections::BTreeMap::<String, usize>::new();
-    let mut finalizers = std::collections::BTreeMap::<String, usize>::new();
+    let mut counts = BTreeMap::<String, usize>::new();
+    let mut held = BTreeMap::<String, usize>::new();
     for (resource, object) in content {
-        let group = if resource.group.is_empty() { "" } else { &resource.group };
-        *counts.entry(format!("{}.{group}", resource.resource)).or_default() += 1;
-        let held = object.at(&["metadata", "finalizers"]).and_then(Value::as_array);
-        for finalizer in held.into_iter().flatten().filter_map(Value::as_str) {
-            *finalizers.entry(finalizer.to_owned()).or_default() += 1;
+        *counts.entry(format!("{}.{}", resource.resource, resource.group)).or_default() += 1;
+        for finalizer in finalizers(object) {
+            *held.entry(finalizer.to_owned()).or_default() += 1;
         }
     }
     let mut status = status_of(namespace);
     status.insert("phase".into(), "Terminating".into());
-    let content: Vec<_> =
-        counts.iter().map(|(name, n)| format!("{name} has {n} resource instances")).collect();
-    let message = format!("Some resources are remaining: {}", content.join(", "));
-    let condition = json!({"type": "NamespaceContentRemaining", "status": "True", "reason": "SomeResourcesRemain", "message": message});
-    set_condition(&mut status, condition, now);
-    if !finalizers.is_empty() {
-        let held: Vec<_> =
-            finalizers.iter().map(|(name, n)| format!("{name} in {n} resource instances")).collect();
-        let message = format!("Some content in the namespace has finalizers remaining: {}", held.join(", "));
-        let condition = json!({"type": "NamespaceFinalizersRemaining", "status": "True", "reason": "SomeFinalizersRemain", "message": message});
+    let mut set = |kind: &str, holds: bool, reason: &str, message: &str| {
+        let state = if holds { "True" } else { "False" };
+        let condition = json!({"type": kind, "status": state, "reason": reason, "message": message});
         set_condition(&mut status, condition, now);
+    };
+    let discovered = "All resources successfully discovered";
+    set("NamespaceDeletionDiscoveryFailure", false, "ResourcesDiscovered", discovered);
+    let parsed = "All legacy kube types successfully parsed";
+    set("NamespaceDeletionGroupVersionParsingFailure", false, "ParsedGroupVersions", parsed);
+    let deleted = "All content successfully deleted, may be waiting on finalization";
+    set("NamespaceDeletionContentFailure", false, "ContentDeleted", deleted);
+    let list = |counts: &BTreeMap<String, usize>, verb: &str| {
+        let texts: Vec<_> =
+            counts.iter().map(|(name, n)| format!("{name} {verb} {n} resource instances")).collect();
+        texts.join(", ")
+    };
+    let message = format!("Some resources are remaining: {}", list(&counts, "has"));
+    set("NamespaceContentRemaining", true, "SomeResourcesRemain", &message);
+    if held.is_empty() {
+        let message = "All content-preserving finalizers finished";
+        set("NamespaceFinalizersRemaining", false, "ContentHasNoFinalizers", message);
+    } else {
+        let message =
+            format!("Some content in the namespace has finalizers remaining: {}", list(&held, "in"));
+        set("NamespaceFinalizersRemaining", true, "SomeFinalizersRemain", &message);
     }
     status.into()
 }

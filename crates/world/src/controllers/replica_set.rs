@@ -1,19 +1,28 @@
-//! ReplicaSet: as many pods as it asks for (apps/v1 ReplicaSet).
+//! ReplicaSet: so many pods of one template (apps/v1 ReplicaSet).
 
-use serde_json::json;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
 use super::{
     own_or_owner,
-    workload::{count, delete_pod, is_active, is_ready, pods_of, stable_suffix},
+    workload::{
+        Availability, count, created, delete_pod, deleted, failed_create, is_active, is_ready, pods_of,
+        ready_since, stable_suffix,
+    },
 };
 use crate::{
     Change, Controller, Key, Outcome, View, Write,
     controller::Context,
-    object::{pod_from_template, resources, status_of, with_status},
+    labels::selects,
+    object::{pod_from_template, remove_condition, resources, set_condition, status_of, with_status},
 };
 
-/// Keeps the number of a ReplicaSet's pods.
+const SIGNATURE: &str = "replicaset-controller";
+
+/// Keeps the pods of ReplicaSets.
 pub struct ReplicaSetController;
 
 impl Controller for ReplicaSetController {
@@ -30,42 +39,99 @@ impl Controller for ReplicaSetController {
         if set.is_terminating() {
             return Outcome::done();
         }
-        let mut pods = pods_of(&set, context.view);
+        let all = pods_of(&set, context.view);
+        let terminating = count(&all, |pod| pod.is_terminating());
+        let mut pods = all;
         pods.retain(|pod| is_active(pod));
         let wanted = set.int_at(&["spec", "replicas"]).unwrap_or(1).max(0) as usize;
-        let mut writes = Vec::new();
-        if pods.len() < wanted {
-            let taken = context.view.list(&resources::pods(), Some(set.namespace()));
-            let is_free = |name: &str| taken.iter().all(|pod| pod.name() != name);
-            let names = (0..).map(|number: u32| pod_name(set.name(), set.uid(), number));
-            for name in names.filter(|name| is_free(name)).take(wanted - pods.len()) {
-                let pod = pod_from_template(&set, &set["spec"]["template"], &name);
-                writes.push(Write::Create { resource: resources::pods(), object: pod });
-            }
-        }
-        // Pods that are not Ready go first, as in Kubernetes.
-        pods.sort_by_key(|pod| is_ready(pod));
         let surplus = pods.len().saturating_sub(wanted);
-        writes.extend(pods.iter().take(surplus).map(|pod| delete_pod(pod)));
-        let kept = &pods[surplus..];
-        let mut status = status_of(&set);
-        status.insert("replicas".into(), json!(kept.len()));
-        status.insert("fullyLabeledReplicas".into(), json!(kept.len()));
-        for field in ["readyReplicas", "availableReplicas"] {
-            match count(kept, is_ready) {
-                0 => status.remove(field),
-                ready => status.insert(field.into(), json!(ready)),
-            };
+        pods.sort_by_cached_key(|pod| going_first(pod));
+        let availability = Availability::of(&set, context.now);
+        let mut status = status(&set, &pods[surplus..], availability);
+        status.insert("terminatingReplicas".into(), terminating.into());
+        let mut writes = Vec::new();
+        match context.failure {
+            Some(why) => {
+                let condition = json!({"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": why});
+                set_condition(&mut status, condition, context.now);
+                writes.push(failed_create(&set, SIGNATURE, why));
+            }
+            None => remove_condition(&mut status, "ReplicaFailure"),
         }
-        status.insert("observedGeneration".into(), json!(set.generation()));
+        // The status goes first: it has to be told even if a pod cannot be made.
         let updated = with_status(&set, status.into());
         writes.extend(
             updated.map(|object| Write::UpdateStatus { resource: resources::replica_sets(), object }),
         );
-        writes.into()
+        for pod in &pods[..surplus] {
+            writes.extend([delete_pod(pod), deleted(&set, SIGNATURE, pod.name())]);
+        }
+        for name in free_names(&set, wanted.saturating_sub(pods.len()), context.view) {
+            let mut pod = pod_from_template(&set, &set["spec"]["template"], &name);
+            pod["metadata"]["generateName"] = format!("{}-", set.name()).into();
+            writes.push(Write::Create { resource: resources::pods(), object: pod });
+            writes.push(created(&set, SIGNATURE, &name));
+        }
+        Outcome::from(writes).again(availability.next(&pods))
     }
 }
 
-fn pod_name(set: &str, uid: &str, number: u32) -> String {
-    format!("{set}-{}", stable_suffix(&[uid, &number.to_string()], 5))
+/// Names for new pods that no pod has, terminating ones included.
+fn free_names(set: &Value, number: usize, view: &View<'_>) -> Vec<String> {
+    let is_free = |name: &String| {
+        let key = Key { namespace: set.namespace().to_owned(), name: name.clone() };
+        view.get(&resources::pods(), &key).is_none()
+    };
+    let names =
+        (0u32..).map(|n| format!("{}-{}", set.name(), stable_suffix(&[set.uid(), &n.to_string()], 5)));
+    names.filter(is_free).take(number).collect()
+}
+
+/// The order in which surplus pods go: those on no node, not started, not Ready, cheap to delete, Ready for
+/// the shortest time, restarted most often, youngest.
+fn going_first(pod: &Arc<Object>) -> impl Ord + use<> {
+    let phase = match pod.str_at(&["status", "phase"]) {
+        Some("Running") => 2,
+        Some("Unknown") => 1,
+        _ => 0,
+    };
+    let is_placed = pod.str_at(&["spec", "nodeName"]).is_some_and(|node| !node.is_empty());
+    let cost: i32 = pod
+        .annotation("controller.kubernetes.io/pod-deletion-cost")
+        .and_then(|c| c.parse().ok())
+        .unwrap_or(0);
+    let since = ready_since(pod).map_or(0, |at| -at.as_second());
+    let statuses = pod.at(&["status", "containerStatuses"]).and_then(Value::as_array);
+    let restarts: i64 = statuses.into_iter().flatten().filter_map(|s| s.int_at(&["restartCount"])).sum();
+    let created = pod.str_at(&["metadata", "creationTimestamp"]).unwrap_or_default().to_owned();
+    (
+        is_placed,
+        phase,
+        is_ready(pod),
+        cost,
+        since,
+        -restarts,
+        std::cmp::Reverse(created),
+        pod.name().to_owned(),
+    )
+}
+
+fn status(set: &Value, pods: &[Arc<Object>], availability: Availability) -> Map<String, Value> {
+    let mut status = status_of(set);
+    let labels = set.at(&["spec", "template", "metadata", "labels"]).and_then(Value::as_object);
+    let selector = json!({"matchLabels": labels});
+    let counts = [
+        ("replicas", pods.len() as i64),
+        ("fullyLabeledReplicas", count(pods, |pod| selects(Some(&selector), pod))),
+        ("readyReplicas", count(pods, is_ready)),
+        ("availableReplicas", count(pods, |pod| availability.has(pod))),
+    ];
+    for (field, count) in counts {
+        match (field, count) {
+            (_, 0) if field != "replicas" => status.remove(field),
+            (_, count) => status.insert(field.into(), count.into()),
+        };
+    }
+    status.insert("observedGeneration".into(), set.generation().into());
+    status
 }

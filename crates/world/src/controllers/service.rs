@@ -4,9 +4,9 @@ use serde_json::json;
 use tiphys_value::ObjectExt;
 
 use crate::{
-    Change, Controller, Key, Outcome, View, Write,
+    Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     controller::Context,
-    object::{resources, with_status},
+    object::{resources, status_of, with_status},
 };
 
 /// Gives load balancers an address.
@@ -23,15 +23,31 @@ impl Controller for ServiceController {
 
     fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {
         let Some(service) = context.view.get(&resources::services(), key) else { return Outcome::done() };
-        if service.str_at(&["spec", "type"]) != Some("LoadBalancer") || service.is_terminating() {
+        let is_other = service.str_at(&["spec", "loadBalancerClass"]).is_some_and(|class| !class.is_empty());
+        if service.is_terminating() || is_other {
             return Outcome::done();
         }
+        let mut status = status_of(&service);
+        let is_balanced = service.str_at(&["spec", "type"]) == Some("LoadBalancer");
         let address = load_balancer_address(service.uid());
-        let status = json!({"loadBalancer": {"ingress": [{"ip": address, "ipMode": "VIP"}]}});
-        let updated = with_status(&service, status);
-        updated
-            .map(|object| Write::UpdateStatus { resource: resources::services(), object }.into())
-            .unwrap_or_default()
+        let ingress =
+            if is_balanced { json!({"ingress": [{"ip": address, "ipMode": "VIP"}]}) } else { json!({}) };
+        status.insert("loadBalancer".into(), ingress);
+        let Some(object) = with_status(&service, status.into()) else { return Outcome::done() };
+        let mut writes = Vec::new();
+        if is_balanced {
+            for (reason, message) in [
+                ("EnsuringLoadBalancer", "Ensuring load balancer"),
+                ("EnsuredLoadBalancer", "Ensured load balancer"),
+            ] {
+                writes.push(
+                    Event::normal(&service, Reporter::Controller("service-controller"), reason, message)
+                        .into(),
+                );
+            }
+        }
+        writes.push(Write::UpdateStatus { resource: resources::services(), object });
+        writes.into()
     }
 }
 

@@ -9,15 +9,16 @@ use tiphys_value::ObjectExt;
 
 use super::{
     own_or_owner,
-    workload::{count, delete_pod, is_active, is_ready, pods_of, template_hash},
+    revision::{HASH, Revisions},
+    workload::{Availability, count, delete_pod, is_active, is_finished, is_ready, pods_of},
 };
 use crate::{
-    Change, Controller, Key, Outcome, View, Write,
+    Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     controller::Context,
-    object::{pod_from_template, resources, status_of, with_status},
+    object::{owner_reference, pod_from_template, resources, status_of, with_status},
 };
 
-const REVISION: &str = "controller-revision-hash";
+const SIGNATURE: &str = "statefulset-controller";
 
 /// Keeps the pods of StatefulSets.
 pub struct StatefulSetController;
@@ -36,88 +37,216 @@ impl Controller for StatefulSetController {
         if set.is_terminating() {
             return Outcome::done();
         }
-        let revision = format!("{}-{}", set.name(), template_hash(&set["spec"]["template"]));
+        let revisions = Revisions::of(&set, context.view);
         let pods = pods_of(&set, context.view);
-        let mut writes = next_step(&set, &pods, &revision, context.view);
-        let status = status(&set, &pods, &revision);
-        let updated = with_status(&set, status);
+        let availability = Availability::of(&set, context.now);
+        let step = Step { set: &set, pods: &pods, revisions: &revisions, availability, context };
+        let mut writes = revisions.keep(&set, &pods);
+        let updated = with_status(&set, step.status());
         writes.extend(
             updated.map(|object| Write::UpdateStatus { resource: resources::stateful_sets(), object }),
         );
-        writes.into()
+        if let Some(why) = context.failure {
+            let message = format!("Create Pod in StatefulSet {} failed error: {why}", set.name());
+            writes
+                .push(Event::warning(&set, Reporter::Controller(SIGNATURE), "FailedCreate", message).into());
+        }
+        writes.extend(step.next());
+        Outcome::from(writes).again(availability.next(&pods))
     }
-}
-
-fn wanted(set: &Value) -> i64 {
-    set.int_at(&["spec", "replicas"]).unwrap_or(1).max(0)
-}
-
-fn first_ordinal(set: &Value) -> i64 {
-    set.int_at(&["spec", "ordinals", "start"]).unwrap_or(0)
 }
 
 fn ordinal(set: &Value, pod: &Value) -> Option<i64> {
     pod.name().strip_prefix(set.name())?.strip_prefix('-')?.parse().ok()
 }
 
-/// What comes next: the lowest missing pod, else the highest surplus one, else the highest one of an
-/// old revision. With `OrderedReady` a pod that is not Ready holds everything up.
-fn next_step(set: &Value, pods: &[Arc<Object>], revision: &str, view: &View<'_>) -> Vec<Write> {
-    let is_parallel = set.str_at(&["spec", "podManagementPolicy"]) == Some("Parallel");
-    let (first, end) = (first_ordinal(set), first_ordinal(set) + wanted(set));
-    let mut writes = Vec::new();
-    for number in first..end {
-        let pod = pods.iter().find(|pod| ordinal(set, pod) == Some(number));
-        match pod {
-            None => writes.extend(create(set, number, revision, view)),
-            Some(pod) if is_ready(pod) || is_parallel => continue,
-            Some(_) => {}
-        }
-        if !is_parallel {
-            return writes;
-        }
-    }
-    if !writes.is_empty() {
-        return writes;
-    }
-    let surplus =
-        |pod: &&Arc<Object>| ordinal(set, pod).is_some_and(|number| number < first || number >= end);
-    if let Some(pod) = pods.iter().filter(surplus).max_by_key(|pod| ordinal(set, pod)) {
-        return if pod.is_terminating() { Vec::new() } else { vec![delete_pod(pod)] };
-    }
-    let strategy = &["spec", "updateStrategy", "rollingUpdate", "partition"];
-    let partition = set.int_at(strategy).unwrap_or(0);
-    if set.str_at(&["spec", "updateStrategy", "type"]) == Some("OnDelete") {
-        return Vec::new();
-    }
-    let is_outdated = |pod: &&Arc<Object>| {
-        pod.label(REVISION) != Some(revision) && ordinal(set, pod).is_some_and(|number| number >= partition)
-    };
-    let outdated = pods.iter().filter(is_outdated).max_by_key(|pod| ordinal(set, pod));
-    outdated.filter(|pod| !pod.is_terminating()).map(|pod| delete_pod(pod)).into_iter().collect()
+/// One look at a set.
+struct Step<'a> {
+    set: &'a Value,
+    pods: &'a [Arc<Object>],
+    revisions: &'a Revisions,
+    availability: Availability,
+    context: &'a Context<'a>,
 }
 
-fn create(set: &Value, number: i64, revision: &str, view: &View<'_>) -> Vec<Write> {
-    let name = format!("{}-{number}", set.name());
-    let mut pod = pod_from_template(set, &set["spec"]["template"], &name);
-    pod["metadata"]["labels"][REVISION] = revision.into();
-    pod["metadata"]["labels"]["statefulset.kubernetes.io/pod-name"] = name.clone().into();
-    pod["metadata"]["labels"]["apps.kubernetes.io/pod-index"] = number.to_string().into();
-    pod["spec"]["hostname"] = name.clone().into();
-    pod["spec"]["subdomain"] = set.str_at(&["spec", "serviceName"]).unwrap_or_default().into();
-    let mut writes = Vec::new();
-    let templates = set.at(&["spec", "volumeClaimTemplates"]).and_then(Value::as_array);
-    for template in templates.into_iter().flatten() {
-        let volume = template.name();
-        let claim_name = format!("{volume}-{name}");
-        mount(&mut pod, volume, &claim_name);
-        let key = Key { namespace: set.namespace().to_owned(), name: claim_name };
-        if view.get(&resources::claims(), &key).is_none() {
-            writes.push(create_claim(set, template, &key.name));
-        }
+impl Step<'_> {
+    fn wanted(&self) -> i64 {
+        self.set.int_at(&["spec", "replicas"]).unwrap_or(1).max(0)
     }
-    writes.push(Write::Create { resource: resources::pods(), object: pod });
-    writes
+
+    /// The ordinals of the pods that there should be.
+    fn ordinals(&self) -> std::ops::Range<i64> {
+        let first = self.set.int_at(&["spec", "ordinals", "start"]).unwrap_or(0);
+        first..first.saturating_add(self.wanted())
+    }
+
+    fn partition(&self) -> i64 {
+        self.set.int_at(&["spec", "updateStrategy", "rollingUpdate", "partition"]).unwrap_or(0)
+    }
+
+    /// The revision that pods below the partition keep.
+    fn current_revision(&self) -> &str {
+        let known = self.set.str_at(&["status", "currentRevision"]).filter(|name| !name.is_empty());
+        known.unwrap_or(&self.revisions.current)
+    }
+
+    /// What comes next: the lowest missing pod, else the highest surplus one, else the highest one of an
+    /// old revision. With `OrderedReady` a pod that is not Ready holds everything up.
+    fn next(&self) -> Vec<Write> {
+        let is_parallel = self.set.str_at(&["spec", "podManagementPolicy"]) == Some("Parallel");
+        let mut writes = Vec::new();
+        for number in self.ordinals() {
+            let pod = self.pods.iter().find(|pod| ordinal(self.set, pod) == Some(number));
+            match pod {
+                None => writes.extend(self.create(number)),
+                // A pod that has ended is made anew.
+                Some(pod) if is_finished(pod) && !pod.is_terminating() => writes.extend(self.delete(pod)),
+                Some(pod) if self.availability.has(pod) || is_parallel => continue,
+                Some(_) => {}
+            }
+            if !is_parallel {
+                return writes;
+            }
+        }
+        if !writes.is_empty() {
+            return writes;
+        }
+        let ordinals = self.ordinals();
+        let is_surplus = |pod: &&Arc<Object>| ordinal(self.set, pod).is_some_and(|n| !ordinals.contains(&n));
+        if let Some(pod) = self.pods.iter().filter(is_surplus).max_by_key(|pod| ordinal(self.set, pod)) {
+            return if pod.is_terminating() { Vec::new() } else { self.scale_down(pod) };
+        }
+        if self.set.str_at(&["spec", "updateStrategy", "type"]) == Some("OnDelete") {
+            return Vec::new();
+        }
+        let is_outdated = |pod: &&Arc<Object>| {
+            pod.label(HASH) != Some(&self.revisions.current)
+                && ordinal(self.set, pod).is_some_and(|number| number >= self.partition())
+        };
+        let going = self.pods.iter().any(|pod| pod.is_terminating());
+        let outdated = self.pods.iter().filter(is_outdated).max_by_key(|pod| ordinal(self.set, pod));
+        outdated.filter(|_| !going).map(|pod| self.delete(pod)).unwrap_or_default()
+    }
+
+    fn told(&self, verb: &str, pod: &str) -> Write {
+        let message = format!("{verb} Pod {pod} in StatefulSet {} successful", self.set.name());
+        let reason = format!("Successful{verb}");
+        Event::normal(self.set, Reporter::Controller(SIGNATURE), &reason, message).into()
+    }
+
+    fn delete(&self, pod: &Value) -> Vec<Write> {
+        vec![delete_pod(pod), self.told("Delete", pod.name())]
+    }
+
+    /// With `whenScaled: Delete` the claims of a surplus pod go with it.
+    fn scale_down(&self, pod: &Value) -> Vec<Write> {
+        let mut writes = Vec::new();
+        if self.set.str_at(&["spec", "persistentVolumeClaimRetentionPolicy", "whenScaled"]) == Some("Delete")
+        {
+            for claim in super::claim::claims_of(pod) {
+                let found = self.context.view.get(&resources::claims(), &claim);
+                let free = found.filter(|claim| crate::object::owners(claim).next().is_none());
+                writes.extend(free.map(|claim| {
+                    let mut object = claim.value().clone();
+                    let mut owner = owner_reference(pod);
+                    owner["controller"] = false.into();
+                    owner["blockOwnerDeletion"] = false.into();
+                    object["metadata"]["ownerReferences"] = json!([owner]);
+                    Write::Update { resource: resources::claims(), object }
+                }));
+            }
+        }
+        writes.extend(self.delete(pod));
+        writes
+    }
+
+    fn create(&self, number: i64) -> Vec<Write> {
+        let name = format!("{}-{number}", self.set.name());
+        let is_old = number < self.ordinals().start.saturating_add(self.partition())
+            && self.current_revision() != self.revisions.current;
+        let old = is_old.then(|| self.revisions.template(self.current_revision())).flatten();
+        let revision = if old.is_some() { self.current_revision() } else { self.revisions.current.as_str() };
+        let template = old.unwrap_or_else(|| self.set["spec"]["template"].clone());
+        let mut pod = pod_from_template(self.set, &template, &name);
+        pod["metadata"]["generateName"] = format!("{}-", self.set.name()).into();
+        pod["metadata"]["labels"][HASH] = revision.into();
+        pod["metadata"]["labels"]["statefulset.kubernetes.io/pod-name"] = name.clone().into();
+        pod["metadata"]["labels"]["apps.kubernetes.io/pod-index"] = number.to_string().into();
+        pod["spec"]["hostname"] = name.clone().into();
+        pod["spec"]["subdomain"] = self.set.str_at(&["spec", "serviceName"]).unwrap_or_default().into();
+        let mut writes = Vec::new();
+        let templates = self.set.at(&["spec", "volumeClaimTemplates"]).and_then(Value::as_array);
+        for template in templates.into_iter().flatten() {
+            let claim_name = format!("{}-{name}", template.name());
+            mount(&mut pod, template.name(), &claim_name);
+            let key = Key { namespace: self.set.namespace().to_owned(), name: claim_name };
+            if self.context.view.get(&resources::claims(), &key).is_none() {
+                writes.push(self.create_claim(template, &key.name));
+                let message = format!(
+                    "Create Claim {} Pod {name} in StatefulSet {} success",
+                    key.name,
+                    self.set.name()
+                );
+                writes.push(
+                    Event::normal(self.set, Reporter::Controller(SIGNATURE), "SuccessfulCreate", message)
+                        .into(),
+                );
+            }
+        }
+        writes.push(Write::Create { resource: resources::pods(), object: pod });
+        writes.push(self.told("Create", &name));
+        writes
+    }
+
+    fn create_claim(&self, template: &Value, name: &str) -> Write {
+        let mut claim = template.clone();
+        claim["apiVersion"] = "v1".into();
+        claim["kind"] = "PersistentVolumeClaim".into();
+        claim["metadata"]["name"] = name.into();
+        claim["metadata"]["namespace"] = self.set.namespace().into();
+        let labels = self.set.at(&["spec", "selector", "matchLabels"]).and_then(Value::as_object);
+        for (key, value) in labels.into_iter().flatten() {
+            claim["metadata"]["labels"][key] = value.clone();
+        }
+        if self.set.str_at(&["spec", "persistentVolumeClaimRetentionPolicy", "whenDeleted"]) == Some("Delete")
+        {
+            claim["metadata"]["ownerReferences"] = json!([owner_reference(self.set)]);
+        }
+        if let Some(claim) = claim.as_object_mut() {
+            claim.remove("status");
+        }
+        Write::Create { resource: resources::claims(), object: claim }
+    }
+
+    fn status(&self) -> Value {
+        let update = self.revisions.current.as_str();
+        let has = |pod: &Value, revision: &str| is_active(pod) && pod.label(HASH) == Some(revision);
+        let updated = count(self.pods, |pod| has(pod, update));
+        let is_complete = updated == self.wanted()
+            && count(self.pods, |pod| has(pod, update) && is_ready(pod)) == self.wanted()
+            && self.pods.len() as i64 == self.wanted();
+        let current = if is_complete { update } else { self.current_revision() };
+        let counts = [
+            ("replicas", count(self.pods, is_active)),
+            ("readyReplicas", count(self.pods, is_ready)),
+            ("availableReplicas", count(self.pods, |pod| self.availability.has(pod))),
+            ("currentReplicas", count(self.pods, |pod| has(pod, current))),
+            ("updatedReplicas", updated),
+        ];
+        let mut status = status_of(self.set);
+        for (field, count) in counts {
+            match (field, count) {
+                ("replicas" | "availableReplicas", count) => status.insert(field.into(), count.into()),
+                (_, 0) => status.remove(field),
+                (_, count) => status.insert(field.into(), count.into()),
+            };
+        }
+        status.insert("observedGeneration".into(), self.set.generation().into());
+        status.insert("currentRevision".into(), current.into());
+        status.insert("updateRevision".into(), update.into());
+        status.insert("collisionCount".into(), 0.into());
+        status.into()
+    }
 }
 
 /// Points a pod's volume at a claim, in place of a volume of that name in the template.
@@ -130,49 +259,4 @@ fn mount(pod: &mut Value, volume: &str, claim: &str) {
         volumes.retain(|existing| existing["name"] != volume);
         volumes.push(json!({"name": volume, "persistentVolumeClaim": {"claimName": claim}}));
     }
-}
-
-fn create_claim(set: &Value, template: &Value, name: &str) -> Write {
-    let mut claim = template.clone();
-    claim["apiVersion"] = "v1".into();
-    claim["kind"] = "PersistentVolumeClaim".into();
-    claim["metadata"]["name"] = name.into();
-    claim["metadata"]["namespace"] = set.namespace().into();
-    let labels = set.at(&["spec", "selector", "matchLabels"]).and_then(Value::as_object);
-    for (key, value) in labels.into_iter().flatten() {
-        claim["metadata"]["labels"][key] = value.clone();
-    }
-    if let Some(claim) = claim.as_object_mut() {
-        claim.remove("status");
-    }
-    Write::Create { resource: resources::claims(), object: claim }
-}
-
-fn status(set: &Value, pods: &[Arc<Object>], revision: &str) -> Value {
-    let is_current = |pod: &Value| is_active(pod) && pod.label(REVISION) == Some(revision);
-    let updated = count(pods, is_current);
-    let mut status = status_of(set);
-    let before = set.str_at(&["status", "currentRevision"]).unwrap_or(revision).to_owned();
-    let is_complete =
-        updated == wanted(set) && count(pods, |pod| is_current(pod) && is_ready(pod)) == wanted(set);
-    let current = if is_complete { revision } else { &before };
-    let counts = [
-        ("replicas", count(pods, is_active)),
-        ("readyReplicas", count(pods, is_ready)),
-        ("availableReplicas", count(pods, is_ready)),
-        ("currentReplicas", count(pods, |pod| is_active(pod) && pod.label(REVISION) == Some(current))),
-        ("updatedReplicas", updated),
-    ];
-    for (field, count) in counts {
-        match (field, count) {
-            ("replicas" | "availableReplicas", count) => status.insert(field.into(), count.into()),
-            (_, 0) => status.remove(field),
-            (_, count) => status.insert(field.into(), count.into()),
-        };
-    }
-    status.insert("observedGeneration".into(), set.generation().into());
-    status.insert("currentRevision".into(), current.into());
-    status.insert("updateRevision".into(), revision.into());
-    status.insert("collisionCount".into(), 0.into());
-    status.into()
 }

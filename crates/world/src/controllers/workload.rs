@@ -1,14 +1,15 @@
 //! What all controllers of pods have in common.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
+use jiff::Timestamp;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
 use crate::{
-    Key, Propagation, View, Write,
+    Event, Key, Propagation, Reporter, View, Write,
     object::{is_condition_true, is_controlled_by, resources},
 };
 
@@ -34,14 +35,20 @@ pub fn template_hash(template: &Value) -> String {
 
 /// The pods that an object controls, sorted by name.
 pub fn pods_of(owner: &Value, view: &View<'_>) -> Vec<Arc<Object>> {
-    let mut pods = view.list(&resources::pods(), Some(owner.namespace()));
-    pods.retain(|pod| is_controlled_by(pod, owner));
-    pods
+    let dependents = view.dependents(owner.uid()).into_iter();
+    let pods =
+        dependents.filter(|(resource, pod)| *resource == resources::pods() && is_controlled_by(pod, owner));
+    pods.map(|(_, pod)| pod).collect()
+}
+
+/// Whether a pod has ended.
+pub fn is_finished(pod: &Value) -> bool {
+    matches!(pod.str_at(&["status", "phase"]), Some("Succeeded" | "Failed"))
 }
 
 /// Whether a pod counts: neither finished nor going.
 pub fn is_active(pod: &Value) -> bool {
-    !pod.is_terminating() && !matches!(pod.str_at(&["status", "phase"]), Some("Succeeded" | "Failed"))
+    !pod.is_terminating() && !is_finished(pod)
 }
 
 /// Whether a pod is Ready.
@@ -54,14 +61,81 @@ pub fn count(pods: &[Arc<Object>], satisfies: impl Fn(&Value) -> bool) -> i64 {
     pods.iter().filter(|pod| satisfies(pod)).count() as i64
 }
 
+/// Pods that have been Ready for `spec.minReadySeconds` of their owner.
+#[derive(Clone, Copy)]
+pub struct Availability {
+    least: i64,
+    now: Timestamp,
+}
+
+impl Availability {
+    /// What an owner demands.
+    pub fn of(owner: &Value, now: Timestamp) -> Self {
+        Self { least: owner.int_at(&["spec", "minReadySeconds"]).unwrap_or(0), now }
+    }
+
+    /// Whether a pod is available.
+    pub fn has(&self, pod: &Value) -> bool {
+        is_ready(pod) && self.missing(pod) <= 0
+    }
+
+    /// Until when one of the pods becomes available that is only Ready.
+    pub fn next(&self, pods: &[Arc<Object>]) -> Option<Duration> {
+        let missing = pods.iter().filter(|pod| is_ready(pod)).map(|pod| self.missing(pod));
+        missing
+            .filter(|seconds| *seconds > 0)
+            .min()
+            .map(|seconds| Duration::from_secs(seconds.unsigned_abs()))
+    }
+
+    /// Seconds that a Ready pod still lacks.
+    fn missing(&self, pod: &Value) -> i64 {
+        if self.least == 0 {
+            return 0;
+        }
+        let since = ready_since(pod).unwrap_or(self.now);
+        self.least - (self.now.as_second() - since.as_second())
+    }
+}
+
+/// When a pod became Ready, or ceased to be.
+pub fn ready_since(pod: &Value) -> Option<Timestamp> {
+    let conditions = pod.at(&["status", "conditions"]).and_then(Value::as_array)?;
+    let ready = conditions.iter().find(|condition| condition["type"] == "Ready")?;
+    ready.str_at(&["lastTransitionTime"])?.parse().ok()
+}
+
 /// Deletes a pod that was seen.
 pub fn delete_pod(pod: &Value) -> Write {
+    delete(resources::pods(), pod)
+}
+
+/// Deletes an object that was seen, and after it what it owns.
+pub fn delete(resource: tiphys_value::GroupVersionResource, object: &Value) -> Write {
     Write::Delete {
-        resource: resources::pods(),
-        key: Key::of(pod),
-        uid: pod.uid().to_owned(),
+        resource,
+        key: Key::of(object),
+        uid: object.uid().to_owned(),
         propagation: Propagation::Background,
     }
+}
+
+/// `Created pod: …`.
+pub fn created(owner: &Value, controller: &'static str, pod: &str) -> Write {
+    Event::normal(owner, Reporter::Controller(controller), "SuccessfulCreate", format!("Created pod: {pod}"))
+        .into()
+}
+
+/// `Deleted pod: …`.
+pub fn deleted(owner: &Value, controller: &'static str, pod: &str) -> Write {
+    Event::normal(owner, Reporter::Controller(controller), "SuccessfulDelete", format!("Deleted pod: {pod}"))
+        .into()
+}
+
+/// `Error creating: …`.
+pub fn failed_create(owner: &Value, controller: &'static str, why: &str) -> Write {
+    Event::warning(owner, Reporter::Controller(controller), "FailedCreate", format!("Error creating: {why}"))
+        .into()
 }
 
 /// A number of pods given as a count or as a percentage of `total`, rounded up or down

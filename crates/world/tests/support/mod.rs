@@ -44,9 +44,40 @@ impl Cluster {
         cluster
     }
 
+    /// An independent cluster that goes on from here under a clock of its own.
+    pub fn fork(&self) -> Self {
+        let clock = Arc::new(TestClock(Mutex::new(self.server.now())));
+        let server = self.server.fork_with_clock(clock.clone());
+        let driver = Driver::new(&server, Settings::default()).unwrap();
+        let client = server.client("test");
+        Self { server, client, driver, clock }
+    }
+
     pub fn create(&self, resource: &GroupVersionResource, object: Value) {
         let namespace = object.namespace().to_owned();
         self.client.create(resource, &namespace, object).unwrap();
+    }
+
+    /// Puts rules in force.
+    pub fn behave(&mut self, rules: &str) {
+        let (namespace, name) = ("kube-system", "tiphys-world");
+        let config_map = json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": namespace}, "data": {"rules.yaml": rules}});
+        let config_maps = resource("", "v1", "configmaps");
+        match self.get(&config_maps, namespace, name) {
+            Some(_) => self.update(&config_maps, config_map),
+            None => self.create(&config_maps, config_map),
+        }
+        self.run(Duration::ZERO);
+    }
+
+    /// Reason and message of every Event about an object, in the order of their names.
+    pub fn events(&self, namespace: &str, name: &str) -> Vec<(String, String)> {
+        let events = resource("", "v1", "events");
+        let list = self.client.list(&events, Some(namespace), &ListOptions::default()).unwrap();
+        let about = list.items.iter().filter(|event| event["involvedObject"]["name"] == name);
+        let text = |event: &Value, field: &str| event[field].as_str().unwrap_or_default().to_owned();
+        about.map(|event| (text(event, "reason"), text(event, "message"))).collect()
     }
 
     pub fn update(&self, resource: &GroupVersionResource, object: Value) {

@@ -1,0 +1,124 @@
+//! What registries answer.
+
+use serde::Deserialize;
+use serde_json::Value;
+use tiphys_value::ObjectExt;
+
+use super::{Cause, Pattern, Span};
+use crate::{Key, View, object::resources};
+
+/// What becomes of pulling some images.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ImageRule {
+    /// Images, as pods write them or with host and tag in full.
+    pub image: Pattern,
+    /// What the registry answers.
+    #[serde(default)]
+    pub pull: Pull,
+    /// How long it takes; the usual time if not given.
+    #[serde(default)]
+    pub takes: Option<Span>,
+}
+
+/// What a registry answers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Pull {
+    /// The image.
+    #[default]
+    Works,
+    /// The image to whoever has a pull secret for this registry; 401 to others.
+    NeedsSecret,
+    /// 401, whatever the credentials.
+    Unauthorized,
+    /// 403: the credentials do not suffice.
+    Forbidden,
+    /// No such image.
+    NotFound,
+    /// Nothing.
+    Timeout,
+}
+
+impl ImageRule {
+    /// Whether the rule is about an image.
+    pub fn is_about(&self, image: &str) -> bool {
+        self.image.matches(image) || self.image.matches(&full_name(image))
+    }
+
+    /// Why a pod cannot have an image.
+    pub fn refusal(&self, image: &str, pod: &Value, view: &View<'_>) -> Option<Cause> {
+        let image = image.to_owned();
+        match self.pull {
+            Pull::Works => None,
+            Pull::NeedsSecret if has_credentials(pod, split(&image).0, view) => None,
+            Pull::NeedsSecret | Pull::Unauthorized => Some(Cause::Unauthorized { image }),
+            Pull::Forbidden => Some(Cause::Forbidden { image }),
+            Pull::NotFound => Some(Cause::ImageNotFound { image }),
+            Pull::Timeout => Some(Cause::RegistryTimeout { image }),
+        }
+    }
+}
+
+/// Host, repository and tag (or digest) of an image, with the defaults of the container runtime.
+pub fn split(image: &str) -> (&str, String, &str) {
+    let (host, rest) = match image.split_once('/') {
+        Some((host, rest)) if host.contains(['.', ':']) || host == "localhost" => (host, rest),
+        _ => ("docker.io", image),
+    };
+    let (repository, tag) = match rest.split_once('@') {
+        Some((repository, digest)) => (repository, digest),
+        None => rest.rsplit_once(':').unwrap_or((rest, "latest")),
+    };
+    let is_short = host == "docker.io" && !repository.contains('/');
+    let repository = if is_short { format!("library/{repository}") } else { repository.to_owned() };
+    (host, repository, tag)
+}
+
+/// An image with host and tag in full.
+pub fn full_name(image: &str) -> String {
+    let (host, repository, tag) = split(image);
+    let separator = if tag.contains(':') { '@' } else { ':' };
+    format!("{host}/{repository}{separator}{tag}")
+}
+
+/// Whether one of the pod's pull secrets has something for a host. What it is stays unread.
+fn has_credentials(pod: &Value, host: &str, view: &View<'_>) -> bool {
+    let secrets = pod.at(&["spec", "imagePullSecrets"]).and_then(Value::as_array);
+    let names = secrets.into_iter().flatten().filter_map(|secret| secret.str_at(&["name"]));
+    let found = names.filter_map(|name| {
+        view.get(&resources::secrets(), &Key { namespace: pod.namespace().to_owned(), name: name.to_owned() })
+    });
+    found.into_iter().any(|secret| {
+        let encoded = secret.str_at(&["data", ".dockerconfigjson"]).unwrap_or_default();
+        let decoded = decoded_base64(encoded);
+        let config: Value = serde_json::from_slice(&decoded).unwrap_or_default();
+        let hosts = config.get("auths").and_then(Value::as_object);
+        hosts.into_iter().flatten().any(|(key, _)| {
+            let bare = key.trim_start_matches("https://").trim_start_matches("http://");
+            bare.split('/').next() == Some(host) || (host == "docker.io" && bare.contains("docker.io"))
+        })
+    })
+}
+
+fn decoded_base64(text: &str) -> Vec<u8> {
+    use base64::{Engine, engine::general_purpose::STANDARD};
+    STANDARD.decode(text).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_full() {
+        for (image, full) in [
+            ("nginx", "docker.io/library/nginx:latest"),
+            ("team/app:1", "docker.io/team/app:1"),
+            ("r.example:5000/a/b:2", "r.example:5000/a/b:2"),
+            ("r.example/a@sha256:00", "r.example/a@sha256:00"),
+        ] {
+            assert_eq!(full_name(image), full);
+        }
+    }
+}

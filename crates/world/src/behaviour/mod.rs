@@ -1,0 +1,123 @@
+//! What the cluster meets outside of its own API: registries, the programs in its containers, operators,
+//! webhooks, nodes and the network. All of it is data with typed causes, so that a fault is a rule more
+//! or less: it can be put into a fork, taken out again, and named as the cause of what follows.
+//!
+//! Rules come from [`Settings`](crate::Settings) and from the ConfigMap `kube-system/tiphys-world`, whose
+//! values are YAML documents of this type; those of the ConfigMap are looked at first. The first rule that
+//! matches decides.
+
+mod cause;
+mod container;
+mod image;
+mod network;
+mod operator;
+mod pattern;
+mod template;
+
+use serde::Deserialize;
+use serde_json::Value;
+use tiphys_value::ObjectExt;
+
+pub use cause::Cause;
+pub use container::{ContainerRule, Exit, Need, Readiness};
+pub(crate) use image::full_name as full_image_name;
+pub use image::{ImageRule, Pull};
+pub use network::{NetworkFault, NodeRule, NodeState, Target, WebhookAnswer, WebhookRule};
+pub use operator::{NeedTemplate, Operator, Policy, Product};
+pub use pattern::{Pattern, Pods, Span};
+pub(crate) use template::fill;
+
+/// The operators that are known without being told.
+const OPERATORS: &str = include_str!("../../data/operators.yaml");
+/// Where rules are read from in a running cluster.
+pub(crate) const CONFIG_MAP: (&str, &str) = ("kube-system", "tiphys-world");
+
+/// How everything behaves that is no controller of Kubernetes itself.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Behaviours {
+    /// What registries answer.
+    pub images: Vec<ImageRule>,
+    /// What programs do.
+    pub containers: Vec<ContainerRule>,
+    /// Controllers of custom resources.
+    pub operators: Vec<Operator>,
+    /// What admission webhooks answer once they are reached.
+    pub webhooks: Vec<WebhookRule>,
+    /// How nodes are.
+    pub nodes: Vec<NodeRule>,
+    /// What does not get through.
+    pub network: Vec<NetworkFault>,
+}
+
+/// Rules that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{source_name}: {why}")]
+pub struct BehaviourError {
+    source_name: String,
+    why: String,
+}
+
+impl Behaviours {
+    /// The operators that are known without being told, and nothing else.
+    ///
+    /// # Panics
+    /// Never: the list is part of the program and a test reads it.
+    pub fn builtin() -> Self {
+        Self::from_yaml("operators.yaml", OPERATORS).expect("the list is part of the program")
+    }
+
+    /// Reads rules from a YAML document.
+    ///
+    /// # Errors
+    /// It is no YAML, or not of this shape; `name` is where it stands.
+    pub fn from_yaml(name: &str, text: &str) -> Result<Self, BehaviourError> {
+        let fault = |why: String| BehaviourError { source_name: name.to_owned(), why };
+        let value = tiphys_yaml::from_yaml(text).map_err(|error| fault(error.to_string()))?;
+        if value.is_null() {
+            return Ok(Self::default());
+        }
+        serde_json::from_value(value).map_err(|error| fault(error.to_string()))
+    }
+
+    /// Reads the rules in a ConfigMap, its keys in order.
+    ///
+    /// # Errors
+    /// As [`Behaviours::from_yaml`], for the first value that cannot be read.
+    pub fn from_config_map(config_map: &Value) -> Result<Self, BehaviourError> {
+        let data = config_map.at(&["data"]).and_then(Value::as_object);
+        let mut keys: Vec<_> = data.into_iter().flatten().collect();
+        keys.sort_by_key(|(key, _)| key.as_str());
+        let mut all = Self::default();
+        for (key, text) in keys {
+            all.extend(Self::from_yaml(key, text.as_str().unwrap_or_default())?);
+        }
+        Ok(all)
+    }
+
+    /// These rules, and after them others.
+    pub fn extend(&mut self, others: Self) {
+        self.images.extend(others.images);
+        self.containers.extend(others.containers);
+        self.operators.extend(others.operators);
+        self.webhooks.extend(others.webhooks);
+        self.nodes.extend(others.nodes);
+        self.network.extend(others.network);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_known_operators_can_be_read() {
+        assert!(Behaviours::builtin().operators.len() >= 3);
+    }
+
+    #[test]
+    fn a_mistake_is_named_with_its_place() {
+        let error = Behaviours::from_yaml("mine.yaml", "images: [{image: a, pul: works}]").unwrap_err();
+        assert!(error.to_string().starts_with("mine.yaml: unknown field `pul`"), "{error}");
+    }
+}

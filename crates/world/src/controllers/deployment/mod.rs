@@ -1,0 +1,269 @@
+//! Deployment: a ReplicaSet per pod template, rolled over within maxSurge and maxUnavailable
+//! (apps/v1 Deployment, "Rolling update").
+
+use std::sync::Arc;
+
+mod status;
+
+use serde_json::{Value, json};
+use tiphys_apiserver::Object;
+use tiphys_value::ObjectExt;
+
+use super::{
+    own_or_owner,
+    workload::{count_or_percent, delete, template_hash},
+};
+use crate::{
+    Change, Controller, Event, Key, Outcome, Reporter, View, Write,
+    controller::Context,
+    object::{is_controlled_by, owner_reference, resources, with_status},
+};
+
+const REVISION: &str = "deployment.kubernetes.io/revision";
+const HISTORY: &str = "deployment.kubernetes.io/revision-history";
+const DESIRED: &str = "deployment.kubernetes.io/desired-replicas";
+const MAXIMUM: &str = "deployment.kubernetes.io/max-replicas";
+const HASH: &str = "pod-template-hash";
+const SIGNATURE: &str = "deployment-controller";
+
+/// Rolls Deployments.
+pub struct DeploymentController;
+
+impl Controller for DeploymentController {
+    fn name(&self) -> &'static str {
+        "deployment"
+    }
+
+    fn keys(&self, change: &Change, _: &View<'_>) -> Vec<Key> {
+        own_or_owner(change, &resources::deployments(), "Deployment")
+    }
+
+    fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {
+        let Some(deployment) = context.view.get(&resources::deployments(), key) else {
+            return Outcome::done();
+        };
+        if deployment.is_terminating() {
+            return Outcome::done();
+        }
+        let sets = context.view.dependents(deployment.uid()).into_iter();
+        let sets =
+            sets.filter(|(r, set)| *r == resources::replica_sets() && is_controlled_by(set, &deployment));
+        let mut sets: Vec<_> = sets.map(|(_, set)| set).collect();
+        sets.sort_by_cached_key(|set| {
+            (set.str_at(&["metadata", "creationTimestamp"]).map(str::to_owned), Key::of(set))
+        });
+        let hash = template_hash(&deployment["spec"]["template"]);
+        let new = sets.iter().find(|set| set.label(HASH) == Some(&hash)).cloned();
+        let old: Vec<_> = sets.iter().filter(|set| set.label(HASH) != Some(&hash)).cloned().collect();
+        let is_paused = deployment.at(&["spec", "paused"]) == Some(&Value::Bool(true));
+        let revision = wanted_revision(new.as_deref().map(Object::value), &old);
+        let mut writes = Vec::new();
+        if !is_paused && deployment.annotation(REVISION) != Some(&revision.to_string()) {
+            let mut annotated = (*deployment).clone();
+            annotated["metadata"]["annotations"][REVISION] = revision.to_string().into();
+            // The write makes a change, which brings the deployment back here.
+            return Write::Update { resource: resources::deployments(), object: annotated }.into();
+        }
+        let (status, again) = status::of(&deployment, new.as_deref().map(Object::value), &old, context);
+        let updated = with_status(&deployment, status);
+        writes
+            .extend(updated.map(|object| Write::UpdateStatus { resource: resources::deployments(), object }));
+        match (&new, is_paused) {
+            (None, true) => {}
+            (None, false) => writes.extend(create_replica_set(&deployment, &hash, &sets, revision)),
+            (Some(new), true) => writes.extend(scale_paused(&deployment, new, &old)),
+            (Some(new), false) => match relabelled(&deployment, new, revision) {
+                Some(write) => writes.push(write),
+                None => writes.extend(scale(&deployment, new, &old)),
+            },
+        }
+        writes.extend(surplus_history(&deployment, &old));
+        Outcome::from(writes).again(again)
+    }
+}
+
+/// The revision of the present template: one more than the newest of the others, which also makes a set the
+/// newest again whose template came back.
+fn wanted_revision(new: Option<&Value>, old: &[Arc<Object>]) -> i64 {
+    let newest_old = old.iter().map(|set| revision(set)).max().unwrap_or(0);
+    match new.map(revision) {
+        Some(revision) if revision > newest_old => revision,
+        _ => newest_old + 1,
+    }
+}
+
+/// The new set with the annotations that it should have, if it lacks one.
+fn relabelled(deployment: &Value, new: &Value, wanted_revision: i64) -> Option<Write> {
+    let mut object = new.clone();
+    let before = revision(new);
+    let annotations = &mut object["metadata"]["annotations"];
+    if before != wanted_revision {
+        let mut history: Vec<_> =
+            annotations[HISTORY].as_str().map(|text| vec![text.to_owned()]).unwrap_or_default();
+        history.push(before.to_string());
+        annotations[HISTORY] = history.join(",").into();
+        annotations[REVISION] = wanted_revision.to_string().into();
+    }
+    for (key, value) in passed_on(deployment) {
+        annotations[key] = value;
+    }
+    annotations[DESIRED] = wanted(deployment).to_string().into();
+    annotations[MAXIMUM] = bounds(deployment).0.to_string().into();
+    (object["metadata"]["annotations"] != new["metadata"]["annotations"])
+        .then(|| Write::Update { resource: resources::replica_sets(), object })
+}
+
+/// The annotations of a Deployment that its sets get too.
+fn passed_on(deployment: &Value) -> Vec<(&String, Value)> {
+    let own = [
+        REVISION,
+        HISTORY,
+        DESIRED,
+        MAXIMUM,
+        "kubectl.kubernetes.io/last-applied-configuration",
+        "deprecated.deployment.rollback.to",
+    ];
+    let all = deployment.at(&["metadata", "annotations"]).and_then(Value::as_object);
+    let passed = all.into_iter().flatten().filter(|(key, _)| !own.contains(&key.as_str()));
+    passed.map(|(key, value)| (key, value.clone())).collect()
+}
+
+fn wanted(deployment: &Value) -> i64 {
+    deployment.int_at(&["spec", "replicas"]).unwrap_or(1).max(0)
+}
+
+fn replicas(set: &Value) -> i64 {
+    set.int_at(&["spec", "replicas"]).unwrap_or(1)
+}
+
+fn in_status(set: &Value, field: &str) -> i64 {
+    set.int_at(&["status", field]).unwrap_or(0)
+}
+
+fn revision(set: &Value) -> i64 {
+    set.annotation(REVISION).and_then(|text| text.parse().ok()).unwrap_or(0)
+}
+
+/// Bounds of a rolling update: how many pods may exist, how many must be available. `Recreate`
+/// allows no old pod beside a new one, which [`scale`] sees to.
+fn bounds(deployment: &Value) -> (i64, i64) {
+    let wanted = wanted(deployment);
+    let rolling = deployment.at(&["spec", "strategy", "rollingUpdate"]);
+    let limit = |field, default: i64, up| {
+        count_or_percent(rolling.and_then(|rolling| rolling.get(field)), wanted, default, up)
+    };
+    let surge = limit("maxSurge", (wanted + 3) / 4, true);
+    let mut unavailable = limit("maxUnavailable", wanted / 4, false);
+    if surge == 0 && unavailable == 0 {
+        unavailable = 1;
+    }
+    (wanted + surge, wanted - unavailable)
+}
+
+fn is_recreate(deployment: &Value) -> bool {
+    deployment.str_at(&["spec", "strategy", "type"]) == Some("Recreate")
+}
+
+fn create_replica_set(deployment: &Value, hash: &str, sets: &[Arc<Object>], revision: i64) -> Vec<Write> {
+    let mut template = deployment["spec"]["template"].clone();
+    template["metadata"]["labels"][HASH] = hash.into();
+    let mut selector = deployment["spec"]["selector"].clone();
+    selector["matchLabels"][HASH] = hash.into();
+    let existing: i64 = sets.iter().map(|set| replicas(set)).sum();
+    let first = match (is_recreate(deployment), existing) {
+        (_, 0) => wanted(deployment),
+        (true, _) => 0,
+        (false, _) => (bounds(deployment).0 - existing).clamp(0, wanted(deployment)),
+    };
+    let name = format!("{}-{hash}", deployment.name());
+    let mut object = json!({
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "metadata": {
+            "name": name,
+            "namespace": deployment.namespace(),
+            "labels": template["metadata"]["labels"],
+            "annotations": {
+                REVISION: revision.to_string(),
+                DESIRED: wanted(deployment).to_string(),
+                MAXIMUM: bounds(deployment).0.to_string(),
+            },
+            "ownerReferences": [owner_reference(deployment)],
+        },
+        "spec": {"replicas": first, "selector": selector, "template": template},
+    });
+    for (key, value) in passed_on(deployment) {
+        object["metadata"]["annotations"][key] = value;
+    }
+    if let Some(seconds) = deployment.at(&["spec", "minReadySeconds"]) {
+        object["spec"]["minReadySeconds"] = seconds.clone();
+    }
+    let mut writes = vec![Write::Create { resource: resources::replica_sets(), object }];
+    if first > 0 {
+        writes.push(scaled(deployment, &name, 0, first));
+    }
+    writes
+}
+
+fn scaled(deployment: &Value, set: &str, from: i64, to: i64) -> Write {
+    let direction = if to > from { "up" } else { "down" };
+    let message = format!("Scaled {direction} replica set {set} from {from} to {to}");
+    Event::normal(deployment, Reporter::Controller(SIGNATURE), "ScalingReplicaSet", message).into()
+}
+
+/// A paused Deployment follows its number of replicas with the set that is there, and does not roll.
+fn scale_paused(deployment: &Value, new: &Arc<Object>, old: &[Arc<Object>]) -> Vec<Write> {
+    let of_old: i64 = old.iter().map(|set| replicas(set)).sum();
+    let goal = (wanted(deployment) - of_old).max(0);
+    if of_old == 0 && replicas(new) != goal { resize(deployment, new, goal) } else { Vec::new() }
+}
+
+/// The next step of a roll-over: raise the new set as far as the surge allows, lower old ones as
+/// far as availability allows.
+fn scale(deployment: &Value, new: &Arc<Object>, old: &[Arc<Object>]) -> Vec<Write> {
+    let (most, least_available) = bounds(deployment);
+    let of_old: i64 = old.iter().map(|set| replicas(set)).sum();
+    let goal = match (is_recreate(deployment), of_old) {
+        (true, 1..) => 0,
+        _ => (most - of_old).clamp(0, wanted(deployment)),
+    };
+    let mut writes = Vec::new();
+    if replicas(new) != goal && (replicas(new) < goal || replicas(new) > wanted(deployment)) {
+        writes.extend(resize(deployment, new, goal));
+    }
+    let available: i64 = in_status(new, "availableReplicas")
+        + old.iter().map(|set| in_status(set, "availableReplicas")).sum::<i64>();
+    let mut spare = if is_recreate(deployment) { of_old } else { (available - least_available).max(0) };
+    for set in old.iter().filter(|set| replicas(set) > 0) {
+        // A pod that is not available costs nothing to take away.
+        let unavailable = (replicas(set) - in_status(set, "availableReplicas")).max(0);
+        let taken = (unavailable + spare).min(replicas(set));
+        spare -= (taken - unavailable).max(0);
+        if taken > 0 {
+            writes.extend(resize(deployment, set, replicas(set) - taken));
+        }
+    }
+    writes
+}
+
+fn resize(deployment: &Value, set: &Value, to: i64) -> Vec<Write> {
+    let mut object = set.clone();
+    object["spec"]["replicas"] = to.into();
+    object["metadata"]["annotations"][DESIRED] = wanted(deployment).to_string().into();
+    object["metadata"]["annotations"][MAXIMUM] = bounds(deployment).0.to_string().into();
+    vec![
+        Write::Update { resource: resources::replica_sets(), object },
+        scaled(deployment, set.name(), replicas(set), to),
+    ]
+}
+
+/// Old, empty sets beyond `spec.revisionHistoryLimit` (default 10), oldest first.
+fn surplus_history(deployment: &Value, old: &[Arc<Object>]) -> Vec<Write> {
+    let limit = deployment.int_at(&["spec", "revisionHistoryLimit"]).unwrap_or(10).max(0) as usize;
+    let is_empty =
+        |set: &Value| replicas(set) == 0 && in_status(set, "replicas") == 0 && !set.is_terminating();
+    let mut empty: Vec<_> = old.iter().filter(|set| is_empty(set)).collect();
+    empty.sort_by_key(|set| revision(set));
+    let surplus = empty.len().saturating_sub(limit);
+    empty.iter().take(surplus).map(|set| delete(resources::replica_sets(), set)).collect()
+}

@@ -1,0 +1,258 @@
+//! The kubelets of all nodes: pods that are on a node are started, become Ready, end, are started again
+//! and are taken away (Kubernetes documentation, "Pod Lifecycle").
+//!
+//! All that a kubelet knows of a pod stands in the pod's status, so a fork of the cluster goes on where it was.
+
+mod container;
+mod probe;
+mod pull;
+mod references;
+mod status;
+
+use std::{sync::Arc, time::Duration};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tiphys_apiserver::Object;
+use tiphys_value::ObjectExt;
+
+use self::container::{Kind, Life};
+use crate::{
+    Change, Controller, Event, Key, Outcome, Reporter, View, Write,
+    behaviour::NodeState,
+    controller::Context,
+    object::{resources, time, with_status},
+};
+
+/// How long until mounting a volume is tried again.
+const MOUNT_RETRY: Duration = Duration::from_secs(122);
+
+/// Runs pods.
+pub struct Kubelet;
+
+impl Controller for Kubelet {
+    fn name(&self) -> &'static str {
+        "kubelet"
+    }
+
+    fn manager(&self) -> &'static str {
+        "kubelet"
+    }
+
+    fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
+        if change.resource == resources::pods() {
+            let is_placed = change.object.str_at(&["spec", "nodeName"]).is_some_and(|node| !node.is_empty());
+            return (is_placed && !change.is_deleted).then(|| Key::of(&change.object)).into_iter().collect();
+        }
+        if change.resource == resources::nodes() {
+            return view.pods_on(change.object.name()).iter().map(|pod| Key::of(pod)).collect();
+        }
+        // What a pod could not start without may be there now.
+        let watched = [resources::config_maps(), resources::secrets(), resources::claims()];
+        if !watched.contains(&change.resource) || change.is_deleted {
+            return Vec::new();
+        }
+        view.unready_pods().filter(|key| key.namespace == change.object.namespace()).cloned().collect()
+    }
+
+    fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {
+        let Some(pod) = context.view.get(&resources::pods(), key) else { return Outcome::done() };
+        let node_name = pod.str_at(&["spec", "nodeName"]).unwrap_or_default();
+        let node_key = Key { namespace: String::new(), name: node_name.to_owned() };
+        let Some(node) = context.view.get(&resources::nodes(), &node_key) else { return Outcome::done() };
+        if matches!(context.behaviours.node_state(node_name), Some(NodeState::Unreachable {})) {
+            return Outcome::done();
+        }
+        if pod.is_terminating() {
+            return stop(&pod, context);
+        }
+        if matches!(pod.str_at(&["status", "phase"]), Some("Succeeded" | "Failed")) {
+            return Outcome::done();
+        }
+        Sync { pod: &pod, node: &node, context, told: Vec::new(), again: None }.run()
+    }
+}
+
+/// Ends a pod that is being deleted: at once, or when its slowest program has ended.
+fn stop(pod: &Arc<Object>, context: &Context<'_>) -> Outcome {
+    let grace = pod.int_at(&["metadata", "deletionGracePeriodSeconds"]).unwrap_or(0);
+    let until = pod.str_at(&["metadata", "deletionTimestamp"]).and_then(|at| at.parse::<Timestamp>().ok());
+    let containers = pod.at(&["spec", "containers"]).and_then(Value::as_array);
+    let slowest = containers.into_iter().flatten().filter_map(|container| {
+        let rules = &context.behaviours.containers;
+        rules.iter().find(|rule| rule.is_about(pod, container)).map(|rule| rule.stops.0)
+    });
+    let takes = slowest.max().unwrap_or_default().min(Duration::from_secs(grace.unsigned_abs()));
+    let asked = until.and_then(|at| at.checked_sub(Duration::from_secs(grace.unsigned_abs())).ok());
+    if let Some(left) = asked.and_then(|at| left(at, takes, context.now)) {
+        return Outcome::after(left);
+    }
+    let mut writes: Vec<Write> = running(pod).map(|name| killing(pod, name)).collect();
+    writes.push(Write::Forget { resource: resources::pods(), key: Key::of(pod), uid: pod.uid().to_owned() });
+    writes.into()
+}
+
+fn running(pod: &Value) -> impl Iterator<Item = &str> {
+    let statuses = pod.at(&["status", "containerStatuses"]).and_then(Value::as_array);
+    let running = statuses.into_iter().flatten().filter(|s| s.at(&["state", "running"]).is_some());
+    running.filter_map(|status| status.str_at(&["name"]))
+}
+
+fn killing(pod: &Value, container: &str) -> Write {
+    let node = pod.str_at(&["spec", "nodeName"]).unwrap_or_default().to_owned();
+    let event =
+        Event::normal(pod, Reporter::Kubelet(node), "Killing", format!("Stopping container {container}"));
+    event.at(&format!("spec.containers{{{container}}}")).into()
+}
+
+/// What is left of a time that began at some moment.
+fn left(began: Timestamp, takes: Duration, now: Timestamp) -> Option<Duration> {
+    let due = began.checked_add(takes).ok()?;
+    Duration::try_from(due.duration_since(now)).ok().filter(|left| !left.is_zero())
+}
+
+/// One look of a kubelet at one pod.
+struct Sync<'a> {
+    pod: &'a Arc<Object>,
+    node: &'a Value,
+    context: &'a Context<'a>,
+    told: Vec<Write>,
+    again: Option<Duration>,
+}
+
+impl Sync<'_> {
+    fn run(mut self) -> Outcome {
+        let pod = self.pod;
+        if let Some(outcome) = self.deadline() {
+            return outcome;
+        }
+        if pod.at(&["status", "startTime"]).is_none() {
+            let status = self.accepted();
+            return self.write(status);
+        }
+        if let Some(why) = self.not_yet() {
+            return self.write(why);
+        }
+        let lives = self.containers();
+        let status = status::of(self.pod, self.node, &lives, self.context);
+        self.write(status)
+    }
+
+    /// Writes the status if it changed, and tells what there is to tell.
+    fn write(mut self, status: Value) -> Outcome {
+        let changed = with_status(self.pod, status);
+        let mut writes = std::mem::take(&mut self.told);
+        writes.extend(changed.map(|object| Write::UpdateStatus { resource: resources::pods(), object }));
+        Outcome { writes, requeue_after: self.again }
+    }
+
+    fn tell(&mut self, is_warning: bool, reason: &str, message: String, field: Option<&str>) {
+        let reporter = Reporter::Kubelet(self.node.name().to_owned());
+        let event = match is_warning {
+            true => Event::warning(self.pod, reporter, reason, message),
+            false => Event::normal(self.pod, reporter, reason, message),
+        };
+        self.told.push(match field {
+            Some(field) => event.at(field).into(),
+            None => event.into(),
+        });
+    }
+
+    fn look_again(&mut self, delay: Duration) {
+        self.again = Some(self.again.map_or(delay, |earlier| earlier.min(delay)));
+    }
+
+    /// Fails a pod that has run longer than it may.
+    fn deadline(&mut self) -> Option<Outcome> {
+        let seconds = self.pod.int_at(&["spec", "activeDeadlineSeconds"])?;
+        let began = self.pod.str_at(&["status", "startTime"])?.parse().ok()?;
+        if let Some(left) = left(began, Duration::from_secs(seconds.unsigned_abs()), self.context.now) {
+            self.look_again(left);
+            return None;
+        }
+        let message = "Pod was active on the node longer than the specified deadline";
+        let mut status = self.pod.get("status").cloned().unwrap_or_default();
+        status["phase"] = "Failed".into();
+        status["reason"] = "DeadlineExceeded".into();
+        status["message"] = message.into();
+        for condition in status["conditions"].as_array_mut().into_iter().flatten() {
+            if condition["type"] == "Ready" || condition["type"] == "ContainersReady" {
+                condition["status"] = "False".into();
+                condition["reason"] = "PodFailed".into();
+                condition["lastTransitionTime"] = time(self.context.now);
+            }
+        }
+        let reporter = Reporter::Kubelet(self.node.name().to_owned());
+        let event = Event::normal(self.pod, reporter, "DeadlineExceeded", message);
+        let write = with_status(self.pod, status)
+            .map(|object| Write::UpdateStatus { resource: resources::pods(), object });
+        Some(write.into_iter().chain([event.into()]).collect::<Vec<_>>().into())
+    }
+
+    /// The status of a pod that has just come to its node.
+    fn accepted(&self) -> Value {
+        let mut lives = self.waiting("ContainerCreating");
+        if !status::list(self.pod, "initContainers").is_empty() {
+            lives = self.waiting("PodInitializing");
+        }
+        let mut status = status::of(self.pod, self.node, &lives, self.context);
+        status["startTime"] = time(self.context.now);
+        status
+    }
+
+    fn waiting(&self, reason: &str) -> Vec<Life> {
+        let all = [Kind::Init, Kind::App].into_iter();
+        let all =
+            all.flat_map(|kind| status::list(self.pod, kind.field()).into_iter().map(move |c| (kind, c)));
+        let life = |(kind, container): (Kind, &Value)| Life {
+            kind,
+            status: container::blank(container, json!({"waiting": {"reason": reason}})),
+        };
+        all.map(life).collect()
+    }
+
+    /// What holds a whole pod up: its node's network, or a volume.
+    fn not_yet(&mut self) -> Option<Value> {
+        let has_begun = self.pod.at(&["status", "podIP"]).is_some();
+        if has_begun {
+            return None;
+        }
+        let cause = match references::network(self.pod, self.node) {
+            Some(cause) => {
+                self.tell(true, "NetworkNotReady", cause.to_string(), None);
+                cause
+            }
+            None => {
+                let (volume, cause, message) = references::volume(self.pod, self.context.view)?;
+                let text = format!("MountVolume.SetUp failed for volume \"{volume}\" : {message}");
+                self.tell(true, "FailedMount", text, None);
+                cause
+            }
+        };
+        tracing::trace!(pod = self.pod.name(), %cause, "a pod cannot start");
+        self.look_again(MOUNT_RETRY);
+        self.pod.get("status").cloned()
+    }
+
+    /// Moves every container on, init containers first and one after the other.
+    fn containers(&mut self) -> Vec<Life> {
+        let mut lives = Vec::new();
+        let mut may_start = true;
+        for kind in [Kind::Init, Kind::App] {
+            for spec in status::list(self.pod, kind.field()) {
+                let kind = match spec.str_at(&["restartPolicy"]) {
+                    Some("Always") if kind == Kind::Init => Kind::Sidecar,
+                    _ => kind,
+                };
+                let status = self.container(kind, spec, may_start);
+                may_start &= match kind {
+                    Kind::Init => status.int_at(&["state", "terminated", "exitCode"]) == Some(0),
+                    Kind::Sidecar => status["started"] == true,
+                    Kind::App => true,
+                };
+                lives.push(Life { kind, status });
+            }
+        }
+        lives
+    }
+}

@@ -1,0 +1,125 @@
+//! Probes: when a running container counts as started, ready, or broken (core/v1 Probe).
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::Value;
+use tiphys_value::ObjectExt;
+
+use super::{
+    Sync,
+    container::{Kind, field},
+    left,
+};
+use crate::behaviour::{Exit, Span, Target};
+
+/// How often the same failure of a probe is told.
+const TELL_EVERY: u64 = 300;
+
+struct Probe {
+    delay: Duration,
+    period: Duration,
+    failures: u32,
+}
+
+fn probe(spec: &Value, kind: &str) -> Option<Probe> {
+    let probe = spec.get(kind).filter(|probe| probe.is_object())?;
+    let seconds = |field: &str, default: i64| {
+        Duration::from_secs(probe.int_at(&[field]).unwrap_or(default).unsigned_abs())
+    };
+    let failures = probe.int_at(&["failureThreshold"]).and_then(|n| u32::try_from(n).ok()).unwrap_or(3);
+    let successes =
+        probe.int_at(&["successThreshold"]).and_then(|n| u32::try_from(n).ok()).unwrap_or(1).max(1);
+    let period = seconds("periodSeconds", 10).max(Duration::from_secs(1));
+    Some(Probe { delay: seconds("initialDelaySeconds", 0) + period * (successes - 1), period, failures })
+}
+
+/// What a probe finds wrong with a container.
+fn fault(sync: &Sync<'_>, spec: &Value, began: Timestamp) -> Result<(), Fault> {
+    let behaviours = sync.context.behaviours;
+    if let Some(cause) = behaviours.blocked(sync.pod, &Target::Probes {}) {
+        return Err(Fault::Lasting(cause.to_string()));
+    }
+    let Some(rule) = behaviours.containers.iter().find(|rule| rule.is_about(sync.pod, spec)) else {
+        return Ok(());
+    };
+    if let Some(text) = &rule.ready.never {
+        return Err(Fault::Lasting(text.clone()));
+    }
+    if let Some(cause) = rule.unmet(sync.pod, behaviours, sync.context.view) {
+        return Err(Fault::Lasting(cause.to_string()));
+    }
+    match left(began, rule.ready.after.0, sync.context.now) {
+        Some(left) => Err(Fault::Until(left)),
+        None => Ok(()),
+    }
+}
+
+enum Fault {
+    Lasting(String),
+    Until(Duration),
+}
+
+/// Whether a container is Ready. Without a readiness probe whatever runs is.
+pub fn readiness(sync: &mut Sync<'_>, spec: &Value, began: Timestamp) -> bool {
+    let startup = probe(spec, "startupProbe").map_or(Duration::ZERO, |probe| probe.delay);
+    if let Some(left) = left(began, startup, sync.context.now) {
+        sync.look_again(left);
+        return false;
+    }
+    let Some(probe) = probe(spec, "readinessProbe") else { return true };
+    if let Some(left) = left(began, startup + probe.delay, sync.context.now) {
+        sync.look_again(left);
+        return false;
+    }
+    match fault(sync, spec, began) {
+        Ok(()) => {
+            let has_needs = sync
+                .context
+                .behaviours
+                .containers
+                .iter()
+                .any(|rule| !rule.needs.is_empty() && rule.is_about(sync.pod, spec));
+            if has_needs {
+                sync.look_again(probe.period);
+            }
+            true
+        }
+        Err(Fault::Until(left)) => {
+            sync.look_again(left);
+            false
+        }
+        Err(Fault::Lasting(text)) => {
+            let ran = sync.context.now.as_second().saturating_sub(began.as_second()).unsigned_abs();
+            let is_due =
+                (ran.saturating_sub((startup + probe.delay).as_secs())) % TELL_EVERY < probe.period.as_secs();
+            if is_due {
+                let name = spec.str_at(&["name"]).unwrap_or_default();
+                let message = format!("Readiness probe failed: {text}");
+                sync.tell(true, "Unhealthy", message, Some(&field(Kind::App, name)));
+            }
+            sync.look_again(probe.period);
+            false
+        }
+    }
+}
+
+/// Whether a container counts as started: at once, or when its startup probe has succeeded.
+pub fn is_started(sync: &Sync<'_>, spec: &Value, began: Timestamp) -> bool {
+    probe(spec, "startupProbe").is_none_or(|probe| left(began, probe.delay, sync.context.now).is_none())
+}
+
+/// When a container is killed because its liveness probe fails: only if probes do not reach the pod.
+pub fn liveness(sync: &mut Sync<'_>, spec: &Value, began: Timestamp) -> Option<Exit> {
+    let probe = probe(spec, "livenessProbe")?;
+    let cause = sync.context.behaviours.blocked(sync.pod, &Target::Probes {})?;
+    let after = probe.delay + probe.period * probe.failures;
+    if left(began, after, sync.context.now).is_none() {
+        let name = spec.str_at(&["name"]).unwrap_or_default();
+        let field = field(Kind::App, name);
+        sync.tell(true, "Unhealthy", format!("Liveness probe failed: {cause}"), Some(&field));
+        let message = format!("Container {name} failed liveness probe, will be restarted");
+        sync.tell(false, "Killing", message, Some(&field));
+    }
+    Some(Exit { code: 137, after: Span(after), reason: None, message: None })
+}

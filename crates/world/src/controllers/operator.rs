@@ -1,0 +1,272 @@
+//! Operators: controllers of custom resources that are rules ([`Operator`]).
+
+use std::{collections::BTreeSet, time::Duration};
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+use tiphys_value::{GroupVersionResource, ObjectExt};
+
+use super::workload::{delete, is_ready};
+use crate::{
+    Cause, Change, Controller, Key, Outcome, View, Write,
+    behaviour::{Operator, Policy, Product, fill},
+    controller::Context,
+    object::{
+        created_at, finalizers, is_controlled_by, owner_reference, resources, set_condition, status_of,
+        with_status, without_finalizer,
+    },
+};
+
+/// How long until what is missing is looked for again.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// Plays all operators. Its keys name a task: `GROUP/VERSION/RESOURCE/NAME`.
+pub struct OperatorController;
+
+impl Controller for OperatorController {
+    fn name(&self) -> &'static str {
+        "operator"
+    }
+
+    fn manager(&self) -> &'static str {
+        "operator"
+    }
+
+    fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
+        // A product that changed or went concerns the object it was made for.
+        let owner = crate::object::controller_of(&change.object).and_then(|owner| {
+            let resource = view.resource_of(owner.api_version(), owner.kind())?;
+            let name = owner.str_at(&["name"])?;
+            let own = Key { namespace: change.object.namespace().to_owned(), name: name.to_owned() };
+            let cluster = Key { namespace: String::new(), name: name.to_owned() };
+            let key = [own, cluster].into_iter().find(|key| view.get(&resource, key).is_some())?;
+            Some(task(&resource, &key)).filter(|_| is_custom(&resource.group))
+        });
+        let own = (is_custom(&change.resource.group) && !change.is_deleted)
+            .then(|| task(&change.resource, &Key::of(&change.object)));
+        own.into_iter().chain(owner).collect()
+    }
+
+    fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {
+        let Some((resource, key)) = subject(key) else { return Outcome::done() };
+        let Some(object) = context.view.get(&resource, &key) else { return Outcome::done() };
+        let is_about = |rule: &&Operator| rule.group == resource.group && rule.kind == object.kind();
+        let Some(operator) = context.behaviours.operators.iter().find(is_about) else {
+            return Outcome::done();
+        };
+        if !is_working(operator, context.view) {
+            // Nobody is there to look; whoever comes up looks at everything.
+            return Outcome::after(RETRY);
+        }
+        Look { operator, resource: &resource, object: &object, context }.run()
+    }
+}
+
+/// Groups of custom resources have a dot and do not belong to Kubernetes.
+fn is_custom(group: &str) -> bool {
+    group.contains('.') && !group.ends_with(".k8s.io")
+}
+
+fn task(resource: &GroupVersionResource, key: &Key) -> Key {
+    let GroupVersionResource { group, version, resource } = resource;
+    Key { namespace: key.namespace.clone(), name: format!("{group}/{version}/{resource}/{}", key.name) }
+}
+
+fn subject(key: &Key) -> Option<(GroupVersionResource, Key)> {
+    let mut parts = key.name.splitn(4, '/');
+    let resource = GroupVersionResource::new(parts.next()?, parts.next()?, parts.next()?);
+    Some((resource, Key { namespace: key.namespace.clone(), name: parts.next()?.to_owned() }))
+}
+
+/// Whether one of the operator's pods is Ready.
+fn is_working(operator: &Operator, view: &View<'_>) -> bool {
+    let Some(image) = &operator.image else { return true };
+    let runs = |pod: &Value| {
+        let containers = pod.at(&["spec", "containers"]).and_then(Value::as_array);
+        containers.into_iter().flatten().any(|c| image.matches(c.str_at(&["image"]).unwrap_or_default()))
+    };
+    view.list(&resources::pods(), None).iter().any(|pod| is_ready(pod) && runs(pod))
+}
+
+struct Look<'a> {
+    operator: &'a Operator,
+    resource: &'a GroupVersionResource,
+    object: &'a Value,
+    context: &'a Context<'a>,
+}
+
+impl Look<'_> {
+    fn run(&self) -> Outcome {
+        if self.object.is_terminating() {
+            return self.let_go();
+        }
+        if let Some(finalizer) = &self.operator.finalizer
+            && !finalizers(self.object).any(|existing| existing == finalizer)
+        {
+            let mut object = self.object.clone();
+            let mut all: Vec<Value> = finalizers(&object).map(Value::from).collect();
+            all.push(finalizer.as_str().into());
+            object["metadata"]["finalizers"] = all.into();
+            return Write::Update { resource: self.resource.clone(), object }.into();
+        }
+        let created = created_at(self.object).unwrap_or(self.context.now);
+        if let Some(left) = left(created, self.operator.takes.0, self.context.now) {
+            return Outcome::after(left);
+        }
+        let needs = self.operator.needs.iter().filter_map(|need| need.of(self.object));
+        let missing = needs
+            .into_iter()
+            .find_map(|need| need.unmet(self.object, self.context.behaviours, self.context.view));
+        if let Some(cause) = missing {
+            return self.waits(&cause);
+        }
+        let mut writes = Vec::new();
+        let mut unready = None;
+        for product in &self.operator.produces {
+            match self.produce(product) {
+                Ok(write) => writes.extend(write),
+                Err(cause) => unready = unready.or(Some(cause)),
+            }
+        }
+        if !writes.is_empty() {
+            return Outcome::from(writes).again(Some(RETRY));
+        }
+        match unready {
+            Some(cause) => self.waits(&cause),
+            None => self.update(&self.operator.status, None).into_iter().collect::<Vec<_>>().into(),
+        }
+    }
+
+    fn waits(&self, cause: &Cause) -> Outcome {
+        let writes: Vec<_> = self.update(&self.operator.waiting, Some(cause)).into_iter().collect();
+        Outcome::from(writes).again(Some(RETRY))
+    }
+
+    /// The status with the fields of a template; its conditions are merged by type.
+    fn update(&self, template: &Map<String, Value>, cause: Option<&Cause>) -> Option<Write> {
+        let mut source = self.object.clone();
+        source["cause"] = cause.map(ToString::to_string).unwrap_or_default().into();
+        let mut status = status_of(self.object);
+        for (field, value) in template {
+            let value = fill(value, &source);
+            if field != "conditions" {
+                status.insert(field.clone(), value);
+                continue;
+            }
+            for condition in value.as_array().into_iter().flatten() {
+                set_condition(&mut status, condition.clone(), self.context.now);
+            }
+        }
+        let changed = with_status(self.object, status.into());
+        changed.map(|object| Write::UpdateStatus { resource: self.resource.clone(), object })
+    }
+
+    fn product(&self, product: &Product) -> Option<(GroupVersionResource, Value, Policy)> {
+        let mut object = fill(&product.object, self.object);
+        let resource = self.context.view.resource_of(object.api_version(), object.kind())?;
+        let is_namespaced = self.context.view.is_namespaced(object.api_version(), object.kind());
+        if is_namespaced && object.namespace().is_empty() {
+            object["metadata"]["namespace"] = self.object.namespace().into();
+        }
+        if product.copy_labels {
+            let labels = self.object.at(&["metadata", "labels"]).and_then(Value::as_object);
+            for (key, value) in labels.into_iter().flatten() {
+                object["metadata"]["labels"][key] = value.clone();
+            }
+        }
+        let policy = fill(&product.policy.as_str().into(), self.object);
+        let policy = Policy::parse(policy.as_str().unwrap_or_default());
+        if policy == Policy::Owner {
+            object["metadata"]["ownerReferences"] = json!([owner_reference(self.object)]);
+        }
+        if let Some(path) = &product.keys_from {
+            let keys: BTreeSet<_> = self.keys(path);
+            for key in keys {
+                object["data"][key] = "c2ltdWxhdGVk".into();
+            }
+        }
+        Some((resource, object, policy))
+    }
+
+    fn keys(&self, path: &str) -> BTreeSet<String> {
+        let list =
+            path.split('.').try_fold(self.object, |value, key| value.get(key)).and_then(Value::as_array);
+        list.into_iter().flatten().filter_map(|item| item.str_at(&["secretKey"])).map(str::to_owned).collect()
+    }
+
+    /// Makes a product that is not there, or says what keeps it from counting.
+    fn produce(&self, product: &Product) -> Result<Option<Write>, Cause> {
+        let missing = || Cause::Missing {
+            kind: product.object.kind().to_lowercase(),
+            name: fill(&product.object["metadata"]["name"], self.object)
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+        };
+        let (resource, wanted, policy) = self.product(product).ok_or_else(missing)?;
+        if policy == Policy::None {
+            return Ok(None);
+        }
+        let Some(found) = self.context.view.get(&resource, &Key::of(&wanted)) else {
+            return match policy {
+                Policy::Merge => Err(missing()),
+                _ => Ok(Some(Write::Create { resource, object: wanted })),
+            };
+        };
+        let mut object = found.value().clone();
+        for field in ["labels", "annotations"] {
+            for (key, value) in
+                wanted.at(&["metadata", field]).and_then(Value::as_object).into_iter().flatten()
+            {
+                object["metadata"][field][key] = value.clone();
+            }
+        }
+        for (key, value) in wanted.get("data").and_then(Value::as_object).into_iter().flatten() {
+            object["data"][key] = value.clone();
+        }
+        if object != *found.value() {
+            return Ok(Some(Write::Update { resource, object }));
+        }
+        if product.must_be_ready && !is_workload_ready(&found) {
+            return Err(Cause::NotReady { kind: found.kind().to_owned(), name: found.name().to_owned() });
+        }
+        Ok(None)
+    }
+
+    /// Takes the products away and then the finalizer.
+    fn let_go(&self) -> Outcome {
+        let Some(finalizer) = &self.operator.finalizer else { return Outcome::done() };
+        if !finalizers(self.object).any(|existing| existing == finalizer) {
+            return Outcome::done();
+        }
+        let products = self.operator.produces.iter().filter_map(|product| self.product(product));
+        let left = products.filter_map(|(resource, product, _)| {
+            let found = self.context.view.get(&resource, &Key::of(&product))?;
+            is_controlled_by(&found, self.object).then_some((resource, found))
+        });
+        let left: Vec<_> = left.collect();
+        if left.is_empty() {
+            let object = without_finalizer(self.object, finalizer);
+            return Write::Update { resource: self.resource.clone(), object }.into();
+        }
+        let going = left.into_iter().filter(|(_, product)| !product.is_terminating());
+        let writes: Vec<_> = going.map(|(resource, product)| delete(resource, &product)).collect();
+        Outcome::from(writes).again(Some(RETRY))
+    }
+}
+
+fn is_workload_ready(object: &Value) -> bool {
+    let status = |field: &str| object.int_at(&["status", field]).unwrap_or(0);
+    if status("observedGeneration") < object.generation() {
+        return false;
+    }
+    match object.kind() {
+        "DaemonSet" => status("numberReady") == status("desiredNumberScheduled"),
+        _ => status("readyReplicas") >= object.int_at(&["spec", "replicas"]).unwrap_or(1),
+    }
+}
+
+fn left(began: Timestamp, takes: Duration, now: Timestamp) -> Option<Duration> {
+    let due = began.checked_add(takes).ok()?;
+    Duration::try_from(due.duration_since(now)).ok().filter(|left| !left.is_zero())
+}

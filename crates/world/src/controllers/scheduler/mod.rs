@@ -1,0 +1,221 @@
+//! The scheduler: puts pods on nodes, the most important first, and says why one fits nowhere
+//! (Kubernetes documentation, "Scheduling, Preemption and Eviction"). It does not preempt.
+
+mod affinity;
+mod node;
+mod requests;
+mod spread;
+mod volumes;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use serde_json::{Value, json};
+use tiphys_apiserver::Object;
+use tiphys_value::ObjectExt;
+
+pub use self::{
+    affinity::wants_node,
+    node::{has_untolerated_taint, toleration},
+    volumes::{SELECTED_NODE, waits_for_consumer},
+};
+use self::{node::Candidate, requests::requests};
+use super::claim::claims_of;
+use crate::{
+    Change, Controller, Event, Key, Outcome, Reporter, View, Write,
+    controller::Context,
+    object::{resources, set_condition, status_of, with_status},
+};
+
+/// Why a pod does not fit on one node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Misfit {
+    reasons: Vec<String>,
+    /// Whether taking other pods off the node could help.
+    is_resolvable: bool,
+}
+
+impl Misfit {
+    fn lasting(reason: &str) -> Self {
+        Self { reasons: vec![reason.to_owned()], is_resolvable: false }
+    }
+
+    fn resolvable(reason: &str) -> Self {
+        Self { reasons: vec![reason.to_owned()], is_resolvable: true }
+    }
+}
+
+/// Puts pods on nodes. Its only key stands for all pods that wait.
+pub struct Scheduler;
+
+impl Controller for Scheduler {
+    fn name(&self) -> &'static str {
+        "scheduler"
+    }
+
+    fn manager(&self) -> &'static str {
+        "kube-scheduler"
+    }
+
+    fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
+        let is_waiting = || view.pod_count("") > 0;
+        let is_relevant = if change.resource == resources::pods() {
+            let is_over = matches!(change.object.str_at(&["status", "phase"]), Some("Succeeded" | "Failed"));
+            let is_free = change.object.str_at(&["spec", "nodeName"]).is_none_or(str::is_empty);
+            (is_free && !change.is_deleted) || ((is_over || change.is_deleted) && is_waiting())
+        } else {
+            let watched =
+                [resources::nodes(), resources::claims(), resources::volumes(), resources::storage_classes()];
+            watched.contains(&change.resource) && is_waiting()
+        };
+        is_relevant.then(Key::default).into_iter().collect()
+    }
+
+    fn reconcile(&self, _: &Key, context: &Context<'_>) -> Outcome {
+        let view = context.view;
+        let mut waiting: Vec<_> = view.pods_on("").into_iter().filter(|pod| is_mine(pod)).collect();
+        if waiting.is_empty() {
+            return Outcome::done();
+        }
+        waiting.sort_by_cached_key(|pod| {
+            let created = pod.str_at(&["metadata", "creationTimestamp"]).unwrap_or_default().to_owned();
+            (-pod.int_at(&["spec", "priority"]).unwrap_or(0), created, Key::of(pod))
+        });
+        let nodes = view.list(&resources::nodes(), None);
+        let mut candidates: Vec<_> = nodes.iter().map(|node| Candidate::new(node, view)).collect();
+        waiting.iter().flat_map(|pod| place(pod, &mut candidates, context)).collect::<Vec<_>>().into()
+    }
+}
+
+fn is_mine(pod: &Value) -> bool {
+    let scheduler = pod.str_at(&["spec", "schedulerName"]).unwrap_or("default-scheduler");
+    let is_over = matches!(pod.str_at(&["status", "phase"]), Some("Succeeded" | "Failed"));
+    scheduler == "default-scheduler" && !pod.is_terminating() && !is_over
+}
+
+/// Puts one pod on the best node that takes it.
+fn place(pod: &Arc<Object>, candidates: &mut [Candidate], context: &Context<'_>) -> Vec<Write> {
+    let gates = pod.at(&["spec", "schedulingGates"]).and_then(Value::as_array);
+    if gates.is_some_and(|gates| !gates.is_empty()) {
+        return refuse(
+            pod,
+            "SchedulingGated",
+            "Scheduling is blocked due to non-empty scheduling gates",
+            context,
+        );
+    }
+    let volumes = match volumes::look(pod, context.view) {
+        Ok(volumes) => volumes,
+        Err(why) => return unschedulable(pod, &before_any_node(&why, candidates.len()), context),
+    };
+    let wanted = requests(pod);
+    let spread = spread::Constraints::of(pod, candidates);
+    let affinity = affinity::PodTerms::of(pod, candidates, context.view);
+    let mut misfits = Vec::new();
+    let mut best: Option<(usize, (i64, usize, usize))> = None;
+    for (at, candidate) in candidates.iter().enumerate() {
+        let misfit = candidate
+            .misfit(pod, &wanted)
+            .or_else(|| volumes.misfit(&candidate.node))
+            .or_else(|| spread.misfit(&candidate.node))
+            .or_else(|| affinity.misfit(&candidate.node));
+        match misfit {
+            Some(misfit) => misfits.push(misfit),
+            None => {
+                let score = candidate.score(pod, affinity.preference(&candidate.node));
+                if best.as_ref().is_none_or(|(_, lowest)| score < *lowest) {
+                    best = Some((at, score));
+                }
+            }
+        }
+    }
+    let Some((at, _)) = best else {
+        let never = pod.str_at(&["spec", "preemptionPolicy"]) == Some("Never");
+        return unschedulable(pod, &no_node(&misfits, candidates.len(), never), context);
+    };
+    let node = candidates[at].node.name().to_owned();
+    let selected = volumes.select(&node);
+    if !selected.is_empty() {
+        return selected;
+    }
+    candidates[at].take(pod, &wanted);
+    let message = format!("Successfully assigned {}/{} to {node}", pod.namespace(), pod.name());
+    vec![
+        Write::Bind { key: Key::of(pod), node },
+        Event::normal(pod, Reporter::Scheduler, "Scheduled", message).into(),
+    ]
+}
+
+fn unschedulable(pod: &Value, message: &str, context: &Context<'_>) -> Vec<Write> {
+    let mut writes = refuse(pod, "Unschedulable", message, context);
+    if !writes.is_empty() {
+        writes.push(Event::warning(pod, Reporter::Scheduler, "FailedScheduling", message).into());
+    }
+    writes
+}
+
+/// Says in the pod's status why it waits, if it does not say so already.
+fn refuse(pod: &Value, reason: &str, message: &str, context: &Context<'_>) -> Vec<Write> {
+    let mut status = status_of(pod);
+    let condition = json!({
+        "type": "PodScheduled", "status": "False", "lastProbeTime": null, "reason": reason, "message": message,
+    });
+    set_condition(&mut status, condition, context.now);
+    let changed = with_status(pod, status.into());
+    changed.map(|object| Write::UpdateStatus { resource: resources::pods(), object }).into_iter().collect()
+}
+
+/// The message when a pod fits on no node whatever the nodes are.
+fn before_any_node(why: &str, nodes: usize) -> String {
+    let helpless = vec![Misfit::lasting("")].into_iter().cycle().take(nodes).collect::<Vec<_>>();
+    format!("0/{nodes} nodes are available: {why}. {}", preemption(&helpless, nodes, false))
+}
+
+/// The message when no node fits: how many nodes for which reason, in the scheduler's form.
+fn no_node(misfits: &[Misfit], nodes: usize, never: bool) -> String {
+    if nodes == 0 {
+        return "no nodes available to schedule pods".to_owned();
+    }
+    let counted = histogram(misfits.iter().flat_map(|misfit| misfit.reasons.iter().map(String::as_str)));
+    format!("0/{nodes} nodes are available: {counted}. {}", preemption(misfits, nodes, never))
+}
+
+fn preemption(misfits: &[Misfit], nodes: usize, never: bool) -> String {
+    if never {
+        return "no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never."
+            .to_owned();
+    }
+    let outcome = |misfit: &Misfit| match misfit.is_resolvable {
+        true => "No preemption victims found for incoming pod",
+        false => "Preemption is not helpful for scheduling",
+    };
+    let counted = histogram(misfits.iter().map(outcome));
+    format!("no new claims to deallocate, preemption: 0/{nodes} nodes are available: {counted}.")
+}
+
+/// `2 this, 1 that`, sorted as texts.
+fn histogram<'a>(reasons: impl Iterator<Item = &'a str>) -> String {
+    let mut counts = BTreeMap::<&str, usize>::new();
+    for reason in reasons {
+        *counts.entry(reason).or_default() += 1;
+    }
+    let mut texts: Vec<_> = counts.iter().map(|(reason, count)| format!("{count} {reason}")).collect();
+    texts.sort();
+    texts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_how_many_nodes_for_which_reason() {
+        let taint = Misfit::lasting("node(s) had untolerated taint(s)");
+        let cpu = Misfit::resolvable("Insufficient cpu");
+        assert_eq!(
+            no_node(&[taint, cpu.clone(), cpu], 3, false),
+            "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu. no new claims to \
+             deallocate, preemption: 0/3 nodes are available: 1 Preemption is not helpful for scheduling, 2 No \
+             preemption victims found for incoming pod."
+        );
+    }
+}

@@ -1,0 +1,150 @@
+//! A node while pods are put on it.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use serde_json::Value;
+use tiphys_apiserver::Object;
+use tiphys_value::ObjectExt;
+
+use super::{
+    Misfit, affinity,
+    requests::{Amounts, add, amounts, requests},
+};
+use crate::{View, object::controller_of};
+
+/// A port that a pod takes on its node: address, protocol, number.
+type HostPort = (String, String, i64);
+
+/// A node, and what is on it already.
+pub struct Candidate {
+    /// The node.
+    pub node: Arc<Object>,
+    /// The pods on it that are not finished.
+    pub pods: Vec<Arc<Object>>,
+    allocatable: Amounts,
+    used: Amounts,
+    ports: BTreeSet<HostPort>,
+}
+
+impl Candidate {
+    /// A node with its pods.
+    pub fn new(node: &Arc<Object>, view: &View<'_>) -> Self {
+        let mut candidate = Self {
+            node: Arc::clone(node),
+            pods: Vec::new(),
+            allocatable: amounts(node.at(&["status", "allocatable"])),
+            used: Amounts::new(),
+            ports: BTreeSet::new(),
+        };
+        let is_over = |pod: &Value| matches!(pod.str_at(&["status", "phase"]), Some("Succeeded" | "Failed"));
+        for pod in view.pods_on(node.name()).iter().filter(|pod| !is_over(pod)) {
+            candidate.take(pod, &requests(pod));
+        }
+        candidate
+    }
+
+    /// Counts a pod as being here.
+    pub fn take(&mut self, pod: &Arc<Object>, wanted: &Amounts) {
+        add(&mut self.used, wanted);
+        self.ports.extend(host_ports(pod));
+        self.pods.push(Arc::clone(pod));
+    }
+
+    /// Why a pod does not fit here, judged by the node alone. The order is that of the scheduler's plugins:
+    /// the first that objects is the one that is named.
+    pub fn misfit(&self, pod: &Value, wanted: &Amounts) -> Option<Misfit> {
+        let node: &Value = &self.node;
+        if !affinity::names_node(pod, node) {
+            return Some(Misfit::lasting("node(s) didn't satisfy plugin(s) [NodeAffinity]"));
+        }
+        if node.at(&["spec", "unschedulable"]) == Some(&Value::Bool(true))
+            && !tolerates(pod, &unschedulable_taint())
+        {
+            return Some(Misfit::lasting("node(s) were unschedulable"));
+        }
+        if has_untolerated_taint(pod, node) {
+            return Some(Misfit::lasting("node(s) had untolerated taint(s)"));
+        }
+        if !affinity::wants_node(pod, node) {
+            return Some(Misfit::lasting("node(s) didn't match Pod's node affinity/selector"));
+        }
+        if host_ports(pod).any(|port| self.ports.iter().any(|taken| clash(&port, taken))) {
+            return Some(Misfit::resolvable("node(s) didn't have free ports for the requested pod ports"));
+        }
+        self.lacks(wanted)
+    }
+
+    fn lacks(&self, wanted: &Amounts) -> Option<Misfit> {
+        let mut misfit = Misfit { reasons: Vec::new(), is_resolvable: true };
+        let pods = self.allocatable.get("pods").copied().unwrap_or(0);
+        if self.pods.len() as i64 + 1 > pods {
+            misfit.reasons.push("Too many pods".to_owned());
+        }
+        for (name, amount) in wanted.iter().filter(|(_, amount)| **amount > 0) {
+            let all = self.allocatable.get(name).copied().unwrap_or(0);
+            let used = self.used.get(name).copied().unwrap_or(0);
+            if *amount > all - used {
+                misfit.reasons.push(format!("Insufficient {name}"));
+                misfit.is_resolvable &= *amount <= all;
+            }
+        }
+        (!misfit.reasons.is_empty()).then_some(misfit)
+    }
+
+    /// How good the node is for a pod, the lower the better: what the pod prefers, few pods of the same
+    /// owner, few pods.
+    pub fn score(&self, pod: &Value, preference: i64) -> (i64, usize, usize) {
+        let preferred = affinity::preference(pod, &self.node) + preference;
+        let owner = controller_of(pod).and_then(|owner| owner.str_at(&["uid"]));
+        let same = |other: &&Arc<Object>| {
+            owner.is_some() && controller_of(other).and_then(|owner| owner.str_at(&["uid"])) == owner
+        };
+        (-preferred, self.pods.iter().filter(same).count(), self.pods.len())
+    }
+}
+
+fn unschedulable_taint() -> Value {
+    serde_json::json!({"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"})
+}
+
+/// Whether a node has a taint that keeps a pod away.
+pub fn has_untolerated_taint(pod: &Value, node: &Value) -> bool {
+    let taints = node.at(&["spec", "taints"]).and_then(Value::as_array);
+    let keeps_away = |taint: &&Value| matches!(taint.str_at(&["effect"]), Some("NoSchedule" | "NoExecute"));
+    taints.into_iter().flatten().filter(keeps_away).any(|taint| !tolerates(pod, taint))
+}
+
+/// Whether a pod tolerates a taint.
+pub fn tolerates(pod: &Value, taint: &Value) -> bool {
+    toleration(pod, taint).is_some()
+}
+
+/// The first of a pod's tolerations that is for a taint.
+pub fn toleration<'a>(pod: &'a Value, taint: &Value) -> Option<&'a Value> {
+    let tolerations = pod.at(&["spec", "tolerations"]).and_then(Value::as_array);
+    tolerations.into_iter().flatten().find(|toleration| {
+        let text = |value: &Value, field: &str| value.str_at(&[field]).unwrap_or_default().to_owned();
+        let (effect, key) = (text(toleration, "effect"), text(toleration, "key"));
+        let exists = toleration.str_at(&["operator"]) == Some("Exists");
+        (effect.is_empty() || effect == text(taint, "effect"))
+            && (key == text(taint, "key") || (key.is_empty() && exists))
+            && (exists || text(toleration, "value") == text(taint, "value"))
+    })
+}
+
+fn host_ports(pod: &Value) -> impl Iterator<Item = HostPort> {
+    let containers = ["containers", "initContainers"].into_iter();
+    let containers = containers.filter_map(|field| pod.at(&["spec", field])?.as_array()).flatten();
+    let ports = containers.filter_map(|container| container.get("ports")?.as_array()).flatten();
+    let taken = |port: &Value| {
+        let number = port.int_at(&["hostPort"]).filter(|number| *number > 0)?;
+        let address = port.str_at(&["hostIP"]).filter(|address| !address.is_empty()).unwrap_or("0.0.0.0");
+        Some((address.to_owned(), port.str_at(&["protocol"]).unwrap_or("TCP").to_owned(), number))
+    };
+    ports.filter_map(taken).collect::<Vec<_>>().into_iter()
+}
+
+fn clash(a: &HostPort, b: &HostPort) -> bool {
+    let any = |port: &HostPort| port.0 == "0.0.0.0";
+    a.1 == b.1 && a.2 == b.2 && (any(a) || any(b) || a.0 == b.0)
+}

@@ -1,0 +1,74 @@
+//! PersistentVolumes: their phase, and what becomes of them once their claim is gone (core/v1, "Reclaiming").
+
+use serde_json::json;
+use tiphys_value::ObjectExt;
+
+use super::workload::delete;
+use crate::{
+    Change, Controller, Event, Key, Outcome, Reporter, View, Write,
+    controller::Context,
+    object::{finalizers, resources, status_of, with_status, without_finalizer},
+};
+
+const PROTECTION: &str = "kubernetes.io/pv-protection";
+
+/// Keeps the phase of volumes.
+pub struct VolumeController;
+
+impl Controller for VolumeController {
+    fn name(&self) -> &'static str {
+        "persistentvolume"
+    }
+
+    fn keys(&self, change: &Change, _: &View<'_>) -> Vec<Key> {
+        let name = if change.resource == resources::volumes() {
+            Some(change.object.name())
+        } else if change.resource == resources::claims() {
+            change.object.str_at(&["spec", "volumeName"])
+        } else {
+            None
+        };
+        let name = name.filter(|name| !name.is_empty());
+        name.map(|name| Key { namespace: String::new(), name: name.to_owned() }).into_iter().collect()
+    }
+
+    fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {
+        let Some(volume) = context.view.get(&resources::volumes(), key) else { return Outcome::done() };
+        let of = |field| volume.str_at(&["spec", "claimRef", field]).unwrap_or_default().to_owned();
+        let claim_key = Key { namespace: of("namespace"), name: of("name") };
+        let claim = context.view.get(&resources::claims(), &claim_key);
+        let is_claimed = !of("uid").is_empty();
+        let claim = claim.filter(|claim| !is_claimed || claim.uid() == of("uid"));
+        let phase = match (is_claimed, &claim) {
+            (false, _) => "Available",
+            (true, Some(_)) => "Bound",
+            (true, None) => "Released",
+        };
+        if volume.is_terminating() {
+            if phase == "Bound" || !finalizers(&volume).any(|finalizer| finalizer == PROTECTION) {
+                return Outcome::done();
+            }
+            let object = without_finalizer(&volume, PROTECTION);
+            return Write::Update { resource: resources::volumes(), object }.into();
+        }
+        let mut writes = Vec::new();
+        let mut status = status_of(&volume);
+        if status.insert("phase".into(), json!(phase)) != Some(json!(phase)) {
+            status.insert("lastPhaseTransitionTime".into(), crate::object::time(context.now));
+        }
+        let updated = with_status(&volume, status.into());
+        writes.extend(updated.map(|object| Write::UpdateStatus { resource: resources::volumes(), object }));
+        let is_ours = volume.annotation("pv.kubernetes.io/provisioned-by").is_some();
+        match (phase, volume.str_at(&["spec", "persistentVolumeReclaimPolicy"])) {
+            ("Released", Some("Delete")) if is_ours => writes.push(delete(resources::volumes(), &volume)),
+            ("Released", Some("Delete")) if !writes.is_empty() => {
+                let message =
+                    "error getting deleter volume plugin for volume: no deletable volume plugin matched";
+                let reporter = Reporter::Controller("persistentvolume-controller");
+                writes.push(Event::warning(&volume, reporter, "VolumeFailedDelete", message).into());
+            }
+            _ => {}
+        }
+        writes.into()
+    }
+}

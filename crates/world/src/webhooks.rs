@@ -1,0 +1,94 @@
+//! Admission webhooks whose backend is a Service of the cluster: reachable exactly if something Ready
+//! stands behind it, answering as the rules say.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base64::{Engine, engine::general_purpose::STANDARD};
+use serde_json::{Value, json};
+use tiphys_apiserver::{ResourceId, Snapshot, WebhookBackend, WebhookCall};
+use tiphys_value::ObjectExt;
+
+use crate::{
+    Behaviours,
+    behaviour::{CONFIG_MAP, WebhookAnswer},
+    labels::service_key,
+};
+
+/// Answers webhooks for the API server.
+pub(crate) struct Webhooks {
+    base: Behaviours,
+    /// The rules of the ConfigMap at a revision, so that they are not read for every call.
+    read: Mutex<Option<(String, Arc<Behaviours>)>>,
+}
+
+impl Webhooks {
+    pub fn new(base: Behaviours) -> Self {
+        Self { base, read: Mutex::new(None) }
+    }
+
+    fn rules(&self, snapshot: &Snapshot) -> Arc<Behaviours> {
+        let found = snapshot.get(&ResourceId::new("", "configmaps"), CONFIG_MAP.0, CONFIG_MAP.1);
+        let version = found.map(|object| object.resource_version().to_owned()).unwrap_or_default();
+        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, rules)) = read.as_ref().filter(|(known, _)| *known == version) {
+            return Arc::clone(rules);
+        }
+        let mut rules = found.and_then(|object| Behaviours::from_config_map(object).ok()).unwrap_or_default();
+        rules.extend(self.base.clone());
+        let rules = Arc::new(rules);
+        *read = Some((version, Arc::clone(&rules)));
+        rules
+    }
+}
+
+impl WebhookBackend for Webhooks {
+    fn call(&self, call: &WebhookCall<'_>) -> Result<Value, String> {
+        let quoted = format!("Post \"{}\"", call.url);
+        let service = call.webhook.at(&["clientConfig", "service"]);
+        let Some(service) = service.filter(|service| service.is_object()) else {
+            return Err(format!("{quoted}: webhooks outside of the cluster cannot be reached from here"));
+        };
+        let (namespace, name) = (
+            service.str_at(&["namespace"]).unwrap_or_default(),
+            service.str_at(&["name"]).unwrap_or_default(),
+        );
+        reach(call.snapshot, namespace, name).map_err(|why| format!("{quoted}: {why}"))?;
+        let rules = self.rules(call.snapshot);
+        let webhook = call.webhook.str_at(&["name"]).unwrap_or_default();
+        let rule = rules.webhooks.iter().find(|rule| rule.webhook.matches(webhook));
+        let uid = &call.review["request"]["uid"];
+        let response = match rule.map(|rule| &rule.answer) {
+            None | Some(WebhookAnswer::Allow {}) => json!({"uid": uid, "allowed": true}),
+            Some(WebhookAnswer::Deny { message }) => {
+                json!({"uid": uid, "allowed": false, "status": {"message": message}})
+            }
+            Some(WebhookAnswer::Patch { operations }) => {
+                let patch = STANDARD.encode(operations.to_string());
+                json!({"uid": uid, "allowed": true, "patchType": "JSONPatch", "patch": patch})
+            }
+            Some(WebhookAnswer::Timeout {}) => return Err(format!("{quoted}: context deadline exceeded")),
+            Some(WebhookAnswer::UnknownAuthority {}) => {
+                return Err(format!(
+                    "{quoted}: tls: failed to verify certificate: x509: certificate signed by unknown authority"
+                ));
+            }
+        };
+        Ok(json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}))
+    }
+}
+
+/// Why nothing answers behind a Service: it does not exist, has no endpoints, or none of them is Ready.
+fn reach(snapshot: &Snapshot, namespace: &str, name: &str) -> Result<(), String> {
+    if snapshot.get(&ResourceId::new("", "services"), namespace, name).is_none() {
+        return Err(format!("service \"{name}\" not found"));
+    }
+    let id = ResourceId::new("discovery.k8s.io", "endpointslices");
+    let slices = snapshot.list(&id, Some(namespace)).filter(|slice| service_key(slice) == Some(name));
+    let is_ready = |endpoint: &Value| endpoint.at(&["conditions", "ready"]) != Some(&Value::Bool(false));
+    let mut endpoints =
+        slices.flat_map(|slice| slice.get("endpoints").and_then(Value::as_array).into_iter().flatten());
+    match endpoints.any(is_ready) {
+        true => Ok(()),
+        false => Err(format!("no endpoints available for service \"{name}\"")),
+    }
+}

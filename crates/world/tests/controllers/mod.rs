@@ -1,0 +1,183 @@
+//! Controllers, one story each.
+
+use tiphys_apiserver::Propagation;
+use tiphys_value::{Value, json};
+
+use super::{
+    MINUTE, pods,
+    support::{Cluster, resource},
+    workload,
+};
+
+fn job(spec: Value) -> Value {
+    json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "work", "namespace": "shop"}, "spec": spec})
+}
+
+fn job_template() -> Value {
+    json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}})
+}
+
+#[test]
+fn an_indexed_job_gives_every_index_a_pod() {
+    let mut cluster = Cluster::new();
+    let jobs = resource("batch", "v1", "jobs");
+    cluster.create(
+        &jobs,
+        job(json!({"completionMode": "Indexed", "completions": 4, "parallelism": 2,
+        "ttlSecondsAfterFinished": 600, "template": job_template()})),
+    );
+    cluster.run(MINUTE);
+    let done = cluster.get(&jobs, "shop", "work").unwrap();
+    assert_eq!(done["status"]["completedIndexes"], "0-3");
+    assert_eq!(done["status"]["conditions"][1]["type"], "Complete");
+    let reasons: Vec<_> = cluster.events("shop", "work").into_iter().map(|(reason, _)| reason).collect();
+    assert_eq!(reasons.iter().filter(|reason| *reason == "SuccessfulCreate").count(), 4);
+    assert!(reasons.contains(&"Completed".to_owned()));
+    cluster.run(10 * MINUTE);
+    assert_eq!(cluster.get(&jobs, "shop", "work"), None);
+    assert_eq!(cluster.names(&pods(), "shop"), Vec::<String>::new());
+}
+
+#[test]
+fn a_job_that_takes_too_long_fails() {
+    let mut cluster = Cluster::new();
+    cluster.behave("containers: [{image: i, exits: {code: 0, after: 1h}}]");
+    let jobs = resource("batch", "v1", "jobs");
+    cluster.create(&jobs, job(json!({"activeDeadlineSeconds": 30, "template": job_template()})));
+    cluster.run(MINUTE);
+    let failed = cluster.get(&jobs, "shop", "work").unwrap();
+    assert_eq!(failed["status"]["conditions"][1]["reason"], "DeadlineExceeded");
+    assert_eq!(cluster.names(&pods(), "shop"), Vec::<String>::new());
+}
+
+#[test]
+fn a_cron_job_starts_jobs_and_keeps_the_last_ones() {
+    let mut cluster = Cluster::new();
+    let crons = resource("batch", "v1", "cronjobs");
+    cluster.create(
+        &crons,
+        json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "tick", "namespace": "shop"},
+        "spec": {"schedule": "*/5 * * * *", "jobTemplate": {"spec": {"template": job_template()}}}}),
+    );
+    cluster.run(60 * MINUTE);
+    let cron = cluster.get(&crons, "shop", "tick").unwrap();
+    assert!(cron["status"]["lastScheduleTime"].is_string());
+    assert_eq!(cluster.names(&resource("batch", "v1", "jobs"), "shop").len(), 3);
+    let reasons: Vec<_> = cluster.events("shop", "tick").into_iter().map(|(reason, _)| reason).collect();
+    assert!(reasons.iter().filter(|reason| *reason == "SawCompletedJob").count() >= 11, "{reasons:?}");
+}
+
+#[test]
+fn a_volume_goes_with_its_claim_and_a_claim_stays_while_it_is_used() {
+    let mut cluster = Cluster::new();
+    let claims = resource("", "v1", "persistentvolumeclaims");
+    cluster.create(&claims, json!({"apiVersion": "v1", "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data", "namespace": "shop", "finalizers": ["kubernetes.io/pvc-protection"]}, "spec": {
+            "accessModes": ["ReadWriteOnce"], "storageClassName": "standard", "resources": {"requests": {"storage": "1Gi"}}}}));
+    cluster.create(&pods(), json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "user", "namespace": "shop"},
+        "spec": {"containers": [{"name": "c", "image": "i"}], "volumes": [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]}}));
+    cluster.run(MINUTE);
+    let claim = cluster.get(&claims, "shop", "data").unwrap();
+    assert_eq!(claim["status"]["phase"], "Bound");
+    assert_eq!(claim["metadata"]["annotations"]["volume.kubernetes.io/selected-node"], "node-1");
+    cluster.delete(&claims, "shop", "data", Propagation::Background);
+    cluster.run(MINUTE);
+    assert!(cluster.get(&claims, "shop", "data").is_some());
+    cluster.delete(&pods(), "shop", "user", Propagation::Background);
+    cluster.run(MINUTE);
+    assert_eq!(cluster.get(&claims, "shop", "data"), None);
+    let volumes = resource("", "v1", "persistentvolumes");
+    assert_eq!(cluster.client.list(&volumes, None, &Default::default()).unwrap().items.len(), 0);
+}
+
+#[test]
+fn spread_pods_are_spread_and_those_that_shun_each_other_are_apart() {
+    let mut cluster = Cluster::new();
+    let mut set = workload("Deployment", "web", 4);
+    set["spec"]["template"]["spec"]["affinity"] = json!({"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+        {"topologyKey": "kubernetes.io/hostname", "labelSelector": {"matchLabels": {"app": "web"}}}]}});
+    cluster.create(&resource("apps", "v1", "deployments"), set);
+    cluster.run(MINUTE);
+    let names = cluster.names(&pods(), "shop");
+    let node = |name: &String| {
+        cluster.get(&pods(), "shop", name).unwrap()["spec"]["nodeName"].as_str().map(str::to_owned)
+    };
+    let nodes: std::collections::BTreeSet<_> = names.iter().filter_map(node).collect();
+    assert_eq!(nodes.len(), 3);
+    let lonely = names.iter().find(|name| node(name).is_none()).unwrap();
+    let message = &cluster.events("shop", lonely)[0].1;
+    assert!(
+        message.starts_with("0/3 nodes are available: 3 node(s) didn't match pod anti-affinity rules."),
+        "{message}"
+    );
+}
+
+#[test]
+fn an_autoscaler_keeps_its_target_within_bounds_and_misses_its_metrics() {
+    let mut cluster = Cluster::new();
+    cluster.create(&resource("apps", "v1", "deployments"), workload("Deployment", "web", 1));
+    let scalers = resource("autoscaling", "v2", "horizontalpodautoscalers");
+    cluster.create(&scalers, json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web", "namespace": "shop"}, "spec": {"minReplicas": 2, "maxReplicas": 5,
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}]}}));
+    cluster.run(MINUTE);
+    let scaler = cluster.get(&scalers, "shop", "web").unwrap();
+    assert_eq!(scaler["status"]["currentReplicas"], 2);
+    assert_eq!(scaler["status"]["conditions"][1]["reason"], "FailedGetResourceMetric");
+}
+
+#[test]
+fn an_operator_works_while_its_pod_is_ready_and_holds_its_objects_back_when_it_is_gone() {
+    let mut cluster = Cluster::new();
+    let definitions = resource("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+    cluster.create(&definitions, json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "installations.operator.tigera.io"}, "spec": {"group": "operator.tigera.io", "scope": "Cluster",
+            "names": {"plural": "installations", "singular": "installation", "kind": "Installation", "listKind": "InstallationList"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}}));
+    cluster.create(
+        &pods(),
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "operator", "namespace": "shop"},
+        "spec": {"containers": [{"name": "c", "image": "registry.example/tigera/operator:v1"}]}}),
+    );
+    let installations = resource("operator.tigera.io", "v1", "installations");
+    cluster.run(MINUTE);
+    cluster.create(
+        &installations,
+        json!({"apiVersion": "operator.tigera.io/v1", "kind": "Installation",
+        "metadata": {"name": "default"}, "spec": {}}),
+    );
+    cluster.run(2 * MINUTE);
+    let installed = cluster.get(&installations, "", "default").unwrap();
+    assert_eq!(installed["status"]["conditions"][0]["status"], "True", "{installed}");
+    assert!(cluster.get(&resource("apps", "v1", "daemonsets"), "calico-system", "calico-node").is_some());
+
+    let fork = cluster.fork();
+    cluster.delete(&pods(), "shop", "operator", Propagation::Background);
+    cluster.run(MINUTE);
+    for mut cluster in [fork, cluster] {
+        let has_operator = cluster.get(&pods(), "shop", "operator").is_some();
+        cluster.delete(&installations, "", "default", Propagation::Background);
+        cluster.run(5 * MINUTE);
+        assert_eq!(cluster.get(&installations, "", "default").is_none(), has_operator);
+    }
+}
+
+#[test]
+fn a_quota_counts_what_is_used() {
+    let mut cluster = Cluster::new();
+    let quotas = resource("", "v1", "resourcequotas");
+    cluster.create(
+        &quotas,
+        json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "shop"},
+        "spec": {"hard": {"pods": "9", "requests.cpu": "4", "count/deployments.apps": "3"}}}),
+    );
+    let mut set = workload("Deployment", "web", 3);
+    set["spec"]["template"]["spec"]["containers"][0]["resources"] =
+        json!({"requests": {"cpu": "150m"}, "limits": {"cpu": "1"}});
+    cluster.create(&resource("apps", "v1", "deployments"), set);
+    cluster.run(MINUTE);
+    let used = cluster.get(&quotas, "shop", "q").unwrap()["status"]["used"].clone();
+    assert_eq!(used, json!({"pods": "3", "requests.cpu": "450m", "count/deployments.apps": "1"}));
+}
