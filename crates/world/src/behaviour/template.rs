@@ -30,10 +30,10 @@ fn fill_at(template: &Value, object: &Value, depth: usize) -> Value {
 }
 
 fn fill_text(text: &str, object: &Value) -> Value {
-    if let Some(place) = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
-        if !place.contains(['{', '}']) {
-            return look_up(place, object);
-        }
+    if let Some(place) = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'))
+        && !place.contains(['{', '}'])
+    {
+        return look_up(place, object);
     }
     let mut filled = String::new();
     let mut rest = text;

@@ -45,7 +45,7 @@ impl Controller for ReplicaSetController {
         pods.retain(|pod| is_active(pod));
         let wanted = set.int_at(&["spec", "replicas"]).unwrap_or(1).max(0) as usize;
         let surplus = pods.len().saturating_sub(wanted);
-        pods.sort_by_cached_key(|pod| going_first(pod));
+        pods.sort_by_cached_key(going_first);
         let availability = Availability::of(&set, context.now);
         let mut status = status(&set, &pods[surplus..], availability);
         status.insert("terminatingReplicas".into(), terminating.into());
