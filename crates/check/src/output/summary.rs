@@ -52,7 +52,8 @@ impl Shown<'_> {
             .iter()
             .map(|unseen| {
                 let apps: Vec<&str> = unseen.apps.iter().map(String::as_str).collect();
-                format!("{} (for {}): {}", unseen.what, shortened(&apps), unseen.why)
+                let of = if apps.is_empty() { String::new() } else { format!(" (for {})", shortened(&apps)) };
+                format!("{}{of}: {}", unseen.what, unseen.why)
             })
             .collect();
         for set in survey.sets.iter().filter(|set| set.symbolic) {

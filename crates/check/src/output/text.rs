@@ -52,6 +52,10 @@ fn summary(out: &mut String, shown: &Shown<'_>) {
             let _ = writeln!(out, "{count} {why}");
         }
     }
+    for url in &shown.survey.adopted {
+        let _ =
+            writeln!(out, "{url} is taken to be this repository: the paths that are named there are here");
+    }
     for unseen in shown.unseen() {
         let _ = writeln!(out, "not seen: {unseen}");
     }

@@ -107,6 +107,7 @@ impl<'a> Assembly<'a> {
             objects: self.objects,
             faults: self.faults,
             unseen: Vec::new(),
+            adopted: BTreeSet::new(),
             tools: OnceLock::new(),
         }
     }

@@ -72,7 +72,7 @@ pub fn build(input: &Input<'_>) -> Survey {
     assembly.units(&units, loose);
     assembly.grow(seeds);
     let parts = assembly.finish();
-    let unseen = unseen(&parts.apps, &found.memo);
+    let unseen = unseen(&parts.apps, &units, &found.memo);
     Survey { unseen, files: found.files, ..parts }
 }
 
@@ -190,14 +190,17 @@ fn loose(
     loose
 }
 
-/// What the Applications miss, each named once.
-fn unseen(apps: &[super::App], memo: &Memo) -> Vec<Unseen> {
+/// What the Applications and what they do not reach miss, each named once.
+fn unseen(apps: &[super::App], units: &[(Place, Arc<Rendering>)], memo: &Memo) -> Vec<Unseen> {
     let mut all: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
     for app in apps {
         let Some(rendering) = memo.get(&app.declared.value) else { continue };
         for missed in &rendering.missed {
             all.entry(missed.clone()).or_default().insert(app.name().to_owned());
         }
+    }
+    for missed in units.iter().flat_map(|(_, rendering)| &rendering.missed) {
+        all.entry(missed.clone()).or_default();
     }
     all.into_iter().map(|((what, why), apps)| Unseen { what, why, apps }).collect()
 }

@@ -1,6 +1,7 @@
 //! Reading a repository as the engine would: its Applications wherever they are declared, what every
 //! source renders to, what that declares in turn, and what no Application reaches.
 
+mod adopt;
 mod assemble;
 mod build;
 mod discover;
@@ -14,6 +15,7 @@ mod sets;
 mod types;
 mod units;
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
 
 use tiphys_appset::ClusterInfo;
@@ -71,6 +73,8 @@ pub struct Survey {
     pub faults: Vec<Fault>,
     /// What is named but could not be had.
     pub unseen: Vec<Unseen>,
+    /// Addresses that nobody said mean this repository, but that were taken to.
+    pub adopted: BTreeSet<String>,
     /// Read when it is asked for.
     tools: OnceLock<Tools>,
 }
@@ -78,7 +82,19 @@ pub struct Survey {
 impl Survey {
     /// Reads a repository.
     pub fn of(input: &Input<'_>) -> Self {
-        build::build(input)
+        let survey = build::build(input);
+        let adopted = adopt::addresses(&survey, input);
+        if adopted.is_empty() {
+            return survey;
+        }
+        let is_given = |url: &str| adopted.contains(url) || (input.is_given)(url);
+        let survey = build::build(&Input {
+            is_given: &is_given,
+            clusters: input.clusters.clone(),
+            tree: input.tree.clone(),
+            ..*input
+        });
+        Self { adopted, ..survey }
     }
 
     /// What the other tools of the repository say.
