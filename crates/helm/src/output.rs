@@ -1,5 +1,7 @@
 //! What a rendering yields.
 
+use std::sync::OnceLock;
+
 use tiphys_value::{Location, Origins, RenderedObject, Value};
 
 use crate::origins::{self, Trace};
@@ -54,10 +56,18 @@ pub struct Manifest {
     pub content: String,
     /// `kind` of the document, or empty.
     pub kind: String,
-    /// The document as data; null if it holds only comments.
-    pub value: Value,
+    /// The document as data, once somebody has asked for it.
+    pub(crate) value: OnceLock<Value>,
     /// Where the document starts in the text of its rendered file.
     pub(crate) offset: usize,
+}
+
+impl Manifest {
+    /// The document as data; null if it holds only comments.
+    pub fn value(&self) -> &Value {
+        // It was read before, without being kept: it is YAML.
+        self.value.get_or_init(|| tiphys_yaml::from_yaml(&self.content).unwrap_or_default())
+    }
 }
 
 /// A document that is a hook.
@@ -95,7 +105,7 @@ impl TemplateOutput {
     pub fn objects(&self) -> Vec<RenderedObject> {
         let crds = self.crds.iter().flat_map(crd_objects);
         let documents = self.manifests.iter().chain(self.hooks.iter().map(|hook| &hook.manifest));
-        let documents = documents.filter(|manifest| manifest.value.is_object());
+        let documents = documents.filter(|manifest| manifest.value().is_object());
         crds.chain(documents.map(|manifest| origins::object(manifest, self.trace.as_ref()))).collect()
     }
 }

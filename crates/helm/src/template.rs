@@ -1,6 +1,6 @@
 //! `helm template`, from chart and options to output.
 
-use std::fmt::Write;
+use std::{fmt::Write, sync::OnceLock};
 
 use tiphys_gocompat::unicode::is_space;
 
@@ -119,7 +119,7 @@ fn collect_crds(chart: &Chart, path: &str, crds: &mut Vec<Manifest>) {
             path: format!("{path}/{}", file.name),
             content: String::from_utf8_lossy(&file.data).into_owned(),
             kind: "CustomResourceDefinition".to_owned(),
-            value: tiphys_value::Value::Null,
+            value: OnceLock::from(tiphys_value::Value::Null),
             offset: 0,
         });
     }

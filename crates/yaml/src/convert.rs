@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use crate::{Error, ErrorKind, Node, Profile, chars::find_forbidden, decode::Decoder, emit, parse_first};
+use crate::{
+    Error, ErrorKind, Node, Profile, chars::find_forbidden, decode::Decoder, emit, parse_first, simple,
+};
 
 /// Reads the first document of a text as `sigs.k8s.io/yaml.YAMLToJSON` does.
 ///
@@ -30,10 +32,29 @@ pub fn from_yaml_strict(text: &str) -> Result<Value, Error> {
 /// Syntax errors and values that JSON has no form for, in the words of go-yaml v2 and
 /// sigs.k8s.io/yaml. `sigs.k8s.io/yaml.Unmarshal` puts `error converting YAML to JSON: ` before them.
 pub fn yaml_to_json(text: &str, strict: bool) -> Result<Value, Error> {
+    if let Some(value) = simple::read(text, strict, None) {
+        return Ok(value);
+    }
     match parse_first(text, Profile::Go2)? {
         Some(document) => Decoder::decode(&document.root, Profile::Go2, strict),
         None => Ok(Value::Null),
     }
+}
+
+/// As [`from_yaml`], with only those entries of the outermost mapping whose keys are wanted. The whole document is read all
+/// the same, so that it fails where [`from_yaml`] fails.
+///
+/// # Errors
+/// As [`from_yaml`].
+pub fn from_yaml_entries(text: &str, wanted: impl Fn(&str) -> bool) -> Result<Value, Error> {
+    if let Some(value) = simple::read(text, false, Some(&wanted)) {
+        return Ok(value);
+    }
+    let mut value = from_yaml(text)?;
+    if let Value::Object(map) = &mut value {
+        map.retain(|key, _| wanted(key));
+    }
+    Ok(value)
 }
 
 /// The value of a node; scalars are typed as `profile` types them.

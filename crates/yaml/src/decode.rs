@@ -267,40 +267,20 @@ impl<'n> Decoder<'n> {
     }
 
     fn scalar(&mut self, node: &'n Node, text: &'n str) -> Result<Value, Error> {
-        Ok(match self.typed(node, text)? {
-            Typed::Bytes(text) => Value::String(text),
-            Typed::Scalar(Scalar::Null) => Value::Null,
-            Typed::Scalar(Scalar::Bool(value)) => Value::Bool(value),
-            Typed::Scalar(Scalar::Int(value)) => Value::from(value),
-            Typed::Scalar(Scalar::Uint(value)) => Value::from(value),
-            Typed::Scalar(Scalar::Float(value)) => self.float(value, node),
-            Typed::Scalar(Scalar::Merge) => Value::from("<<"),
-            Typed::Scalar(Scalar::Str(text) | Scalar::Timestamp(text)) => Value::from(text),
-        })
-    }
-
-    /// JSON writes integral floats without point or exponent up to 1e21, so that they come back as
-    /// integers (of the shortest digits that mean the float).
-    fn float(&mut self, value: f64, node: &Node) -> Value {
-        if value.fract() == 0.0
-            && value.abs() < 1e19
-            && let Ok(integer) = value.to_string().parse::<i64>()
-        {
-            return Value::from(integer);
-        }
-        match Number::from_f64(value) {
-            Some(number) => Value::Number(number),
-            None => {
-                let text = match value {
-                    f64::INFINITY => "+Inf",
-                    f64::NEG_INFINITY => "-Inf",
-                    _ => "NaN",
-                };
-                let message = format!("json: unsupported value: {text}");
-                self.json_fault.get_or_insert(Error::new(ErrorKind::Decode, message).at(node.span.start));
-                Value::Null
-            }
-        }
+        let scalar = match self.typed(node, text)? {
+            Typed::Bytes(text) => return Ok(Value::String(text)),
+            Typed::Scalar(scalar) => scalar,
+        };
+        Ok(json_scalar(scalar).unwrap_or_else(|| {
+            let text = match scalar {
+                Scalar::Float(f64::INFINITY) => "+Inf",
+                Scalar::Float(f64::NEG_INFINITY) => "-Inf",
+                _ => "NaN",
+            };
+            let message = format!("json: unsupported value: {text}");
+            self.json_fault.get_or_insert(Error::new(ErrorKind::Decode, message).at(node.span.start));
+            Value::Null
+        }))
     }
 
     fn typed(&self, node: &'n Node, text: &'n str) -> Result<Typed<'n>, Error> {
@@ -329,6 +309,28 @@ impl<'n> Decoder<'n> {
             _ => Ok(Typed::Scalar(Scalar::Str(text))),
         }
     }
+}
+
+/// The JSON value of a scalar; floats that are not finite have none.
+///
+/// JSON writes integral floats without point or exponent up to 1e21, so that they come back as integers (of the shortest
+/// digits that mean the float).
+pub(crate) fn json_scalar(scalar: Scalar<'_>) -> Option<Value> {
+    Some(match scalar {
+        Scalar::Null => Value::Null,
+        Scalar::Bool(value) => Value::Bool(value),
+        Scalar::Int(value) => Value::from(value),
+        Scalar::Uint(value) => Value::from(value),
+        Scalar::Float(value) => {
+            let integer = value.fract() == 0.0 && value.abs() < 1e19;
+            match integer.then(|| value.to_string().parse::<i64>()) {
+                Some(Ok(integer)) => Value::from(integer),
+                _ => Value::Number(Number::from_f64(value)?),
+            }
+        }
+        Scalar::Merge => Value::from("<<"),
+        Scalar::Str(text) | Scalar::Timestamp(text) => Value::from(text),
+    })
 }
 
 enum Typed<'n> {

@@ -14,7 +14,7 @@ use crate::{Manifest, values::Val};
 /// A document with the origins of its fields; without, if nothing was traced.
 pub(crate) fn object(manifest: &Manifest, trace: Option<&Trace>) -> RenderedObject {
     let plain = RenderedObject {
-        value: manifest.value.clone(),
+        value: manifest.value().clone(),
         location: Location::new(manifest.path.as_str(), 0, 0),
         origins: Origins::default(),
     };
@@ -25,7 +25,7 @@ pub(crate) fn object(manifest: &Manifest, trace: Option<&Trace>) -> RenderedObje
     let start = document.root.span.start.offset as usize;
     let location = builder.location_at(start);
     builder.node(&document.root, &FieldPath::default());
-    RenderedObject { value: manifest.value.clone(), location, origins: builder.origins }
+    RenderedObject { value: manifest.value().clone(), location, origins: builder.origins }
 }
 
 struct Builder<'a> {
@@ -72,7 +72,7 @@ impl Builder<'_> {
         };
         let mut chain = self.places(&main.place);
         if is_leaf {
-            let value = path.get(&self.manifest.value);
+            let value = path.get(self.manifest.value());
             let mut seen: Vec<Vec<Segment>> = Vec::new();
             for run in &runs {
                 for read in self.trace.paths(&run.reads) {

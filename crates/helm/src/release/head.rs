@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiphys_value::Value;
-use tiphys_yaml::from_yaml;
+use tiphys_yaml::from_yaml_entries;
 
 use crate::chart::{Field, is_field};
 use crate::values::json_kind;
@@ -13,8 +13,11 @@ use crate::values::json_kind;
 pub(crate) struct Head {
     pub(crate) kind: String,
     pub(crate) annotations: BTreeMap<String, String>,
-    /// The document as data.
-    pub(crate) value: Value,
+}
+
+/// The fields of a document that matter here.
+fn is_wanted(key: &str) -> bool {
+    ["apiVersion", "kind", "metadata"].iter().any(|field| is_field(key, field))
 }
 
 /// Reads the head of a document.
@@ -22,7 +25,8 @@ pub(crate) struct Head {
 /// # Errors
 /// The document is no YAML, or a field has another type, in Go's words.
 pub(crate) fn read_head(text: &str) -> Result<Head, String> {
-    let value = from_yaml(text).map_err(|error| format!("error converting YAML to JSON: {error}"))?;
+    let value = from_yaml_entries(text, is_wanted)
+        .map_err(|error| format!("error converting YAML to JSON: {error}"))?;
     let mut head = Head::default();
     let fields = match &value {
         Value::Object(fields) => fields,
@@ -44,7 +48,6 @@ pub(crate) fn read_head(text: &str) -> Result<Head, String> {
             read_metadata(field, &mut head)?;
         }
     }
-    head.value = value;
     Ok(head)
 }
 

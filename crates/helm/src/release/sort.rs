@@ -1,6 +1,6 @@
 //! From rendered files to hooks and manifests in install order.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::OnceLock};
 
 use super::{
     head::{Head, read_head},
@@ -57,7 +57,7 @@ fn add(
         path: path.to_owned(),
         content: document.to_owned(),
         kind: head.kind,
-        value: head.value,
+        value: OnceLock::new(),
         offset,
     };
     let Some(types) = head.annotations.get(HOOK) else {

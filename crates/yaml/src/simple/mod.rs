@@ -1,0 +1,401 @@
+//! The everyday part of YAML read straight into values: block mappings and sequences, scalars, literal and folded text, flow
+//! collections of one line. Nearly every manifest and values file consists of nothing else.
+//!
+//! Whatever else a text contains (anchors, tags, directives, tabs, anything that looks wrong) makes the answer `None`, and the
+//! whole of YAML has its turn. So nothing here reports a fault, and what is read here is what is read there: a property test
+//! holds the two together.
+
+mod flow;
+mod scalars;
+
+use memchr::memchr;
+use serde_json::{Map, Value};
+
+use crate::{
+    MAX_SIZE, Profile,
+    chars::{byte, find_forbidden},
+    resolve::{Scalar, resolve},
+};
+
+/// How deep collections may nest; deeper ones are left to the parser, which does not recurse.
+const MAX_DEPTH: usize = 64;
+/// Keys of this many bytes are left to the parser, which counts characters.
+const MAX_KEY: usize = 1000;
+
+/// Which entries of the outermost mapping are wanted.
+pub(crate) type Wanted<'w> = &'w dyn Fn(&str) -> bool;
+
+/// The first document of a text that has only one, with `wanted` entries of its mapping alone (all are read, though).
+/// `None` if the text is not simple; in `strict` mode also if a key occurs twice.
+pub(crate) fn read(text: &str, strict: bool, wanted: Option<Wanted<'_>>) -> Option<Value> {
+    if text.len() > MAX_SIZE || !is_readable(text) {
+        return None;
+    }
+    let mut reader = Reader { text, bytes: text.as_bytes(), at: 0, indent: END, depth: 0, strict };
+    reader.first_line()?;
+    let (indent, at) = (reader.indent, reader.at);
+    let value = match indent {
+        END => Value::Null,
+        _ if reader.is_entry(at) => reader.sequence(indent, at, true)?,
+        _ => reader.mapping(indent, at, true, wanted)?,
+    };
+    (reader.indent == END).then_some(value)
+}
+
+/// Whether only characters occur that mean nothing special: no carriage return, no control character, no line break of
+/// another script, no byte order mark.
+fn is_readable(text: &str) -> bool {
+    let mut plain = true;
+    let mut ascii = true;
+    for &b in text.as_bytes() {
+        plain &= b >= b' ' && b != 0x7F || b == b'\n' || b == b'\t';
+        ascii &= b < 0x80;
+    }
+    plain
+        && (ascii
+            || find_forbidden(text).is_none()
+                && !text.contains(['\u{85}', '\u{2028}', '\u{2029}', '\u{FEFF}']))
+}
+
+/// The indentation of the line behind the last one.
+const END: i32 = -1;
+
+struct Reader<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    /// Where the content of the next line begins, blank lines and comments skipped.
+    at: usize,
+    /// The indentation of that line.
+    indent: i32,
+    depth: usize,
+    strict: bool,
+}
+
+/// A key, and the offset behind its `:`.
+struct Key<'a> {
+    name: std::borrow::Cow<'a, str>,
+    end: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// Finds the first line with content, behind a `---` if there is one.
+    fn first_line(&mut self) -> Option<()> {
+        let at = self.skip_lines(0);
+        let marker = self.bytes[at..].starts_with(b"---");
+        if marker && (at == 0 || self.bytes[at - 1] == b'\n') {
+            let end = self.skip_spaces(at + 3);
+            return match byte(self.bytes, end) {
+                b'\n' | 0 => self.next_line(end),
+                _ => None,
+            };
+        }
+        self.next_line(0)
+    }
+
+    /// Skips blank lines and comments from the start of a line on, and spaces before what comes then.
+    fn skip_lines(&self, mut at: usize) -> usize {
+        loop {
+            at = self.skip_spaces(at);
+            match byte(self.bytes, at) {
+                b'\n' => at += 1,
+                b'#' => at = self.line_end(at),
+                _ => return at,
+            }
+        }
+    }
+
+    /// Finds the next line with content. `at` is the start of a line, or where one has nothing more to say.
+    fn next_line(&mut self, at: usize) -> Option<()> {
+        let at = self.skip_lines(at);
+        self.at = at;
+        if at == self.bytes.len() {
+            self.indent = END;
+            return Some(());
+        }
+        let line = self.bytes[..at].iter().rposition(|&b| b != b' ').map_or(0, |last| last + 1);
+        if self.bytes[at] == b'\t' || at > line && line > 0 && self.bytes[line - 1] != b'\n' {
+            return None;
+        }
+        let rest = &self.bytes[at..];
+        if at == line && (rest.starts_with(b"---") || rest.starts_with(b"...") || rest.starts_with(b"%")) {
+            return None;
+        }
+        self.indent = i32::try_from(at - line).ok()?;
+        Some(())
+    }
+
+    fn skip_spaces(&self, mut at: usize) -> usize {
+        while byte(self.bytes, at) == b' ' {
+            at += 1;
+        }
+        at
+    }
+
+    fn line_end(&self, at: usize) -> usize {
+        memchr(b'\n', &self.bytes[at..]).map_or(self.bytes.len(), |length| at + length)
+    }
+
+    /// Whether a blank or the end of the line stands there.
+    fn is_gap(&self, at: usize) -> bool {
+        matches!(byte(self.bytes, at), b' ' | b'\n' | 0)
+    }
+
+    /// Whether the line has nothing more to say; `at` follows a space or an indicator and its spaces.
+    fn is_line_end(&self, at: usize) -> bool {
+        match byte(self.bytes, at) {
+            b'\n' | 0 => true,
+            b'#' => self.bytes[at - 1] == b' ',
+            _ => false,
+        }
+    }
+
+    /// Whether an entry of a block sequence starts there.
+    fn is_entry(&self, at: usize) -> bool {
+        byte(self.bytes, at) == b'-' && self.is_gap(at + 1)
+    }
+
+    /// The collection that starts with the next line.
+    fn block(&mut self, keep: bool) -> Option<Value> {
+        let (indent, at) = (self.indent, self.at);
+        if self.is_entry(at) { self.sequence(indent, at, keep) } else { self.mapping(indent, at, keep, None) }
+    }
+
+    fn descend(&mut self) -> Option<()> {
+        self.depth += 1;
+        (self.depth < MAX_DEPTH).then_some(())
+    }
+
+    /// The block sequence in a column, whose first `-` stands at `at`.
+    fn sequence(&mut self, column: i32, mut at: usize, keep: bool) -> Option<Value> {
+        self.descend()?;
+        let mut items = Vec::new();
+        loop {
+            let content = self.skip_spaces(at + 1);
+            let inner = column + i32::try_from(content - at).ok()?;
+            let item = if self.is_line_end(content) {
+                self.next_line(content)?;
+                if self.indent > column { self.block(keep)? } else { Value::Null }
+            } else if self.is_entry(content) {
+                self.sequence(inner, content, keep)?
+            } else if self.key(content)?.is_some() {
+                self.mapping(inner, content, keep, None)?
+            } else {
+                self.scalar(content, column, keep)?
+            };
+            if keep {
+                items.push(item);
+            }
+            if self.indent != column || !self.is_entry(self.at) {
+                break;
+            }
+            at = self.at;
+        }
+        self.depth -= 1;
+        (self.indent <= column).then_some(Value::Array(items))
+    }
+
+    /// The block mapping in a column, whose first key stands at `at`.
+    fn mapping(
+        &mut self,
+        column: i32,
+        mut at: usize,
+        keep: bool,
+        wanted: Option<Wanted<'_>>,
+    ) -> Option<Value> {
+        self.descend()?;
+        let mut map = Map::new();
+        loop {
+            let key = self.key(at)??;
+            let keep = keep && wanted.is_none_or(|wanted| wanted(&key.name));
+            let content = self.skip_spaces(key.end);
+            let value = if !self.is_line_end(content) {
+                self.scalar(content, column, keep)?
+            } else {
+                self.next_line(content)?;
+                if self.indent > column {
+                    self.block(keep)?
+                } else if self.indent == column && self.is_entry(self.at) {
+                    self.sequence(column, self.at, keep)?
+                } else {
+                    Value::Null
+                }
+            };
+            if keep && map.insert(key.name.into_owned(), value).is_some() && self.strict {
+                return None;
+            }
+            if self.indent != column {
+                break;
+            }
+            at = self.at;
+        }
+        self.depth -= 1;
+        (self.indent < column).then_some(Value::Object(map))
+    }
+
+    /// The key that starts there: `Some(None)` if something else does, `None` if this is not for here to say.
+    fn key(&self, at: usize) -> Option<Option<Key<'a>>> {
+        let first = byte(self.bytes, at);
+        if matches!(first, b'"' | b'\'') {
+            let Some((name, end)) = self.quoted(at)? else { return Some(None) };
+            let is_key = byte(self.bytes, end) == b':' && self.is_gap(end + 1) && end - at < MAX_KEY;
+            return Some(is_key.then_some(Key { name, end: end + 1 }));
+        }
+        if !self.starts_plain(at) {
+            return Some(None);
+        }
+        let mut end = at;
+        loop {
+            match self.bytes.get(end) {
+                None | Some(b'\n') => return Some(None),
+                Some(b':') if self.is_gap(end + 1) => break,
+                Some(b'#') if self.bytes[end - 1] == b' ' => return Some(None),
+                Some(b'\t') => return None,
+                Some(_) => end += 1,
+            }
+        }
+        let name = &self.text[at..end];
+        let is_text = matches!(resolve(name, Profile::Go2), Scalar::Str(_)) && name != "<<";
+        (is_text && !name.ends_with(' ') && name.len() < MAX_KEY)
+            .then(|| Some(Key { name: name.into(), end: end + 1 }))
+    }
+
+    /// Whether a plain scalar may start there.
+    fn starts_plain(&self, at: usize) -> bool {
+        match byte(self.bytes, at) {
+            b'-' => !matches!(byte(self.bytes, at + 1), b' ' | b'\n' | b'\t' | 0),
+            b'?' | b':' | b',' | b'[' | b']' | b'{' | b'}' | b'#' | b'&' | b'*' | b'!' | b'|' | b'>'
+            | b'\'' | b'"' | b'%' | b'@' | b'`' | b' ' | b'\t' | b'\n' | 0 => false,
+            _ => true,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::read;
+    use crate::{Profile, decode::Decoder, parse_first};
+    use serde_json::Value;
+
+    /// What the whole parser makes of a text.
+    fn reference(text: &str, strict: bool) -> Result<Value, String> {
+        match parse_first(text, Profile::Go2).map_err(|error| error.to_string())? {
+            Some(document) => {
+                Decoder::decode(&document.root, Profile::Go2, strict).map_err(|error| error.to_string())
+            }
+            None => Ok(Value::Null),
+        }
+    }
+
+    /// Lines as manifests have them, in any order and indentation.
+    fn lines() -> impl Strategy<Value = String> {
+        let line = (0..5usize, prop::sample::select(&LINES[..]))
+            .prop_map(|(indent, line)| format!("{}{line}", "  ".repeat(indent)));
+        prop::collection::vec(line, 0..12).prop_map(|lines| lines.join("\n"))
+    }
+
+    const LINES: [&str; 66] = [
+        "a: 1",
+        "b:",
+        "c: x y",
+        "- a: 1",
+        "- b:",
+        "-",
+        "- x",
+        "- - y",
+        "- - z: 1",
+        "",
+        "   ",
+        "# c",
+        "d: # c",
+        "e: v # c",
+        "f: v#c",
+        "g: \"q\"",
+        "h: 'it''s'",
+        "i: \"a\\n\\\"b\\\"\"",
+        "j: \"a\\x41\"",
+        "k: |",
+        "l: |-",
+        "m: |+",
+        "n: >",
+        "o: >-",
+        "p: |2",
+        "q: {}",
+        "r: []",
+        "s: [a, 1, \"b\"]",
+        "t: {a: 1, \"b\":2}",
+        "u: {a: }",
+        "v: a: b",
+        "w: *x",
+        "x: &x y",
+        "y: yes",
+        "on: 1",
+        "1: x",
+        "z: 0x1F",
+        "t1: 2001-01-01",
+        "t2: 1e3",
+        "t3: .inf",
+        "t4: ~",
+        "t5: \"a\" b",
+        "t6: -",
+        "t7: --x",
+        "t8: [a, b",
+        "plain",
+        "plain more",
+        "\"quoted\": 1",
+        "'q': 2",
+        "\"q\" : 3",
+        "\tx",
+        "x\ty: 1",
+        "---",
+        "...",
+        "é: ü",
+        "a: 1_000",
+        "t9: 'a",
+        "t10: @x",
+        "t11: a,b",
+        "<<: x",
+        "? a",
+        "a : b",
+        "- 'a",
+        "more'",
+        "u1: \"a",
+        "b\"",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 4000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn reads_what_the_parser_reads(text in lines(), newline: bool, strict: bool) {
+            let text = if newline { format!("{text}\n") } else { text };
+            if let Some(value) = read(&text, strict, None) {
+                prop_assert_eq!(Ok(value), reference(&text, strict), "{}", text);
+            }
+        }
+
+        #[test]
+        fn reads_noise_as_the_parser_does(text in "[a-c:\\-#\"'|>{}\\[\\], \\n1é]{0,40}") {
+            if let Some(value) = read(&text, false, None) {
+                prop_assert_eq!(Ok(value), reference(&text, false), "{}", text);
+            }
+        }
+    }
+
+    #[test]
+    fn reads_a_manifest() {
+        let text = "# Source: x\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: \"a\"\n  labels: {}\n  annotations:\n    x/y: 'true'\ndata:\n  key: |-\n    one\n\n      two\n  empty:\nlist:\n- a: 1\n  b:\n  - [x, 2]\n-\n  - 1.5\n";
+        let value = read(text, true, None).expect("simple");
+        assert_eq!(Ok(value), reference(text, true));
+    }
+
+    #[test]
+    fn keeps_only_what_is_wanted_and_reads_the_rest() {
+        let text = "kind: A\nspec:\n  a: [1, 2]\n  b: |\n    x\nmetadata: {name: x}\n";
+        let value = read(text, false, Some(&|key| key != "spec")).expect("simple");
+        assert_eq!(value, serde_json::json!({"kind": "A", "metadata": {"name": "x"}}));
+        assert!(read("kind: A\nspec:\n  a: *x\n", false, Some(&|key| key == "kind")).is_none());
+        assert!(read("kind: A\nspec: .inf\n", false, Some(&|key| key == "kind")).is_none());
+    }
+}
