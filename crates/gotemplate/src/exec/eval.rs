@@ -10,7 +10,7 @@ impl Context<'_> {
         frame.at(Quoted::Pipe(pipe));
         let mark = self.reads.len();
         let mut last = None;
-        for command in &pipe.commands {
+        for command in &*pipe.commands {
             let mut slot = self.command(frame, dot, command, last.take())?;
             slot.boxed = false;
             if matches!(slot.value, Value::Nil) {

@@ -1,5 +1,7 @@
 //! The scanner: text and the tokens of actions.
 
+use super::node::Pos;
+use memchr::memchr;
 use tiphys_gocompat::{fmt, strconv, unicode};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,27 +65,21 @@ impl Kind {
     }
 }
 
-/// A token: a part of the input, or an error's text.
-#[derive(Clone, Debug)]
+/// A token: a part of the input. The text of an error is [`Lexer::fault`].
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Token {
     pub(super) kind: Kind,
-    pub(super) from: usize,
-    pub(super) to: usize,
-    pub(super) line: usize,
-    pub(super) error: Option<Box<str>>,
+    pub(super) from: Pos,
+    pub(super) to: Pos,
+    pub(super) line: u32,
 }
 
 impl Token {
-    pub(super) fn none() -> Self {
-        Self { kind: Kind::Eof, from: 0, to: 0, line: 0, error: None }
-    }
+    pub(super) const NONE: Self = Self { kind: Kind::Eof, from: 0, to: 0, line: 0 };
 
     /// The token as error messages show it.
-    pub(super) fn describe(&self, input: &str) -> String {
-        if let Some(error) = &self.error {
-            return error.to_string();
-        }
-        let text = &input[self.from..self.to];
+    pub(super) fn describe(self, input: &str) -> String {
+        let text = &input[self.from as usize..self.to as usize];
         match self.kind {
             Kind::Eof => "EOF".to_owned(),
             kind if kind.is_keyword() => format!("<{text}>"),
@@ -103,11 +99,13 @@ pub(super) struct Lexer<'s> {
     input: &'s str,
     pos: usize,
     start: usize,
-    line: usize,
-    start_line: usize,
+    line: u32,
+    start_line: u32,
     paren_depth: usize,
     in_action: bool,
     at_eof: bool,
+    /// What the first error token is about.
+    pub(super) fault: Option<Box<str>>,
     pub(super) break_is_keyword: bool,
     pub(super) continue_is_keyword: bool,
 }
@@ -123,6 +121,7 @@ impl<'s> Lexer<'s> {
             paren_depth: 0,
             in_action: false,
             at_eof: false,
+            fault: None,
             break_is_keyword: true,
             continue_is_keyword: true,
         }
@@ -152,6 +151,11 @@ impl<'s> Lexer<'s> {
         self.rest().chars().next()
     }
 
+    /// The byte so far ahead; 0 behind the end.
+    fn byte(&self, ahead: usize) -> u8 {
+        self.input.as_bytes().get(self.pos + ahead).copied().unwrap_or(0)
+    }
+
     fn backup(&mut self) {
         if self.at_eof {
             return;
@@ -165,14 +169,15 @@ impl<'s> Lexer<'s> {
     }
 
     fn emit(&mut self, kind: Kind) -> Token {
-        let token = Token { kind, from: self.start, to: self.pos, line: self.start_line, error: None };
+        let token = Token { kind, from: self.start as Pos, to: self.pos as Pos, line: self.start_line };
         self.start = self.pos;
         self.start_line = self.line;
         token
     }
 
-    fn newlines(&self) -> usize {
-        self.input[self.start..self.pos].bytes().filter(|byte| *byte == b'\n').count()
+    fn newlines(&self) -> u32 {
+        let skipped = &self.input.as_bytes()[self.start..self.pos];
+        skipped.iter().map(|byte| u32::from(*byte == b'\n')).sum()
     }
 
     fn ignore(&mut self) {
@@ -201,13 +206,9 @@ impl<'s> Lexer<'s> {
 
     fn error(&mut self, message: impl Into<String>) -> Token {
         let message: String = message.into();
-        let token = Token {
-            kind: Kind::Error,
-            from: self.start,
-            to: self.start,
-            line: self.start_line,
-            error: Some(message.into_boxed_str()),
-        };
+        self.fault.get_or_insert(message.into_boxed_str());
+        let at = self.start as Pos;
+        let token = Token { kind: Kind::Error, from: at, to: at, line: self.start_line };
         self.input = "";
         (self.pos, self.start, self.in_action) = (0, 0, self.in_action);
         token
@@ -216,7 +217,7 @@ impl<'s> Lexer<'s> {
     /// Text up to the next action, without the space that a trim marker removes.
     fn text(&mut self) -> Token {
         loop {
-            let Some(length) = self.rest().find(LEFT) else {
+            let Some(length) = find_left(self.rest()) else {
                 self.pos = self.input.len();
                 if self.pos > self.start {
                     self.line += self.newlines();
@@ -291,11 +292,11 @@ impl<'s> Lexer<'s> {
 
     /// Whether a right delimiter starts here, and whether it trims.
     fn right_delim_here(&self) -> Option<bool> {
-        let rest = self.rest();
-        if has_right_marker(rest) && rest[MARKER..].starts_with(RIGHT) {
-            return Some(true);
+        match &self.input.as_bytes()[self.pos..] {
+            [b'}', b'}', ..] => Some(false),
+            [b' ' | b'\t' | b'\r' | b'\n', b'-', b'}', b'}', ..] => Some(true),
+            _ => None,
         }
-        rest.starts_with(RIGHT).then_some(false)
     }
 
     fn right_delim(&mut self) -> Token {
@@ -321,6 +322,14 @@ impl<'s> Lexer<'s> {
             } else {
                 self.error("unclosed left paren")
             };
+        }
+        match self.byte(0) {
+            b'a'..=b'z' | b'A'..=b'Z' | b'_' => return self.identifier(),
+            b' ' if !matches!(self.byte(1), b' ' | b'\t' | b'\r' | b'\n' | b'-') => {
+                self.pos += 1;
+                return self.emit(Kind::Space);
+            }
+            _ => {}
         }
         let Some(c) = self.next() else {
             return self.error("unclosed action");
@@ -376,9 +385,23 @@ impl<'s> Lexer<'s> {
     }
 
     fn at_terminator(&self) -> bool {
-        match self.peek() {
-            None | Some(' ' | '\t' | '\r' | '\n' | '.' | ',' | '|' | ':' | ')' | '(') => true,
-            Some(_) => self.rest().starts_with(RIGHT),
+        match self.input.as_bytes().get(self.pos) {
+            None | Some(b' ' | b'\t' | b'\r' | b'\n' | b'.' | b',' | b'|' | b':' | b')' | b'(') => true,
+            Some(b'}') => self.byte(1) == b'}',
+            Some(_) => false,
+        }
+    }
+
+    /// Moves over letters, digits and underscores.
+    fn skip_word(&mut self) {
+        loop {
+            let rest = &self.input.as_bytes()[self.pos..];
+            let word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+            let length = rest.iter().position(|byte| !word(byte)).unwrap_or(rest.len());
+            self.pos += length;
+            if rest.get(length).is_none_or(u8::is_ascii) || !self.accept(is_alphanumeric) {
+                return;
+            }
         }
     }
 
@@ -388,7 +411,7 @@ impl<'s> Lexer<'s> {
     }
 
     fn identifier(&mut self) -> Token {
-        self.accept_run(is_alphanumeric);
+        self.skip_word();
         if !self.at_terminator() {
             return self.bad_character();
         }
@@ -406,7 +429,7 @@ impl<'s> Lexer<'s> {
         if self.at_terminator() {
             return self.emit(if kind == Kind::Variable { kind } else { Kind::Dot });
         }
-        self.accept_run(is_alphanumeric);
+        self.skip_word();
         if !self.at_terminator() {
             return self.bad_character();
         }
@@ -414,28 +437,27 @@ impl<'s> Lexer<'s> {
     }
 
     fn quoted(&mut self, mark: char, kind: Kind, unterminated: &str) -> Token {
+        let mark = mark as u8;
         loop {
-            match self.next() {
-                Some('\\') => {
-                    if matches!(self.next(), None | Some('\n')) {
-                        return self.error(unterminated);
-                    }
-                }
-                None | Some('\n') => return self.error(unterminated),
-                Some(c) if c == mark => return self.emit(kind),
-                Some(_) => {}
+            let rest = &self.input.as_bytes()[self.pos..];
+            let stop = |byte: &u8| *byte == mark || matches!(byte, b'\\' | b'\n');
+            let Some(length) = rest.iter().position(stop) else { return self.error(unterminated) };
+            self.pos += length + 1;
+            match rest[length] {
+                b'\n' => return self.error(unterminated),
+                b'\\' if matches!(self.next(), None | Some('\n')) => return self.error(unterminated),
+                b'\\' => {}
+                _ => return self.emit(kind),
             }
         }
     }
 
     fn raw_string(&mut self) -> Token {
-        loop {
-            match self.next() {
-                None => return self.error("unterminated raw quoted string"),
-                Some('`') => return self.emit(Kind::RawString),
-                Some(_) => {}
-            }
-        }
+        let rest = &self.input.as_bytes()[self.pos..];
+        let Some(length) = memchr(b'`', rest) else { return self.error("unterminated raw quoted string") };
+        self.pos += length + 1;
+        self.line += self.newlines();
+        self.emit(Kind::RawString)
     }
 
     fn number(&mut self) -> Token {
@@ -479,6 +501,19 @@ impl<'s> Lexer<'s> {
             return false;
         }
         true
+    }
+}
+
+/// The offset of the next left delimiter.
+fn find_left(text: &str) -> Option<usize> {
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    loop {
+        let at = from + memchr(b'{', &bytes[from..])?;
+        if bytes.get(at + 1) == Some(&b'{') {
+            return Some(at);
+        }
+        from = at + 1;
     }
 }
 

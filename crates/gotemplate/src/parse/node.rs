@@ -52,7 +52,7 @@ pub(crate) type Pos = u32;
 
 #[derive(Debug, Default)]
 pub(crate) struct List {
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: Box<[Node]>,
 }
 
 #[derive(Debug)]
@@ -87,32 +87,54 @@ pub(crate) struct Pipe {
     pub(crate) pos: Pos,
     pub(crate) assign: bool,
     pub(crate) variables: Vec<Variable>,
-    pub(crate) commands: Vec<Command>,
+    pub(crate) commands: Box<[Command]>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Command {
-    pub(crate) args: Vec<Operand>,
+    pub(crate) args: Box<[Operand]>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Variable {
     pub(crate) pos: Pos,
     pub(crate) id: u32,
-    pub(crate) fields: Vec<SmolStr>,
+    pub(crate) fields: Box<[SmolStr]>,
 }
 
 #[derive(Debug)]
 pub(crate) enum Operand {
-    Dot { pos: Pos },
-    Nil { pos: Pos },
-    Bool { pos: Pos, value: bool },
+    Dot {
+        pos: Pos,
+    },
+    Nil {
+        pos: Pos,
+    },
+    Bool {
+        pos: Pos,
+        value: bool,
+    },
     Number(Box<Number>),
-    String { pos: Pos, quoted: SmolStr, text: SmolStr },
-    Field { pos: Pos, names: Vec<SmolStr> },
+    /// From `pos` to `end` it stands in the source, quotes included.
+    String {
+        pos: Pos,
+        end: Pos,
+        text: SmolStr,
+    },
+    Field {
+        pos: Pos,
+        names: Box<[SmolStr]>,
+    },
     Variable(Variable),
-    Function { pos: Pos, function: FunctionRef },
-    Chain { pos: Pos, base: Box<Operand>, names: Vec<SmolStr> },
+    Function {
+        pos: Pos,
+        function: FunctionRef,
+    },
+    Chain {
+        pos: Pos,
+        base: Box<Operand>,
+        names: Box<[SmolStr]>,
+    },
     Pipe(Box<Pipe>),
 }
 

@@ -28,12 +28,15 @@ pub(crate) fn parse(name: &str, text: &str, functions: &Functions) -> Result<Vec
         functions,
         trees: Vec::new(),
         nesting: 0,
+        nodes: Vec::new(),
+        commands: Vec::new(),
+        operands: Vec::new(),
+        fields: Vec::new(),
     };
     shared.lexer.break_is_keyword = functions.get("break").is_none();
     shared.lexer.continue_is_keyword = functions.get("continue").is_none();
     let mut parser = Parser::new(&mut shared, SmolStr::new(name));
-    let root = parser.top_level()?;
-    parser.define(root)?;
+    parser.top_level().and_then(|root| parser.define(root)).map_err(|error| *error)?;
     Ok(shared.trees)
 }
 
@@ -44,6 +47,16 @@ struct Shared<'s> {
     functions: &'s Functions,
     trees: Vec<Tree>,
     nesting: usize,
+    /// Parts of what is still open, innermost last, until their number is known.
+    nodes: Vec<Node>,
+    commands: Vec<Command>,
+    operands: Vec<Operand>,
+    fields: Vec<SmolStr>,
+}
+
+/// Moves what was gathered since `from` into a place of its own size.
+fn gathered<T>(parts: &mut Vec<T>, from: usize) -> Box<[T]> {
+    parts.drain(from..).collect()
 }
 
 /// What ended a list of nodes.
@@ -94,19 +107,20 @@ struct Parser<'p, 's> {
     names: Vec<SmolStr>,
     /// Variables in scope.
     scope: Vec<u32>,
-    action_line: usize,
+    action_line: u32,
     range_depth: usize,
     paren_depth: usize,
 }
 
-type Parsed<T> = Result<T, ParseError>;
+/// Errors are boxed, because they are rare and results are everywhere.
+type Parsed<T> = Result<T, Box<ParseError>>;
 
 impl<'p, 's> Parser<'p, 's> {
     fn new(shared: &'p mut Shared<'s>, name: SmolStr) -> Self {
         Self {
             shared,
             name,
-            tokens: [Token::none(), Token::none(), Token::none()],
+            tokens: [Token::NONE; 3],
             peeked: 0,
             names: vec![SmolStr::new_static("$")],
             scope: vec![0],
@@ -124,7 +138,7 @@ impl<'p, 's> Parser<'p, 's> {
         } else {
             self.tokens[0] = self.shared.lexer.next_token();
         }
-        self.tokens[self.peeked].clone()
+        self.tokens[self.peeked]
     }
 
     fn backup(&mut self) {
@@ -142,12 +156,12 @@ impl<'p, 's> Parser<'p, 's> {
         self.peeked = 3;
     }
 
-    fn peek(&mut self) -> &Token {
+    fn peek(&mut self) -> Token {
         if self.peeked == 0 {
             self.peeked = 1;
             self.tokens[0] = self.shared.lexer.next_token();
         }
-        &self.tokens[self.peeked - 1]
+        self.tokens[self.peeked - 1]
     }
 
     fn next_non_space(&mut self) -> Token {
@@ -165,26 +179,24 @@ impl<'p, 's> Parser<'p, 's> {
         token
     }
 
-    fn text(&self, token: &Token) -> &str {
-        &self.shared.source.text[token.from..token.to]
-    }
-
-    fn describe(&self, token: &Token) -> String {
-        token.describe(&self.shared.source.text)
+    fn text(&self, token: Token) -> &str {
+        &self.shared.source.text[token.from as usize..token.to as usize]
     }
 
     // Errors
 
     fn error<T>(&self, message: impl Into<String>) -> Parsed<T> {
-        Err(ParseError {
+        Err(Box::new(ParseError {
             name: self.shared.source.name.to_string(),
-            line: self.tokens[0].line,
+            line: self.tokens[0].line as usize,
             message: message.into(),
-        })
+        }))
     }
 
-    fn unexpected<T>(&self, token: &Token, context: &str) -> Parsed<T> {
-        if let Some(text) = &token.error {
+    fn unexpected<T>(&self, token: Token, context: &str) -> Parsed<T> {
+        if token.kind == Kind::Error
+            && let Some(text) = &self.shared.lexer.fault
+        {
             let mut extra = String::new();
             if self.action_line != 0 && self.action_line != token.line {
                 let action = if text.ends_with(" action") { "" } else { " in action" };
@@ -192,18 +204,18 @@ impl<'p, 's> Parser<'p, 's> {
             }
             return self.error(format!("{text}{extra}"));
         }
-        self.error(format!("unexpected {} in {context}", self.describe(token)))
+        self.error(format!("unexpected {} in {context}", token.describe(&self.shared.source.text)))
     }
 
     fn expect(&mut self, kind: Kind, context: &str) -> Parsed<Token> {
         let token = self.next_non_space();
-        if token.kind == kind { Ok(token) } else { self.unexpected(&token, context) }
+        if token.kind == kind { Ok(token) } else { self.unexpected(token, context) }
     }
 
     // Lists
 
     fn top_level(&mut self) -> Parsed<List> {
-        let mut root = List::default();
+        let from = self.shared.nodes.len();
         while self.peek().kind != Kind::Eof {
             if self.peek().kind == Kind::LeftDelim {
                 let delim = self.next();
@@ -214,20 +226,20 @@ impl<'p, 's> Parser<'p, 's> {
                 self.backup2(delim);
             }
             match self.text_or_action()? {
-                Item::Node(node) => root.nodes.push(node),
+                Item::Node(node) => self.shared.nodes.push(node),
                 Item::End(end) => return self.error(format!("unexpected {}", end.text())),
             }
         }
-        Ok(root)
+        Ok(List { nodes: gathered(&mut self.shared.nodes, from) })
     }
 
     fn definition(mut self) -> Parsed<()> {
         const CONTEXT: &str = "define clause";
         let token = self.next_non_space();
         if !matches!(token.kind, Kind::String | Kind::RawString) {
-            return self.unexpected(&token, CONTEXT);
+            return self.unexpected(token, CONTEXT);
         }
-        self.name = self.unquote(&token)?;
+        self.name = self.unquote(token)?;
         self.expect(Kind::RightDelim, CONTEXT)?;
         let (list, end) = self.item_list()?;
         if end != End::End {
@@ -257,7 +269,7 @@ impl<'p, 's> Parser<'p, 's> {
         Ok(())
     }
 
-    fn unquote(&self, token: &Token) -> Parsed<SmolStr> {
+    fn unquote(&self, token: Token) -> Parsed<SmolStr> {
         match strconv::unquote(self.text(token)) {
             Ok(text) => Ok(SmolStr::from(text)),
             Err(error) => self.error(error.to_string()),
@@ -265,11 +277,11 @@ impl<'p, 's> Parser<'p, 's> {
     }
 
     fn item_list(&mut self) -> Parsed<(List, End)> {
-        let mut list = List::default();
+        let from = self.shared.nodes.len();
         while self.peek_non_space().kind != Kind::Eof {
             match self.text_or_action()? {
-                Item::Node(node) => list.nodes.push(node),
-                Item::End(end) => return Ok((list, end)),
+                Item::Node(node) => self.shared.nodes.push(node),
+                Item::End(end) => return Ok((List { nodes: gathered(&mut self.shared.nodes, from) }, end)),
             }
         }
         self.error("unexpected EOF")
@@ -278,14 +290,14 @@ impl<'p, 's> Parser<'p, 's> {
     fn text_or_action(&mut self) -> Parsed<Item> {
         let token = self.next_non_space();
         match token.kind {
-            Kind::Text => Ok(Item::Node(Node::Text { from: token.from as Pos, to: token.to as Pos })),
+            Kind::Text => Ok(Item::Node(Node::Text { from: token.from, to: token.to })),
             Kind::LeftDelim => {
                 self.action_line = token.line;
                 let item = self.action()?;
                 self.action_line = 0;
                 Ok(item)
             }
-            _ => self.unexpected(&token, "input"),
+            _ => self.unexpected(token, "input"),
         }
     }
 
@@ -295,8 +307,8 @@ impl<'p, 's> Parser<'p, 's> {
         let token = self.next_non_space();
         let node = match token.kind {
             Kind::Block => self.block()?,
-            Kind::Break => self.jump("{{break}}", Node::Break { pos: token.from as Pos })?,
-            Kind::Continue => self.jump("{{continue}}", Node::Continue { pos: token.from as Pos })?,
+            Kind::Break => self.jump("{{break}}", Node::Break { pos: token.from })?,
+            Kind::Continue => self.jump("{{continue}}", Node::Continue { pos: token.from })?,
             Kind::Else => return self.else_control(),
             Kind::End => {
                 self.expect(Kind::RightDelim, "end")?;
@@ -308,7 +320,7 @@ impl<'p, 's> Parser<'p, 's> {
             Kind::Template => self.template()?,
             _ => {
                 self.backup();
-                let pos = self.peek().from as Pos;
+                let pos = self.peek().from;
                 Node::Action { pos, pipe: self.pipeline("command", Kind::RightDelim)? }
             }
         };
@@ -318,7 +330,7 @@ impl<'p, 's> Parser<'p, 's> {
     fn jump(&mut self, shown: &str, node: Node) -> Parsed<Node> {
         let token = self.next_non_space();
         if token.kind != Kind::RightDelim {
-            return self.unexpected(&token, shown);
+            return self.unexpected(token, shown);
         }
         if self.range_depth == 0 {
             return self.error(format!("{shown} outside {{{{range}}}}"));
@@ -365,7 +377,7 @@ impl<'p, 's> Parser<'p, 's> {
             matches!((control, self.peek().kind), (Control::If, Kind::If) | (Control::With, Kind::With));
         if chained {
             self.next();
-            return Ok(List { nodes: vec![self.control(control)?] });
+            return Ok(List { nodes: Box::new([self.control(control)?]) });
         }
         let (list, end) = self.item_list()?;
         if end != End::End {
@@ -377,7 +389,7 @@ impl<'p, 's> Parser<'p, 's> {
     fn block(&mut self) -> Parsed<Node> {
         const CONTEXT: &str = "block clause";
         let token = self.next_non_space();
-        let name = self.template_name(&token, CONTEXT)?;
+        let name = self.template_name(token, CONTEXT)?;
         let pipe = self.pipeline(CONTEXT, Kind::RightDelim)?;
         if self.shared.nesting >= MAX_DEPTH {
             return self.error("max nesting depth exceeded");
@@ -390,22 +402,22 @@ impl<'p, 's> Parser<'p, 's> {
         }
         block.define(list)?;
         self.shared.nesting -= 1;
-        Ok(Node::Template(Box::new(Call { pos: token.from as Pos, name, pipe: Some(pipe) })))
+        Ok(Node::Template(Box::new(Call { pos: token.from, name, pipe: Some(pipe) })))
     }
 
     fn template(&mut self) -> Parsed<Node> {
         const CONTEXT: &str = "template clause";
         let token = self.next_non_space();
-        let name = self.template_name(&token, CONTEXT)?;
+        let name = self.template_name(token, CONTEXT)?;
         let mut pipe = None;
         if self.next_non_space().kind != Kind::RightDelim {
             self.backup();
             pipe = Some(self.pipeline(CONTEXT, Kind::RightDelim)?);
         }
-        Ok(Node::Template(Box::new(Call { pos: token.from as Pos, name, pipe })))
+        Ok(Node::Template(Box::new(Call { pos: token.from, name, pipe })))
     }
 
-    fn template_name(&mut self, token: &Token, context: &str) -> Parsed<SmolStr> {
+    fn template_name(&mut self, token: Token, context: &str) -> Parsed<SmolStr> {
         match token.kind {
             Kind::String | Kind::RawString => self.unquote(token),
             _ => self.unexpected(token, context),
@@ -415,13 +427,15 @@ impl<'p, 's> Parser<'p, 's> {
     // Pipelines
 
     fn pipeline(&mut self, context: &str, end: Kind) -> Parsed<Pipe> {
-        let pos = self.peek_non_space().from as Pos;
-        let mut pipe = Pipe { pos, assign: false, variables: Vec::new(), commands: Vec::new() };
+        let pos = self.peek_non_space().from;
+        let mut pipe = Pipe { pos, assign: false, variables: Vec::new(), commands: Box::default() };
+        let from = self.shared.commands.len();
         while self.declaration(&mut pipe, context)? {}
         loop {
             let token = self.next_non_space();
             match token.kind {
                 kind if kind == end => {
+                    pipe.commands = gathered(&mut self.shared.commands, from);
                     self.check_pipeline(&pipe, context)?;
                     return Ok(pipe);
                 }
@@ -438,9 +452,10 @@ impl<'p, 's> Parser<'p, 's> {
                 | Kind::Variable
                 | Kind::LeftParen => {
                     self.backup();
-                    pipe.commands.push(self.command()?);
+                    let command = self.command()?;
+                    self.shared.commands.push(command);
                 }
-                _ => return self.unexpected(&token, context),
+                _ => return self.unexpected(token, context),
             }
         }
     }
@@ -453,18 +468,18 @@ impl<'p, 's> Parser<'p, 's> {
         }
         self.next();
         // Spaces are tokens: `$x foo` needs a look at `foo` to know that $x is an argument.
-        let after = self.peek().clone();
+        let after = self.peek();
         let next = self.peek_non_space();
         match next.kind {
             Kind::Assign | Kind::Declare => {
                 pipe.assign = next.kind == Kind::Assign;
                 self.next_non_space();
-                self.declare(pipe, &variable);
+                self.declare(pipe, variable);
                 Ok(false)
             }
-            Kind::Char if self.text(&next) == "," => {
+            Kind::Char if self.text(next) == "," => {
                 self.next_non_space();
-                self.declare(pipe, &variable);
+                self.declare(pipe, variable);
                 if context == "range" && pipe.variables.len() < 2 {
                     return match self.peek_non_space().kind {
                         Kind::Variable | Kind::RightDelim | Kind::RightParen => Ok(true),
@@ -484,14 +499,15 @@ impl<'p, 's> Parser<'p, 's> {
         }
     }
 
-    fn declare(&mut self, pipe: &mut Pipe, token: &Token) {
+    fn declare(&mut self, pipe: &mut Pipe, token: Token) {
         let id = self.variable_id(token);
         self.scope.push(id);
-        pipe.variables.push(Variable { pos: token.from as Pos, id, fields: Vec::new() });
+        pipe.variables.reserve_exact(1);
+        pipe.variables.push(Variable { pos: token.from, id, fields: Box::default() });
     }
 
-    fn variable_id(&mut self, token: &Token) -> u32 {
-        let name = &self.shared.source.text[token.from..token.to];
+    fn variable_id(&mut self, token: Token) -> u32 {
+        let name = &self.shared.source.text[token.from as usize..token.to as usize];
         let at = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
             self.names.push(SmolStr::new(name));
             self.names.len() - 1
@@ -519,21 +535,22 @@ impl<'p, 's> Parser<'p, 's> {
     }
 
     fn command(&mut self) -> Parsed<Command> {
-        let mut args = Vec::new();
+        let from = self.shared.operands.len();
         loop {
             self.peek_non_space();
             if let Some(operand) = self.operand()? {
-                args.push(operand);
+                self.shared.operands.push(operand);
             }
             let token = self.next();
             match token.kind {
                 Kind::Space => continue,
                 Kind::RightDelim | Kind::RightParen => self.backup(),
                 Kind::Pipe => {}
-                _ => return self.unexpected(&token, "operand"),
+                _ => return self.unexpected(token, "operand"),
             }
             break;
         }
+        let args = gathered(&mut self.shared.operands, from);
         if args.is_empty() {
             return self.error("empty command");
         }
@@ -541,32 +558,48 @@ impl<'p, 's> Parser<'p, 's> {
     }
 
     fn operand(&mut self) -> Parsed<Option<Operand>> {
+        let first = self.peek_non_space();
+        if first.kind == Kind::Field {
+            let (names, second) = self.fields();
+            return Ok(Some(Operand::Field { pos: second.unwrap_or(first.from), names }));
+        }
         let Some(term) = self.term()? else {
             return Ok(None);
         };
-        if self.peek().kind != Kind::Field {
+        let next = self.peek();
+        if next.kind != Kind::Field {
             return Ok(Some(term));
         }
         // Go gives the whole chain the position of its second part.
-        let pos = self.peek().from as Pos;
-        let mut fields = Vec::new();
-        while self.peek().kind == Kind::Field {
-            let token = self.next();
-            fields.push(SmolStr::new(&self.text(&token)[1..]));
-        }
+        let (pos, (names, _)) = (next.from, self.fields());
         Ok(Some(match term {
-            Operand::Field { mut names, .. } => {
-                names.extend(fields);
-                Operand::Field { pos, names }
+            Operand::Variable(variable) => {
+                Operand::Variable(Variable { pos, id: variable.id, fields: names })
             }
-            Operand::Variable(variable) => Operand::Variable(Variable { pos, id: variable.id, fields }),
             Operand::Bool { value, .. } => return self.dot_after(if value { "true" } else { "false" }),
-            Operand::String { quoted, .. } => return self.dot_after(&quoted),
+            Operand::String { pos, end, .. } => {
+                return self.dot_after(&self.shared.source.text[pos as usize..end as usize]);
+            }
             Operand::Number(number) => return self.dot_after(&number.text),
             Operand::Nil { .. } => return self.dot_after("nil"),
             Operand::Dot { .. } => return self.dot_after("."),
-            other => Operand::Chain { pos, base: Box::new(other), names: fields },
+            other => Operand::Chain { pos, base: Box::new(other), names },
         }))
+    }
+
+    /// The names of the fields that come next, and where the second one stands.
+    fn fields(&mut self) -> (Box<[SmolStr]>, Option<Pos>) {
+        let from = self.shared.fields.len();
+        let mut second = None;
+        while self.peek().kind == Kind::Field {
+            let token = self.next();
+            let name = SmolStr::new(&self.text(token)[1..]);
+            if self.shared.fields.len() == from + 1 {
+                second = Some(token.from);
+            }
+            self.shared.fields.push(name);
+        }
+        (gathered(&mut self.shared.fields, from), second)
     }
 
     fn dot_after<T>(&self, term: &str) -> Parsed<T> {
@@ -575,10 +608,10 @@ impl<'p, 's> Parser<'p, 's> {
 
     fn term(&mut self) -> Parsed<Option<Operand>> {
         let token = self.next_non_space();
-        let pos = token.from as Pos;
+        let pos = token.from;
         Ok(Some(match token.kind {
             Kind::Identifier => {
-                let name = self.text(&token);
+                let name = self.text(token);
                 match self.shared.functions.get(name) {
                     Some(function) => Operand::Function { pos, function: FunctionRef(function.clone()) },
                     None => return self.error(format!("function {} not defined", strconv::quote(name))),
@@ -586,11 +619,10 @@ impl<'p, 's> Parser<'p, 's> {
             }
             Kind::Dot => Operand::Dot { pos },
             Kind::Nil => Operand::Nil { pos },
-            Kind::Variable => self.use_variable(&token)?,
-            Kind::Field => Operand::Field { pos, names: vec![SmolStr::new(&self.text(&token)[1..])] },
-            Kind::Bool => Operand::Bool { pos, value: self.text(&token) == "true" },
+            Kind::Variable => self.use_variable(token)?,
+            Kind::Bool => Operand::Bool { pos, value: self.text(token) == "true" },
             Kind::CharConstant | Kind::Complex | Kind::Number => {
-                match number::parse(pos, self.text(&token), token.kind) {
+                match number::parse(pos, self.text(token), token.kind) {
                     Ok(number) => Operand::Number(Box::new(number)),
                     Err(message) => return self.error(message),
                 }
@@ -607,8 +639,8 @@ impl<'p, 's> Parser<'p, 's> {
                 Operand::Pipe(Box::new(pipe?))
             }
             Kind::String | Kind::RawString => {
-                let text = self.unquote(&token)?;
-                Operand::String { pos, quoted: SmolStr::new(self.text(&token)), text }
+                let text = self.unquote(token)?;
+                Operand::String { pos, end: token.to, text }
             }
             _ => {
                 self.backup();
@@ -617,12 +649,12 @@ impl<'p, 's> Parser<'p, 's> {
         }))
     }
 
-    fn use_variable(&mut self, token: &Token) -> Parsed<Operand> {
+    fn use_variable(&mut self, token: Token) -> Parsed<Operand> {
         let id = self.variable_id(token);
         if !self.scope.contains(&id) {
             return self.error(format!("undefined variable {}", strconv::quote(self.text(token))));
         }
-        Ok(Operand::Variable(Variable { pos: token.from as Pos, id, fields: Vec::new() }))
+        Ok(Operand::Variable(Variable { pos: token.from, id, fields: Box::default() }))
     }
 }
 

@@ -37,7 +37,10 @@ pub(crate) fn read(text: &str, strict: bool, wanted: Option<Wanted<'_>>) -> Opti
     let value = match indent {
         END => Value::Null,
         _ if reader.is_entry(at) => reader.sequence(indent, at, true)?,
-        _ => reader.mapping(indent, at, true, wanted)?,
+        _ => {
+            let first = reader.key(at)??;
+            reader.mapping(indent, first, true, wanted)?
+        }
     };
     (reader.indent == END).then_some(value)
 }
@@ -154,10 +157,16 @@ impl<'a> Reader<'a> {
         byte(self.bytes, at) == b'-' && self.is_gap(at + 1)
     }
 
-    /// The collection that starts with the next line.
-    fn block(&mut self, keep: bool) -> Option<Value> {
+    /// The value that starts on the next line, in a block collection of that column.
+    fn block(&mut self, column: i32, keep: bool) -> Option<Value> {
         let (indent, at) = (self.indent, self.at);
-        if self.is_entry(at) { self.sequence(indent, at, keep) } else { self.mapping(indent, at, keep, None) }
+        if self.is_entry(at) {
+            return self.sequence(indent, at, keep);
+        }
+        match self.key(at)? {
+            Some(first) => self.mapping(indent, first, keep, None),
+            None => self.scalar(at, column, keep),
+        }
     }
 
     fn descend(&mut self) -> Option<()> {
@@ -174,11 +183,11 @@ impl<'a> Reader<'a> {
             let inner = column + i32::try_from(content - at).ok()?;
             let item = if self.is_line_end(content) {
                 self.next_line(content)?;
-                if self.indent > column { self.block(keep)? } else { Value::Null }
+                if self.indent > column { self.block(column, keep)? } else { Value::Null }
             } else if self.is_entry(content) {
                 self.sequence(inner, content, keep)?
-            } else if self.key(content)?.is_some() {
-                self.mapping(inner, content, keep, None)?
+            } else if let Some(first) = self.key(content)? {
+                self.mapping(inner, first, keep, None)?
             } else {
                 self.scalar(content, column, keep)?
             };
@@ -194,18 +203,18 @@ impl<'a> Reader<'a> {
         (self.indent <= column).then_some(Value::Array(items))
     }
 
-    /// The block mapping in a column, whose first key stands at `at`.
+    /// The block mapping in a column, whose first key was read.
     fn mapping(
         &mut self,
         column: i32,
-        mut at: usize,
+        first: Key<'a>,
         keep: bool,
         wanted: Option<Wanted<'_>>,
     ) -> Option<Value> {
         self.descend()?;
+        let mut key = first;
         let mut map = Map::new();
         loop {
-            let key = self.key(at)??;
             let keep = keep && wanted.is_none_or(|wanted| wanted(&key.name));
             let content = self.skip_spaces(key.end);
             let value = if !self.is_line_end(content) {
@@ -213,7 +222,7 @@ impl<'a> Reader<'a> {
             } else {
                 self.next_line(content)?;
                 if self.indent > column {
-                    self.block(keep)?
+                    self.block(column, keep)?
                 } else if self.indent == column && self.is_entry(self.at) {
                     self.sequence(column, self.at, keep)?
                 } else {
@@ -226,7 +235,7 @@ impl<'a> Reader<'a> {
             if self.indent != column {
                 break;
             }
-            at = self.at;
+            key = self.key(self.at)??;
         }
         self.depth -= 1;
         (self.indent < column).then_some(Value::Object(map))
@@ -295,7 +304,7 @@ mod tests {
         prop::collection::vec(line, 0..12).prop_map(|lines| lines.join("\n"))
     }
 
-    const LINES: [&str; 66] = [
+    const LINES: [&str; 69] = [
         "a: 1",
         "b:",
         "c: x y",
@@ -359,6 +368,9 @@ mod tests {
         "? a",
         "a : b",
         "- 'a",
+        "{}",
+        "[a, b] # c",
+        "|",
         "more'",
         "u1: \"a",
         "b\"",
