@@ -4,7 +4,12 @@ use crate::parse::{self, Tree};
 use crate::{Context, Env, ExecError, Functions, ParseError, Tracer, Value};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
-use std::sync::Arc;
+use std::borrow::Cow;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+use std::thread;
 
 /// What reading a key that a map lacks gives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,6 +81,17 @@ impl TemplateSet {
         Ok(())
     }
 
+    /// Parses texts as [`TemplateSet::parse`] does one after the other, on several threads if there is much to parse.
+    ///
+    /// # Errors
+    /// The error of the first text that Go's parser refuses. The set then holds those before it.
+    pub fn parse_all(&mut self, texts: &[(&str, Cow<'_, str>)]) -> Result<(), ParseError> {
+        for trees in parse_each(texts, &self.functions) {
+            trees?.into_iter().for_each(|tree| self.add(Arc::new(tree)));
+        }
+        Ok(())
+    }
+
     fn add(&mut self, tree: Arc<Tree>) {
         if tree.is_empty() && self.get(&tree.name).is_some() {
             return;
@@ -113,4 +129,42 @@ impl TemplateSet {
     ) -> Result<String, ExecError> {
         Context::new(self.clone(), env, tracer).execute_whole(name, data)
     }
+}
+
+/// Bytes of text that are worth a thread.
+const WORTH_A_THREAD: usize = 128 << 10;
+/// More threads than this wait for each other's memory.
+const MAX_THREADS: usize = 4;
+
+type Trees = Result<Vec<Tree>, ParseError>;
+
+/// Parses every text; each thread takes the next one that nobody has taken.
+fn parse_each(texts: &[(&str, Cow<'_, str>)], functions: &Functions) -> Vec<Trees> {
+    let one = |(name, text): &(&str, Cow<'_, str>)| parse::parse(name, text, functions);
+    let bytes: usize = texts.iter().map(|(_, text)| text.len()).sum();
+    let wanted = (bytes / WORTH_A_THREAD).min(MAX_THREADS);
+    let threads = wanted.min(thread::available_parallelism().map_or(1, usize::from));
+    if threads < 2 {
+        return texts.iter().map(one).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let take = || {
+        let mut done = Vec::new();
+        while let Some((at, text)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, texts.get(at)?)))
+        {
+            done.push((at, one(text)));
+        }
+        done
+    };
+    let mut parsed = thread::scope(|scope| {
+        let others: Vec<_> = (1..threads).map(|_| thread::Builder::new().spawn_scoped(scope, take)).collect();
+        let mut parsed = take();
+        for other in others.into_iter().flatten() {
+            parsed.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        }
+        parsed
+    });
+    parsed.sort_unstable_by_key(|(at, _)| *at);
+    parsed.into_iter().map(|(_, trees)| trees).collect()
 }

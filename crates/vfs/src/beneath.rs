@@ -26,26 +26,56 @@ impl Folder {
         imp::open(&self.0, path, imp::Access::Look)
     }
 
+    /// The entries of a folder, but `.` and `..`: name and, if the folder itself tells, the type.
+    pub(crate) fn list(&self, path: &str) -> Option<io::Result<Vec<Listed>>> {
+        imp::list(&self.0, path)
+    }
+
     /// Whether the path leads through no symbolic link.
     pub(crate) fn is_plain(&self, path: &str) -> Option<io::Result<()>> {
         imp::open(&self.0, path, imp::Access::LookPlain).map(|found| found.map(drop))
     }
 }
 
+/// An entry of a folder.
+pub(crate) struct Listed {
+    pub(crate) name: std::ffi::OsString,
+    pub(crate) kind: ListedKind,
+}
+
+/// What a folder tells of an entry.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ListedKind {
+    File,
+    Dir,
+    Symlink,
+    Unknown,
+}
+
 #[cfg(target_os = "linux")]
 mod imp {
-    use std::{fs::File, io, os::fd::OwnedFd, path::Path, sync::Arc};
+    use std::{
+        ffi::OsStr,
+        fs::File,
+        io,
+        os::{fd::OwnedFd, unix::ffi::OsStrExt},
+        path::Path,
+        sync::Arc,
+    };
 
     use rustix::{
-        fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2},
+        fs::{CWD, Dir, FileType, Mode, OFlags, ResolveFlags, openat, openat2},
         io::Errno,
     };
+
+    use super::{Listed, ListedKind};
 
     pub(super) type Handle = Option<Arc<OwnedFd>>;
 
     #[derive(Clone, Copy, PartialEq, Eq)]
     pub(super) enum Access {
         Read,
+        List,
         Look,
         LookPlain,
     }
@@ -57,7 +87,11 @@ mod imp {
 
     pub(super) fn open(folder: &Handle, path: &str, access: Access) -> Option<io::Result<File>> {
         let path = if path.is_empty() { "." } else { path };
-        let flags = if access == Access::Read { OFlags::RDONLY } else { OFlags::PATH };
+        let flags = match access {
+            Access::Read => OFlags::RDONLY,
+            Access::List => OFlags::RDONLY | OFlags::DIRECTORY,
+            Access::Look | Access::LookPlain => OFlags::PATH,
+        };
         let mut resolve = ResolveFlags::BENEATH;
         resolve.set(ResolveFlags::NO_SYMLINKS, access == Access::LookPlain);
         match openat2(folder.as_ref()?, path, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
@@ -65,6 +99,32 @@ mod imp {
             Err(error @ (Errno::NOENT | Errno::NOTDIR)) => Some(Err(error.into())),
             Err(_) => None,
         }
+    }
+
+    pub(super) fn list(folder: &Handle, path: &str) -> Option<io::Result<Vec<Listed>>> {
+        match open(folder, path, Access::List)? {
+            Ok(found) => entries(found).ok().map(Ok),
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    fn entries(found: File) -> Result<Vec<Listed>, Errno> {
+        let mut all = Vec::new();
+        for entry in Dir::new(found)? {
+            let entry = entry?;
+            let name = entry.file_name().to_bytes();
+            if matches!(name, b"." | b"..") {
+                continue;
+            }
+            let kind = match entry.file_type() {
+                FileType::Directory => ListedKind::Dir,
+                FileType::Symlink => ListedKind::Symlink,
+                FileType::Unknown => ListedKind::Unknown,
+                _ => ListedKind::File,
+            };
+            all.push(Listed { name: OsStr::from_bytes(name).to_owned(), kind });
+        }
+        Ok(all)
     }
 }
 
@@ -84,6 +144,10 @@ mod imp {
     pub(super) fn open_folder(_path: &Path) -> Handle {}
 
     pub(super) fn open(_folder: &Handle, _path: &str, _access: Access) -> Option<io::Result<File>> {
+        None
+    }
+
+    pub(super) fn list(_folder: &Handle, _path: &str) -> Option<io::Result<Vec<super::Listed>>> {
         None
     }
 }

@@ -8,7 +8,9 @@ use std::{
 };
 
 use crate::{
-    DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, VfsError, VfsErrorKind, beneath::Folder, normalize,
+    DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, VfsError, VfsErrorKind,
+    beneath::{Folder, Listed, ListedKind},
+    normalize,
 };
 
 /// A folder on disk as a tree. Symbolic links that leave the folder are refused.
@@ -77,15 +79,24 @@ impl FileTree for DiskTree {
     }
 
     fn read_dir(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
-        let resolved = self.resolve(path)?;
+        let listed = match self.folder.list(&normalize(path)?) {
+            Some(listed) => listed,
+            None => list(&self.resolve(path)?),
+        };
         let mut entries = Vec::new();
-        for entry in fs::read_dir(resolved).map_err(|error| io_error(path, error))? {
-            let entry = entry.map_err(|error| io_error(path, error))?;
+        for entry in listed.map_err(|error| io_error(path, error))? {
             // A name that is no UTF-8 cannot be written in a manifest, so nothing can refer to it.
-            let Ok(name) = entry.file_name().into_string() else { continue };
-            let file_type = entry.file_type().map_err(|error| io_error(path, error))?;
-            let is_symlink = file_type.is_symlink();
-            let kind = match (is_symlink, file_type.is_dir()) {
+            let Ok(name) = entry.name.into_string() else { continue };
+            let listed = match entry.kind {
+                ListedKind::Unknown => {
+                    let full = self.resolve(path)?.join(&name);
+                    let metadata = fs::symlink_metadata(full).map_err(|error| io_error(path, error))?;
+                    listed_kind(metadata.file_type())
+                }
+                kind => kind,
+            };
+            let is_symlink = listed == ListedKind::Symlink;
+            let kind = match (is_symlink, listed == ListedKind::Dir) {
                 (true, _) => match self.kind(&format!("{path}/{name}")) {
                     Ok(kind) => kind,
                     // Listed, so that whoever reads it hears why it is refused.
@@ -112,6 +123,23 @@ impl FileTree for DiskTree {
         let relative =
             resolved.strip_prefix(&self.root).map_err(|_| VfsError::new(path, VfsErrorKind::OutsideTree))?;
         Ok(relative.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/"))
+    }
+}
+
+/// The entries of a folder by its path.
+fn list(folder: &Path) -> std::io::Result<Vec<Listed>> {
+    let listed = |entry: std::io::Result<fs::DirEntry>| {
+        let entry = entry?;
+        Ok(Listed { name: entry.file_name(), kind: listed_kind(entry.file_type()?) })
+    };
+    fs::read_dir(folder)?.map(listed).collect()
+}
+
+fn listed_kind(file_type: fs::FileType) -> ListedKind {
+    match (file_type.is_symlink(), file_type.is_dir()) {
+        (true, _) => ListedKind::Symlink,
+        (false, true) => ListedKind::Dir,
+        (false, false) => ListedKind::File,
     }
 }
 

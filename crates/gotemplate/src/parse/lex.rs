@@ -91,7 +91,6 @@ impl Token {
 
 const LEFT: &str = "{{";
 const RIGHT: &str = "}}";
-const SPACES: [char; 4] = [' ', '\t', '\r', '\n'];
 /// Length of a trim marker: the minus and the space beside it.
 const MARKER: usize = 2;
 
@@ -229,8 +228,8 @@ impl<'s> Lexer<'s> {
                 self.pos += length;
                 let mut trim = 0;
                 if has_left_marker(&self.input[self.pos + LEFT.len()..]) {
-                    let text = &self.input[self.start..self.pos];
-                    trim = text.len() - text.trim_end_matches(SPACES).len();
+                    let text = &self.input.as_bytes()[self.start..self.pos];
+                    trim = text.iter().rev().take_while(|byte| is_space(**byte)).count();
                 }
                 self.pos -= trim;
                 self.line += self.newlines();
@@ -286,8 +285,8 @@ impl<'s> Lexer<'s> {
     }
 
     fn skip_space(&mut self) {
-        let rest = self.rest();
-        self.pos += rest.len() - rest.trim_start_matches(SPACES).len();
+        let rest = &self.input.as_bytes()[self.pos..];
+        self.pos += rest.iter().take_while(|byte| is_space(**byte)).count();
     }
 
     /// Whether a right delimiter starts here, and whether it trims.
@@ -335,7 +334,7 @@ impl<'s> Lexer<'s> {
             return self.error("unclosed action");
         };
         match c {
-            c if SPACES.contains(&c) => {
+            ' ' | '\t' | '\r' | '\n' => {
                 self.backup();
                 self.space()
             }
@@ -369,7 +368,7 @@ impl<'s> Lexer<'s> {
 
     fn space(&mut self) -> Token {
         let mut count = 0;
-        while self.peek().is_some_and(|c| SPACES.contains(&c)) {
+        while is_space(self.byte(0)) {
             self.next();
             count += 1;
         }
@@ -502,6 +501,10 @@ impl<'s> Lexer<'s> {
         }
         true
     }
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
 }
 
 /// The offset of the next left delimiter.

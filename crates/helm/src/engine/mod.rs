@@ -11,6 +11,7 @@ mod state;
 mod toml;
 
 use std::{
+    cmp::Reverse,
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -65,11 +66,12 @@ impl TemplateCache {
         }
         let missing = if options.strict { MissingKey::Error } else { MissingKey::Zero };
         let mut set = TemplateSet::new(functions::table()).with_missing_key(missing).with_root_name(ROOT);
-        for template in templates {
-            let text = tiphys_gocompat::rawstr::encode(&template.file.data);
-            set.parse(&template.name, &text)
-                .map_err(|error| HelmError::Template(errors::parse_error(&error.to_string())))?;
-        }
+        let texts: Vec<_> = templates
+            .iter()
+            .map(|template| (template.name.as_str(), tiphys_gocompat::rawstr::encode(&template.file.data)))
+            .collect();
+        set.parse_all(&texts)
+            .map_err(|error| HelmError::Template(errors::parse_error(&error.to_string())))?;
         let set = Arc::new(set);
         if !options.strict {
             *cached = Some(Parsed { key, set: set.clone() });
@@ -94,8 +96,8 @@ pub(crate) fn render(
     let roots = Roots::new(values, capabilities, options, trace.as_deref_mut());
     let mut templates = data::renderables(chart, &roots);
     // Deep paths first, and the greater name first among equals: what is parsed later wins.
-    let depth = |name: &str| name.matches('/').count();
-    templates.sort_by(|a, b| depth(&b.name).cmp(&depth(&a.name)).then_with(|| b.name.cmp(&a.name)));
+    let depth = |name: &str| name.bytes().filter(|byte| *byte == b'/').count();
+    templates.sort_by_cached_key(|template| Reverse((depth(&template.name), template.name.clone())));
     templates.dedup_by(|later, kept| later.name == kept.name);
     let set = chart.cache.parse(&templates, options)?;
     let state = RenderState::new(options.lookup.clone());
