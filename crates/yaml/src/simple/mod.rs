@@ -60,6 +60,16 @@ fn is_readable(text: &str) -> bool {
                 && !text.contains(['\u{85}', '\u{2028}', '\u{2029}', '\u{FEFF}']))
 }
 
+/// Bytes that may end a plain scalar.
+static SPECIAL: [bool; 256] = {
+    let mut table = [false; 256];
+    table[b'\n' as usize] = true;
+    table[b'\t' as usize] = true;
+    table[b':' as usize] = true;
+    table[b'#' as usize] = true;
+    table
+};
+
 /// The indentation of the line behind the last one.
 const END: i32 = -1;
 
@@ -83,48 +93,51 @@ struct Key<'a> {
 impl<'a> Reader<'a> {
     /// Finds the first line with content, behind a `---` if there is one.
     fn first_line(&mut self) -> Option<()> {
-        let at = self.skip_lines(0);
-        let marker = self.bytes[at..].starts_with(b"---");
-        if marker && (at == 0 || self.bytes[at - 1] == b'\n') {
+        let (line, at) = self.skip_lines(0);
+        if line == at && self.bytes[at..].starts_with(b"---") {
             let end = self.skip_spaces(at + 3);
-            return match byte(self.bytes, end) {
-                b'\n' | 0 => self.next_line(end),
-                _ => None,
-            };
+            return if matches!(byte(self.bytes, end), b'\n' | 0) { self.end_line(end) } else { None };
         }
-        self.next_line(0)
+        self.start_line(0)
     }
 
-    /// Skips blank lines and comments from the start of a line on, and spaces before what comes then.
-    fn skip_lines(&self, mut at: usize) -> usize {
+    /// Skips blank lines and comments from the start of a line on: where the line with content starts, and its content.
+    fn skip_lines(&self, mut line: usize) -> (usize, usize) {
         loop {
-            at = self.skip_spaces(at);
+            let at = self.skip_spaces(line);
             match byte(self.bytes, at) {
-                b'\n' => at += 1,
-                b'#' => at = self.line_end(at),
-                _ => return at,
+                b'\n' => line = at + 1,
+                b'#' => line = (self.line_end(at) + 1).min(self.bytes.len()),
+                _ => return (line, at),
             }
         }
     }
 
-    /// Finds the next line with content. `at` is the start of a line, or where one has nothing more to say.
-    fn next_line(&mut self, at: usize) -> Option<()> {
-        let at = self.skip_lines(at);
+    /// Finds the next line with content, from the start of a line on.
+    fn start_line(&mut self, line: usize) -> Option<()> {
+        let (line, at) = self.skip_lines(line);
         self.at = at;
-        if at == self.bytes.len() {
-            self.indent = END;
-            return Some(());
-        }
-        let line = self.bytes[..at].iter().rposition(|&b| b != b' ').map_or(0, |last| last + 1);
-        if self.bytes[at] == b'\t' || at > line && line > 0 && self.bytes[line - 1] != b'\n' {
-            return None;
-        }
-        let rest = &self.bytes[at..];
-        if at == line && (rest.starts_with(b"---") || rest.starts_with(b"...") || rest.starts_with(b"%")) {
-            return None;
+        match byte(self.bytes, at) {
+            0 => {
+                self.indent = END;
+                return Some(());
+            }
+            b'\t' => return None,
+            b'-' | b'.' | b'%' if at == line => {
+                let rest = &self.bytes[at..];
+                if rest.starts_with(b"---") || rest.starts_with(b"...") || rest.starts_with(b"%") {
+                    return None;
+                }
+            }
+            _ => {}
         }
         self.indent = i32::try_from(at - line).ok()?;
         Some(())
+    }
+
+    /// Finds the next line with content, from where a line has nothing more to say than a comment.
+    fn end_line(&mut self, at: usize) -> Option<()> {
+        self.start_line((self.line_end(at) + 1).min(self.bytes.len()))
     }
 
     fn skip_spaces(&self, mut at: usize) -> usize {
@@ -182,7 +195,7 @@ impl<'a> Reader<'a> {
             let content = self.skip_spaces(at + 1);
             let inner = column + i32::try_from(content - at).ok()?;
             let item = if self.is_line_end(content) {
-                self.next_line(content)?;
+                self.end_line(content)?;
                 if self.indent > column { self.block(column, keep)? } else { Value::Null }
             } else if self.is_entry(content) {
                 self.sequence(inner, content, keep)?
@@ -220,7 +233,7 @@ impl<'a> Reader<'a> {
             let value = if !self.is_line_end(content) {
                 self.scalar(content, column, keep)?
             } else {
-                self.next_line(content)?;
+                self.end_line(content)?;
                 if self.indent > column {
                     self.block(column, keep)?
                 } else if self.indent == column && self.is_entry(self.at) {
@@ -254,18 +267,25 @@ impl<'a> Reader<'a> {
         }
         let mut end = at;
         loop {
-            match self.bytes.get(end) {
-                None | Some(b'\n') => return Some(None),
-                Some(b':') if self.is_gap(end + 1) => break,
-                Some(b'#') if self.bytes[end - 1] == b' ' => return Some(None),
-                Some(b'\t') => return None,
-                Some(_) => end += 1,
+            end = self.skip_plain(end);
+            match byte(self.bytes, end) {
+                b'\n' | 0 => return Some(None),
+                b':' if self.is_gap(end + 1) => break,
+                b'#' if self.bytes[end - 1] == b' ' => return Some(None),
+                b'\t' => return None,
+                _ => end += 1,
             }
         }
         let name = &self.text[at..end];
         let is_text = matches!(resolve(name, Profile::Go2), Scalar::Str(_)) && name != "<<";
         (is_text && !name.ends_with(' ') && name.len() < MAX_KEY)
             .then(|| Some(Key { name: name.into(), end: end + 1 }))
+    }
+
+    /// Skips what means nothing in a plain scalar.
+    fn skip_plain(&self, at: usize) -> usize {
+        let rest = &self.bytes[at..];
+        at + rest.iter().position(|b| SPECIAL[usize::from(*b)]).unwrap_or(rest.len())
     }
 
     /// Whether a plain scalar may start there.

@@ -31,7 +31,7 @@ impl<'a> Reader<'a> {
             }
             _ => {
                 let (text, end) = self.plain(at, column)?;
-                self.next_line(end)?;
+                self.end_line(end)?;
                 typed(&text, keep)?
             }
         };
@@ -42,7 +42,7 @@ impl<'a> Reader<'a> {
     /// Nothing but blanks and a comment may follow on the line.
     fn finish_line(&mut self, at: usize) -> Option<()> {
         let end = self.skip_spaces(at);
-        if self.is_line_end(end) { self.next_line(end) } else { None }
+        if self.is_line_end(end) { self.end_line(end) } else { None }
     }
 
     /// A plain scalar in a block collection of that column, and where the rest of its last line begins.
@@ -65,12 +65,13 @@ impl<'a> Reader<'a> {
     fn plain_line(&self, at: usize) -> Option<(&'a str, usize)> {
         let mut end = at;
         loop {
-            match self.bytes.get(end) {
-                None | Some(b'\n') => break,
-                Some(b'#') if self.bytes[end - 1] == b' ' => break,
-                Some(b':') if self.is_gap(end + 1) => return None,
-                Some(b'\t') => return None,
-                Some(_) => end += 1,
+            end = self.skip_plain(end);
+            match byte(self.bytes, end) {
+                b'\n' | 0 => break,
+                b'#' if self.bytes[end - 1] == b' ' => break,
+                b':' if self.is_gap(end + 1) => return None,
+                b'\t' => return None,
+                _ => end += 1,
             }
         }
         Some((self.text[at..end].trim_end_matches(' '), end))
@@ -183,7 +184,7 @@ impl<'a> Reader<'a> {
         }
         let indent = self.text_indent(rest + 1, column)?;
         let (text, end) = self.text_lines(rest + 1, indent, folded, chomping, keep)?;
-        self.next_line(end)?;
+        self.start_line(end)?;
         Some(if keep { Value::String(text) } else { Value::Null })
     }
 
