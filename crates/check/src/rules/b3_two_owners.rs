@@ -6,6 +6,10 @@
 //!
 //! People see: `SharedResourceWarning: ConfigMap/settings is part of applications argocd/a and b`.
 //!
+//! Hooks are left out (each run makes its own), and so are Namespaces with the same content that neither
+//! Application prunes, definitions (`C5-crd-twice`), and Applications of clusters that the repository does
+//! not name.
+//!
 //! ## Bad
 //! ```yaml
 //! # apps/a.yaml and apps/b.yaml
@@ -20,8 +24,8 @@
 use std::collections::BTreeMap;
 
 use tiphys_diag::Severity;
-use tiphys_graph::{Object, Owner};
-use tiphys_value::ResourceKey;
+use tiphys_graph::{App, AppId, Declaration, Object, Owner, Survey};
+use tiphys_value::{ObjectExt, ResourceKey};
 
 use crate::{Context, Report, Rule};
 
@@ -36,32 +40,83 @@ pub const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>, report: &mut Report) {
+    let survey = context.survey;
     let mut first: BTreeMap<(usize, &str, &ResourceKey), &Object> = BTreeMap::new();
-    for object in &context.survey.objects {
-        let (Some(environment), Owner::App(_)) = (object.environment, object.owner) else { continue };
+    let mut pairs: BTreeMap<(AppId, AppId), Vec<(&Object, &Object)>> = BTreeMap::new();
+    for object in survey.objects.iter().filter(|object| counts(object)) {
+        let (Some(environment), Owner::App(own)) = (object.environment, object.owner) else { continue };
         let place = (environment.0, object.cluster.as_ref(), &object.key);
-        let Some(earlier) = first.get(&place) else {
-            first.insert(place, object);
-            continue;
-        };
-        if earlier.owner == object.owner {
-            continue;
+        let earlier = *first.entry(place).or_insert(object);
+        let Owner::App(other) = earlier.owner else { continue };
+        if other != own && !is_harmless(survey, earlier, object) {
+            pairs.entry((other, own)).or_default().push((earlier, object));
         }
-        let (Some(one), Some(other)) = (context.survey.app_of(earlier), context.survey.app_of(object)) else {
-            continue;
-        };
-        let message = format!(
-            "{} is rendered by Application {} and by Application {}",
-            object.title(),
-            one.name(),
-            other.name()
-        );
-        let diagnostic = RULE
-            .diagnostic(message)
-            .at(context.survey.start(object), format!("{} renders it here", other.name()))
-            .see(context.survey.start(earlier), format!("{} renders it here", one.name()))
-            .because("each of the two marks the object as its own, and finds it OutOfSync once the other has applied it")
-            .help("render it in one of the two only");
-        report.add(RULE.finding(context, object, diagnostic));
     }
+    for ((one, other), shared) in pairs {
+        let (one, other) = (survey.app(one), survey.app(other));
+        if one.name() != other.name() && !is_symbolic(survey, one) && !is_symbolic(survey, other) {
+            add(context, report, (one, other), &shared);
+        }
+    }
+}
+
+fn counts(object: &Object) -> bool {
+    object.hooks.is_empty()
+        && !object.key.name.is_empty()
+        && object.key.kind != "CustomResourceDefinition"
+        && object.value().annotation(tiphys_model::names::HELM_HOOK).is_none()
+}
+
+/// A namespace that both declare alike and neither deletes.
+fn is_harmless(survey: &Survey, one: &Object, other: &Object) -> bool {
+    let prunes = |object: &Object| {
+        let automated = survey.app_of(object).and_then(|app| app.application.automated());
+        automated.is_some_and(|automated| automated.prune == Some(true))
+    };
+    let alike = ["labels", "annotations"]
+        .iter()
+        .all(|field| one.value().at(&["metadata", field]) == other.value().at(&["metadata", field]));
+    one.key.kind == "Namespace" && alike && !prunes(one) && !prunes(other)
+}
+
+/// Whether an Application, or one above it, is generated for clusters that only the installation knows:
+/// two such Applications need not share one.
+fn is_symbolic(survey: &Survey, app: &App) -> bool {
+    match app.declaration {
+        Declaration::Set(set) => survey.sets[set.0].symbolic,
+        Declaration::App(parent) => is_symbolic(survey, survey.app(parent)),
+        Declaration::File | Declaration::Unit(_) => false,
+    }
+}
+
+fn add(
+    context: &Context<'_>,
+    report: &mut Report,
+    (one, other): (&App, &App),
+    shared: &[(&Object, &Object)],
+) {
+    const SHOWN: usize = 3;
+    let (earlier, object) = shared[0];
+    let verb = if shared.len() == 1 { "is" } else { "are" };
+    let more = match shared.len() - 1 {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let message = format!(
+        "{}{more} {verb} rendered by Application {} and by Application {}",
+        object.title(),
+        one.name(),
+        other.name()
+    );
+    let mut diagnostic = RULE
+        .diagnostic(message)
+        .at(context.survey.start(object), format!("{} renders it here", other.name()))
+        .see(context.survey.start(earlier), format!("{} renders it here", one.name()));
+    for (_, also) in shared.iter().skip(1).take(SHOWN) {
+        diagnostic = diagnostic.see(context.survey.start(also), format!("both render {} too", also.title()));
+    }
+    let diagnostic = diagnostic
+        .because("each of the two marks the object as its own, and finds it OutOfSync once the other has applied it")
+        .help("render it in one of the two only");
+    report.add(RULE.finding(context, object, diagnostic));
 }

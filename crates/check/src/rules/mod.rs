@@ -5,15 +5,21 @@
 mod a1_parent_wait;
 mod a1_self_wait;
 mod a1_wave_order;
+mod a2_finalizer_without_controller;
+mod b1_other_tool;
+mod b2_installed_twice;
 mod b3_two_owners;
+mod b4_copied_tracking_label;
 mod c3_webhook_before_backend;
 mod c5_cr_before_crd;
 mod c5_crd_twice;
+mod e1_platform_pruned;
 mod e5_entrypoint_module;
 mod g1_workflow_syntax;
 mod g2_play_as_tasks;
 mod g4_security_group_cycle;
 mod g6_node_build;
+mod g7_order_drift;
 
 use crate::Rule;
 
@@ -22,15 +28,21 @@ pub const ALL: &[&Rule] = &[
     &a1_parent_wait::RULE,
     &a1_self_wait::RULE,
     &a1_wave_order::RULE,
+    &a2_finalizer_without_controller::RULE,
+    &b1_other_tool::RULE,
+    &b2_installed_twice::RULE,
     &b3_two_owners::RULE,
+    &b4_copied_tracking_label::RULE,
     &c3_webhook_before_backend::RULE,
     &c5_cr_before_crd::RULE,
     &c5_crd_twice::RULE,
+    &e1_platform_pruned::RULE,
     &e5_entrypoint_module::RULE,
     &g1_workflow_syntax::RULE,
     &g2_play_as_tasks::RULE,
     &g4_security_group_cycle::RULE,
     &g6_node_build::RULE,
+    &g7_order_drift::RULE,
 ];
 
 /// The rule of an id.

@@ -161,14 +161,28 @@ fn seeds(
         }
     }
     rendered.extend(from_units.iter().map(|seed| place(&seed.declared)));
-    let (roots, inner): (Vec<_>, Vec<_>) =
-        declared.into_iter().partition(|object| !rendered.contains(&place(object)));
+    let (roots, inner): (Vec<_>, Vec<_>) = declared
+        .into_iter()
+        .partition(|object| !rendered.contains(&place(object)) && !is_consumed(object, renderings, units));
     let mut seeds: Vec<Seed> = roots.into_iter().map(|declared| Seed { declared, unit: None }).collect();
     seeds.extend(from_units);
     if seeds.is_empty() {
         seeds.extend(inner.into_iter().take(1).map(|declared| Seed { declared, unit: None }));
     }
     seeds
+}
+
+/// Whether a declaration is only the raw material of another: a base whose name an overlay changes, or a
+/// patch.
+fn is_consumed(
+    object: &RenderedObject,
+    renderings: &[(Value, Arc<Rendering>)],
+    units: &[(Place, Arc<Rendering>)],
+) -> bool {
+    let by_apps = renderings.iter().filter(|(application, _)| application.name() != object.value.name());
+    let all = by_apps.map(|(_, it)| it).chain(units.iter().map(|(_, it)| it));
+    all.into_iter()
+        .any(|it| matches!(it.outcome, Outcome::Rendered) && it.read.contains(&object.location.file))
 }
 
 /// The objects in manifest files that nothing renders, by file.

@@ -1,0 +1,145 @@
+//! # Another tool installs what an Application installs
+//!
+//! A playbook, a Terraform module or a script of the same repository installs a component or object that an
+//! Application installs too. Each puts its own settings in place of the other's; finalizers and annotations
+//! of the first installation keep the second one's deletions from ending; two versions of one operator work
+//! on the same resources.
+//!
+//! People see: `waiting for deletion of operator.tigera.io/Installation/default`,
+//! `AlreadyExists`, `field is immutable`, `invalid ownership metadata; label validation error: missing key
+//! "app.kubernetes.io/managed-by": must be set to "Helm"`.
+//!
+//! Argo CD itself is left out: something has to install it first. So are pipelines, which install into
+//! clusters of their own to try things out.
+//!
+//! ## Bad
+//! ```yaml
+//! # ansible/cni.yml
+//! - ansible.builtin.command: kubectl apply -f https://raw.githubusercontent.com/projectcalico/calico/v3.27.0/manifests/tigera-operator.yaml
+//! # apps/calico.yaml
+//! spec: {source: {repoURL: https://docs.tigera.io/calico/charts, chart: tigera-operator}}
+//! ```
+//! ## Good
+//! One tool installs it. If it must be there before Argo CD, the Application is left out, or the playbook
+//! makes exactly the same objects and leaves them alone afterwards.
+//!
+//! ## When to suppress
+//! For a first installation that is handed over on purpose, with the same version and settings.
+
+use std::collections::BTreeSet;
+
+use tiphys_diag::Severity;
+use tiphys_graph::{
+    App, Object,
+    edges::pod_spec,
+    tools::{Action, Component, Tool, Writer},
+};
+use tiphys_value::{ObjectExt, Value};
+
+use crate::{Context, Report, Rule, places};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "B1-other-tool",
+    incident: "B1",
+    severity: Severity::Warning,
+    title: "a playbook, Terraform or a script installs what an Application installs too",
+    source: include_str!("b1_other_tool.rs"),
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let writers = context.survey.tools().writers.iter();
+    let writers: Vec<&Writer> = writers.filter(|writer| counts(writer)).collect();
+    if writers.is_empty() {
+        return;
+    }
+    let mut seen = BTreeSet::new();
+    for app in &context.survey.apps {
+        let components = components(context, app);
+        for writer in &writers {
+            let component = writer.component().filter(|it| components.contains(it.name));
+            let object = writer.objects().iter().find_map(|key| {
+                context.survey.objects_of(app.id).find(|object| is_same(&object.key, key, writer))
+            });
+            if (component.is_some() || object.is_some())
+                && seen.insert((app.name().to_owned(), writer.span.clone()))
+            {
+                add(context, report, app, writer, component, object);
+            }
+        }
+    }
+}
+
+/// Whether a writer installs into the clusters that the Applications are for.
+fn counts(writer: &Writer) -> bool {
+    const TRIALS: [&str; 7] = ["test", "tests", "e2e", "hack", "kind", "local", "examples"];
+    let file = &writer.span.file;
+    matches!(writer.tool, Tool::Ansible | Tool::Terraform | Tool::Script)
+        && writer.action == Action::Apply
+        && writer.component().is_none_or(|component| component.name != "argo-cd")
+        && !file.split('/').any(|step| TRIALS.contains(&step))
+}
+
+/// What an Application installs: by its charts and by the images that it runs.
+fn components(context: &Context<'_>, app: &App) -> BTreeSet<&'static str> {
+    let sources = app.application.spec.effective_sources();
+    let charts = sources.iter().filter_map(|source| Component::of_chart(&source.chart));
+    let mut found: BTreeSet<&'static str> = charts.map(|component| component.name).collect();
+    for object in context.survey.objects_of(app.id) {
+        let Some((spec, _)) = pod_spec(object.value()) else { continue };
+        let containers = spec.get("containers").and_then(Value::as_array).into_iter().flatten();
+        let images = containers.filter_map(|container| container.str_at(&["image"]));
+        found.extend(images.filter_map(Component::of_image).map(|component| component.name));
+    }
+    found
+}
+
+fn is_same(own: &tiphys_value::ResourceKey, written: &tiphys_value::ResourceKey, writer: &Writer) -> bool {
+    // Namespaces are declared everywhere, and Applications are handed over by whatever installs Argo CD.
+    if matches!(own.kind.as_str(), "Namespace" | "Application" | "ApplicationSet" | "AppProject") {
+        return false;
+    }
+    let namespace = match (written.namespace.as_str(), &writer.namespace) {
+        ("", Some(named)) => named.as_str(),
+        (namespace, _) => namespace,
+    };
+    own.kind == written.kind
+        && own.name == written.name
+        && (written.group.is_empty() || own.group == written.group)
+        && (own.namespace.is_empty() || own.namespace == namespace)
+}
+
+fn add(
+    context: &Context<'_>,
+    report: &mut Report,
+    app: &App,
+    writer: &Writer,
+    component: Option<&'static Component>,
+    object: Option<&Object>,
+) {
+    let tool = writer.tool.name();
+    let what = match (object, component) {
+        (Some(object), _) => object.title(),
+        (None, Some(component)) => component.name.to_owned(),
+        (None, None) => writer.subject(),
+    };
+    let message =
+        format!("{what} is installed by {tool} ({}) and by Application {}", writer.subject(), app.name());
+    let mut diagnostic = RULE
+        .diagnostic(message)
+        .at(writer.span.clone(), format!("{tool} installs it here"))
+        .see(places::source(context, app), format!("Application {} installs it too", app.name()));
+    if let Some(object) = object {
+        diagnostic = diagnostic.see(context.survey.start(object), "rendered here");
+    }
+    let mut diagnostic = diagnostic
+        .because("each overwrites what the other has set, and what one deletes the other still counts on")
+        .help("install it by one of the two only");
+    if writer.tool == Tool::Script {
+        diagnostic.severity = Severity::Info;
+    }
+    let mut finding = crate::Finding::new(RULE.incident, diagnostic).app(app.name()).likely();
+    finding.object = object.map(Object::title);
+    report.add(finding);
+}

@@ -1,0 +1,180 @@
+//! # What the whole cluster stands on can be pruned
+//!
+//! An Application deploys the cluster's network or DNS and prunes without asking: a renamed path, an empty
+//! rendering or a removed file deletes it. Then every node keeps the taint
+//! `node.kubernetes.io/network-unavailable` or no name resolves, pods stay Pending, `kubectl logs` and `exec`
+//! fail, and the engine that would have to put it back runs on that network itself.
+//!
+//! With `--diff` a change that does remove it is an error.
+//!
+//! ## Bad
+//! ```yaml
+//! # Application cilium
+//! syncPolicy: {automated: {prune: true}}
+//! ```
+//! ## Good
+//! ```yaml
+//! syncPolicy: {automated: {prune: true}, syncOptions: [Prune=confirm]}
+//! ```
+//!
+//! ## When to suppress
+//! On clusters that are made anew rather than repaired.
+
+use std::collections::BTreeSet;
+
+use tiphys_diag::Severity;
+use tiphys_graph::{App, Object, Survey, edges::pod_spec, tools::Component};
+use tiphys_model::{Cascade, DeletionPolicy, options::deletion_policy};
+use tiphys_value::{ObjectExt, Value};
+
+use crate::{Context, Report, Rule, places};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "E1-platform-pruned",
+    incident: "E1",
+    severity: Severity::Error,
+    title: "the cluster's network, DNS or storage can be pruned, or is removed by a change",
+    source: include_str!("e1_platform_pruned.rs"),
+    check,
+};
+
+/// Components that everything stands on.
+const PLATFORM: [(&str, &str); 6] = [
+    ("calico", "network"),
+    ("cilium", "network"),
+    ("flannel", "network"),
+    ("aws-ebs-csi-driver", "storage"),
+    ("longhorn", "storage"),
+    ("rook", "storage"),
+];
+/// Images of others.
+const IMAGES: [(&str, &str, &str); 7] = [
+    ("coredns/coredns", "CoreDNS", "DNS"),
+    ("coredns", "CoreDNS", "DNS"),
+    ("amazon-k8s-cni", "the Amazon VPC CNI", "network"),
+    ("antrea/antrea-agent-ubuntu", "Antrea", "network"),
+    ("weaveworks/weave-kube", "Weave Net", "network"),
+    ("cloudnativelabs/kube-router", "kube-router", "network"),
+    ("kubeovn/kube-ovn", "Kube-OVN", "network"),
+];
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for app in &context.survey.apps {
+        let Some(part) = platform(context.survey, app) else { continue };
+        let prunes = app.application.automated().is_some_and(|automated| automated.prune == Some(true));
+        if prunes && !part.is_protected(app) && part.role != "storage" {
+            unprotected(context, report, app, &part);
+        }
+    }
+    if let Some(base) = context.base {
+        removed(context, report, base);
+    }
+}
+
+/// What of the platform an Application deploys.
+struct Part<'a> {
+    /// The workload; `None` if its chart was not rendered.
+    object: Option<&'a Object>,
+    name: &'static str,
+    role: &'static str,
+}
+
+impl Part<'_> {
+    fn title(&self) -> String {
+        self.object.map_or_else(|| self.name.to_owned(), Object::title)
+    }
+
+    /// Whether deleting it needs somebody's consent.
+    fn is_protected(&self, app: &App) -> bool {
+        let options = app.application.sync_options();
+        let object = self.object.map_or(&app.declared.value, Object::value);
+        deletion_policy("Prune", object, &options) != DeletionPolicy::Allowed
+    }
+}
+
+fn platform<'a>(survey: &'a Survey, app: &App) -> Option<Part<'a>> {
+    let rendered = survey.objects_of(app.id).find_map(|object| {
+        let (name, role) = part_of(object)?;
+        Some(Part { object: Some(object), name, role })
+    });
+    rendered.or_else(|| {
+        let sources = app.application.spec.effective_sources();
+        let component = sources.iter().find_map(|source| Component::of_chart(&source.chart))?;
+        let (name, role) = PLATFORM.iter().find(|(name, _)| component.name == *name)?;
+        Some(Part { object: None, name, role })
+    })
+}
+
+fn part_of(object: &Object) -> Option<(&'static str, &'static str)> {
+    if !matches!(object.key.kind.as_str(), "DaemonSet" | "Deployment") {
+        return None;
+    }
+    let (spec, _) = pod_spec(object.value())?;
+    let containers = spec.get("containers").and_then(Value::as_array).into_iter().flatten();
+    containers.filter_map(|it| it.str_at(&["image"])).find_map(|image| {
+        let component = Component::of_image(image).map(|component| component.name);
+        let known = PLATFORM.iter().find(|(name, _)| component == Some(*name));
+        let name = repository(image);
+        let other = IMAGES.iter().find(|(end, ..)| name == *end || name.ends_with(&format!("/{end}")));
+        known.map(|(name, role)| (*name, *role)).or(other.map(|(_, name, role)| (*name, *role)))
+    })
+}
+
+fn repository(image: &str) -> &str {
+    let image = image.split('@').next().unwrap_or(image);
+    match image.rsplit_once(':') {
+        Some((name, tag)) if !tag.contains('/') => name,
+        _ => image,
+    }
+}
+
+fn unprotected(context: &Context<'_>, report: &mut Report, app: &App, part: &Part<'_>) {
+    let (name, role) = (part.name, part.role);
+    let message = format!(
+        "Application {} deploys the cluster's {role} ({name}) and prunes it without asking",
+        app.name()
+    );
+    let mut diagnostic = RULE
+        .diagnostic(message)
+        .at(places::source(context, app), format!("renders {}", part.title()))
+        .because("if it ever renders to something else, the network or DNS of the cluster is deleted, and the engine runs on it")
+        .help("add `Prune=confirm` to its `syncOptions`");
+    diagnostic.severity = Severity::Info;
+    report.add(crate::Finding::new(RULE.incident, diagnostic).app(app.name()).object(part.title()));
+}
+
+/// What of the platform a change removes.
+fn removed(context: &Context<'_>, report: &mut Report, base: &Survey) {
+    let left: BTreeSet<&str> = context
+        .survey
+        .apps
+        .iter()
+        .filter_map(|app| platform(context.survey, app))
+        .map(|part| part.name)
+        .collect();
+    let mut seen = BTreeSet::new();
+    for app in &base.apps {
+        let Some(part) = platform(base, app) else { continue };
+        let (name, role) = (part.name, part.role);
+        let deleted = app.application.cascade() != Cascade::Orphan
+            || app.application.automated().is_some_and(|automated| automated.prune == Some(true));
+        if left.contains(name) || !deleted || part.is_protected(app) || !seen.insert(name) {
+            continue;
+        }
+        let message = format!(
+            "the change removes {} of Application {}: the cluster's {role} ({name}) is deleted, and nothing takes its place",
+            part.title(),
+            app.name()
+        );
+        let parent = context.survey.apps.iter().find(|other| other.name() == app.name());
+        let mut diagnostic = RULE
+            .diagnostic(message)
+            .because("without it pods stay Pending or cannot reach each other, everything else goes OutOfSync, and the engine cannot work either")
+            .help("leave it to another tool first, then remove the Application without its objects (no resources finalizer, `Prune=false`)");
+        if let Some(app) = parent {
+            diagnostic = diagnostic.at(places::source(context, app), "rendered by this Application before");
+        }
+        report.add(crate::Finding::new(RULE.incident, diagnostic).app(app.name()).object(part.title()));
+    }
+}
