@@ -4,6 +4,7 @@
 //! read are passed in.
 
 pub mod edges;
+pub mod network;
 pub mod order;
 pub mod survey;
 pub mod tools;

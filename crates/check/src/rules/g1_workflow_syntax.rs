@@ -105,8 +105,18 @@ fn early_end(text: &str, fault: usize) -> Option<(usize, usize)> {
         let (end, line) = rest
             .map(|(at, line)| (at + 1, *line))
             .find(|(_, line)| !line.trim().is_empty() && indent(line) <= parent)?;
-        (end <= last + 1 && !looks_like_yaml(line)).then_some((start, end))
+        (end <= last + 1 && (!looks_like_yaml(line) || is_foreign(&lines[..start], line)))
+            .then_some((start, end))
     })
+}
+
+/// Whether a line is a key at the left margin that no workflow has there, behind its jobs.
+fn is_foreign(before: &[&str], line: &str) -> bool {
+    const TOP: [&str; 8] =
+        ["name", "run-name", "on", "permissions", "env", "defaults", "concurrency", "jobs"];
+    let key = line.split(':').next().unwrap_or_default();
+    let is_key = key.starts_with(|c: char| c.is_ascii_alphabetic());
+    is_key && !TOP.contains(&key) && before.iter().any(|line| line.starts_with("jobs:"))
 }
 
 /// Whether a line is a key, an item or a comment.

@@ -132,9 +132,10 @@ fn shortest<'a>(groups: &BTreeMap<&'a str, &'a Block>, start: &'a str) -> Option
 
 /// Groups with inline rules that other resources add rules to.
 fn mixed(groups: &BTreeMap<&str, &Block>, blocks: &[&Block], report: &mut Report) {
+    let mut found: BTreeMap<&str, Vec<(&Block, &Block)>> = BTreeMap::new();
     for rule in blocks.iter().filter(|block| RULES.iter().any(|kind| block.is_resource(kind))) {
         let target = rule.get("security_group_id").and_then(|it| it.references.first()).and_then(named);
-        let Some((name, group)) = target.and_then(|name| Some((name, groups.get(name)?))) else { continue };
+        let Some((name, group)) = target.and_then(|name| groups.get_key_value(name)) else { continue };
         let kind = match rule.labels.first().map(String::as_str) {
             Some("aws_security_group_rule") => rule.str("type"),
             Some("aws_vpc_security_group_egress_rule") => Some("egress"),
@@ -142,14 +143,21 @@ fn mixed(groups: &BTreeMap<&str, &Block>, blocks: &[&Block], report: &mut Report
         };
         let Some(inline) = kind.and_then(|kind| group.children(kind).next()) else { continue };
         // Then the group says that it leaves the rules alone.
-        if group.children("lifecycle").any(|lifecycle| lifecycle.get("ignore_changes").is_some()) {
-            continue;
+        if !group.children("lifecycle").any(|lifecycle| lifecycle.get("ignore_changes").is_some()) {
+            found.entry(name).or_default().push((rule, inline));
         }
+    }
+    for (name, rules) in found {
+        let (first, inline) = rules[0];
+        let others = match rules.len() {
+            1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
         let message =
-            format!("aws_security_group.{name} has inline rules, and {} adds one to it", rule.address());
+            format!("aws_security_group.{name} has inline rules, and {}{others} add to it", first.address());
         let mut diagnostic = RULE
             .diagnostic(message)
-            .at(rule.span.clone(), "this rule is removed by the next apply of the group")
+            .at(first.span.clone(), "this rule is removed by the next apply of the group")
             .see(inline.span.clone(), "the group says here that these are all its rules")
             .because("inline rules are the complete list of a group's rules: Terraform removes every other one, and the rule's own resource adds it again")
             .help("make all rules of the group resources of their own");

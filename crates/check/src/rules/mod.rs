@@ -15,11 +15,16 @@ mod c5_cr_before_crd;
 mod c5_crd_twice;
 mod e1_platform_pruned;
 mod e5_entrypoint_module;
+mod f1_dns_blocked;
+mod f1_egress_blocked;
+mod f1_webhook_blocked;
+mod f2_probes_blocked;
 mod g1_workflow_syntax;
 mod g2_play_as_tasks;
 mod g4_security_group_cycle;
 mod g6_node_build;
 mod g7_order_drift;
+mod reach;
 
 use crate::Rule;
 
@@ -38,6 +43,10 @@ pub const ALL: &[&Rule] = &[
     &c5_crd_twice::RULE,
     &e1_platform_pruned::RULE,
     &e5_entrypoint_module::RULE,
+    &f1_dns_blocked::RULE,
+    &f1_egress_blocked::RULE,
+    &f1_webhook_blocked::RULE,
+    &f2_probes_blocked::RULE,
     &g1_workflow_syntax::RULE,
     &g2_play_as_tasks::RULE,
     &g4_security_group_cycle::RULE,

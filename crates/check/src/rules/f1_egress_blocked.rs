@@ -1,0 +1,152 @@
+//! # A network policy drops what a workload needs to send
+//!
+//! A policy for egress drops everything that none of its rules names. What is most often forgotten is no pod:
+//! the API server has the address of a node, or of the cloud's control plane. `namespaceSelector: {}` selects
+//! every pod of the cluster and never a node. An `ipBlock` of the Service's address (`10.96.0.1/32`) does not
+//! help either where the packet is judged after the Service is translated, as most CNIs do: by then its
+//! destination is a node, port 6443.
+//!
+//! The rule also looks at Services that a workload names in its environment or arguments, at both ends of the
+//! connection, and at the cloud's API for controllers that are known to call it.
+//!
+//! People see: `Get "https://10.96.0.1:443/...": dial tcp 10.96.0.1:443: i/o timeout`, and a controller in
+//! CrashLoopBackOff.
+//!
+//! ## Bad
+//! ```yaml
+//! egress:
+//!   - to:
+//!       - namespaceSelector: {}
+//!     ports:
+//!       - port: 443
+//! ```
+//! ## Good
+//! ```yaml
+//! egress:
+//!   - ports:                # any destination: nodes are not selected by labels
+//!       - port: 443
+//!       - port: 6443
+//! ```
+//! ## When to suppress
+//! Where the workload's rights are for another pod that uses the same service account, or where the connection
+//! is meant to be cut.
+
+use std::collections::BTreeMap;
+
+use tiphys_diag::{Diagnostic, Severity};
+use tiphys_graph::{
+    Survey,
+    network::{Destination, Direction, Flow, Judgement, Need, Network, Verdict},
+};
+
+use super::reach;
+use crate::{Confidence, Context, Finding, Report, Rule};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "F1-egress-blocked",
+    incident: "F1",
+    severity: Severity::Error,
+    title: "a network policy drops what a workload needs to send",
+    source: include_str!("f1_egress_blocked.rs"),
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for network in Network::all(context.survey) {
+        let flows = network.flows(context.survey);
+        let mut own: BTreeMap<usize, Vec<(&Flow, Judgement)>> = BTreeMap::new();
+        for flow in &flows {
+            let judgement = network.judge(flow);
+            if !judgement.is_denied() {
+                continue;
+            }
+            match flow.need {
+                Need::ApiServer | Need::CloudApi | Need::Metadata => {
+                    own.entry(flow.pod).or_default().push((flow, judgement))
+                }
+                Need::Upstream { .. } => report.add(upstream(context.survey, &network, flow, &judgement)),
+                Need::Dns | Need::Webhook(_) | Need::Probe => {}
+            }
+        }
+        for denied in own.into_values() {
+            // Without the API server, a controller fails at once; what else it needs is told beside.
+            if denied.iter().any(|(flow, _)| flow.need == Need::ApiServer) {
+                report.add(controller(context.survey, &network, &denied));
+            }
+        }
+    }
+}
+
+/// What is wrong with the way to the API server, and to what else a controller needs.
+fn controller(survey: &Survey, network: &Network, denied: &[(&Flow, Judgement)]) -> Finding {
+    let (flow, judgement) = &denied[0];
+    let pod = &network.pods[flow.pod];
+    let blocked: Vec<&str> = denied.iter().map(|(flow, _)| name(flow)).collect();
+    let message =
+        format!("{} cannot reach {}: {}", pod.title, blocked.join(", "), reach::by(network, judgement));
+    let mut diagnostic = RULE.diagnostic(message);
+    diagnostic.severity = reach::severity(survey, network, flow, &judgement.verdict);
+    diagnostic = reach::places(survey, network, flow, judgement, diagnostic);
+    if let Some(binding) = pod.rights {
+        let label = format!("service account {} is given rights here", pod.service_account);
+        diagnostic = diagnostic.see(survey.start(survey.object(binding)), label);
+    }
+    diagnostic = diagnostic.because(mechanism(network, judgement));
+    let flows: Vec<&Flow> = denied.iter().map(|(flow, _)| *flow).collect();
+    let finding = reach::with_remedy(&RULE, survey, network, &flows, diagnostic);
+    Finding {
+        confidence: if pod.controller.is_some() { Confidence::Certain } else { Confidence::Likely },
+        ..finding
+    }
+}
+
+fn name(flow: &Flow) -> &'static str {
+    match flow.need {
+        Need::CloudApi => "the cloud's API",
+        Need::Metadata => "the instance metadata (169.254.169.254)",
+        _ => "the API server",
+    }
+}
+
+/// Why the rules that are there do not let the packet through.
+fn mechanism(network: &Network, judgement: &Judgement) -> String {
+    let mut text = "the API server is no pod: once its Service is translated, the packet goes to the address of a node or of the cloud's control plane, which no namespaceSelector or podSelector selects".to_owned();
+    if reach::has_service_block(network, judgement) {
+        let translating: Vec<&str> =
+            network.cnis.iter().filter(|cni| cni.judges_translated()).map(|cni| cni.name()).collect();
+        let by = translating.join(", ");
+        text.push_str(&format!("; an ipBlock of the Service's own address does not select it either, because {by} sees only the translated address"));
+    }
+    text
+}
+
+/// A Service that a workload names and cannot reach.
+fn upstream(survey: &Survey, network: &Network, flow: &Flow, judgement: &Judgement) -> Finding {
+    let Need::Upstream { service, field, from } = &flow.need else {
+        return Finding::new(RULE.incident, RULE.diagnostic("no upstream"));
+    };
+    let pod = &network.pods[*from];
+    let ports: Vec<String> = flow.ports.iter().map(|(_, number)| number.to_string()).collect();
+    let message = format!(
+        "{} cannot reach {service} on port {}: {}",
+        pod.title,
+        ports.join(", "),
+        reach::by(network, judgement)
+    );
+    let mut diagnostic: Diagnostic = RULE.diagnostic(message);
+    diagnostic.severity = match (&judgement.verdict, flow.other) {
+        (Verdict::Deny, Destination::Pod(_)) => reach::severity(survey, network, flow, &judgement.verdict),
+        _ => Severity::Warning,
+    };
+    diagnostic = reach::places(survey, network, flow, judgement, diagnostic);
+    if let Some(object) = pod.object {
+        diagnostic = diagnostic.see(survey.span(survey.object(object), field), "it is named here");
+    }
+    let side = if flow.direction == Direction::Egress { "sends" } else { "takes in" };
+    let because = format!(
+        "the policies for what {} {side} have no rule for it; the port is the container's, not the Service's",
+        network.pods[flow.pod].title
+    );
+    reach::with_remedy(&RULE, survey, network, &[flow], diagnostic.because(because))
+}

@@ -1,0 +1,63 @@
+//! # A network policy drops the API server's call of a webhook
+//!
+//! The API server calls an admission webhook from a node, or from the cloud's control plane, so that no
+//! `namespaceSelector` or `podSelector` selects it; and it arrives at the container's port, not at the Service's.
+//! A policy for ingress that admits only pods, or only port 443, drops the call; with `failurePolicy: Fail` every
+//! object that the webhook is for is then refused.
+//!
+//! People see: `failed calling webhook "...": failed to call webhook: Post "https://...": context deadline exceeded`.
+//!
+//! ## Bad
+//! ```yaml
+//! ingress:
+//!   - from: [{namespaceSelector: {}}]
+//!     ports: [{port: 443}]
+//! ```
+//! ## Good
+//! ```yaml
+//! ingress:
+//!   - ports: [{port: 9443}]
+//! ```
+//! ## When to suppress
+//! Where the API server reaches the cluster through an agent that runs as a pod, and the policy admits it.
+
+use tiphys_diag::Severity;
+use tiphys_graph::network::{Need, Network};
+
+use super::reach;
+use crate::{Context, Report, Rule};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "F1-webhook-blocked",
+    incident: "F1",
+    severity: Severity::Error,
+    title: "a network policy drops the API server's call of a webhook",
+    source: include_str!("f1_webhook_blocked.rs"),
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for network in Network::all(context.survey) {
+        for flow in network.flows(context.survey) {
+            let Need::Webhook(configuration) = flow.need else { continue };
+            let judgement = network.judge(&flow);
+            if !judgement.is_denied() {
+                continue;
+            }
+            let configuration = context.survey.object(configuration);
+            let title = &network.pods[flow.pod].title;
+            let port = flow.ports.first().map_or(0, |(_, number)| *number);
+            let message = format!(
+                "the API server cannot call {title} as a webhook: {}",
+                reach::by(&network, &judgement)
+            );
+            let mut diagnostic = RULE.diagnostic(message);
+            diagnostic.severity = reach::severity(context.survey, &network, &flow, &judgement.verdict);
+            let diagnostic = reach::places(context.survey, &network, &flow, &judgement, diagnostic)
+                .see(context.survey.start(configuration), "the webhook is registered here")
+                .because(format!("the call comes from the API server, which is no pod, and goes to the container's port {port}"));
+            report.add(reach::with_remedy(&RULE, context.survey, &network, &[&flow], diagnostic));
+        }
+    }
+}

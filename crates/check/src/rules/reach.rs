@@ -1,0 +1,105 @@
+//! What the rules about reachability share.
+
+use tiphys_diag::{Diagnostic, Severity, Span};
+use tiphys_graph::{
+    ObjectId, Survey,
+    network::{Direction, Flow, Judgement, Network, Peer, Verdict, is_service_address},
+};
+use tiphys_value::FieldPath;
+
+use crate::{Finding, Fix, Rule};
+
+/// The policies that restrict a flow, and under which CNIs, in words.
+pub fn by(network: &Network, judgement: &Judgement) -> String {
+    let titles: Vec<&str> = judgement.by.iter().map(|at| network.policies[*at].title.as_str()).collect();
+    let titles = match titles.as_slice() {
+        [] => "a policy".to_owned(),
+        [one] => (*one).to_owned(),
+        [one, rest @ ..] => format!("{one} and {} more", rest.len()),
+    };
+    match &judgement.verdict {
+        Verdict::Depends(cnis) => {
+            let names: Vec<&str> = cnis.iter().map(|cni| cni.name()).collect();
+            format!("{titles} drops it under {}", names.join(", "))
+        }
+        _ => format!("{titles} drops it"),
+    }
+}
+
+/// How bad it is: certain only for what an Application deploys, under every CNI that the cluster may have.
+pub fn severity(survey: &Survey, network: &Network, flow: &Flow, verdict: &Verdict) -> Severity {
+    let pod = &network.pods[flow.pod];
+    let is_deployed = pod.object.is_none_or(|id| survey.object(id).environment.is_some());
+    if is_deployed && *verdict == Verdict::Deny { Severity::Error } else { Severity::Warning }
+}
+
+/// Adds the places of the policies and of the workload.
+pub fn places(
+    survey: &Survey,
+    network: &Network,
+    flow: &Flow,
+    judgement: &Judgement,
+    diagnostic: Diagnostic,
+) -> Diagnostic {
+    let mut diagnostic = diagnostic;
+    for (index, at) in judgement.by.iter().take(3).enumerate() {
+        let span = policy_span(survey, network.policies[*at].object, flow.direction);
+        diagnostic = if index == 0 {
+            diagnostic.at(span, "none of the rules here is for it")
+        } else {
+            diagnostic.see(span, "nor is one of these")
+        };
+    }
+    match network.pods[flow.pod].object {
+        Some(object) => {
+            let object = survey.object(object);
+            let path = if object.key.kind == "Pod" { "metadata" } else { "kind" };
+            diagnostic
+                .see(survey.span(object, &FieldPath::default().key(path)), "the policy selects these pods")
+        }
+        None => diagnostic,
+    }
+}
+
+fn policy_span(survey: &Survey, policy: ObjectId, direction: Direction) -> Span {
+    let object = survey.object(policy);
+    let spec = FieldPath::default().key("spec");
+    let rules = spec.key(if direction == Direction::Egress { "egress" } else { "ingress" });
+    let path = if rules.get(object.value()).is_some() { rules } else { spec.key("podSelector") };
+    survey.span(object, &path)
+}
+
+/// A finding with the rules to add, each of which was seen to help.
+pub fn with_remedy(
+    rule: &Rule,
+    survey: &Survey,
+    network: &Network,
+    flows: &[&Flow],
+    diagnostic: Diagnostic,
+) -> Finding {
+    let mut diagnostic = diagnostic;
+    let mut fix: Option<Fix> = None;
+    let remedies: Vec<_> = flows.iter().filter_map(|flow| network.remedy(flow)).collect();
+    if let (Some(first), true) = (remedies.first(), remedies.len() == flows.len()) {
+        let side = if flows[0].direction == Direction::Egress { "egress" } else { "ingress" };
+        let policy = &network.policies[first.policy];
+        let yaml: Vec<&str> = remedies.iter().map(|remedy| remedy.yaml.trim_end()).collect();
+        let text = format!("add to spec.{side} of {}:\n{}", policy.title, yaml.join("\n"));
+        diagnostic = diagnostic.help(text.clone());
+        fix = Some(Fix { description: text, patch: Vec::new() });
+    }
+    let pod = &network.pods[flows[0].pod];
+    let mut finding = Finding::new(rule.incident, diagnostic).object(pod.title.clone());
+    let owner =
+        pod.object.or_else(|| network.judge(flows[0]).by.first().map(|at| network.policies[*at].object));
+    finding.app = owner.and_then(|id| survey.app_of(survey.object(id))).map(|app| app.name().to_owned());
+    finding.fix = fix;
+    finding
+}
+
+/// Whether one of the restricting policies tries the address of a Service.
+pub fn has_service_block(network: &Network, judgement: &Judgement) -> bool {
+    let rules = judgement.by.iter().flat_map(|at| network.policies[*at].rules(Direction::Egress));
+    let mut peers = rules.flat_map(|rule| rule.peers.iter().flatten());
+    peers.any(|peer| matches!(peer, Peer::Addresses(address) if is_service_address(&address.block)))
+}

@@ -1,0 +1,3 @@
+resource "aws_eks_cluster" "main" {
+  name = "main"
+}

@@ -1,0 +1,223 @@
+//! Workloads, Services and namespaces.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use tiphys_value::{FieldPath, ObjectExt};
+
+use super::{Controller, selector::Labels};
+use crate::{Object, ObjectId};
+
+/// A port by number or name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PortName {
+    /// A number.
+    Number(u16),
+    /// The name of a container's port.
+    Name(String),
+}
+
+impl PortName {
+    /// Reads a number or name.
+    pub fn of(value: &Value) -> Option<Self> {
+        match value {
+            Value::Number(number) => Some(Self::Number(u16::try_from(number.as_u64()?).ok()?)),
+            Value::String(name) => Some(name.parse().map_or_else(|_| Self::Name(name.clone()), Self::Number)),
+            _ => None,
+        }
+    }
+}
+
+/// The pods of one workload.
+#[derive(Clone, Debug)]
+pub struct Pod {
+    /// The workload; `None` where a chart that could not be had is known to make it.
+    pub object: Option<ObjectId>,
+    /// `Kind/name in namespace`.
+    pub title: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// The labels of its pods.
+    pub labels: Labels,
+    /// Its service account.
+    pub service_account: String,
+    /// Whether it mounts a token.
+    pub has_token: bool,
+    /// Whether it uses the node's network, which policies do not bind.
+    pub uses_host_network: bool,
+    /// Whether it asks the cluster's DNS.
+    pub uses_cluster_dns: bool,
+    /// Names and numbers of the containers' ports.
+    pub ports: Vec<(String, u16)>,
+    /// The ports that the kubelet probes over the network.
+    pub probes: Vec<u16>,
+    /// What it is known to be.
+    pub controller: Option<&'static Controller>,
+    /// Why its service account has rights, if it has.
+    pub rights: Option<ObjectId>,
+    /// The pod's specification.
+    pub spec: Value,
+    /// Where in the workload the specification is.
+    pub path: FieldPath,
+}
+
+impl Pod {
+    /// The pods of a workload.
+    pub fn of(object: &Object) -> Option<Self> {
+        let value = object.value();
+        let steps: &[&str] = match (object.key.group.as_str(), object.key.kind.as_str()) {
+            ("", "Pod") => &[],
+            ("apps", "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet") | ("batch", "Job") => {
+                &["spec", "template"]
+            }
+            ("batch", "CronJob") => &["spec", "jobTemplate", "spec", "template"],
+            _ => return None,
+        };
+        let pod = value.at(steps)?;
+        let spec = pod.get("spec")?.clone();
+        let path = steps.iter().fold(FieldPath::default(), |path, step| path.key(*step)).key("spec");
+        let controller = containers(&spec)
+            .filter_map(|it| it.get("image").and_then(Value::as_str))
+            .find_map(Controller::of_image);
+        Some(Self {
+            object: Some(object.id),
+            title: object.title(),
+            namespace: object.key.namespace.clone(),
+            labels: labels(pod.at(&["metadata", "labels"])),
+            service_account: spec
+                .str_at(&["serviceAccountName"])
+                .or(spec.str_at(&["serviceAccount"]))
+                .unwrap_or("default")
+                .to_owned(),
+            has_token: spec.get("automountServiceAccountToken").and_then(Value::as_bool) != Some(false),
+            uses_host_network: spec.get("hostNetwork").and_then(Value::as_bool) == Some(true),
+            uses_cluster_dns: !matches!(spec.str_at(&["dnsPolicy"]), Some("None" | "Default")),
+            ports: ports(&spec),
+            probes: probes(&spec),
+            controller,
+            rights: None,
+            spec,
+            path,
+        })
+    }
+
+    /// The number of a port.
+    pub fn port(&self, port: &PortName) -> Option<u16> {
+        match port {
+            PortName::Number(number) => Some(*number),
+            PortName::Name(name) => {
+                self.ports.iter().find(|(known, _)| known == name).map(|(_, number)| *number)
+            }
+        }
+    }
+}
+
+/// The containers of a pod, those that run first included.
+pub fn containers(spec: &Value) -> impl Iterator<Item = &Value> + Clone {
+    ["initContainers", "containers"]
+        .into_iter()
+        .flat_map(|key| spec.get(key).and_then(Value::as_array).into_iter().flatten())
+}
+
+fn ports(spec: &Value) -> Vec<(String, u16)> {
+    let ports =
+        containers(spec).flat_map(|it| it.get("ports").and_then(Value::as_array).into_iter().flatten());
+    ports
+        .filter_map(|port| {
+            let number = u16::try_from(port.int_at(&["containerPort"])?).ok()?;
+            Some((port.str_at(&["name"]).unwrap_or_default().to_owned(), number))
+        })
+        .collect()
+}
+
+fn probes(spec: &Value) -> Vec<u16> {
+    let known = ports(spec);
+    let mut found = Vec::new();
+    for container in spec.get("containers").and_then(Value::as_array).into_iter().flatten() {
+        for probe in ["readinessProbe", "livenessProbe", "startupProbe"] {
+            for way in ["httpGet", "tcpSocket", "grpc"] {
+                let Some(port) = container.at(&[probe, way, "port"]).and_then(PortName::of) else { continue };
+                let number = match port {
+                    PortName::Number(number) => Some(number),
+                    PortName::Name(name) => {
+                        known.iter().find(|(it, _)| *it == name).map(|(_, number)| *number)
+                    }
+                };
+                found.extend(number.filter(|number| !found.contains(number)));
+            }
+        }
+    }
+    found
+}
+
+/// Labels as text.
+pub fn labels(value: Option<&Value>) -> Labels {
+    let pairs = value.and_then(Value::as_object).into_iter().flatten();
+    pairs.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+}
+
+/// A Service.
+#[derive(Clone, Debug)]
+pub struct Service {
+    /// The object.
+    pub object: ObjectId,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// What it selects; empty if something else fills it in.
+    pub selector: Labels,
+    /// Port, target port and protocol.
+    pub ports: Vec<(u16, PortName, String)>,
+}
+
+impl Service {
+    /// A Service.
+    pub fn of(object: &Object) -> Option<Self> {
+        if object.key.kind != "Service" || !object.key.group.is_empty() {
+            return None;
+        }
+        let spec = object.value().get("spec")?;
+        let ports = spec.get("ports").and_then(Value::as_array).into_iter().flatten();
+        let ports = ports.filter_map(|port| {
+            let number = u16::try_from(port.int_at(&["port"])?).ok()?;
+            let target = port.get("targetPort").and_then(PortName::of).unwrap_or(PortName::Number(number));
+            Some((number, target, port.str_at(&["protocol"]).unwrap_or("TCP").to_owned()))
+        });
+        Some(Self {
+            object: object.id,
+            namespace: object.key.namespace.clone(),
+            name: object.key.name.clone(),
+            selector: labels(spec.get("selector")),
+            ports: ports.collect(),
+        })
+    }
+
+    /// Whether it selects pods with these labels.
+    pub fn selects(&self, labels: &Labels) -> bool {
+        !self.selector.is_empty() && self.selector.iter().all(|(key, value)| labels.get(key) == Some(value))
+    }
+}
+
+/// The labels of namespaces, as far as they are declared.
+#[derive(Clone, Debug, Default)]
+pub struct Namespaces {
+    declared: BTreeMap<String, Labels>,
+}
+
+impl Namespaces {
+    /// Notes a Namespace; other objects are passed over.
+    pub fn add(&mut self, object: &Value) {
+        if object.kind() == "Namespace" && object.api_version() == "v1" {
+            self.declared.insert(object.name().to_owned(), labels(object.at(&["metadata", "labels"])));
+        }
+    }
+
+    /// The labels of a namespace, and whether they are all of them.
+    pub fn labels(&self, name: &str) -> (Labels, bool) {
+        let declared = self.declared.get(name);
+        let mut labels = declared.cloned().unwrap_or_default();
+        labels.insert("kubernetes.io/metadata.name".into(), name.to_owned());
+        (labels, declared.is_some())
+    }
+}

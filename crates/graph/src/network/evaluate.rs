@@ -1,0 +1,320 @@
+//! Whether a packet passes.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use ipnet::IpNet;
+
+use super::{
+    Address, Cni, Destination, Direction, Flow, Network, Peer, Pod, Policy, PortName, PortRange, Protocol,
+    Rule, Tri,
+};
+
+/// What becomes of a packet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It passes.
+    Allow,
+    /// It is dropped.
+    Deny,
+    /// It is dropped by these, and passes under the others.
+    Depends(Vec<Cni>),
+    /// The repository does not settle it.
+    Unknown,
+}
+
+/// A verdict with the policies that led to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    /// What becomes of it.
+    pub verdict: Verdict,
+    /// The policies that restrict it, as positions in [`Network::policies`].
+    pub by: Vec<usize>,
+}
+
+impl Judgement {
+    /// Whether the packet is dropped by every CNI or some.
+    pub fn is_denied(&self) -> bool {
+        matches!(self.verdict, Verdict::Deny | Verdict::Depends(_))
+    }
+}
+
+/// Where the metadata service of clouds is.
+pub const METADATA: IpAddr = IpAddr::V4(Ipv4Addr::new(169, 254, 169, 254));
+
+impl Network {
+    /// What becomes of a flow under the CNIs that the cluster may have.
+    pub fn judge(&self, flow: &Flow) -> Judgement {
+        let pod = &self.pods[flow.pod];
+        let by: Vec<usize> = (0..self.policies.len())
+            .filter(|at| self.restricts(&self.policies[*at], pod, flow.direction) != Tri::No)
+            .collect();
+        if pod.uses_host_network || by.is_empty() {
+            return Judgement { verdict: Verdict::Allow, by: Vec::new() };
+        }
+        let answers: Vec<(Cni, Tri)> = self.cnis.iter().map(|cni| (*cni, self.passes(flow, *cni))).collect();
+        let all = |wanted: Tri| answers.iter().all(|(_, answer)| *answer == wanted);
+        let verdict = if all(Tri::Yes) {
+            Verdict::Allow
+        } else if answers.iter().any(|(_, answer)| *answer == Tri::Maybe) || !self.opaque.is_empty() {
+            Verdict::Unknown
+        } else if all(Tri::No) {
+            Verdict::Deny
+        } else {
+            Verdict::Depends(
+                answers.iter().filter(|(_, answer)| *answer == Tri::No).map(|(cni, _)| *cni).collect(),
+            )
+        };
+        Judgement { verdict, by }
+    }
+
+    /// Whether a flow passes under one CNI.
+    pub fn passes(&self, flow: &Flow, cni: Cni) -> Tri {
+        let pod = &self.pods[flow.pod];
+        let (mut is_restricted, mut allowed, mut denied) = (Tri::No, Tri::No, Tri::No);
+        for policy in
+            self.policies.iter().filter(|policy| cni == Cni::Cilium || !policy.kind.starts_with("Cilium"))
+        {
+            let selected = self.restricts(policy, pod, flow.direction);
+            is_restricted = is_restricted.max(selected);
+            for rule in policy.rules(flow.direction) {
+                let matched = selected.min(self.matches(policy, rule, flow, cni));
+                if rule.denies {
+                    denied = denied.max(matched);
+                } else {
+                    allowed = allowed.max(matched);
+                }
+            }
+        }
+        match (is_restricted, allowed, denied) {
+            (_, _, Tri::Yes) => Tri::No,
+            (Tri::No, _, Tri::No) | (_, Tri::Yes, Tri::No) => Tri::Yes,
+            (Tri::Yes, Tri::No, Tri::No) => Tri::No,
+            _ => Tri::Maybe,
+        }
+    }
+
+    /// Whether a policy restricts a pod in a direction.
+    pub fn restricts(&self, policy: &Policy, pod: &Pod, direction: Direction) -> Tri {
+        let is_about = match direction {
+            Direction::Ingress => policy.ingress.is_some(),
+            Direction::Egress => policy.egress.is_some(),
+        };
+        if !is_about || policy.namespace.as_ref().is_some_and(|namespace| *namespace != pod.namespace) {
+            return Tri::No;
+        }
+        let namespace = policy.namespaces.as_ref().map_or(Tri::Yes, |selector| {
+            let (labels, known) = self.namespaces.labels(&pod.namespace);
+            selector.matches(&labels, known)
+        });
+        namespace.min(policy.pods.matches(&pod.labels, pod.object.is_some()))
+    }
+
+    fn matches(&self, policy: &Policy, rule: &Rule, flow: &Flow, cni: Cni) -> Tri {
+        let peers = rule
+            .peers
+            .as_ref()
+            .map_or(Tri::Yes, |peers| Tri::any(peers.iter().map(|peer| self.peer(policy, peer, flow, cni))));
+        peers.min(self.port(rule, flow, cni))
+    }
+
+    fn port(&self, rule: &Rule, flow: &Flow, cni: Cni) -> Tri {
+        let Some(ranges) = &rule.ports else { return Tri::Yes };
+        // The port in front of the translation, for those that judge there.
+        let front = [(Protocol::Tcp, 443)];
+        let is_front = flow.direction == Direction::Egress
+            && flow.other == Destination::ApiServer
+            && !cni.judges_translated();
+        let ports = if is_front { &front[..] } else { &flow.ports };
+        Tri::any(ports.iter().flat_map(|port| ranges.iter().map(move |range| (port, range))).map(
+            |(port, range)| {
+                let is_dns = flow.other == Destination::Dns && range.port == Some(PortName::Number(5353));
+                if is_dns { Tri::Maybe } else { self.in_range(range, *port, flow) }
+            },
+        ))
+    }
+
+    fn in_range(&self, range: &PortRange, (protocol, number): (Protocol, u16), flow: &Flow) -> Tri {
+        if range.protocol.is_some_and(|wanted| wanted != protocol) {
+            return Tri::No;
+        }
+        let first = match &range.port {
+            None => return Tri::Yes,
+            Some(PortName::Number(first)) => *first,
+            Some(name) => {
+                // A name is looked up at the side that is connected to.
+                let side = match (flow.direction, flow.other) {
+                    (Direction::Ingress, _) => Some(&self.pods[flow.pod]),
+                    (Direction::Egress, Destination::Pod(at)) => Some(&self.pods[at]),
+                    (Direction::Egress, _) => None,
+                };
+                match side.and_then(|pod| pod.port(name)) {
+                    Some(first) => first,
+                    None if side.is_some_and(|pod| pod.object.is_none())
+                        || flow.other == Destination::Dns =>
+                    {
+                        return Tri::Maybe;
+                    }
+                    None => return Tri::No,
+                }
+            }
+        };
+        Tri::from((first..=range.end.unwrap_or(first)).contains(&number))
+    }
+
+    fn peer(&self, policy: &Policy, peer: &Peer, flow: &Flow, cni: Cni) -> Tri {
+        match (peer, flow.other) {
+            (Peer::Unclear, _) => Tri::Maybe,
+            (Peer::Entity(entity), other) => entity_matches(entity, other, self.is_managed),
+            (Peer::Addresses(address), other) => self.address(address, other, flow.direction, cni),
+            (Peer::Pods { namespaces, pods }, Destination::Pod(at)) => {
+                let pod = &self.pods[at];
+                let namespace = match namespaces {
+                    None => Tri::from(policy.namespace.as_ref().is_some_and(|own| *own == pod.namespace)),
+                    Some(selector) => {
+                        let (labels, known) = self.namespaces.labels(&pod.namespace);
+                        selector.matches(&labels, known)
+                    }
+                };
+                namespace.min(pods.matches(&pod.labels, pod.object.is_some()))
+            }
+            (Peer::Pods { namespaces, pods }, Destination::Dns) => {
+                // Some distributions keep DNS elsewhere.
+                let wanted = namespaces.iter().flat_map(|selector| selector.wanted());
+                if wanted.into_iter().any(|(_, values)| values.iter().any(|value| value.contains("dns"))) {
+                    return Tri::Maybe;
+                }
+                let (labels, known) = self.namespaces.labels("kube-system");
+                let namespace = match namespaces {
+                    None => Tri::from(policy.namespace.as_deref() == Some("kube-system")),
+                    Some(selector) => selector.matches(&labels, known),
+                };
+                let labels = [("k8s-app".to_owned(), "kube-dns".to_owned())].into();
+                namespace.min(pods.matches(&labels, false))
+            }
+            (Peer::Pods { namespaces, .. }, Destination::ApiServer)
+                if flow.direction == Direction::Ingress =>
+            {
+                // Some clouds reach into the cluster through an agent, which is a pod in kube-system.
+                let (labels, _) = self.namespaces.labels("kube-system");
+                let reaches =
+                    namespaces.as_ref().is_some_and(|selector| selector.matches(&labels, false) != Tri::No);
+                if reaches && self.is_managed != Some(false) { Tri::Maybe } else { Tri::No }
+            }
+            (Peer::Pods { .. }, _) => Tri::No,
+        }
+    }
+
+    fn address(&self, address: &Address, other: Destination, direction: Direction, cni: Cni) -> Tri {
+        let is_everything = address.block.prefix_len() == 0;
+        let is_whole = is_everything && address.except.is_empty();
+        match other {
+            Destination::Metadata => Tri::from(
+                address.block.contains(&METADATA)
+                    && !address.except.iter().any(|block| block.contains(&METADATA)),
+            ),
+            Destination::World if is_everything => Tri::Yes,
+            Destination::World => {
+                if is_private(&address.block) {
+                    Tri::No
+                } else {
+                    Tri::Maybe
+                }
+            }
+            Destination::Dns if is_service_address(&address.block) && address.block.prefix_len() == 32 => {
+                Tri::No
+            }
+            Destination::Dns => {
+                if is_whole && cni.blocks_select_nodes() {
+                    Tri::Yes
+                } else {
+                    Tri::Maybe
+                }
+            }
+            Destination::Pod(_) if !cni.blocks_select_nodes() => Tri::No,
+            // Where nodes are taken for the world, blocks select them.
+            Destination::Pod(_) | Destination::Node => {
+                if is_whole {
+                    Tri::Yes
+                } else {
+                    Tri::Maybe
+                }
+            }
+            Destination::ApiServer if direction == Direction::Egress && !cni.judges_translated() => {
+                if is_whole || is_service_address(&address.block) {
+                    Tri::Yes
+                } else {
+                    Tri::Maybe
+                }
+            }
+            Destination::ApiServer if is_service_address(&address.block) || is_link_local(&address.block) => {
+                Tri::No
+            }
+            Destination::ApiServer if !cni.blocks_select_nodes() => {
+                if self.is_managed == Some(false) {
+                    Tri::No
+                } else {
+                    Tri::Maybe
+                }
+            }
+            Destination::ApiServer => {
+                if is_whole {
+                    Tri::Yes
+                } else {
+                    Tri::Maybe
+                }
+            }
+        }
+    }
+}
+
+impl Policy {
+    /// Its rules for a direction.
+    pub fn rules(&self, direction: Direction) -> &[Rule] {
+        let rules = match direction {
+            Direction::Ingress => &self.ingress,
+            Direction::Egress => &self.egress,
+        };
+        rules.as_deref().unwrap_or_default()
+    }
+}
+
+/// Whether one of Cilium's entities is the other side.
+fn entity_matches(entity: &str, other: Destination, is_managed: Option<bool>) -> Tri {
+    let outside = if is_managed == Some(false) { Tri::No } else { Tri::Maybe };
+    let inside = if is_managed == Some(false) { Tri::Yes } else { Tri::Maybe };
+    match (entity, other) {
+        ("all", _) | ("cluster", Destination::Pod(_) | Destination::Dns) => Tri::Yes,
+        ("world", Destination::World | Destination::Metadata | Destination::Node) => Tri::Yes,
+        ("kube-apiserver", Destination::ApiServer) => Tri::Yes,
+        ("cluster" | "remote-node" | "host", Destination::ApiServer) => inside,
+        ("world", Destination::ApiServer) => outside,
+        ("host" | "remote-node", Destination::Dns) => Tri::Maybe,
+        _ => Tri::No,
+    }
+}
+
+/// Whether a block is the address of the `kubernetes` Service or the range of Services that installers choose.
+pub fn is_service_address(block: &IpNet) -> bool {
+    const RANGES: [&str; 4] = ["10.96.0.0/12", "10.43.0.0/16", "10.152.183.0/24", "172.30.0.0/16"];
+    const API: [Ipv4Addr; 6] = [
+        Ipv4Addr::new(10, 96, 0, 1),
+        Ipv4Addr::new(10, 43, 0, 1),
+        Ipv4Addr::new(10, 100, 0, 1),
+        Ipv4Addr::new(172, 20, 0, 1),
+        Ipv4Addr::new(10, 152, 183, 1),
+        Ipv4Addr::new(172, 30, 0, 1),
+    ];
+    let is_api = block.prefix_len() == 32 && API.iter().any(|it| IpAddr::V4(*it) == block.addr());
+    is_api || RANGES.iter().any(|range| range.parse().is_ok_and(|range: IpNet| range == *block))
+}
+
+fn is_link_local(block: &IpNet) -> bool {
+    matches!(block, IpNet::V4(block) if block.addr().is_link_local() && block.prefix_len() >= 16)
+}
+
+fn is_private(block: &IpNet) -> bool {
+    match block {
+        IpNet::V4(block) => block.addr().is_private() || block.addr().is_link_local(),
+        IpNet::V6(block) => block.addr().segments()[0] & 0xfe00 == 0xfc00,
+    }
+}

@@ -1,0 +1,286 @@
+//! The packets that workloads need, inferred from what is rendered.
+
+use std::{collections::BTreeSet, sync::LazyLock};
+
+use regex::Regex;
+use serde_json::Value;
+use tiphys_value::{FieldPath, ObjectExt};
+
+use super::{Network, Pod, PortName, Protocol, Service};
+use crate::{Object, ObjectId, Survey};
+
+/// Which way a connection is opened, seen from the pod whose policies judge it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// Towards the pod.
+    Ingress,
+    /// From the pod.
+    Egress,
+}
+
+/// The other side of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Destination {
+    /// A pod: a position in [`Network::pods`].
+    Pod(usize),
+    /// The API server: a node's address, or one of the cloud's.
+    ApiServer,
+    /// The cluster's DNS.
+    Dns,
+    /// Somewhere outside of the cluster.
+    World,
+    /// The metadata service of the cloud.
+    Metadata,
+    /// A node that the CNI does not recognise as one.
+    Node,
+}
+
+/// Why a connection is needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// The pod watches or changes objects.
+    ApiServer,
+    /// It looks names up.
+    Dns,
+    /// It calls the cloud's API.
+    CloudApi,
+    /// It asks the node's metadata service for credentials.
+    Metadata,
+    /// The API server calls it as a webhook of this configuration.
+    Webhook(ObjectId),
+    /// It names this Service, at this field of its specification.
+    Upstream {
+        /// `name.namespace` of the Service.
+        service: String,
+        /// The field.
+        field: FieldPath,
+        /// The pod that names it.
+        from: usize,
+    },
+    /// The kubelet probes it.
+    Probe,
+}
+
+/// A connection that is needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Flow {
+    /// The pod whose policies judge it: a position in [`Network::pods`].
+    pub pod: usize,
+    /// Which way.
+    pub direction: Direction,
+    /// The other side.
+    pub other: Destination,
+    /// The ports, behind the translation of Services; one of them has to pass.
+    pub ports: Vec<(Protocol, u16)>,
+    /// Why.
+    pub need: Need,
+}
+
+impl Network {
+    /// Every connection that is known to be needed, but for probes.
+    pub fn flows(&self, survey: &Survey) -> Vec<Flow> {
+        let mut flows = Vec::new();
+        for at in 0..self.pods.len() {
+            self.outward(at, &mut flows);
+        }
+        let objects = self.objects.iter().map(|id| survey.object(*id));
+        for object in objects.filter(|object| object.key.group == "admissionregistration.k8s.io") {
+            self.webhooks(object, &mut flows);
+        }
+        flows
+    }
+
+    /// The probes of a pod, as packets of a node that is taken for something outside of the cluster.
+    pub fn probes(&self, at: usize) -> Vec<Flow> {
+        let ports = self.pods[at].probes.iter();
+        let flow = |port: &u16| Flow {
+            pod: at,
+            direction: Direction::Ingress,
+            other: Destination::Node,
+            ports: vec![(Protocol::Tcp, *port)],
+            need: Need::Probe,
+        };
+        ports.map(flow).collect()
+    }
+
+    fn outward(&self, at: usize, flows: &mut Vec<Flow>) {
+        let pod = &self.pods[at];
+        let mut add = |other, ports: &[(Protocol, u16)], need| {
+            flows.push(Flow { pod: at, direction: Direction::Egress, other, ports: ports.to_vec(), need });
+        };
+        if pod.has_token && (pod.controller.is_some() || pod.rights.is_some()) {
+            let ports: &[(Protocol, u16)] = match self.is_managed {
+                Some(true) => &[(Protocol::Tcp, 443)],
+                Some(false) => &[(Protocol::Tcp, 6443)],
+                None => &[(Protocol::Tcp, 6443), (Protocol::Tcp, 443)],
+            };
+            add(Destination::ApiServer, ports, Need::ApiServer);
+        }
+        let calls_cloud = pod.controller.is_some_and(|controller| controller.calls_cloud);
+        if calls_cloud {
+            add(Destination::World, &[(Protocol::Tcp, 443)], Need::CloudApi);
+            if pod.object.is_none() {
+                add(Destination::Metadata, &[(Protocol::Tcp, 80)], Need::Metadata);
+            }
+        }
+        let upstreams = self.upstreams(at);
+        if pod.uses_cluster_dns && (calls_cloud || !upstreams.is_empty()) {
+            add(Destination::Dns, &[(Protocol::Udp, 53)], Need::Dns);
+        }
+        flows.extend(upstreams);
+    }
+
+    /// The Services that a pod's environment and arguments name: the way out, and the way in at the other side.
+    fn upstreams(&self, at: usize) -> Vec<Flow> {
+        let pod = &self.pods[at];
+        let mut seen: BTreeSet<(String, u16)> = BTreeSet::new();
+        let mut flows = Vec::new();
+        for (field, text) in texts(pod) {
+            for (service, port) in self.named(pod, text) {
+                let Some((_, target, protocol)) = port_of(service, port) else { continue };
+                let title = format!("{}.{}", service.name, service.namespace);
+                let protocol = Protocol::of(Some(protocol));
+                let targets = self.pods.iter().enumerate().filter(|(_, other)| {
+                    other.namespace == service.namespace && service.selects(&other.labels)
+                });
+                for (other, target_pod) in targets.filter(|(other, _)| *other != at) {
+                    let Some(number) = target_pod.port(target) else { continue };
+                    if !seen.insert((title.clone(), number)) {
+                        continue;
+                    }
+                    let need = Need::Upstream { service: title.clone(), field: field.clone(), from: at };
+                    let ports = vec![(protocol, number)];
+                    let way = |pod, direction, other| Flow {
+                        pod,
+                        direction,
+                        other,
+                        ports: ports.clone(),
+                        need: need.clone(),
+                    };
+                    flows.push(way(at, Direction::Egress, Destination::Pod(other)));
+                    flows.push(way(other, Direction::Ingress, Destination::Pod(at)));
+                }
+            }
+        }
+        flows
+    }
+
+    /// The Services that a text names, with the port that it gives.
+    fn named<'a>(&'a self, pod: &Pod, text: &str) -> Vec<(&'a Service, Option<u16>)> {
+        static FULL: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(r"([a-z0-9][a-z0-9-]*)\.([a-z0-9][a-z0-9-]*)(?:\.svc)?(?:\.cluster\.local)?\.?(?::(\d{1,5}))?(?:[/\s,;?]|$)")
+                .expect("the expression is right")
+        });
+        static SHORT: LazyLock<Regex> = LazyLock::new(|| {
+            Regex::new(r"(?:^|//|@|,)([a-z][a-z0-9-]*):(\d{1,5})(?:[/\s,;?]|$)")
+                .expect("the expression is right")
+        });
+        let port = |found: Option<regex::Match<'_>>| found.and_then(|it| it.as_str().parse().ok());
+        let full =
+            FULL.captures_iter(text).filter_map(|it| Some((self.service(&it[2], &it[1])?, port(it.get(3)))));
+        let short = SHORT
+            .captures_iter(text)
+            .filter_map(|it| Some((self.service(&pod.namespace, &it[1])?, port(it.get(2)))));
+        full.chain(short).collect()
+    }
+
+    fn webhooks(&self, object: &Object, flows: &mut Vec<Flow>) {
+        for webhook in object.value().get("webhooks").and_then(Value::as_array).into_iter().flatten() {
+            let Some(service) = webhook.at(&["clientConfig", "service"]) else { continue };
+            let text = |key: &str| service.str_at(&[key]).unwrap_or_default();
+            let Some(service_object) = self.service(text("namespace"), text("name")) else { continue };
+            let port = service.int_at(&["port"]).and_then(|port| u16::try_from(port).ok()).unwrap_or(443);
+            let Some((_, target, _)) = port_of(service_object, Some(port)) else { continue };
+            for (at, pod) in self.pods.iter().enumerate() {
+                let is_behind =
+                    pod.namespace == service_object.namespace && service_object.selects(&pod.labels);
+                let Some(number) = pod.port(target).filter(|_| is_behind) else { continue };
+                let flow = Flow {
+                    pod: at,
+                    direction: Direction::Ingress,
+                    other: Destination::ApiServer,
+                    ports: vec![(Protocol::Tcp, number)],
+                    need: Need::Webhook(object.id),
+                };
+                if !flows.contains(&flow) {
+                    flows.push(flow);
+                }
+            }
+        }
+    }
+}
+
+/// The port of a Service: the one that is named, or its only one.
+fn port_of(service: &Service, port: Option<u16>) -> Option<&(u16, PortName, String)> {
+    match (port, service.ports.as_slice()) {
+        (Some(wanted), ports) => ports.iter().find(|(number, _, _)| *number == wanted),
+        (None, [only]) => Some(only),
+        (None, _) => None,
+    }
+}
+
+/// The texts in which a pod names what it connects to: values of its environment, arguments, command.
+fn texts(pod: &Pod) -> Vec<(FieldPath, &str)> {
+    let mut found = Vec::new();
+    for list in ["initContainers", "containers"] {
+        for (at, container) in pod.spec.get(list).and_then(Value::as_array).into_iter().flatten().enumerate()
+        {
+            let base = pod.path.key(list).index(at);
+            for (index, variable) in
+                container.get("env").and_then(Value::as_array).into_iter().flatten().enumerate()
+            {
+                if let Some(text) = variable.str_at(&["value"]) {
+                    found.push((base.key("env").index(index).key("value"), text));
+                }
+            }
+            for key in ["command", "args"] {
+                for (index, argument) in
+                    container.get(key).and_then(Value::as_array).into_iter().flatten().enumerate()
+                {
+                    if let Some(text) = argument.as_str() {
+                        found.push((base.key(key).index(index), text));
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Notes which pods' service accounts are bound to rights.
+pub fn note_rights<'a>(pods: &mut [Pod], objects: impl Iterator<Item = &'a Object> + Clone) {
+    let bindings = objects.clone().filter(|object| {
+        object.key.group == "rbac.authorization.k8s.io" && object.key.kind.ends_with("Binding")
+    });
+    for binding in bindings.filter(|binding| grants(binding, objects.clone())) {
+        for subject in binding.value().get("subjects").and_then(Value::as_array).into_iter().flatten() {
+            let name = subject.str_at(&["name"]).unwrap_or_default();
+            let namespace = subject.str_at(&["namespace"]).unwrap_or(&binding.key.namespace);
+            let is_account = subject.str_at(&["kind"]) == Some("ServiceAccount");
+            for pod in pods
+                .iter_mut()
+                .filter(|pod| is_account && pod.service_account == name && pod.namespace == namespace)
+            {
+                pod.rights = Some(binding.id);
+            }
+        }
+    }
+}
+
+/// Whether a binding's role lets its subjects watch or list objects: a right to `use` a security policy or to
+/// read one named object does not mean that the program calls the API.
+fn grants<'a>(binding: &Object, mut objects: impl Iterator<Item = &'a Object>) -> bool {
+    let reference = |key: &str| binding.value().str_at(&["roleRef", key]).unwrap_or_default();
+    let role = objects.find(|object| {
+        object.key.group == "rbac.authorization.k8s.io"
+            && object.key.kind == reference("kind")
+            && object.key.name == reference("name")
+    });
+    let Some(role) = role else {
+        return matches!(reference("name"), "cluster-admin" | "admin" | "edit" | "view");
+    };
+    role.value().get("rules").and_then(Value::as_array).into_iter().flatten().any(|rule| {
+        let verbs = rule.get("verbs").and_then(Value::as_array).into_iter().flatten();
+        verbs.into_iter().any(|verb| matches!(verb.as_str(), Some("list" | "watch" | "*")))
+    })
+}

@@ -1,0 +1,104 @@
+//! Reachability under network policies: which packets that a workload needs arrive, judged as the CNI sees
+//! them, after service translation.
+//!
+//! A packet to a Service has the address of one of its pods when a policy judges it; one to the API server has
+//! the address of a node (or of the cloud's control plane), which no pod selector selects. What the repository
+//! does not settle (addresses of nodes, labels of namespaces that it does not declare) is answered with
+//! [`Tri::Maybe`] and never reported.
+
+mod cilium;
+mod cni;
+mod endpoint;
+mod evaluate;
+mod flows;
+mod known;
+mod policy;
+mod remedy;
+mod selector;
+mod tri;
+
+use std::collections::BTreeMap;
+
+use crate::{Object, ObjectId, Owner, Survey};
+
+pub use cni::{Cni, Detected, detect};
+pub use endpoint::{Namespaces, Pod, PortName, Service};
+pub use evaluate::{Judgement, Verdict, is_service_address};
+pub use flows::{Destination, Direction, Flow, Need};
+pub use known::Controller;
+pub use policy::{Address, Peer, Policy, PortRange, Protocol, Rule};
+pub use remedy::Remedy;
+pub use selector::Selector;
+pub use tri::Tri;
+
+/// What lives in one cluster, as far as its network is concerned.
+#[derive(Clone, Debug, Default)]
+pub struct Network {
+    /// Everything that lives there.
+    pub objects: Vec<ObjectId>,
+    /// Workloads, each as one pod.
+    pub pods: Vec<Pod>,
+    /// Services.
+    pub services: Vec<Service>,
+    /// Labels of namespaces.
+    pub namespaces: Namespaces,
+    /// Policies of every kind that is understood.
+    pub policies: Vec<Policy>,
+    /// Objects that restrict the network in ways that are not understood: then nothing is known for sure.
+    pub opaque: Vec<ObjectId>,
+    /// The CNIs that the cluster may have.
+    pub cnis: Vec<Cni>,
+    /// Whether the cloud runs the control plane; `None` if the repository does not say.
+    pub is_managed: Option<bool>,
+}
+
+impl Network {
+    /// The networks of a survey: one for each cluster of each environment, and one for each unit.
+    pub fn all(survey: &Survey) -> Vec<Self> {
+        let detected = detect(survey);
+        let mut groups: BTreeMap<(usize, &str, Option<Owner>), Vec<&Object>> = BTreeMap::new();
+        for object in &survey.objects {
+            let unit = object.environment.is_none().then_some(object.owner);
+            let environment = object.environment.map_or(usize::MAX, |id| id.0);
+            groups.entry((environment, object.cluster.as_ref(), unit)).or_default().push(object);
+        }
+        let networks = groups.into_iter().map(|((environment, cluster, _), objects)| {
+            let mut network = Self::of(objects.iter().copied());
+            network.cnis.clone_from(&detected.cnis);
+            network.is_managed = detected.is_managed;
+            let apps =
+                survey.apps.iter().filter(|app| app.environment.0 == environment && app.cluster() == cluster);
+            network.pods.extend(apps.filter_map(known::unseen_pod));
+            network
+        });
+        networks.filter(|network| !network.policies.is_empty()).collect()
+    }
+
+    /// The network of some objects, under any CNI.
+    pub fn of<'a>(objects: impl Iterator<Item = &'a Object> + Clone) -> Self {
+        let ids = objects.clone().map(|object| object.id).collect();
+        let mut network = Self { objects: ids, cnis: Cni::ENFORCING.to_vec(), ..Self::default() };
+        for object in objects.clone() {
+            network.namespaces.add(object.value());
+            network.services.extend(Service::of(object));
+            network.pods.extend(Pod::of(object));
+            match Policy::of(object) {
+                policy::Read::Policies(policies) => network.policies.extend(policies),
+                policy::Read::Opaque => network.opaque.push(object.id),
+                policy::Read::Other => {}
+            }
+        }
+        flows::note_rights(&mut network.pods, objects);
+        network
+    }
+
+    /// The pods of a Service.
+    pub fn pods_of<'a>(&'a self, service: &'a Service) -> impl Iterator<Item = &'a Pod> {
+        self.pods.iter().filter(move |pod| pod.namespace == service.namespace && service.selects(&pod.labels))
+    }
+
+    /// A Service by namespace and name.
+    pub fn service(&self, namespace: &str, name: &str) -> Option<&Service> {
+        self.services.iter().find(|service| service.namespace == namespace && service.name == name)
+    }
+}

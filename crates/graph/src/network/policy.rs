@@ -1,0 +1,195 @@
+//! Policies in one form.
+
+use ipnet::IpNet;
+use serde_json::Value;
+use tiphys_value::ObjectExt;
+
+use super::{PortName, Selector, cilium};
+use crate::{Object, ObjectId};
+
+/// A transport protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Protocol {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// Any other.
+    Other,
+}
+
+impl Protocol {
+    /// Reads its name; TCP if there is none.
+    pub fn of(name: Option<&str>) -> Self {
+        match name {
+            None | Some("TCP" | "tcp") => Self::Tcp,
+            Some("UDP" | "udp") => Self::Udp,
+            _ => Self::Other,
+        }
+    }
+
+    /// Its name, as manifests write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "TCP",
+            Self::Udp => "UDP",
+            Self::Other => "SCTP",
+        }
+    }
+}
+
+/// Ports that a rule is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PortRange {
+    /// `None` for any.
+    pub protocol: Option<Protocol>,
+    /// The first or only one; `None` for all.
+    pub port: Option<PortName>,
+    /// The last one of a range.
+    pub end: Option<u16>,
+}
+
+/// An address block without some others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Address {
+    /// The block.
+    pub block: IpNet,
+    /// Blocks in it that do not count.
+    pub except: Vec<IpNet>,
+}
+
+/// The other side of a connection, as a rule names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Peer {
+    /// Pods: of namespaces (`None` for the policy's own) and with labels.
+    Pods {
+        /// Which namespaces.
+        namespaces: Option<Selector>,
+        /// Which pods.
+        pods: Selector,
+    },
+    /// Addresses.
+    Addresses(Address),
+    /// One of Cilium's entities, such as `kube-apiserver`.
+    Entity(String),
+    /// Something that the repository alone does not tell, such as domain names.
+    Unclear,
+}
+
+/// What a rule lets pass or drops.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Whether it drops what it is about.
+    pub denies: bool,
+    /// The other sides; `None` for all.
+    pub peers: Option<Vec<Peer>>,
+    /// The ports; `None` for all.
+    pub ports: Option<Vec<PortRange>>,
+}
+
+/// A policy.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// The object.
+    pub object: ObjectId,
+    /// `Kind/name in namespace`.
+    pub title: String,
+    /// Its kind.
+    pub kind: String,
+    /// Its namespace; `None` if it is for all of them.
+    pub namespace: Option<String>,
+    /// The pods that it is for.
+    pub pods: Selector,
+    /// The namespaces that it is for, where it chooses.
+    pub namespaces: Option<Selector>,
+    /// What may come in; `None` if it does not restrict that.
+    pub ingress: Option<Vec<Rule>>,
+    /// What may go out; `None` if it does not restrict that.
+    pub egress: Option<Vec<Rule>>,
+}
+
+/// What an object is to the network.
+pub enum Read {
+    /// Policies that are understood.
+    Policies(Vec<Policy>),
+    /// A policy whose effect is not known here.
+    Opaque,
+    /// No policy.
+    Other,
+}
+
+impl Policy {
+    /// Reads an object.
+    pub fn of(object: &Object) -> Read {
+        match (object.key.group.as_str(), object.key.kind.as_str()) {
+            ("networking.k8s.io", "NetworkPolicy") => Read::Policies(vec![network_policy(object)]),
+            ("cilium.io", "CiliumNetworkPolicy" | "CiliumClusterwideNetworkPolicy") => cilium::read(object),
+            ("crd.projectcalico.org" | "projectcalico.org", "NetworkPolicy" | "GlobalNetworkPolicy")
+            | ("policy.networking.k8s.io", _) => Read::Opaque,
+            _ => Read::Other,
+        }
+    }
+}
+
+/// A NetworkPolicy of `networking.k8s.io/v1`.
+fn network_policy(object: &Object) -> Policy {
+    let spec = object.value().get("spec").unwrap_or(&Value::Null);
+    let types = spec.get("policyTypes").and_then(Value::as_array);
+    let restricts = |name: &str, default: bool| {
+        types.map_or(default, |types| types.iter().any(|it| it.as_str() == Some(name)))
+    };
+    let rules = |key: &str, peers: &str| -> Vec<Rule> {
+        let rules = spec.get(key).and_then(Value::as_array).into_iter().flatten();
+        rules.map(|it| rule(it, peers)).collect()
+    };
+    Policy {
+        object: object.id,
+        title: object.title(),
+        kind: object.key.kind.clone(),
+        namespace: Some(object.key.namespace.clone()),
+        pods: Selector::of(spec.get("podSelector").unwrap_or(&Value::Null), str::to_owned),
+        namespaces: None,
+        ingress: restricts("Ingress", true).then(|| rules("ingress", "from")),
+        egress: restricts("Egress", spec.get("egress").is_some()).then(|| rules("egress", "to")),
+    }
+}
+
+/// One rule of a NetworkPolicy: empty lists are as absent ones.
+pub fn rule(value: &Value, peers: &str) -> Rule {
+    let list = |key: &str| value.get(key).and_then(Value::as_array).filter(|list| !list.is_empty());
+    Rule {
+        denies: false,
+        peers: list(peers).map(|all| all.iter().map(peer).collect()),
+        ports: list("ports").map(|all| all.iter().map(port).collect()),
+    }
+}
+
+fn peer(value: &Value) -> Peer {
+    if let Some(block) = value.get("ipBlock") {
+        return address(block).map_or(Peer::Unclear, Peer::Addresses);
+    }
+    let selector =
+        |key: &str| value.get(key).filter(|it| !it.is_null()).map(|it| Selector::of(it, str::to_owned));
+    Peer::Pods {
+        namespaces: selector("namespaceSelector"),
+        pods: selector("podSelector").unwrap_or_default(),
+    }
+}
+
+/// `cidr` and `except`.
+pub fn address(value: &Value) -> Option<Address> {
+    let except = value.get("except").and_then(Value::as_array).into_iter().flatten();
+    Some(Address {
+        block: value.str_at(&["cidr"])?.parse().ok()?,
+        except: except.filter_map(|it| it.as_str()?.parse().ok()).collect(),
+    })
+}
+
+/// A port of a rule.
+pub fn port(value: &Value) -> PortRange {
+    PortRange {
+        protocol: Some(Protocol::of(value.str_at(&["protocol"]))),
+        port: value.get("port").and_then(PortName::of),
+        end: value.int_at(&["endPort"]).and_then(|end| u16::try_from(end).ok()),
+    }
+}

@@ -1,0 +1,94 @@
+//! Label selectors.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::Tri;
+
+/// Labels of an object; `None` as a whole if they are not known.
+pub type Labels = BTreeMap<String, String>;
+
+/// One condition of a selector.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Term {
+    In(String, Vec<String>),
+    NotIn(String, Vec<String>),
+    Exists(String),
+    DoesNotExist(String),
+}
+
+impl Term {
+    fn key(&self) -> &str {
+        match self {
+            Self::In(key, _) | Self::NotIn(key, _) | Self::Exists(key) | Self::DoesNotExist(key) => key,
+        }
+    }
+
+    /// Whether it holds where the label has this value.
+    fn accepts(&self, value: &str) -> bool {
+        match self {
+            Self::In(_, values) => values.iter().any(|it| it == value),
+            Self::NotIn(_, values) => values.iter().all(|it| it != value),
+            Self::Exists(_) => true,
+            Self::DoesNotExist(_) => false,
+        }
+    }
+}
+
+/// A label selector; without terms it selects everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selector {
+    terms: Vec<Term>,
+}
+
+impl Selector {
+    /// Reads `matchLabels` and `matchExpressions`; `strip` takes a prefix off each key.
+    pub fn of(value: &Value, strip: impl Fn(&str) -> String) -> Self {
+        let mut terms = Vec::new();
+        for (key, label) in value.get("matchLabels").and_then(Value::as_object).into_iter().flatten() {
+            terms.push(Term::In(strip(key), vec![label.as_str().unwrap_or_default().to_owned()]));
+        }
+        for term in value.get("matchExpressions").and_then(Value::as_array).into_iter().flatten() {
+            let text = |name: &str| term.get(name).and_then(Value::as_str).unwrap_or_default();
+            let key = strip(text("key"));
+            let values = term.get("values").and_then(Value::as_array).into_iter().flatten();
+            let values = values.filter_map(|value| Some(value.as_str()?.to_owned())).collect();
+            terms.push(match text("operator") {
+                "In" => Term::In(key, values),
+                "NotIn" => Term::NotIn(key, values),
+                "Exists" => Term::Exists(key),
+                _ => Term::DoesNotExist(key),
+            });
+        }
+        Self { terms }
+    }
+
+    /// A selector of one label.
+    pub fn label(key: &str, value: &str) -> Self {
+        Self { terms: vec![Term::In(key.to_owned(), vec![value.to_owned()])] }
+    }
+
+    /// Whether it selects everything.
+    pub fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// Whether it selects what has these labels. `known` says whether a label that is missing here is
+    /// known to be missing.
+    pub fn matches(&self, labels: &Labels, known: bool) -> Tri {
+        Tri::all(self.terms.iter().map(|term| match labels.get(term.key()) {
+            Some(value) => Tri::from(term.accepts(value)),
+            None if !known => Tri::Maybe,
+            None => Tri::from(matches!(term, Term::NotIn(..) | Term::DoesNotExist(_))),
+        }))
+    }
+
+    /// The keys and values that it asks for.
+    pub fn wanted(&self) -> impl Iterator<Item = (&str, &[String])> {
+        self.terms.iter().filter_map(|term| match term {
+            Term::In(key, values) => Some((key.as_str(), values.as_slice())),
+            _ => None,
+        })
+    }
+}
