@@ -163,3 +163,27 @@ fn wrong_use_is_told() {
     shop.app(&["list", "--kubeconfig", "none"]).expect(2, &["cannot use the cluster's configuration"]);
     shop.app(&["create", "x", "--repo", URL]).expect(2, &["no path or chart"]);
 }
+
+#[test]
+fn settings_of_argocd_cm_count_at_once() {
+    let settings = "apiVersion: v1
+kind: ConfigMap
+metadata: {name: argocd-cm, namespace: argocd}
+data:
+  resource.customizations.health.ConfigMap: |
+    if obj.data.key == 'rest' then return {status = 'Suspended', message = 'at rest'} end
+    return {status = 'Healthy'}
+";
+    let shop = Shop::start(&[], |repo| repo.write("manifests/argocd-cm.yaml", settings));
+    shop.app(&["sync", "shop"]).expect(0, &["Succeeded"]);
+    shop.app(&["wait", "shop", "--timeout", "60s"]).expect(0, &[]);
+    shop.repo.write("manifests/a.yaml", config_map("a", "rest"));
+    shop.app(&["sync", "shop"]).expect(0, &["Succeeded"]);
+    shop.app(&["wait", "shop", "--suspended", "--timeout", "60s"]).expect(0, &["as it should be"]);
+    shop.app(&["get", "shop"]).expect(0, &["Health Status:      Suspended", "at rest"]);
+    let ignore = "  resource.customizations.ignoreDifferences.ConfigMap: |\n    jsonPointers: [/data/key]\n";
+    shop.repo.write("manifests/argocd-cm.yaml", format!("{settings}{ignore}"));
+    shop.app(&["sync", "shop"]).expect(0, &["Succeeded"]);
+    shop.repo.write("manifests/a.yaml", config_map("a", "ignored"));
+    shop.app(&["diff", "shop", "--refresh"]).expect(0, &[]);
+}

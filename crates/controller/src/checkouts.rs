@@ -7,6 +7,7 @@ use std::sync::{
 
 use tiphys_helm::Chart;
 use tiphys_kustomize::{RemoteError, RemoteLoader, RepoUrl};
+use tiphys_model::{ArgoSettings, settings::RenderSettings};
 use tiphys_render::{RenderError, SourceTree, Sources, refuse_missing};
 use tiphys_source::{Checkout, Fetcher, Footprint, RecordingTree, Repositories, SourceError};
 use tiphys_vfs::FileTree;
@@ -17,6 +18,7 @@ pub struct Checkouts<'a> {
     opened: Mutex<Vec<Opened>>,
     /// Whether a dependency or remote base was fetched.
     fetched: Arc<AtomicBool>,
+    settings: RenderSettings,
 }
 
 struct Opened {
@@ -27,7 +29,15 @@ struct Opened {
 impl<'a> Checkouts<'a> {
     /// Nothing is open yet.
     pub fn new(repositories: &'a Repositories) -> Self {
-        Self { repositories, opened: Mutex::default(), fetched: Arc::default() }
+        let settings = ArgoSettings::default().rendering;
+        Self { repositories, opened: Mutex::default(), fetched: Arc::default(), settings }
+    }
+
+    /// The same with what `argocd-cm` says of the renderers.
+    #[must_use]
+    pub fn with_settings(mut self, settings: RenderSettings) -> Self {
+        self.settings = settings;
+        self
     }
 
     /// What was read of the working tree.
@@ -92,6 +102,10 @@ impl Sources for Checkouts<'_> {
         fetcher
             .complete(chart, tree, "")
             .map_err(|error| RenderError::new(error.to_string()).transient(error.is_transient()))
+    }
+
+    fn kustomize_options(&self, version: &str) -> &str {
+        self.settings.kustomize.options_for(version)
     }
 
     fn remote_bases(&self) -> Option<Arc<dyn RemoteLoader>> {

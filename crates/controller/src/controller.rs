@@ -19,6 +19,7 @@ use tokio::{
 
 use crate::{
     AppKey, Level,
+    installation::{Installation, Shared},
     policy::{project_kind, project_name},
     queue::Queue,
     rendering::Rendering,
@@ -48,6 +49,7 @@ pub(crate) struct Inner {
     pub sets: Sets,
     queue: Queue,
     memory: Mutex<HashMap<AppKey, Memory>>,
+    installation: Shared,
     /// Which Applications want an object, whether it is there or not.
     wanted: RwLock<HashMap<ResourceKey, BTreeSet<AppKey>>>,
 }
@@ -85,8 +87,11 @@ impl Controller {
         repositories: Arc<Repositories>,
         settings: Settings,
     ) -> Result<Self, ClusterError> {
-        let tracking = settings.tracking.clone();
         let kube_version = cluster.version().await?;
+        let argo = Installation::first(&cluster, &settings).await;
+        let settings = settings.with_tracking(&argo);
+        let tracking = settings.tracking.clone();
+        let installation = Installation::new(&settings, argo);
         let cache = LiveCache::start(cluster, move |object| tracking.owner(object)).await?;
         let changes = cache.subscribe();
         cache.ready().await;
@@ -98,6 +103,7 @@ impl Controller {
             sets: Sets::default(),
             queue: Queue::default(),
             memory: Mutex::default(),
+            installation: RwLock::new(Arc::new(installation)),
             wanted: RwLock::default(),
         });
         inner.add_all(Level::Sources);
@@ -222,6 +228,9 @@ impl Inner {
                 Some(_) => {}
             }
         }
+        if Installation::is_changed_by(change, &self.settings) {
+            self.read_installation();
+        }
         if change.key.group_kind() == project_kind() && changes_spec(change) {
             self.add_members(&change.key.name);
         }
@@ -235,6 +244,30 @@ impl Inner {
         for app in self.concerned(change) {
             self.queue.add(app, Level::Live, Instant::now() + GATHER_LIVE);
         }
+    }
+
+    /// The settings in force.
+    pub(crate) fn installation(&self) -> Arc<Installation> {
+        self.installation.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes up changed settings, and lets every Application be looked at under them.
+    fn read_installation(&self) {
+        let argo = Installation::present(&self.cache, &self.settings);
+        let known = self.installation();
+        if argo == known.argo {
+            return;
+        }
+        if argo.tracking != known.argo.tracking {
+            tracing::warn!("how objects are tracked has changed in argocd-cm; it counts after a restart");
+        }
+        let renders_anew = argo.rendering != known.argo.rendering;
+        let new = Arc::new(Installation::new(&self.settings, argo));
+        *self.installation.write().unwrap_or_else(PoisonError::into_inner) = new;
+        if renders_anew {
+            self.memory().values_mut().for_each(|known| known.rendering = None);
+        }
+        self.add_all(Level::Sources);
     }
 
     /// The Applications that an object belongs to or that want it.

@@ -12,6 +12,7 @@ mod controller;
 pub mod crds;
 mod executor;
 mod finalize;
+mod installation;
 mod live;
 mod migrate;
 mod operate;

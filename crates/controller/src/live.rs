@@ -6,12 +6,11 @@ use std::{
 };
 
 use tiphys_cluster::{Cluster, Discovery, LiveCache};
-use tiphys_health::assess;
 use tiphys_model::Application;
 use tiphys_sync::{KindCatalog, KindInfo, LiveObject, target_key};
 use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey, Value};
 
-use crate::settings::Settings;
+use crate::installation::Installation;
 
 /// The kinds that a cluster serves, as the planner asks for them.
 pub(crate) struct Kinds(pub Arc<Discovery>);
@@ -54,7 +53,7 @@ pub(crate) fn also_concerned(app: &Application) -> BTreeSet<ResourceKey> {
 /// their health. An object is given in the version in which its target is written.
 pub(crate) async fn gather(
     cache: &LiveCache,
-    settings: &Settings,
+    installation: &Installation,
     instance: &str,
     namespace: &str,
     targets: &[Arc<Value>],
@@ -76,7 +75,7 @@ pub(crate) async fn gather(
     }
     live.into_iter()
         .map(|(key, object)| {
-            let health = assess(&object, &settings.health);
+            let health = installation.health(&object);
             (key, LiveObject { object, health })
         })
         .collect()

@@ -17,7 +17,6 @@ use crate::{
     controller::Inner,
     executor::execute,
     live::Kinds,
-    policy::policy_of,
     reconcile::{Compared, Next, own_key},
 };
 
@@ -60,7 +59,7 @@ impl Inner {
             if defines_kinds && let Err(error) = self.cache.follow_new_kinds().await {
                 tracing::warn!(%error, "cannot discover new kinds");
             }
-            record(&mut state, &outcomes, &self.settings.sync, self.now());
+            record(&mut state, &outcomes, &self.installation().sync, self.now());
             match self.compare(app, compared.rendering.clone()).await {
                 Some(again) => compared = again,
                 None => break,
@@ -141,7 +140,7 @@ impl Inner {
     fn forbidden_sources(&self, app: &Application, operation: &Operation) -> Vec<String> {
         let Some(sync) = &operation.sync else { return Vec::new() };
         let sources: Vec<ApplicationSource> = sync.source.iter().chain(&sync.sources).cloned().collect();
-        match policy_of(&self.cache, &self.settings, app) {
+        match self.policy_of(app) {
             Ok(policy) => policy.source_faults(&sources),
             Err(fault) => vec![fault],
         }
@@ -175,6 +174,7 @@ impl Inner {
         let policy = app.spec.sync_policy.as_ref();
         let approved = app.annotation(names::DELETION_APPROVED).and_then(Time::parse);
         let kinds = Kinds(self.cache.cluster().discovery());
+        let installation = self.installation();
         let input = SyncInput {
             own_key: Some(own_key(app)),
             destination_namespace: &app.spec.destination.namespace,
@@ -199,7 +199,7 @@ impl Inner {
             migration_manager: app.annotation(names::CLIENT_SIDE_APPLY_MIGRATION_MANAGER),
             permit: &|object, namespaced| compared.policy.permit(object, namespaced),
             kinds: &kinds,
-            settings: &self.settings.sync,
+            settings: &installation.sync,
             managed_namespace: policy.and_then(|policy| policy.managed_namespace_metadata.as_ref()),
             terminate: state.shown.phase == OperationPhase::Terminating,
             newer_revision: newer.map(|newer| newer.revision()),

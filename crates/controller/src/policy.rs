@@ -3,11 +3,15 @@
 use jiff::Timestamp;
 use tiphys_cluster::LiveCache;
 use tiphys_model::{
-    AppProject, Application, ApplicationSource, Destination, Operation, SyncAttempt, names, window,
+    AppProject, Application, ApplicationSource, Destination, Operation, SyncAttempt, names,
+    settings::GlobalProject, window,
 };
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value};
 
-use crate::settings::{Destinations, Settings};
+use crate::{
+    controller::Inner,
+    settings::{Destinations, Settings},
+};
 
 /// The project that an Application is in if it names none.
 const DEFAULT_PROJECT: &str = "default";
@@ -38,13 +42,38 @@ fn or_default(name: &str) -> &str {
 ///
 /// # Errors
 /// With a text for an `InvalidSpecError`: there is no such project, or it cannot be read.
-pub(crate) fn policy_of(cache: &LiveCache, settings: &Settings, app: &Application) -> Result<Policy, String> {
-    let project = or_default(&app.spec.project);
+fn policy_of(
+    cache: &LiveCache,
+    settings: &Settings,
+    global: &[GlobalProject],
+    app: &Application,
+) -> Result<Policy, String> {
     let places = [settings.namespace.as_str(), engine_namespace(settings, app)];
-    let found = places
-        .iter()
-        .find_map(|place| cache.get(&ResourceKey::new(names::GROUP, "AppProject", *place, project)));
-    Policy::new(app, found.as_deref())
+    let find = |name: &str| {
+        let key = |place: &&str| ResourceKey::new(names::GROUP, "AppProject", *place, name);
+        places.iter().find_map(|place| cache.get(&key(place)))
+    };
+    let found = find(or_default(&app.spec.project));
+    let mut policy = Policy::new(app, found.as_deref())?;
+    for global in global {
+        let applies = found.as_ref().is_some_and(|own| {
+            own.name() != global.project_name && global.label_selector.matches(|key| own.label(key))
+        });
+        if let Some(object) = find(&global.project_name).filter(|_| applies) {
+            let name = &global.project_name;
+            let global = AppProject::from_value(&object)
+                .map_err(|error| format!("global project {name} cannot be read: {error}"))?;
+            policy.project.merge_global(&global);
+        }
+    }
+    Ok(policy)
+}
+
+impl Inner {
+    /// The policy of an Application, see [`policy_of`].
+    pub(crate) fn policy_of(&self, app: &Application) -> Result<Policy, String> {
+        policy_of(&self.cache, &self.settings, &self.installation().argo.global_projects, app)
+    }
 }
 
 /// The namespace of the engine that an Application was written for.

@@ -3,21 +3,18 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use tiphys_diff::{DiffOptions, IgnoreRules};
-use tiphys_health::assess;
 use tiphys_model::{
     Application, Condition, ConditionType, HealthCode, SyncStatusCode, Time, names,
     status::{ComparedTo, SyncStatus},
 };
-use tiphys_schema::Catalog;
 use tiphys_sync::{AutoSync, CompareInput, Comparison, LiveObject, auto_sync, compare};
-use tiphys_value::{FieldPath, Map, ObjectExt, ResourceKey, Value};
+use tiphys_value::{Map, ObjectExt, ResourceKey, Value};
 
 use crate::{
     AppKey, Level,
     controller::Inner,
     live::{self, Kinds},
-    policy::{Policy, engine_namespace, policy_of},
+    policy::{Policy, engine_namespace},
     rendering::Rendering,
     status,
 };
@@ -50,6 +47,10 @@ impl Inner {
             self.forget(key);
             return Next::default();
         };
+        if !self.installation().serves(&key.namespace, &self.settings) {
+            self.forget(key);
+            return Next::default();
+        }
         if object.annotation(names::SKIP_RECONCILE) == Some("true") {
             return Next::default();
         }
@@ -132,7 +133,7 @@ impl Inner {
         if let Err(fault) = self.settings.check_destination(&app.spec.destination) {
             return vec![fault];
         }
-        match policy_of(&self.cache, &self.settings, app) {
+        match self.policy_of(app) {
             Ok(policy) => policy.faults(app, engine_namespace(&self.settings, app)),
             Err(fault) => vec![fault],
         }
@@ -144,7 +145,7 @@ impl Inner {
             &compared.comparison,
             &compared.rendering.revisions,
             window_open,
-            &self.settings.auto,
+            &self.installation().auto,
             self.now(),
         )
     }
@@ -152,11 +153,12 @@ impl Inner {
     /// Compares the desired with the live state; `None` if the desired state or the project is not known.
     pub(crate) async fn compare(&self, app: &Application, rendering: Arc<Rendering>) -> Option<Compared> {
         let targets = rendering.targets.as_ref().ok()?.clone();
-        let policy = policy_of(&self.cache, &self.settings, app).ok()?;
+        let policy = self.policy_of(app).ok()?;
         let instance = app.instance_name(&self.settings.namespace);
         let namespace = &app.spec.destination.namespace;
         let also = live::also_concerned(app);
-        let live = live::gather(&self.cache, &self.settings, &instance, namespace, &targets, &also).await;
+        let installation = self.installation();
+        let live = live::gather(&self.cache, &installation, &instance, namespace, &targets, &also).await;
         let kinds = Kinds(self.cache.cluster().discovery());
         let mut wanted = live::target_keys(&targets, namespace, &kinds);
         wanted.extend(also);
@@ -169,10 +171,10 @@ impl Inner {
             targets: &targets,
             live: &live,
             kinds: &kinds,
-            differ: &|target, live| differ(app, target, live),
+            differ: &|target, live| installation.differ(app, target, live),
             permit: &|object, namespaced| policy.permit(object, namespaced),
-            excluded: &|_| false,
-            has_health: &|object| assess(object, &self.settings.health).is_some(),
+            excluded: &|kind| installation.excludes(kind),
+            has_health: &|object| installation.has_health(object),
         });
         Some(Compared { policy, rendering, live, comparison })
     }
@@ -266,7 +268,7 @@ impl Inner {
         let spread: u64 =
             key.name.bytes().fold(7_u64, |sum, byte| sum.wrapping_mul(31) ^ u64::from(byte)) % 1000;
         let wait =
-            self.settings.refresh.mul_f64(1.0 + f64::from(u32::try_from(spread).unwrap_or(0)) / 4000.0);
+            self.installation().refresh.mul_f64(1.0 + f64::from(u32::try_from(spread).unwrap_or(0)) / 4000.0);
         self.refresh_later(key, wait);
         Next::default()
     }
@@ -299,17 +301,6 @@ pub(crate) fn earliest(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Tim
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
     }
-}
-
-/// Where a target differs from its live object, by the rules of the Application.
-fn differ(app: &Application, target: &Value, live: &Value) -> Vec<FieldPath> {
-    let ignore = IgnoreRules::of(target, &app.spec.ignore_differences).unwrap_or_default();
-    let options = DiffOptions {
-        types: Catalog::latest().type_of(&target.gvk()),
-        ignore: (!ignore.is_empty()).then_some(&ignore),
-        ..DiffOptions::default()
-    };
-    tiphys_diff::compare(target, live, &options).paths
 }
 
 fn set_health(app: &mut Application, code: HealthCode, now: Timestamp) {

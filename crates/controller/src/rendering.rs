@@ -69,7 +69,7 @@ impl Inner {
     ) -> Arc<Rendering> {
         let wanted = inputs(app);
         if let Some(known) = self.known_rendering(key)
-            && known.serves(&wanted, level, self.settings.refresh)
+            && known.serves(&wanted, level, self.installation().refresh)
         {
             return known;
         }
@@ -98,7 +98,8 @@ impl Inner {
     }
 
     fn render_now(&self, app: &Application) -> Rendering {
-        let checkouts = Checkouts::new(&self.repositories);
+        let checkouts =
+            Checkouts::new(&self.repositories).with_settings(self.installation().argo.rendering.clone());
         let discovery = self.cache.cluster().discovery();
         let api_versions = discovery.api_versions();
         let is_namespaced = |kind: &GroupVersionKind| discovery.resource(kind).map(|known| known.namespaced);

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use tiphys_health::HealthSettings;
-use tiphys_model::{Destination, Tracking, names};
+use tiphys_model::{ArgoSettings, Destination, Tracking, names};
 use tiphys_sync::{AutoSettings, SyncSettings};
 
 /// Which destinations there are.
@@ -86,6 +86,15 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// The settings with the tracking that `argocd-cm` asks for, where it asks for one.
+    #[must_use]
+    pub fn with_tracking(mut self, argo: &ArgoSettings) -> Self {
+        if argo.tracking != Tracking::default() {
+            self.tracking = argo.tracking.clone();
+        }
+        self
+    }
+
     /// Checks that a destination is one and is known.
     ///
     /// # Errors

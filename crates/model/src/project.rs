@@ -109,6 +109,20 @@ impl AppProject {
         read(value)
     }
 
+    /// Adds the rules of a global project (Argo CD docs, "Configuring Global Projects").
+    pub fn merge_global(&mut self, global: &Self) {
+        let (own, other) = (&mut self.spec, &global.spec);
+        own.cluster_resource_whitelist.extend(other.cluster_resource_whitelist.iter().cloned());
+        own.cluster_resource_blacklist.extend(other.cluster_resource_blacklist.iter().cloned());
+        own.namespace_resource_blacklist.extend(other.namespace_resource_blacklist.iter().cloned());
+        if let Some(list) = &other.namespace_resource_whitelist {
+            own.namespace_resource_whitelist.get_or_insert_default().extend(list.iter().cloned());
+        }
+        own.sync_windows.extend(other.sync_windows.iter().cloned());
+        own.source_repos.extend(other.source_repos.iter().cloned());
+        own.destinations.extend(other.destinations.iter().cloned());
+    }
+
     /// The project that exists without being declared: everything is permitted.
     pub fn permissive_default() -> Self {
         let any = KindRule { group: "*".into(), kind: "*".into(), name: String::new() };

@@ -5,15 +5,17 @@ use serde_json::Value;
 use tiphys_kustomize::{BuildOptions, Overlay};
 use tiphys_model::{KustomizePatch, KustomizeSource};
 
-use crate::{Job, RenderError, Yield};
+use crate::{Job, RenderError, Yield, build_flags};
 
 /// Builds the kustomization of the source's folder.
 pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
+    let given = job.source.kustomize.as_ref();
+    let version = given.map(|options| options.version.as_str()).unwrap_or_default();
     let options = BuildOptions {
         overlay: job.source.kustomize.as_ref().map(|options| overlay(options, job)).transpose()?,
         origins: job.context.origins,
         remote_loader: job.context.sources.remote_bases(),
-        ..BuildOptions::default()
+        ..build_flags::parse(job.context.sources.kustomize_options(version))?
     };
     let tree = job.set.tree(job.index).as_ref();
     let built = tiphys_kustomize::build(tree, &job.source.path, &options).map_err(|error| {

@@ -5,6 +5,7 @@
 //! `.argocd-source*.yaml`, the choice of the tool, the tool, the expansion of lists; then the sources
 //! one after the other, namespaces, tracking.
 
+mod build_flags;
 mod charts;
 mod directory;
 mod env;

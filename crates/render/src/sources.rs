@@ -41,6 +41,12 @@ pub trait Sources: Send + Sync {
         refuse_missing(chart)
     }
 
+    /// The flags of `kustomize build` that the installation sets for an Application that asks for a version
+    /// of it; empty asks for none.
+    fn kustomize_options(&self, _version: &str) -> &str {
+        ""
+    }
+
     /// What fetches the remote bases of kustomizations, if anything does.
     fn remote_bases(&self) -> Option<Arc<dyn RemoteLoader>> {
         None

@@ -63,7 +63,7 @@ pub async fn rendered(
     let namespace = session.namespace.clone();
     let task = tokio::task::spawn_blocking(move || {
         let repositories = repositories(&mut app, &wanted, served)?;
-        let checkouts = Checkouts::new(&repositories);
+        let checkouts = Checkouts::new(&repositories).with_settings(settings.rendering.clone());
         let is_namespaced = |kind: &GroupVersionKind| discovery.resource(kind).map(|known| known.namespaced);
         let context = Context {
             sources: &checkouts,

@@ -24,7 +24,6 @@ use tokio::time::Instant;
 use crate::{
     AppKey, Level,
     controller::Inner,
-    policy::policy_of,
     reconcile::Next,
     status::{application_kind, application_resource, merge_patch},
 };
@@ -118,7 +117,7 @@ impl Inner {
         if !made.depends_on.reads_remotes && !asks_plugin {
             return Next::default();
         }
-        let default = if asks_plugin { PLUGIN_REFRESH } else { self.settings.refresh };
+        let default = if asks_plugin { PLUGIN_REFRESH } else { self.installation().refresh };
         let wait = requeue_seconds(set.get("spec").unwrap_or(set), 0).map_or(default, Duration::from_secs);
         self.sets.queue.add(key.clone(), Level::Sources, made.made_at + wait);
         Next::default()
@@ -178,7 +177,7 @@ impl Inner {
             Ok(app) => app,
             Err(error) => return Some(error.to_string()),
         };
-        if policy_of(&self.cache, &self.settings, &app).is_err() {
+        if self.policy_of(&app).is_err() {
             return Some(format!("application references project {} which does not exist", app.project()));
         }
         let destination: &Destination = &app.spec.destination;

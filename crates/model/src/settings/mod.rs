@@ -48,8 +48,8 @@ pub struct GlobalProject {
 /// How often sources are looked at again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reconciliation {
-    /// `timeout.reconciliation`; zero means never without being told.
-    pub interval: Duration,
+    /// `timeout.reconciliation`; zero means never without being told, `None` that nothing is set.
+    pub interval: Option<Duration>,
     /// `timeout.reconciliation.jitter`: at most so much is added.
     pub jitter: Duration,
     /// `timeout.hard.reconciliation`: how often nothing remembered counts; zero means never.
@@ -58,7 +58,7 @@ pub struct Reconciliation {
 
 impl Default for Reconciliation {
     fn default() -> Self {
-        Self { interval: Duration::from_secs(120), jitter: Duration::from_secs(60), hard: Duration::ZERO }
+        Self { interval: None, jitter: Duration::from_secs(60), hard: Duration::ZERO }
     }
 }
 
@@ -171,11 +171,17 @@ impl Reader<'_> {
 
     /// A duration; a bare number counts seconds.
     pub fn duration(&mut self, key: &str, default: Duration) -> Duration {
-        let Some(text) = self.text(key) else { return default };
-        duration::parse_lenient(&text).unwrap_or_else(|| {
+        self.optional_duration(key).unwrap_or(default)
+    }
+
+    /// A duration that may be left to the engine.
+    pub fn optional_duration(&mut self, key: &str) -> Option<Duration> {
+        let text = self.text(key)?;
+        let read = duration::parse_lenient(&text);
+        if read.is_none() {
             self.fault(key, format!("{text:?} is no duration such as 180s or 3m"));
-            default
-        })
+        }
+        read
     }
 
     /// A whole number.
@@ -222,7 +228,7 @@ impl Reader<'_> {
     fn reconciliation(&mut self) -> Reconciliation {
         let default = Reconciliation::default();
         Reconciliation {
-            interval: self.duration("timeout.reconciliation", default.interval),
+            interval: self.optional_duration("timeout.reconciliation"),
             jitter: self.duration("timeout.reconciliation.jitter", default.jitter),
             hard: self.duration("timeout.hard.reconciliation", default.hard),
         }
@@ -269,7 +275,7 @@ mod tests {
     fn an_empty_config_map_means_the_defaults() {
         let settings = ArgoSettings::default();
         assert_eq!(settings.tracking, Tracking::default());
-        assert_eq!(settings.reconciliation.interval, Duration::from_secs(120));
+        assert_eq!(settings.reconciliation.interval, None);
         assert!(settings.in_cluster_enabled && settings.faults.is_empty());
     }
 
@@ -303,7 +309,7 @@ mod tests {
         let object =
             serde_json::json!({"data": {"timeout.reconciliation": 30, "cluster.inClusterEnabled": false}});
         let settings = ArgoSettings::from_objects(Some(&object), None);
-        assert_eq!(settings.reconciliation.interval, Duration::from_secs(30));
+        assert_eq!(settings.reconciliation.interval, Some(Duration::from_secs(30)));
         assert!(!settings.in_cluster_enabled);
     }
 }

@@ -1,0 +1,71 @@
+//! `kustomize.buildOptions` of `argocd-cm`: flags of `kustomize build`.
+
+use std::sync::Arc;
+
+use tiphys_kustomize::{BuildOptions, LoadRestrictor};
+
+use crate::{LocalCharts, RenderError};
+
+/// Reads flags as a shell would split them at blanks.
+///
+/// # Errors
+/// Names a flag that is not known, or whose value is none.
+pub(crate) fn parse(flags: &str) -> Result<BuildOptions, RenderError> {
+    let mut options = BuildOptions::default();
+    let mut words = flags.split_whitespace();
+    while let Some(word) = words.next() {
+        let (name, mut value) = match word.split_once('=') {
+            Some((name, value)) => (name, Some(value)),
+            None => (word, None),
+        };
+        match name {
+            "--enable-helm" => {
+                options.enable_helm = value != Some("false");
+                options.chart_inflator = Some(Arc::new(LocalCharts));
+            }
+            "--enable-managedby-label" => options.managed_by_label = value != Some("false"),
+            // No plugin is run; a kustomization that has one is refused where it has it.
+            "--enable-alpha-plugins" | "--enable-exec" | "--enable-star" | "--network" => {}
+            "--load-restrictor" => {
+                value = value.or_else(|| words.next());
+                options.load_restrictor = match value {
+                    Some("LoadRestrictionsNone") => LoadRestrictor::None,
+                    Some("LoadRestrictionsRootOnly") => LoadRestrictor::RootOnly,
+                    other => return Err(fault(name, other.unwrap_or_default())),
+                };
+            }
+            // The renderer is built in; there is no program to choose.
+            "--helm-command" if value.is_some() => {}
+            "--helm-command" => {
+                words.next();
+            }
+            _ => return Err(fault(word, "")),
+        }
+    }
+    Ok(options)
+}
+
+fn fault(name: &str, value: &str) -> RenderError {
+    let value = if value.is_empty() { String::new() } else { format!(" {value}") };
+    RenderError::new(format!("kustomize.buildOptions: {name}{value} is not supported"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_are_read_in_both_spellings() {
+        let options = parse("--enable-helm --load-restrictor LoadRestrictionsNone").unwrap();
+        assert!(options.enable_helm && options.load_restrictor == LoadRestrictor::None);
+        let options = parse("--load-restrictor=LoadRestrictionsRootOnly --enable-alpha-plugins").unwrap();
+        assert!(!options.enable_helm && options.load_restrictor == LoadRestrictor::RootOnly);
+        assert_eq!(parse("").unwrap().load_restrictor, LoadRestrictor::default());
+    }
+
+    #[test]
+    fn unknown_flags_are_named() {
+        assert!(parse("--as-current-user").unwrap_err().to_string().contains("--as-current-user"));
+        assert!(parse("--load-restrictor none").is_err());
+    }
+}
