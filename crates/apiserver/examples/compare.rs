@@ -68,13 +68,27 @@ impl Peer {
 
 /// A message without the uids in it.
 fn without_uids(message: &Value) -> Vec<&str> {
-    let words = message.as_str().unwrap_or_default().split([' ', '(', ')', ',', '"']);
-    words.filter(|word| !(word.len() == 36 && word.matches('-').count() == 4)).collect()
+    let text = message.as_str().unwrap_or_default();
+    let revisions = text.contains("Too large resource version") || text.contains("in the precondition");
+    let is_revision = |word: &str| revisions && word.bytes().all(|b| b.is_ascii_digit());
+    let words = text.split([' ', '(', ')', ',', '"']);
+    words.filter(|word| !(word.len() == 36 && word.matches('-').count() == 4) && !is_revision(word)).collect()
+}
+
+fn is_uid(value: &Value) -> bool {
+    value.as_str().is_some_and(|text| text.len() == 36 && text.matches('-').count() == 4)
 }
 
 fn strip(value: &mut Value) {
     match value {
         Value::Object(map) => {
+            // What is generated differs from server to server.
+            if map.contains_key("generateName") {
+                map.remove("name");
+            }
+            for value in map.values_mut().filter(|value| is_uid(value)) {
+                *value = Value::Null;
+            }
             map.retain(|key, _| !OWN.contains(&key.as_str()));
             map.values_mut().for_each(strip);
         }

@@ -111,7 +111,7 @@ fn kubernetes_endpoints() -> Value {
     json!({
         "metadata": {"name": "kubernetes", "labels": {"kubernetes.io/service-name": "kubernetes"}},
         "addressType": "IPv4",
-        "endpoints": [{"addresses": ["127.0.0.1"], "conditions": {"ready": true}}],
+        "endpoints": [{"addresses": ["172.18.0.2"], "conditions": {"ready": true}}],
         "ports": [{"name": "https", "port": 6443, "protocol": "TCP"}],
     })
 }

@@ -25,6 +25,7 @@ struct Details {
     uid: String,
     causes: Vec<Cause>,
     retry_after_seconds: u32,
+    continue_token: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,6 +107,13 @@ impl ApiError {
 
     fn about(code: u16, reason: &'static str, message: String, details: Details) -> Self {
         Self(Box::new(Inner { code, reason, message, details: Some(details) }))
+    }
+
+    /// Adds the token with which an expired list goes on.
+    #[must_use]
+    pub(crate) fn with_continue(mut self, token: String) -> Self {
+        self.0.details.get_or_insert_default().continue_token = token;
+        self
     }
 
     /// The same error under another code and reason.
@@ -321,7 +329,11 @@ impl ApiError {
             status["reason"] = self.0.reason.into();
         }
         if let Some(details) = &self.0.details {
-            status["details"] = details.to_value();
+            if details.continue_token.is_empty() {
+                status["details"] = details.to_value();
+            } else {
+                status["metadata"]["continue"] = details.continue_token.as_str().into();
+            }
         }
         status
     }

@@ -149,7 +149,13 @@ impl<'a> Decoder<'a> {
             Type::I64 => return self.integer(ty, value, i64::MIN, i64::MAX),
             Type::F64 => value.is_number(),
             Type::Bytes => return self.bytes(ty, value),
-            Type::Time | Type::MicroTime => value.is_string(),
+            Type::Time | Type::MicroTime => {
+                let micro = *ty.ty == Type::MicroTime;
+                if let Some(why) = value.as_str().and_then(|text| crate::decode_time::fault(text, micro)) {
+                    return Err(DecodeError(why));
+                }
+                value.is_string()
+            }
             Type::Quantity => return quantity(value),
             Type::IntOrString => value.is_string() || value.is_number(),
             _ => !matches!(ty.ty, Type::List(..) | Type::Map(..)),

@@ -87,17 +87,32 @@ pub struct FieldError {
     pub value: Option<Value>,
     /// What is wrong, in the API server's words; may be empty.
     pub detail: String,
+    /// How messages show the value, where that is not its JSON: the API server's own types have other names
+    /// and another order.
+    pub shown: Option<String>,
 }
 
 impl FieldError {
     /// A fault of any kind.
     pub fn new(kind: ErrorKind, path: &Path, value: Option<Value>, detail: impl Into<String>) -> Self {
-        Self { kind, field: path.to_string(), value, detail: detail.into() }
+        Self { kind, field: path.to_string(), value, detail: detail.into(), shown: None }
     }
 
     /// `Invalid value`.
     pub fn invalid(path: &Path, value: impl Into<Value>, detail: impl Into<String>) -> Self {
         Self::new(ErrorKind::Invalid, path, Some(value.into()), detail)
+    }
+
+    /// `Invalid value`, shown as the API server's own type prints it.
+    pub fn invalid_as(path: &Path, shown: String, detail: impl Into<String>) -> Self {
+        Self { shown: Some(shown), ..Self::new(ErrorKind::Invalid, path, None, detail) }
+    }
+
+    /// The same fault, its value shown as the API server's own type prints it.
+    #[must_use]
+    pub fn shown_as(mut self, shown: impl Into<String>) -> Self {
+        self.shown = Some(shown.into());
+        self
     }
 
     /// `Required value`.
@@ -145,7 +160,10 @@ impl FieldError {
     /// The message without the field: what a `Status` cause carries.
     pub fn body(&self) -> String {
         let mut text = self.kind.title().to_owned();
-        if let (true, Some(value)) = (self.kind.shows_value(), &self.value) {
+        if let Some(shown) = &self.shown {
+            text.push_str(": ");
+            text.push_str(&go_json(shown));
+        } else if let (true, Some(value)) = (self.kind.shows_value(), &self.value) {
             text.push_str(": ");
             text.push_str(&shown(value));
         }

@@ -6,6 +6,7 @@
 
 mod catalog;
 mod decode;
+mod decode_time;
 mod defaults;
 mod error;
 mod quantity;

@@ -24,8 +24,13 @@ pub(super) fn on_create(server: &ApiServer, at: &At, object: &mut Value) -> ApiR
             service_account(server, at, object)?;
             priority(server, at, object)?;
             tolerations(object);
+            runtime_class(server, at, object)?;
         }
-        ("", "persistentvolumeclaims") => storage_class(server, object),
+        ("", "persistentvolumeclaims") => {
+            storage_class(server, object);
+            crate::ops::protect(at, object);
+        }
+        ("", "persistentvolumes") => crate::ops::protect(at, object),
         ("networking.k8s.io", "ingresses") => ingress_class(server, object),
         _ => {}
     }
@@ -113,6 +118,18 @@ fn priority(server: &ApiServer, at: &At, pod: &mut Value) -> ApiResult<()> {
     };
     let value = class.and_then(|c| c.int_at(&["value"])).unwrap_or(0);
     let policy = class.and_then(|c| c.str_at(&["preemptionPolicy"])).unwrap_or("PreemptLowerPriority");
+    let refuse = |what: &str, given: String, own: String| {
+        let why = format!(
+            "the {what} ({given}) must not be provided in pod spec; priority admission controller computed {own} from the given PriorityClass name"
+        );
+        Err(ApiError::forbidden(at.resource.named(&at.name), &why))
+    };
+    if let Some(given) = pod.int_at(&["spec", "priority"]).filter(|given| *given != value) {
+        return refuse("integer value of priority", given.to_string(), value.to_string());
+    }
+    if let Some(given) = pod.str_at(&["spec", "preemptionPolicy"]).filter(|given| *given != policy) {
+        return refuse("string value of PreemptionPolicy", given.to_owned(), policy.to_owned());
+    }
     pod["spec"]["priority"] = value.into();
     pod["spec"]["preemptionPolicy"] = policy.into();
     if let Some(class) = class.filter(|_| name.is_empty()) {
@@ -121,7 +138,8 @@ fn priority(server: &ApiServer, at: &At, pod: &mut Value) -> ApiResult<()> {
     Ok(())
 }
 
-fn tolerations(pod: &mut Value) {
+/// Pods bear the loss of their node for a while.
+pub(super) fn tolerations(pod: &mut Value) {
     for taint in NODE_TAINTS {
         let covered = items(pod, "/spec/tolerations").any(|t| {
             let key = t.str_at(&["key"]).unwrap_or_default();
@@ -136,6 +154,34 @@ fn tolerations(pod: &mut Value) {
         match pod["spec"]["tolerations"].as_array_mut() {
             Some(list) => list.push(toleration),
             None => pod["spec"]["tolerations"] = json!([toleration]),
+        }
+    }
+}
+
+/// Takes over what a RuntimeClass says of its pods.
+fn runtime_class(server: &ApiServer, at: &At, pod: &mut Value) -> ApiResult<()> {
+    let refuse =
+        |why: String| Err(ApiError::forbidden(at.resource.named(&at.name), &format!("pod rejected: {why}")));
+    let overhead =
+        pod.at(&["spec", "overhead"]).is_some_and(|o| o.as_object().is_some_and(|o| !o.is_empty()));
+    let name = pod.str_at(&["spec", "runtimeClassName"]).unwrap_or_default().to_owned();
+    let snapshot = server.snapshot();
+    let class = snapshot.get(&ResourceId::new("node.k8s.io", "runtimeclasses"), "", &name);
+    if !name.is_empty() && class.is_none() {
+        return refuse(format!("RuntimeClass {} not found", tiphys_schema::quote(&name)));
+    }
+    let own = class.and_then(|class| class.at(&["overhead", "podFixed"]));
+    match own {
+        None if overhead => {
+            refuse("Pod Overhead set without corresponding RuntimeClass defined Overhead".into())
+        }
+        None => Ok(()),
+        Some(own) => {
+            if overhead && pod["spec"]["overhead"] != *own {
+                return refuse("Pod's Overhead doesn't match RuntimeClass's defined Overhead".into());
+            }
+            pod["spec"]["overhead"] = own.clone();
+            Ok(())
         }
     }
 }

@@ -13,6 +13,7 @@ mod webhook;
 
 use tiphys_value::Value;
 
+pub(crate) use matching::compile;
 pub(crate) use quota::after_write;
 
 use crate::{
@@ -51,6 +52,10 @@ pub(crate) fn mutate(request: &Request<'_>, call: &mut Call, object: &mut Value)
     if request.operation == Operation::Create && request.at.subresource.is_none() {
         limits::set_defaults(request, object);
         builtin::on_create(request.server, request.at, object)?;
+    }
+    if request.operation == Operation::Update && request.at.subresource.is_none() && request.at.is("", "pods")
+    {
+        builtin::tolerations(object);
     }
     webhook::mutate(request, call, object)
 }

@@ -11,11 +11,13 @@ pub(crate) use review::review;
 pub(crate) use token::{authenticate, issue_token};
 
 /// An authenticated user.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct User {
     pub name: String,
     pub uid: String,
     pub groups: Vec<String>,
+    /// What an impersonating client added (`Impersonate-Extra-…`).
+    pub extra: std::collections::BTreeMap<String, Vec<String>>,
 }
 
 impl User {
@@ -25,6 +27,7 @@ impl User {
             name: "kubernetes-admin".into(),
             uid: String::new(),
             groups: vec!["system:masters".into(), "system:authenticated".into()],
+            ..Self::default()
         }
     }
 
@@ -38,6 +41,7 @@ impl User {
                 format!("system:serviceaccounts:{namespace}"),
                 "system:authenticated".into(),
             ],
+            ..Self::default()
         }
     }
 

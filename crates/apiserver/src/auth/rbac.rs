@@ -71,7 +71,51 @@ fn is_open_path(user: &User, wish: &Attributes) -> bool {
             ("authorization.k8s.io", "selfsubjectaccessreviews" | "selfsubjectrulesreviews")
                 | ("authentication.k8s.io", "selfsubjectreviews")
         );
-    (reads && (under(&PUBLIC_PATHS) || under(&health) || (known && under(&DISCOVERY_PATHS)))) || self_review
+    let anybody = known || user.groups.iter().any(|g| g == "system:unauthenticated");
+    let open = anybody && (under(&PUBLIC_PATHS) || under(&health));
+    (reads && (open || (known && under(&DISCOVERY_PATHS)))) || self_review
+}
+
+/// Which binding allows it, in the words of the API server; none for administrators, whom no role binds.
+pub(crate) fn reason_of(snapshot: &Snapshot, user: &User, wish: &Attributes) -> Option<String> {
+    if user.is_admin() {
+        return None;
+    }
+    let quoted = tiphys_schema::quote;
+    let kinds = [
+        ("clusterrolebindings", "ClusterRoleBinding", None),
+        ("rolebindings", "RoleBinding", Some(wish.namespace.as_str())),
+    ];
+    for (plural, kind, namespace) in kinds {
+        if namespace == Some("") {
+            continue;
+        }
+        for binding in snapshot.list(&ResourceId::new(GROUP, plural), namespace) {
+            let subject =
+                items(binding, "/subjects").find(|s| is_subject(s, user, namespace.unwrap_or_default()));
+            let Some(subject) = subject else { continue };
+            let rules = role_rules(snapshot, binding, namespace.unwrap_or_default());
+            if !rules.iter().any(|rule| rule_allows(rule, wish)) {
+                continue;
+            }
+            let place = namespace.map(|n| format!("/{n}")).unwrap_or_default();
+            let name = subject.str_at(&["name"]).unwrap_or_default();
+            let who = match (subject.kind(), subject.str_at(&["namespace"])) {
+                ("ServiceAccount", Some(own)) => quoted(&format!("{name}/{own}")),
+                _ => quoted(name),
+            };
+            let role = binding.str_at(&["roleRef", "name"]).unwrap_or_default();
+            let role_kind = binding.str_at(&["roleRef", "kind"]).unwrap_or_default();
+            let binding_name = format!("{}{place}", binding.name());
+            return Some(format!(
+                "RBAC: allowed by {kind} {} of {role_kind} {} to {} {who}",
+                quoted(&binding_name),
+                quoted(role),
+                subject.kind()
+            ));
+        }
+    }
+    None
 }
 
 /// All rules that hold for a user: cluster-wide ones and those of a namespace.
@@ -93,18 +137,20 @@ pub(crate) fn rules_for<'a>(snapshot: &'a Snapshot, user: &User, namespace: &str
 }
 
 fn binds(binding: &Value, user: &User, namespace: &str) -> bool {
-    items(binding, "/subjects").any(|subject| {
-        let name = subject.str_at(&["name"]).unwrap_or_default();
-        match subject.kind() {
-            "User" => name == user.name,
-            "Group" => user.groups.iter().any(|g| g == name),
-            "ServiceAccount" => {
-                let own = subject.str_at(&["namespace"]).filter(|n| !n.is_empty()).unwrap_or(namespace);
-                user.name == format!("system:serviceaccount:{own}:{name}")
-            }
-            _ => false,
+    items(binding, "/subjects").any(|subject| is_subject(subject, user, namespace))
+}
+
+fn is_subject(subject: &Value, user: &User, namespace: &str) -> bool {
+    let name = subject.str_at(&["name"]).unwrap_or_default();
+    match subject.kind() {
+        "User" => name == user.name,
+        "Group" => user.groups.iter().any(|g| g == name),
+        "ServiceAccount" => {
+            let own = subject.str_at(&["namespace"]).filter(|n| !n.is_empty()).unwrap_or(namespace);
+            user.name == format!("system:serviceaccount:{own}:{name}")
         }
-    })
+        _ => false,
+    }
 }
 
 /// The rules of the role that a binding is about.

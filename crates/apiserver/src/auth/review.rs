@@ -1,17 +1,24 @@
 //! Reviews: questions about who may do what, which are created but never stored.
 
+use tiphys_schema::{ErrorList, FieldError, Path};
 use tiphys_value::{ObjectExt, Value, json};
 
 use super::{
     User,
+    rbac::reason_of,
     rbac::{Attributes, is_allowed, rules_for},
     token::authenticate,
 };
-use crate::{ApiError, ApiResult, ApiServer, ops::items};
+use crate::{
+    ApiError, ApiResult, ApiServer,
+    ops::{At, items},
+};
 
 /// Answers a review of any kind.
-pub(crate) fn review(server: &ApiServer, user: &User, kind: &str, mut body: Value) -> ApiResult<Value> {
+pub(crate) fn review(server: &ApiServer, user: &User, at: &At, mut body: Value) -> ApiResult<Value> {
     let spec = body.get("spec").cloned().unwrap_or_default();
+    let kind = at.resource.gvk.kind.as_str();
+    check(kind, at, &spec)?;
     body["status"] = match kind {
         "SelfSubjectAccessReview" => access(server, user, &spec),
         "SubjectAccessReview" | "LocalSubjectAccessReview" => access(server, &subject(&spec), &spec),
@@ -20,8 +27,56 @@ pub(crate) fn review(server: &ApiServer, user: &User, kind: &str, mut body: Valu
         "TokenReview" => token(server, spec.str_at(&["token"]).unwrap_or_default()),
         other => return Err(ApiError::internal(format!("no review of kind {other}"))),
     };
-    body["metadata"] = json!({"creationTimestamp": null});
+    body["metadata"]["creationTimestamp"] = Value::Null;
     Ok(body)
+}
+
+/// Faults of a question.
+fn check(kind: &str, at: &At, spec: &Value) -> ApiResult<()> {
+    match kind {
+        "TokenReview" if spec.str_at(&["token"]).unwrap_or_default().is_empty() => {
+            return Err(ApiError::bad_request("token is required for TokenReview in authentication"));
+        }
+        "SelfSubjectRulesReview" if spec.str_at(&["namespace"]).unwrap_or_default().is_empty() => {
+            return Err(ApiError::bad_request("no namespace on request"));
+        }
+        "SelfSubjectAccessReview" | "SubjectAccessReview" | "LocalSubjectAccessReview" => {}
+        _ => return Ok(()),
+    }
+    let path = Path::new("spec");
+    let mut errors = ErrorList::new();
+    let has = |key: &str| spec.get(key).is_some_and(Value::is_object);
+    match (has("resourceAttributes"), has("nonResourceAttributes")) {
+        (true, true) => {
+            let of = |key| spec.str_at(&["nonResourceAttributes", key]).unwrap_or_default();
+            let value = json!({"Path": of("path"), "Verb": of("verb")});
+            let detail = "cannot be specified in combination with resourceAttributes";
+            errors.push(FieldError::invalid(&path.child("nonResourceAttributes"), value, detail));
+        }
+        (false, false) => {
+            let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+            errors.push(FieldError::invalid(&path.child("resourceAttributes"), Value::Null, detail));
+        }
+        _ => {}
+    }
+    let nobody =
+        spec.str_at(&["user"]).unwrap_or_default().is_empty() && items(spec, "/groups").next().is_none();
+    if kind != "SelfSubjectAccessReview" && nobody {
+        let detail = "at least one of user or group must be specified";
+        errors.push(FieldError::invalid(&path.child("user"), "", detail));
+    }
+    if kind == "LocalSubjectAccessReview" {
+        let namespace = spec.str_at(&["resourceAttributes", "namespace"]).unwrap_or_default();
+        if namespace != at.namespace {
+            let path = path.child("resourceAttributes").child("namespace");
+            errors.push(FieldError::invalid(&path, namespace, "must match metadata.namespace"));
+        }
+    }
+    if errors.is_empty() {
+        return Ok(());
+    }
+    // The API server names no kind here, and its clients have learned to read that.
+    Err(ApiError::invalid(&tiphys_value::GroupKind::new("authorization.k8s.io", ""), "", &errors))
 }
 
 fn access(server: &ApiServer, user: &User, spec: &Value) -> Value {
@@ -45,12 +100,21 @@ fn access(server: &ApiServer, user: &User, spec: &Value) -> Value {
         }
     };
     let snapshot = server.snapshot();
-    json!({"allowed": is_allowed(&snapshot, user, &wish)})
+    let mut status = json!({"allowed": is_allowed(&snapshot, user, &wish)});
+    if let Some(reason) = reason_of(&snapshot, user, &wish) {
+        status["reason"] = reason.into();
+    }
+    status
 }
 
 fn subject(spec: &Value) -> User {
     let groups = items(spec, "/groups").filter_map(Value::as_str).map(str::to_owned).collect();
-    User { name: spec.str_at(&["user"]).unwrap_or_default().into(), uid: String::new(), groups }
+    User {
+        name: spec.str_at(&["user"]).unwrap_or_default().into(),
+        uid: String::new(),
+        groups,
+        ..User::default()
+    }
 }
 
 fn rules(server: &ApiServer, user: &User, namespace: &str) -> Value {
@@ -72,6 +136,9 @@ fn info(user: &User) -> Value {
     let mut info = json!({"username": user.name, "groups": user.groups});
     if !user.uid.is_empty() {
         info["uid"] = user.uid.as_str().into();
+    }
+    if !user.extra.is_empty() {
+        info["extra"] = json!(user.extra);
     }
     info
 }

@@ -21,7 +21,7 @@ pub(crate) fn authenticate(server: &ApiServer, header: Option<&str>) -> ApiResul
     else {
         let groups = vec!["system:unauthenticated".into()];
         return match header {
-            None => Ok(User { name: "system:anonymous".into(), uid: String::new(), groups }),
+            None => Ok(User { name: "system:anonymous".into(), groups, ..User::default() }),
             Some(_) => Err(ApiError::unauthorized()),
         };
     };
@@ -79,6 +79,13 @@ pub(crate) fn issue_token(server: &ApiServer, at: &At, mut request: Value) -> Ap
             asked,
             "may not specify a duration less than 10 minutes",
         );
+        let kind = tiphys_value::GroupKind::new("authentication.k8s.io", "TokenRequest");
+        return Err(ApiError::invalid(&kind, "", &tiphys_schema::ErrorList(vec![fault])));
+    }
+    if asked > 1 << 32 {
+        let path = tiphys_schema::Path::new("spec.expirationSeconds");
+        let detail = "may not specify a duration larger than 2^32 seconds";
+        let fault = tiphys_schema::FieldError::invalid(&path, asked, detail);
         let kind = tiphys_value::GroupKind::new("authentication.k8s.io", "TokenRequest");
         return Err(ApiError::invalid(&kind, "", &tiphys_schema::ErrorList(vec![fault])));
     }

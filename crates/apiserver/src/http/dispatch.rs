@@ -33,6 +33,8 @@ const RETURNED_WHEN_DELETED: [&str; 7] = [
     "podtemplates",
     "resourcequotas",
 ];
+/// There is one flow of requests, and it has room for all.
+const FLOW: &str = "00000000-0000-4000-8000-000000000000";
 /// Answers in order of arrival; nothing in them may be kept by a cache.
 const NO_CACHE: &str = "no-cache, private";
 
@@ -76,7 +78,16 @@ pub(super) async fn handle(
         }
         Err(error) => Err(error),
     };
-    answer.unwrap_or_else(|error| error_response(&error))
+    let mut response = answer.unwrap_or_else(|error| error_response(&error));
+    let headers = response.headers_mut();
+    let audit = parts.headers.get("audit-id").cloned();
+    let audit = audit.or_else(|| HeaderValue::from_str(&next_audit_id()).ok());
+    if let Some(audit) = audit {
+        headers.insert("audit-id", audit);
+    }
+    headers.insert("x-kubernetes-pf-flowschema-uid", HeaderValue::from_static(FLOW));
+    headers.insert("x-kubernetes-pf-prioritylevel-uid", HeaderValue::from_static(FLOW));
+    response
 }
 
 async fn answer(mut context: Context<'_>, body: Bytes) -> ApiResult<Response<ResponseBody>> {
@@ -88,9 +99,7 @@ async fn answer(mut context: Context<'_>, body: Bytes) -> ApiResult<Response<Res
             let found = context.server.registry().find(path.group, path.version, path.plural).cloned();
             match found {
                 Some(resource) => on_resource(&context, resource, &path, &body).await,
-                None if context.server.registry().has_group_version(path.group, path.version) => {
-                    Err(ApiError::no_such_resource())
-                }
+                None if context.server.registry().has_group(path.group) => Err(ApiError::no_such_resource()),
                 None => Err(ApiError::no_such_path()),
             }
         }
@@ -112,8 +121,9 @@ fn plain(server: &ApiServer, path: &str) -> ApiResult<Response<ResponseBody>> {
         "/version" => Ok(json_response(200, &server.inner.version.info())),
         "" => Ok(json_response(
             200,
-            &json!({"paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]}),
+            &json!({"paths": ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/metrics", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]}),
         )),
+        "/metrics" => Ok(raw_response(200, "text/plain; version=0.0.4; charset=utf-8", metrics(server))),
         _ if ["/healthz", "/livez", "/readyz"]
             .iter()
             .any(|h| base == *h || base.starts_with(&format!("{h}/"))) =>
@@ -124,29 +134,89 @@ fn plain(server: &ApiServer, path: &str) -> ApiResult<Response<ResponseBody>> {
     }
 }
 
+/// Numbers the requests of a process. Not from the server's source of uids: reading must not change what
+/// is created next.
+fn next_audit_id() -> String {
+    static COUNT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    format!("00000000-0000-4000-8000-{:012x}", number & 0xffff_ffff_ffff)
+}
+
+/// How many objects of each resource there are, in Prometheus' text format.
+fn metrics(server: &ApiServer) -> String {
+    let snapshot = server.snapshot();
+    let mut text = String::from("# TYPE apiserver_storage_objects gauge\n");
+    for id in snapshot.resources() {
+        let _ = writeln!(text, "apiserver_storage_objects{{resource=\"{id}\"}} {}", snapshot.count(id));
+    }
+    text
+}
+
+/// The user that a request acts as, if its headers name one and its own user may do that.
 fn impersonated(context: &Context<'_>) -> ApiResult<User> {
     let name = context.header("impersonate-user");
-    if name.is_empty() {
-        return Ok(context.user.clone());
-    }
-    let wish = Attributes {
-        verb: "impersonate".into(),
-        resource: "users".into(),
-        name: name.into(),
-        ..Attributes::default()
+    let all = |header: &str| -> Vec<String> {
+        let values = context.headers.get_all(header).iter();
+        values.filter_map(|v| v.to_str().ok()).map(str::to_owned).collect()
     };
-    auth::authorize(context.server, &context.user, &wish)?;
-    let asked = context.headers.get_all("impersonate-group").iter();
-    let mut groups: Vec<String> = asked.filter_map(|v| v.to_str().ok()).map(str::to_owned).collect();
-    if let Some((namespace, account)) =
-        name.strip_prefix("system:serviceaccount:").and_then(|n| n.split_once(':'))
-    {
-        let mut user = User::service_account(namespace, account, "");
-        user.groups.extend(groups);
-        return Ok(user);
+    let groups = all("impersonate-group");
+    let uid = context.header("impersonate-uid");
+    let extra = impersonated_extra(context);
+    if name.is_empty() {
+        if groups.is_empty() && uid.is_empty() && extra.is_empty() {
+            return Ok(context.user.clone());
+        }
+        let quoted: Vec<String> = groups.iter().map(|group| tiphys_schema::quote(group)).collect();
+        return Err(ApiError::bad_request(format!(
+            "requested &user.DefaultInfo{{Name:\"\", UID:{}, Groups:[]string{{{}}}, Extra:map[string][]string(nil)}} without impersonating a user name",
+            tiphys_schema::quote(uid),
+            quoted.join(", ")
+        )));
     }
-    groups.push("system:authenticated".into());
-    Ok(User { name: name.to_owned(), uid: String::new(), groups })
+    let service_account = name.strip_prefix("system:serviceaccount:").and_then(|rest| rest.split_once(':'));
+    let may = |group: &str, resource: &str, namespace: &str, name: &str| {
+        let wish = Attributes {
+            verb: "impersonate".into(),
+            group: group.into(),
+            resource: resource.into(),
+            namespace: namespace.into(),
+            name: name.into(),
+            path: String::new(),
+        };
+        auth::authorize(context.server, &context.user, &wish)
+    };
+    match service_account {
+        Some((namespace, account)) => may("", "serviceaccounts", namespace, account)?,
+        None => may("", "users", "", name)?,
+    }
+    groups.iter().try_for_each(|group| may("", "groups", "", group))?;
+    for (key, values) in &extra {
+        let resource = format!("userextras/{key}");
+        values.iter().try_for_each(|value| may("authentication.k8s.io", &resource, "", value))?;
+    }
+    let mut user = match service_account {
+        Some((namespace, account)) if groups.is_empty() => User::service_account(namespace, account, ""),
+        _ => User { name: name.to_owned(), ..User::default() },
+    };
+    user.groups.extend(groups);
+    let known = if name == "system:anonymous" { "system:unauthenticated" } else { "system:authenticated" };
+    if !user.groups.iter().any(|group| group == known) {
+        user.groups.push(known.into());
+    }
+    user.uid = uid.to_owned();
+    user.extra = extra;
+    Ok(user)
+}
+
+fn impersonated_extra(context: &Context<'_>) -> std::collections::BTreeMap<String, Vec<String>> {
+    let mut extra: std::collections::BTreeMap<String, Vec<String>> = std::collections::BTreeMap::new();
+    for (name, value) in context.headers {
+        let Some(key) = name.as_str().strip_prefix("impersonate-extra-") else { continue };
+        if let Ok(value) = value.to_str() {
+            extra.entry(super::query::decode(key)).or_default().push(value.to_owned());
+        }
+    }
+    extra
 }
 
 fn wish(context: &Context<'_>, route: &Route<'_>) -> Attributes {
@@ -216,7 +286,9 @@ async fn on_resource(
 }
 
 fn check_subresource(context: &Context<'_>, at: &At, name: &str) -> ApiResult<()> {
-    let Some(sub) = at.resource.subresource(name) else { return Err(ApiError::no_such_resource()) };
+    let Some(sub) = at.resource.subresource(name) else {
+        return Err(if at.resource.custom.is_some() { at.not_found() } else { ApiError::no_such_resource() });
+    };
     let verb = match *context.method {
         Method::GET | Method::HEAD => "get",
         Method::POST => "create",
@@ -224,12 +296,15 @@ fn check_subresource(context: &Context<'_>, at: &At, name: &str) -> ApiResult<()
         Method::PATCH => "patch",
         _ => "delete",
     };
+    if !sub.verbs.iter().any(|v| v == verb) {
+        return Err(ApiError::method_not_allowed());
+    }
     if !at.name.is_empty() && at.resource.has_verb("get") {
         ops::get(context.server, at)?;
     }
     // What runs inside a container does not exist here.
     let hollow = matches!(name, "exec" | "attach" | "portforward" | "proxy" | "log");
-    if hollow || !sub.verbs.iter().any(|v| v == verb) {
+    if hollow {
         let named = format!("{}/{name}", at.resource.plural);
         return Err(ApiError::method_not_supported(
             crate::Named { group: at.resource.group(), resource: &named, name: "" },
@@ -244,7 +319,11 @@ fn get(context: &Context<'_>, at: &At) -> ApiResult<Response<ResponseBody>> {
         return Ok(json_response(200, &ops::get_scale(context.server, at)?));
     }
     if !at.resource.has_verb("get") {
-        return Err(ApiError::method_not_supported(at.resource.named(""), "get"));
+        return Err(ApiError::method_not_allowed());
+    }
+    let asked = ops::parse_revision(context.query.get("resourceVersion"))?;
+    if asked > context.server.revision() {
+        return Err(ApiError::revision_in_future(asked, context.server.revision()));
     }
     let object = ops::get(context.server, at)?;
     let mut call = call_of(context)?;
@@ -254,7 +333,7 @@ fn get(context: &Context<'_>, at: &At) -> ApiResult<Response<ResponseBody>> {
 
 fn list(context: &Context<'_>, at: &At) -> ApiResult<Response<ResponseBody>> {
     if !at.resource.has_verb("list") {
-        return Err(ApiError::method_not_supported(at.resource.named(""), "list"));
+        return Err(ApiError::method_not_allowed());
     }
     let page = ops::list(context.server, at, &context.query.list_options())?;
     let mut metadata = json!({"resourceVersion": page.revision.to_string()});
@@ -352,19 +431,25 @@ async fn write(context: &Context<'_>, at: &At, body: &Bytes) -> ApiResult<Respon
             if !at.resource.has_verb("patch") || at.name.is_empty() {
                 return Err(ApiError::method_not_allowed());
             }
-            ops::patch(server, &mut call, at, &patch_of(context, body)?)?
+            let patch = patch_of(context, body)?;
+            if !context.query.get("force").is_empty() && !patch.is_apply() {
+                let why = "may not be specified for non-apply patch";
+                let fault = FieldError::forbidden(&Path::new("force"), why);
+                return Err(ApiError::invalid_options("PatchOptions", fault));
+            }
+            ops::patch(server, &mut call, at, &patch)?
         }
         (&Method::PUT, _) => {
             if !at.resource.has_verb("update") || at.name.is_empty() {
                 return Err(ApiError::method_not_allowed());
             }
-            let (sent, duplicates) = parse_body(context, body)?;
+            let (sent, duplicates) = parse_object(context, at, body)?;
             let whole = whole_object(at);
             let object = ops::decode_input(&mut call, &whole, sent, &duplicates)?;
             ops::update_decoded(server, &mut call, at, object)?
         }
         _ => {
-            let (sent, duplicates) = parse_body(context, body)?;
+            let (sent, duplicates) = parse_object(context, at, body)?;
             if at.subresource.is_some() {
                 let answer = ops::create_subresource(server, &mut call, at, sent)?;
                 return Ok(with_warnings(json_response(201, &answer), &call));
@@ -374,7 +459,9 @@ async fn write(context: &Context<'_>, at: &At, body: &Bytes) -> ApiResult<Respon
             }
             if at.resource.verbs == ["create"] {
                 let object = ops::decode_input(&mut call, at, sent, &duplicates)?;
-                let answer = auth::review(server, &context.user, &at.resource.gvk.kind, object)?;
+                let mut object = object;
+                ops::record_review(server, &call, at, &mut object);
+                let answer = auth::review(server, &context.user, at, object)?;
                 return Ok(json_response(201, &answer));
             }
             let object = ops::decode_input(&mut call, at, sent, &duplicates)?;
@@ -458,12 +545,26 @@ fn call_of(context: &Context<'_>) -> ApiResult<Call> {
         "" | "Warn" => FieldValidation::Warn,
         "Ignore" => FieldValidation::Ignore,
         "Strict" => FieldValidation::Strict,
-        other => return unsupported("fieldValidation", other.into(), &["Ignore", "Strict", "Warn"]),
+        other => return unsupported("fieldValidation", other.into(), &["", "Ignore", "Strict", "Warn"]),
     };
     Ok(call)
 }
 
+/// Built-in kinds that warn of their end (deprecation guide of Kubernetes).
+fn deprecation_of(resource: &Resource) -> Option<&'static str> {
+    match (resource.group(), resource.plural.as_str()) {
+        ("", "componentstatuses") => Some("v1 ComponentStatus is deprecated in v1.19+"),
+        ("", "endpoints") => {
+            Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
+        }
+        _ => None,
+    }
+}
+
 fn warn_deprecated(resource: &Resource, call: &mut Call) {
+    if let Some(text) = deprecation_of(resource).filter(|_| resource.custom.is_none()) {
+        call.warnings.push(text.to_owned());
+    }
     if let Some(text) = resource.custom.as_ref().and_then(|c| c.deprecation.as_ref()) {
         call.warnings.push(text.clone());
     }
@@ -482,8 +583,34 @@ fn parse_body(context: &Context<'_>, body: &Bytes) -> ApiResult<(Value, Vec<Stri
             let value = super::protobuf::decode(body).map_err(|e| ApiError::bad_request(e.to_string()))?;
             Ok((value, Vec::new()))
         }
-        _ => Err(ApiError::unsupported_media_type(&[JSON, "application/yaml"])),
+        _ => Err(ApiError::unsupported_media_type(&[
+            JSON,
+            "application/yaml",
+            "application/vnd.kubernetes.protobuf",
+        ])),
     }
+}
+
+/// Reads a body that must be an object of the resource's kind.
+fn parse_object(context: &Context<'_>, at: &At, body: &Bytes) -> ApiResult<(Value, Vec<String>)> {
+    let kind = ops::expected_kind(at).kind;
+    if !matches!(media_type(context), "" | JSON) {
+        return parse_body(context, body);
+    }
+    let (value, duplicates) = json::parse(body).map_err(|error| {
+        let fault = super::syntax::go_words(&error, body);
+        ApiError::bad_request(super::syntax::unrecognized(&kind, body, &fault))
+    })?;
+    let what = match &value {
+        Value::Object(_) => return Ok((value, duplicates)),
+        Value::Array(_) => "array",
+        Value::String(_) => "string",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::Null => return Ok((Value::Object(serde_json::Map::new()), duplicates)),
+    };
+    let fault = super::syntax::not_an_object(what);
+    Err(ApiError::bad_request(super::syntax::unrecognized(&kind, body, &fault)))
 }
 
 fn parse_json(body: &Bytes) -> ApiResult<(Value, Vec<String>)> {

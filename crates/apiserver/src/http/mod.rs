@@ -12,6 +12,7 @@ mod protobuf;
 mod query;
 mod serve;
 mod service;
+mod syntax;
 mod table;
 mod watch;
 
@@ -19,3 +20,4 @@ pub use body::ResponseBody;
 pub use kubeconfig::write_kubeconfig;
 pub use serve::{ServeError, Serving};
 pub use service::ApiService;
+pub(crate) use syntax::go_words as json_fault;

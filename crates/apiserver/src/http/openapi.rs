@@ -1,6 +1,8 @@
 //! OpenAPI documents, made from what is known of the kinds.
 
 mod schema;
+mod v2;
+mod v2_protobuf;
 mod v3;
 
 use http::Response;
@@ -8,14 +10,31 @@ use tiphys_value::{Value, json};
 
 use super::{
     ResponseBody,
-    dispatch::{Context, json_response},
+    dispatch::{Context, json_response, raw_response},
 };
-use crate::{ApiError, ApiResult};
+use crate::{ApiError, ApiResult, registry::Registry};
+
+const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+
+/// The document of version 2, in JSON or, for client-go, in protobuf.
+fn version_2(context: &Context<'_>, registry: &Registry) -> ApiResult<Response<ResponseBody>> {
+    let info = context.server.inner.version.info();
+    let document = v2::document(registry, info["gitVersion"].as_str().unwrap_or_default());
+    let accept = context.header("accept");
+    let wants_protobuf = accept.split(',').any(|range| range.trim().starts_with(PROTOBUF));
+    let mut response = match wants_protobuf {
+        true => raw_response(200, PROTOBUF, v2_protobuf::encode(&document)),
+        false => json_response(200, &document),
+    };
+    response.headers_mut().insert(http::header::VARY, http::HeaderValue::from_static("Accept"));
+    Ok(response)
+}
 
 /// Answers `/openapi/...`.
 pub(super) fn serve(context: &Context<'_>, path: &str) -> ApiResult<Response<ResponseBody>> {
     let registry = context.server.registry();
     match path.trim_end_matches('/') {
+        "/openapi/v2" => version_2(context, &registry),
         "/openapi/v3" => {
             let mut paths = serde_json::Map::new();
             for (group, versions) in registry.groups() {

@@ -64,7 +64,9 @@ fn start(context: &Context<'_>, at: &At) -> ApiResult<(Watcher, Bytes)> {
     };
     check_initial(context, initial)?;
     let snapshot = context.server.snapshot();
-    let asked = crate::ops::parse_revision(query.get("resourceVersion"))?;
+    let asked = crate::ops::parse_revision(query.get("resourceVersion")).map_err(|error| {
+        ApiError::new(500, "", error.message().trim_start_matches("invalid resource version: "))
+    })?;
     if asked > snapshot.revision() {
         return Err(ApiError::revision_in_future(asked, snapshot.revision()));
     }
@@ -93,7 +95,7 @@ fn start(context: &Context<'_>, at: &At) -> ApiResult<(Watcher, Bytes)> {
     } else if asked == 0 {
         watcher.revision = snapshot.revision();
     }
-    if initial == Some(true) {
+    if initial == Some(true) && watcher.bookmarks {
         let end = json!({"k8s.io/initial-events-end": "true"});
         watcher.write_bookmark(&mut out, Some(end));
     }
@@ -113,12 +115,15 @@ fn check_initial(context: &Context<'_>, initial: Option<bool>) -> ApiResult<()> 
             "resourceVersionMatch",
             "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
         ),
-        Some(_) if matching != "NotOlderThan" => refuse(
-            "resourceVersionMatch",
-            "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
-        ),
-        Some(true) if !query.flag("allowWatchBookmarks") => {
-            refuse("sendInitialEvents", "sendInitialEvents is forbidden unless allowWatchBookmarks is true")
+        Some(_) if matching != "NotOlderThan" => {
+            let path = tiphys_schema::Path::new("resourceVersionMatch");
+            let why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
+            let mut faults = vec![tiphys_schema::FieldError::forbidden(&path, why)];
+            if !matching.is_empty() {
+                faults.push(tiphys_schema::FieldError::not_supported(&path, matching, &["NotOlderThan"]));
+            }
+            let kind = tiphys_value::GroupKind::new("meta.k8s.io", "ListOptions");
+            Err(ApiError::invalid(&kind, "", &tiphys_schema::ErrorList(faults)))
         }
         _ => Ok(()),
     }

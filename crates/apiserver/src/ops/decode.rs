@@ -23,10 +23,16 @@ pub(crate) fn decode_input(
 ) -> ApiResult<Value> {
     let expected = expected_kind(at);
     check_kind(&at.resource, &expected, &mut object)?;
-    let mut faults: Vec<String> = decode_by_type(&at.resource, &expected, &mut object)?
-        .iter()
-        .map(|f| format!("unknown field {}", quote(f)))
-        .collect();
+    let decoded = decode_by_type(&at.resource, &expected, &mut object);
+    // A patch that makes something undecodable is at fault itself.
+    let decoded = match (&call.patch_text, decoded) {
+        (Some(patch), Err(error)) if error.code() == 400 => {
+            let why = error.message().split_once(&format!("cannot be handled as a {}: ", expected.kind));
+            return Err(refused_patch(patch, why.map_or(error.message(), |(_, why)| why)));
+        }
+        (_, decoded) => decoded?,
+    };
+    let mut faults: Vec<String> = decoded.iter().map(|f| format!("unknown field {}", quote(f))).collect();
     faults.extend(duplicates.iter().map(|f| format!("duplicate field {}", quote(f))));
     match call.validation {
         _ if faults.is_empty() => {}
@@ -50,7 +56,10 @@ fn strict_error(expected: &GroupVersionKind, faults: &[String]) -> ApiError {
 
 /// A patch that brings in fields which the kind does not have.
 fn patch_error(patch: &str, faults: &[String]) -> ApiError {
-    let detail = format!("strict decoding error: {}", faults.join(", "));
+    refused_patch(patch, &format!("strict decoding error: {}", faults.join(", ")))
+}
+
+fn refused_patch(patch: &str, detail: &str) -> ApiError {
     let fault = FieldError::invalid(&Path::new("patch"), patch, detail);
     let kind = tiphys_value::GroupKind::new("", "");
     ApiError::invalid(&kind, "", &ErrorList(vec![fault]))
@@ -78,6 +87,11 @@ fn check_kind(resource: &Resource, expected: &GroupVersionKind, object: &mut Val
     let found = object.gvk();
     if found == *expected {
         return Ok(());
+    }
+    if resource.custom.is_some() && found.api_version() == expected.api_version() {
+        let detail = format!("must be {}", expected.kind);
+        let fault = FieldError::invalid(&Path::new("kind"), found.kind.as_str(), detail);
+        return Err(ApiError::invalid(&found.group_kind(), object.name(), &ErrorList(vec![fault])));
     }
     Err(ApiError::bad_request(mismatch(resource, expected, &found)))
 }

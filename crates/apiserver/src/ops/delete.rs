@@ -44,6 +44,12 @@ pub struct DeleteOptions {
 impl DeleteOptions {
     /// Reads a `DeleteOptions` body.
     pub(crate) fn from_value(body: &Value) -> ApiResult<Self> {
+        let orphans = body.get("orphanDependents").is_some_and(Value::is_boolean);
+        if let Some(policy) = body.str_at(&["propagationPolicy"]).filter(|_| orphans) {
+            let detail = "orphanDependents and deletionPropagation cannot be both set";
+            let fault = FieldError::invalid(&Path::new("propagationPolicy"), policy, detail);
+            return Err(ApiError::invalid_options("DeleteOptions", fault));
+        }
         let propagation = match body.str_at(&["propagationPolicy"]) {
             None => match body.get("orphanDependents") {
                 Some(Value::Bool(true)) => Some(Propagation::Orphan),
@@ -120,6 +126,11 @@ pub(crate) fn delete(
 fn protect(at: &At) -> ApiResult<()> {
     if at.is("", "namespaces") && lifecycle::IMMORTAL_NAMESPACES.contains(&at.name.as_str()) {
         return Err(ApiError::forbidden(at.resource.named(&at.name), "this namespace may not be deleted"));
+    }
+    let is_system = matches!(at.name.as_str(), "system-node-critical" | "system-cluster-critical");
+    if at.is("scheduling.k8s.io", "priorityclasses") && is_system {
+        let why = "this is a system priority class and cannot be deleted";
+        return Err(ApiError::forbidden(at.resource.named(&at.name), why));
     }
     Ok(())
 }

@@ -11,6 +11,12 @@ use crate::{
 /// Namespaces that may not be deleted.
 pub(super) const IMMORTAL_NAMESPACES: [&str; 3] = ["default", "kube-system", "kube-public"];
 const CRDS: (&str, &str) = ("apiextensions.k8s.io", "customresourcedefinitions");
+/// Marks the API services that the server itself keeps.
+const AUTOMANAGED: &str = "kube-aggregator.kubernetes.io/automanaged";
+/// Seconds that an event is kept.
+const EVENT_LIFE: i64 = 3600;
+/// Old events are looked for when an event gets a revision divisible by this.
+const EVENT_SWEEP: u64 = 64;
 /// Holds a definition until its objects are gone.
 pub(super) const CRD_CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
@@ -50,6 +56,9 @@ pub(super) fn may_go(at: &At, object: &Value) -> bool {
 
 /// Does what follows from a commit: a changed definition changes what is served.
 pub(crate) fn after_commit(server: &ApiServer, at: &At, object: &Object, removed: bool) {
+    if at.is("", "events") && !removed && object.revision() % EVENT_SWEEP == 0 {
+        forget_events(server, at);
+    }
     if !at.is(CRDS.0, CRDS.1) {
         return;
     }
@@ -66,10 +75,73 @@ pub(crate) fn after_commit(server: &ApiServer, at: &At, object: &Object, removed
         }
     }
     server.reload_registry();
+    announce_group(server, object.str_at(&["spec", "group"]).unwrap_or_default());
     if let (Some(group), Some(plural)) =
         (object.str_at(&["spec", "group"]), object.str_at(&["spec", "names", "plural"]))
     {
         server.inner.store.wake(&ResourceId::new(group, plural));
+    }
+}
+
+/// Keeps one `APIService` for every served version of a group of custom resources, as the autoregistration
+/// of the aggregator does.
+fn announce_group(server: &ApiServer, group: &str) {
+    let registry = server.registry();
+    let Some(resource) = registry.find("apiregistration.k8s.io", "v1", "apiservices") else { return };
+    let versions =
+        registry.groups().iter().find(|(name, _)| name == group).map(|(_, versions)| versions.clone());
+    let versions = versions.unwrap_or_default();
+    let client = server.client("kube-apiserver");
+    let gvr = resource.gvr();
+    for version in &versions {
+        let name = format!("{version}.{group}");
+        if server.snapshot().get(&resource.id, "", &name).is_none() {
+            // Somebody else's object of that name stays.
+            drop(client.create(&gvr, "", json!({
+                "metadata": {"name": name, "labels": {AUTOMANAGED: "true"}},
+                "spec": {"group": group, "version": version, "groupPriorityMinimum": 1000, "versionPriority": 100},
+            })));
+        }
+    }
+    let snapshot = server.snapshot();
+    let gone = snapshot.list(&resource.id, None).filter(|service| {
+        service.label(AUTOMANAGED) == Some("true")
+            && service.str_at(&["spec", "group"]) == Some(group)
+            && !versions.iter().any(|version| service.str_at(&["spec", "version"]) == Some(version))
+    });
+    for service in gone {
+        drop(client.delete(&gvr, "", service.name(), &super::DeleteOptions::default()));
+    }
+}
+
+/// Events are for an hour only (the API server's `--event-ttl`).
+fn forget_events(server: &ApiServer, at: &At) {
+    let now = server.now();
+    let seen = |event: &Object| {
+        let times = [
+            event.str_at(&["series", "lastObservedTime"]),
+            event.str_at(&["lastTimestamp"]),
+            event.str_at(&["eventTime"]),
+            event.str_at(&["metadata", "creationTimestamp"]),
+        ];
+        times.into_iter().flatten().filter_map(|text| text.parse::<jiff::Timestamp>().ok()).max()
+    };
+    let limit = jiff::SignedDuration::from_secs(EVENT_LIFE);
+    let snapshot = server.snapshot();
+    for event in snapshot.list(&at.resource.id, None) {
+        if seen(event).is_some_and(|seen| now.duration_since(seen) > limit) {
+            let key = crate::store::key(event.namespace(), event.name());
+            let expect = Expect::Revision(event.revision());
+            let write = crate::store::Write {
+                resource: &at.resource.id,
+                key: &key,
+                expect,
+                value: event.value().clone(),
+                remove: true,
+            };
+            // An event that was written meanwhile lives on.
+            drop(server.inner.store.commit(write));
+        }
     }
 }
 

@@ -46,6 +46,9 @@ pub(super) fn record(server: &ApiServer, call: &Call, at: &At, current: Option<&
         now: &rfc3339_seconds(server.now()),
         ignored: ignored(at),
     };
+    if let (Some("scale"), Some(current)) = (call.through, current) {
+        return record_scale(current, object, &request);
+    }
     // A writer may replace the record itself: to migrate it, or, with an empty one, to drop it.
     match (current, object.at(&["metadata", "managedFields"]).cloned()) {
         (Some(current), Some(own)) if current.at(&["metadata", "managedFields"]) != Some(&own) => {
@@ -55,6 +58,21 @@ pub(super) fn record(server: &ApiServer, call: &Call, at: &At, current: Option<&
         }
         (current, _) => track_update(current, object, &request),
     }
+}
+
+/// Whoever scales becomes an owner of the replicas beside those who own them already.
+fn record_scale(current: &Value, object: &mut Value, request: &Request<'_>) {
+    let entries = |object: &Value| {
+        object.at(&["metadata", "managedFields"]).and_then(Value::as_array).cloned().unwrap_or_default()
+    };
+    track_update(Some(current), object, request);
+    let is_own = |entry: &Value| {
+        entry.str_at(&["manager"]) == Some(request.manager) && entry.str_at(&["subresource"]) == Some("scale")
+    };
+    let own = entries(object).into_iter().filter(|entry| is_own(entry));
+    let mut all: Vec<Value> = entries(current).into_iter().filter(|entry| !is_own(entry)).collect();
+    all.extend(own);
+    meta::metadata_mut(object).insert("managedFields".into(), Value::Array(all));
 }
 
 /// Server-side apply on the object in the version of the request.

@@ -23,7 +23,7 @@ pub(super) fn validate(at: &At, object: &Value, old: Option<&Value>) -> ErrorLis
     validate_labels(object, &mut errors);
     validate_annotations(object, &mut errors);
     validate_owners(object, &mut errors);
-    validate_finalizers(object, old, &mut errors);
+    validate_finalizers(at, object, old, &mut errors);
     errors
 }
 
@@ -177,14 +177,13 @@ fn validate_annotations(object: &Value, errors: &mut ErrorList) {
 
 fn validate_owners(object: &Value, errors: &mut ErrorList) {
     let mut controller: Option<String> = None;
-    for (at, owner) in super::items(object, "/metadata/ownerReferences").enumerate() {
+    for owner in super::items(object, "/metadata/ownerReferences") {
         let path = Path::new("metadata.ownerReferences");
-        let item = path.index(at);
         for key in ["apiVersion", "kind", "name", "uid"] {
             if owner.str_at(&[key]).unwrap_or_default().is_empty() {
                 let detail =
                     if key == "apiVersion" { "version must not be empty" } else { "must not be empty" };
-                errors.push(FieldError::invalid(&item.child(key), "", detail));
+                errors.push(FieldError::invalid(&path.child(key), "", detail));
             }
         }
         if owner["controller"] == true {
@@ -204,12 +203,21 @@ fn validate_owners(object: &Value, errors: &mut ErrorList) {
     }
 }
 
-fn validate_finalizers(object: &Value, old: Option<&Value>, errors: &mut ErrorList) {
+fn validate_finalizers(at: &At, object: &Value, old: Option<&Value>, errors: &mut ErrorList) {
     let path = Path::new("metadata.finalizers");
     let finalizers = meta::finalizers(object);
     for finalizer in &finalizers {
         for fault in key_faults(finalizer) {
             errors.push(FieldError::invalid(&path, *finalizer, fault));
+        }
+    }
+    let is_standard = |name: &str| matches!(name, "kubernetes" | "foregroundDeletion" | "orphan");
+    if at.resource.custom.is_none() && at.resource.group() != "apiextensions.k8s.io" {
+        for (index, finalizer) in finalizers.iter().enumerate() {
+            if !finalizer.contains('/') && !is_standard(finalizer) && key_faults(finalizer).is_empty() {
+                let detail = "name is neither a standard finalizer name nor is it fully qualified";
+                errors.push(FieldError::invalid(&path.index(index), *finalizer, detail));
+            }
         }
     }
     let Some(old) = old.filter(|old| old.is_terminating()) else { return };

@@ -8,6 +8,7 @@ mod managed;
 mod metadata;
 mod patch;
 mod pod;
+mod protection;
 mod read;
 mod service;
 mod strategy;
@@ -17,13 +18,14 @@ mod write;
 use std::sync::Arc;
 
 pub(crate) use convert::{present, to_version};
-pub(crate) use decode::{FieldValidation, decode_input};
+pub(crate) use decode::{FieldValidation, decode_input, expected_kind};
 pub use delete::{DeleteOptions, Propagation};
 pub(crate) use delete::{delete, delete_collection};
 pub(crate) use lifecycle::after_commit;
 pub use patch::Patch;
 pub(crate) use patch::patch_plain;
 pub(crate) use pod::qos_class;
+pub(crate) use protection::protect;
 pub use read::ListOptions;
 pub(crate) use read::{get, list, parse_revision};
 pub(crate) use subresource::{create_subresource, get_scale, selector_text, update_scale};
@@ -99,6 +101,11 @@ fn key_text(at: &At) -> String {
 /// The items of a list at a path, or none.
 pub(crate) fn items<'a>(object: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
     object.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// Records who wrote the fields of a review, which is answered and never stored.
+pub(crate) fn record_review(server: &crate::ApiServer, call: &Call, at: &At, object: &mut Value) {
+    managed::record(server, call, at, None, object);
 }
 
 /// Brings an object of another cluster into the form in which it is stored.

@@ -59,6 +59,11 @@ impl Patch {
         Self { force, ..Self::new(PatchKind::Apply, object) }
     }
 
+    /// Whether this is server-side apply.
+    pub(crate) fn is_apply(&self) -> bool {
+        self.kind.is_apply()
+    }
+
     /// What error messages show of the patch: a strategic one as Go prints a map, otherwise the object
     /// that it makes; nothing for server-side apply, whose body is an object itself.
     pub(super) fn shown(&self, patched: &Value) -> Option<String> {
@@ -140,6 +145,11 @@ fn apply(
     }
     let gvk = expected_kind(at);
     if body.api_version().is_empty() || body.kind().is_empty() {
+        let (group, version) = body.api_version().split_once('/').unwrap_or(("", body.api_version()));
+        let message = format!("invalid object type: {group}/{version}, Kind={}", body.kind());
+        return Err(ApiError::bad_request(message));
+    }
+    if Catalog::latest().type_of(&body.gvk()).is_none() && at.resource.custom.is_none() {
         let (group, version) = body.api_version().split_once('/').unwrap_or(("", body.api_version()));
         let message = format!("invalid object type: {group}/{version}, Kind={}", body.kind());
         return Err(ApiError::bad_request(message));

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use tiphys_schema::{FieldError, Path};
 use tiphys_value::{ObjectExt, Value, json};
 
 use super::At;
-use crate::{ApiError, ApiResult, ApiServer, Object, selectors::Selection};
+use crate::{ApiError, ApiResult, ApiServer, Object, Snapshot, selectors::Selection};
 
 /// What to list.
 #[derive(Clone, Debug, Default)]
@@ -39,11 +40,11 @@ pub(crate) fn get(server: &ApiServer, at: &At) -> ApiResult<Arc<Object>> {
 
 pub(crate) fn list(server: &ApiServer, at: &At, options: &ListOptions) -> ApiResult<Page> {
     let selection = Selection::parse(&at.resource, &options.label_selector, &options.field_selector)?;
-    let snapshot = server.snapshot();
-    let start = start_of(options, snapshot.revision())?;
+    let start = start_of(options, server.revision())?;
+    let snapshot = source(server, options, start.as_ref())?;
     let namespace = Some(at.namespace.as_str()).filter(|n| !n.is_empty());
     let mut page = Page {
-        revision: start.as_ref().map_or(snapshot.revision(), |s| s.revision),
+        revision: start.as_ref().and_then(|s| s.revision).unwrap_or(snapshot.revision()),
         items: Vec::new(),
         continue_token: None,
         remaining: None,
@@ -68,31 +69,80 @@ pub(crate) fn list(server: &ApiServer, at: &At, options: &ListOptions) -> ApiRes
 }
 
 struct Start {
-    revision: u64,
+    /// `None` goes on from the present.
+    revision: Option<u64>,
     after: String,
 }
+
+const TOKEN_TOO_OLD: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
 
 /// Checks the revision parameters; returns where a continued list goes on.
 fn start_of(options: &ListOptions, current: u64) -> ApiResult<Option<Start>> {
     let (version, matching) = (options.resource_version.as_str(), options.resource_version_match.as_str());
     if !options.continue_token.is_empty() {
+        if !matching.is_empty() {
+            let why = "resourceVersionMatch is forbidden when continue is provided";
+            return Err(invalid_match(FieldError::forbidden(&match_path(), why)));
+        }
+        let start = decode_token(&options.continue_token)?;
         if !matches!(version, "" | "0") {
             return Err(ApiError::bad_request(
                 "specifying resource version is not allowed when using continue",
             ));
         }
-        return decode_token(&options.continue_token).map(Some);
+        return Ok(Some(start));
     }
+    check_match(version, matching)?;
     let asked = parse_revision(version)?;
     if asked > current {
         return Err(ApiError::revision_in_future(asked, current));
     }
-    if matching == "Exact" && asked != 0 && asked < current {
-        let message =
-            format!("The resourceVersion for the provided list is too old: {asked} (current {current}).");
-        return Err(ApiError::expired(message));
-    }
     Ok(None)
+}
+
+fn match_path() -> Path {
+    Path::new("resourceVersionMatch")
+}
+
+fn invalid_match(fault: FieldError) -> ApiError {
+    ApiError::invalid_options("ListOptions", fault)
+}
+
+fn check_match(version: &str, matching: &str) -> ApiResult<()> {
+    let forbid = |why: &str| Err(invalid_match(FieldError::forbidden(&match_path(), why)));
+    match (matching, version) {
+        ("", _) => Ok(()),
+        (_, "") => forbid("resourceVersionMatch is forbidden unless resourceVersion is provided"),
+        ("Exact", "0") => forbid("resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\""),
+        ("Exact" | "NotOlderThan", _) => Ok(()),
+        (other, _) => {
+            let supported = ["Exact", "NotOlderThan", ""];
+            Err(invalid_match(FieldError::not_supported(&match_path(), other, &supported)))
+        }
+    }
+}
+
+/// What a list is taken from: the present, or for an exact or continued one the past it asks for.
+fn source(server: &ApiServer, options: &ListOptions, start: Option<&Start>) -> ApiResult<Snapshot> {
+    if let Some(start) = start {
+        // A token without a revision goes on from whatever is there now.
+        let Some(revision) = start.revision else { return Ok(server.snapshot()) };
+        return server.inner.store.snapshot_at(revision).ok_or_else(|| expired_token(start));
+    }
+    let asked = parse_revision(&options.resource_version)?;
+    let exact = options.resource_version_match == "Exact"
+        || (options.limit > 0 && options.resource_version_match.is_empty() && asked > 0);
+    if !exact || asked == 0 {
+        return Ok(server.snapshot());
+    }
+    let past = server.inner.store.snapshot_at(asked);
+    past.ok_or_else(|| ApiError::expired("The resourceVersion for the provided list is too old."))
+}
+
+/// The past of a token is gone: the answer carries a token that goes on in the present.
+fn expired_token(start: &Start) -> ApiError {
+    let token = json!({"v": "meta.k8s.io/v1", "rv": -1, "start": format!("{}\0", start.after)});
+    ApiError::expired(TOKEN_TOO_OLD).with_continue(URL_SAFE_NO_PAD.encode(token.to_string()))
 }
 
 fn decode_token(token: &str) -> ApiResult<Start> {
@@ -100,11 +150,12 @@ fn decode_token(token: &str) -> ApiResult<Start> {
         ApiError::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
     };
     let bytes = URL_SAFE_NO_PAD.decode(token.trim_end_matches('=')).map_err(|e| fault(&e.to_string()))?;
-    let value: Value = serde_json::from_slice(&bytes).map_err(|e| fault(&e.to_string()))?;
+    let value: Value =
+        serde_json::from_slice(&bytes).map_err(|e| fault(&crate::http::json_fault(&e, &bytes)))?;
     if value.str_at(&["v"]) != Some("meta.k8s.io/v1") {
         return Err(fault("server does not recognize this encoded version"));
     }
-    let revision = value["rv"].as_u64().unwrap_or(0);
+    let revision = value["rv"].as_u64();
     let after = value.str_at(&["start"]).ok_or_else(|| fault("encoded start key empty"))?;
     Ok(Start { revision, after: after.trim_end_matches('\0').to_owned() })
 }

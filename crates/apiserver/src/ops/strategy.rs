@@ -85,10 +85,18 @@ pub(super) fn prepare_create(server: &ApiServer, resource: &Resource, object: &m
     }
     match resource.gvk.kind.as_str() {
         "Pod" if resource.custom.is_none() => {
+            if object.int_at(&["spec", "terminationGracePeriodSeconds"]).is_some_and(|seconds| seconds < 0) {
+                object["spec"]["terminationGracePeriodSeconds"] = 1.into();
+            }
             let class = super::pod::qos_class(object);
             object["status"]["qosClass"] = class.into();
         }
         "Service" if resource.custom.is_none() => super::service::complete(object, None),
+        "Job" if resource.custom.is_none() => select_own_pods(object),
+        "PersistentVolume" if resource.custom.is_none() => {
+            object["status"]["lastPhaseTransitionTime"] = rfc3339_seconds(server.now()).into();
+        }
+        "PersistentVolumeClaim" if resource.custom.is_none() => name_source_twice(object),
         "Namespace" if resource.custom.is_none() => {
             object["spec"] = json!({"finalizers": ["kubernetes"]});
             let name = object.name().to_owned();
@@ -130,6 +138,48 @@ fn counts_generations(resource: &Resource) -> bool {
     resource.custom.is_some() || WITH_GENERATION.contains(&resource.gvk.kind.as_str())
 }
 
+/// Works out what depends on what admission made of a new object.
+pub(super) fn after_admission(at: &At, object: &mut Value) {
+    if at.is("", "pods") && object["status"].is_object() {
+        object["status"]["qosClass"] = super::pod::qos_class(object).into();
+    }
+}
+
+/// A claim's source has two names, of which one is as good as the other within a namespace.
+fn name_source_twice(claim: &mut Value) {
+    for (from, to) in [("dataSourceRef", "dataSource"), ("dataSource", "dataSourceRef")] {
+        let source = claim.at(&["spec", from]).filter(|source| source.get("namespace").is_none()).cloned();
+        if let Some(source) = source.filter(|_| claim.at(&["spec", to]).is_none()) {
+            claim["spec"][to] = source;
+        }
+    }
+}
+
+/// A job selects its pods by labels of its own, unless its author knows better.
+fn select_own_pods(job: &mut Value) {
+    if job["spec"]["manualSelector"] == true || !job["spec"]["template"].is_object() {
+        return;
+    }
+    let (name, uid) = (job.name().to_owned(), job.uid().to_owned());
+    let labels = json!({
+        "batch.kubernetes.io/controller-uid": uid, "batch.kubernetes.io/job-name": name,
+        "controller-uid": uid, "job-name": name,
+    });
+    let template = &mut job["spec"]["template"];
+    for (key, value) in labels.as_object().into_iter().flatten() {
+        label(template, key, value.as_str().unwrap_or_default());
+    }
+    let all = job["spec"]["template"]["metadata"]["labels"].clone();
+    if job.at(&["metadata", "labels"]).is_none() {
+        meta::metadata_mut(job).insert("labels".into(), all);
+    }
+    let selector = &mut job["spec"]["selector"];
+    if !selector.is_object() {
+        *selector = json!({});
+    }
+    selector["matchLabels"]["batch.kubernetes.io/controller-uid"] = uid.into();
+}
+
 /// Takes over from the stored object what this write may not change.
 pub(super) fn prepare_update(at: &At, object: &mut Value, current: &Value) {
     for key in [
@@ -148,6 +198,7 @@ pub(super) fn prepare_update(at: &At, object: &mut Value, current: &Value) {
         Some("status") => keep_all_but_status(at, object, current),
         Some("finalize") => keep_all_but_finalizers(object, current),
         Some("approval") => keep_part(object, current, "spec"),
+        Some("ephemeralcontainers" | "resize") => bump_generation(at, object, current),
         Some(_) => {}
         None => {
             if has_status(&at.resource) {
@@ -288,6 +339,94 @@ pub(super) fn creates_on_update(resource: &Resource) -> bool {
         )
 }
 
+/// Containers that are added to a running pod keep their names apart, and stay.
+fn check_ephemeral(pod: &Value, old: &Value) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let path = Path::new("spec.ephemeralContainers");
+    let name = |container: &Value| container.str_at(&["name"]).unwrap_or_default().to_owned();
+    let others = super::items(pod, "/spec/containers").chain(super::items(pod, "/spec/initContainers"));
+    let mut taken: Vec<String> = others.map(name).collect();
+    for (at, container) in super::items(pod, "/spec/ephemeralContainers").enumerate() {
+        let own = name(container);
+        if taken.contains(&own) {
+            errors.push(FieldError::duplicate(&path.index(at).child("name"), own.as_str()));
+        }
+        taken.push(own);
+    }
+    let gone = super::items(old, "/spec/ephemeralContainers").map(name).filter(|name| {
+        super::items(pod, "/spec/ephemeralContainers").all(|other| other["name"] != name.as_str())
+    });
+    for name in gone {
+        let detail =
+            format!("existing ephemeral containers {} may not be removed\n", tiphys_schema::quote(&name));
+        errors.push(FieldError::forbidden(&path, detail));
+    }
+    errors
+}
+
+/// The number of replicas that a custom resource's scale shows.
+fn check_scale(path: &str, object: &Value, errors: &mut ErrorList) {
+    let Ok(place) = path.parse::<tiphys_value::FieldPath>() else { return };
+    let shown = Path::new(format!(".{}", path.trim_start_matches('.')));
+    match place.get(object) {
+        Some(Value::Number(number)) if number.is_i64() => {
+            if let Some(replicas) = number.as_i64().filter(|replicas| *replicas < 0) {
+                errors.push(FieldError::invalid(&shown, replicas, "should be a non-negative integer"));
+            }
+        }
+        None | Some(Value::Null) => {}
+        Some(other) => {
+            let (text, kind) = match other {
+                Value::String(text) => (text.clone(), "string"),
+                Value::Number(number) => (number.to_string(), "float64"),
+                Value::Bool(on) => (on.to_string(), "bool"),
+                Value::Array(_) => (other.to_string(), "[]interface {}"),
+                _ => (other.to_string(), "map[string]interface {}"),
+            };
+            let detail = format!("{shown} accessor error: {text} is of the type {kind}, expected int64");
+            errors.push(FieldError::invalid(&shown, 0, detail));
+        }
+    }
+}
+
+/// Checks the CEL expressions of policies and of webhooks' match conditions.
+fn check_expressions(kind: &str, group: &str, object: &Value, errors: &mut ErrorList) {
+    if group != "admissionregistration.k8s.io" {
+        return;
+    }
+    let mut check = |holder: &Value, list: &str, key: &str, path: &Path| {
+        for (at, entry) in super::items(holder, &format!("/{list}")).enumerate() {
+            let Some(source) = entry.str_at(&[key]).filter(|source| !source.trim().is_empty()) else {
+                continue;
+            };
+            let path = path.child(list).index(at).child(key);
+            match crate::admission::compile(source) {
+                Err(why) => errors.push(FieldError::invalid(&path, source, why)),
+                Ok(expression) => {
+                    let kind =
+                        expression.kind().filter(|_| matches!(list, "validations" | "matchConditions"));
+                    if let Some(kind) = kind.filter(|kind| key == "expression" && *kind != "bool") {
+                        let detail = format!("must evaluate to bool but got {kind}");
+                        errors.push(FieldError::invalid(&path, source, detail));
+                    }
+                }
+            }
+        }
+    };
+    if kind.ends_with("WebhookConfiguration") {
+        for (at, webhook) in super::items(object, "/webhooks").enumerate() {
+            check(webhook, "matchConditions", "expression", &Path::new("webhooks").index(at));
+        }
+    } else if kind == "ValidatingAdmissionPolicy" {
+        let path = Path::new("spec");
+        check(&object["spec"], "matchConditions", "expression", &path);
+        check(&object["spec"], "variables", "expression", &path);
+        check(&object["spec"], "validations", "expression", &path);
+        check(&object["spec"], "validations", "messageExpression", &path);
+        check(&object["spec"], "auditAnnotations", "valueExpression", &path);
+    }
+}
+
 /// Checks the CEL rules of a definition's schemas that are new or changed.
 fn check_rules(crd: &Value, old: Option<&Value>, errors: &mut ErrorList) {
     if old.is_some_and(|old| old["spec"] == crd["spec"]) {
@@ -303,6 +442,9 @@ pub(super) fn validate(at: &At, object: &Value, old: Option<&Value>) -> ErrorLis
     if let Some(custom) = &at.resource.custom {
         let mut errors =
             custom.schema.as_ref().map_or_else(ErrorList::new, |schema| schema.validate(object, old));
+        if let Some(scale) = custom.scale.as_ref().filter(|_| !at.is_status()) {
+            check_scale(&scale.spec_replicas, object, &mut errors);
+        }
         if let Some(rules) = custom.rules.as_ref().filter(|_| !tiphys_schema::prevents_rules(&errors)) {
             errors.extend(rules.validate(object, old));
         }
@@ -313,6 +455,14 @@ pub(super) fn validate(at: &At, object: &Value, old: Option<&Value>) -> ErrorLis
         let mut errors = validate_crd(object, old);
         check_rules(object, old, &mut errors);
         return errors;
+    }
+    if at.subresource.as_deref() == Some("ephemeralcontainers") {
+        return check_ephemeral(object, old.unwrap_or(&Value::Null));
+    }
+    let mut expressions = ErrorList::new();
+    check_expressions(&gvk.kind, at.resource.group(), object, &mut expressions);
+    if !expressions.is_empty() {
+        return expressions;
     }
     if let Some(old) = old.filter(|_| at.is("", "pods") && at.subresource.is_none())
         && object.str_at(&["spec", "nodeName"]).unwrap_or_default()

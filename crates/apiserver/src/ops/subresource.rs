@@ -40,7 +40,10 @@ fn bind(server: &ApiServer, call: &mut Call, at: &At, body: &Value) -> ApiResult
     }
     if let Some(assigned) = pod.str_at(&["spec", "nodeName"]).filter(|n| !n.is_empty()) {
         let why = format!("pod {} is already assigned to node {}", at.name, quote(assigned));
-        return Err(ApiError::conflict(at.resource.named("pods/binding"), &why));
+        return Err(ApiError::conflict(
+            crate::Named { group: "", resource: "pods/binding", name: &at.name },
+            &why,
+        ));
     }
     let mut next = pod.value().clone();
     next["spec"]["nodeName"] = node.into();
@@ -53,6 +56,8 @@ fn bind(server: &ApiServer, call: &mut Call, at: &At, body: &Value) -> ApiResult
         let now = crate::rfc3339_seconds(server.now());
         list.push(json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now}));
     }
+    // Being placed is nobody's field.
+    call.applied = true;
     replace(server, call, at, &pod, next).map_err(super::write::Failed::into_error)?;
     Ok(success())
 }

@@ -36,11 +36,11 @@ pub(crate) fn create_decoded(
     mut object: Value,
 ) -> ApiResult<Arc<Object>> {
     if !at.resource.has_verb("create") {
-        return Err(ApiError::method_not_supported(at.resource.named(""), "create"));
+        return Err(ApiError::method_not_allowed());
     }
     bind_to_url(at, &mut object)?;
     if !object.resource_version().is_empty() {
-        return Err(ApiError::internal("resourceVersion should not be set on objects to be created"));
+        return Err(ApiError::new(500, "", "resourceVersion should not be set on objects to be created"));
     }
     let generated = generate_name(server, &mut object);
     let named = At { name: object.name().to_owned(), ..at.clone() };
@@ -51,6 +51,7 @@ pub(crate) fn create_decoded(
     crate::auth::check_escalation(server, &call.user, &named, &object, None)?;
     let request = admission::Request { server, at: &named, operation: Operation::Create, old: None };
     admission::mutate(&request, call, &mut object)?;
+    strategy::after_admission(&named, &mut object);
     check(&named, &object, None)?;
     admission::validate(&request, call, &object)?;
     if call.dry_run {
@@ -127,12 +128,14 @@ pub(crate) fn patch(
             if !patch.kind.is_apply() || at.subresource.is_some() {
                 return Err(at.not_found());
             }
+            check_applied_name(at, patch)?;
             let object = apply_patch(server, call, at, None, patch)?;
             call.applied = true;
             let object = decode_input(call, at, object, &patch.duplicates)?;
             let at = At { name: String::new(), ..at.clone() };
             return create_decoded(server, call, &at, object).map(|o| (o, true));
         };
+        check_applied_name(at, patch)?;
         let patched = apply_patch(server, call, at, Some(&current), patch)?;
         let mut inner =
             Call { applied: patch.kind.is_apply(), patch_text: patch.shown(&patched), ..call.clone() };
@@ -150,6 +153,18 @@ pub(crate) fn patch(
         }
     }
     Err(ApiError::modified(at.resource.named(&at.name)))
+}
+
+/// Server-side apply is about the object that the URL names.
+fn check_applied_name(at: &At, patch: &Patch) -> ApiResult<()> {
+    let name = patch.body.name();
+    if !patch.kind.is_apply() || name.is_empty() || name == at.name {
+        return Ok(());
+    }
+    Err(ApiError::bad_request(format!(
+        "the name of the object ({name}) does not match the name on the URL ({})",
+        at.name
+    )))
 }
 
 /// The object that a patch of `status` is applied to is the whole object.
@@ -224,6 +239,15 @@ fn check_version(at: &At, current: &Object, object: &Value) -> Result<(), Failed
     }
     match object.resource_version() {
         "" | "0" if strategy::allows_unconditional_update(&at.resource) => Ok(()),
+        "" | "0" if at.resource.custom.is_some() => {
+            let fault = FieldError::invalid(
+                &Path::new("metadata.resourceVersion"),
+                0,
+                "must be specified for an update",
+            );
+            let kind = tiphys_value::GroupKind::new(at.resource.group(), &at.resource.plural);
+            Err(ApiError::invalid(&kind, &at.name, &ErrorList(vec![fault])).into())
+        }
         "" | "0" => {
             let path = Path::new("metadata.resourceVersion");
             let fault = FieldError::invalid(&path, 0, "must be specified for an update");
@@ -259,6 +283,34 @@ fn check(at: &At, object: &Value, old: Option<&Object>) -> ApiResult<()> {
     Err(ApiError::invalid(&at.resource.group_kind(), object.name(), &errors))
 }
 
+/// The most that a store like etcd takes in one request, in bytes.
+const MAX_STORED: usize = 1536 * 1024;
+
+/// An object that the store can take: one that is too large loses the record of its fields' owners first.
+fn within_size(mut object: Value) -> ApiResult<Value> {
+    if text_size(&object) <= MAX_STORED || object.to_string().len() <= MAX_STORED {
+        return Ok(object);
+    }
+    meta::metadata_mut(&mut object).remove("managedFields");
+    match object.to_string().len() <= MAX_STORED {
+        true => Ok(object),
+        false => Err(ApiError::new(500, "", "etcdserver: request is too large")),
+    }
+}
+
+/// At least what the JSON of a value takes unless it needs escapes, in bytes. Bodies are as deep as the
+/// parser's limit at most.
+fn text_size(value: &Value) -> usize {
+    match value {
+        Value::String(text) => 2 * text.len() + 2,
+        Value::Array(items) => items.iter().map(|item| text_size(item) + 1).sum::<usize>() + 2,
+        Value::Object(map) => {
+            map.iter().map(|(key, value)| 2 * key.len() + 4 + text_size(value)).sum::<usize>() + 2
+        }
+        _ => 24,
+    }
+}
+
 /// Writes to the store, and does what follows from the write.
 pub(super) fn commit(
     server: &ApiServer,
@@ -268,11 +320,16 @@ pub(super) fn commit(
     remove: bool,
 ) -> Result<Arc<Object>, Failed> {
     let gvk = at.resource.group_kind();
+    let object = match remove {
+        true => object,
+        false => within_size(object)?,
+    };
     let write = Write { resource: &at.resource.id, key: &at.key(), expect, value: object, remove };
     match server.inner.store.commit(write) {
         Ok(object) => {
             lifecycle::after_commit(server, at, &object, remove);
             admission::after_write(server, at);
+            super::protection::after_write(server, at);
             Ok(object)
         }
         Err(CommitError::Changed) => Err(Failed::Changed),

@@ -119,12 +119,12 @@ fn custom_version(crd: &Arc<Object>, version: &Value, gvk: &GroupVersionKind) ->
 fn subresources(custom: &CustomVersion, gvk: &GroupVersionKind) -> Vec<Subresource> {
     let verbs = || ["get", "patch", "update"].map(str::to_owned).to_vec();
     let mut list = Vec::new();
+    if custom.has_status {
+        list.push(Subresource { name: "status".into(), gvk: gvk.clone(), verbs: verbs() });
+    }
     if custom.scale.is_some() {
         let gvk = GroupVersionKind::new("autoscaling", "v1", "Scale");
         list.push(Subresource { name: "scale".into(), gvk, verbs: verbs() });
-    }
-    if custom.has_status {
-        list.push(Subresource { name: "status".into(), gvk: gvk.clone(), verbs: verbs() });
     }
     list
 }

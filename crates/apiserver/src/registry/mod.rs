@@ -144,6 +144,10 @@ impl Registry {
         &self.groups
     }
 
+    pub fn has_group(&self, group: &str) -> bool {
+        self.groups.iter().any(|(name, _)| name == group)
+    }
+
     pub fn has_group_version(&self, group: &str, version: &str) -> bool {
         self.groups.iter().any(|(name, versions)| name == group && versions.iter().any(|v| v == version))
     }

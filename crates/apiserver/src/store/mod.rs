@@ -8,7 +8,7 @@ mod object;
 mod snapshot;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, VecDeque},
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
@@ -29,6 +29,8 @@ use tiphys_value::Value;
 const RESOURCE_LOG: usize = 4096;
 /// How many changes of all resources together are kept for change feeds.
 const GLOBAL_LOG: usize = 16384;
+/// How many past contents are kept; they share all that did not change.
+const PAST: usize = 4096;
 /// How far revisions jump when a state folder is opened again: revisions that were seen by a watch
 /// but not yet on disk when the process died are never given out a second time.
 const RESTART_GAP: u64 = 1000;
@@ -64,6 +66,8 @@ pub(crate) struct Write<'a> {
 
 struct State {
     snapshot: Snapshot,
+    /// The content after each of the last writes, oldest first: what exact and continued lists read.
+    past: VecDeque<Snapshot>,
     global: Log,
     by_resource: BTreeMap<ResourceId, Log>,
 }
@@ -99,7 +103,8 @@ impl Store {
 
     fn from_snapshot(snapshot: Snapshot, journal: Option<Journal>) -> Self {
         let global = Log::starting_at(snapshot.revision(), GLOBAL_LOG);
-        let state = State { snapshot, global, by_resource: BTreeMap::new() };
+        let past = VecDeque::from([snapshot.clone()]);
+        let state = State { snapshot, past, global, by_resource: BTreeMap::new() };
         Self { state: Mutex::new(state), any_change: Arc::new(Notify::new()), journal }
     }
 
@@ -111,6 +116,14 @@ impl Store {
     /// The present content.
     pub fn snapshot(&self) -> Snapshot {
         self.lock().snapshot.clone()
+    }
+
+    /// The content at a revision; `None` if that is too long ago or has not happened.
+    pub fn snapshot_at(&self, revision: u64) -> Option<Snapshot> {
+        let state = self.lock();
+        let next = state.past.partition_point(|past| past.revision() <= revision);
+        let found = state.past.get(next.checked_sub(1)?)?;
+        (revision <= state.snapshot.revision()).then(|| found.clone())
     }
 
     /// The newest revision.
@@ -185,6 +198,7 @@ impl Store {
             previous,
         });
         state.log_change(change);
+        state.remember();
         object
     }
 
@@ -231,6 +245,13 @@ impl Store {
 }
 
 impl State {
+    fn remember(&mut self) {
+        if self.past.len() >= PAST {
+            self.past.pop_front();
+        }
+        self.past.push_back(self.snapshot.clone());
+    }
+
     fn log_of(&mut self, resource: &ResourceId) -> &mut Log {
         // A log made now knows nothing before now, except that a resource without a log never changed.
         let floor = self.global.first_floor();

@@ -21,6 +21,20 @@ pub(super) fn fields(expression: &Expression, schema: &Value, is_root: bool) -> 
     checker.visit(expression.root(), &mut scope)
 }
 
+/// What CEL calls the type of a schema that has no fields.
+fn scalar(schema: &Value) -> Option<&'static str> {
+    if schema["x-kubernetes-int-or-string"] == true {
+        return None;
+    }
+    match (schema["type"].as_str()?, schema["format"].as_str()) {
+        ("string", None) => Some("string"),
+        ("integer", _) => Some("int"),
+        ("number", _) => Some("double"),
+        ("boolean", _) => Some("bool"),
+        _ => None,
+    }
+}
+
 struct Checker<'a> {
     source: &'a str,
     /// The schema whose objects also have a name and a type.
@@ -43,9 +57,17 @@ impl<'a> Checker<'a> {
         }
         if let Expr::Select(select) = &node.expr
             && let Some(schema) = self.schema_of(&select.operand, scope)
-            && self.lacks(schema, &select.field)
         {
-            return Err(fault_at(self.source, &select.field, &format!("undefined field '{}'", select.field)));
+            // The fault is shown at the point before the field.
+            let point = format!(".{}", select.field);
+            if let Some(kind) = scalar(schema) {
+                let message = format!("type '{kind}' does not support field selection");
+                return Err(fault_at(self.source, &point, &message));
+            }
+            if self.lacks(schema, &select.field) {
+                let message = format!("undefined field '{}'", select.field);
+                return Err(fault_at(self.source, &point, &message));
+            }
         }
         children(node).into_iter().try_for_each(|child| self.visit(child, scope))
     }

@@ -116,6 +116,21 @@ impl Expression {
         self.variables.contains(variable)
     }
 
+    /// What CEL calls the type of the result, where the outermost operation tells it.
+    pub fn kind(&self) -> Option<&'static str> {
+        match &self.root.expr {
+            Expr::Select(select) => Some(if select.test { "bool" } else { "dyn" }),
+            Expr::Literal(LiteralValue::Boolean(_)) => Some("bool"),
+            Expr::Literal(LiteralValue::String(_)) => Some("string"),
+            Expr::Literal(LiteralValue::Int(_)) => Some("int"),
+            Expr::Literal(LiteralValue::UInt(_)) => Some("uint"),
+            Expr::Literal(LiteralValue::Double(_)) => Some("double"),
+            Expr::List(_) => Some("list(dyn)"),
+            Expr::Map(_) => Some("map(dyn, dyn)"),
+            _ => None,
+        }
+    }
+
     pub(super) fn root(&self) -> &IdedExpr {
         &self.root
     }
@@ -152,7 +167,8 @@ fn shown(text: &str) -> String {
 pub(super) fn fault_at(source: &str, name: &str, message: &str) -> CompileError {
     let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
     let place = source.match_indices(name).find(|(at, _)| {
-        !is_word(source[..*at].chars().next_back()) && !is_word(source[at + name.len()..].chars().next())
+        (name.starts_with('.') || !is_word(source[..*at].chars().next_back()))
+            && !is_word(source[at + name.len()..].chars().next())
     });
     let offset = place.map_or(0, |(at, _)| at);
     let line = source[..offset].matches('\n').count();

@@ -268,14 +268,14 @@ fn check_rule(rule: &Value, schema: &Value, is_root: bool, path: &Path, errors: 
     }
     if let Some(message) = rule["message"].as_str() {
         if !message.is_empty() && message.trim().is_empty() {
-            let detail = "message must be non-empty if specified";
+            let detail = "must be non-empty if specified";
             errors.push(FieldError::invalid(&path.child("message"), message, detail));
         } else if message.trim().contains('\n') {
-            let detail = "message must not contain line breaks";
+            let detail = "must not contain line breaks";
             errors.push(FieldError::invalid(&path.child("message"), message, detail));
         }
     } else if source.trim().contains('\n') {
-        let detail = "message must be specified if rule contains line breaks";
+        let detail = "must be specified if rule contains line breaks";
         errors.push(FieldError::required(&path.child("message"), detail));
     }
     let checked = |source: &str| {
@@ -283,12 +283,12 @@ fn check_rule(rule: &Value, schema: &Value, is_root: bool, path: &Path, errors: 
         check::fields(&expression, schema, is_root)
     };
     if let Err(error) = checked(source) {
-        errors.push(FieldError::invalid(&path.child("rule"), internal(rule), error.to_string()));
+        errors.push(FieldError::invalid_as(&path.child("rule"), internal(rule), error.to_string()));
     }
     if let Some(message) = rule["messageExpression"].as_str().filter(|text| !text.is_empty()) {
         if let Err(error) = checked(message) {
             let detail = format!("messageExpression {error}");
-            errors.push(FieldError::invalid(&path.child("messageExpression"), internal(rule), detail));
+            errors.push(FieldError::invalid_as(&path.child("messageExpression"), internal(rule), detail));
         }
     }
     let reasons = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
@@ -298,12 +298,18 @@ fn check_rule(rule: &Value, schema: &Value, is_root: bool, path: &Path, errors: 
 }
 
 /// A rule as the API server's own type shows it in messages.
-fn internal(rule: &Value) -> Value {
-    let text = |key: &str| rule[key].as_str().unwrap_or_default().to_owned();
-    serde_json::json!({
-        "Rule": text("rule"), "Message": text("message"), "MessageExpression": text("messageExpression"),
-        "Reason": rule.get("reason"), "FieldPath": text("fieldPath"), "OptionalOldSelf": rule.get("optionalOldSelf"),
-    })
+fn internal(rule: &Value) -> String {
+    let text = |key: &str| Value::from(rule[key].as_str().unwrap_or_default());
+    let given = |key: &str| rule.get(key).cloned().unwrap_or_default();
+    format!(
+        "{{\"Rule\":{},\"Message\":{},\"MessageExpression\":{},\"Reason\":{},\"FieldPath\":{},\"OptionalOldSelf\":{}}}",
+        text("rule"),
+        text("message"),
+        text("messageExpression"),
+        given("reason"),
+        text("fieldPath"),
+        given("optionalOldSelf")
+    )
 }
 
 #[cfg(test)]

@@ -31,7 +31,17 @@ pub fn validate_crd(crd: &Value, old: Option<&Value>) -> ErrorList {
     } else if !matches!(scope, "Cluster" | "Namespaced") {
         errors.push(FieldError::not_supported(&spec.child("scope"), scope, &["Cluster", "Namespaced"]));
     }
-    versions(&crd["spec"], &spec.child("versions"), &mut errors);
+    if flag(&crd["spec"], "preserveUnknownFields")
+        && old.is_none_or(|old| !flag(&old["spec"], "preserveUnknownFields"))
+    {
+        let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
+        errors.push(FieldError::invalid(&spec.child("preserveUnknownFields"), true, detail));
+    }
+    versions(crd, &spec.child("versions"), &mut errors);
+    conversion(&crd["spec"], &mut errors);
+    if old.is_none() {
+        approval(crd, group, &mut errors);
+    }
     check_names(&crd["spec"]["names"], &spec.child("names"), &mut errors);
     let stored =
         crd["spec"]["versions"].as_array().into_iter().flatten().any(|version| flag(version, "storage"));
@@ -62,7 +72,8 @@ pub fn crd_schemas(crd: &Value) -> Vec<(&Value, Path)> {
     }
 }
 
-fn versions(spec: &Value, path: &Path, errors: &mut ErrorList) {
+fn versions(crd: &Value, path: &Path, errors: &mut ErrorList) {
+    let spec = &crd["spec"];
     let versions = spec["versions"].as_array().map_or(&[][..], Vec::as_slice);
     let mut storage = 0;
     for (at, version) in versions.iter().enumerate() {
@@ -79,15 +90,72 @@ fn versions(spec: &Value, path: &Path, errors: &mut ErrorList) {
             ));
         }
         storage += usize::from(flag(version, "storage"));
-        let schema_path = path.child("schema").child("openAPIV3Schema");
-        match version.pointer("/schema/openAPIV3Schema") {
-            Some(schema) => structural(schema, &schema_path, errors),
-            None => errors.push(FieldError::required(&schema_path, "schemas are required")),
+        if version.pointer("/schema/openAPIV3Schema").is_none() {
+            errors.push(FieldError::required(&path.child("schema").child("openAPIV3Schema"), ""));
         }
+    }
+    for (schema, path) in crd_schemas(crd) {
+        structural(schema, &path, errors);
     }
     if storage != 1 {
         let detail = "must have exactly one version marked as storage version";
-        errors.push(FieldError::invalid(path, spec["versions"].clone(), detail));
+        let shown: Vec<String> = versions.iter().map(internal_version).collect();
+        errors.push(FieldError::invalid_as(path, format!("[{}]", shown.join(",")), detail));
+    }
+}
+
+/// A version as the API server's own type prints it, when all versions share one schema.
+fn internal_version(version: &Value) -> String {
+    let quoted = |key: &str| Value::from(version[key].as_str().unwrap_or_default()).to_string();
+    format!(
+        "{{\"Name\":{},\"Served\":{},\"Storage\":{},\"Deprecated\":{},\"DeprecationWarning\":null,\"Schema\":null,\"Subresources\":null,\"AdditionalPrinterColumns\":null,\"SelectableFields\":null}}",
+        quoted("name"),
+        flag(version, "served"),
+        flag(version, "storage"),
+        flag(version, "deprecated")
+    )
+}
+
+fn conversion(spec: &Value, errors: &mut ErrorList) {
+    let path = Path::new("spec.conversion");
+    match spec["conversion"]["strategy"].as_str() {
+        None | Some("None") => {}
+        Some("Webhook") => {
+            let webhook = &spec["conversion"]["webhook"];
+            if !webhook["clientConfig"].is_object() {
+                let detail = "required when strategy is set to Webhook";
+                errors.push(FieldError::required(&path.child("webhookClientConfig"), detail));
+            }
+            let reviews = webhook["conversionReviewVersions"].as_array().map_or(0, Vec::len);
+            if reviews == 0 {
+                errors.push(FieldError::required(&path.child("conversionReviewVersions"), ""));
+            }
+        }
+        Some(other) => {
+            errors.push(FieldError::not_supported(&path.child("strategy"), other, &["None", "Webhook"]));
+        }
+    }
+}
+
+/// Groups of the project itself are for what it has reviewed.
+fn approval(crd: &Value, group: &str, errors: &mut ErrorList) {
+    let is_protected =
+        ["k8s.io", "kubernetes.io"].iter().any(|own| group == *own || group.ends_with(&format!(".{own}")));
+    let approval = &crd["metadata"]["annotations"]["api-approved.kubernetes.io"];
+    if !is_protected {
+        return;
+    }
+    let path = Path::new("metadata.annotations").key("api-approved.kubernetes.io");
+    match approval.as_str() {
+        None | Some("") => {
+            let detail = "protected groups must have approval annotation \"api-approved.kubernetes.io\", see https://github.com/kubernetes/enhancements/pull/1111";
+            errors.push(FieldError::required(&path, detail));
+        }
+        Some(text) if text.starts_with("unapproved") || text.contains("://") => {}
+        Some(text) => {
+            let detail = "protected groups must have approval annotation \"api-approved.kubernetes.io\" with either a URL or a reason starting with \"unapproved\", see https://github.com/kubernetes/enhancements/pull/1111";
+            errors.push(FieldError::invalid(&path, text, detail));
+        }
     }
 }
 
@@ -99,8 +167,10 @@ fn check_names(given: &Value, path: &Path, errors: &mut ErrorList) {
             errors.push(FieldError::required(&path, ""));
             continue;
         }
-        for fault in names::dns1035_label(&name.to_lowercase()) {
-            let detail = if matches!(field, "kind" | "listKind") {
+        let mixed = matches!(field, "kind" | "listKind");
+        let checked = if mixed { name.to_lowercase() } else { name.to_owned() };
+        for fault in names::dns1035_label(&checked) {
+            let detail = if mixed {
                 format!("may have mixed case, but should otherwise match: {fault}")
             } else {
                 fault
@@ -147,6 +217,45 @@ fn node(schema: &Value, path: &Path, errors: &mut ErrorList, depth: usize, root:
         errors.push(FieldError::forbidden(path, "schema is nested too deeply"));
         return;
     }
+    let before = errors.0.len();
+    unsupported(schema, path, errors);
+    if errors.0.len() > before {
+        return;
+    }
+    let free =
+        flag(schema, "x-kubernetes-preserve-unknown-fields") || flag(schema, "x-kubernetes-int-or-string");
+    let kind = schema["type"].as_str().unwrap_or_default();
+    const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
+    if !root && !free && kind.is_empty() {
+        errors
+            .push(FieldError::required(&path.child("type"), "must not be empty for specified object fields"));
+    } else if !root && !kind.is_empty() && !TYPES.contains(&kind) {
+        errors.push(FieldError::not_supported(&path.child("type"), kind, &TYPES));
+    }
+    if kind == "array" && !schema["items"].is_object() {
+        errors.push(FieldError::required(&path.child("items"), "must be specified"));
+    }
+    if schema["properties"].is_object() && schema["additionalProperties"].is_object() {
+        let detail = "additionalProperties and properties are mutual exclusive";
+        errors.push(FieldError::forbidden(&path.child("additionalProperties"), detail));
+    }
+    extensions(schema, path, errors);
+    values(schema, path, errors);
+    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
+        if root && name == "metadata" {
+            metadata(property, &path.child("properties").key(name), errors);
+        } else {
+            node(property, &path.child("properties").key(name), errors, depth + 1, false);
+        }
+    }
+    for field in ["items", "additionalProperties"] {
+        if schema[field].is_object() {
+            node(&schema[field], &path.child(field), errors, depth + 1, false);
+        }
+    }
+}
+
+fn unsupported(schema: &Value, path: &Path, errors: &mut ErrorList) {
     for (field, detail) in [
         ("$ref", "$ref is not supported"),
         ("definitions", "definitions is not supported"),
@@ -161,27 +270,84 @@ fn node(schema: &Value, path: &Path, errors: &mut ErrorList, depth: usize, root:
         let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
         errors.push(FieldError::forbidden(&path.child("uniqueItems"), detail));
     }
-    let free =
-        flag(schema, "x-kubernetes-preserve-unknown-fields") || flag(schema, "x-kubernetes-int-or-string");
-    if !root && !free && schema["type"].as_str().is_none_or(str::is_empty) {
-        errors
-            .push(FieldError::required(&path.child("type"), "must not be empty for specified object fields"));
+}
+
+/// Of the root's metadata only the names may be described.
+fn metadata(schema: &Value, path: &Path, errors: &mut ErrorList) {
+    let mut named = schema["properties"].as_object().into_iter().flat_map(|p| p.keys());
+    if named.any(|name| !matches!(name.as_str(), "name" | "generateName")) {
+        let detail = "must not specify anything other than name and generateName, but metadata is implicitly specified";
+        errors.push(FieldError::forbidden(path, detail));
     }
-    if schema["type"] == "array" && !schema["items"].is_object() {
-        errors.push(FieldError::required(&path.child("items"), "must be specified"));
+}
+
+/// The extensions for lists, maps and embedded objects.
+fn extensions(schema: &Value, path: &Path, errors: &mut ErrorList) {
+    let preserve = "x-kubernetes-preserve-unknown-fields";
+    if schema[preserve] == false {
+        errors.push(FieldError::invalid(&path.child(preserve), false, "must be true or undefined"));
     }
-    if schema["properties"].is_object() && schema["additionalProperties"].is_object() {
-        let detail = "additionalProperties and properties are mutual exclusive";
-        errors.push(FieldError::forbidden(&path.child("additionalProperties"), detail));
-    }
-    for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-        if !(root && name == "metadata") {
-            node(property, &path.child("properties").key(name), errors, depth + 1, false);
+    let list_type = "x-kubernetes-list-type";
+    match schema[list_type].as_str() {
+        None | Some("atomic" | "set") => {}
+        Some("map") => {
+            let keys = "x-kubernetes-list-map-keys";
+            if schema[keys].as_array().is_none_or(Vec::is_empty) {
+                let detail = "must not be empty if x-kubernetes-list-type is map";
+                errors.push(FieldError::required(&path.child(keys), detail));
+            }
+            let items = &schema["items"];
+            if items["type"] != "object" {
+                let detail = "must be object if parent array's x-kubernetes-list-type is map";
+                let path = path.child("items").child("type");
+                errors.push(FieldError::invalid(&path, items["type"].clone(), detail));
+            } else {
+                for (at, key) in schema[keys].as_array().into_iter().flatten().enumerate() {
+                    let key = key.as_str().unwrap_or_default();
+                    if items["properties"].get(key).is_none() {
+                        let detail = "entries must all be names of item properties";
+                        errors.push(FieldError::invalid(&path.child(keys).index(at), key, detail));
+                    }
+                }
+            }
+        }
+        Some(other) => {
+            let supported = ["atomic", "set", "map"];
+            errors.push(FieldError::not_supported(&path.child(list_type), other, &supported));
         }
     }
-    for field in ["items", "additionalProperties"] {
-        if schema[field].is_object() {
-            node(&schema[field], &path.child(field), errors, depth + 1, false);
+    let map_type = "x-kubernetes-map-type";
+    if let Some(other) = schema[map_type].as_str().filter(|kind| !matches!(*kind, "atomic" | "granular")) {
+        errors.push(FieldError::not_supported(&path.child(map_type), other, &["atomic", "granular"]));
+    }
+    let is_bare = schema["properties"].as_object().is_none_or(serde_json::Map::is_empty);
+    if flag(schema, "x-kubernetes-embedded-resource") && is_bare && !flag(schema, preserve) {
+        let detail = "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields";
+        errors.push(FieldError::required(&path.child("properties"), detail));
+    }
+}
+
+/// Patterns and defaults.
+fn values(schema: &Value, path: &Path, errors: &mut ErrorList) {
+    if let Some(pattern) = schema["pattern"].as_str()
+        && let Err(error) = regex::Regex::new(pattern)
+    {
+        let why = match &error {
+            regex::Error::Syntax(text) if text.contains("unclosed group") => {
+                format!("missing closing ): `{pattern}`")
+            }
+            _ => format!("invalid syntax: `{pattern}`"),
+        };
+        let detail = format!("must be a valid regular expression, but isn't: error parsing regexp: {why}");
+        errors.push(FieldError::invalid(&path.child("pattern"), pattern, detail));
+    }
+    if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {
+        let place = path.child("default");
+        for mut fault in super::StructuralSchema::new(schema).validate(default, None) {
+            let within = if fault.field == "<nil>" { String::new() } else { format!(".{}", fault.field) };
+            fault.field = format!("{place}{within}");
+            fault.detail = fault.detail.replacen("<nil>", "", 1);
+            errors.push(fault);
         }
     }
 }

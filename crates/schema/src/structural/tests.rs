@@ -74,6 +74,6 @@ fn a_definition_is_checked() {
         "versions": [{"name": "v1", "storage": true, "schema": {"openAPIV3Schema":
             {"type": "object", "properties": {"spec": {}}}}}]}});
     let expected = "[metadata.name: Invalid value: \"x.g.io\": must be spec.names.plural+\".\"+spec.group, \
-        spec.versions[0].schema.openAPIV3Schema.properties[spec].type: Required value: must not be empty for specified object fields]";
+        spec.validation.openAPIV3Schema.properties[spec].type: Required value: must not be empty for specified object fields]";
     assert_eq!(validate_crd(&crd, None).message(), expected);
 }

@@ -234,7 +234,7 @@ impl Validator<'_> {
             self.errors.push(FieldError::too_many(path, map.len(), limit as usize));
         }
         for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            if !map.contains_key(name) {
+            if map.get(name).is_none_or(Value::is_null) && !flag(&schema["properties"][name], "nullable") {
                 self.errors.push(FieldError::required(&path.child(name), ""));
             }
         }
@@ -243,6 +243,11 @@ impl Validator<'_> {
         for (name, inner) in map {
             let before = old.and_then(|old| old.get(name));
             match schema["properties"].get(name) {
+                // What is required and null has been found missing above.
+                Some(property)
+                    if inner.is_null()
+                        && !flag(property, "nullable")
+                        && schema["required"].as_array().is_some_and(|r| r.iter().any(|n| n == name)) => {}
                 Some(property) => self.value(property, inner, before, &path.child(name), depth + 1),
                 None if is_map => self.value(others, inner, before, &path.child(name), depth + 1),
                 None => {}

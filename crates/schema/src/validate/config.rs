@@ -23,7 +23,7 @@ pub(super) fn config_map(object: &Value, errors: &mut ErrorList) {
         size += decoded_length(value);
     }
     if size > MAX_BYTES {
-        errors.push(FieldError::too_long(&Path::root(), MAX_BYTES));
+        errors.push(FieldError::too_long(&Path::new("[]"), MAX_BYTES));
     }
 }
 
@@ -41,6 +41,11 @@ pub(super) fn secret(object: &Value, errors: &mut ErrorList) {
     }
     if size > MAX_BYTES {
         errors.push(FieldError::too_long(&data, MAX_BYTES));
+    }
+    let account = "kubernetes.io/service-account.name";
+    let named = object["metadata"]["annotations"][account].as_str().is_some_and(|name| !name.is_empty());
+    if text(object, "type") == "kubernetes.io/service-account-token" && !named {
+        errors.push(FieldError::required(&Path::new("metadata.annotations").key(account), ""));
     }
     let required: &[&str] = match text(object, "type") {
         "kubernetes.io/dockercfg" => &[".dockercfg"],

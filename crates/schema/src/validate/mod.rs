@@ -1,11 +1,16 @@
 //! Validation of built-in kinds with the API server's texts. `metadata` is the caller's: it is the
 //! same for every kind.
 
+mod admission;
 mod config;
+mod limits;
 pub mod names;
 mod network;
+mod other;
+mod placement;
 mod pod;
 mod rbac;
+mod security;
 mod service;
 mod storage;
 mod workloads;
@@ -26,7 +31,15 @@ pub fn validate_create(gvk: &GroupVersionKind, object: &Value) -> ErrorList {
         ("apps", "StatefulSet") => workloads::stateful_set(spec, &path, &mut errors),
         ("apps", "DaemonSet") => workloads::daemon_set(spec, &path, &mut errors),
         ("batch", "Job") => workloads::job(spec, &path, &mut errors),
-        ("batch", "CronJob") => workloads::cron_job(spec, &path, &mut errors),
+        ("batch", "CronJob") => {
+            workloads::cron_job(spec, &path, &mut errors);
+            // The name of a job is longer by eleven characters.
+            let name = object["metadata"]["name"].as_str().unwrap_or_default();
+            if name.len() > 52 {
+                let detail = "must be no more than 52 characters";
+                errors.push(FieldError::invalid(&Path::new("metadata.name"), name, detail));
+            }
+        }
         ("autoscaling", "HorizontalPodAutoscaler") => workloads::autoscaler(spec, &path, &mut errors),
         ("policy", "PodDisruptionBudget") => workloads::disruption_budget(spec, &path, &mut errors),
         ("", "Service") => service::service(object, &mut errors),
@@ -40,7 +53,31 @@ pub fn validate_create(gvk: &GroupVersionKind, object: &Value) -> ErrorList {
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding") => {
             rbac::binding(&gvk.kind, object, &mut errors);
         }
+        ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration") => {
+            admission::webhooks(object, false, &mut errors);
+        }
+        ("admissionregistration.k8s.io", "MutatingWebhookConfiguration") => {
+            admission::webhooks(object, true, &mut errors);
+        }
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicy") => {
+            admission::policy(spec, &path, &mut errors);
+        }
+        ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding") => {
+            admission::binding(spec, &path, &mut errors);
+        }
+        ("", "ResourceQuota") => limits::quota(spec, &path, &mut errors),
+        ("", "LimitRange") => limits::range(spec, &path, &mut errors),
+        ("", "PersistentVolume") => other::volume(spec, &path, &mut errors),
+        ("", "Endpoints") => other::endpoints(object, &mut errors),
+        ("scheduling.k8s.io", "PriorityClass") => other::priority_class(object, &mut errors),
+        ("networking.k8s.io", "IngressClass") => other::ingress_class(spec, &path, &mut errors),
+        ("coordination.k8s.io", "Lease") => other::lease(spec, &path, &mut errors),
+        ("discovery.k8s.io", "EndpointSlice") => other::endpoint_slice(object, &mut errors),
         _ => {}
+    }
+    if (gvk.group.as_str(), gvk.kind.as_str()) == ("", "Pod") && !list(spec, "ephemeralContainers").is_empty()
+    {
+        errors.push(FieldError::forbidden(&path.child("ephemeralContainers"), "cannot be set on create"));
     }
     errors
 }
@@ -50,15 +87,19 @@ pub fn validate_update(gvk: &GroupVersionKind, new: &Value, old: &Value) -> Erro
     if (gvk.group.as_str(), gvk.kind.as_str()) == ("", "Pod") {
         return pod::update(new, old);
     }
+    if (gvk.group.as_str(), gvk.kind.as_str()) == ("apps", "DaemonSet") {
+        let mut errors = ErrorList::new();
+        immutable(new, old, "/spec/selector", &mut errors);
+        errors.extend(validate_create(gvk, new));
+        return errors;
+    }
     let mut errors = match (gvk.group.as_str(), gvk.kind.as_str()) {
         // What is stored may be older than a rule about names; its immutable parts are not judged again.
-        ("", "PersistentVolumeClaim") => ErrorList::new(),
+        ("", "PersistentVolumeClaim" | "PersistentVolume" | "PriorityClass") => ErrorList::new(),
         _ => validate_create(gvk, new),
     };
     match (gvk.group.as_str(), gvk.kind.as_str()) {
-        ("apps", "Deployment" | "ReplicaSet" | "DaemonSet") => {
-            immutable(new, old, "/spec/selector", &mut errors)
-        }
+        ("apps", "Deployment" | "ReplicaSet") => immutable(new, old, "/spec/selector", &mut errors),
         ("apps", "StatefulSet") => workloads::stateful_set_update(new, old, &mut errors),
         ("batch", "Job") => workloads::job_update(new, old, &mut errors),
         ("", "Service") => service::update(new, old, &mut errors),
@@ -70,7 +111,14 @@ pub fn validate_update(gvk: &GroupVersionKind, new: &Value, old: &Value) -> Erro
             if new["roleRef"] != old["roleRef"] =>
         {
             let path = Path::new("roleRef");
-            errors.push(FieldError::invalid(&path, new["roleRef"].clone(), "cannot change roleRef"));
+            let of = |key: &str| Value::from(text(&new["roleRef"], key));
+            let shown = format!(
+                "{{\"APIGroup\":{},\"Kind\":{},\"Name\":{}}}",
+                of("apiGroup"),
+                of("kind"),
+                of("name")
+            );
+            errors.push(FieldError::invalid_as(&path, shown, "cannot change roleRef"));
         }
         _ => {}
     }
@@ -87,6 +135,9 @@ pub fn validate_status_update(gvk: &GroupVersionKind, new: &Value, old: &Value) 
                 not_negative(value, &Path::new("status").child(name), &mut errors);
             }
         }
+    }
+    if (gvk.group.as_str(), gvk.kind.as_str()) == ("apps", "Deployment") {
+        workloads::deployment_status(&new["status"], &mut errors);
     }
     errors
 }

@@ -213,6 +213,28 @@ pub fn path_segment(text: &str) -> Vec<String> {
     }
 }
 
+/// What a network is expected to look like.
+pub(super) const CIDR: &str = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
+
+/// An address and the length of its network's prefix in bits, from `10.0.0.0/8`.
+pub fn cidr(text: &str) -> Option<(std::net::IpAddr, u8)> {
+    let (address, bits) = text.split_once('/')?;
+    let (address, bits): (std::net::IpAddr, u8) = (address.parse().ok()?, bits.parse().ok()?);
+    (bits <= if address.is_ipv4() { 32 } else { 128 }).then_some((address, bits))
+}
+
+/// Whether one network lies within another and is smaller.
+pub fn is_strictly_within(inner: (std::net::IpAddr, u8), outer: (std::net::IpAddr, u8)) -> bool {
+    let number = |address: std::net::IpAddr| match address {
+        std::net::IpAddr::V4(v4) => u128::from(u32::from(v4)) << 96,
+        std::net::IpAddr::V6(v6) => u128::from(v6),
+    };
+    let mask = |bits: u8| if bits == 0 { 0 } else { u128::MAX << (128 - u32::from(bits)) };
+    inner.0.is_ipv4() == outer.0.is_ipv4()
+        && inner.1 > outer.1
+        && number(inner.0) & mask(outer.1) == number(outer.0) & mask(outer.1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

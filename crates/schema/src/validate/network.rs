@@ -118,13 +118,13 @@ fn ingress_backend(backend: &Value, path: &Path, errors: &mut ErrorList) {
         return;
     }
     if !service.is_object() {
-        errors.push(FieldError::required(path, "resource or service backend is required"));
+        errors.push(FieldError::invalid(path, "", "resource or service backend is required"));
         return;
     }
     let service_path = path.child("service");
     match text(service, "name") {
         "" => errors.push(FieldError::required(&service_path.child("name"), "")),
-        name => faulty(names::dns1035_label(name), name, &service_path.child("name"), errors),
+        name => faulty(names::dns1123_label(name), name, &service_path.child("name"), errors),
     }
     let port = &service["port"];
     let (name, number) = (text(port, "name"), port["number"].as_i64().unwrap_or_default());
@@ -146,15 +146,73 @@ pub(super) fn policy(spec: &Value, path: &Path, errors: &mut ErrorList) {
     for (direction, peers) in [("ingress", "from"), ("egress", "to")] {
         for (at, rule) in list(spec, direction).iter().enumerate() {
             let path = path.child(direction).index(at);
+            for (at, port) in list(rule, "ports").iter().enumerate() {
+                policy_port(port, &path.child("ports").index(at), errors);
+            }
             for (at, peer) in list(rule, peers).iter().enumerate() {
                 policy_peer(peer, &path.child(peers).index(at), errors);
             }
         }
     }
-    for (at, kind) in list(spec, "policyTypes").iter().enumerate() {
+    let types = list(spec, "policyTypes");
+    if types.len() > 2 {
+        let detail = "may not specify more than two policyTypes";
+        errors.push(FieldError::invalid(&path.child("policyTypes"), types.to_vec(), detail));
+        return;
+    }
+    for (at, kind) in types.iter().enumerate() {
         if !matches!(kind.as_str(), Some("Ingress" | "Egress")) {
             let path = path.child("policyTypes").index(at);
-            errors.push(FieldError::not_supported(&path, kind.clone(), &["Egress", "Ingress"]));
+            errors.push(FieldError::not_supported(&path, kind.clone(), &["Ingress", "Egress"]));
+        }
+    }
+}
+
+fn policy_port(port: &Value, path: &Path, errors: &mut ErrorList) {
+    let protocols = ["TCP", "UDP", "SCTP"];
+    if let Some(protocol) = port["protocol"].as_str().filter(|protocol| !protocols.contains(protocol)) {
+        errors.push(FieldError::not_supported(&path.child("protocol"), protocol, &protocols));
+    }
+    let (first, place) = (&port["port"], path.child("port"));
+    match first {
+        Value::Number(number) => {
+            let number = number.as_i64().unwrap_or_default();
+            let faults = names::port_number(number).into_iter();
+            errors.extend(faults.map(|fault| FieldError::invalid(&place, number, fault)));
+            if let Some(end) = port["endPort"].as_i64().filter(|end| *end < number) {
+                let _ = end;
+                let detail = "must be greater than or equal to `port`";
+                errors.push(FieldError::invalid(&path.child("endPort"), number, detail));
+            }
+        }
+        Value::String(name) => {
+            if port["endPort"].is_i64() {
+                let detail = "may not be specified when `port` is non-numeric";
+                errors.push(FieldError::invalid(&path.child("endPort"), port["endPort"].clone(), detail));
+            }
+            faulty(names::port_name(name), name, &place, errors);
+        }
+        _ if port["endPort"].is_i64() => {
+            let detail = "may not be specified when `port` is not specified";
+            errors.push(FieldError::invalid(&path.child("endPort"), port["endPort"].clone(), detail));
+        }
+        _ => {}
+    }
+}
+
+fn ip_block(block: &Value, path: &Path, errors: &mut ErrorList) {
+    let outer = names::cidr(text(block, "cidr"));
+    if outer.is_none() {
+        errors.push(FieldError::invalid(&path.child("cidr"), text(block, "cidr"), names::CIDR));
+    }
+    for (at, except) in list(block, "except").iter().filter_map(Value::as_str).enumerate() {
+        let path = path.child("except").index(at);
+        match (names::cidr(except), outer) {
+            (None, _) => errors.push(FieldError::invalid(&path, except, names::CIDR)),
+            (Some(inner), Some(outer)) if !names::is_strictly_within(inner, outer) => {
+                errors.push(FieldError::invalid(&path, except, "must be a strict subset of `cidr`"));
+            }
+            _ => {}
         }
     }
 }
@@ -163,6 +221,9 @@ fn policy_peer(peer: &Value, path: &Path, errors: &mut ErrorList) {
     let selects = peer["podSelector"].is_object() || peer["namespaceSelector"].is_object();
     for field in ["podSelector", "namespaceSelector"] {
         selector(&peer[field], &path.child(field), errors);
+    }
+    if peer["ipBlock"].is_object() {
+        ip_block(&peer["ipBlock"], &path.child("ipBlock"), errors);
     }
     match (selects, peer["ipBlock"].is_object()) {
         (false, false) => errors.push(FieldError::required(path, "must specify a peer")),

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::{faulty, labels, list, names, not_negative, one_of, text};
+use super::{faulty, labels, list, names, not_negative, one_of, other, placement, security, text};
 use crate::{ErrorList, FieldError, Path, Quantity};
 
 const PROTOCOLS: [&str; 3] = ["SCTP", "TCP", "UDP"];
@@ -36,6 +36,62 @@ pub(super) fn spec(spec: &Value, path: &Path, errors: &mut ErrorList) {
         }
     }
     tolerations(list(spec, "tolerations"), &path.child("tolerations"), errors);
+    placement::affinity(&spec["affinity"], &path.child("affinity"), errors);
+    let spread = path.child("topologySpreadConstraints");
+    placement::spread(list(spec, "topologySpreadConstraints"), &spread, errors);
+    security::pod(&spec["securityContext"], &path.child("securityContext"), errors);
+    rest(spec, path, errors);
+}
+
+/// What is left of a spec: networks, gates, limits in time.
+fn rest(spec: &Value, path: &Path, errors: &mut ErrorList) {
+    let dns = path.child("dnsConfig");
+    if spec["dnsPolicy"] == "None" && !spec["dnsConfig"].is_object() {
+        errors.push(FieldError::required(&dns, "must provide `dnsConfig` when `dnsPolicy` is None"));
+    } else if spec["dnsPolicy"] == "None" && list(&spec["dnsConfig"], "nameservers").is_empty() {
+        let detail = "must provide at least one DNS nameserver when `dnsPolicy` is None";
+        errors.push(FieldError::required(&dns.child("nameservers"), detail));
+    }
+    for (at, server) in list(&spec["dnsConfig"], "nameservers").iter().filter_map(Value::as_str).enumerate() {
+        other::address(server, &dns.child("nameservers").index(at), errors);
+    }
+    for (at, alias) in list(spec, "hostAliases").iter().enumerate() {
+        other::address(text(alias, "ip"), &path.child("hostAliases").index(at).child("ip"), errors);
+    }
+    for (at, gate) in list(spec, "readinessGates").iter().enumerate() {
+        let kind = text(gate, "conditionType");
+        let path = path.child("readinessGates").index(at).child("conditionType");
+        faulty(names::qualified_name(kind), kind, &path, errors);
+    }
+    for (at, gate) in list(spec, "schedulingGates").iter().enumerate() {
+        let name = text(gate, "name");
+        faulty(names::qualified_name(name), name, &path.child("schedulingGates").index(at), errors);
+    }
+    let deadline = spec["activeDeadlineSeconds"].as_i64();
+    if let Some(seconds) = deadline.filter(|seconds| !(1..=i64::from(i32::MAX)).contains(seconds)) {
+        let detail = "must be between 1 and 2147483647, inclusive";
+        errors.push(FieldError::invalid(&path.child("activeDeadlineSeconds"), seconds, detail));
+    }
+    if let Some(os) = spec["os"]["name"].as_str().filter(|os| !matches!(*os, "linux" | "windows")) {
+        errors.push(FieldError::not_supported(&path.child("os"), os, &["linux", "windows"]));
+    }
+    if spec["hostNetwork"] == true {
+        host_network_ports(spec, path, errors);
+    }
+}
+
+/// In the node's network a container's port is the node's.
+fn host_network_ports(spec: &Value, path: &Path, errors: &mut ErrorList) {
+    for (at, container) in list(spec, "containers").iter().enumerate() {
+        for (index, port) in list(container, "ports").iter().enumerate() {
+            let host = port["hostPort"].as_i64().unwrap_or_default();
+            if host != 0 && port["containerPort"] != port["hostPort"] {
+                let path = path.child("containers").index(at).child("ports").index(index).child("hostPort");
+                let detail = "must match `containerPort` when `hostNetwork` is true";
+                errors.push(FieldError::invalid(&path, host, detail));
+            }
+        }
+    }
 }
 
 /// A pod template: labels and spec.
@@ -98,6 +154,42 @@ fn volume_source(volume: &Value, path: &Path, errors: &mut ErrorList) {
                 "must not contain '..'",
             ));
         }
+        "nfs" => {
+            for key in ["server", "path"].into_iter().filter(|key| text(source, key).is_empty()) {
+                errors.push(FieldError::required(&path.child(key), ""));
+            }
+            let place = text(source, "path");
+            if !place.starts_with('/') {
+                errors.push(FieldError::invalid(&path.child("path"), place, "must be an absolute path"));
+            }
+        }
+        "csi" if text(source, "driver").is_empty() => {
+            errors.push(FieldError::required(&path.child("driver"), ""));
+        }
+        "emptyDir" => {
+            let size = source["sizeLimit"].as_str().and_then(|text| text.parse::<Quantity>().ok());
+            if size.is_some_and(|size| size.signum() < 0) {
+                let detail = "SizeLimit field must be a valid resource quantity";
+                errors.push(FieldError::forbidden(&path.child("sizeLimit"), detail));
+            }
+        }
+        "downwardAPI" => {
+            for item in list(source, "items") {
+                let place = text(item, "path");
+                if place.starts_with('/') {
+                    errors.push(FieldError::invalid(&path.child("path"), place, "must be a relative path"));
+                }
+            }
+        }
+        "ephemeral" => {
+            let template = &source["volumeClaimTemplate"];
+            if !template.is_object() {
+                errors.push(FieldError::required(&path.child("volumeClaimTemplate"), ""));
+            } else {
+                let path = path.child("volumeClaimTemplate").child("spec");
+                super::storage::claim(&template["spec"], &path, errors);
+            }
+        }
         _ => {}
     }
 }
@@ -109,9 +201,17 @@ fn containers(spec: &Value, volumes: &HashSet<String>, path: &Path, errors: &mut
         errors.push(FieldError::required(&path, ""));
     }
     let mut seen = HashSet::new();
+    let own_users = spec["hostUsers"] == false;
     for (at, one) in containers.iter().enumerate() {
         let path = path.index(at);
-        container(one, volumes, &path, errors);
+        container(one, volumes, own_users, &path, errors);
+        for hook in ["postStart", "preStop"].into_iter().filter(|hook| one["lifecycle"][*hook].is_object()) {
+            let given = one["lifecycle"][hook].as_object().is_some_and(|handlers| !handlers.is_empty());
+            if !given {
+                let path = path.child("lifecycle").child(hook);
+                errors.push(FieldError::required(&path, "must specify a handler type"));
+            }
+        }
         if !seen.insert(text(one, "name")) {
             errors.push(FieldError::duplicate(&path.child("name"), text(one, "name")));
         }
@@ -129,7 +229,7 @@ fn init_containers(spec: &Value, volumes: &HashSet<String>, path: &Path, errors:
     let mut seen: HashSet<&str> = list(spec, "containers").iter().map(|one| text(one, "name")).collect();
     for (at, one) in list(spec, "initContainers").iter().enumerate() {
         let path = path.index(at);
-        container(one, volumes, &path, errors);
+        container(one, volumes, spec["hostUsers"] == false, &path, errors);
         let name = text(one, "name");
         if !name.is_empty() && !seen.insert(name) {
             errors.push(FieldError::duplicate(&path.child("name"), name));
@@ -144,7 +244,13 @@ fn init_containers(spec: &Value, volumes: &HashSet<String>, path: &Path, errors:
     }
 }
 
-fn container(container: &Value, volumes: &HashSet<String>, path: &Path, errors: &mut ErrorList) {
+fn container(
+    container: &Value,
+    volumes: &HashSet<String>,
+    own_users: bool,
+    path: &Path,
+    errors: &mut ErrorList,
+) {
     match text(container, "name") {
         "" => errors.push(FieldError::required(&path.child("name"), "")),
         name => faulty(names::dns1123_label(name), name, &path.child("name"), errors),
@@ -164,10 +270,18 @@ fn container(container: &Value, volumes: &HashSet<String>, path: &Path, errors: 
         environment(variable, &path.child("env").index(at), errors);
     }
     for (at, source) in list(container, "envFrom").iter().enumerate() {
-        for kind in ["configMapRef", "secretRef"] {
+        let path = path.child("envFrom");
+        if !source["configMapRef"].is_object() && !source["secretRef"].is_object() {
+            let detail = "must specify one of: `configMapRef` or `secretRef`";
+            errors.push(FieldError::invalid(&path, "", detail));
+        }
+        for kind in ["configMapRef", "secretRef"].into_iter().filter(|kind| source[*kind].is_object()) {
             let name = text(&source[kind], "name");
+            if name.is_empty() {
+                errors.push(FieldError::required(&path.index(at).child(kind).child("name"), ""));
+            }
             if !name.is_empty() {
-                let path = path.child("envFrom").index(at).child(kind).child("name");
+                let path = path.index(at).child(kind).child("name");
                 faulty(names::dns1123_subdomain(name), name, &path, errors);
             }
         }
@@ -176,6 +290,21 @@ fn container(container: &Value, volumes: &HashSet<String>, path: &Path, errors: 
     let policies = ["Always", "IfNotPresent", "Never"];
     one_of(text(container, "imagePullPolicy"), &policies, &path.child("imagePullPolicy"), errors);
     resources(&container["resources"], &path.child("resources"), errors);
+    resize_policies(list(container, "resizePolicy"), &path.child("resizePolicy"), errors);
+    security::container(&container["securityContext"], own_users, &path.child("securityContext"), errors);
+}
+
+fn resize_policies(policies: &[Value], path: &Path, errors: &mut ErrorList) {
+    for policy in policies {
+        for (field, known) in
+            [("resourceName", ["cpu", "memory"]), ("restartPolicy", ["NotRequired", "RestartContainer"])]
+        {
+            let value = text(policy, field);
+            if !known.contains(&value) {
+                errors.push(FieldError::not_supported(path, value, &known));
+            }
+        }
+    }
 }
 
 fn ports(ports: &[Value], path: &Path, errors: &mut ErrorList) {
@@ -226,8 +355,14 @@ fn environment(variable: &Value, path: &Path, errors: &mut ErrorList) {
     }
     let Some(source) = variable["valueFrom"].as_object() else { return };
     let path = path.child("valueFrom");
-    if source.get("fieldRef").is_some_and(|reference| text(reference, "fieldPath").is_empty()) {
-        errors.push(FieldError::required(&path.child("fieldRef").child("fieldPath"), ""));
+    if let Some(reference) = source.get("fieldRef") {
+        let (field, path) = (text(reference, "fieldPath"), path.child("fieldRef").child("fieldPath"));
+        if field.is_empty() {
+            errors.push(FieldError::required(&path, ""));
+        } else if !is_downward(field) {
+            let detail = format!("error converting fieldPath: field label not supported: {field}");
+            errors.push(FieldError::invalid(&path, field, detail));
+        }
     }
     for kind in ["configMapKeyRef", "secretKeyRef"] {
         let Some(reference) = source.get(kind) else { continue };
@@ -249,6 +384,26 @@ fn environment(variable: &Value, path: &Path, errors: &mut ErrorList) {
     } else if source.len() > 1 {
         errors.push(FieldError::invalid(&path, "", "may not have more than one field specified at a time"));
     }
+}
+
+/// Fields of a pod that its containers can be told.
+fn is_downward(field: &str) -> bool {
+    const FIELDS: [&str; 11] = [
+        "metadata.name",
+        "metadata.namespace",
+        "metadata.uid",
+        "spec.nodeName",
+        "spec.serviceAccountName",
+        "status.hostIP",
+        "status.hostIPs",
+        "status.podIP",
+        "status.podIPs",
+        "metadata.annotations",
+        "metadata.labels",
+    ];
+    FIELDS.contains(&field)
+        || field.starts_with("metadata.annotations[")
+        || field.starts_with("metadata.labels[")
 }
 
 fn mounts(mounts: &[Value], volumes: &HashSet<String>, path: &Path, errors: &mut ErrorList) {
@@ -281,6 +436,11 @@ pub(super) fn resources(resources: &Value, path: &Path, errors: &mut ErrorList) 
     for (name, value) in resources["limits"].as_object().into_iter().flatten() {
         not_below_zero(value, &limits.key(name), errors);
     }
+    for (part, path) in [("limits", &limits), ("requests", &requests)] {
+        for name in resources[part].as_object().into_iter().flat_map(|map| map.keys()) {
+            resource_name(name, &path.key(name), errors);
+        }
+    }
     for (name, value) in resources["requests"].as_object().into_iter().flatten() {
         not_below_zero(value, &requests.key(name), errors);
         let limit = &resources["limits"][name.as_str()];
@@ -295,6 +455,21 @@ pub(super) fn resources(resources: &Value, path: &Path, errors: &mut ErrorList) 
             errors.push(FieldError::invalid(&requests, request.to_string(), detail));
         }
     }
+}
+
+/// What containers may ask for: standard resources, and those with a domain.
+fn resource_name(name: &str, path: &Path, errors: &mut ErrorList) {
+    faulty(names::qualified_name(name), name, path, errors);
+    let is_standard =
+        matches!(name, "cpu" | "memory" | "ephemeral-storage") || name.starts_with("hugepages-");
+    if name.contains('/') || is_standard {
+        return;
+    }
+    if !matches!(name, "storage" | "requests.cpu" | "pods") {
+        let detail = "must be a standard resource type or fully qualified";
+        errors.push(FieldError::invalid(path, name, detail));
+    }
+    errors.push(FieldError::invalid(path, name, "must be a standard resource for containers"));
 }
 
 fn not_below_zero(value: &Value, path: &Path, errors: &mut ErrorList) {
@@ -357,6 +532,19 @@ fn tolerations(tolerations: &[Value], path: &Path, errors: &mut ErrorList) {
         if !key.is_empty() {
             faulty(names::qualified_name(key), key, &path.child("key"), errors);
         }
+        let effect = text(toleration, "effect");
+        if !operator.is_empty() && !matches!(operator, "Equal" | "Exists") {
+            let known = ["Equal", "Exists"];
+            errors.push(FieldError::not_supported(&path.child("operator"), operator, &known));
+        }
+        if !effect.is_empty() && !matches!(effect, "NoSchedule" | "PreferNoSchedule" | "NoExecute") {
+            let known = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+            errors.push(FieldError::not_supported(&path.child("effect"), effect, &known));
+        }
+        if toleration["tolerationSeconds"].is_i64() && effect != "NoExecute" {
+            let detail = "effect must be 'NoExecute' when `tolerationSeconds` is set";
+            errors.push(FieldError::invalid(&path.child("effect"), effect, detail));
+        }
         if key.is_empty() && operator != "Exists" {
             let detail =
                 "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
@@ -364,7 +552,7 @@ fn tolerations(tolerations: &[Value], path: &Path, errors: &mut ErrorList) {
         }
         if operator == "Exists" && !text(toleration, "value").is_empty() {
             let detail = "value must be empty when `operator` is 'Exists'";
-            errors.push(FieldError::invalid(&path.child("operator"), toleration.clone(), detail));
+            errors.push(FieldError::invalid(&path.child("operator"), text(toleration, "value"), detail));
         }
     }
 }

@@ -18,7 +18,8 @@ pub(super) fn role(kind: &str, role: &Value, errors: &mut ErrorList) {
                 let detail = "namespaced rules cannot apply to non-resource URLs";
                 let value = rule["nonResourceURLs"].clone();
                 errors.push(FieldError::invalid(&path.child("nonResourceURLs"), value, detail));
-            } else if !list(rule, "resources").is_empty() || !list(rule, "apiGroups").is_empty() {
+            }
+            if !list(rule, "resources").is_empty() || !list(rule, "apiGroups").is_empty() {
                 let detail = "rules cannot apply to both regular resources and non-resource URLs";
                 let value = rule["nonResourceURLs"].clone();
                 errors.push(FieldError::invalid(&path.child("nonResourceURLs"), value, detail));

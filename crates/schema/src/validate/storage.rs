@@ -15,6 +15,20 @@ pub(super) fn claim(spec: &Value, path: &Path, errors: &mut ErrorList) {
     for mode in modes.iter().filter(|mode| !ACCESS.contains(&mode.as_str().unwrap_or_default())) {
         errors.push(FieldError::not_supported(&path.child("accessModes"), mode.clone(), &ACCESS));
     }
+    if modes.len() > 1 && modes.iter().any(|mode| mode == "ReadWriteOncePod") {
+        let detail = "may not use ReadWriteOncePod with other access modes";
+        errors.push(FieldError::forbidden(&path.child("accessModes"), detail));
+    }
+    super::selector(&spec["selector"], &path.child("selector"), errors);
+    let class = text(spec, "storageClassName");
+    if !class.is_empty() {
+        let faults = super::names::dns1123_subdomain(class);
+        super::faulty(faults, class, &path.child("storageClassName"), errors);
+    }
+    let mode = text(spec, "volumeMode");
+    if !matches!(mode, "" | "Block" | "Filesystem") {
+        errors.push(FieldError::not_supported(&path.child("volumeMode"), mode, &["Block", "Filesystem"]));
+    }
     let storage = &spec["resources"]["requests"]["storage"];
     let path = path.child("resources").key("storage");
     match storage.as_str().and_then(|text| text.parse::<Quantity>().ok()) {
@@ -30,8 +44,11 @@ pub(super) fn claim(spec: &Value, path: &Path, errors: &mut ErrorList) {
 pub(super) fn claim_update(new: &Value, old: &Value, errors: &mut ErrorList) {
     let fixed = |object: &Value| {
         let mut spec = object["spec"].as_object().cloned().unwrap_or_default();
-        spec.remove("resources");
-        spec.remove("volumeAttributesClassName");
+        // Only what is bound can grow.
+        if text(&old["status"], "phase") == "Bound" {
+            spec.remove("resources");
+            spec.remove("volumeAttributesClassName");
+        }
         // Binding fills in the volume, admission a default class.
         for late in ["volumeName", "storageClassName"] {
             if text(&old["spec"], late).is_empty() {
@@ -49,6 +66,24 @@ pub(super) fn claim_update(new: &Value, old: &Value, errors: &mut ErrorList) {
 pub(super) fn class(object: &Value, errors: &mut ErrorList) {
     if text(object, "provisioner").is_empty() {
         errors.push(FieldError::required(&Path::new("provisioner"), ""));
+    }
+    let provisioner = text(object, "provisioner").to_lowercase();
+    if !provisioner.is_empty() {
+        let faults = super::names::qualified_name(&provisioner);
+        super::faulty(faults, &provisioner, &Path::new("provisioner"), errors);
+    }
+    if object["parameters"].as_object().is_some_and(|parameters| parameters.contains_key("")) {
+        errors.push(FieldError::invalid(&Path::new("parameters"), "", "field can not be empty."));
+    }
+    for (at, topology) in list(object, "allowedTopologies").iter().enumerate() {
+        for (index, requirement) in list(topology, "matchLabelExpressions").iter().enumerate() {
+            let path = Path::new("allowedTopologies").index(at).child("matchLabelExpressions").index(index);
+            if list(requirement, "values").is_empty() {
+                errors.push(FieldError::required(&path.child("values"), ""));
+            }
+            let key = text(requirement, "key");
+            super::faulty(super::names::qualified_name(key), key, &path.child("key"), errors);
+        }
     }
     for (field, allowed) in [
         ("reclaimPolicy", ["Delete", "Retain"]),

@@ -90,7 +90,11 @@ fn strategy(strategy: &Value, path: &Path, errors: &mut ErrorList) {
         }
         "Recreate" => {}
         "RollingUpdate" => rolling_update(rolling, &path.child("rollingUpdate"), errors),
-        _ => errors.push(FieldError::not_supported(path, strategy.clone(), &["Recreate", "RollingUpdate"])),
+        kind => {
+            let shown = format!("{{\"Type\":{},\"RollingUpdate\":null}}", Value::from(kind));
+            let fault = FieldError::not_supported(path, strategy.clone(), &["Recreate", "RollingUpdate"]);
+            errors.push(fault.shown_as(shown));
+        }
     }
 }
 
@@ -135,8 +139,31 @@ pub(super) fn stateful_set(spec: &Value, path: &Path, errors: &mut ErrorList) {
     let strategy = &spec["updateStrategy"];
     if !matches!(text(strategy, "type"), "RollingUpdate" | "OnDelete") {
         let detail = "must be 'RollingUpdate' or 'OnDelete'";
-        errors.push(FieldError::invalid(&path.child("updateStrategy"), strategy.clone(), detail));
+        let shown = format!(
+            "{{\"Type\":{},\"RollingUpdate\":{}}}",
+            Value::from(text(strategy, "type")),
+            internal_rolling(&strategy["rollingUpdate"])
+        );
+        errors.push(FieldError::invalid_as(&path.child("updateStrategy"), shown, detail));
     }
+    let rolling = &strategy["rollingUpdate"];
+    let place = path.child("updateStrategy").child("rollingUpdate");
+    match text(strategy, "type") {
+        "OnDelete" if rolling.is_object() => {
+            let detail = "only allowed for updateStrategy 'RollingUpdate'";
+            errors.push(FieldError::invalid_as(&place, internal_rolling(rolling), detail));
+        }
+        "RollingUpdate" => not_negative(&rolling["partition"], &place.child("partition"), errors),
+        _ => {}
+    }
+    for field in ["whenDeleted", "whenScaled"] {
+        let policy = text(&spec["persistentVolumeClaimRetentionPolicy"], field);
+        if !matches!(policy, "" | "Retain" | "Delete") {
+            let path = path.child("persistentVolumeClaimRetentionPolicy").child(field);
+            errors.push(FieldError::not_supported(&path, policy, &["Retain", "Delete"]));
+        }
+    }
+    not_negative(&spec["ordinals"]["start"], &path.child("ordinals").child("start"), errors);
     not_negative(&spec["replicas"], &path.child("replicas"), errors);
     not_negative(&spec["minReadySeconds"], &path.child("minReadySeconds"), errors);
     required_selector(spec, "statefulset", path, errors);
@@ -145,6 +172,15 @@ pub(super) fn stateful_set(spec: &Value, path: &Path, errors: &mut ErrorList) {
     matching_labels(&spec["selector"], template, &path, errors);
     labels(&template["metadata"]["labels"], &path.child("labels"), errors);
     always_restarts(template, &path, errors);
+}
+
+/// A rolling update as the API server's own type prints it.
+fn internal_rolling(rolling: &Value) -> String {
+    if !rolling.is_object() {
+        return "null".into();
+    }
+    let partition = rolling["partition"].as_i64().unwrap_or_default();
+    format!("{{\"Partition\":{partition},\"MaxUnavailable\":{}}}", rolling["maxUnavailable"])
 }
 
 pub(super) fn stateful_set_update(new: &Value, old: &Value, errors: &mut ErrorList) {
@@ -189,7 +225,47 @@ pub(super) fn daemon_set(spec: &Value, path: &Path, errors: &mut ErrorList) {
     if !matches!(text(&spec["updateStrategy"], "type"), "RollingUpdate" | "OnDelete") {
         let path = path.child("updateStrategy");
         let supported = ["RollingUpdate", "OnDelete"];
-        errors.push(FieldError::not_supported(&path, spec["updateStrategy"].clone(), &supported));
+        let kind = Value::from(text(&spec["updateStrategy"], "type"));
+        let fault = FieldError::not_supported(&path, spec["updateStrategy"].clone(), &supported);
+        errors.push(fault.shown_as(format!("{{\"Type\":{kind},\"RollingUpdate\":null}}")));
+    } else if text(&spec["updateStrategy"], "type") == "RollingUpdate" {
+        let path = path.child("updateStrategy").child("rollingUpdate");
+        daemon_rolling(&spec["updateStrategy"]["rollingUpdate"], &path, errors);
+    }
+}
+
+fn daemon_rolling(rolling: &Value, path: &Path, errors: &mut ErrorList) {
+    let (unavailable, surge) = (&rolling["maxUnavailable"], &rolling["maxSurge"]);
+    count_or_share(unavailable, &path.child("maxUnavailable"), errors);
+    count_or_share(surge, &path.child("maxSurge"), errors);
+    match (share(unavailable) != 0, share(surge) != 0) {
+        (true, true) => {
+            let detail = "may not be set when maxUnavailable is non-zero";
+            errors.push(FieldError::invalid(&path.child("maxSurge"), surge.clone(), detail));
+        }
+        (false, false) => {
+            let detail = "cannot be 0 when maxSurge is 0";
+            errors.push(FieldError::required(&path.child("maxUnavailable"), detail));
+        }
+        _ => {}
+    }
+}
+
+/// Counts of a deployment's status that contradict each other.
+pub(super) fn deployment_status(status: &Value, errors: &mut ErrorList) {
+    let replicas = status["replicas"].as_i64().unwrap_or_default();
+    let path = Path::new("status");
+    for field in ["updatedReplicas", "readyReplicas", "availableReplicas"] {
+        let count = status[field].as_i64().unwrap_or_default();
+        if count > replicas {
+            let detail = "cannot be greater than status.replicas";
+            errors.push(FieldError::invalid(&path.child(field), count, detail));
+        }
+    }
+    let (available, ready) = (&status["availableReplicas"], &status["readyReplicas"]);
+    if available.as_i64().unwrap_or_default() > ready.as_i64().unwrap_or_default() {
+        let detail = "cannot be greater than readyReplicas";
+        errors.push(FieldError::invalid(&path.child("availableReplicas"), available.clone(), detail));
     }
 }
 
@@ -204,6 +280,25 @@ pub(super) fn job(spec: &Value, path: &Path, errors: &mut ErrorList) {
     ] {
         not_negative(&spec[field], &path.child(field), errors);
     }
+    for (field, known) in [
+        ("completionMode", ["NonIndexed", "Indexed"]),
+        ("podReplacementPolicy", ["Failed", "TerminatingOrFailed"]),
+    ] {
+        let value = text(spec, field);
+        if !value.is_empty() && !known.contains(&value) {
+            errors.push(FieldError::not_supported(&path.child(field), value, &known));
+        }
+    }
+    let generated = spec["template"]["metadata"]["labels"]["batch.kubernetes.io/controller-uid"].as_str();
+    if let Some(uid) = generated.filter(|_| spec["manualSelector"] != true) {
+        let own = serde_json::json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}});
+        if spec["selector"].is_object() && spec["selector"] != own {
+            let detail = "`selector` not auto-generated";
+            errors.push(FieldError::invalid(&path.child("selector"), spec["selector"].clone(), detail));
+        }
+        matching_labels(&spec["selector"], &spec["template"], &path.child("template"), errors);
+    }
+    failure_policy(&spec["podFailurePolicy"], &path.child("podFailurePolicy"), errors);
     if spec["completionMode"] == "Indexed" && spec["completions"].is_null() {
         errors.push(FieldError::required(&path.child("completions"), "when completion mode is Indexed"));
     }
@@ -217,6 +312,28 @@ pub(super) fn job(spec: &Value, path: &Path, errors: &mut ErrorList) {
             "Always" => error,
             policy => FieldError::not_supported(&path, policy, &["OnFailure", "Never"]),
         });
+    }
+}
+
+fn failure_policy(policy: &Value, path: &Path, errors: &mut ErrorList) {
+    let known = ["Count", "FailIndex", "FailJob", "Ignore"];
+    for (at, rule) in list(policy, "rules").iter().enumerate() {
+        let path = path.child("rules").index(at);
+        let action = text(rule, "action");
+        if action.is_empty() {
+            errors.push(FieldError::required(
+                &path.child("action"),
+                "valid values: \"Count\", \"FailIndex\", \"FailJob\", \"Ignore\"",
+            ));
+        } else if !known.contains(&action) {
+            errors.push(FieldError::not_supported(&path.child("action"), action, &known));
+        }
+        let given = usize::from(rule["onExitCodes"].is_object())
+            + usize::from(!list(rule, "onPodConditions").is_empty());
+        if given == 0 {
+            let detail = "specifying one of OnExitCodes and OnPodConditions is required";
+            errors.push(FieldError::new(crate::ErrorKind::Invalid, &path, None, detail));
+        }
     }
 }
 
@@ -241,13 +358,27 @@ pub(super) fn cron_job(spec: &Value, path: &Path, errors: &mut ErrorList) {
         errors.push(FieldError::required(&path.child("schedule"), ""));
     } else {
         let fields = schedule.split_whitespace().count();
-        if fields != 5 && !schedule.starts_with('@') {
+        let zoned = schedule.contains("TZ");
+        if zoned {
+            let detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
+            errors.push(FieldError::invalid(&path.child("schedule"), schedule, detail));
+        } else if let Some(detail) = cron_range(schedule) {
+            errors.push(FieldError::invalid(&path.child("schedule"), schedule, detail));
+        } else if fields != 5 && !schedule.starts_with('@') {
             let detail = format!(
                 "expected exactly 5 fields, found {fields}: [{}]",
                 schedule.split_whitespace().collect::<Vec<_>>().join(" ")
             );
             errors.push(FieldError::invalid(&path.child("schedule"), schedule, detail));
         }
+    }
+    if spec["timeZone"] == "" {
+        let detail = "timeZone must be nil or non-empty string";
+        errors.push(FieldError::invalid(&path.child("timeZone"), "", detail));
+    }
+    if spec["jobTemplate"]["spec"]["manualSelector"] == true {
+        let path = path.child("jobTemplate").child("spec").child("manualSelector");
+        errors.push(FieldError::not_supported(&path, true, &["nil", "false"]));
     }
     not_negative(&spec["startingDeadlineSeconds"], &path.child("startingDeadlineSeconds"), errors);
     let policies = ["Allow", "Forbid", "Replace"];
@@ -258,6 +389,26 @@ pub(super) fn cron_job(spec: &Value, path: &Path, errors: &mut ErrorList) {
     }
 }
 
+/// The first number of a schedule that its field does not have.
+fn cron_range(schedule: &str) -> Option<String> {
+    const RANGES: [(u32, u32); 5] = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 6)];
+    let fields: Vec<&str> = schedule.split_whitespace().collect();
+    if fields.len() != RANGES.len() {
+        return None;
+    }
+    for (field, (least, most)) in fields.iter().zip(RANGES) {
+        for number in field.split([',', '-', '/']).filter_map(|part| part.parse::<u32>().ok()) {
+            if number > most {
+                return Some(format!("end of range ({number}) above maximum ({most}): {field}"));
+            }
+            if number < least && !field.contains('/') {
+                return Some(format!("beginning of range ({number}) below minimum ({least}): {field}"));
+            }
+        }
+    }
+    None
+}
+
 pub(super) fn autoscaler(spec: &Value, path: &Path, errors: &mut ErrorList) {
     let (least, most) = (spec["minReplicas"].as_i64(), spec["maxReplicas"].as_i64().unwrap_or_default());
     if let Some(least) = least.filter(|least| *least < 1) {
@@ -265,7 +416,8 @@ pub(super) fn autoscaler(spec: &Value, path: &Path, errors: &mut ErrorList) {
         errors.push(FieldError::invalid(&path.child("minReplicas"), least, detail));
     }
     if most < 1 {
-        errors.push(FieldError::invalid(&path.child("maxReplicas"), most, "must be greater than 0"));
+        let detail = "must be set and greater than 0";
+        errors.push(FieldError::required(&path.child("maxReplicas"), detail));
     }
     if least.is_some_and(|least| most < least) {
         let detail = "must be greater than or equal to `minReplicas`";
@@ -275,10 +427,116 @@ pub(super) fn autoscaler(spec: &Value, path: &Path, errors: &mut ErrorList) {
     for field in ["kind", "name"].into_iter().filter(|field| text(target, field).is_empty()) {
         errors.push(FieldError::required(&path.child("scaleTargetRef").child(field), ""));
     }
+    if text(target, "apiVersion").is_empty() {
+        let path = path.child("scaleTargetRef").child("apiVersion");
+        errors.push(FieldError::invalid(&path, "", "apiVersion must specify API group"));
+    }
+    let scales_to_zero =
+        list(spec, "metrics").iter().any(|metric| matches!(text(metric, "type"), "Object" | "External"));
+    if least == Some(0) && !scales_to_zero {
+        let detail =
+            "must specify at least one Object or External metric to support scaling to zero replicas";
+        errors.push(FieldError::forbidden(&path.child("metrics"), detail));
+    }
     for (at, metric) in list(spec, "metrics").iter().enumerate() {
-        if text(metric, "type").is_empty() {
-            let path = path.child("metrics").index(at).child("type");
-            errors.push(FieldError::required(&path, "must specify a metric source type"));
+        one_metric(metric, &path.child("metrics").index(at), errors);
+    }
+    for direction in ["scaleUp", "scaleDown"] {
+        let rules = &spec["behavior"][direction];
+        if rules.is_object() {
+            scaling_rules(rules, &path.child("behavior").child(direction), errors);
+        }
+    }
+}
+
+fn one_metric(metric: &Value, path: &Path, errors: &mut ErrorList) {
+    let known = [
+        ("ContainerResource", "containerResource"),
+        ("External", "external"),
+        ("Object", "object"),
+        ("Pods", "pods"),
+        ("Resource", "resource"),
+    ];
+    let kind = text(metric, "type");
+    if kind.is_empty() {
+        errors.push(FieldError::required(&path.child("type"), "must specify a metric source type"));
+        return;
+    }
+    let Some((_, field)) = known.iter().find(|(name, _)| *name == kind) else {
+        let names = known.map(|(name, _)| name);
+        errors.push(FieldError::not_supported(&path.child("type"), kind, &names));
+        return;
+    };
+    let (source, path) = (&metric[*field], path.child(field));
+    if !source.is_object() {
+        errors.push(FieldError::required(&path, "must populate information for the given metric source"));
+        return;
+    }
+    let by_resource = matches!(kind, "Resource" | "ContainerResource");
+    if by_resource && text(source, "name").is_empty() {
+        errors.push(FieldError::required(&path.child("name"), "must specify a resource name"));
+    }
+    if !by_resource && text(&source["metric"], "name").is_empty() {
+        let path = path.child("metric").child("name");
+        errors.push(FieldError::required(&path, "must specify a metric name"));
+    }
+    metric_target(&source["target"], kind, &path.child("target"), errors);
+}
+
+fn metric_target(target: &Value, kind: &str, path: &Path, errors: &mut ErrorList) {
+    let found = text(target, "type");
+    if found.is_empty() {
+        errors.push(FieldError::required(&path.child("type"), "must specify a metric target type"));
+    } else if !matches!(found, "Utilization" | "Value" | "AverageValue") {
+        let detail = "must be either Utilization, Value, or AverageValue";
+        errors.push(FieldError::invalid(&path.child("type"), found, detail));
+    }
+    let has = |field: &str| !target[field].is_null();
+    match kind {
+        "Resource" | "ContainerResource" if !has("averageUtilization") && !has("averageValue") => {
+            let detail = "must set either a target raw value or a target utilization";
+            errors.push(FieldError::required(&path.child("averageUtilization"), detail));
+        }
+        "Pods" if !has("averageValue") => {
+            let detail = "must specify a positive target averageValue";
+            errors.push(FieldError::required(&path.child("averageValue"), detail));
+        }
+        "Object" | "External" if !has("value") && !has("averageValue") => {
+            let detail = "must set either a target value for metric or a per-pod target";
+            errors.push(FieldError::required(&path.child("averageValue"), detail));
+        }
+        _ => {}
+    }
+}
+
+fn scaling_rules(rules: &Value, path: &Path, errors: &mut ErrorList) {
+    const LONGEST: i64 = 3600;
+    let place = path.child("stabilizationWindowSeconds");
+    match rules["stabilizationWindowSeconds"].as_i64() {
+        Some(seconds) if seconds < 0 => {
+            errors.push(FieldError::invalid(&place, seconds, "must be greater than or equal to zero"));
+        }
+        Some(seconds) if seconds > LONGEST => {
+            let detail = format!("must be less than or equal to {LONGEST}");
+            errors.push(FieldError::invalid(&place, seconds, detail));
+        }
+        _ => {}
+    }
+    let policies = path.child("policies");
+    if list(rules, "policies").is_empty() {
+        errors.push(FieldError::required(&policies, "must specify at least one Policy"));
+    }
+    for (at, policy) in list(rules, "policies").iter().enumerate() {
+        let path = policies.index(at);
+        let kind = text(policy, "type");
+        if !matches!(kind, "Percent" | "Pods") {
+            errors.push(FieldError::not_supported(&path.child("type"), kind, &["Percent", "Pods"]));
+        }
+        for field in ["value", "periodSeconds"] {
+            let number = policy[field].as_i64().unwrap_or_default();
+            if number <= 0 {
+                errors.push(FieldError::invalid(&path.child(field), number, "must be greater than zero"));
+            }
         }
     }
 }
@@ -286,12 +544,27 @@ pub(super) fn autoscaler(spec: &Value, path: &Path, errors: &mut ErrorList) {
 pub(super) fn disruption_budget(spec: &Value, path: &Path, errors: &mut ErrorList) {
     if !spec["minAvailable"].is_null() && !spec["maxUnavailable"].is_null() {
         let detail = "minAvailable and maxUnavailable cannot be both set";
-        errors.push(FieldError::invalid(path, spec.clone(), detail));
+        let shown = format!(
+            "{{\"MinAvailable\":{},\"Selector\":{},\"MaxUnavailable\":{},\"UnhealthyPodEvictionPolicy\":{}}}",
+            spec["minAvailable"],
+            spec["selector"],
+            spec["maxUnavailable"],
+            spec["unhealthyPodEvictionPolicy"]
+        );
+        errors.push(FieldError::invalid_as(path, shown, detail));
     }
     for field in ["minAvailable", "maxUnavailable"] {
         if !spec[field].is_null() {
             count_or_share(&spec[field], &path.child(field), errors);
+            if spec[field].is_string() && share(&spec[field]) > 100 {
+                let detail = "must not be greater than 100%";
+                errors.push(FieldError::invalid(&path.child(field), spec[field].clone(), detail));
+            }
         }
+    }
+    let known = ["AlwaysAllow", "IfHealthyBudget"];
+    if let Some(policy) = spec["unhealthyPodEvictionPolicy"].as_str().filter(|p| !known.contains(p)) {
+        errors.push(FieldError::not_supported(&path.child("unhealthyPodEvictionPolicy"), policy, &known));
     }
     selector(&spec["selector"], &path.child("selector"), errors);
 }

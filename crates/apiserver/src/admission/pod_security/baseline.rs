@@ -48,7 +48,12 @@ pub(super) fn violations(pod: &Pod<'_>, stricter: bool) -> Vec<Violation> {
     if !stricter {
         found.push(capabilities(pod));
     }
-    found.extend([host_namespaces(pod), host_paths(pod), host_ports(pod), host_probes(pod), privileged(pod)]);
+    found.push(host_namespaces(pod));
+    if !stricter {
+        found.push(host_paths(pod));
+    }
+    found.extend([host_ports(pod), host_probes(pod), privileged(pod)]);
+
     if !stricter || !pod.has_own_users() {
         found.push(proc_mount(pod));
     }
@@ -219,11 +224,10 @@ fn selinux(pod: &Pod<'_>) -> Option<Violation> {
             data.push(text.to_owned());
         }
     }
-    let set = plural("sets", "set", setters.len());
     Some((
         "seLinuxOptions",
         format!(
-            "{} {set} forbidden securityContext.seLinuxOptions: {}",
+            "{} set forbidden securityContext.seLinuxOptions: {}",
             setters.join(" and "),
             data.join("; ")
         ),

@@ -5,15 +5,18 @@ use std::collections::BTreeSet;
 use tiphys_schema::{Catalog, Definition, Field, ListKind, Type};
 use tiphys_value::{Map, Value, json};
 
-/// Where named schemas are in a document.
-const PREFIX: &str = "#/components/schemas/";
-
 /// Writes schemas and remembers which named definitions they refer to.
 pub(super) struct Writer {
     pub wanted: BTreeSet<u32>,
+    /// Where named schemas are in the document.
+    prefix: &'static str,
 }
 
 impl Writer {
+    pub fn new(prefix: &'static str) -> Self {
+        Self { wanted: BTreeSet::new(), prefix }
+    }
+
     /// The schema of an object type.
     pub fn definition(&mut self, definition: &Definition) -> Value {
         let mut schema = json!({"type": "object"});
@@ -83,7 +86,7 @@ impl Writer {
             Type::Any | Type::Open => json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true}),
             Type::Ref(id) => {
                 self.wanted.insert(*id);
-                json!({"$ref": format!("{PREFIX}{}", Catalog::latest().definition_by_id(*id).name)})
+                json!({"$ref": format!("{}{}", self.prefix, Catalog::latest().definition_by_id(*id).name)})
             }
             Type::Object(definition) => self.definition(definition),
             Type::Map(value, atomic) => {

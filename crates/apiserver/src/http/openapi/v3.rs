@@ -27,7 +27,7 @@ pub(super) fn fingerprint(registry: &Registry, group: &str, version: &str) -> St
 /// The document of a group and version: its paths and the schemas of its kinds.
 pub(super) fn document(registry: &Registry, group: &str, version: &str) -> Value {
     let catalog = Catalog::latest();
-    let mut writer = Writer { wanted: BTreeSet::new() };
+    let mut writer = Writer::new("#/components/schemas/");
     let mut schemas = Map::new();
     let mut paths = Map::new();
     for resource in registry.of_version(group, version) {
@@ -38,7 +38,7 @@ pub(super) fn document(registry: &Registry, group: &str, version: &str) -> Value
                     .schema
                     .as_ref()
                     .map_or_else(|| json!({"type": "object"}), |s| s.as_value().clone());
-                schemas.insert(name.clone(), custom_schema(resource, schema));
+                schemas.insert(name.clone(), custom_schema(resource, schema, "#/components/schemas/"));
                 writer.wanted.extend(reference_of(catalog));
                 name
             }
@@ -85,12 +85,16 @@ fn reference_of(catalog: &Catalog) -> Option<u32> {
 }
 
 /// `io.example.v1.Thing` for `Thing` of `example.io/v1`.
-fn custom_name(resource: &Resource) -> String {
+pub(super) fn custom_name(resource: &Resource) -> String {
     let reversed: Vec<&str> = resource.group().rsplit('.').collect();
     format!("{}.{}.{}", reversed.join("."), resource.gvk.version, resource.gvk.kind)
 }
 
-fn custom_schema(resource: &Resource, mut schema: Value) -> Value {
+/// The schema of a custom resource, with what every object has.
+pub(super) fn custom_schema(resource: &Resource, mut schema: Value, prefix: &str) -> Value {
+    if !schema.is_object() {
+        schema = json!({"type": "object"});
+    }
     let gvk = &resource.gvk;
     let properties = &mut schema["properties"];
     if !properties.is_object() {
@@ -98,7 +102,7 @@ fn custom_schema(resource: &Resource, mut schema: Value) -> Value {
     }
     properties["apiVersion"] = json!({"type": "string"});
     properties["kind"] = json!({"type": "string"});
-    properties["metadata"] = json!({"allOf": [{"$ref": format!("#/components/schemas/{OBJECT_META}")}]});
+    properties["metadata"] = json!({"$ref": format!("{prefix}{OBJECT_META}")});
     schema["x-kubernetes-group-version-kind"] =
         json!([{"group": gvk.group, "version": gvk.version, "kind": gvk.kind}]);
     schema
