@@ -10,6 +10,7 @@ mod b1_other_tool;
 mod b2_installed_twice;
 mod b3_two_owners;
 mod b4_copied_tracking_label;
+mod c1_chart_with_large_crd;
 mod c3_webhook_before_backend;
 mod c5_cr_before_crd;
 mod c5_crd_twice;
@@ -38,6 +39,7 @@ pub const ALL: &[&Rule] = &[
     &b2_installed_twice::RULE,
     &b3_two_owners::RULE,
     &b4_copied_tracking_label::RULE,
+    &c1_chart_with_large_crd::RULE,
     &c3_webhook_before_backend::RULE,
     &c5_cr_before_crd::RULE,
     &c5_crd_twice::RULE,
