@@ -10,12 +10,16 @@ use tiphys_vfs::DiskTree;
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let folder = arguments.next().ok_or("which folder?")?;
-    let wanted: Vec<String> = arguments.collect();
+    // `--url=TEXT`: addresses with this text mean the folder; without it, every address does.
+    let (url, wanted): (Vec<String>, Vec<String>) = arguments.partition(|text| text.starts_with("--url="));
+    let given = move |address: &str| {
+        url.iter().all(|url| address.to_lowercase().contains(url.trim_start_matches("--url=")))
+    };
     let survey = Survey::of(&Input {
         tree: Arc::new(DiskTree::open(&folder)?),
         folder: "",
         sources: &NoSources,
-        is_given: &|_| true,
+        is_given: &given,
         clusters: Vec::new(),
         kube_version: "",
         progress: &|_, _| {},

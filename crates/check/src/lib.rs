@@ -11,6 +11,7 @@ mod places;
 mod rule;
 pub mod rules;
 mod run;
+mod support;
 mod suppress;
 
 pub use baseline::{Baseline, BaselineError};

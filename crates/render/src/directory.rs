@@ -2,7 +2,7 @@
 
 use tiphys_vfs::{EntryKind, FileTree};
 
-use crate::{Job, RenderError, Yield, glob, manifest};
+use crate::{Cause, Job, RenderError, Yield, glob, manifest};
 
 /// A file that holds this text is no manifest, whatever its name.
 const SKIP_MARK: &str = "+argocd:skip-file-rendering";
@@ -25,7 +25,8 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
         if is_jsonnet {
             return Err(RenderError::new(format!(
                 "{path}: Jsonnet is not supported yet; exclude the file (source.directory.exclude) or render it beforehand"
-            )));
+            ))
+            .caused_by(Cause::Unsupported));
         }
         read_file(tree, &path, job.context.origins, &mut yielded)?;
     }

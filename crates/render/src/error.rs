@@ -3,6 +3,7 @@
 use std::fmt;
 
 use tiphys_diag::{Diagnostic, SourceMap, render::full};
+use tiphys_value::Location;
 
 /// Why an Application could not be rendered: a sentence, and where a file is to blame, the place.
 #[derive(Clone, Debug)]
@@ -10,6 +11,22 @@ pub struct RenderError {
     message: String,
     shown: Option<Box<Shown>>,
     transient: bool,
+    cause: Cause,
+    place: Option<Box<Location>>,
+}
+
+/// The sorts of faults that programs have to tell apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cause {
+    /// Any other.
+    #[default]
+    Other,
+    /// Something that the engine's tools can do, but that is not done here: a plugin, a remote base.
+    Unsupported,
+    /// A kustomization names a file outside of its folder.
+    LoadRestricted,
+    /// A path that a source names does not exist in its repository.
+    Missing,
 }
 
 #[derive(Clone, Debug)]
@@ -21,7 +38,7 @@ struct Shown {
 impl RenderError {
     /// A fault without a place.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), shown: None, transient: false }
+        Self { message: message.into(), shown: None, transient: false, cause: Cause::Other, place: None }
     }
 
     /// A fault at a place of a file, whose text is shown.
@@ -30,7 +47,7 @@ impl RenderError {
         sources.insert(file, text);
         let place = diagnostic.primary.as_ref().map(|label| format!("{}: ", label.span));
         let message = format!("{}{}", place.unwrap_or_default(), diagnostic.message);
-        Self { message, shown: Some(Box::new(Shown { diagnostic, sources })), transient: false }
+        Self { shown: Some(Box::new(Shown { diagnostic, sources })), ..Self::new(message) }
     }
 
     /// The same fault, known to pass by itself.
@@ -38,6 +55,30 @@ impl RenderError {
     pub fn transient(mut self, transient: bool) -> Self {
         self.transient = transient;
         self
+    }
+
+    /// The same fault, of a sort.
+    #[must_use]
+    pub fn caused_by(mut self, cause: Cause) -> Self {
+        self.cause = cause;
+        self
+    }
+
+    /// The same fault with the place that is to blame.
+    #[must_use]
+    pub fn placed(mut self, place: Option<&Location>) -> Self {
+        self.place = place.cloned().map(Box::new);
+        self
+    }
+
+    /// What sort of fault it is.
+    pub fn cause(&self) -> Cause {
+        self.cause
+    }
+
+    /// The place that is to blame, if it is known and no [`Self::diagnostic`] says it.
+    pub fn place(&self) -> Option<&Location> {
+        self.place.as_deref()
     }
 
     /// Whether trying again later, with nothing changed, may succeed.

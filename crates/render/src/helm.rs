@@ -7,7 +7,7 @@ use tiphys_helm::{Chart, FixedClock, HelmError, RenderOptions, ValuesSource};
 use tiphys_model::{HelmParameter, HelmSource};
 use tiphys_vfs::{FileTree, join};
 
-use crate::{Job, RenderError, Yield, glob};
+use crate::{Cause, Job, RenderError, Yield, glob};
 
 /// Renders the chart of the source's folder.
 pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
@@ -20,7 +20,11 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
 }
 
 fn helm_error(error: HelmError) -> RenderError {
-    RenderError::new(error.to_string())
+    let cause = match error {
+        HelmError::Unsupported(_) => Cause::Unsupported,
+        _ => Cause::Other,
+    };
+    RenderError::new(error.to_string()).caused_by(cause)
 }
 
 fn options(job: &Job<'_>, helm: &HelmSource) -> Result<RenderOptions, RenderError> {
@@ -106,12 +110,13 @@ fn value_files(job: &Job<'_>, helm: &HelmSource) -> Result<Vec<ValuesSource>, Re
     for entry in &named {
         if entry.starts_with("http://") || entry.starts_with("https://") {
             let text = format!("value file {entry}: fetching value files by URL is not supported");
-            return Err(RenderError::new(text));
+            return Err(RenderError::new(text).caused_by(Cause::Unsupported));
         }
         let (tree, path) = locate(job, entry)?;
         let matches = if glob::is_glob(&path) { expand(tree.as_ref(), &path)? } else { vec![path.clone()] };
         if matches.is_empty() && !helm.ignore_missing_value_files {
-            return Err(RenderError::new(format!("value files {entry}: no file matches")));
+            let text = format!("value files {entry}: no file matches");
+            return Err(RenderError::new(text).caused_by(Cause::Missing));
         }
         for found in matches {
             let explicit =
@@ -127,7 +132,10 @@ fn value_files(job: &Job<'_>, helm: &HelmSource) -> Result<Vec<ValuesSource>, Re
         match tree.read(&path) {
             Ok(bytes) => files.push(ValuesSource::File(path, bytes)),
             Err(error) if error.is_not_found() && helm.ignore_missing_value_files => {}
-            Err(error) => return Err(RenderError::new(format!("value file {entry}: {error}"))),
+            Err(error) => {
+                let cause = if error.is_not_found() { Cause::Missing } else { Cause::Other };
+                return Err(RenderError::new(format!("value file {entry}: {error}")).caused_by(cause));
+            }
         }
     }
     Ok(files)

@@ -2,10 +2,10 @@
 //! of the kustomization, made in memory.
 
 use serde_json::Value;
-use tiphys_kustomize::{BuildOptions, Overlay};
+use tiphys_kustomize::{BuildOptions, ErrorKind, Overlay};
 use tiphys_model::{KustomizePatch, KustomizeSource};
 
-use crate::{Job, RenderError, Yield, build_flags};
+use crate::{Cause, Job, RenderError, Yield, build_flags};
 
 /// Builds the kustomization of the source's folder.
 pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
@@ -21,9 +21,23 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
     let built = tiphys_kustomize::build(tree, &job.source.path, &options).map_err(|error| {
         let place = error.location().map(|at| format!("{at}: ")).unwrap_or_default();
         let advice: String = error.advice().iter().map(|advice| format!("; {advice}")).collect();
-        RenderError::new(format!("{place}{error}{advice}"))
+        RenderError::new(format!("{place}{error}{advice}")).caused_by(cause(&error)).placed(error.location())
     })?;
     Ok(Yield { warnings: built.warnings().to_vec(), objects: built.into_objects(), source_type: None })
+}
+
+fn cause(error: &tiphys_kustomize::Error) -> Cause {
+    let text = error.to_string();
+    match error.kind() {
+        // Of what a folder and a file are tried for, the last refusal gives the kind.
+        ErrorKind::Restricted => Cause::LoadRestricted,
+        _ if text.contains("security; file '") => Cause::LoadRestricted,
+        ErrorKind::Unsupported | ErrorKind::Remote | ErrorKind::Http | ErrorKind::Timeout => {
+            Cause::Unsupported
+        }
+        _ if text.contains("must specify --enable-helm") => Cause::Unsupported,
+        _ => Cause::Other,
+    }
 }
 
 fn overlay(options: &KustomizeSource, job: &Job<'_>) -> Result<Overlay, RenderError> {

@@ -24,7 +24,7 @@ use tiphys_value::{GroupVersionKind, RenderedObject};
 use tiphys_vfs::EntryKind;
 
 pub use charts::LocalCharts;
-pub use error::RenderError;
+pub use error::{Cause, RenderError};
 pub use sources::{SourceTree, Sources, refuse_missing};
 
 use env::BuildEnv;
@@ -148,6 +148,7 @@ fn check_path(source: &ApplicationSource, tree: &dyn tiphys_vfs::FileTree) -> Re
             source.repo_url,
             source.revision_or_head()
         ))
+        .caused_by(Cause::Missing)
     };
     match tree.kind(&source.path) {
         Ok(EntryKind::Dir) => Ok(()),

@@ -3,7 +3,7 @@
 use tiphys_model::{ApplicationSource, SourceType};
 use tiphys_vfs::{EntryKind, FileTree};
 
-use crate::RenderError;
+use crate::{Cause, RenderError};
 
 /// File names that make a folder a kustomization.
 const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
@@ -41,6 +41,7 @@ pub(crate) fn refuse_plugin(source: &ApplicationSource) -> RenderError {
     RenderError::new(format!(
         "the source is rendered by {name}; plugins run programs of their own, which is not supported"
     ))
+    .caused_by(Cause::Unsupported)
 }
 
 #[cfg(test)]

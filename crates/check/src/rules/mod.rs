@@ -11,15 +11,33 @@ mod b2_installed_twice;
 mod b3_two_owners;
 mod b4_copied_tracking_label;
 mod c1_chart_with_large_crd;
+mod c1_last_applied_too_long;
+mod c2_invalid;
+mod c2_removed_api;
 mod c3_webhook_before_backend;
+mod c4_immutable;
 mod c5_cr_before_crd;
 mod c5_crd_twice;
+mod d1_load_restriction;
+mod d2_appset_fault;
+mod d2_cannot_render;
+mod d2_duplicate_name;
+mod d2_project_forbids;
 mod e1_platform_pruned;
+mod e2_dangling_reference;
+mod e2_no_pull_secret;
+mod e3_withdrawn_image;
+mod e4_foreign_image;
 mod e5_entrypoint_module;
+mod e6_command_args_clash;
+mod e6_unknown_port;
+mod e7_config_without_rollout;
 mod f1_dns_blocked;
 mod f1_egress_blocked;
 mod f1_webhook_blocked;
 mod f2_probes_blocked;
+mod f4_no_backend;
+mod f4_redirect_loop;
 mod g1_workflow_syntax;
 mod g2_play_as_tasks;
 mod g4_security_group_cycle;
@@ -40,20 +58,39 @@ pub const ALL: &[&Rule] = &[
     &b3_two_owners::RULE,
     &b4_copied_tracking_label::RULE,
     &c1_chart_with_large_crd::RULE,
+    &c1_last_applied_too_long::RULE,
+    &c2_invalid::RULE,
+    &c2_removed_api::RULE,
     &c3_webhook_before_backend::RULE,
+    &c4_immutable::RULE,
     &c5_cr_before_crd::RULE,
     &c5_crd_twice::RULE,
+    &d1_load_restriction::RULE,
+    &d2_appset_fault::RULE,
+    &d2_cannot_render::RULE,
+    &d2_duplicate_name::RULE,
+    &d2_project_forbids::RULE,
     &e1_platform_pruned::RULE,
+    &e2_dangling_reference::RULE,
+    &e2_no_pull_secret::RULE,
+    &e3_withdrawn_image::RULE,
+    &e4_foreign_image::RULE,
     &e5_entrypoint_module::RULE,
+    &e6_command_args_clash::RULE,
+    &e6_unknown_port::RULE,
+    &e7_config_without_rollout::RULE,
     &f1_dns_blocked::RULE,
     &f1_egress_blocked::RULE,
     &f1_webhook_blocked::RULE,
     &f2_probes_blocked::RULE,
+    &f4_no_backend::RULE,
+    &f4_redirect_loop::RULE,
     &g1_workflow_syntax::RULE,
     &g2_play_as_tasks::RULE,
     &g4_security_group_cycle::RULE,
     &g6_node_build::RULE,
     &g7_order_drift::RULE,
+    &reach::RULE,
 ];
 
 /// The rule of an id.

@@ -13,7 +13,7 @@ use super::{
     App, AppId, Declaration, Environment, EnvironmentId, Fault, Files, Object, ObjectId, Outcome, Owner, Set,
     SetId, Survey, Unit, UnitId,
     build::{self, Found, Seed},
-    environment, is_namespaced,
+    grouping, is_namespaced,
     memo::{ENGINE_NAMESPACE, Rendering},
     units::Place,
 };
@@ -80,9 +80,9 @@ impl<'a> Assembly<'a> {
     /// Adds the Applications that seeds declare, and what those declare in turn.
     pub fn grow(&mut self, seeds: Vec<Seed>) {
         let mut open: VecDeque<Pending> = VecDeque::new();
-        for seed in seeds {
-            let folder = seed.unit.map(|index| format!("{}/", self.units[index].path));
-            let name = environment::of(folder.as_deref().unwrap_or(&seed.declared.location.file)).to_owned();
+        let folders: Vec<String> = self.units.iter().map(|unit| unit.path.clone()).collect();
+        let names = grouping::environments(&seeds, &folders, self.found);
+        for (seed, name) in seeds.into_iter().zip(names) {
             let environment = self.environment(&name);
             let declaration = seed.unit.map_or(Declaration::File, |index| Declaration::Unit(UnitId(index)));
             open.push_back(Pending { environment, declaration, declared: seed.declared });
@@ -109,6 +109,8 @@ impl<'a> Assembly<'a> {
             unseen: Vec::new(),
             adopted: BTreeSet::new(),
             tools: OnceLock::new(),
+            kube_version: self.found.input.kube_version.to_owned(),
+            index: std::sync::OnceLock::new(),
         }
     }
 
@@ -216,7 +218,8 @@ impl<'a> Assembly<'a> {
         self.faults.push(Fault {
             file: declared.location.file.to_string(),
             error: RenderError::new(text),
-            is_manifest: true,
+            // It is read well, and judged as an object.
+            is_manifest: false,
         });
     }
 

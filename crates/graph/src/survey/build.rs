@@ -56,7 +56,7 @@ pub fn build(input: &Input<'_>) -> Survey {
     let applications: Vec<Value> = places.iter().map(units::application).collect();
     found.memo.render(&applications.iter().collect::<Vec<_>>(), input);
     let inner: Vec<RenderedObject> =
-        applications.iter().filter_map(|it| found.memo.get(it)).flat_map(|it| declaring(it)).collect();
+        applications.iter().filter_map(|it| found.memo.get(it)).flat_map(declaring).collect();
     renderings.extend(found.follow(inner));
     places.retain(|place| !is_reached(place, &renderings, &found.files));
     let units: Vec<(Place, Arc<Rendering>)> = places

@@ -29,7 +29,9 @@ pub fn read(files: &Files) -> Manifests {
             // Templates of charts and of ApplicationSets are no manifests.
             Err(_) if text.contains("{{") || text.contains("{%") => {}
             Err(error) => {
-                let is_manifest = manifest::looks_like_manifest(&text);
+                // What parses but is no object is some other tool's file.
+                let is_syntax = error.diagnostic().is_none_or(|diagnostic| diagnostic.rule != "no-object");
+                let is_manifest = is_syntax && manifest::looks_like_manifest(&text) && !is_other_tools(&text);
                 found.faults.push(Fault { file: path.to_string(), error, is_manifest });
             }
         }
@@ -46,17 +48,25 @@ fn is_candidate(path: &str, text: &str) -> bool {
     text.contains("apiVersion") && text.contains("kind")
 }
 
-/// Kustomizations and the configuration of other tools have a kind too, but are not sent to a cluster.
+/// API versions of the files of tools, which have a kind too but are not sent to a cluster.
+const NOT_SENT: [&str; 7] = [
+    "kustomize.config.k8s.io/",
+    "builtin",
+    "kind.x-k8s.io/",
+    "skaffold/",
+    "k3d.io/",
+    "ctlptl.dev/",
+    "config.kubernetes.io/",
+];
+
+/// Whether a text that does not parse is a tool's file.
+fn is_other_tools(text: &str) -> bool {
+    let mut versions = text.lines().filter_map(|line| line.strip_prefix("apiVersion:"));
+    versions.any(|version| NOT_SENT.iter().any(|prefix| version.trim().starts_with(prefix)))
+}
+
+/// Whether an object is sent to a cluster.
 fn is_manifest(object: &RenderedObject) -> bool {
-    const NOT_SENT: [&str; 7] = [
-        "kustomize.config.k8s.io/",
-        "builtin",
-        "kind.x-k8s.io/",
-        "skaffold/",
-        "k3d.io/",
-        "ctlptl.dev/",
-        "config.kubernetes.io/",
-    ];
     let api_version = object.value.api_version();
     !object.value.kind().is_empty() && !NOT_SENT.iter().any(|prefix| api_version.starts_with(prefix))
 }

@@ -44,24 +44,44 @@ const NAMES: [&str; 24] = [
     "dr",
 ];
 
-/// The folder above a file that names its environment, such as `envs/prod`; empty if there is none.
+/// The innermost folder above a file that names an environment, such as `envs/prod`; empty if there is none.
 pub fn of(path: &str) -> &str {
     let mut start = 0;
     let mut parent = "";
+    let mut found = "";
     while let Some(length) = path[start..].find('/') {
         let step = &path[start..start + length];
         if PARENTS.contains(&parent) || NAMES.contains(&step) {
-            return &path[..start + length];
+            found = &path[..start + length];
         }
         parent = step;
         start += length + 1;
     }
-    ""
+    found
+}
+
+/// The folder in which the path of a root parts from that of another: the name of an environment, where
+/// the two cannot live in one. `None` if they lie in one folder.
+pub fn parting<'a>(path: &'a str, other: &str) -> Option<&'a str> {
+    let (own, others) = (path.rsplit_once('/')?.0, other.rsplit_once('/').map_or("", |(folder, _)| folder));
+    if own == others {
+        return None;
+    }
+    let mut end = 0;
+    let mut steps = others.split('/');
+    for step in own.split('/') {
+        let is_same = steps.next() == Some(step);
+        end += step.len() + usize::from(end > 0);
+        if !is_same {
+            return Some(&path[..end]);
+        }
+    }
+    Some(own)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::of;
+    use super::{of, parting};
 
     #[test]
     fn environments_are_told_by_folder() {
@@ -69,5 +89,15 @@ mod tests {
         assert_eq!(of("argocd/prod/root.yaml"), "argocd/prod");
         assert_eq!(of("apps/shop.yaml"), "");
         assert_eq!(of("clusters/root.yaml"), "");
+        assert_eq!(of("overlays/infra/envs/eu/root.yaml"), "overlays/infra/envs/eu");
+    }
+
+    #[test]
+    fn roots_part_where_their_folders_do() {
+        assert_eq!(parting("aws/apps/a.yaml", "gcp/apps/a.yaml"), Some("aws"));
+        assert_eq!(parting("x/aws/a.yaml", "x/gcp/a.yaml"), Some("x/aws"));
+        assert_eq!(parting("x/y/a.yaml", "x/a.yaml"), Some("x/y"));
+        assert_eq!(parting("x/a.yaml", "x/y/a.yaml"), Some("x"));
+        assert_eq!(parting("x/a.yaml", "x/b.yaml"), None);
     }
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use tiphys_model::{Application, SourceType, Tracking};
-use tiphys_render::{Context, render};
+use tiphys_render::{Cause, Context, render};
 use tiphys_value::{RenderedObject, Value};
 
 use super::{Input, Outcome, here::Here, is_namespaced};
@@ -89,6 +89,17 @@ fn all(open: &[(String, Application)], input: &Input<'_>, before: usize) -> Vec<
     done.into_iter().map(|(_, rendering)| rendering).collect()
 }
 
+/// Whether a source is read at a tag or commit, so that what the repository holds now says little.
+fn asks_for_a_fixed_revision(application: &Application) -> bool {
+    let is_fixed = |revision: &str| {
+        let digits = revision.trim_start_matches('v');
+        let is_version = digits.starts_with(|c: char| c.is_ascii_digit()) && digits.contains('.');
+        let is_commit = revision.len() >= 7 && revision.chars().all(|c| c.is_ascii_hexdigit());
+        is_version || is_commit
+    };
+    application.spec.effective_sources().iter().any(|source| is_fixed(&source.target_revision))
+}
+
 /// Renders one Application.
 pub fn one(application: &Application, input: &Input<'_>) -> Rendering {
     let here = Here::new(input);
@@ -115,7 +126,13 @@ pub fn one(application: &Application, input: &Input<'_>) -> Rendering {
         Err(error) => {
             let outcome = match missed.first() {
                 Some((_, why)) => Outcome::Unseen(why.clone()),
-                None if error.is_transient() => Outcome::Unseen(error.headline().to_owned()),
+                None if error.is_transient() || error.cause() == Cause::Unsupported => {
+                    Outcome::Unseen(error.headline().to_owned())
+                }
+                None if error.cause() == Cause::Missing && asks_for_a_fixed_revision(application) => {
+                    let text = format!("{}; another revision may have it", error.headline());
+                    Outcome::Unseen(text)
+                }
                 None => Outcome::Failed(error),
             };
             Rendering { outcome, objects: Vec::new(), tools: Vec::new(), read, missed }

@@ -7,7 +7,9 @@ mod build;
 mod discover;
 mod environment;
 mod files;
+mod grouping;
 mod here;
+mod index;
 mod kinds;
 mod memo;
 mod offline;
@@ -21,13 +23,14 @@ use std::sync::{Arc, OnceLock};
 use tiphys_appset::ClusterInfo;
 use tiphys_diag::Span;
 use tiphys_render::Sources;
-use tiphys_value::{FieldPath, Location, ObjectExt, RenderedObject, ResourceKey};
+use tiphys_value::{FieldPath, Location, ObjectExt, OriginKind, RenderedObject, ResourceKey};
 use tiphys_vfs::FileTree;
 
 use crate::tools::Tools;
 
 pub use environment::of as environment_of;
 pub use files::Files;
+pub use index::World;
 pub use kinds::is_namespaced;
 pub use offline::NoSources;
 pub use tiphys_model::Application;
@@ -77,6 +80,9 @@ pub struct Survey {
     pub adopted: BTreeSet<String>,
     /// Read when it is asked for.
     tools: OnceLock<Tools>,
+    /// Version of the destination clusters, such as `v1.36.1`; empty if it is not told.
+    pub kube_version: String,
+    pub(crate) index: OnceLock<index::Index>,
 }
 
 impl Survey {
@@ -127,12 +133,13 @@ impl Survey {
 
     /// The objects that would live in the same cluster as `object`, itself included.
     pub fn neighbours<'a>(&'a self, object: &'a Object) -> impl Iterator<Item = &'a Object> {
-        self.objects.iter().filter(move |other| other.lives_with(object))
+        let world = object.world();
+        self.objects.iter().filter(move |other| other.world() == world)
     }
 
     /// The objects of one key that would live in the same cluster as `object`.
     pub fn find<'a>(&'a self, object: &'a Object, key: &'a ResourceKey) -> impl Iterator<Item = &'a Object> {
-        self.neighbours(object).filter(move |other| other.key == *key)
+        self.with_key(key).filter(move |other| other.lives_with(object))
     }
 
     /// The place of a field of an object: the last writer that stands in this repository, else where the
@@ -150,6 +157,15 @@ impl Survey {
             Some(app) => self.app_span(app, &source_field(app)),
             None => self.files.span(&object.rendered.location),
         }
+    }
+
+    /// The place of what decided a field of an object: the value that a chart was given, if that is where it
+    /// came from, else as [`Self::span`].
+    pub fn value_span(&self, object: &Object, field: &FieldPath) -> Span {
+        let chain = object.rendered.origins.lookup(field);
+        let values = chain.iter().filter(|origin| origin.kind == OriginKind::Values);
+        let here = values.map(|origin| &origin.location).find(|at| self.is_here(object, at));
+        here.map_or_else(|| self.span(object, field), |location| self.files.span(location))
     }
 
     /// The place of a field of an Application's own declaration.

@@ -14,6 +14,8 @@ const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "K
 pub struct Place {
     pub kind: UnitKind,
     pub folder: String,
+    /// What `Chart.yaml` calls the chart; empty for kustomizations.
+    pub name: String,
 }
 
 /// The charts and kustomizations that no other chart or kustomization of the repository refers to.
@@ -26,7 +28,7 @@ pub fn tops(files: &Files) -> Vec<Place> {
             let Some(content) = read(files, path) else { continue };
             referred.extend(references(&content, &folder));
             if content.get("kind").and_then(Value::as_str) != Some("Component") {
-                places.push(Place { kind: UnitKind::Kustomization, folder });
+                places.push(Place { kind: UnitKind::Kustomization, folder, name: String::new() });
             }
         } else if base_name(path) == "Chart.yaml" {
             let Some(content) = read(files, path) else { continue };
@@ -35,7 +37,8 @@ pub fn tops(files: &Files) -> Vec<Place> {
             // A chart in another chart's `charts/` folder is that chart's business.
             let vendored = files.contains(&vendoring_chart(&folder));
             if !is_library && !vendored {
-                places.push(Place { kind: UnitKind::Chart, folder });
+                let name = content.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+                places.push(Place { kind: UnitKind::Chart, folder, name });
             }
         }
     }
@@ -84,12 +87,14 @@ fn local_dependencies(content: &Value, folder: &str) -> Vec<String> {
 /// An Application that renders a chart or kustomization as it stands.
 pub fn application(place: &Place) -> Value {
     let path = if place.folder.is_empty() { "." } else { &place.folder };
-    let name = base_name(&place.folder);
+    let name = if place.name.is_empty() { base_name(&place.folder) } else { &place.name };
+    // `helm template` renders into this namespace unless it is told another.
+    let namespace = if place.kind == UnitKind::Chart { "default" } else { "" };
     json!({
         "apiVersion": tiphys_model::names::API_VERSION,
         "kind": "Application",
         "metadata": {"name": if name.is_empty() { "repository" } else { name }},
-        "spec": {"project": "default", "destination": {}, "source": {"repoURL": THIS_REPOSITORY, "path": path}},
+        "spec": {"project": "default", "destination": {"namespace": namespace}, "source": {"repoURL": THIS_REPOSITORY, "path": path}},
     })
 }
 

@@ -4,6 +4,33 @@ use serde_json::Value;
 
 use super::{MAX_DEPTH, flag};
 
+/// Removes nulls that the schema neither allows nor has a default for (apiextensions-apiserver,
+/// `PruneNonNullableNullsWithoutDefaults`). Items of lists stay.
+pub(super) fn remove_nulls(schema: &Value, value: &mut Value, depth: usize) {
+    if depth > MAX_DEPTH {
+        return;
+    }
+    match value {
+        Value::Object(map) => {
+            let others = &schema["additionalProperties"];
+            let below = |name: &str| match schema["properties"].get(name) {
+                Some(property) => property,
+                None => others,
+            };
+            map.retain(|name, value| {
+                let schema = below(name);
+                let kept = !schema.is_object() || flag(schema, "nullable") || !schema["default"].is_null();
+                kept || !value.is_null()
+            });
+            map.iter_mut().for_each(|(name, value)| remove_nulls(below(name), value, depth + 1));
+        }
+        Value::Array(items) => {
+            items.iter_mut().for_each(|item| remove_nulls(&schema["items"], item, depth + 1));
+        }
+        _ => {}
+    }
+}
+
 /// Sets defaults of missing fields, and of nulls where the schema does not allow null.
 pub(super) fn apply(schema: &Value, value: &mut Value, depth: usize) {
     if depth > MAX_DEPTH {

@@ -62,8 +62,9 @@ impl StructuralSchema {
         errors
     }
 
-    /// Sets the schema's defaults.
+    /// Sets the schema's defaults, and removes nulls that it does not allow.
     pub fn apply_defaults(&self, object: &mut Value) {
+        default::remove_nulls(&self.root, object, 0);
         default::apply(&self.root, object, 0);
     }
 

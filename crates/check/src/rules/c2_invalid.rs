@@ -1,0 +1,276 @@
+//! # An object that the API server refuses
+//!
+//! Every rendered object is read as the API server reads it: built-in kinds by their types and rules,
+//! custom resources by the definitions that are in the repository or its charts, and by Argo CD's own.
+//! A value of a wrong type or one that breaks a rule is refused, and with it the sync. An unknown field is
+//! refused too where the engine validates (Argo CD does unless `Validate=false`), else it is dropped.
+//!
+//! People see: `ApplicationSet.argoproj.io "services" is invalid: spec.template.spec.source.kustomize.images[0]:
+//! Invalid value: "object": spec.template.spec.source.kustomize.images[0] in body must be of type string:
+//! "object"`, `Deployment in version "v1" cannot be handled as a Deployment: json: cannot unmarshal string
+//! into Go struct field …`, `strict decoding error: unknown field "spec.replica"`.
+//!
+//! ## Bad
+//! ```yaml
+//! kustomize: {images: [{name: shop/web, newTag: v2}]}    # of an Application
+//! ```
+//! ## Good
+//! ```yaml
+//! kustomize: {images: [shop/web=shop/web:v2]}
+//! ```
+//! ## When to suppress
+//! Where the cluster has another version of the definition than the repository.
+
+use tiphys_diag::Severity;
+use tiphys_graph::{Declaration, Object, Owner, Survey};
+use tiphys_model::names as names_of;
+use tiphys_schema::{Catalog, FieldError, Path, TypeRef, names};
+use tiphys_value::{FieldPath, GroupVersionKind, ObjectExt, RenderedObject, Segment, Value};
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{crds::Definitions, fields, once::Once, parts, placeholders, similar},
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "C2-invalid",
+    incident: "C2",
+    severity: Severity::Error,
+    title: "an object that the API server refuses",
+    source: include_str!("c2_invalid.rs"),
+    check,
+};
+
+/// One fault of an object, as the API server says it.
+struct Fault {
+    message: String,
+    field: FieldPath,
+    severity: Severity,
+    help: Option<String>,
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let definitions = Definitions::of(context.survey);
+    let mut once = Once::default();
+    for (object, faults) in judge_all(context, &definitions) {
+        for fault in faults {
+            once.add(&fault.message, finding(context, object, &fault));
+        }
+    }
+    once.report(report);
+}
+
+/// Judges the objects on every processor; the result is in their order.
+fn judge_all<'a>(context: &Context<'a>, definitions: &Definitions<'a>) -> Vec<(&'a Object, Vec<Fault>)> {
+    let (survey, objects) = (context.survey, &context.survey.objects);
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let share = objects.len().div_ceil(workers).max(64);
+    let one = |objects: &'a [Object]| -> Vec<(&'a Object, Vec<Fault>)> {
+        let judged = objects.iter().map(|object| (object, faults(survey, object, definitions)));
+        judged.filter(|(_, faults)| !faults.is_empty()).collect()
+    };
+    std::thread::scope(|scope| {
+        let one = &one;
+        let handles: Vec<_> = objects.chunks(share).map(|part| scope.spawn(move || one(part))).collect();
+        handles.into_iter().flat_map(|handle| handle.join().expect("validation does not panic")).collect()
+    })
+}
+
+fn finding(context: &Context<'_>, object: &Object, fault: &Fault) -> Finding {
+    let field = fields::nearest(fault.field.clone(), object.value());
+    let mut diagnostic = RULE
+        .diagnostic(fault.message.clone())
+        .at(context.survey.span(object, &field), "")
+        .because("the API server answers with this text, and the sync of the Application fails on it");
+    diagnostic.severity = fault.severity;
+    diagnostic.help.extend(fault.help.clone());
+    if matches!(object.owner, Owner::Unit(_)) && !is_root(context, object) {
+        diagnostic.severity = diagnostic.severity.min(Severity::Warning);
+        diagnostic.mechanism = "the API server answers with this text when it is applied".to_owned();
+    }
+    RULE.finding(context, object, diagnostic)
+}
+
+/// Whether an object declares Applications that are followed from it.
+fn is_root(context: &Context<'_>, object: &Object) -> bool {
+    let is_same = |declared: &RenderedObject| declared.location == object.rendered.location;
+    let mut apps = context.survey.apps.iter().filter(|app| app.declaration == Declaration::File);
+    object.key.group == names_of::GROUP
+        && (apps.any(|app| is_same(&app.declared))
+            || context.survey.sets.iter().any(|set| is_same(&set.declared)))
+}
+
+fn faults(survey: &Survey, object: &Object, definitions: &Definitions<'_>) -> Vec<Fault> {
+    if parts::may_be_a_patch(survey, object) {
+        return Vec::new();
+    }
+    let gvk = object.value().gvk();
+    let catalog = Catalog::latest();
+    let mut faults = match catalog.kind(&gvk).and_then(|_| catalog.type_of(&gvk)) {
+        Some(ty) => built_in(object, &gvk, ty),
+        None => custom(object, &gvk, definitions),
+    };
+    if parts::is_loose(survey, object) {
+        // A file that nothing renders may be a patch, of which much is missing by intention.
+        faults.retain(|fault| !fault.message.contains(" is invalid: ") && !fault.message.contains("\"$"));
+    }
+    // Parameters of an ApplicationSet are texts, and have to be where texts are allowed.
+    let is_filled_in = gvk.kind != "ApplicationSet" && placeholders::has(object.value());
+    if !faults.is_empty() && (is_filled_in || object.value().get("sops").is_some()) {
+        faults.clear();
+    }
+    faults
+}
+
+fn built_in(object: &Object, gvk: &GroupVersionKind, ty: TypeRef<'_>) -> Vec<Fault> {
+    let mut value = object.value().clone();
+    let decoded = match tiphys_schema::decode(ty, &mut value) {
+        Ok(decoded) => decoded,
+        Err(error) => return vec![undecodable(object, gvk, &error.to_string())],
+    };
+    let mut faults: Vec<Fault> =
+        decoded.unknown_fields.iter().map(|field| unknown(gvk, field, Some(ty))).collect();
+    let errors = if gvk.kind == "CustomResourceDefinition" {
+        name_fully(&mut value);
+        tiphys_schema::validate_crd(&value, None)
+    } else {
+        tiphys_schema::apply_defaults(gvk, &mut value);
+        tiphys_schema::validate_create(gvk, &value)
+    };
+    faults.extend(metadata(object).iter().chain(errors.iter()).map(|error| invalid(object, gvk, error)));
+    faults
+}
+
+/// Fills in the names that the API server derives from the kind of a definition.
+fn name_fully(definition: &mut Value) {
+    let Some(names) = definition["spec"].get_mut("names").and_then(Value::as_object_mut) else { return };
+    let kind = names.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
+    for (field, name) in [("singular", kind.to_lowercase()), ("listKind", format!("{kind}List"))] {
+        if names.get(field).and_then(Value::as_str).unwrap_or_default().is_empty() {
+            names.insert(field.to_owned(), name.into());
+        }
+    }
+}
+
+fn custom(object: &Object, gvk: &GroupVersionKind, definitions: &Definitions<'_>) -> Vec<Fault> {
+    let mut best: Option<Vec<Fault>> = None;
+    for schema in definitions.schemas(object, gvk) {
+        let mut value = object.value().clone();
+        let mut faults: Vec<Fault> =
+            schema.prune(&mut value).iter().map(|field| unknown(gvk, field, None)).collect();
+        schema.apply_defaults(&mut value);
+        let errors = schema.validate(&value, None);
+        let errors: Vec<Fault> = errors
+            .iter()
+            .filter(|error| !error.detail.starts_with("some validation rules"))
+            .map(|error| invalid(object, gvk, error))
+            .collect();
+        // What is not even of the type that is wanted has no fields to be known.
+        faults.retain(|unknown| !errors.iter().any(|error| unknown.field.starts_with(&error.field)));
+        faults.extend(errors);
+        let is_better = best.as_ref().is_none_or(|best| faults.len() < best.len());
+        if is_better {
+            best = Some(faults);
+        }
+    }
+    best.unwrap_or_default()
+}
+
+fn undecodable(object: &Object, gvk: &GroupVersionKind, error: &str) -> Fault {
+    let GroupVersionKind { kind, version, .. } = gvk;
+    let path = error.split_once("Go struct field ").and_then(|(_, rest)| rest.split_once(" of type"));
+    let path = path.and_then(|(path, _)| path.split_once('.')).map(|(_, path)| path).unwrap_or_default();
+    Fault {
+        message: format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {error}"),
+        field: through_lists(object.value(), path),
+        severity: Severity::Error,
+        help: None,
+    }
+}
+
+/// The path of a field that Go names without positions in lists: through the first items that have it.
+fn through_lists(root: &Value, names: &str) -> FieldPath {
+    let mut path = FieldPath::default();
+    let mut at = root;
+    for name in names.split('.').filter(|name| !name.is_empty()) {
+        if let Value::Array(items) = at {
+            let Some(index) = items.iter().position(|item| item.get(name).is_some()) else { break };
+            path = path.index(index);
+            at = &items[index];
+        }
+        let Some(next) = at.get(name) else { break };
+        path = path.key(name);
+        at = next;
+    }
+    path
+}
+
+fn unknown(gvk: &GroupVersionKind, field: &str, ty: Option<TypeRef<'_>>) -> Fault {
+    let GroupVersionKind { kind, version, .. } = gvk;
+    let path = fields::of_api(field);
+    Fault {
+        message: format!(
+            "{kind} in version \"{version}\" cannot be handled as a {kind}: strict decoding error: unknown field \"{field}\""
+        ),
+        help: ty.and_then(|ty| meant(ty, &path)).map(|name| format!("there is a field {name}")),
+        field: path,
+        severity: Severity::Warning,
+    }
+}
+
+/// The field of the same type that an unknown one was meant to be.
+fn meant(ty: TypeRef<'_>, path: &FieldPath) -> Option<String> {
+    let (last, above) = path.0.split_last()?;
+    let Segment::Key(name) = last else { return None };
+    let mut ty = ty;
+    for step in above {
+        ty = match step {
+            Segment::Key(key) => ty.field(key)?,
+            Segment::Index(_) => ty.items()?,
+        };
+    }
+    let known = ty.definition()?.fields.keys();
+    similar::nearest(name, known.map(String::as_str)).map(str::to_owned)
+}
+
+fn invalid(object: &Object, gvk: &GroupVersionKind, error: &FieldError) -> Fault {
+    let name = tiphys_schema::quote(object.value().name());
+    Fault {
+        message: format!("{} {name} is invalid: {error}", gvk.group_kind()),
+        field: fields::of_api(&error.field),
+        severity: Severity::Error,
+        help: None,
+    }
+}
+
+/// Faults of names and labels, which are the same for every built-in kind.
+fn metadata(object: &Object) -> Vec<FieldError> {
+    let mut errors = Vec::new();
+    let metadata = &object.value()["metadata"];
+    let name = object.value().name();
+    if !name.is_empty() {
+        let path = Path::new("metadata.name");
+        errors.extend(name_faults(object, name).into_iter().map(|why| FieldError::invalid(&path, name, why)));
+    }
+    let path = Path::new("metadata.labels");
+    for (key, value) in metadata.get("labels").and_then(Value::as_object).into_iter().flatten() {
+        let value = value.as_str().unwrap_or_default();
+        errors.extend(
+            names::qualified_name(key).into_iter().map(|why| FieldError::invalid(&path, key.as_str(), why)),
+        );
+        errors
+            .extend(names::label_value(value).into_iter().map(|why| FieldError::invalid(&path, value, why)));
+    }
+    errors
+}
+
+fn name_faults(object: &Object, name: &str) -> Vec<String> {
+    match (object.key.group.as_str(), object.key.kind.as_str()) {
+        ("rbac.authorization.k8s.io", _) => names::path_segment(name),
+        ("", "Namespace") => names::dns1123_label(name),
+        ("", "Service") => names::dns1123_label(name),
+        ("apiregistration.k8s.io" | "apiextensions.k8s.io", _) => Vec::new(),
+        _ => names::dns1123_subdomain(name),
+    }
+}

@@ -1,0 +1,280 @@
+//! # An Application cannot be rendered
+//!
+//! A folder or values file that does not exist, a `ref` that no source has, a template that fails, a
+//! kustomization or manifest that does not parse: the engine cannot tell what the Application wants. It
+//! applies nothing, and the last state stays.
+//!
+//! People see: `ComparisonError`, `Failed to load target state: failed to generate manifest for source 1
+//! of 1`, `app path does not exist`, `open …/values-prod.yaml: no such file or directory`.
+//!
+//! ## Bad
+//! ```yaml
+//! source: {path: charts/web, helm: {valueFiles: [values-production.yaml]}}   # the file is values-prod.yaml
+//! ```
+//! ## Good
+//! ```yaml
+//! source: {path: charts/web, helm: {valueFiles: [values-prod.yaml]}}
+//! ```
+//! ## When to suppress
+//! Where another tool writes the missing file before the engine looks.
+
+use tiphys_diag::{Edit, Severity, Span};
+use tiphys_graph::{App, Declaration, Outcome, UnitKind};
+use tiphys_render::{Cause, RenderError};
+use tiphys_value::{Location, ObjectExt};
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{fields::keys, once::Once, placeholders, pods::list, similar},
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "D2-cannot-render",
+    incident: "D2",
+    severity: Severity::Error,
+    title: "an Application, kustomization or manifest that cannot be rendered",
+    source: include_str!("d2_cannot_render.rs"),
+    check,
+};
+
+/// What Helm adds for people at its own command line.
+const DEBUG_HINT: &str = "Use --debug flag to render out invalid YAML";
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
+    for app in &context.survey.apps {
+        if let Outcome::Failed(error) = &app.outcome
+            && error.cause() != Cause::LoadRestricted
+            && !placeholders::is_in(
+                &app.application
+                    .spec
+                    .effective_sources()
+                    .iter()
+                    .map(|it| it.path.as_str())
+                    .collect::<String>(),
+            )
+        {
+            once.add(error.headline(), of_app(context, app, error));
+        }
+    }
+    for unit in context.survey.units.iter().filter(|unit| unit.kind == UnitKind::Kustomization) {
+        if let Outcome::Failed(error) = &unit.outcome
+            && error.cause() == Cause::Other
+            && !placeholders::is_skeleton(&unit.path)
+        {
+            let text = "the kustomization does not build";
+            once.add(error.headline(), warning(context, &unit.path, text, error));
+        }
+    }
+    for fault in context.survey.faults.iter().filter(|fault| fault.is_manifest) {
+        let text = context.survey.files.text(&fault.file);
+        let is_skeleton = placeholders::is_skeleton(&fault.file);
+        if is_skeleton || text.is_some_and(|text| placeholders::has_bracketed_name(&text)) {
+            continue;
+        }
+        once.add(
+            fault.error.headline(),
+            warning(context, &fault.file, "the manifest cannot be read", &fault.error),
+        );
+    }
+    once.report(report);
+}
+
+fn of_app(context: &Context<'_>, app: &App, error: &RenderError) -> Finding {
+    let fault = Fault::of(context, error, Some(app));
+    let text = format!("Application {} cannot be rendered: {}", app.name(), fault.text);
+    let mut diagnostic = RULE.diagnostic(text);
+    diagnostic.related = fault.related;
+    diagnostic.help = fault.help;
+    let entry = value_file(context, app, error);
+    let named = entry.as_ref().map_or_else(|| source(context, app), |(span, _)| span.clone());
+    diagnostic = match fault.span {
+        Some(span) => diagnostic.at(span, fault.label).see(named, "the source is named here"),
+        None => diagnostic
+            .at(named, if error.cause() == Cause::Missing { "it does not exist" } else { "this source" }),
+    };
+    diagnostic = diagnostic.because(
+        "without its manifests the engine applies nothing of the Application; what runs stays as it is",
+    );
+    let mut finding = Finding::new(RULE.incident, diagnostic).app(app.name());
+    if let Some((span, name)) = entry
+        && let Some((known, edit)) = renamed(context, app, span, &name)
+    {
+        finding = finding.fix(format!("name the file {known}, which exists"), edit);
+    }
+    let is_doubtful = is_elsewhere(context, app, error) || is_set_aside(context, app);
+    if is_doubtful { weaken(finding) } else { finding }
+}
+
+/// Whether nobody may have applied an Application: it stands in a file that nothing renders, while others
+/// are rendered by Applications.
+fn is_set_aside(context: &Context<'_>, app: &App) -> bool {
+    let mut apps = context.survey.apps.iter();
+    matches!(app.declaration, Declaration::File | Declaration::Unit(_))
+        && apps.any(|other| matches!(other.declaration, Declaration::App(_)))
+}
+
+/// The entry of `valueFiles` that an error names: where it stands, and its text.
+fn value_file(context: &Context<'_>, app: &App, error: &RenderError) -> Option<(Span, String)> {
+    let spec = &app.declared.value["spec"];
+    let single = spec.get("source").is_some().then(|| keys(&["spec", "source"]));
+    let several = (0..list(spec, "sources").len()).map(|at| keys(&["spec", "sources"]).index(at));
+    for source in single.into_iter().chain(several) {
+        let files = source.key("helm").key("valueFiles");
+        let entries = files.get(&app.declared.value).and_then(|it| it.as_array()).into_iter().flatten();
+        for (at, entry) in entries.enumerate() {
+            let name = entry.as_str().unwrap_or_default();
+            if !name.is_empty() && error.headline().starts_with(&format!("value file {name}:")) {
+                return Some((context.survey.app_span(app, &files.index(at)), name.to_owned()));
+            }
+        }
+    }
+    None
+}
+
+/// The existing file that a missing one is nearly called like, and the edit that names it.
+fn renamed(context: &Context<'_>, app: &App, span: Span, name: &str) -> Option<(String, Vec<Edit>)> {
+    let source = app.application.spec.effective_sources().into_iter().next()?;
+    let (folder, file) = name.rsplit_once('/').unwrap_or(("", name));
+    let folder = tiphys_vfs::join(&source.path, folder).ok()?;
+    let entries = context.survey.files.tree().read_dir(&folder).ok()?;
+    let names: Vec<String> = entries.into_iter().map(|entry| entry.name).collect();
+    let nearest = similar::nearest(file, names.iter().map(String::as_str))?.to_owned();
+    let text = context.survey.files.text(&span.file)?;
+    let line = text.lines().nth(span.start.line as usize - 1)?;
+    if line.matches(file).count() != 1 {
+        return Some((nearest, Vec::new()));
+    }
+    let column = |byte: usize| line[..byte].chars().count() as u32 + 1;
+    let start = line.find(file)?;
+    let mut place = Span::point(span.file.clone(), span.start.line, column(start));
+    place.end.column = column(start + file.len());
+    Some((nearest.clone(), vec![Edit { span: place, replacement: nearest }]))
+}
+
+fn weaken(mut finding: Finding) -> Finding {
+    finding.diagnostic.severity = Severity::Warning;
+    finding.likely()
+}
+
+/// Whether what is missing may exist on the branch that the Application reads: one that few others read.
+fn is_elsewhere(context: &Context<'_>, app: &App, error: &RenderError) -> bool {
+    const USUAL: [&str; 5] = ["", "HEAD", "main", "master", "develop"];
+    if error.cause() != Cause::Missing {
+        return false;
+    }
+    let branches = |app: &App| -> Vec<String> {
+        app.application.spec.effective_sources().iter().map(|it| it.target_revision.clone()).collect()
+    };
+    branches(app).iter().any(|branch| {
+        let others = context.survey.apps.iter().filter(|other| branches(other).contains(branch));
+        !USUAL.contains(&branch.as_str()) && others.count() * 2 <= context.survey.apps.len()
+    })
+}
+
+fn warning(context: &Context<'_>, path: &str, what: &str, error: &RenderError) -> Finding {
+    let fault = Fault::of(context, error, None);
+    let mut diagnostic = RULE.diagnostic(format!("{what}: {}", fault.text));
+    diagnostic.severity = Severity::Warning;
+    diagnostic.related = fault.related;
+    diagnostic.help = fault.help;
+    let span = fault.span.unwrap_or_else(|| context.survey.files.span(&Location::new(path, 1, 0)));
+    let diagnostic = diagnostic
+        .at(span, fault.label)
+        .because("no Application of the repository reads it; whatever does will fail on it");
+    Finding::new(RULE.incident, diagnostic).likely()
+}
+
+/// A fault of rendering, taken apart.
+pub(super) struct Fault {
+    /// What is wrong, in one line.
+    pub text: String,
+    /// Where, if a file of the repository is to blame.
+    pub span: Option<Span>,
+    pub label: String,
+    pub related: Vec<tiphys_diag::Label>,
+    pub help: Vec<String>,
+}
+
+impl Fault {
+    pub fn of(context: &Context<'_>, error: &RenderError, app: Option<&App>) -> Self {
+        let files = &context.survey.files;
+        if let Some(diagnostic) = error.diagnostic() {
+            let primary = diagnostic.primary.as_ref();
+            return Self {
+                text: diagnostic.message.clone(),
+                span: primary.map(|label| files.span(&at(&label.span))),
+                label: primary.map(|label| label.text.clone()).unwrap_or_default(),
+                related: diagnostic.related.clone(),
+                help: diagnostic.help.clone(),
+            };
+        }
+        let headline = error.headline();
+        let place = error.place().filter(|place| files.contains(&place.file)).cloned();
+        let text = match &place {
+            Some(place) => headline.strip_prefix(&format!("{place}: ")).unwrap_or(headline),
+            None => headline,
+        };
+        let place = place.or_else(|| in_template(context, headline, app?));
+        Self {
+            text: text
+                .trim_end_matches(DEBUG_HINT)
+                .trim()
+                .lines()
+                .map(str::trim)
+                .collect::<Vec<_>>()
+                .join(" "),
+            span: place.map(|place| files.span(&place)),
+            label: String::new(),
+            related: Vec::new(),
+            help: Vec::new(),
+        }
+    }
+}
+
+fn at(span: &Span) -> Location {
+    Location::new(span.file.clone(), span.start.line, span.start.column)
+}
+
+/// The place in a chart's template that Helm's message names as `chart/templates/file:line:column`.
+fn in_template(context: &Context<'_>, text: &str, app: &App) -> Option<Location> {
+    let words = text.split([' ', '(', ')', '"', '<', '>']);
+    for word in words.filter(|word| word.contains("/templates/")) {
+        let mut parts = word.trim_end_matches(':').split(':');
+        let (path, line) = (parts.next()?, parts.next().and_then(|line| line.parse().ok()));
+        let below = path.split_once('/').map(|(_, below)| below)?;
+        for source in app.application.spec.effective_sources() {
+            let file = format!("{}/{below}", source.path.trim_matches('/'));
+            let file = file.trim_start_matches("./").to_owned();
+            if context.survey.files.contains(&file) {
+                return Some(Location::new(file, line.unwrap_or(1), 0));
+            }
+        }
+    }
+    None
+}
+
+/// Where an Application names its source.
+pub(super) fn source(context: &Context<'_>, app: &App) -> Span {
+    let spec = &app.declared.value["spec"];
+    let field = if spec.get("source").is_some() {
+        let path = keys(&["spec", "source", "path"]);
+        if spec.str_at(&["source", "path"]).is_some() { path } else { keys(&["spec", "source"]) }
+    } else {
+        keys(&["spec", "sources"])
+    };
+    context.survey.app_span(app, &field)
+}
+
+/// What the repository says of `kustomize.buildOptions`, wherever `argocd-cm` is made.
+pub(super) fn build_options(context: &Context<'_>) -> String {
+    let files = &context.survey.files;
+    let mut found = String::new();
+    for path in files.ending(&[".yaml", ".yml"]) {
+        let Some(text) = files.text(path).filter(|text| text.contains("uildOptions")) else { continue };
+        let lines = text.lines().filter(|line| line.contains("uildOptions"));
+        lines.for_each(|line| found.push_str(line));
+    }
+    found
+}

@@ -1,0 +1,88 @@
+//! # Two Applications have one name
+//!
+//! The name of an Application is unique in its namespace. Of two declarations the one that is applied
+//! last wins; where both are applied again and again, the Application changes its source back and forth,
+//! and with pruning the objects of the one are deleted for those of the other.
+//!
+//! People see: an Application whose `spec.source` changes by itself, `SharedResourceWarning: Application/x`.
+//!
+//! ## Bad
+//! Two files below one root, both with `metadata: {name: web}`.
+//! ## Good
+//! `metadata: {name: web-eu}` and `metadata: {name: web-us}`.
+//!
+//! ## When to suppress
+//! Where the two are meant for different clusters, each with an engine of its own.
+
+use tiphys_diag::Severity;
+use tiphys_graph::{App, AppId, Declaration, Outcome, Survey};
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{fields::keys, once::Once},
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "D2-duplicate-name",
+    incident: "D2",
+    severity: Severity::Error,
+    title: "two Applications of one name in one environment",
+    source: include_str!("d2_duplicate_name.rs"),
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let survey = context.survey;
+    let mut once = Once::default();
+    for app in &survey.apps {
+        let Outcome::Duplicate(first) = app.outcome else { continue };
+        let first = survey.app(first);
+        if app.declared.value["spec"] == first.declared.value["spec"] {
+            continue;
+        }
+        // Only what one root brings about is certain to meet in one cluster; what lies in one folder, likely.
+        let together = root(survey, app).is_some_and(|above| Some(above) == root(survey, first));
+        let folder =
+            |app: &App| app.declared.location.file.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+        if is_symbolic(survey, app)
+            || is_symbolic(survey, first)
+            || (!together && folder(app) != folder(first))
+        {
+            continue;
+        }
+        let place = |app| survey.app_span(app, &keys(&["metadata", "name"]));
+        let mut diagnostic = RULE
+            .diagnostic(format!("two Applications are called {}", app.name()))
+            .at(place(app), "declared here")
+            .see(place(first), "and here")
+            .because(
+                "the name is unique in the engine's namespace, so that one of the two overwrites the other",
+            )
+            .help("give one of them another name");
+        if !together {
+            diagnostic.severity = Severity::Warning;
+        }
+        let finding = Finding::new(RULE.incident, diagnostic).app(app.name());
+        once.add(app.name(), if together { finding } else { finding.likely() });
+    }
+    once.report(report);
+}
+
+/// The outermost Application that renders an Application; `None` if nothing does.
+fn root(survey: &Survey, app: &App) -> Option<AppId> {
+    let mut root = None;
+    let mut at = app;
+    // No chain is longer than there are Applications.
+    for _ in 0..survey.apps.len() {
+        let Declaration::App(above) = at.declaration else { break };
+        root = Some(above);
+        at = survey.app(above);
+    }
+    root
+}
+
+/// Whether an Application was made for a cluster that the repository does not name.
+fn is_symbolic(survey: &Survey, app: &App) -> bool {
+    matches!(app.declaration, Declaration::Set(set) if survey.sets[set.0].symbolic)
+}

@@ -1,0 +1,164 @@
+//! # A project forbids what its Application needs
+//!
+//! An AppProject lists the repositories, destinations and kinds that its Applications may use. What is
+//! not listed is refused: nothing of the Application is synced (a repository or destination), or the
+//! operation fails (a kind).
+//!
+//! People see: `InvalidSpecError: application repo … is not permitted in project 'team'`, `application
+//! destination server '…' and namespace '…' do not match any of the allowed destinations in project
+//! 'team'`, `resource :Namespace is not permitted in project team`.
+//!
+//! ## Bad
+//! ```yaml
+//! kind: AppProject
+//! spec: {destinations: [{server: "*", namespace: shop}]}
+//! # its Application: destination: {namespace: shop-staging}
+//! ```
+//! ## Good
+//! ```yaml
+//! spec: {destinations: [{server: "*", namespace: "shop*"}]}
+//! ```
+//! ## When to suppress
+//! Where the project in the cluster is not the one in the repository.
+
+use std::collections::BTreeMap;
+
+use tiphys_diag::Severity;
+use tiphys_graph::{App, Object, Survey, survey::is_namespaced};
+use tiphys_model::{AppProject, Destination, names};
+use tiphys_value::ObjectExt;
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{declared::mentions, fields::keys, once::Once},
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "D2-project-forbids",
+    incident: "D2",
+    severity: Severity::Error,
+    title: "an AppProject forbids the source, the destination or a kind of its Application",
+    source: include_str!("d2_project_forbids.rs"),
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
+    // What a global project allows, its members inherit; which they are, only the engine's settings say.
+    let inherits = mentions(context.survey, "globalProjects");
+    for app in &context.survey.apps {
+        let Some((object, project)) = project(context, app) else { continue };
+        let judged = Judged { survey: context.survey, app, object, project };
+        judged.sources(&mut once);
+        judged.destination(&mut once);
+        if !inherits {
+            judged.kinds(&mut once);
+        }
+    }
+    once.report(report);
+}
+
+/// The project of an Application, if the repository has exactly one of that name for its environment.
+fn project<'a>(context: &Context<'a>, app: &App) -> Option<(&'a Object, AppProject)> {
+    let name = app.application.project();
+    let all = context.survey.objects.iter().filter(|object| {
+        object.key.kind == "AppProject" && object.key.group == names::GROUP && object.key.name == name
+    });
+    let all: Vec<&Object> = all.collect();
+    let own: Vec<&Object> =
+        all.iter().copied().filter(|object| object.environment == Some(app.environment)).collect();
+    let chosen = match (own.as_slice(), all.as_slice()) {
+        ([one], _) | ([], [one]) => *one,
+        _ => return None,
+    };
+    Some((chosen, AppProject::from_value(chosen.value()).ok()?))
+}
+
+struct Judged<'a> {
+    survey: &'a Survey,
+    app: &'a App,
+    object: &'a Object,
+    project: AppProject,
+}
+
+impl Judged<'_> {
+    fn sources(&self, once: &mut Once) {
+        for source in self.app.application.spec.effective_sources() {
+            if source.repo_url.contains("{{") || self.project.permits_source(&source.repo_url) {
+                continue;
+            }
+            let text = format!("application repo {} is not permitted", source.repo_url);
+            self.report(&text, &["spec", "sourceRepos"], &["spec", "source", "repoURL"], once);
+        }
+    }
+
+    fn destination(&self, once: &mut Once) {
+        let destination = &self.app.application.spec.destination;
+        if self.spellings(destination).iter().any(|it| self.project.permits_destination(it)) {
+            return;
+        }
+        let text = format!(
+            "application destination server '{}' and namespace '{}' do not match any of the allowed destinations",
+            self.app.cluster(),
+            destination.namespace
+        );
+        self.report(&text, &["spec", "destinations"], &["spec", "destination"], once);
+    }
+
+    /// The engine knows name and address of a cluster; the repository tells both only of its own.
+    fn spellings(&self, destination: &Destination) -> Vec<Destination> {
+        let mut both = destination.clone();
+        if self.app.cluster() == names::IN_CLUSTER_SERVER {
+            both.server = names::IN_CLUSTER_SERVER.into();
+            both.name = names::IN_CLUSTER_NAME.into();
+            return vec![both];
+        }
+        // Of another cluster the missing half is taken for whatever the project allows.
+        let allowed = self.project.spec.destinations.iter();
+        let mut all: Vec<Destination> = allowed
+            .map(|rule| Destination {
+                server: if both.server.is_empty() { rule.server.clone() } else { both.server.clone() },
+                name: if both.name.is_empty() { rule.name.clone() } else { both.name.clone() },
+                ..both.clone()
+            })
+            .collect();
+        all.push(both.clone());
+        all
+    }
+
+    fn kinds(&self, once: &mut Once) {
+        let mut refused: BTreeMap<String, &Object> = BTreeMap::new();
+        for object in self.survey.objects_of(self.app.id) {
+            let gvk = object.value().gvk();
+            let Some(namespaced) = is_namespaced(&gvk) else { continue };
+            if !self.project.permits_kind(&gvk.group, &gvk.kind, object.value().name(), namespaced) {
+                refused.entry(format!("{}:{}", gvk.group, gvk.kind)).or_insert(object);
+            }
+        }
+        let Some(first) = refused.values().next() else { return };
+        let kinds: Vec<&str> = refused.keys().map(String::as_str).collect();
+        let text = format!("resource {} is not permitted", kinds.join(", "));
+        let namespaced = is_namespaced(&first.value().gvk()) == Some(true);
+        let list = if namespaced { "namespaceResourceWhitelist" } else { "clusterResourceWhitelist" };
+        let diagnostic = self
+            .diagnostic(&text, &["spec", list])
+            .at(self.survey.start(first), format!("{} renders it", self.app.name()));
+        let finding = Finding::new(RULE.incident, diagnostic).app(self.app.name()).object(first.title());
+        once.add(&format!("{} {text}", self.app.name()), finding);
+    }
+
+    fn diagnostic(&self, text: &str, list: &[&str]) -> crate::Diagnostic {
+        let project = self.project.metadata.name.as_str();
+        RULE.diagnostic(format!("{text} in project {project}"))
+            .see(self.survey.span(self.object, &keys(list)), "the project is declared here")
+            .because("the engine refuses whatever the project does not allow")
+            .help(format!("allow it in the project, or move Application {} to another one", self.app.name()))
+    }
+
+    fn report(&self, text: &str, list: &[&str], field: &[&str], once: &mut Once) {
+        let span = self.survey.app_span(self.app, &keys(field));
+        let diagnostic = self.diagnostic(text, list).at(span, "asked for here");
+        once.add(text, Finding::new(RULE.incident, diagnostic).app(self.app.name()));
+    }
+}

@@ -1,0 +1,185 @@
+//! # A pod waits for an object that nothing makes
+//!
+//! A pod starts only when every ConfigMap, Secret and volume claim that it names is there, and is not even
+//! created without its ServiceAccount. A name that nothing in the repository makes, not even through a
+//! custom resource, is most often a slip, a wrong namespace, or an object that was renamed.
+//!
+//! Secrets are often made by hand; one is told only if its name is nearly that of another one, or if it
+//! exists in another namespace.
+//!
+//! People see: `CreateContainerConfigError: configmap "settings" not found`, `MountVolume.SetUp failed …
+//! configmap "settings" not found`, `error looking up service account shop/web`, `persistentvolumeclaim
+//! "data" not found`.
+//!
+//! ## Bad
+//! ```yaml
+//! envFrom: [{configMapRef: {name: web-setings}}]
+//! ```
+//! ## Good
+//! ```yaml
+//! envFrom: [{configMapRef: {name: web-settings}}]
+//! ```
+//! ## When to suppress
+//! Where the object is made by hand or by a program, in every cluster.
+
+use tiphys_diag::Severity;
+use tiphys_graph::{Object, Owner};
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{
+        cluster::{self, Cluster},
+        once::Once,
+        placeholders,
+        pods::{Pod, list, text},
+        references::{Reference, of_pod},
+        similar,
+    },
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "E2-dangling-reference",
+    incident: "E2",
+    severity: Severity::Warning,
+    title: "a pod waits for an object that nothing makes",
+    source: include_str!("e2_dangling_reference.rs"),
+    check,
+};
+
+/// ConfigMaps that every namespace of some clusters has.
+const EVERYWHERE: [&str; 5] = [
+    "kube-root-ca.crt",
+    "openshift-service-ca.crt",
+    "istio-ca-root-cert",
+    "istio",
+    "linkerd-identity-trust-roots",
+];
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
+    for cluster in cluster::all(context.survey) {
+        for pod in &cluster.pods {
+            let namespace = pod.object.key.namespace.as_str();
+            if cluster.is_partly_hidden(namespace) {
+                continue;
+            }
+            for reference in of_pod(pod) {
+                if let Some(hint) = missing(context, &cluster, pod, &reference) {
+                    let key = format!("{} {}", reference.kind, reference.name);
+                    once.add_by(key, finding(context, pod, &reference, hint));
+                }
+            }
+        }
+    }
+    once.report(report);
+}
+
+/// What is known of an object that nothing makes.
+enum Hint<'a> {
+    /// It is nearly called like this one.
+    Similar(&'a Object),
+    /// A file beside the pod's has it, which nothing renders.
+    NotListed(&'a Object),
+    /// It exists, but elsewhere.
+    Elsewhere(&'a Object),
+    /// Nothing.
+    None,
+}
+
+/// Whether nothing makes an object, and what may have been meant; `None` if it is there, or that cannot be told.
+fn missing<'a>(
+    context: &Context<'a>,
+    cluster: &Cluster<'a>,
+    pod: &Pod<'_>,
+    reference: &Reference<'_>,
+) -> Option<Hint<'a>> {
+    let namespace = pod.object.key.namespace.as_str();
+    let name = reference.name;
+    if cluster.find(&reference.key(namespace)).is_some()
+        || EVERYWHERE.contains(&name)
+        || placeholders::is_in(name)
+        || cluster.may_be_made(namespace, name)
+        || is_claim_of_template(pod, reference)
+    {
+        return None;
+    }
+    let same_kind = || {
+        let objects = cluster.objects.iter().copied();
+        objects.filter(|object| object.key.kind == reference.kind && object.key.group.is_empty())
+    };
+    let beside = same_kind().filter(|object| object.key.namespace == namespace);
+    let nearest = similar::nearest(name, beside.map(|object| object.key.name.as_str()));
+    if let Some(nearest) = nearest {
+        return cluster.core(reference.kind, namespace, nearest).map(Hint::Similar);
+    }
+    if let Some(other) = same_kind().find(|object| object.key.name == name) {
+        return (!is_copied(other)).then_some(Hint::Elsewhere(other));
+    }
+    let unreached = context.survey.objects.iter().find(|object| {
+        object.key.kind == reference.kind && object.key.name == name && matches!(object.owner, Owner::Unit(_))
+    });
+    if let Some(other) = unreached {
+        return (folder(other) == folder(pod.object)).then_some(Hint::NotListed(other));
+    }
+    // Nobody keeps the Secrets of a cluster in Git as they are, and operators and scripts make things too.
+    let is_doubtful =
+        reference.kind == "Secret" || cluster.has_operated_pods(namespace) || is_scripted(context, name);
+    (!is_doubtful).then_some(Hint::None)
+}
+
+fn folder(object: &Object) -> &str {
+    object.rendered.location.file.rsplit_once('/').map_or("", |(folder, _)| folder)
+}
+
+/// Whether a script, a playbook or a text for people names an object.
+fn is_scripted(context: &Context<'_>, name: &str) -> bool {
+    const ENDINGS: [&str; 14] = [
+        ".sh", ".bash", ".tf", ".py", ".md", ".adoc", ".ps1", ".j2", ".hcl", ".mk", "Makefile", "justfile",
+        "Justfile", ".go",
+    ];
+    let files = &context.survey.files;
+    files.ending(&ENDINGS).any(|path| files.text(path).is_some_and(|text| text.contains(name)))
+}
+
+/// Whether annotations ask a controller to copy an object into other namespaces.
+fn is_copied(object: &Object) -> bool {
+    const MARKS: [&str; 5] = ["reflector", "replicat", "kubed", "sync", "inject"];
+    let metadata = &object.value()["metadata"];
+    let maps = ["annotations", "labels"].into_iter().filter_map(|field| metadata[field].as_object());
+    maps.flat_map(|map| map.keys())
+        .any(|key| !key.starts_with("argocd.argoproj.io/") && MARKS.iter().any(|mark| key.contains(mark)))
+}
+
+/// Whether a claim is one that a StatefulSet of this name would make.
+fn is_claim_of_template(pod: &Pod<'_>, reference: &Reference<'_>) -> bool {
+    reference.kind == "PersistentVolumeClaim"
+        && list(&pod.object.value()["spec"], "volumeClaimTemplates")
+            .iter()
+            .any(|template| text(&template["metadata"], "name") == reference.name)
+}
+
+fn finding(context: &Context<'_>, pod: &Pod<'_>, reference: &Reference<'_>, hint: Hint<'_>) -> Finding {
+    let Reference { kind, name, .. } = reference;
+    let namespace = &pod.object.key.namespace;
+    let mut diagnostic = RULE
+        .diagnostic(format!(
+            "{} needs {kind}/{name} in {namespace}, and nothing makes it",
+            pod.object.title()
+        ))
+        .at(context.survey.span(pod.object, &reference.path), "named here")
+        .because("the pod does not start before it is there");
+    diagnostic = match hint {
+        Hint::Similar(other) => diagnostic
+            .see(context.survey.start(other), format!("{} is nearly called so", other.key.name))
+            .help(format!("perhaps {} is meant", other.key.name)),
+        Hint::Elsewhere(other) => diagnostic
+            .see(context.survey.start(other), format!("it is in namespace {}", other.key.namespace))
+            .help("pods see only the objects of their own namespace: make it there too"),
+        Hint::NotListed(other) => diagnostic
+            .see(context.survey.start(other), "it is here, and no Application renders this file")
+            .help("name the file among the resources"),
+        Hint::None => diagnostic.help("make it in the same Application, or mark the reference as optional"),
+    };
+    RULE.finding(context, pod.object, diagnostic).likely()
+}

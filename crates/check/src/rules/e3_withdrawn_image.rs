@@ -1,0 +1,142 @@
+//! # An image that is no longer there
+//!
+//! Publishers withdraw images and shut registries down. What runs goes on until its node is replaced or its
+//! cache is cleaned; then the pod waits in `ImagePullBackOff`. Charts keep the withdrawn image as their default.
+//!
+//! People see: `Failed to pull image "docker.io/bitnami/rabbitmq:4.1.3-debian-12-r1": … not found`.
+//!
+//! Besides, tags that move (`latest`, or none) are told as info: two nodes may run two versions, and nothing
+//! in Git says which.
+//!
+//! ## Bad
+//! ```yaml
+//! image: docker.io/bitnami/rabbitmq:4.1.3-debian-12-r1
+//! ```
+//! ## Good
+//! ```yaml
+//! image: docker.io/rabbitmq:4.1.3-management      # with a chart or operator that is made for it
+//! ```
+//! ## When to suppress
+//! Where the container runtime pulls through a mirror that still has it.
+
+use std::sync::LazyLock;
+
+use tiphys_diag::Severity;
+use tiphys_graph::Owner;
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{
+        images::Image,
+        once::Once,
+        parts,
+        pods::{self, Container, Pod},
+    },
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "E3-withdrawn-image",
+    incident: "E3",
+    severity: Severity::Error,
+    title: "an image that its publisher withdrew, or whose tag moves",
+    source: include_str!("e3_withdrawn_image.rs"),
+    check,
+};
+
+struct Withdrawal {
+    prefix: &'static str,
+    /// `None` for an exception.
+    severity: Option<Severity>,
+    kept_tag: &'static str,
+    what: &'static str,
+    instead: &'static str,
+}
+
+static WITHDRAWN: LazyLock<Vec<Withdrawal>> = LazyLock::new(|| {
+    let lines = include_str!("../../data/withdrawn-images.txt").lines();
+    lines.filter(|line| !line.starts_with('#')).filter_map(read).collect()
+});
+
+fn read(line: &'static str) -> Option<Withdrawal> {
+    let (head, instead) = line.split_once(" | ")?;
+    let mut parts = head.splitn(4, ' ');
+    let prefix = parts.next()?.trim_end_matches('*');
+    let severity = match parts.next()? {
+        "error" => Some(Severity::Error),
+        "warning" => Some(Severity::Warning),
+        "info" => Some(Severity::Info),
+        _ => None,
+    };
+    Some(Withdrawal { prefix, severity, kept_tag: parts.next()?, what: parts.next()?, instead })
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
+    for object in &context.survey.objects {
+        if parts::may_be_a_patch(context.survey, object) {
+            continue;
+        }
+        let Some(pod) = pods::of(object) else { continue };
+        for container in pod.containers() {
+            let Some(image) = Image::parse(container.image()) else { continue };
+            if let Some((withdrawal, severity)) = withdrawn(&image) {
+                once.add(container.image(), gone(context, &pod, &container, withdrawal, severity));
+            } else if moves(&image) && matches!(object.owner, Owner::App(_)) {
+                once.add(container.image(), moving(context, &pod, &container));
+            }
+        }
+    }
+    once.report(report);
+}
+
+/// What became of an image, and how bad it is.
+fn withdrawn(image: &Image<'_>) -> Option<(&'static Withdrawal, Severity)> {
+    let name = format!("{}/{}", image.registry, image.path);
+    let found = WITHDRAWN.iter().find(|it| name.starts_with(it.prefix))?;
+    let is_kept = image.tag.unwrap_or("latest") == found.kept_tag;
+    // What a digest stands for may outlive its tags for a while.
+    let severity = found.severity.map(|it| if image.has_digest { it.min(Severity::Warning) } else { it });
+    severity.filter(|_| !is_kept || image.has_digest).map(|severity| (found, severity))
+}
+
+/// Whether a tag stands for other images as time goes by.
+fn moves(image: &Image<'_>) -> bool {
+    !image.has_digest && matches!(image.tag, None | Some("latest"))
+}
+
+fn gone(
+    context: &Context<'_>,
+    pod: &Pod<'_>,
+    container: &Container<'_>,
+    why: &Withdrawal,
+    severity: Severity,
+) -> Finding {
+    let span = context.survey.value_span(pod.object, &container.path.key("image"));
+    let mut diagnostic = RULE
+        .diagnostic(format!("image {} of {}: {}", container.image(), pod.object.title(), why.what))
+        .at(span, "named here")
+        .because(
+            "a node that does not have the image yet cannot pull it, and the pod stays in ImagePullBackOff",
+        )
+        .help(format!("instead: {}", why.instead));
+    diagnostic.severity = severity;
+    if severity == Severity::Info {
+        diagnostic.mechanism =
+            "what is pulled from there stays as it was: no fixes of security faults arrive".into();
+    } else if let Owner::Unit(_) = pod.object.owner {
+        diagnostic.severity = severity.min(Severity::Warning);
+    }
+    RULE.finding(context, pod.object, diagnostic)
+}
+
+fn moving(context: &Context<'_>, pod: &Pod<'_>, container: &Container<'_>) -> Finding {
+    let span = context.survey.value_span(pod.object, &container.path.key("image"));
+    let mut diagnostic = RULE
+        .diagnostic(format!("image {} of {} has a tag that moves", container.image(), pod.object.title()))
+        .at(span, "named here")
+        .because("what runs depends on when each node pulled it; a new image comes without a commit, and cannot be taken back by one")
+        .help("name a version, or add the digest");
+    diagnostic.severity = Severity::Info;
+    RULE.finding(context, pod.object, diagnostic)
+}

@@ -1,0 +1,145 @@
+//! # A command that is given arguments made for another one
+//!
+//! `command` replaces the image's entrypoint, `args` is what follows it. Who patches only one of them makes
+//! a command line that nobody wrote: `argocd-server --insecure /usr/local/bin/argocd-server`.
+//!
+//! People see: `CrashLoopBackOff`, `Error: unknown command "/usr/local/bin/argocd-server" for "argocd-server"`.
+//!
+//! ## Bad
+//! ```yaml
+//! command: [argocd-server, --insecure]
+//! args: [/usr/local/bin/argocd-server]      # of the manifest that was patched
+//! ```
+//! ## Good
+//! ```yaml
+//! args: [/usr/local/bin/argocd-server, --insecure]
+//! ```
+//! ## When to suppress
+//! Where the command is a wrapper that starts its arguments.
+
+use tiphys_diag::Severity;
+use tiphys_value::{OriginKind, Value};
+
+use crate::{
+    Context, Report, Rule,
+    support::{
+        once::Once,
+        parts,
+        pods::{self, Container, Pod},
+    },
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "E6-command-args-clash",
+    incident: "E6",
+    severity: Severity::Error,
+    title: "a command that is given arguments made for another one",
+    source: include_str!("e6_command_args_clash.rs"),
+    check,
+};
+
+/// Programs whose arguments are a command line.
+const WRAPPERS: [&str; 18] = [
+    "sh",
+    "bash",
+    "ash",
+    "zsh",
+    "env",
+    "exec",
+    "tini",
+    "dumb-init",
+    "gosu",
+    "su-exec",
+    "nice",
+    "timeout",
+    "catatonit",
+    "s6-svscan",
+    "docker-entrypoint.sh",
+    "entrypoint.sh",
+    "sudo",
+    "nsenter",
+];
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
+    for object in &context.survey.objects {
+        if parts::is_loose(context.survey, object) {
+            continue;
+        }
+        let Some(pod) = pods::of(object) else { continue };
+        for container in pod.containers() {
+            let (command, args) = (words(&container, "command"), words(&container, "args"));
+            let (Some(program), Some(first)) = (command.first(), args.first()) else { continue };
+            if WRAPPERS.contains(&base(program)) {
+                continue;
+            }
+            if is_repeated(program, first) {
+                once.add("repeats", repeated(context, &pod, &container, program, first));
+            } else if is_patched_alone(&pod, &container) {
+                once.add("patched", patched(context, &pod, &container));
+            }
+        }
+    }
+    once.report(report);
+}
+
+fn words<'a>(container: &Container<'a>, field: &str) -> Vec<&'a str> {
+    pods::list(container.value, field).iter().filter_map(Value::as_str).collect()
+}
+
+fn base(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// Whether the first argument is the program once more, by its path.
+fn is_repeated(program: &str, argument: &str) -> bool {
+    base(program) == base(argument) && argument.starts_with('/')
+}
+
+/// Whether a patch wrote the command, but not the arguments that were there.
+fn is_patched_alone(pod: &Pod<'_>, container: &Container<'_>) -> bool {
+    let writer = |field: &str| {
+        let chain = pod.object.rendered.origins.lookup(&container.path.key(field));
+        chain.first().map(|origin| (origin.kind, origin.location.file.clone()))
+    };
+    let (Some((kind, file)), Some((_, other))) = (writer("command"), writer("args")) else { return false };
+    kind == OriginKind::Patch && file != other
+}
+
+fn repeated(
+    context: &Context<'_>,
+    pod: &Pod<'_>,
+    container: &Container<'_>,
+    program: &str,
+    argument: &str,
+) -> crate::Finding {
+    let place = |field: &str| context.survey.span(pod.object, &container.path.key(field).index(0));
+    let diagnostic = RULE
+        .diagnostic(format!(
+            "container {} of {} runs `{program} … {argument}`: the program is its own first argument",
+            container.name(),
+            pod.object.title()
+        ))
+        .at(place("args"), "the program again, as an argument")
+        .see(place("command"), "the command is set here")
+        .because("command replaces the image's entrypoint and args follows it; the program takes its own path for a subcommand")
+        .help("set args alone, with all arguments, or both together");
+    RULE.finding(context, pod.object, diagnostic)
+}
+
+fn patched(context: &Context<'_>, pod: &Pod<'_>, container: &Container<'_>) -> crate::Finding {
+    let place = |field: &str| context.survey.span(pod.object, &container.path.key(field));
+    let mut diagnostic = RULE
+        .diagnostic(format!(
+            "a patch sets the command of container {} of {}, and keeps its arguments",
+            container.name(),
+            pod.object.title()
+        ))
+        .at(place("command"), "set by the patch")
+        .see(place("args"), "made for the command before")
+        .because("the new command is given the arguments of the old one")
+        .help("set args in the same patch, if only to an empty list");
+    diagnostic.severity = Severity::Warning;
+    RULE.finding(context, pod.object, diagnostic).likely()
+}

@@ -1,0 +1,125 @@
+//! # A port that no container has
+//!
+//! Probes, Services and monitors call ports by name. A name that no container declares stands for nothing:
+//! a probe fails always, and a Service has no endpoint for that port.
+//!
+//! People see: `Readiness probe errored: strconv.Atoi: parsing "htpp": invalid syntax`, `couldn't find port:
+//! htpp`; connections to the Service are refused.
+//!
+//! ## Bad
+//! ```yaml
+//! ports: [{name: http, containerPort: 8080}]
+//! readinessProbe: {httpGet: {path: /, port: htpp}}
+//! ```
+//! ## Good
+//! ```yaml
+//! readinessProbe: {httpGet: {path: /, port: http}}
+//! ```
+//! ## When to suppress
+//! Where a sidecar with the port is injected when the pod is made.
+
+use tiphys_diag::{Label, Severity};
+use tiphys_graph::{Object, Owner};
+use tiphys_value::{FieldPath, Value};
+
+use crate::{
+    Context, Report, Rule,
+    support::{
+        cluster,
+        fields::keys,
+        once::Once,
+        pods::{self, Container, Pod, list, text},
+        selectors::selects,
+        similar,
+    },
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "E6-unknown-port",
+    incident: "E6",
+    severity: Severity::Error,
+    title: "a port that no container has",
+    source: include_str!("e6_unknown_port.rs"),
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
+    for object in context.survey.objects.iter().filter(|object| matches!(object.owner, Owner::App(_))) {
+        let Some(pod) = pods::of(object) else { continue };
+        for container in pod.containers() {
+            probes(context, &pod, &container, &mut once);
+        }
+    }
+    for cluster in cluster::all(context.survey) {
+        for service in cluster.objects.iter().filter(|it| it.key.kind == "Service" && it.key.group.is_empty())
+        {
+            let pods: Vec<&Pod<'_>> = cluster.pods.iter().filter(|pod| selects(service, pod)).collect();
+            if !pods.is_empty() {
+                targets(context, service, &pods, &mut once);
+            }
+        }
+    }
+    once.report(report);
+}
+
+/// The names of the ports of a container.
+fn names<'a>(container: &Container<'a>) -> impl Iterator<Item = &'a str> + use<'a> {
+    list(container.value, "ports").iter().map(|port| text(port, "name")).filter(|name| !name.is_empty())
+}
+
+fn probes(context: &Context<'_>, pod: &Pod<'_>, container: &Container<'_>, once: &mut Once) {
+    for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
+        for way in ["httpGet", "tcpSocket"] {
+            let port = container.value.get(probe).and_then(|it| it.get(way)).and_then(|it| it.get("port"));
+            let Some(name) = port.and_then(Value::as_str).filter(|name| name.parse::<u16>().is_err()) else {
+                continue;
+            };
+            if names(container).any(|known| known == name) {
+                continue;
+            }
+            let text = format!(
+                "the {probe} of container {} of {} asks for port {name}, which the container does not have",
+                container.name(),
+                pod.object.title()
+            );
+            let mut diagnostic = RULE
+                .diagnostic(text)
+                .at(context.survey.span(pod.object, &container.path.key(probe).key(way).key("port")), "no port has this name")
+                .because("the kubelet looks the name up among the container's ports; a probe that cannot be made has failed");
+            if let Some(nearest) = similar::nearest(name, names(container)) {
+                diagnostic = diagnostic.help(format!("perhaps {nearest} is meant"));
+            }
+            once.add(name, RULE.finding(context, pod.object, diagnostic));
+        }
+    }
+}
+
+fn targets(context: &Context<'_>, service: &Object, pods: &[&Pod<'_>], once: &mut Once) {
+    for (at, port) in list(&service.value()["spec"], "ports").iter().enumerate() {
+        let Some(name) = port.get("targetPort").and_then(Value::as_str) else { continue };
+        let known: Vec<&str> =
+            pods.iter().flat_map(|pod| pod.containers()).flat_map(|container| names(&container)).collect();
+        if name.parse::<u16>().is_ok() || known.contains(&name) {
+            continue;
+        }
+        let path: FieldPath = keys(&["spec", "ports"]).index(at).key("targetPort");
+        let mut diagnostic = RULE
+            .diagnostic(format!(
+                "{} sends to port {name}, which no container of its pods has",
+                service.title()
+            ))
+            .at(context.survey.span(service, &path), "no container port has this name")
+            .because("the Service has no endpoint for the port, so that connections to it are refused");
+        diagnostic.severity = Severity::Warning;
+        diagnostic.related.push(Label {
+            span: context.survey.span(pods[0].object, &pods[0].spec_path().key("containers")),
+            text: format!("{} is selected", pods[0].object.title()),
+        });
+        if let Some(nearest) = similar::nearest(name, known.iter().copied()) {
+            diagnostic = diagnostic.help(format!("perhaps {nearest} is meant"));
+        }
+        once.add(name, RULE.finding(context, service, diagnostic));
+    }
+}

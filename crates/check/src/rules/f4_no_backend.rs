@@ -1,0 +1,217 @@
+//! # Traffic that leads nowhere
+//!
+//! An Ingress names a Service and one of its ports; a Service finds pods by their labels; a
+//! HorizontalPodAutoscaler names a workload. Where what is named is not there, everything is applied and
+//! looks healthy, and requests end with 503.
+//!
+//! People see: `503 Service Temporarily Unavailable`, `Service "shop/web" does not have any active Endpoint`,
+//! `endpoints not found`, `FailedGetScale: deployments/scale.apps "web" not found`.
+//!
+//! ## Bad
+//! ```yaml
+//! kind: Service
+//! spec: {selector: {app: webb}}       # the pods have app: web
+//! ```
+//! ## Good
+//! ```yaml
+//! spec: {selector: {app: web}}
+//! ```
+//! ## When to suppress
+//! Where the pods or the Service are made by a program.
+
+use tiphys_diag::Severity;
+use tiphys_graph::Object;
+use tiphys_value::{FieldPath, ResourceKey, Value};
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{
+        cluster::{self, Cluster},
+        fields::keys,
+        once::Once,
+        pods::{Pod, list, text},
+        selectors, similar,
+    },
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "F4-no-backend",
+    incident: "F4",
+    severity: Severity::Warning,
+    title: "an Ingress, Service or autoscaler whose target is not there",
+    source: include_str!("f4_no_backend.rs"),
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
+    for cluster in cluster::all(context.survey) {
+        for object in &cluster.objects {
+            if cluster.is_partly_hidden(&object.key.namespace) {
+                continue;
+            }
+            match (object.key.group.as_str(), object.key.kind.as_str()) {
+                ("networking.k8s.io", "Ingress") => ingress(context, &cluster, object, &mut once),
+                ("", "Service") => service(context, &cluster, object, &mut once),
+                ("autoscaling", "HorizontalPodAutoscaler") => {
+                    autoscaler(context, &cluster, object, &mut once)
+                }
+                _ => {}
+            }
+        }
+    }
+    once.report(report);
+}
+
+fn ingress(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mut Once) {
+    let spec = &object.value()["spec"];
+    let mut backends: Vec<(FieldPath, &Value)> = Vec::new();
+    if let Some(backend) = spec.get("defaultBackend") {
+        backends.push((keys(&["spec", "defaultBackend"]), backend));
+    }
+    for (rule, value) in list(spec, "rules").iter().enumerate() {
+        for (at, path) in
+            value.get("http").map(|http| list(http, "paths")).unwrap_or_default().iter().enumerate()
+        {
+            let place =
+                keys(&["spec", "rules"]).index(rule).key("http").key("paths").index(at).key("backend");
+            backends.extend(path.get("backend").map(|backend| (place, backend)));
+        }
+    }
+    for (path, backend) in backends {
+        let Some(target) = backend.get("service") else { continue };
+        let name = text(target, "name");
+        let path = path.key("service");
+        match cluster.core("Service", &object.key.namespace, name) {
+            Some(found) => port(context, object, found, target, &path, once),
+            None if is_action(object, name) || cluster.may_be_made(&object.key.namespace, name) => {}
+            None => {
+                let what = format!("{} sends to Service/{name}, which nothing makes", object.title());
+                let names = cluster.objects.iter().filter(|it| {
+                    it.key.kind == "Service"
+                        && it.key.group.is_empty()
+                        && it.key.namespace == object.key.namespace
+                });
+                let nearest = similar::nearest(name, names.map(|it| it.key.name.as_str()));
+                once.add(
+                    &what,
+                    finding(context, object, &what, &path.key("name"), "no such Service", nearest),
+                );
+            }
+        }
+    }
+}
+
+/// The AWS controller and Traefik use names of Services for what is none.
+fn is_action(object: &Object, name: &str) -> bool {
+    let annotation = format!("alb.ingress.kubernetes.io/actions.{name}");
+    let annotations = object.value()["metadata"]["annotations"].as_object();
+    name.is_empty() || annotations.is_some_and(|map| map.contains_key(&annotation)) || name.contains('@')
+}
+
+fn port(
+    context: &Context<'_>,
+    object: &Object,
+    service: &Object,
+    target: &Value,
+    path: &FieldPath,
+    once: &mut Once,
+) {
+    let ports = list(&service.value()["spec"], "ports");
+    let (name, number) = (text(&target["port"], "name"), target["port"]["number"].as_i64());
+    let is_there = match number {
+        Some(number) => ports.iter().any(|port| port["port"].as_i64() == Some(number)),
+        None => {
+            name.is_empty() || name == "use-annotation" || ports.iter().any(|port| text(port, "name") == name)
+        }
+    };
+    if is_there || text(&service.value()["spec"], "type") == "ExternalName" {
+        return;
+    }
+    let wanted = number.map_or_else(|| name.to_owned(), |number| number.to_string());
+    let known: Vec<String> = ports.iter().filter_map(|port| Some(port.get("port")?.to_string())).collect();
+    let what =
+        format!("{} sends to port {wanted} of {}, which it does not have", object.title(), service.title());
+    let diagnostic = RULE
+        .diagnostic(what.clone())
+        .at(context.survey.span(object, &path.key("port")), "no such port")
+        .see(
+            context.survey.span(service, &keys(&["spec", "ports"])),
+            format!("its ports are {}", known.join(", ")),
+        )
+        .because("the controller finds no endpoint for the port and answers 503");
+    once.add(&what, RULE.finding(context, object, diagnostic));
+}
+
+fn service(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mut Once) {
+    let wanted = selectors::labels(object);
+    let namespace = &object.key.namespace;
+    if wanted.is_empty()
+        || cluster.pods.iter().any(|pod| selectors::selects(object, pod))
+        || cluster.has_operated_pods(namespace)
+    {
+        return;
+    }
+    // Only beside pods that differ in one label is it likely that those were meant.
+    let near = |pod: &&Pod<'_>| {
+        let differing = wanted.iter().filter(|(key, value)| pod.label(key) != Some(value)).count();
+        pod.object.key.namespace == *namespace
+            && pod.object.owner == object.owner
+            && (differing == 1 && wanted.len() > 1 || wanted.iter().all(|(key, _)| pod.label(key).is_some()))
+    };
+    let mut nearest = cluster.pods.iter().filter(near).filter(|pod| !serves_others(cluster, pod));
+    let Some(pod) = nearest.next() else { return };
+    let shown: Vec<String> = wanted.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let what = format!("{} selects {}, and no pod has these labels", object.title(), shown.join(", "));
+    let diagnostic = RULE
+        .diagnostic(what.clone())
+        .at(context.survey.span(object, &keys(&["spec", "selector"])), "selected here")
+        .see(
+            context.survey.span(pod.object, &pod.path.key("metadata").key("labels")),
+            format!("{} has these", pod.object.title()),
+        )
+        .because("a Service without pods has no endpoints: connections to it are refused");
+    once.add(&what, RULE.finding(context, object, diagnostic).likely());
+}
+
+/// Whether another Service selects the pods, so that this one need not mean them.
+fn serves_others(cluster: &Cluster<'_>, pod: &Pod<'_>) -> bool {
+    cluster.objects.iter().any(|object| {
+        object.key.kind == "Service" && object.key.group.is_empty() && selectors::selects(object, pod)
+    })
+}
+
+fn autoscaler(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mut Once) {
+    let target = &object.value()["spec"]["scaleTargetRef"];
+    let (kind, name) = (text(target, "kind"), text(target, "name"));
+    let group = text(target, "apiVersion").split_once('/').map_or("", |(group, _)| group);
+    let namespace = &object.key.namespace;
+    let key = ResourceKey::new(group, kind, namespace, name);
+    if !matches!(kind, "Deployment" | "StatefulSet") || cluster.find(&key).is_some() {
+        return;
+    }
+    let others = cluster.objects.iter().filter(|it| it.key.kind == kind && it.key.namespace == *namespace);
+    let nearest = similar::nearest(name, others.map(|it| it.key.name.as_str()));
+    let what = format!("{} scales {kind}/{name}, which nothing makes", object.title());
+    let place = keys(&["spec", "scaleTargetRef", "name"]);
+    once.add(&what, finding(context, object, &what, &place, "no such workload", nearest));
+}
+
+fn finding(
+    context: &Context<'_>,
+    object: &Object,
+    what: &str,
+    place: &FieldPath,
+    label: &str,
+    nearest: Option<&str>,
+) -> Finding {
+    let mut diagnostic = RULE
+        .diagnostic(what)
+        .at(context.survey.span(object, place), label)
+        .because("everything is applied and looks healthy, and nothing arrives");
+    if let Some(nearest) = nearest {
+        diagnostic = diagnostic.help(format!("perhaps {nearest} is meant"));
+    }
+    RULE.finding(context, object, diagnostic).likely()
+}

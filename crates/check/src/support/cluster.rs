@@ -1,0 +1,135 @@
+//! What the Applications of one environment bring into one cluster, and what of it is not seen.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tiphys_graph::{Object, Outcome, Survey, World};
+use tiphys_schema::Catalog;
+use tiphys_value::{ObjectExt, ResourceKey, Value};
+
+use super::pods::{self, Pod};
+
+/// A cluster as the Applications of one environment fill it.
+pub struct Cluster<'a> {
+    survey: &'a Survey,
+    world: World,
+    /// Its objects.
+    pub objects: Vec<&'a Object>,
+    /// The pods of its workloads.
+    pub pods: Vec<Pod<'a>>,
+    /// Namespaces into which an Application renders that was not seen; `None` if it does not say which.
+    hidden: BTreeSet<Option<String>>,
+    /// The texts in custom resources, by the namespace of the resource.
+    mentioned: BTreeMap<&'a str, BTreeSet<&'a str>>,
+    /// The names of custom resources, by namespace.
+    operated: BTreeMap<&'a str, BTreeSet<&'a str>>,
+}
+
+/// Every cluster of every environment. What no Application reaches is no part of one.
+pub fn all(survey: &Survey) -> Vec<Cluster<'_>> {
+    let clusters = survey.worlds().filter(|(world, _)| matches!(world, World::Cluster(..)));
+    clusters.map(|(world, objects)| Cluster::of(survey, world, objects.collect())).collect()
+}
+
+impl<'a> Cluster<'a> {
+    fn of(survey: &'a Survey, world: &World, objects: Vec<&'a Object>) -> Self {
+        let mut hidden = BTreeSet::new();
+        for app in survey.apps.iter().filter(|app| !matches!(app.outcome, Outcome::Rendered)) {
+            if matches!(world, World::Cluster(environment, cluster)
+                if *environment == app.environment && app.cluster() == cluster.as_ref())
+            {
+                let namespace = &app.application.spec.destination.namespace;
+                hidden.insert(Some(namespace.clone()).filter(|namespace| !namespace.is_empty()));
+            }
+        }
+        let mut mentioned: BTreeMap<&'a str, BTreeSet<&'a str>> = BTreeMap::new();
+        let mut operated: BTreeMap<&'a str, BTreeSet<&'a str>> = BTreeMap::new();
+        for object in objects.iter().copied().filter(|object| makes_objects(object)) {
+            let texts = mentioned.entry(&object.key.namespace).or_default();
+            operated.entry(&object.key.namespace).or_default().insert(&object.key.name);
+            texts.insert(&object.key.name);
+            gather(object.value(), texts, 0);
+        }
+        let pods = objects.iter().filter_map(|object| pods::of(object)).collect();
+        Self { survey, world: world.clone(), objects, pods, hidden, mentioned, operated }
+    }
+
+    /// The objects of a key.
+    pub fn find(&self, key: &ResourceKey) -> Option<&'a Object> {
+        self.survey.with_key(key).find(|object| object.world() == self.world)
+    }
+
+    /// The object of a kind of the core group in a namespace.
+    pub fn core(&self, kind: &str, namespace: &str, name: &str) -> Option<&'a Object> {
+        self.find(&ResourceKey::new("", kind, namespace, name))
+    }
+
+    /// Whether something that was not seen may bring objects into a namespace.
+    pub fn is_partly_hidden(&self, namespace: &str) -> bool {
+        namespace.is_empty()
+            || self.hidden.contains(&None)
+            || self.hidden.contains(&Some(namespace.to_owned()))
+    }
+
+    /// Whether a custom resource, or an Ingress that asks for certificates, names an object or has a name
+    /// that the object's begins with: a controller may make it.
+    pub fn may_be_made(&self, namespace: &str, name: &str) -> bool {
+        let named = |namespace: &str| self.mentioned.get(namespace).is_some_and(|texts| texts.contains(name));
+        let begun = |namespace: &str| {
+            let names = self.operated.get(namespace).into_iter().flatten();
+            names.into_iter().any(|text| text.len() >= 3 && name.starts_with(*text))
+        };
+        [namespace, ""].iter().any(|namespace| named(namespace) || begun(namespace))
+    }
+
+    /// Whether a namespace has custom resources of a kind that may bring pods.
+    pub fn has_operated_pods(&self, namespace: &str) -> bool {
+        const PODLESS: [&str; 14] = [
+            "cert-manager.io",
+            "external-secrets.io",
+            "monitoring.coreos.com",
+            "networking.istio.io",
+            "security.istio.io",
+            "gateway.networking.k8s.io",
+            "argoproj.io",
+            "traefik.io",
+            "traefik.containo.us",
+            "bitnami.com",
+            "cilium.io",
+            "kyverno.io",
+            "route.openshift.io",
+            "keda.sh",
+        ];
+        self.objects.iter().any(|object| {
+            object.key.namespace == namespace
+                && Catalog::latest().kind(&object.value().gvk()).is_none()
+                && !PODLESS.contains(&object.key.group.as_str())
+        })
+    }
+}
+
+/// Whether other objects are made from an object by a controller.
+fn makes_objects(object: &Object) -> bool {
+    if object.key.kind == "Ingress" {
+        let annotations = object.value().at(&["metadata", "annotations"]).and_then(Value::as_object);
+        let mut keys = annotations.into_iter().flat_map(|map| map.keys());
+        return keys.any(|key| key.starts_with("cert-manager.io/") || key.contains("acme"));
+    }
+    let is_service_ca = |key: &str| object.value().annotation(key).is_some();
+    Catalog::latest().kind(&object.value().gvk()).is_none()
+        || is_service_ca("service.beta.openshift.io/serving-cert-secret-name")
+        || is_service_ca("service.alpha.openshift.io/serving-cert-secret-name")
+}
+
+fn gather<'a>(value: &'a Value, texts: &mut BTreeSet<&'a str>, depth: usize) {
+    const MAX_DEPTH: usize = 32;
+    const LONGEST_NAME: usize = 253;
+    if depth > MAX_DEPTH {
+        return;
+    }
+    match value {
+        Value::String(text) if text.len() <= LONGEST_NAME => drop(texts.insert(text)),
+        Value::Array(items) => items.iter().for_each(|item| gather(item, texts, depth + 1)),
+        Value::Object(map) => map.values().for_each(|below| gather(below, texts, depth + 1)),
+        _ => {}
+    }
+}

@@ -1,0 +1,51 @@
+//! Paths of fields in the spelling of the API server.
+
+use tiphys_value::{FieldPath, Value};
+
+/// The path that an API error names, such as `spec.ports[0].name` or `metadata.labels[a.b/c]`.
+pub fn of_api(text: &str) -> FieldPath {
+    let mut path = FieldPath::default();
+    let mut rest = text;
+    while !rest.is_empty() {
+        if let Some(inner) = rest.strip_prefix('[') {
+            let (step, after) = inner.split_once(']').unwrap_or((inner, ""));
+            path = step.parse().map_or_else(|_| path.key(step), |index: usize| path.index(index));
+            rest = after;
+            continue;
+        }
+        let body = rest.strip_prefix('.').unwrap_or(rest);
+        let end = body.find(['.', '[']).unwrap_or(body.len());
+        if end > 0 {
+            path = path.key(&body[..end]);
+        }
+        rest = &body[end..];
+    }
+    path
+}
+
+/// The nearest ancestor of a path that a value has.
+pub fn nearest(path: FieldPath, value: &Value) -> FieldPath {
+    let mut path = path;
+    while path.get(value).is_none() {
+        let Some(parent) = path.parent() else { return path };
+        path = parent;
+    }
+    path
+}
+
+/// A path of keys.
+pub fn keys(keys: &[&str]) -> FieldPath {
+    keys.iter().fold(FieldPath::default(), |path, key| path.key(*key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_of_api_errors_are_read() {
+        assert_eq!(of_api("spec.ports[0].name").to_string(), ".spec.ports[0].name");
+        assert_eq!(of_api("metadata.labels[a.b/c]").to_string(), r#".metadata.labels["a.b/c"]"#);
+        assert_eq!(of_api("spec..x[").to_string(), ".spec.x[\"\"]");
+    }
+}

@@ -1,0 +1,14 @@
+//! What several rules need: pods of workloads, sync options of objects, saying a thing once.
+
+pub mod cluster;
+pub mod crds;
+pub mod declared;
+pub mod fields;
+pub mod images;
+pub mod once;
+pub mod parts;
+pub mod placeholders;
+pub mod pods;
+pub mod references;
+pub mod selectors;
+pub mod similar;

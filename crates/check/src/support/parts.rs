@@ -1,0 +1,27 @@
+//! Files that nothing renders: whether they are whole objects, or parts of some.
+
+use tiphys_graph::{Object, Owner, Survey, UnitKind};
+
+const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+
+/// Whether an object stands in a file that nothing renders. What declares Applications is followed from
+/// there, and is no part of anything.
+pub fn is_loose(survey: &Survey, object: &Object) -> bool {
+    let declares = object.key.group == tiphys_model::names::GROUP && object.key.kind.starts_with("App");
+    !declares && matches!(object.owner, Owner::Unit(unit) if survey.units[unit.0].kind == UnitKind::Manifest)
+}
+
+/// Whether a file that nothing renders may be a patch, or was set aside: a kustomization lies beside it
+/// that does not name it, its name says so, or the object is rendered elsewhere.
+pub fn may_be_a_patch(survey: &Survey, object: &Object) -> bool {
+    if !is_loose(survey, object) {
+        return false;
+    }
+    let file = object.rendered.location.file.as_ref();
+    let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
+    let beside = |other: &str| if folder.is_empty() { other.to_owned() } else { format!("{folder}/{other}") };
+    name.contains("patch")
+        || folder.contains("patch")
+        || KUSTOMIZATIONS.iter().any(|it| survey.files.contains(&beside(it)))
+        || survey.with_key(&object.key).any(|other| !is_loose(survey, other))
+}

@@ -1,0 +1,62 @@
+//! Texts that wait for another tool to put something in their place, so that they say little.
+
+use tiphys_value::Value;
+
+/// Whether a text of a value is a placeholder: `${NAME}`, `{{ name }}`, `<path:…>`, `<NAME>`, `$(name)`, `ENC[…]`.
+pub fn has(value: &Value) -> bool {
+    within(value, 0)
+}
+
+/// Whether a text is, or begins with or holds, a placeholder.
+pub fn is_in(text: &str) -> bool {
+    const LONGEST: usize = 256;
+    const STARTS: [&str; 5] = ["<path:", "$(", "<%", "ENC[", "__"];
+    STARTS.iter().any(|mark| text.starts_with(mark))
+        || (text.len() <= LONGEST && (text.contains("${") || text.contains("{{") || has_bracketed_name(text)))
+}
+
+/// `<NAME>`, wherever it stands.
+pub fn has_bracketed_name(text: &str) -> bool {
+    text.split('<').skip(1).any(|rest| {
+        let name = rest.split('>').next().unwrap_or_default();
+        name.len() < rest.len()
+            && name.len() >= 2
+            && name.starts_with(|c: char| c.is_ascii_alphabetic())
+            && name.chars().all(|c| c.is_ascii_uppercase() || matches!(c, '_' | '-') || c.is_ascii_digit())
+    })
+}
+
+/// Whether a path lies in a folder of templates or test data, which nobody applies as they are.
+pub fn is_skeleton(path: &str) -> bool {
+    const FOLDERS: [&str; 9] =
+        ["templates", "template", "skeleton", "skeletons", "testdata", "test", "tests", "fixtures", "hack"];
+    path.split('/').any(|step| FOLDERS.contains(&step))
+}
+
+fn within(value: &Value, depth: usize) -> bool {
+    const MAX_DEPTH: usize = 64;
+    if depth > MAX_DEPTH {
+        return false;
+    }
+    match value {
+        Value::String(text) => is_in(text),
+        Value::Array(items) => items.iter().any(|item| within(item, depth + 1)),
+        Value::Object(map) => map.iter().any(|(key, value)| key.contains("${") || within(value, depth + 1)),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_in;
+
+    #[test]
+    fn placeholders_are_recognised() {
+        for text in ["${ENV}", "a-{{ b }}", "<path:secret#key>", "x-<CLUSTER_NAME>-y", "ENC[AES]"] {
+            assert!(is_in(text), "{text}");
+        }
+        for text in ["a < b > c", "<b>bold</b>", "plain", "$5"] {
+            assert!(!is_in(text), "{text}");
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Names that are nearly the same: what somebody who mistyped one meant.
+
+/// The candidate that is nearest to a name, if it is near enough for a slip.
+pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let most = (name.chars().count() / 4).clamp(1, 3);
+    let known = candidates.filter(|candidate| *candidate != name);
+    let distances = known.map(|candidate| (distance(name, candidate), candidate));
+    let best = distances.filter(|(distance, _)| *distance <= most).min()?;
+    Some(best.1)
+}
+
+/// How many characters have to be changed, added or removed; long texts count as far apart.
+fn distance(a: &str, b: &str) -> usize {
+    const LONGEST: usize = 128;
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    if a.len() > LONGEST || b.len() > LONGEST {
+        return LONGEST;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (at, x) in a.iter().enumerate() {
+        let mut before = row[0];
+        row[0] = at + 1;
+        for (other, y) in b.iter().enumerate() {
+            let changed = before + usize::from(x != y);
+            before = row[other + 1];
+            row[other + 1] = changed.min(before + 1).min(row[other] + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_are_recognised_and_other_names_are_not() {
+        let names = ["values-prod.yaml", "values-dev.yaml", "Chart.yaml"];
+        assert_eq!(nearest("values-prd.yaml", names.into_iter()), Some("values-prod.yaml"));
+        assert_eq!(nearest("cart", ["card", "shop"].into_iter()), Some("card"));
+        assert_eq!(nearest("cart", ["shop", "cart"].into_iter()), None);
+    }
+}

@@ -1,0 +1,126 @@
+//! Which roots share an environment: by the folders that they are declared in and, where two folders
+//! hold Applications of the same names, apart by those.
+
+use std::{
+    collections::{BTreeMap, HashMap, HashSet, hash_map::DefaultHasher},
+    hash::{Hash, Hasher},
+};
+
+use tiphys_value::{ObjectExt, Value};
+
+use super::{
+    build::{self, Found, Seed},
+    environment,
+};
+
+/// How deep Applications are followed.
+const MAX_DEPTH: usize = 32;
+
+/// A root and the Applications below it.
+struct Tree {
+    /// The file or folder that declares the root.
+    path: String,
+    /// What its path alone says of its environment.
+    usual: String,
+    /// Namespace and name of every Application, and what tells two of one name apart.
+    names: BTreeMap<(String, String), u64>,
+}
+
+/// The environment of each root, by its name.
+pub fn environments(seeds: &[Seed], folders: &[String], found: &Found<'_>) -> Vec<String> {
+    let trees: Vec<Tree> = seeds.iter().map(|seed| tree(seed, folders, found)).collect();
+    let mut owners: HashMap<(&str, &(String, String)), Vec<usize>> = HashMap::new();
+    for (index, tree) in trees.iter().enumerate() {
+        for name in tree.names.keys() {
+            owners.entry((tree.usual.as_str(), name)).or_default().push(index);
+        }
+    }
+    let mut splits: Vec<(String, String)> = Vec::new();
+    let mut environments: Vec<String> = Vec::with_capacity(trees.len());
+    for (index, tree) in trees.iter().enumerate() {
+        let mut environment = split_of(&splits, tree);
+        let rival =
+            tree.names.keys().flat_map(|name| &owners[&(tree.usual.as_str(), name)]).copied().find(|other| {
+                *other < index && environments[*other] == environment && differ(tree, &trees[*other])
+            });
+        if let Some(folder) = rival.and_then(|rival| environment::parting(&tree.path, &trees[rival].path))
+            && is_parallel(folder, tree, &trees, &owners)
+        {
+            environment = folder.to_owned();
+            splits.push((tree.usual.clone(), environment.clone()));
+        }
+        environments.push(environment);
+    }
+    environments
+}
+
+/// The innermost folder known to be an environment of its own that a root lies in.
+fn split_of(splits: &[(String, String)], tree: &Tree) -> String {
+    let own = splits.iter().filter(|(usual, folder)| *usual == tree.usual && is_below(&tree.path, folder));
+    own.map(|(_, folder)| folder).max_by_key(|folder| folder.len()).unwrap_or(&tree.usual).clone()
+}
+
+fn is_below(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// Whether two trees have an Application of one name that is not the same.
+fn differ(one: &Tree, other: &Tree) -> bool {
+    one.names.iter().any(|(name, hash)| other.names.get(name).is_some_and(|others| others != hash))
+}
+
+/// Whether most roots in a folder have a name that a root elsewhere has too: then the folder is one of
+/// several copies, and not a place where somebody took a name twice.
+fn is_parallel(
+    folder: &str,
+    tree: &Tree,
+    trees: &[Tree],
+    owners: &HashMap<(&str, &(String, String)), Vec<usize>>,
+) -> bool {
+    let here: Vec<&Tree> =
+        trees.iter().filter(|other| other.usual == tree.usual && is_below(&other.path, folder)).collect();
+    let is_doubled = |one: &&&Tree| {
+        let all = one.names.keys().filter_map(|name| owners.get(&(tree.usual.as_str(), name)));
+        all.flatten().any(|other| !is_below(&trees[*other].path, folder))
+    };
+    here.iter().filter(is_doubled).count() * 2 >= here.len()
+}
+
+fn tree(seed: &Seed, folders: &[String], found: &Found<'_>) -> Tree {
+    let path =
+        seed.unit.map_or_else(|| seed.declared.location.file.to_string(), |at| format!("{}/", folders[at]));
+    let mut names = BTreeMap::new();
+    gather(&seed.declared.value, found, &mut names, &mut HashSet::new(), 0);
+    Tree { usual: environment::of(&path).to_owned(), path, names }
+}
+
+fn gather(
+    declared: &Value,
+    found: &Found<'_>,
+    names: &mut BTreeMap<(String, String), u64>,
+    seen: &mut HashSet<u64>,
+    depth: usize,
+) {
+    if depth > MAX_DEPTH || !seen.insert(hash(declared)) {
+        return;
+    }
+    if declared.kind() == "ApplicationSet" {
+        let yielded = found.sets.get(&declared.to_string());
+        for generated in yielded.map(|it| it.apps.as_slice()).unwrap_or_default() {
+            gather(&generated.application, found, names, seen, depth + 1);
+        }
+        return;
+    }
+    let name = (declared.namespace().to_owned(), declared.name().to_owned());
+    names.entry(name).or_insert_with(|| hash(&declared["spec"]));
+    let Some(rendering) = found.memo.get(declared) else { return };
+    for inner in rendering.objects.iter().filter(|object| build::declares(&object.value)) {
+        gather(&inner.value, found, names, seen, depth + 1);
+    }
+}
+
+fn hash(value: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.to_string().hash(&mut hasher);
+    hasher.finish()
+}

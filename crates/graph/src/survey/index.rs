@@ -1,0 +1,86 @@
+//! Looking objects up by where they would live and what they are called.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
+
+use tiphys_value::ResourceKey;
+
+use super::{EnvironmentId, Object, ObjectId, Owner, Survey, UnitId};
+
+/// What shares a name space of objects.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum World {
+    /// A cluster, as the Applications of one environment fill it.
+    Cluster(EnvironmentId, Arc<str>),
+    /// What no Application reaches: it lives only with what the same unit renders.
+    Unit(UnitId),
+}
+
+impl Object {
+    /// Where it would live.
+    pub fn world(&self) -> World {
+        match (self.environment, self.owner) {
+            (Some(environment), _) => World::Cluster(environment, self.cluster.clone()),
+            (None, Owner::Unit(unit)) => World::Unit(unit),
+            // An Application always has an environment.
+            (None, Owner::App(_)) => World::Cluster(EnvironmentId(0), self.cluster.clone()),
+        }
+    }
+}
+
+/// The objects by where they would live and by key.
+#[derive(Debug, Default)]
+pub struct Index {
+    worlds: BTreeMap<World, Vec<ObjectId>>,
+    keys: HashMap<ResourceKey, Vec<ObjectId>>,
+}
+
+impl Index {
+    /// Sorts objects.
+    pub fn of(objects: &[Object]) -> Self {
+        let mut index = Self::default();
+        for object in objects {
+            index.worlds.entry(object.world()).or_default().push(object.id);
+            match index.keys.get_mut(&object.key) {
+                Some(known) => known.push(object.id),
+                None => drop(index.keys.insert(object.key.clone(), vec![object.id])),
+            }
+        }
+        index
+    }
+}
+
+impl Survey {
+    /// Every world and what lives in it.
+    pub fn worlds(&self) -> impl Iterator<Item = (&World, impl Iterator<Item = &Object> + Clone)> {
+        let worlds = self.index().worlds.iter();
+        worlds.map(|(world, ids)| (world, ids.iter().map(|id| self.object(*id))))
+    }
+
+    /// What lives in a world.
+    pub fn objects_in(&self, world: &World) -> impl Iterator<Item = &Object> {
+        let ids = self.index().worlds.get(world).map(Vec::as_slice).unwrap_or_default();
+        ids.iter().map(|id| self.object(*id))
+    }
+
+    /// The objects of one key in a world.
+    pub fn lookup<'a>(
+        &'a self,
+        world: &'a World,
+        key: &'a ResourceKey,
+    ) -> impl Iterator<Item = &'a Object> + use<'a> {
+        self.with_key(key).filter(move |object| object.world() == *world)
+    }
+
+    /// The objects of one key in all worlds.
+    pub fn with_key(&self, key: &ResourceKey) -> impl Iterator<Item = &Object> {
+        let ids = self.index().keys.get(key).map(Vec::as_slice).unwrap_or_default();
+        ids.iter().map(|id| self.object(*id))
+    }
+
+    fn index(&self) -> &Index {
+        self.index.get_or_init(|| Index::of(&self.objects))
+    }
+}
