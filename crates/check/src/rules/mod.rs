@@ -90,7 +90,6 @@ pub const ALL: &[&Rule] = &[
     &g4_security_group_cycle::RULE,
     &g6_node_build::RULE,
     &g7_order_drift::RULE,
-    &reach::RULE,
 ];
 
 /// The rule of an id.
