@@ -2,6 +2,7 @@
 #![allow(clippy::print_stdout, reason = "a command-line program prints")]
 
 mod bench;
+mod conformance;
 mod docs;
 mod fidelity;
 mod merge_keys;
@@ -24,6 +25,9 @@ enum Command {
     /// Measure beside the real tools, in one run.
     #[command(subcommand)]
     Bench(bench::Suite),
+    /// The embedded cluster beside the real one and under the official tests.
+    #[command(subcommand)]
+    Conformance(conformance::Suite),
     /// Write docs/cli.md and the manual pages.
     Docs,
     /// Compare with the real tools on many inputs.
@@ -42,6 +46,7 @@ enum Command {
 fn main() -> anyhow::Result<()> {
     match Cli::parse().command {
         Command::Bench(suite) => bench::run(&suite),
+        Command::Conformance(suite) => conformance::run(&suite),
         Command::Docs => docs::run(),
         Command::Fidelity(suite) => fidelity::run(&suite),
         Command::MergeKeys(args) => merge_keys::run(&args),

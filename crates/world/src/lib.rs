@@ -16,6 +16,7 @@ mod labels;
 mod object;
 mod setup;
 mod view;
+mod virtual_time;
 mod webhooks;
 mod world;
 
@@ -25,4 +26,5 @@ pub use driver::Driver;
 pub use event::{Event, Reporter};
 pub use setup::initial_objects;
 pub use view::{Change, View};
+pub use virtual_time::VirtualClock;
 pub use world::{Settings, Turn, World};

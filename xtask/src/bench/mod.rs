@@ -5,6 +5,7 @@ mod helm;
 mod kustomize;
 mod pair;
 mod up;
+mod world;
 
 use clap::Subcommand;
 
@@ -21,6 +22,8 @@ pub enum Suite {
     Kustomize(kustomize::Args),
     /// The example platform from start to green.
     Up(up::Args),
+    /// A day of virtual time, and forks.
+    World(world::Args),
 }
 
 /// Runs a suite.
@@ -33,5 +36,6 @@ pub fn run(suite: &Suite) -> anyhow::Result<()> {
         Suite::Helm(args) => helm::run(args),
         Suite::Kustomize(args) => kustomize::run(args),
         Suite::Up(args) => up::run(args),
+        Suite::World(args) => world::run(args),
     }
 }

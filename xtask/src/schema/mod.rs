@@ -10,6 +10,8 @@ use std::{fs, path::PathBuf};
 
 use anyhow::Context;
 
+pub use server::Server;
+
 /// Derive the table of built-in kinds from the real kube-apiserver.
 #[derive(clap::Args)]
 pub struct Args {
@@ -23,7 +25,7 @@ pub struct Args {
 
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let server = server::Server::start()?;
+    let server = Server::start()?;
     let documents = server.documents()?;
     let modules = match &args.modules {
         Some(dir) => dir.clone(),

@@ -85,6 +85,16 @@ impl Server {
         bail!("kube-apiserver is not ready after {READY_SECONDS} s; see {}", self.dir.display())
     }
 
+    /// Address and port.
+    pub fn address(&self) -> &str {
+        self.url.trim_start_matches("https://")
+    }
+
+    /// The administrator's bearer token.
+    pub fn token(&self) -> &'static str {
+        TOKEN
+    }
+
     fn get(&self, path: &str, accept: &str) -> anyhow::Result<String> {
         let output = Command::new("curl")
             .args(["--silent", "--insecure", "--fail", "--header"])

@@ -1,28 +1,17 @@
 //! An embedded API server with the world behind it, under a clock that the test sets.
 
-use std::{
-    sync::{Arc, Mutex},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
-use tiphys_apiserver::{ApiServer, ApiServerOptions, Client, Clock, DeleteOptions, ListOptions, Propagation};
+use tiphys_apiserver::{ApiServer, ApiServerOptions, Client, DeleteOptions, ListOptions, Propagation};
 use tiphys_value::{GroupVersionResource, ObjectExt, Value, json};
-use tiphys_world::{Driver, Settings};
+use tiphys_world::{Driver, Settings, VirtualClock};
 
 pub struct Cluster {
     pub server: ApiServer,
     pub client: Client,
     driver: Driver,
-    clock: Arc<TestClock>,
-}
-
-struct TestClock(Mutex<Timestamp>);
-
-impl Clock for TestClock {
-    fn now(&self) -> Timestamp {
-        *self.0.lock().unwrap()
-    }
+    clock: Arc<VirtualClock>,
 }
 
 pub fn resource(group: &str, version: &str, plural: &str) -> GroupVersionResource {
@@ -32,7 +21,7 @@ pub fn resource(group: &str, version: &str, plural: &str) -> GroupVersionResourc
 impl Cluster {
     /// A cluster with the namespace `shop`.
     pub fn new() -> Self {
-        let clock = Arc::new(TestClock(Mutex::new(Timestamp::from_second(1_700_000_000).unwrap())));
+        let clock = VirtualClock::starting_at(Timestamp::from_second(1_700_000_000).unwrap());
         let options = ApiServerOptions { clock: Some(clock.clone()), seed: Some(7), ..Default::default() };
         let server = ApiServer::new(options).unwrap();
         let driver = Driver::new(&server, Settings::default()).unwrap();
@@ -46,7 +35,7 @@ impl Cluster {
 
     /// An independent cluster that goes on from here under a clock of its own.
     pub fn fork(&self) -> Self {
-        let clock = Arc::new(TestClock(Mutex::new(self.server.now())));
+        let clock = VirtualClock::starting_at(self.server.now());
         let server = self.server.fork_with_clock(clock.clone());
         let driver = Driver::new(&server, Settings::default()).unwrap();
         let client = server.client("test");
@@ -95,18 +84,9 @@ impl Cluster {
         self.client.delete(resource, namespace, name, &options).unwrap();
     }
 
-    /// Lets time pass, stopping wherever a controller wants to look at something.
+    /// Lets time pass.
     pub fn run(&mut self, duration: Duration) {
-        let end = self.server.now().checked_add(duration).unwrap();
-        loop {
-            let next = self.driver.settle();
-            let now = next.filter(|at| *at <= end).unwrap_or(end);
-            *self.clock.0.lock().unwrap() = now;
-            if now == end {
-                self.driver.settle();
-                return;
-            }
-        }
+        self.driver.pass(&self.clock, duration);
     }
 
     pub fn get(&self, resource: &GroupVersionResource, namespace: &str, name: &str) -> Option<Value> {

@@ -1,0 +1,34 @@
+//! `cargo xtask conformance`: the embedded cluster beside the real API server, and under the official tests.
+//! Each suite writes its section of `docs/conformance.md`.
+
+mod compare;
+mod corpus;
+mod generate;
+mod official;
+mod peer;
+mod report;
+mod requests;
+mod twin;
+
+use clap::Subcommand;
+
+/// What to run.
+#[derive(Subcommand)]
+pub enum Suite {
+    /// The same requests to both servers, written by hand and generated.
+    Requests(requests::Args),
+    /// The official end-to-end tests of the API machinery and of kubectl.
+    Official(official::Args),
+}
+
+/// Runs a suite.
+///
+/// # Errors
+/// A program is missing, or a server does not start; differences are no error.
+pub fn run(suite: &Suite) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    match suite {
+        Suite::Requests(args) => runtime.block_on(requests::run(args)),
+        Suite::Official(args) => runtime.block_on(official::run(args)),
+    }
+}

@@ -1,0 +1,147 @@
+//! One of the two API servers, as a client sees it.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use anyhow::Context;
+use bytes::Bytes;
+use http::Request;
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1::SendRequest;
+use hyper_util::rt::TokioIo;
+use rustls::{
+    ClientConfig, DigitallySignedStruct, SignatureScheme,
+    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    crypto::{CryptoProvider, aws_lc_rs},
+    pki_types::{CertificateDer, ServerName, UnixTime},
+};
+use serde_json::Value;
+
+use super::corpus::Exchange;
+
+/// A connection to an API server.
+pub struct Peer {
+    address: SocketAddr,
+    token: String,
+    sender: SendRequest<Full<Bytes>>,
+}
+
+/// What came back.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// HTTP status.
+    pub code: u16,
+    /// The body; text that is no JSON as a string.
+    pub body: Value,
+    /// `Warning` headers.
+    pub warnings: Vec<String>,
+}
+
+impl Peer {
+    /// Connects as the holder of a token.
+    ///
+    /// # Errors
+    /// Nobody answers there.
+    pub async fn open(address: &str, token: &str) -> anyhow::Result<Self> {
+        let address = address.parse().with_context(|| address.to_owned())?;
+        let sender = connect(address).await?;
+        Ok(Self { address, token: token.to_owned(), sender })
+    }
+
+    /// Sends one request and reads the whole answer.
+    ///
+    /// # Errors
+    /// The connection breaks twice.
+    pub async fn send(&mut self, exchange: &Exchange) -> anyhow::Result<Answer> {
+        match self.try_send(exchange).await {
+            Ok(answer) => Ok(answer),
+            // A server may close a connection after an answer that it gave early.
+            Err(_) => {
+                self.sender = connect(self.address).await?;
+                self.try_send(exchange).await
+            }
+        }
+    }
+
+    async fn try_send(&mut self, exchange: &Exchange) -> anyhow::Result<Answer> {
+        let mut request = Request::builder().method(exchange.method.as_str()).uri(&exchange.path);
+        let headers = exchange.headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+        for (name, value) in headers.chain([("host", "localhost"), ("user-agent", "conformance/1")]) {
+            request = request.header(name, value);
+        }
+        request = request.header("content-type", &exchange.content_type);
+        request = request.header("authorization", format!("Bearer {}", self.token));
+        self.sender.ready().await?;
+        let body = Full::new(Bytes::from(exchange.body.clone()));
+        let response = self.sender.send_request(request.body(body)?).await?;
+        let code = response.status().as_u16();
+        let warnings = response.headers().get_all("warning").iter();
+        let warnings = warnings.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect();
+        let bytes = response.into_body().collect().await?.to_bytes();
+        Ok(Answer { code, body: read(&bytes), warnings })
+    }
+}
+
+/// A JSON value, the values of a stream, or text.
+fn read(bytes: &[u8]) -> Value {
+    let values = serde_json::Deserializer::from_slice(bytes).into_iter::<Value>();
+    match values.collect::<Result<Vec<_>, _>>() {
+        Ok(mut values) if values.len() == 1 => values.remove(0),
+        Ok(values) if !values.is_empty() => values.into(),
+        _ => String::from_utf8_lossy(bytes).into_owned().into(),
+    }
+}
+
+/// Both servers were started here and are on loopback: who answers needs no proof.
+#[derive(Debug)]
+struct Trusting(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for Trusting {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+async fn connect(address: SocketAddr) -> anyhow::Result<SendRequest<Full<Bytes>>> {
+    let provider = Arc::new(aws_lc_rs::default_provider());
+    let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(Trusting(provider)))
+        .with_no_client_auth();
+    let stream = tokio::net::TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    let name = ServerName::try_from("localhost")?;
+    let tls = tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, stream).await?;
+    let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(tls)).await?;
+    tokio::spawn(connection);
+    Ok(sender)
+}
