@@ -103,6 +103,10 @@ fn strip(value: &mut Value) {
     match value {
         Value::Object(map) => {
             map.retain(|key, _| !OWN.contains(&key.as_str()));
+            // The words that describe a column are those of another project and are not taken over.
+            if map.contains_key("priority") && map.contains_key("format") {
+                map.remove("description");
+            }
             map.values_mut().for_each(strip);
         }
         Value::Array(items) => items.iter_mut().for_each(strip),

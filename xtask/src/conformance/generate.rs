@@ -4,7 +4,10 @@
 use serde_json::{Value, json};
 use tiphys_value::ObjectExt;
 
-use super::corpus::{Exchange, Sequence};
+use super::{
+    corpus::{Exchange, Sequence},
+    random::Random,
+};
 
 /// The samples.
 const SAMPLES: &str = include_str!("../../data/samples.yaml");
@@ -275,7 +278,7 @@ impl Subject {
 
     /// The sample with one thing changed at a time, created with dry run.
     fn mutated(&self, count: usize, seed: u64) -> Vec<Exchange> {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let mut places = Vec::new();
         places_of(&self.object, String::new(), &mut places);
         places.retain(|place| {
@@ -324,21 +327,6 @@ fn places_of(value: &Value, at: String, into: &mut Vec<String>) {
         _ => {}
     }
     into.push(at);
-}
-
-/// The same numbers in every run.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        self.0 >> 33
-    }
-
-    fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
-        let index = self.next() % from.len().max(1) as u64;
-        &from[index as usize]
-    }
 }
 
 #[cfg(test)]

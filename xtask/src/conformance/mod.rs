@@ -4,8 +4,11 @@
 mod compare;
 mod corpus;
 mod generate;
+mod managers;
+mod manifests;
 mod official;
 mod peer;
+mod random;
 mod report;
 mod requests;
 mod twin;

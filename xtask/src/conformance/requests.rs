@@ -7,7 +7,7 @@ use tiphys_value::{ObjectExt, Value};
 use super::{
     compare::{Difference, compare},
     corpus::{self, Exchange, Sequence},
-    generate,
+    generate, managers, manifests,
     peer::Peer,
     report,
     twin::Twin,
@@ -23,6 +23,12 @@ pub struct Args {
     /// Mutations of each sample.
     #[arg(long, default_value_t = 16)]
     mutations: usize,
+    /// Objects that three managers apply, update and patch in random order.
+    #[arg(long, default_value_t = 150)]
+    shared: usize,
+    /// Folders whose manifests are created with dry run, and whose definitions before that.
+    #[arg(long)]
+    manifests: Vec<PathBuf>,
     /// Only sequences whose name contains this; nothing is published then.
     #[arg(long)]
     filter: Option<String>,
@@ -86,6 +92,11 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         Some((id.resource().to_owned(), namespaced))
     };
     let mut sequences = generate::sequences(&place, args.mutations)?;
+    sequences.push(managers::sequence(args.shared, 1));
+    for folder in &args.manifests {
+        sequences.extend(manifests::sequences(folder, &place)?);
+    }
+    // Those by hand come last: they leave policies and definitions behind that would meddle.
     sequences.extend(corpus::read(&args.corpus)?);
     if let Some(filter) = &args.filter {
         sequences
@@ -112,6 +123,9 @@ fn group(name: &str) -> String {
     match name.split(' ').next() {
         Some("verbs") => "generated: every verb of every kind".to_owned(),
         Some("mutated") => "generated: mutated objects".to_owned(),
+        Some("managers") => "generated: three managers of the same objects".to_owned(),
+        Some("manifests:") => "manifests: definitions".to_owned(),
+        Some("manifests") => "manifests: created with dry run".to_owned(),
         Some("preparation") => "generated: every verb of every kind".to_owned(),
         _ => format!("by hand: {name}"),
     }
@@ -140,7 +154,7 @@ fn section(scores: &BTreeMap<String, Score>, found: &[Found]) -> anyhow::Result<
     scores.values().for_each(|score| total.add(score));
     let percent = |part: usize, all: usize| format!("{:.2} %", part as f64 * 100.0 / all.max(1) as f64);
     let mut text = String::from(
-        "## The same requests to both\n\nMade by `cargo xtask conformance requests`. Left out of the comparison: uids, times, resource versions, allocated addresses.\n\n",
+        "## The same requests to both\n\nMade by `cargo xtask conformance requests`. Left out of the comparison: uids, times, resource versions, allocated addresses, descriptions of table columns.\n\n",
     );
     writeln!(
         text,
