@@ -12,5 +12,5 @@ pub mod waits;
 
 pub use survey::{
     App, AppId, Application, Declaration, Environment, EnvironmentId, Fault, Files, Input, NoSources, Object,
-    ObjectId, Outcome, Owner, Set, SetId, Survey, Unit, UnitId, UnitKind, Unseen, World,
+    ObjectId, Outcome, Owner, Set, SetId, Survey, Unit, UnitId, UnitKind, Unseen, World, environment_of,
 };

@@ -38,6 +38,7 @@ use tiphys_graph::{
     Survey,
     network::{Destination, Direction, Flow, Judgement, Need, Network, Verdict},
 };
+use tiphys_value::FieldPath;
 
 use super::reach;
 use crate::{Confidence, Context, Finding, Report, Rule};
@@ -65,7 +66,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 Need::ApiServer | Need::CloudApi | Need::Metadata => {
                     own.entry(flow.pod).or_default().push((flow, judgement))
                 }
-                Need::Upstream { .. } => report.add(upstream(context.survey, &network, flow, &judgement)),
+                Need::Upstream { ref service, ref field, from } => {
+                    report.add(upstream(
+                        context.survey,
+                        &network,
+                        (flow, &judgement),
+                        (service, field, from),
+                    ));
+                }
                 Need::Dns | Need::Webhook(_) | Need::Probe => {}
             }
         }
@@ -122,11 +130,13 @@ fn mechanism(network: &Network, judgement: &Judgement) -> String {
 }
 
 /// A Service that a workload names and cannot reach.
-fn upstream(survey: &Survey, network: &Network, flow: &Flow, judgement: &Judgement) -> Finding {
-    let Need::Upstream { service, field, from } = &flow.need else {
-        return Finding::new(RULE.incident, RULE.diagnostic("no upstream"));
-    };
-    let pod = &network.pods[*from];
+fn upstream(
+    survey: &Survey,
+    network: &Network,
+    (flow, judgement): (&Flow, &Judgement),
+    (service, field, from): (&str, &FieldPath, usize),
+) -> Finding {
+    let pod = &network.pods[from];
     let ports: Vec<String> = flow.ports.iter().map(|(_, number)| number.to_string()).collect();
     let message = format!(
         "{} cannot reach {service} on port {}: {}",

@@ -23,6 +23,7 @@ mod d2_appset_fault;
 mod d2_cannot_render;
 mod d2_duplicate_name;
 mod d2_project_forbids;
+mod d3_incomplete_registration;
 mod e1_platform_pruned;
 mod e2_dangling_reference;
 mod e2_no_pull_secret;
@@ -36,11 +37,14 @@ mod f1_dns_blocked;
 mod f1_egress_blocked;
 mod f1_webhook_blocked;
 mod f2_probes_blocked;
+mod f3_security_group_ports;
 mod f4_no_backend;
 mod f4_redirect_loop;
 mod g1_workflow_syntax;
 mod g2_play_as_tasks;
+mod g3_orphaned_cloud_resources;
 mod g4_security_group_cycle;
+mod g5_drifting_ids;
 mod g6_node_build;
 mod g7_order_drift;
 mod reach;
@@ -70,6 +74,7 @@ pub const ALL: &[&Rule] = &[
     &d2_cannot_render::RULE,
     &d2_duplicate_name::RULE,
     &d2_project_forbids::RULE,
+    &d3_incomplete_registration::RULE,
     &e1_platform_pruned::RULE,
     &e2_dangling_reference::RULE,
     &e2_no_pull_secret::RULE,
@@ -83,11 +88,14 @@ pub const ALL: &[&Rule] = &[
     &f1_egress_blocked::RULE,
     &f1_webhook_blocked::RULE,
     &f2_probes_blocked::RULE,
+    &f3_security_group_ports::RULE,
     &f4_no_backend::RULE,
     &f4_redirect_loop::RULE,
     &g1_workflow_syntax::RULE,
     &g2_play_as_tasks::RULE,
+    &g3_orphaned_cloud_resources::RULE,
     &g4_security_group_cycle::RULE,
+    &g5_drifting_ids::RULE,
     &g6_node_build::RULE,
     &g7_order_drift::RULE,
 ];

@@ -3,7 +3,7 @@
 use tiphys_diag::{Diagnostic, Severity, Span};
 use tiphys_graph::{
     ObjectId, Survey,
-    network::{Direction, Flow, Judgement, Network, Peer, Verdict, is_service_address},
+    network::{Cni, Direction, Flow, Judgement, Network, Peer, Verdict, is_service_address},
 };
 use tiphys_value::FieldPath;
 
@@ -27,10 +27,15 @@ pub fn by(network: &Network, judgement: &Judgement) -> String {
 }
 
 /// How bad it is: certain only for what an Application deploys, under every CNI that the cluster may have.
+/// What depends on a CNI that the repository does not name is worth knowing, no more.
 pub fn severity(survey: &Survey, network: &Network, flow: &Flow, verdict: &Verdict) -> Severity {
     let pod = &network.pods[flow.pod];
     let is_deployed = pod.object.is_none_or(|id| survey.object(id).environment.is_some());
-    if is_deployed && *verdict == Verdict::Deny { Severity::Error } else { Severity::Warning }
+    match verdict {
+        Verdict::Deny if is_deployed => Severity::Error,
+        Verdict::Depends(_) if network.cnis.len() == Cni::ENFORCING.len() => Severity::Info,
+        _ => Severity::Warning,
+    }
 }
 
 /// Adds the places of the policies and of the workload.

@@ -91,6 +91,9 @@ impl Ansible {
             else {
                 continue;
             };
+            for item in &items {
+                note_pairs(item.get("vars"), &mut found.variables);
+            }
             let shape = shape(&items);
             let tasks = tasks::of_items(path, &items);
             found.files.insert(path.clone(), AnsibleFile { shape, items, tasks, includes: Vec::new() });
@@ -214,10 +217,14 @@ fn is_variables(path: &str) -> bool {
 fn note_variables(files: &Files, path: &str, variables: &mut Variables) {
     let Some(text) = files.text(path) else { return };
     for document in parse_documents(&text, Profile::Go3).unwrap_or_default() {
-        for (key, value) in document.root.pairs().unwrap_or_default() {
-            if let (Some(key), Some(value)) = (key.as_str(), value.as_str()) {
-                variables.add(key, value);
-            }
+        note_pairs(Some(&document.root), variables);
+    }
+}
+
+fn note_pairs(mapping: Option<&Node>, variables: &mut Variables) {
+    for (key, value) in mapping.and_then(Node::pairs).unwrap_or_default() {
+        if let (Some(key), Some(value)) = (key.as_str(), value.as_str()) {
+            variables.add(key, value);
         }
     }
 }

@@ -1,0 +1,159 @@
+//! # A service lacks what all its siblings have
+//!
+//! Services that lie side by side are deployed in the same way: code, manifests, an Application, an entry in the
+//! pipeline. Whoever adds one has to touch each of those places; what is forgotten is reported by nothing, since
+//! nothing fails: the service is just never built, or never deployed.
+//!
+//! People see: nothing at all, until someone asks where the service is.
+//!
+//! ## Bad
+//! `services/{auth,chat,scan,ops}`, an Application for each of `auth`, `chat` and `scan`, none for `ops`.
+//! ## Good
+//! One for each; or an ApplicationSet that finds the folders itself.
+//!
+//! ## When to suppress
+//! Where the service is not meant to run, or not meant to run here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tiphys_diag::{Severity, Span};
+use tiphys_graph::{Survey, tools::docker};
+use tiphys_vfs::parent;
+
+use crate::{Context, Finding, Report, Rule};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "D3-incomplete-registration",
+    incident: "D3",
+    severity: Severity::Warning,
+    title: "a service lacks what all its siblings have",
+    source: include_str!("d3_incomplete_registration.rs"),
+    check,
+};
+
+/// How many siblings it takes to make a pattern.
+const ENOUGH: usize = 3;
+/// What lies beside services but is none.
+const NO_SERVICES: [&str; 16] = [
+    "common", "shared", "lib", "libs", "base", "test", "tests", "e2e", "docs", "scripts", "tools", "proto",
+    "library", "template", "example", "examples",
+];
+
+/// A place where services are registered, with those that are.
+struct Place<'a> {
+    /// What a service that is not there lacks.
+    name: &'static str,
+    /// Whether a service is there.
+    has: Box<dyn Fn(&str) -> bool + 'a>,
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let survey = context.survey;
+    for (folder, services) in families(survey) {
+        if services.len() <= ENOUGH {
+            continue;
+        }
+        let mut lacking: BTreeMap<&str, Vec<(&'static str, usize)>> = BTreeMap::new();
+        for place in places(survey, &folder) {
+            let (there, absent): (Vec<&str>, Vec<&str>) =
+                services.keys().map(String::as_str).partition(|name| (place.has)(name));
+            if there.len() >= ENOUGH && !absent.is_empty() && absent.len() * 4 <= there.len().max(4) {
+                for name in absent {
+                    lacking.entry(name).or_default().push((place.name, there.len()));
+                }
+            }
+        }
+        for (name, missing) in lacking {
+            let Some(file) = services.get(name) else { continue };
+            // What lacks everything is no service that was forgotten somewhere.
+            if missing.len() == places(survey, &folder).len() {
+                continue;
+            }
+            report.add(finding(survey, &folder, name, file, &missing));
+        }
+    }
+}
+
+fn finding(
+    survey: &Survey,
+    folder: &str,
+    name: &str,
+    file: &str,
+    missing: &[(&'static str, usize)],
+) -> Finding {
+    let words: Vec<&str> = missing.iter().map(|(what, _)| *what).collect();
+    let count = missing.iter().map(|(_, count)| *count).min().unwrap_or_default();
+    let message =
+        format!("{name} has no {}, though {count} of its siblings in {folder} have", words.join(" and no "));
+    let span: Span = survey.files.span(&tiphys_value::Location::new(file, 1, 0));
+    let diagnostic = RULE
+        .diagnostic(message)
+        .at(span, "this is built for a service that is registered only in part")
+        .because("each place where services are listed has to be told of a new one; what is not listed is neither built nor deployed, and nothing fails")
+        .help(format!("add {name} wherever its siblings are named"));
+    Finding::new(RULE.incident, diagnostic).likely()
+}
+
+/// Folders whose children are services: each with a Dockerfile of its own.
+fn families(survey: &Survey) -> BTreeMap<String, BTreeMap<String, String>> {
+    let mut families: BTreeMap<String, BTreeMap<String, String>> = BTreeMap::new();
+    for path in survey.files.paths().filter(|path| path.rsplit('/').next() == Some("Dockerfile")) {
+        let mut service = parent(path).unwrap_or_default();
+        // `services/auth/docker/Dockerfile` is auth's.
+        if matches!(service.rsplit('/').next(), Some("docker" | "build" | "deploy")) {
+            service = parent(service).unwrap_or_default();
+        }
+        let (Some(family), Some(name)) = (parent(service), service.rsplit('/').next()) else { continue };
+        if !family.is_empty()
+            && !name.is_empty()
+            && !NO_SERVICES.contains(&name)
+            && docker::is_dockerfile(path)
+        {
+            families.entry(family.to_owned()).or_default().insert(name.to_owned(), path.to_string());
+        }
+    }
+    families
+}
+
+/// The places where the services of a folder may be registered.
+fn places<'a>(survey: &'a Survey, folder: &'a str) -> Vec<Place<'a>> {
+    let own = format!("{folder}/");
+    let marks = ["Chart.yaml", "kustomization.yaml", "kustomization.yml"];
+    let manifests: BTreeSet<&str> = survey
+        .files
+        .paths()
+        .filter(|path| {
+            marks.iter().any(|mark| path.rsplit('/').next() == Some(mark)) && !path.starts_with(&own)
+        })
+        .flat_map(|path| parent(path).unwrap_or_default().split('/'))
+        .collect();
+    let mut apps: BTreeSet<String> = BTreeSet::new();
+    for app in &survey.apps {
+        apps.insert(app.name().to_owned());
+        let spec = &app.application.spec;
+        for source in spec.source.iter().chain(&spec.sources) {
+            apps.extend(source.path.split('/').map(str::to_owned));
+        }
+    }
+    let texts: Vec<_> =
+        survey.tools().pipelines.iter().filter_map(|pipeline| survey.files.text(&pipeline.file)).collect();
+    vec![
+        Place { name: "chart or kustomization", has: Box::new(move |name| manifests.contains(name)) },
+        Place { name: "Application", has: Box::new(move |name| apps.iter().any(|app| is_word(app, name))) },
+        Place {
+            name: "entry in the pipelines",
+            has: Box::new(move |name| texts.iter().any(|text| is_word(text, name))),
+        },
+    ]
+}
+
+/// Whether a name stands in a text, not as part of a longer word. A suffix such as `-prod` makes no longer word.
+fn is_word(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + name.len()..].chars().next();
+        let ends = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric());
+        ends(before) && ends(after)
+    })
+}

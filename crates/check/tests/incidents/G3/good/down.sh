@@ -1,0 +1,3 @@
+#!/bin/sh
+kubectl delete ingress --all -A --wait
+terraform destroy
