@@ -26,7 +26,7 @@
 //! Where the version of the chart is old enough to have small definitions, or values turn them off.
 
 use tiphys_diag::Severity;
-use tiphys_graph::{App, Outcome};
+use tiphys_graph::App;
 use tiphys_model::ApplicationSource;
 use tiphys_value::FieldPath;
 
