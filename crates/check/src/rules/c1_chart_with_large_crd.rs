@@ -46,9 +46,7 @@ const KNOWN: &str = include_str!("../../data/charts-with-large-crds.txt");
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for app in &context.survey.apps {
-        if !matches!(app.outcome, Outcome::Unseen(_))
-            || app.application.sync_options().is_on("ServerSideApply")
-        {
+        if app.is_rendered() || app.application.sync_options().is_on("ServerSideApply") {
             continue;
         }
         for source in app.application.spec.effective_sources() {
