@@ -62,9 +62,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let object = writer.objects().iter().find_map(|key| {
                 context.survey.objects_of(app.id).find(|object| is_same(&object.key, key, writer))
             });
-            if (component.is_some() || object.is_some())
-                && seen.insert((app.name().to_owned(), writer.span.clone()))
-            {
+            if (component.is_some() || object.is_some()) && seen.insert(writer.span.clone()) {
                 add(context, report, app, writer, component, object);
             }
         }
@@ -75,7 +73,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
 fn counts(writer: &Writer) -> bool {
     const TRIALS: [&str; 7] = ["test", "tests", "e2e", "hack", "kind", "local", "examples"];
     let file = &writer.span.file;
-    matches!(writer.tool, Tool::Ansible | Tool::Terraform | Tool::Script)
+    // A script that applies files of the repository is how people try them out.
+    let installs = match writer.tool {
+        Tool::Ansible | Tool::Terraform => true,
+        Tool::Script => writer.objects().is_empty(),
+        Tool::GitHubActions | Tool::GitLabCi => false,
+    };
+    installs
         && writer.action == Action::Apply
         && writer.component().is_none_or(|component| component.name != "argo-cd")
         && !file.split('/').any(|step| TRIALS.contains(&step))

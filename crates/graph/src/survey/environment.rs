@@ -44,7 +44,12 @@ const NAMES: [&str; 24] = [
     "dr",
 ];
 
-/// The innermost folder above a file that names an environment, such as `envs/prod`; empty if there is none.
+/// Words in the name of a file that say the same: `root-apps/dev.yaml`, `root-prod.yaml`.
+const WORDS: [&str; 11] =
+    ["dev", "development", "qa", "uat", "stage", "staging", "stg", "preprod", "prod", "prd", "production"];
+
+/// The innermost folder above a file that names an environment, such as `envs/prod`; else the path up to the
+/// word in the file's own name; empty if there is none.
 pub fn of(path: &str) -> &str {
     let mut start = 0;
     let mut parent = "";
@@ -57,7 +62,7 @@ pub fn of(path: &str) -> &str {
         parent = step;
         start += length + 1;
     }
-    found
+    if found.is_empty() { of_name(path, start) } else { found }
 }
 
 /// The folder in which the path of a root parts from that of another: the name of an environment, where
@@ -77,6 +82,19 @@ pub fn parting<'a>(path: &'a str, other: &str) -> Option<&'a str> {
         }
     }
     Some(own)
+}
+
+/// The path up to the word in a file's name, which begins at `start`, that names an environment.
+fn of_name(path: &str, start: usize) -> &str {
+    let stem = path[start..].split('.').next().unwrap_or_default();
+    let mut at = start;
+    for word in stem.split(['-', '_']) {
+        if WORDS.contains(&word) {
+            return &path[..at + word.len()];
+        }
+        at += word.len() + 1;
+    }
+    ""
 }
 
 #[cfg(test)]
@@ -99,5 +117,8 @@ mod tests {
         assert_eq!(parting("x/y/a.yaml", "x/a.yaml"), Some("x/y"));
         assert_eq!(parting("x/a.yaml", "x/y/a.yaml"), Some("x"));
         assert_eq!(parting("x/a.yaml", "x/b.yaml"), None);
+        assert_eq!(of("root-apps/dev.yaml"), "root-apps/dev");
+        assert_eq!(of("apps/root-prod.yaml"), "apps/root-prod");
+        assert_eq!(of("apps/devices.yaml"), "");
     }
 }

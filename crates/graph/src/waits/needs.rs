@@ -129,6 +129,8 @@ impl Judge<'_> {
             return None;
         }
         match edge.kind {
+            // The engine that syncs is there, with its own definitions and its namespace.
+            EdgeKind::DefinedBy if is_engines(object) => None,
             EdgeKind::DefinedBy => Some(Need::Definition),
             EdgeKind::LivesIn => self.is_in_need_of_namespace(object).then_some(Need::Namespace),
             EdgeKind::Mounts | EdgeKind::Env if runs(object) => Some(Need::Config),
@@ -145,7 +147,9 @@ impl Judge<'_> {
             .unwrap_or_else(|| !object.key.kind.starts_with("Cluster") && self.is_defined_namespaced(object));
         let Some(environment) = object.environment.filter(|_| namespaced) else { return false };
         let created = (environment.0, object.cluster.to_string(), object.key.namespace.clone());
-        !self.created.contains(&created)
+        let app = self.survey.app_of(object).map(|app| app.application.metadata.namespace.as_str());
+        let engines = app.filter(|namespace| !namespace.is_empty()).unwrap_or("argocd");
+        object.key.namespace != engines && !self.created.contains(&created)
     }
 
     fn is_defined_namespaced(&self, object: &Object) -> bool {
@@ -281,6 +285,12 @@ impl Judge<'_> {
 /// Whether the operation at the meeting applies both objects itself.
 fn is_direct(meeting: &Meeting, object: &Object, provider: &Object) -> bool {
     meeting.first == object.id && meeting.second == provider.id
+}
+
+/// Whether an object's kind is one that the engine itself brings.
+fn is_engines(object: &Object) -> bool {
+    object.key.group == names::GROUP
+        && matches!(object.key.kind.as_str(), "Application" | "ApplicationSet" | "AppProject")
 }
 
 /// Whether an object runs pods at once: a CronJob waits for its hour.

@@ -1,7 +1,7 @@
 //! The settings of Argo CD that stand in the repository: in `argocd-cm`, in values of its chart, in
 //! patches, playbooks and scripts. Anything that has a key of `argocd-cm` counts, wherever it stands.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::Span;
 use tiphys_model::ArgoSettings;
@@ -23,6 +23,8 @@ pub struct Setting {
     pub file: String,
     /// The environment whose folder holds the file; empty if there is none.
     pub environment: String,
+    /// The environments whose Applications render the file; empty if none does.
+    pub rendered_in: BTreeSet<EnvironmentId>,
     /// The keys of `argocd-cm` with their texts.
     pub data: BTreeMap<String, String>,
 }
@@ -71,24 +73,35 @@ impl Settings {
             if !MARKS.iter().any(|mark| text.contains(mark)) {
                 continue;
             }
+            let readers = survey.apps.iter().filter(|app| app.is_rendered() && app.read.contains(path));
+            let rendered_in: BTreeSet<EnvironmentId> = readers.map(|app| app.environment).collect();
             for data in in_text(&text) {
                 let environment = environment_of(path).to_owned();
-                all.push(Setting { file: path.to_string(), environment, data });
+                all.push(Setting {
+                    file: path.to_string(),
+                    environment,
+                    rendered_in: rendered_in.clone(),
+                    data,
+                });
             }
         }
         Self { all }
     }
 
-    /// Those that hold in an environment: those of no environment, and those of one that has its name.
+    /// Those that hold in an environment: those that its Applications render; of those that none renders,
+    /// those of no environment and those of one that has its name.
     pub fn of_environment(
         &self,
         survey: &Survey,
         environment: EnvironmentId,
     ) -> impl Iterator<Item = &Setting> {
         let wanted = &survey.environments[environment.0].name;
-        let last = |path: &str| path.rsplit('/').next().unwrap_or_default().to_owned();
+        let last = |path: &str| path.rsplit(['/', '-', '_']).next().unwrap_or_default().to_owned();
         let wanted = last(wanted);
         self.all.iter().filter(move |it| {
+            if !it.rendered_in.is_empty() {
+                return it.rendered_in.contains(&environment);
+            }
             it.environment.is_empty() || wanted.is_empty() || last(&it.environment) == wanted
         })
     }
@@ -159,6 +172,14 @@ fn embedded(text: &str, found: &mut Vec<BTreeMap<String, String>>, depth: usize)
         let (Some(start), Some(end)) = (line.find('{'), line.rfind('}')) else { continue };
         if start < end
             && let Ok(inner) = serde_json::from_str::<Value>(&line[start..=end])
+        {
+            walk(&inner, found, depth + 1);
+        }
+    }
+    // `kubectl patch … --patch '` with YAML over many lines.
+    for quoted in text.split('\'').skip(1).step_by(2).filter(|it| it.contains('\n')) {
+        if MARKS.iter().any(|mark| quoted.contains(mark))
+            && let Ok(inner @ Value::Object(_)) = tiphys_yaml::from_yaml(quoted)
         {
             walk(&inner, found, depth + 1);
         }
