@@ -166,3 +166,15 @@ fn changing_a_named_value_changes_the_field() {
     }
     assert!(named >= 9, "only {named} values named");
 }
+
+#[test]
+fn plain_text_has_the_line_and_column_where_it_stands() {
+    let object = render(Vec::new());
+    let place = |path: &str| {
+        let location = &object.origins.lookup(&path.parse().unwrap())[0].location;
+        (location.line, location.column)
+    };
+    assert_eq!(place(".kind"), (3, 7));
+    assert_eq!(place(".spec.template.spec.containers[0].name"), (13, 17));
+    assert_eq!((object.location.line, object.location.column), (2, 1));
+}

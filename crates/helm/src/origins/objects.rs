@@ -1,7 +1,8 @@
 //! From the runs of a rendered file to the origins of an object's fields.
 
-use std::sync::Arc;
+use std::{cell::RefCell, collections::HashMap, rc::Rc, sync::Arc};
 
+use smol_str::SmolStr;
 use tiphys_value::{FieldPath, Location, Origin, OriginKind, Origins, RenderedObject, Segment, Value};
 use tiphys_yaml::{Content, Node, Profile, parse_first};
 
@@ -21,9 +22,9 @@ pub(crate) fn object(manifest: &Manifest, trace: Option<&Trace>) -> RenderedObje
     let Some(trace) = trace else { return plain };
     let Some(runs) = trace.rendered.get(&manifest.path) else { return plain };
     let Ok(Some(document)) = parse_first(&manifest.content, Profile::Go2) else { return plain };
-    let mut builder = Builder { trace, runs, manifest, origins: Origins::default() };
-    let start = document.root.span.start.offset as usize;
-    let location = builder.location_at(start);
+    let mut builder =
+        Builder { trace, runs, manifest, lines: RefCell::default(), origins: Origins::default() };
+    let location = builder.start(&document.root);
     builder.node(&document.root, &FieldPath::default());
     RenderedObject { value: manifest.value().clone(), location, origins: builder.origins }
 }
@@ -32,6 +33,8 @@ struct Builder<'a> {
     trace: &'a Trace,
     runs: &'a [Run],
     manifest: &'a Manifest,
+    /// Where the lines of each template file start.
+    lines: RefCell<HashMap<SmolStr, Rc<[usize]>>>,
     origins: Origins,
 }
 
@@ -70,7 +73,7 @@ impl Builder<'_> {
         let Some(main) = runs.iter().find(|run| is_leaf && !run.reads.is_empty()).or(runs.first()) else {
             return;
         };
-        let mut chain = self.places(&main.place);
+        let mut chain = self.places(&main.place, self.skipped(main, node));
         if is_leaf {
             let value = path.get(self.manifest.value());
             let mut seen: Vec<Vec<Segment>> = Vec::new();
@@ -107,29 +110,49 @@ impl Builder<'_> {
         read
     }
 
-    fn location_at(&self, offset: usize) -> Location {
-        let at = self.manifest.offset + offset;
-        let first = self.runs.partition_point(|run| run.end <= at);
-        match self.runs.get(first) {
-            Some(run) => self.location(&run.place, at.saturating_sub(run.start)),
+    /// Where a node starts in its template.
+    fn start(&self, node: &Node) -> Location {
+        match self.run_of(node).first() {
+            Some(run) => self.location(&run.place, self.skipped(run, node)),
             None => Location::new(self.manifest.path.as_str(), 0, 0),
         }
     }
 
+    /// How far into a run a node starts, if the run is text of the template as it stands there; 0 if it is what an
+    /// action printed.
+    fn skipped(&self, run: &Run, node: &Node) -> usize {
+        let (from, to) = (node.span.start.offset as usize, node.span.end.offset as usize);
+        let skip = (self.manifest.offset + from).saturating_sub(run.start);
+        let said = self.manifest.content.as_bytes().get(from..to).unwrap_or_default();
+        let first = said.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let in_run = &first[..first.len().min(run.end.saturating_sub(run.start + skip))];
+        let Some((_, text)) = self.trace.files.get(run.place.file.as_str()) else { return 0 };
+        let there = text.get(run.place.offset + skip..).unwrap_or_default();
+        if !in_run.is_empty() && there.starts_with(in_run) { skip } else { 0 }
+    }
+
     /// The template text or action, then the calls that led to it.
-    fn places(&self, place: &Arc<Place>) -> Vec<Origin> {
+    fn places(&self, place: &Arc<Place>, skip: usize) -> Vec<Origin> {
         let mut chain = Vec::new();
         let mut at = Some(place);
         while let Some(place) = at {
             let kind = if chain.is_empty() { OriginKind::Template } else { OriginKind::Include };
             // Text given to `tpl` stands in no file: the call does.
             if self.trace.files.contains_key(place.file.as_str()) {
-                let location = self.location(place, 0);
+                let location = self.location(place, if chain.is_empty() { skip } else { 0 });
                 chain.push(Origin { kind, location, detail: place.template.to_string() });
             }
             at = place.called_from.as_ref();
         }
         chain
+    }
+
+    fn line_starts(&self, file: &SmolStr, text: &[u8]) -> Rc<[usize]> {
+        let starts = || {
+            let newlines = text.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+            std::iter::once(0).chain(newlines.map(|(at, _)| at + 1)).collect()
+        };
+        self.lines.borrow_mut().entry(file.clone()).or_insert_with(starts).clone()
     }
 
     fn location(&self, place: &Place, skip: usize) -> Location {
@@ -139,10 +162,10 @@ impl Builder<'_> {
                 None => Location::new(place.file.as_str(), 0, 0),
             };
         };
-        let before = &text[..(place.offset + skip).min(text.len())];
-        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let column = String::from_utf8_lossy(&before[line_start..]).chars().count() + 1;
+        let at = (place.offset + skip).min(text.len());
+        let starts = self.line_starts(&place.file, text);
+        let line = starts.partition_point(|start| *start <= at);
+        let column = String::from_utf8_lossy(&text[starts[line - 1]..at]).chars().count() + 1;
         let number = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         Location::new(path.clone(), number(line), number(column))
     }
