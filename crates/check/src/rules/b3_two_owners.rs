@@ -8,7 +8,8 @@
 //!
 //! Hooks are left out (each run makes its own), and so are Namespaces with the same content that neither
 //! Application prunes, definitions (`C5-crd-twice`), and Applications of clusters that the repository does
-//! not name.
+//! not name. Where two Applications come from different roots in different folders, it is a warning: one of them may
+//! be of a generation that is not applied any more.
 //!
 //! ## Bad
 //! ```yaml
@@ -23,7 +24,7 @@
 
 use std::collections::BTreeMap;
 
-use tiphys_diag::Severity;
+use tiphys_diag::{Diagnostic, Severity};
 use tiphys_graph::{App, AppId, Declaration, Object, Owner, Survey};
 use tiphys_value::{ObjectExt, ResourceKey};
 
@@ -118,5 +119,11 @@ fn add(
     let diagnostic = diagnostic
         .because("each of the two marks the object as its own, and finds it OutOfSync once the other has applied it")
         .help("render it in one of the two only");
-    report.add(RULE.finding(context, object, diagnostic));
+    if context.survey.is_side_by_side(one, other) {
+        report.add(RULE.finding(context, object, diagnostic));
+        return;
+    }
+    let diagnostic = diagnostic.help("or, if one of the two is not applied any more, remove its file");
+    let diagnostic = Diagnostic { severity: Severity::Warning, ..diagnostic };
+    report.add(RULE.finding(context, object, diagnostic).likely());
 }

@@ -97,9 +97,19 @@ fn of_name(path: &str, start: usize) -> &str {
     ""
 }
 
+/// What is left of a name without the word for an environment, and that word: `root-dev` is `root` in `dev`.
+/// `None` if no word of it is one.
+pub fn worded(name: &str) -> Option<(String, &str)> {
+    let words: Vec<&str> = name.split(['-', '_', '.']).collect();
+    let at = words.iter().position(|word| NAMES.contains(word))?;
+    let rest: Vec<&str> =
+        words.iter().enumerate().filter(|(index, _)| *index != at).map(|(_, word)| *word).collect();
+    Some((rest.join("-"), words[at]))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{of, parting};
+    use super::{of, parting, worded};
 
     #[test]
     fn environments_are_told_by_folder() {
@@ -108,6 +118,13 @@ mod tests {
         assert_eq!(of("apps/shop.yaml"), "");
         assert_eq!(of("clusters/root.yaml"), "");
         assert_eq!(of("overlays/infra/envs/eu/root.yaml"), "overlays/infra/envs/eu");
+    }
+
+    #[test]
+    fn names_tell_environments_too() {
+        assert_eq!(worded("shop-prod-root"), Some(("shop-root".to_owned(), "prod")));
+        assert_eq!(worded("dev"), Some((String::new(), "dev")));
+        assert_eq!(worded("production2"), None);
     }
 
     #[test]

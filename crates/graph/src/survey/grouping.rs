@@ -2,7 +2,7 @@
 //! hold Applications of the same names, apart by those.
 
 use std::{
-    collections::{BTreeMap, HashMap, HashSet, hash_map::DefaultHasher},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet, hash_map::DefaultHasher},
     hash::{Hash, Hasher},
 };
 
@@ -22,13 +22,16 @@ struct Tree {
     path: String,
     /// What its path alone says of its environment.
     usual: String,
+    /// The names that may tell its environment: its file's and its own.
+    called: [String; 2],
     /// Namespace and name of every Application, and what tells two of one name apart.
     names: BTreeMap<(String, String), u64>,
 }
 
 /// The environment of each root, by its name.
 pub fn environments(seeds: &[Seed], folders: &[String], found: &Found<'_>) -> Vec<String> {
-    let trees: Vec<Tree> = seeds.iter().map(|seed| tree(seed, folders, found)).collect();
+    let mut trees: Vec<Tree> = seeds.iter().map(|seed| tree(seed, folders, found)).collect();
+    part_by_name(&mut trees);
     let mut owners: HashMap<(&str, &(String, String)), Vec<usize>> = HashMap::new();
     for (index, tree) in trees.iter().enumerate() {
         for name in tree.names.keys() {
@@ -52,6 +55,32 @@ pub fn environments(seeds: &[Seed], folders: &[String], found: &Found<'_>) -> Ve
         environments.push(environment);
     }
     environments
+}
+
+/// Roots of one folder whose names differ only in the word for an environment are of several: `dev.yaml` beside
+/// `prod.yaml`, `root-dev` beside `root-prod`.
+fn part_by_name(trees: &mut [Tree]) {
+    let mut words: BTreeMap<(String, usize, String), BTreeSet<String>> = BTreeMap::new();
+    let folder = |tree: &Tree| tiphys_vfs::parent(&tree.path).unwrap_or_default().to_owned();
+    for tree in trees.iter() {
+        for (which, name) in tree.called.iter().enumerate() {
+            if let Some((rest, word)) = environment::worded(name) {
+                words.entry((folder(tree), which, rest)).or_default().insert(word.to_owned());
+            }
+        }
+    }
+    let parted: BTreeSet<(String, String)> = words
+        .into_iter()
+        .filter(|(_, words)| words.len() > 1)
+        .flat_map(|((folder, _, _), words)| words.into_iter().map(move |word| (folder.clone(), word)))
+        .collect();
+    for tree in trees {
+        let word =
+            tree.called.iter().find_map(|name| environment::worded(name)).map(|(_, word)| word.to_owned());
+        if let Some(word) = word.filter(|word| parted.contains(&(folder(tree), word.clone()))) {
+            tree.usual = format!("{}/{word}", folder(tree));
+        }
+    }
 }
 
 /// The innermost folder known to be an environment of its own that a root lies in.
@@ -91,7 +120,10 @@ fn tree(seed: &Seed, folders: &[String], found: &Found<'_>) -> Tree {
         seed.unit.map_or_else(|| seed.declared.location.file.to_string(), |at| format!("{}/", folders[at]));
     let mut names = BTreeMap::new();
     gather(&seed.declared.value, found, &mut names, &mut HashSet::new(), 0);
-    Tree { usual: environment::of(&path).to_owned(), path, names }
+    let file = tiphys_vfs::base_name(&path);
+    let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem).to_owned();
+    let called = [stem, seed.declared.value.name().to_owned()];
+    Tree { usual: environment::of(&path).to_owned(), path, called, names }
 }
 
 fn gather(

@@ -123,6 +123,25 @@ impl Survey {
         self.app(app).objects.iter().map(|id| self.object(*id))
     }
 
+    /// The Application that nothing renders on whose account an Application exists; itself if there is none. What an
+    /// ApplicationSet yields is its own root.
+    pub fn root_of<'a>(&'a self, app: &'a App) -> &'a App {
+        let mut root = app;
+        // Declarations lead upwards to Applications that were found before, so that this ends.
+        while let Declaration::App(parent) = root.declaration {
+            root = self.app(parent);
+        }
+        root
+    }
+
+    /// Whether two Applications are sure to exist side by side: they have one root, or their roots are declared in
+    /// one folder. Others may be two generations of a repository of which one is not applied any more.
+    pub fn is_side_by_side(&self, one: &App, other: &App) -> bool {
+        let (one, other) = (self.root_of(one), self.root_of(other));
+        let folder = |app: &App| tiphys_vfs::parent(&app.declared.location.file).map(str::to_owned);
+        one.id == other.id || folder(one) == folder(other)
+    }
+
     /// The Application that an object belongs to, if it is not unreachable.
     pub fn app_of(&self, object: &Object) -> Option<&App> {
         match object.owner {
