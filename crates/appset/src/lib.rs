@@ -148,6 +148,11 @@ fn application(
             return Err(GenerateError::Template("templatePatch must not change spec.project".into()));
         }
     }
+    for part in ["metadata", "spec"] {
+        if !app[part].is_object() {
+            return Err(GenerateError::Template(format!("{part} of the template must be a mapping")));
+        }
+    }
     let preserved =
         set.at(&["spec", "syncPolicy", "preserveResourcesOnDeletion"]) == Some(&Value::Bool(true));
     let given = app.at(&["metadata", "finalizers"]).and_then(Value::as_array).is_some_and(|f| !f.is_empty());

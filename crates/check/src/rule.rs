@@ -10,7 +10,10 @@ use tiphys_graph::{
     waits::{HealthFacts, Settings, Unmet, unmet},
 };
 
-use crate::Finding;
+use crate::{
+    Finding,
+    support::cluster::{self, Cluster},
+};
 
 /// One rule. Each stands in a file of its own under `rules/`; the module comment of that file is its
 /// page in the documentation.
@@ -59,6 +62,7 @@ pub struct Context<'a> {
     /// The repository before a change, where a change is judged (`--diff`).
     pub base: Option<&'a Survey>,
     analyses: OnceCell<Analyses<'a>>,
+    clusters: OnceCell<Vec<Cluster<'a>>>,
 }
 
 /// What several rules look at, made once and only if one asks.
@@ -78,7 +82,12 @@ pub struct Analyses<'a> {
 impl<'a> Context<'a> {
     /// What rules are told of a repository, and of the same repository before a change.
     pub fn new(survey: &'a Survey, base: Option<&'a Survey>) -> Self {
-        Self { survey, base, analyses: OnceCell::new() }
+        Self { survey, base, analyses: OnceCell::new(), clusters: OnceCell::new() }
+    }
+
+    /// The clusters of all environments, as their Applications fill them.
+    pub(crate) fn clusters(&self) -> &[Cluster<'a>] {
+        self.clusters.get_or_init(|| cluster::all(self.survey))
     }
 
     /// What several rules look at.

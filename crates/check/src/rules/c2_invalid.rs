@@ -29,7 +29,7 @@ use tiphys_value::{FieldPath, GroupVersionKind, ObjectExt, RenderedObject, Segme
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{crds::Definitions, fields, once::Once, parts, placeholders, similar},
+    support::{crds::Definitions, fields, image_option, once::Once, parts, placeholders, similar},
 };
 
 /// See the module.
@@ -89,7 +89,13 @@ fn finding(context: &Context<'_>, object: &Object, fault: &Fault) -> Finding {
         diagnostic.severity = diagnostic.severity.min(Severity::Warning);
         diagnostic.mechanism = "the API server answers with this text when it is applied".to_owned();
     }
-    RULE.finding(context, object, diagnostic)
+    let finding = RULE.finding(context, object, diagnostic);
+    if !image_option::is_entry(&field) || field != fault.field {
+        return finding;
+    }
+    let Some(text) = field.get(object.value()).and_then(image_option::as_text) else { return finding };
+    let edits = image_option::rewrite(context.survey, object, &field);
+    finding.fix(format!("write it as a text: {text}"), edits.into_iter().collect())
 }
 
 /// Whether an object declares Applications that are followed from it.

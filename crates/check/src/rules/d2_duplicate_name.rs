@@ -42,7 +42,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         // Only what one root brings about is certain to meet in one cluster; what lies in one folder, likely.
-        let together = root(survey, app).is_some_and(|above| Some(above) == root(survey, first));
+        let of_one_set =
+            app.declaration == first.declaration && matches!(app.declaration, Declaration::Set(_));
+        let together =
+            of_one_set || root(survey, app).is_some_and(|above| Some(above) == root(survey, first));
         let folder =
             |app: &App| app.declared.location.file.rsplit_once('/').map(|(folder, _)| folder.to_owned());
         if is_symbolic(survey, app)

@@ -28,7 +28,7 @@ use tiphys_graph::{Object, Owner};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        cluster::{self, Cluster},
+        cluster::Cluster,
         once::Once,
         placeholders,
         pods::{Pod, list, text},
@@ -58,14 +58,14 @@ const EVERYWHERE: [&str; 5] = [
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
-    for cluster in cluster::all(context.survey) {
+    for cluster in context.clusters() {
         for pod in &cluster.pods {
             let namespace = pod.object.key.namespace.as_str();
             if cluster.is_partly_hidden(namespace) {
                 continue;
             }
             for reference in of_pod(pod) {
-                if let Some(hint) = missing(context, &cluster, pod, &reference) {
+                if let Some(hint) = missing(context, cluster, pod, &reference) {
                     let key = format!("{} {}", reference.kind, reference.name);
                     once.add_by(key, finding(context, pod, &reference, hint));
                 }

@@ -27,7 +27,7 @@ use tiphys_graph::Object;
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        cluster::{self, Cluster},
+        cluster::Cluster,
         images::Image,
         once::Once,
         pods::{Container, Pod, list, text},
@@ -47,14 +47,14 @@ pub const RULE: Rule = Rule {
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     let owners = owners(context);
-    for cluster in cluster::all(context.survey) {
-        let protected = protected(&cluster);
+    for cluster in context.clusters() {
+        let protected = protected(cluster);
         for pod in &cluster.pods {
-            let secrets = secrets(&cluster, pod);
+            let secrets = secrets(cluster, pod);
             if secrets.is_empty() {
                 without(context, pod, &protected, &owners, &mut once);
             }
-            misplaced(context, &cluster, pod, &mut once);
+            misplaced(context, cluster, pod, &mut once);
         }
     }
     once.report(report);

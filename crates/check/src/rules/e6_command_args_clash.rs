@@ -18,10 +18,10 @@
 //! Where the command is a wrapper that starts its arguments.
 
 use tiphys_diag::Severity;
-use tiphys_value::{OriginKind, Value};
+use tiphys_value::{Location, OriginKind, Value};
 
 use crate::{
-    Context, Report, Rule,
+    Context, Finding, Report, Rule,
     support::{
         once::Once,
         parts,
@@ -81,7 +81,48 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
         }
     }
+    scripted(context, &mut once);
     once.report(report);
+}
+
+/// Patches that a script or playbook makes in the cluster, by their text: one that sets the command of a
+/// container, and says nothing of its arguments.
+fn scripted(context: &Context<'_>, once: &mut Once) {
+    const ENDINGS: [&str; 6] = [".yml", ".yaml", ".sh", ".j2", ".bash", "Makefile"];
+    let files = &context.survey.files;
+    for path in files.ending(&ENDINGS) {
+        let Some(text) = files.text(path).filter(|text| text.contains("kubectl patch")) else { continue };
+        let lines: Vec<&str> = text.lines().collect();
+        for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.contains("kubectl patch")) {
+            let Some(offset) = sets_command_alone(&lines[at..]) else { continue };
+            if line.trim_start().starts_with('#') {
+                continue;
+            }
+            let place = |index: usize| {
+                files.span(&Location::new(path.clone(), u32::try_from(index + 1).unwrap_or(u32::MAX), 0))
+            };
+            let mut diagnostic = RULE
+                .diagnostic("a patch made in the cluster sets the command of a container, and keeps its arguments")
+                .at(place(at + offset), "the command is set here")
+                .because("the new command is given the arguments of the manifest; and what is not in Git, the next sync may take back")
+                .help("set args in the same patch, or better the setting in the manifests");
+            if offset > 0 {
+                diagnostic = diagnostic.see(place(at), "by this patch");
+            }
+            diagnostic.severity = Severity::Warning;
+            once.add("scripted", Finding::new(RULE.incident, diagnostic).likely());
+        }
+    }
+}
+
+/// Whether the command line that starts here sets a command and no arguments: how many lines below it does.
+fn sets_command_alone(lines: &[&str]) -> Option<usize> {
+    const LONGEST: usize = 25;
+    let ends = |line: &&&str| !line.trim().is_empty() && !line.trim_start().starts_with("- name:");
+    let patch: Vec<&str> = lines.iter().take(LONGEST).take_while(ends).copied().collect();
+    let has = |words: [&str; 4]| patch.iter().position(|line| words.iter().any(|word| line.contains(word)));
+    let command = has(["/command\"", "\"command\":", "'command':", "/command'"])?;
+    has(["/args\"", "\"args\":", "'args':", "/args'"]).is_none().then_some(command)
 }
 
 fn words<'a>(container: &Container<'a>, field: &str) -> Vec<&'a str> {

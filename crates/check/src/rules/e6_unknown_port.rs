@@ -25,7 +25,6 @@ use tiphys_value::{FieldPath, Value};
 use crate::{
     Context, Report, Rule,
     support::{
-        cluster,
         fields::keys,
         once::Once,
         pods::{self, Container, Pod, list, text},
@@ -52,7 +51,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             probes(context, &pod, &container, &mut once);
         }
     }
-    for cluster in cluster::all(context.survey) {
+    for cluster in context.clusters() {
         for service in cluster.objects.iter().filter(|it| it.key.kind == "Service" && it.key.group.is_empty())
         {
             let pods: Vec<&Pod<'_>> = cluster.pods.iter().filter(|pod| selects(service, pod)).collect();

@@ -26,7 +26,7 @@ use tiphys_value::{FieldPath, ResourceKey, Value};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        cluster::{self, Cluster},
+        cluster::Cluster,
         fields::keys,
         once::Once,
         pods::{Pod, list, text},
@@ -46,17 +46,15 @@ pub const RULE: Rule = Rule {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
-    for cluster in cluster::all(context.survey) {
+    for cluster in context.clusters() {
         for object in &cluster.objects {
             if cluster.is_partly_hidden(&object.key.namespace) {
                 continue;
             }
             match (object.key.group.as_str(), object.key.kind.as_str()) {
-                ("networking.k8s.io", "Ingress") => ingress(context, &cluster, object, &mut once),
-                ("", "Service") => service(context, &cluster, object, &mut once),
-                ("autoscaling", "HorizontalPodAutoscaler") => {
-                    autoscaler(context, &cluster, object, &mut once)
-                }
+                ("networking.k8s.io", "Ingress") => ingress(context, cluster, object, &mut once),
+                ("", "Service") => service(context, cluster, object, &mut once),
+                ("autoscaling", "HorizontalPodAutoscaler") => autoscaler(context, cluster, object, &mut once),
                 _ => {}
             }
         }

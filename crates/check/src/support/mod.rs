@@ -4,6 +4,7 @@ pub mod cluster;
 pub mod crds;
 pub mod declared;
 pub mod fields;
+pub mod image_option;
 pub mod images;
 pub mod once;
 pub mod parts;
