@@ -50,27 +50,27 @@ struct Place<'a> {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let survey = context.survey;
-    for (folder, services) in families(survey) {
+    for (folder, mut services) in families(survey) {
+        // What has no manifests is deployed in another way, if at all.
+        let manifests = manifests(survey, &folder);
+        services.retain(|name, _| manifests.contains(name.as_str()));
         if services.len() <= ENOUGH {
             continue;
         }
         let mut lacking: BTreeMap<&str, Vec<(&'static str, usize)>> = BTreeMap::new();
-        for place in places(survey, &folder) {
+        for place in places(survey) {
             let (there, absent): (Vec<&str>, Vec<&str>) =
                 services.keys().map(String::as_str).partition(|name| (place.has)(name));
-            if there.len() >= ENOUGH && !absent.is_empty() && absent.len() * 4 <= there.len().max(4) {
+            if there.len() >= ENOUGH && absent.len() * 3 <= there.len() {
                 for name in absent {
                     lacking.entry(name).or_default().push((place.name, there.len()));
                 }
             }
         }
         for (name, missing) in lacking {
-            let Some(file) = services.get(name) else { continue };
-            // What lacks everything is no service that was forgotten somewhere.
-            if missing.len() == places(survey, &folder).len() {
-                continue;
+            if let Some(file) = services.get(name) {
+                report.add(finding(survey, &folder, name, file, &missing));
             }
-            report.add(finding(survey, &folder, name, file, &missing));
         }
     }
 }
@@ -116,18 +116,18 @@ fn families(survey: &Survey) -> BTreeMap<String, BTreeMap<String, String>> {
     families
 }
 
-/// The places where the services of a folder may be registered.
-fn places<'a>(survey: &'a Survey, folder: &'a str) -> Vec<Place<'a>> {
+/// The names of the folders that charts and kustomizations lie in, but for those beside the code.
+fn manifests<'a>(survey: &'a Survey, folder: &str) -> BTreeSet<&'a str> {
     let own = format!("{folder}/");
     let marks = ["Chart.yaml", "kustomization.yaml", "kustomization.yml"];
-    let manifests: BTreeSet<&str> = survey
-        .files
-        .paths()
-        .filter(|path| {
-            marks.iter().any(|mark| path.rsplit('/').next() == Some(mark)) && !path.starts_with(&own)
-        })
-        .flat_map(|path| parent(path).unwrap_or_default().split('/'))
-        .collect();
+    let all = survey.files.paths().filter(|path| {
+        marks.iter().any(|mark| path.rsplit('/').next() == Some(mark)) && !path.starts_with(&own)
+    });
+    all.flat_map(|path| parent(path).unwrap_or_default().split('/')).collect()
+}
+
+/// The places where services may be registered.
+fn places(survey: &Survey) -> Vec<Place<'_>> {
     let mut apps: BTreeSet<String> = BTreeSet::new();
     for app in &survey.apps {
         apps.insert(app.name().to_owned());
@@ -139,7 +139,6 @@ fn places<'a>(survey: &'a Survey, folder: &'a str) -> Vec<Place<'a>> {
     let texts: Vec<_> =
         survey.tools().pipelines.iter().filter_map(|pipeline| survey.files.text(&pipeline.file)).collect();
     vec![
-        Place { name: "chart or kustomization", has: Box::new(move |name| manifests.contains(name)) },
         Place { name: "Application", has: Box::new(move |name| apps.iter().any(|app| is_word(app, name))) },
         Place {
             name: "entry in the pipelines",

@@ -66,14 +66,10 @@ fn clean_installs(context: &Context<'_>, packages: &BTreeMap<String, Package>) -
     let files = &context.survey.files;
     let mut found = Vec::new();
     for path in files.paths().filter(|path| docker::is_dockerfile(path)) {
-        let folder = tiphys_vfs::parent(path).unwrap_or_default();
-        // Where the context is another folder, the Dockerfile does not say which package it is.
-        if !packages.contains_key(folder) || !copies_lock_or_all(files, path) {
-            continue;
-        }
+        let Some(folder) = copied_package(files, path, packages) else { continue };
         for (text, span) in docker::runs(files, path) {
             if runs_clean_install(&text) == Some(String::new()) {
-                found.push((folder.to_owned(), span));
+                found.push((folder.clone(), span));
             }
         }
     }
@@ -90,14 +86,23 @@ fn clean_installs(context: &Context<'_>, packages: &BTreeMap<String, Package>) -
     found
 }
 
-/// Whether a Dockerfile's copies bring the package of its own folder.
-fn copies_lock_or_all(files: &Files, path: &Arc<str>) -> bool {
-    let Some(text) = files.text(path) else { return false };
+/// The package that a Dockerfile copies, if no lock may be meant: the build context is the Dockerfile's folder or
+/// one above it.
+fn copied_package(files: &Files, path: &Arc<str>, packages: &BTreeMap<String, Package>) -> Option<String> {
+    let text = files.text(path)?;
     let copies =
         text.lines().map(str::trim).filter(|line| line.starts_with("COPY ") && !line.contains("--from"));
-    copies
-        .flat_map(str::split_whitespace)
-        .any(|word| matches!(word, "." | "./") || word.trim_start_matches("./").starts_with("package"))
+    let mut sources =
+        copies.flat_map(|line| line.split_whitespace().skip(1)).map(|word| word.trim_start_matches("./"));
+    let source = sources.find(|word| {
+        matches!(*word, "." | "") || word.rsplit('/').next().is_some_and(|base| base.starts_with("package"))
+    })?;
+    let below = source.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let folder = tiphys_vfs::parent(path).unwrap_or_default();
+    let meant = upwards(folder).filter_map(|context| tiphys_vfs::join(context, below).ok());
+    let meant: Vec<String> = meant.filter(|folder| packages.contains_key(folder)).collect();
+    let has_lock = |folder: &String| LOCKS.iter().any(|lock| files.contains(&inside(folder, lock)));
+    if meant.iter().any(has_lock) { None } else { meant.into_iter().next() }
 }
 
 /// The folder, from where the script starts, in which it calls `npm ci` without looking for the lock first.
