@@ -74,7 +74,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                         (service, field, from),
                     ));
                 }
-                Need::Dns | Need::Webhook(_) | Need::Probe => {}
+                Need::Dns | Need::Webhook(_) | Need::Probe | Need::Outside(_) | Need::Metrics(_) => {}
             }
         }
         for denied in own.into_values() {

@@ -35,6 +35,7 @@ mod e6_unknown_port;
 mod e7_config_without_rollout;
 mod f1_dns_blocked;
 mod f1_egress_blocked;
+mod f1_ingress_blocked;
 mod f1_webhook_blocked;
 mod f2_probes_blocked;
 mod f3_security_group_ports;
@@ -86,6 +87,7 @@ pub const ALL: &[&Rule] = &[
     &e7_config_without_rollout::RULE,
     &f1_dns_blocked::RULE,
     &f1_egress_blocked::RULE,
+    &f1_ingress_blocked::RULE,
     &f1_webhook_blocked::RULE,
     &f2_probes_blocked::RULE,
     &f3_security_group_ports::RULE,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use tiphys_value::{FieldPath, ObjectExt};
 
-use super::{Controller, selector::Labels};
+use super::{Controller, Protocol, selector::Labels};
 use crate::{Object, ObjectId};
 
 /// A port by number or name.
@@ -156,6 +156,19 @@ pub fn labels(value: Option<&Value>) -> Labels {
     pairs.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
 }
 
+/// A port of a Service.
+#[derive(Clone, Debug)]
+pub struct ServicePort {
+    /// Its name; empty if it has none.
+    pub name: String,
+    /// The port of the Service's own address.
+    pub number: u16,
+    /// The port of its pods.
+    pub target: PortName,
+    /// The protocol.
+    pub protocol: Protocol,
+}
+
 /// A Service.
 #[derive(Clone, Debug)]
 pub struct Service {
@@ -165,10 +178,14 @@ pub struct Service {
     pub namespace: String,
     /// Its name.
     pub name: String,
+    /// Its own labels.
+    pub labels: Labels,
     /// What it selects; empty if something else fills it in.
     pub selector: Labels,
-    /// Port, target port and protocol.
-    pub ports: Vec<(u16, PortName, String)>,
+    /// Whether it takes in what comes from outside of the cluster.
+    pub is_outside: bool,
+    /// Its ports.
+    pub ports: Vec<ServicePort>,
 }
 
 impl Service {
@@ -181,14 +198,20 @@ impl Service {
         let ports = spec.get("ports").and_then(Value::as_array).into_iter().flatten();
         let ports = ports.filter_map(|port| {
             let number = u16::try_from(port.int_at(&["port"])?).ok()?;
-            let target = port.get("targetPort").and_then(PortName::of).unwrap_or(PortName::Number(number));
-            Some((number, target, port.str_at(&["protocol"]).unwrap_or("TCP").to_owned()))
+            Some(ServicePort {
+                name: port.str_at(&["name"]).unwrap_or_default().to_owned(),
+                number,
+                target: port.get("targetPort").and_then(PortName::of).unwrap_or(PortName::Number(number)),
+                protocol: Protocol::of(port.str_at(&["protocol"])),
+            })
         });
         Some(Self {
             object: object.id,
             namespace: object.key.namespace.clone(),
             name: object.key.name.clone(),
+            labels: labels(object.value().at(&["metadata", "labels"])),
             selector: labels(spec.get("selector")),
+            is_outside: spec.str_at(&["type"]) == Some("LoadBalancer"),
             ports: ports.collect(),
         })
     }

@@ -213,6 +213,8 @@ impl Network {
                     && !address.except.iter().any(|block| block.contains(&METADATA)),
             ),
             Destination::World if is_everything => Tri::Yes,
+            // A load balancer or node has an address of the network that it is in.
+            Destination::World if direction == Direction::Ingress => Tri::Maybe,
             Destination::World => {
                 if is_private(&address.block) {
                     Tri::No
@@ -288,7 +290,8 @@ fn entity_matches(entity: &str, other: Destination, is_managed: Option<bool>) ->
         ("kube-apiserver", Destination::ApiServer) => Tri::Yes,
         ("cluster" | "remote-node" | "host", Destination::ApiServer) => inside,
         ("world", Destination::ApiServer) => outside,
-        ("host" | "remote-node", Destination::Dns) => Tri::Maybe,
+        ("host" | "remote-node", Destination::Dns)
+        | ("cluster" | "host" | "remote-node" | "ingress", Destination::World) => Tri::Maybe,
         _ => Tri::No,
     }
 }

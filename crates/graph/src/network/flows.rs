@@ -6,7 +6,7 @@ use regex::Regex;
 use serde_json::Value;
 use tiphys_value::{FieldPath, ObjectExt};
 
-use super::{Network, Pod, PortName, Protocol, Service};
+use super::{Network, Pod, Protocol, Service, ServicePort};
 use crate::{Object, ObjectId, Survey};
 
 /// Which way a connection is opened, seen from the pod whose policies judge it.
@@ -59,6 +59,10 @@ pub enum Need {
     },
     /// The kubelet probes it.
     Probe,
+    /// This Service of type LoadBalancer brings in what comes from outside.
+    Outside(ObjectId),
+    /// Prometheus reads its metrics, as this monitor says.
+    Metrics(ObjectId),
 }
 
 /// A connection that is needed.
@@ -87,6 +91,8 @@ impl Network {
         for object in objects.filter(|object| object.key.group == "admissionregistration.k8s.io") {
             self.webhooks(object, &mut flows);
         }
+        self.outside(&mut flows);
+        self.metrics(survey, &mut flows);
         flows
     }
 
@@ -137,19 +143,18 @@ impl Network {
         let mut flows = Vec::new();
         for (field, text) in texts(pod) {
             for (service, port) in self.named(pod, text) {
-                let Some((_, target, protocol)) = port_of(service, port) else { continue };
+                let Some(port) = port_of(service, port) else { continue };
                 let title = format!("{}.{}", service.name, service.namespace);
-                let protocol = Protocol::of(Some(protocol));
                 let targets = self.pods.iter().enumerate().filter(|(_, other)| {
                     other.namespace == service.namespace && service.selects(&other.labels)
                 });
                 for (other, target_pod) in targets.filter(|(other, _)| *other != at) {
-                    let Some(number) = target_pod.port(target) else { continue };
+                    let Some(number) = target_pod.port(&port.target) else { continue };
                     if !seen.insert((title.clone(), number)) {
                         continue;
                     }
                     let need = Need::Upstream { service: title.clone(), field: field.clone(), from: at };
-                    let ports = vec![(protocol, number)];
+                    let ports = vec![(port.protocol, number)];
                     let way = |pod, direction, other| Flow {
                         pod,
                         direction,
@@ -190,11 +195,11 @@ impl Network {
             let text = |key: &str| service.str_at(&[key]).unwrap_or_default();
             let Some(service_object) = self.service(text("namespace"), text("name")) else { continue };
             let port = service.int_at(&["port"]).and_then(|port| u16::try_from(port).ok()).unwrap_or(443);
-            let Some((_, target, _)) = port_of(service_object, Some(port)) else { continue };
+            let Some(port) = port_of(service_object, Some(port)) else { continue };
             for (at, pod) in self.pods.iter().enumerate() {
                 let is_behind =
                     pod.namespace == service_object.namespace && service_object.selects(&pod.labels);
-                let Some(number) = pod.port(target).filter(|_| is_behind) else { continue };
+                let Some(number) = pod.port(&port.target).filter(|_| is_behind) else { continue };
                 let flow = Flow {
                     pod: at,
                     direction: Direction::Ingress,
@@ -211,9 +216,9 @@ impl Network {
 }
 
 /// The port of a Service: the one that is named, or its only one.
-fn port_of(service: &Service, port: Option<u16>) -> Option<&(u16, PortName, String)> {
+fn port_of(service: &Service, port: Option<u16>) -> Option<&ServicePort> {
     match (port, service.ports.as_slice()) {
-        (Some(wanted), ports) => ports.iter().find(|(number, _, _)| *number == wanted),
+        (Some(wanted), ports) => ports.iter().find(|port| port.number == wanted),
         (None, [only]) => Some(only),
         (None, _) => None,
     }

@@ -11,6 +11,7 @@ mod cni;
 mod endpoint;
 mod evaluate;
 mod flows;
+mod inward;
 mod known;
 mod policy;
 mod remedy;
@@ -22,7 +23,7 @@ use std::collections::BTreeMap;
 use crate::{Object, ObjectId, Owner, Survey};
 
 pub use cni::{Cni, Detected, detect};
-pub use endpoint::{Namespaces, Pod, PortName, Service};
+pub use endpoint::{Namespaces, Pod, PortName, Service, ServicePort};
 pub use evaluate::{Judgement, Verdict, is_service_address};
 pub use flows::{Destination, Direction, Flow, Need};
 pub use known::Controller;
@@ -68,7 +69,8 @@ impl Network {
             network.is_managed = detected.is_managed;
             let apps =
                 survey.apps.iter().filter(|app| app.environment.0 == environment && app.cluster() == cluster);
-            network.pods.extend(apps.filter_map(known::unseen_pod));
+            network.pods.extend(apps.clone().filter_map(known::unseen_pod));
+            network.pods.extend(apps.filter_map(inward::unseen));
             network
         });
         networks.filter(|network| !network.policies.is_empty()).collect()
@@ -81,7 +83,7 @@ impl Network {
         for object in objects.clone() {
             network.namespaces.add(object.value());
             network.services.extend(Service::of(object));
-            network.pods.extend(Pod::of(object));
+            network.pods.extend(Pod::of(object).or_else(|| inward::operated(object)));
             match Policy::of(object) {
                 policy::Read::Policies(policies) => network.policies.extend(policies),
                 policy::Read::Opaque => network.opaque.push(object.id),

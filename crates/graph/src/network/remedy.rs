@@ -57,6 +57,7 @@ impl Network {
                     "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}},
                 }))
             }
+            Destination::World if flow.direction == Direction::Ingress => None,
             Destination::World => Some(json!({"ipBlock": {"cidr": "0.0.0.0/0"}})),
             Destination::Metadata => Some(json!({"ipBlock": {"cidr": "169.254.169.254/32"}})),
             Destination::Pod(at) => {

@@ -1,0 +1,71 @@
+//! # A network policy drops what a workload is meant to take in
+//!
+//! A Service of type LoadBalancer brings in packets with the address of a client or of a node; Prometheus reads
+//! metrics from another namespace. A policy for ingress that admits only some pods drops both: the load balancer's
+//! health checks fail and it sends nothing, the target in Prometheus is down.
+//!
+//! People see: targets that are `unhealthy`, `context deadline exceeded` on Prometheus' page of targets.
+//!
+//! ## Bad
+//! ```yaml
+//! # the pods of a Service of type LoadBalancer
+//! ingress:
+//!   - from: [{podSelector: {}}]
+//! ```
+//! ## Good
+//! ```yaml
+//! ingress:
+//!   - ports: [{port: 8080}]
+//! ```
+//! ## When to suppress
+//! Where the load balancer's own pods are in front (an ingress controller's), and the type is a leftover.
+
+use tiphys_diag::Severity;
+use tiphys_graph::network::{Need, Network, Verdict};
+
+use super::reach;
+use crate::{Context, Report, Rule};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "F1-ingress-blocked",
+    incident: "F1",
+    severity: Severity::Warning,
+    title: "a network policy drops what a workload is meant to take in",
+    source: include_str!("f1_ingress_blocked.rs"),
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let survey = context.survey;
+    for network in Network::all(survey) {
+        for flow in network.flows(survey) {
+            let (who, why, because) = match flow.need {
+                Need::Outside(service) => (
+                    "what comes from outside",
+                    service,
+                    "a client's or a node's address is no pod: selectors of pods and namespaces never admit it",
+                ),
+                Need::Metrics(monitor) => (
+                    "Prometheus",
+                    monitor,
+                    "what reads the metrics is a pod like any other, and has to be admitted",
+                ),
+                _ => continue,
+            };
+            let judgement = network.judge(&flow);
+            if judgement.verdict != Verdict::Deny {
+                continue;
+            }
+            let title = &network.pods[flow.pod].title;
+            let port = flow.ports.first().map_or(0, |(_, number)| *number);
+            let message =
+                format!("{who} cannot reach {title} on port {port}: {}", reach::by(&network, &judgement));
+            let why = survey.object(why);
+            let diagnostic = reach::places(survey, &network, &flow, &judgement, RULE.diagnostic(message))
+                .see(survey.start(why), format!("{} needs it", why.title()))
+                .because(because);
+            report.add(reach::with_remedy(&RULE, survey, &network, &[&flow], diagnostic));
+        }
+    }
+}
