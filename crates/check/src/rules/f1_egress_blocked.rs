@@ -36,7 +36,7 @@ use std::collections::BTreeMap;
 use tiphys_diag::{Diagnostic, Severity};
 use tiphys_graph::{
     Survey,
-    network::{Destination, Direction, Flow, Judgement, Need, Network, Verdict},
+    network::{Direction, Flow, Judgement, Need, Network},
 };
 use tiphys_value::FieldPath;
 
@@ -145,10 +145,8 @@ fn upstream(
         reach::by(network, judgement)
     );
     let mut diagnostic: Diagnostic = RULE.diagnostic(message);
-    diagnostic.severity = match (&judgement.verdict, flow.other) {
-        (Verdict::Deny, Destination::Pod(_)) => reach::severity(survey, network, flow, &judgement.verdict),
-        _ => Severity::Warning,
-    };
+    // A name in the environment says that it may be used, not that it is.
+    diagnostic.severity = reach::severity(survey, network, flow, &judgement.verdict).min(Severity::Warning);
     diagnostic = reach::places(survey, network, flow, judgement, diagnostic);
     if let Some(object) = pod.object {
         diagnostic = diagnostic.see(survey.span(survey.object(object), field), "it is named here");
@@ -158,5 +156,5 @@ fn upstream(
         "the policies for what {} {side} have no rule for it; the port is the container's, not the Service's",
         network.pods[flow.pod].title
     );
-    reach::with_remedy(&RULE, survey, network, &[flow], diagnostic.because(because))
+    reach::with_remedy(&RULE, survey, network, &[flow], diagnostic.because(because)).likely()
 }

@@ -73,6 +73,9 @@ impl Pod {
             ("batch", "CronJob") => &["spec", "jobTemplate", "spec", "template"],
             _ => return None,
         };
+        if value.int_at(&["spec", "replicas"]) == Some(0) {
+            return None;
+        }
         let pod = value.at(steps)?;
         let spec = pod.get("spec")?.clone();
         let path = steps.iter().fold(FieldPath::default(), |path, step| path.key(*step)).key("spec");

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 
 use super::{
     Address, Cni, Destination, Direction, Flow, Network, Peer, Pod, Policy, PortName, PortRange, Protocol,
-    Rule, Tri,
+    Rule, Selector, Tri,
 };
 
 /// What becomes of a packet.
@@ -199,6 +199,13 @@ impl Network {
                 let reaches =
                     namespaces.as_ref().is_some_and(|selector| selector.matches(&labels, false) != Tri::No);
                 if reaches && self.is_managed != Some(false) { Tri::Maybe } else { Tri::No }
+            }
+            // OpenShift knows the addresses of its own control plane's pods.
+            (Peer::Pods { namespaces, .. }, Destination::ApiServer) => {
+                let mut wanted = namespaces.iter().flat_map(Selector::wanted);
+                let is_openshift =
+                    wanted.any(|(_, values)| values.iter().any(|value| value.starts_with("openshift-")));
+                if is_openshift { Tri::Maybe } else { Tri::No }
             }
             (Peer::Pods { .. }, _) => Tri::No,
         }

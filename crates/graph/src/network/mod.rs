@@ -58,7 +58,7 @@ impl Network {
     pub fn all(survey: &Survey) -> Vec<Self> {
         let detected = detect(survey);
         let mut groups: BTreeMap<(usize, &str, Option<Owner>), Vec<&Object>> = BTreeMap::new();
-        for object in &survey.objects {
+        for object in survey.objects.iter().filter(|object| !is_shelved(survey, object)) {
             let unit = object.environment.is_none().then_some(object.owner);
             let environment = object.environment.map_or(usize::MAX, |id| id.0);
             groups.entry((environment, object.cluster.as_ref(), unit)).or_default().push(object);
@@ -103,4 +103,11 @@ impl Network {
     pub fn service(&self, namespace: &str, name: &str) -> Option<&Service> {
         self.services.iter().find(|service| service.namespace == namespace && service.name == name)
     }
+}
+
+/// Whether an object belongs to an Application that lies in a folder for what is not deployed.
+fn is_shelved(survey: &Survey, object: &Object) -> bool {
+    const SHELVES: [&str; 6] = ["disabled", "archive", "archived", "unused", "deprecated", "_archive"];
+    let app = survey.app_of(object);
+    app.is_some_and(|app| app.declared.location.file.split('/').any(|step| SHELVES.contains(&step)))
 }
