@@ -39,7 +39,13 @@ pub(crate) fn ensure(server: &ApiServer) {
     }
     put(&client, "v1", "services", "default", kubernetes_service());
     put(&client, "discovery.k8s.io/v1", "endpointslices", "default", kubernetes_endpoints());
-    for (group_version, priority, version_priority) in API_SERVICES {
+    let registry = server.registry();
+    let is_served = |name: &str| {
+        name.split_once('.').is_some_and(|(version, group)| registry.has_group_version(group, version))
+    };
+    for (group_version, priority, version_priority) in
+        API_SERVICES.into_iter().filter(|(name, ..)| is_served(name))
+    {
         put(
             &client,
             "apiregistration.k8s.io/v1",

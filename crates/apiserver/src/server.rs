@@ -93,7 +93,7 @@ impl ApiServer {
         token: OnceLock<String>,
         version: KubernetesVersion,
     ) -> Self {
-        let registry = RwLock::new(Arc::new(Registry::build(&store.snapshot(), None)));
+        let registry = RwLock::new(Arc::new(Registry::build(&store.snapshot(), version, None)));
         let inner = Inner { store, registry, clock, entropy, token, webhooks: RwLock::new(None), version };
         Self { inner: Arc::new(inner) }
     }
@@ -186,7 +186,8 @@ impl ApiServer {
     }
 
     pub(crate) fn reload_registry(&self) {
-        let registry = Arc::new(Registry::build(&self.snapshot(), Some(&self.registry())));
+        let registry =
+            Arc::new(Registry::build(&self.snapshot(), self.inner.version, Some(&self.registry())));
         *self.inner.registry.write().unwrap_or_else(PoisonError::into_inner) = registry;
     }
 }

@@ -14,14 +14,19 @@ use super::{
 };
 use crate::{ApiError, ApiResult, registry::Registry};
 
-const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+/// The document's type in protobuf. Clients still ask for it by the name that has an `@`, which is no
+/// media type, so no answer can carry it.
+const PROTOBUF: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+const PROTOBUF_ASKED: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 
 /// The document of version 2, in JSON or, for client-go, in protobuf.
 fn version_2(context: &Context<'_>, registry: &Registry) -> ApiResult<Response<ResponseBody>> {
     let info = context.server.inner.version.info();
     let document = v2::document(registry, info["gitVersion"].as_str().unwrap_or_default());
     let accept = context.header("accept");
-    let wants_protobuf = accept.split(',').any(|range| range.trim().starts_with(PROTOBUF));
+    let wants_protobuf = accept
+        .split(',')
+        .any(|range| [PROTOBUF, PROTOBUF_ASKED].iter().any(|name| range.trim().starts_with(name)));
     let mut response = match wants_protobuf {
         true => raw_response(200, PROTOBUF, v2_protobuf::encode(&document)),
         false => json_response(200, &document),

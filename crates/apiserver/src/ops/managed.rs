@@ -60,19 +60,21 @@ pub(super) fn record(server: &ApiServer, call: &Call, at: &At, current: Option<&
     }
 }
 
-/// Whoever scales becomes an owner of the replicas beside those who own them already.
+/// Whoever scales owns the replicas from then on. The record of that has no time, so it stands before the
+/// others that were not applied.
 fn record_scale(current: &Value, object: &mut Value, request: &Request<'_>) {
-    let entries = |object: &Value| {
-        object.at(&["metadata", "managedFields"]).and_then(Value::as_array).cloned().unwrap_or_default()
-    };
     track_update(Some(current), object, request);
+    let entries = object.at(&["metadata", "managedFields"]).and_then(Value::as_array).cloned();
     let is_own = |entry: &Value| {
         entry.str_at(&["manager"]) == Some(request.manager) && entry.str_at(&["subresource"]) == Some("scale")
     };
-    let own = entries(object).into_iter().filter(|entry| is_own(entry));
-    let mut all: Vec<Value> = entries(current).into_iter().filter(|entry| !is_own(entry)).collect();
-    all.extend(own);
-    meta::metadata_mut(object).insert("managedFields".into(), Value::Array(all));
+    let (own, mut rest): (Vec<Value>, Vec<Value>) = entries.unwrap_or_default().into_iter().partition(is_own);
+    let first = rest.iter().position(|entry| entry["operation"] == "Update").unwrap_or(rest.len());
+    for mut entry in own {
+        drop(entry.as_object_mut().map(|entry| entry.remove("time")));
+        rest.insert(first, entry);
+    }
+    meta::metadata_mut(object).insert("managedFields".into(), Value::Array(rest));
 }
 
 /// Server-side apply on the object in the version of the request.

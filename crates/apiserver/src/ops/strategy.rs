@@ -443,7 +443,11 @@ pub(super) fn validate(at: &At, object: &Value, old: Option<&Value>) -> ErrorLis
         let mut errors =
             custom.schema.as_ref().map_or_else(ErrorList::new, |schema| schema.validate(object, old));
         if let Some(scale) = custom.scale.as_ref().filter(|_| !at.is_status()) {
+            // That rules were not looked at is said last.
+            let unchecked =
+                errors.0.pop_if(|error| error.detail.starts_with("some validation rules were not"));
             check_scale(&scale.spec_replicas, object, &mut errors);
+            errors.extend(unchecked);
         }
         if let Some(rules) = custom.rules.as_ref().filter(|_| !tiphys_schema::prevents_rules(&errors)) {
             errors.extend(rules.validate(object, old));

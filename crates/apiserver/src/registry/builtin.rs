@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use tiphys_value::GroupVersionKind;
 
 use super::{Resource, Subresource};
-use crate::store::ResourceId;
+use crate::{KubernetesVersion, store::ResourceId};
 
 /// `group version plural kind scope singular short-names categories verbs`; an indented line is a
 /// subresource of the line above: `/name group version kind verbs`. `-` stands for nothing.
@@ -14,9 +14,37 @@ const TABLE: &str = include_str!("builtin.txt");
 static RESOURCES: LazyLock<Vec<Arc<Resource>>> =
     LazyLock::new(|| parse(TABLE).into_iter().map(Arc::new).collect());
 
-/// All built-in resources, in discovery order.
-pub(super) fn resources() -> &'static [Arc<Resource>] {
-    &RESOURCES
+/// Which minor versions serve what.
+const SINCE: &str = include_str!("since.txt");
+
+/// The built-in resources of a Kubernetes minor version, in discovery order.
+pub(super) fn resources(version: KubernetesVersion) -> Vec<Arc<Resource>> {
+    let later: Vec<(&str, &str)> = SINCE.lines().filter_map(|line| newer_than(line, version)).collect();
+    if later.is_empty() {
+        return RESOURCES.clone();
+    }
+    let is_later = |group: &str, name: &str| {
+        let group = if group.is_empty() { "core" } else { group };
+        later.contains(&(group, name))
+    };
+    let served = RESOURCES.iter().filter(|resource| !is_later(resource.group(), &resource.plural));
+    let trimmed = served.map(|resource| {
+        let path = |sub: &Subresource| format!("{}/{}", resource.plural, sub.name);
+        if !resource.subresources.iter().any(|sub| is_later(resource.group(), &path(sub))) {
+            return Arc::clone(resource);
+        }
+        let mut own = resource.built_in_copy();
+        own.subresources.retain(|sub| !is_later(resource.group(), &path(sub)));
+        Arc::new(own)
+    });
+    trimmed.collect()
+}
+
+/// Group and name of a line about something that comes after a version.
+fn newer_than(line: &str, version: KubernetesVersion) -> Option<(&str, &str)> {
+    let mut words = line.split_whitespace();
+    let minor: u16 = words.next()?.parse().ok()?;
+    (minor > version.minor()).then_some((words.next()?, words.next()?))
 }
 
 fn parse(table: &str) -> Vec<Resource> {
@@ -83,13 +111,32 @@ mod tests {
     #[test]
     fn reads_every_line_of_the_table() {
         let lines = TABLE.lines().filter(|line| !line.starts_with('#')).count();
-        let read: usize = resources().iter().map(|r| 1 + r.subresources.len()).sum();
+        let read: usize =
+            resources(KubernetesVersion::default()).iter().map(|r| 1 + r.subresources.len()).sum();
         assert_eq!(read, lines);
     }
 
     #[test]
+    fn older_versions_serve_less() {
+        let of = |text: &str| resources(text.parse().unwrap());
+        let has = |version: &str, plural: &str| of(version).iter().any(|r| r.plural == plural);
+        assert!(has("1.34", "resourceclaims") && !has("1.33", "resourceclaims"));
+        assert!(has("1.33", "servicecidrs") && !has("1.30", "servicecidrs"));
+        let pods = |version: &str| {
+            of(version).iter().find(|r| r.plural == "pods").unwrap().subresource("resize").is_some()
+        };
+        assert!(pods("1.33") && !pods("1.32"));
+        // Every line names something that the newest version serves.
+        let named = SINCE.lines().filter(|line| !line.starts_with('#')).count();
+        let all: usize = of("1.36").iter().map(|r| 1 + r.subresources.len()).sum();
+        let oldest: usize = of("1.30").iter().map(|r| 1 + r.subresources.len()).sum();
+        assert!(all - oldest >= named);
+    }
+
+    #[test]
     fn subresources_have_their_own_kinds() {
-        let pods = resources().iter().find(|r| r.plural == "pods").unwrap();
+        let all = resources(KubernetesVersion::default());
+        let pods = all.iter().find(|r| r.plural == "pods").unwrap();
         let of = |name: &str| pods.subresource(name).unwrap().gvk.to_string();
         assert_eq!(of("eviction"), "policy/v1, Kind=Eviction");
         assert_eq!(of("status"), "/v1, Kind=Pod");

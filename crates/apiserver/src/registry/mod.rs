@@ -11,6 +11,7 @@ use std::{
 pub(crate) use custom::{CustomVersion, has_condition};
 use tiphys_value::{GroupKind, GroupVersionKind, GroupVersionResource, ObjectExt};
 
+use crate::KubernetesVersion;
 use crate::store::{Object, ResourceId, Snapshot};
 
 /// A resource in one version, as discovery describes it.
@@ -43,6 +44,24 @@ pub(crate) struct Subresource {
 impl Resource {
     pub fn group(&self) -> &str {
         &self.gvk.group
+    }
+
+    /// A copy of a built-in resource.
+    fn built_in_copy(&self) -> Self {
+        Self {
+            id: self.id.clone(),
+            gvk: self.gvk.clone(),
+            plural: self.plural.clone(),
+            singular: self.singular.clone(),
+            list_kind: self.list_kind.clone(),
+            short_names: self.short_names.clone(),
+            categories: self.categories.clone(),
+            namespaced: self.namespaced,
+            verbs: self.verbs.clone(),
+            subresources: self.subresources.clone(),
+            storage_version: self.storage_version.clone(),
+            custom: None,
+        }
     }
 
     pub fn gvr(&self) -> GroupVersionResource {
@@ -82,7 +101,7 @@ pub(crate) struct Registry {
 impl Registry {
     /// The built-in resources and those of the definitions in a snapshot; what `before` has of a definition
     /// that did not change is taken over.
-    pub fn build(snapshot: &Snapshot, before: Option<&Self>) -> Self {
+    pub fn build(snapshot: &Snapshot, version: KubernetesVersion, before: Option<&Self>) -> Self {
         let mut registry = Self {
             resources: BTreeMap::new(),
             by_kind: BTreeMap::new(),
@@ -90,8 +109,8 @@ impl Registry {
             ids: BTreeSet::new(),
             definitions: BTreeMap::new(),
         };
-        for resource in builtin::resources() {
-            registry.add(Arc::clone(resource));
+        for resource in builtin::resources(version) {
+            registry.add(resource);
         }
         let built_in_groups = registry.groups.len();
         for crd in snapshot.list(&ResourceId::new("apiextensions.k8s.io", "customresourcedefinitions"), None)
