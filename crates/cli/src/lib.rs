@@ -9,9 +9,11 @@ mod dump;
 mod duration;
 mod exit;
 mod fetch;
+mod metrics;
 mod output;
 pub mod reference;
 mod repository;
+mod revisions;
 mod scope;
 mod settings;
 mod up;
@@ -48,6 +50,9 @@ enum Command {
     Why(commands::why::Args),
     Health(commands::health::Args),
     App(commands::app::Args),
+    Appset(commands::appset::Args),
+    Diff(commands::diff::Args),
+    Controller(Box<commands::controller::Args>),
     /// Print the version.
     Version,
     /// Print a completion script for a shell.
@@ -63,6 +68,9 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Render(render) => commands::render::run(render),
         Command::Why(args) => commands::why::run(&args),
         Command::App(args) => commands::app::run(&args),
+        Command::Appset(args) => commands::appset::run(&args),
+        Command::Diff(args) => commands::diff::run(&args),
+        Command::Controller(args) => commands::controller::run(&args),
         Command::Health(args) => commands::health::run(&args),
         Command::Version => {
             commands::version::run();

@@ -32,3 +32,13 @@ fn section(page: &mut String, command: &mut Command, above: &[String]) {
 fn trimmed(text: &str) -> String {
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").trim_end().to_owned()
 }
+
+/// The definitions of Argo CD's kinds as one YAML stream: `deploy/install/crds.yaml`.
+pub fn definitions() -> String {
+    let all = tiphys_controller::crds::definitions();
+    let mut page = String::from("# Written by `cargo xtask docs`; do not edit.\n");
+    for definition in &all {
+        let _ = write!(page, "---\n{}", tiphys_yaml::to_yaml(definition));
+    }
+    page
+}

@@ -19,6 +19,7 @@ const PAGE: usize = 500;
 #[derive(Clone)]
 pub struct Cluster {
     client: kube::Client,
+    read_only: bool,
     discovery: Arc<RwLock<Arc<Discovery>>>,
 }
 
@@ -104,11 +105,17 @@ impl Cluster {
         B: http_body::Body<Data = bytes::Bytes> + Send + 'static,
         B::Error: Into<BoxError>,
     {
-        Self { client: kube::Client::new(service, "default"), discovery: Arc::default() }
+        Self::from_client(kube::Client::new(service, "default"))
     }
 
     pub(crate) fn from_client(client: kube::Client) -> Self {
-        Self { client, discovery: Arc::default() }
+        Self { client, read_only: false, discovery: Arc::default() }
+    }
+
+    /// The same cluster, of which every request that would change something is refused before it leaves.
+    #[must_use]
+    pub fn read_only(&self) -> Self {
+        Self { read_only: true, ..self.clone() }
     }
 
     /// What the cluster served when it was last asked.
@@ -321,6 +328,9 @@ impl Cluster {
         content_type: &str,
         body: Option<&Value>,
     ) -> Result<T, ClusterError> {
+        if self.read_only && method != Method::GET && !path.contains("dryRun=All") {
+            return Err(ClusterError::ReadOnly(format!("{method} {path}")));
+        }
         let fail = |error: &dyn std::fmt::Display| ClusterError::Transport(error.to_string());
         let bytes = match body {
             Some(body) => serde_json::to_vec(body).map_err(|e| fail(&e))?,

@@ -23,6 +23,9 @@ pub enum ClusterError {
         .0.api_version()
     )]
     UnknownKind(GroupVersionKind),
+    /// The request would change something, and nothing may be changed.
+    #[error("nothing is written here: {0} was not sent")]
+    ReadOnly(String),
     /// There is no way to the cluster: the kubeconfig or the service account cannot be used.
     #[error("cannot use the cluster's configuration: {0}")]
     Config(String),
@@ -51,7 +54,7 @@ impl ClusterError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Api { code, .. } => matches!(code, 429 | 500 | 502 | 503 | 504),
-            Self::UnknownKind(_) | Self::Config(_) => false,
+            Self::UnknownKind(_) | Self::Config(_) | Self::ReadOnly(_) => false,
             Self::Transport(_) => true,
         }
     }

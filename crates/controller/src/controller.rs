@@ -20,6 +20,7 @@ use tokio::{
 use crate::{
     AppKey, Level,
     installation::{Installation, Shared},
+    metrics::Metrics,
     policy::{project_kind, project_name},
     queue::Queue,
     rendering::Rendering,
@@ -50,6 +51,7 @@ pub(crate) struct Inner {
     queue: Queue,
     memory: Mutex<HashMap<AppKey, Memory>>,
     installation: Shared,
+    pub metrics: Metrics,
     /// Which Applications want an object, whether it is there or not.
     wanted: RwLock<HashMap<ResourceKey, BTreeSet<AppKey>>>,
 }
@@ -87,6 +89,8 @@ impl Controller {
         repositories: Arc<Repositories>,
         settings: Settings,
     ) -> Result<Self, ClusterError> {
+        // A promise that is kept where requests leave, not where they are made.
+        let cluster = if settings.shadow.is_some() { cluster.read_only() } else { cluster };
         let kube_version = cluster.version().await?;
         let argo = Installation::first(&cluster, &settings).await;
         let settings = settings.with_tracking(&argo);
@@ -103,6 +107,7 @@ impl Controller {
             sets: Sets::default(),
             queue: Queue::default(),
             memory: Mutex::default(),
+            metrics: Metrics::default(),
             installation: RwLock::new(Arc::new(installation)),
             wanted: RwLock::default(),
         });
@@ -118,6 +123,11 @@ impl Controller {
     /// The live state that the engine sees.
     pub fn cache(&self) -> &LiveCache {
         &self.inner.cache
+    }
+
+    /// What is measured, in Prometheus' text form.
+    pub fn metrics(&self) -> String {
+        self.inner.exposition()
     }
 
     /// Tells of edits of the working tree: paths relative to its root; an empty one means that
@@ -173,7 +183,9 @@ async fn work(inner: Arc<Inner>) {
         let Ok(permit) = workers.clone().acquire_owned().await else { return };
         let inner = inner.clone();
         tokio::spawn(async move {
+            let began = std::time::Instant::now();
             let next = inner.reconcile(&key, level).await;
+            inner.metrics.looked(&key.namespace, tiphys_model::names::IN_CLUSTER_SERVER, began.elapsed());
             inner.queue.done(&key);
             if next.again {
                 inner.queue.add(key, Level::Live, Instant::now());

@@ -57,7 +57,7 @@ impl Inner {
     }
 
     /// The live objects of an Application that its deletion takes along.
-    fn members(&self, app: &Application) -> Vec<Arc<Value>> {
+    pub(crate) fn members(&self, app: &Application) -> Vec<Arc<Value>> {
         let instance = app.instance_name(&self.settings.namespace);
         let mut members = self.cache.marked(&instance);
         members.retain(|object| {

@@ -46,6 +46,7 @@ impl Inner {
             state = planned;
             self.persist(key, app, &state, &mut before).await;
             if state.is_completed() {
+                self.metrics.ended(app, &state.shown);
                 record_history(app);
                 self.drop_operation_rendering(key);
                 return Next { at: None, again: true };
@@ -230,6 +231,7 @@ impl Inner {
         state.shown.message = fault.unwrap_or_else(|| "the sources do not render".to_owned());
         state.shown.phase = OperationPhase::Error;
         state.shown.finished_at = Some(Time::from(self.now()));
+        self.metrics.ended(app, &state.shown);
         app.status.operation_state = Some(state.to_operation_state());
     }
 }

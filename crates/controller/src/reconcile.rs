@@ -56,11 +56,20 @@ impl Inner {
         }
         let mut app = match Application::from_value(&object) {
             Ok(app) => app,
+            Err(error) if self.settings.shadow.is_some() => {
+                tracing::warn!(app = %key.name, %error, "cannot be read");
+                return Next::default();
+            }
             Err(error) => {
                 self.report_unreadable(key, &object, &error.to_string()).await;
                 return Next::default();
             }
         };
+        if let Some(shadow) = &self.settings.shadow {
+            let next = self.shadow_app(key, app, level, shadow).await;
+            self.mark_seen(key);
+            return next;
+        }
         if app.is_terminating() {
             return self.finalize(key, &app).await;
         }
@@ -129,7 +138,7 @@ impl Inner {
     }
 
     /// What is wrong with the spec of an Application, apart from its sources' content.
-    fn spec_faults(&self, app: &Application) -> Vec<String> {
+    pub(crate) fn spec_faults(&self, app: &Application) -> Vec<String> {
         if let Err(fault) = self.settings.check_destination(&app.spec.destination) {
             return vec![fault];
         }
@@ -139,7 +148,7 @@ impl Inner {
         }
     }
 
-    fn decide(&self, app: &Application, compared: &Compared, window_open: bool) -> AutoSync {
+    pub(crate) fn decide(&self, app: &Application, compared: &Compared, window_open: bool) -> AutoSync {
         auto_sync(
             app,
             &compared.comparison,
@@ -261,7 +270,7 @@ impl Inner {
 
     /// Remote repositories tell nobody of new commits; they are asked at intervals that differ from
     /// Application to Application.
-    fn follow_remotes(&self, key: &AppKey, rendering: &Rendering) -> Next {
+    pub(crate) fn follow_remotes(&self, key: &AppKey, rendering: &Rendering) -> Next {
         if !rendering.reads_remotes {
             return Next::default();
         }

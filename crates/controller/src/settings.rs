@@ -7,6 +7,8 @@ use tiphys_health::HealthSettings;
 use tiphys_model::{ArgoSettings, Destination, Tracking, names};
 use tiphys_sync::{AutoSettings, SyncSettings};
 
+use crate::Shadow;
+
 /// Which destinations there are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Destinations {
@@ -67,6 +69,8 @@ pub struct Settings {
     pub refresh: Duration,
     /// Where time comes from.
     pub clock: Clock,
+    /// Another engine is in charge: decisions are told, and nothing is written.
+    pub shadow: Option<Shadow>,
 }
 
 impl Default for Settings {
@@ -81,6 +85,7 @@ impl Default for Settings {
             workers: 16,
             refresh: Duration::from_secs(120),
             clock: Clock::default(),
+            shadow: None,
         }
     }
 }

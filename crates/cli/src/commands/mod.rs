@@ -1,8 +1,11 @@
 //! The commands, one file each.
 
 pub mod app;
+pub mod appset;
 pub mod check;
 pub mod completion;
+pub mod controller;
+pub mod diff;
 pub mod health;
 pub mod render;
 pub mod render_app;

@@ -13,7 +13,7 @@ use anyhow::{Context as _, bail};
 use tiphys_source::{Checkout, Repositories, WorkingTree};
 use tiphys_vfs::FileTree;
 
-pub use catalogue::{Catalogue, render_one};
+pub use catalogue::{Catalogue, Id, render_one};
 pub use environments::{Choice, choose};
 use scan::scan;
 pub use scan::{Found, Scan};

@@ -45,6 +45,9 @@ impl Inner {
             self.sets.forget(key);
             return Next::default();
         };
+        if let Some(shadow) = &self.settings.shadow {
+            return self.shadow_set(key, &set, level, shadow).await;
+        }
         if set.is_terminating() {
             return self.finalize_set(&set).await;
         }
@@ -76,7 +79,12 @@ impl Inner {
     }
 
     /// What a set yields: what it yielded last if nothing that counts changed.
-    async fn yielded(self: &Arc<Self>, key: &AppKey, set: &Arc<Value>, level: Level) -> Arc<Yield> {
+    pub(crate) async fn yielded(
+        self: &Arc<Self>,
+        key: &AppKey,
+        set: &Arc<Value>,
+        level: Level,
+    ) -> Arc<Yield> {
         let spec = set.get("spec").cloned().unwrap_or_default();
         if let Some(known) = self.sets.last(key)
             && level == Level::Live
@@ -111,7 +119,7 @@ impl Inner {
     }
 
     /// When what nobody tells of changes of is asked again.
-    fn follow_set(&self, key: &AppKey, set: &Value, made: &Yield) -> Next {
+    pub(crate) fn follow_set(&self, key: &AppKey, set: &Value, made: &Yield) -> Next {
         let text = made.spec.get("generators").map(Value::to_string).unwrap_or_default();
         let asks_plugin = text.contains("\"plugin\":{");
         if !made.depends_on.reads_remotes && !asks_plugin {
@@ -185,7 +193,7 @@ impl Inner {
         Some(format!("application destination spec is invalid: {fault}"))
     }
 
-    fn applications_beside(&self, set: &Value) -> Vec<Value> {
+    pub(crate) fn applications_beside(&self, set: &Value) -> Vec<Value> {
         let all = self.cache.of_kind(&application_kind());
         all.iter().filter(|app| app.namespace() == set.namespace()).map(|app| Value::clone(app)).collect()
     }

@@ -1,0 +1,258 @@
+//! `tiphys appset`: ApplicationSets before anything is changed.
+
+use std::path::PathBuf;
+
+use anyhow::bail;
+use clap::Subcommand;
+use tiphys_appset::{ClusterInfo, Generated, Preview, generate, preview};
+use tiphys_controller::{SetInputs, declared_cluster};
+use tiphys_diff::unified;
+use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
+
+use crate::{
+    app::{session::Session, target::Target},
+    dump,
+    exit::{Reported, WrongUse},
+    output::{Format, print},
+    repository::{Given, Repository},
+};
+
+/// ApplicationSets: what they yield, and what a change of one would do.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    command: Set,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum Set {
+    Generate(GenerateArgs),
+    Preview(PreviewArgs),
+}
+
+/// Print the Applications that ApplicationSets yield, without a cluster.
+///
+/// Exit codes: 0 all of them can be used; 1 one cannot, or a generator fails; 2 wrong use.
+///
+/// Examples:
+///   tiphys appset generate appset.yaml
+///   tiphys appset generate appset.yaml --clusters clusters.yaml --output json
+#[derive(Clone, Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+struct GenerateArgs {
+    #[command(flatten)]
+    input: Input,
+    /// How the result is written: text is one YAML document for each Application.
+    #[arg(long, short, value_enum, default_value_t = Format::Text)]
+    output: Format,
+}
+
+/// Show what ApplicationSets would do to the Applications of a cluster: which would be added, changed and
+/// deleted, and what each deletion would delete.
+///
+/// Exit codes: 0 told; 1 a generator fails, or with --exit-code something would be deleted; 2 wrong use.
+///
+/// Examples:
+///   tiphys appset preview appset.yaml
+///   tiphys appset preview appset.yaml --exit-code --output json
+#[derive(Clone, Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+struct PreviewArgs {
+    #[command(flatten)]
+    input: Input,
+    #[command(flatten)]
+    target: Target,
+    /// Exit with 1 if something would be deleted.
+    #[arg(long)]
+    exit_code: bool,
+    /// How the result is written.
+    #[arg(long, short, value_enum, default_value_t = Format::Text)]
+    output: Format,
+}
+
+/// Which sets, and what their generators read.
+#[derive(Clone, Debug, clap::Args)]
+struct Input {
+    /// A file with ApplicationSets, or - for the standard input.
+    file: PathBuf,
+    /// The repository that the sets are of: a folder, or an address that Git takes; by default that of the
+    /// file.
+    #[arg(long, value_name = "PATH_OR_URL")]
+    repo: Option<String>,
+    /// A file with the Secrets of clusters.
+    #[arg(long, value_name = "FILE")]
+    clusters: Option<PathBuf>,
+    /// Take the commits that revisions name, not the files as they are.
+    #[arg(long)]
+    respect_revisions: bool,
+    /// Fetch nothing.
+    #[arg(long)]
+    offline: bool,
+}
+
+/// Runs one of the commands.
+///
+/// # Errors
+/// Those of the command.
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    match &args.command {
+        Set::Generate(args) => run_generate(args),
+        Set::Preview(args) => {
+            let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+            let result = runtime.block_on(run_preview(args));
+            runtime.shutdown_background();
+            result
+        }
+    }
+}
+
+impl Input {
+    fn sets(&self) -> anyhow::Result<Vec<Value>> {
+        let objects = dump::read(&self.file).map_err(|error| WrongUse(format!("{error:#}")))?;
+        let mut sets: Vec<Value> =
+            objects.into_iter().filter(|object| object.kind() == "ApplicationSet").collect();
+        for set in &mut sets {
+            if set.namespace().is_empty() {
+                set["metadata"]["namespace"] = crate::ENGINE_NAMESPACE.into();
+            }
+        }
+        if sets.is_empty() {
+            return Err(WrongUse(format!("{} holds no ApplicationSet", self.file.display())).into());
+        }
+        Ok(sets)
+    }
+
+    fn repository(&self) -> anyhow::Result<Repository> {
+        let beside = self.file.parent().and_then(|folder| folder.to_str()).filter(|text| !text.is_empty());
+        let place = self.repo.as_deref().or(beside).unwrap_or(".");
+        let repository = Repository::open(&Given {
+            place,
+            revision: None,
+            path: None,
+            respect_revisions: self.respect_revisions,
+            offline: self.offline,
+        });
+        repository.map_err(|error| WrongUse(format!("{error:#}")).into())
+    }
+
+    fn declared(&self, repository: &Repository) -> anyhow::Result<Vec<ClusterInfo>> {
+        let mut all: Vec<ClusterInfo> =
+            repository.scan.clusters.iter().map(|found| declared_cluster(&found.object)).collect();
+        if let Some(file) = &self.clusters {
+            let objects = dump::read(file).map_err(|error| WrongUse(format!("{error:#}")))?;
+            all.extend(objects.iter().filter(|object| object.kind() == "Secret").map(declared_cluster));
+        }
+        Ok(all)
+    }
+}
+
+fn run_generate(args: &GenerateArgs) -> anyhow::Result<()> {
+    let repository = args.input.repository()?;
+    let declared = args.input.declared(&repository)?;
+    let mut all: Vec<Generated> = Vec::new();
+    for set in args.input.sets()? {
+        let inputs = SetInputs::with_clusters(&repository.repositories, declared.clone());
+        match generate(&set, &inputs) {
+            Ok(generated) => all.extend(generated),
+            Err(error) => bail!("ApplicationSet {}: {error}", set.name()),
+        }
+    }
+    let text: String =
+        all.iter().map(|one| format!("---\n{}", tiphys_yaml::to_yaml(&one.application))).collect();
+    let value = all.iter().map(|one| one.application.clone()).collect();
+    print(args.output, &text, &Value::Array(value))?;
+    let mut faults = all.iter().filter_map(|one| one.fault.as_ref()).peekable();
+    let is_sound = faults.peek().is_none();
+    faults.for_each(|fault| eprintln!("{fault}"));
+    if is_sound { Ok(()) } else { Err(Reported.into()) }
+}
+
+async fn run_preview(args: &PreviewArgs) -> anyhow::Result<()> {
+    let session = Session::open(&args.target).await?;
+    let mut input = args.input.clone();
+    let served = session.repository.as_ref().and_then(|served| served.folder.to_str());
+    input.repo = input.repo.or(served.map(str::to_owned));
+    let existing = session.list().await?;
+    let secrets = secrets(&session).await?;
+    let task = tokio::task::spawn_blocking(move || {
+        let repository = input.repository()?;
+        let mut declared = input.declared(&repository)?;
+        declared.extend(secrets);
+        let mut all = Vec::new();
+        for set in input.sets()? {
+            let beside: Vec<Value> =
+                existing.iter().filter(|app| app.namespace() == set.namespace()).cloned().collect();
+            let inputs = SetInputs::with_clusters(&repository.repositories, declared.clone());
+            match preview(&set, &beside, &inputs) {
+                Ok(preview) => all.push((set.name().to_owned(), preview)),
+                Err(error) => bail!("ApplicationSet {}: {error}", set.name()),
+            }
+        }
+        anyhow::Ok(all)
+    });
+    let previews = task.await??;
+    let text: String = previews.iter().map(|(name, preview)| told(name, preview)).collect();
+    print(args.output, &text, &previews.iter().map(|(name, preview)| value(name, preview)).collect())?;
+    let deletes = previews.iter().any(|(_, preview)| !preview.plan.delete.is_empty());
+    if args.exit_code && deletes { Err(Reported.into()) } else { Ok(()) }
+}
+
+/// The clusters that the cluster's Secrets declare.
+async fn secrets(session: &Session) -> anyhow::Result<Vec<ClusterInfo>> {
+    let resource = session.cluster.resource(&GroupVersionKind::new("", "v1", "Secret")).await?;
+    let all = session.cluster.list(&resource, &session.namespace).await?.items;
+    let is_cluster = |object: &&Value| object.label(tiphys_model::names::SECRET_TYPE) == Some("cluster");
+    Ok(all.iter().filter(is_cluster).map(declared_cluster).collect())
+}
+
+fn told(name: &str, preview: &Preview) -> String {
+    let plan = &preview.plan;
+    let mut text = format!(
+        "ApplicationSet {name}: {} yielded; {} added, {} changed, {} deleted\n",
+        preview.generated.len(),
+        plan.create.len(),
+        plan.update.len(),
+        plan.delete.len()
+    );
+    for one in preview.generated.iter().filter_map(|one| one.fault.as_ref()) {
+        text.push_str(&format!("! {one}\n"));
+    }
+    for app in &plan.create {
+        text.push_str(&format!("+ {}\n", app.name()));
+    }
+    for update in &plan.update {
+        let bare = |app: &Value| {
+            json!({"metadata": {"labels": app["metadata"]["labels"],
+            "annotations": app["metadata"]["annotations"]}, "spec": app["spec"]})
+        };
+        let diff = unified(&bare(&update.before), &bare(&update.after), "now", "then");
+        text.push_str(&format!("~ {}\n{diff}", update.after.name()));
+    }
+    for deleted in &preview.deleted {
+        text.push_str(&format!("- {} and {} objects\n", deleted.application, deleted.objects.len()));
+        for object in &deleted.objects {
+            text.push_str(&format!("    {object}\n"));
+        }
+    }
+    if let Some(held) = &plan.held {
+        text.push_str(&format!("the deletions would be held: {held}\n"));
+    }
+    text
+}
+
+fn value(name: &str, preview: &Preview) -> Value {
+    let plan = &preview.plan;
+    let deleted: Vec<Value> = preview
+        .deleted
+        .iter()
+        .map(|deleted| {
+            let objects: Vec<String> = deleted.objects.iter().map(ToString::to_string).collect();
+            json!({"application": deleted.application, "objects": objects})
+        })
+        .collect();
+    let updated: Vec<Value> =
+        plan.update.iter().map(|update| json!({"before": update.before, "after": update.after})).collect();
+    let faults: Vec<&String> = preview.generated.iter().filter_map(|one| one.fault.as_ref()).collect();
+    json!({"applicationSet": name, "yielded": preview.generated.len(), "added": plan.create,
+        "changed": updated, "deleted": deleted, "held": plan.held, "faults": faults})
+}

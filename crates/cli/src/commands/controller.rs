@@ -1,0 +1,182 @@
+//! `tiphys controller`.
+
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
+
+use anyhow::{Context as _, bail};
+use clap::ValueEnum;
+use tiphys_cluster::{Cluster, Connection};
+use tiphys_controller::{Controller, Decision, Destinations, Lease, Settings, Shadow};
+use tiphys_health::HealthSettings;
+use tiphys_sync::{AutoSettings, SyncSettings};
+
+use crate::{duration, exit::WrongUse, metrics, up::Signals};
+
+/// Run the engine on a cluster: the Applications, ApplicationSets and AppProjects in it.
+///
+/// Of several controllers only the one that holds the Lease `tiphys-controller` works. With --shadow it
+/// works beside an Argo CD that stays in charge: every decision is told on stdout, one JSON object a line,
+/// with where it differs from what Argo CD's status says, and no request that would change anything leaves
+/// the process.
+///
+/// Exit codes: 0 it was asked to end; 1 the Lease or the cluster was lost; 2 wrong use.
+///
+/// Examples:
+///   tiphys controller --kubeconfig ~/.kube/config --shadow
+///   tiphys controller --in-cluster --namespace argocd
+#[derive(Clone, Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    /// Kubeconfig of the cluster; by default $KUBECONFIG, else ~/.kube/config, else the cluster that this
+    /// runs in.
+    #[arg(long, value_name = "FILE", conflicts_with = "in_cluster")]
+    kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig.
+    #[arg(long, value_name = "NAME", conflicts_with = "in_cluster")]
+    context: Option<String>,
+    /// Work on the cluster that this runs in.
+    #[arg(long)]
+    in_cluster: bool,
+    /// Namespace of the engine: its settings, projects and Applications.
+    #[arg(long, short, default_value = crate::ENGINE_NAMESPACE, value_name = "NAMESPACE")]
+    namespace: String,
+    /// Decide and tell, and write nothing.
+    #[arg(long)]
+    shadow: bool,
+    /// Behave as Argo CD does where Tiphys differs on purpose.
+    #[arg(long)]
+    compat: bool,
+    /// Take every destination for this cluster.
+    #[arg(long)]
+    all_destinations_here: bool,
+    /// Work only while holding the Lease.
+    #[arg(long, num_args = 0..=1, default_value_t = true, default_missing_value = "true", action = clap::ArgAction::Set, value_name = "BOOL")]
+    leader_elect: bool,
+    /// Address of /metrics and /healthz; port 0 takes a free one.
+    #[arg(long, default_value = "0.0.0.0:8082", value_name = "ADDRESS")]
+    metrics: SocketAddr,
+    /// How many Applications are worked on at once.
+    #[arg(long, default_value_t = 16, value_name = "N")]
+    workers: usize,
+    /// How often remote repositories are asked for news, unless argocd-cm says.
+    #[arg(long, default_value = "2m", value_parser = duration::parse, value_name = "DURATION")]
+    refresh: Duration,
+    /// How the log on stderr is written.
+    #[arg(long, value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Runs until interrupted, or until the Lease is lost.
+///
+/// # Errors
+/// No cluster, or it was lost.
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    log(args.log_format);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let result = runtime.block_on(async {
+        let mut signals = Signals::new()?;
+        tokio::select! {
+            result = work(args) => result,
+            () = signals.wait() => Ok(()),
+        }
+    });
+    runtime.shutdown_background();
+    result
+}
+
+fn log(format: LogFormat) {
+    let builder = tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false);
+    // A second subscriber in one process is refused; the first one stays.
+    let _ = match format {
+        LogFormat::Text => builder.with_ansi(false).try_init(),
+        LogFormat::Json => builder.json().try_init(),
+    };
+}
+
+async fn work(args: &Args) -> anyhow::Result<()> {
+    let Connection { cluster, address, .. } = connect(args).await?;
+    cluster.discover().await.with_context(|| format!("the cluster at {address}"))?;
+    tracing::info!(cluster = %address, namespace = %args.namespace, shadow = args.shadow, "connected");
+    let lease =
+        Lease { namespace: args.namespace.clone(), name: "tiphys-controller".into(), identity: identity() };
+    // A shadow writes nothing, not even a Lease, and disturbs no other.
+    let elects = args.leader_elect && !args.shadow;
+    if elects {
+        lease
+            .acquire(&cluster, |holder| tracing::info!(%holder, "waiting for the Lease"))
+            .await
+            .context("cannot have the Lease")?;
+        tracing::info!(identity = %lease.identity, "holds the Lease");
+    }
+    let controller = Arc::new(start(args, cluster.clone()).await?);
+    let measured = controller.clone();
+    let bound = metrics::serve(args.metrics, Arc::new(move || measured.metrics())).await?;
+    tracing::info!(address = %bound, "serves /metrics and /healthz");
+    let mut signals = Signals::new()?;
+    if !elects {
+        signals.wait().await;
+        return Ok(());
+    }
+    tokio::select! {
+        why = lease.hold(&cluster) => bail!("the Lease was lost: {why}"),
+        () = signals.wait() => {}
+    }
+    drop(controller);
+    lease.release(&cluster).await;
+    Ok(())
+}
+
+async fn connect(args: &Args) -> anyhow::Result<Connection> {
+    let given = args.kubeconfig.is_some() || args.context.is_some();
+    let found = if args.in_cluster {
+        Cluster::connect_within().await
+    } else {
+        match Cluster::connect(args.kubeconfig.as_deref(), args.context.as_deref()).await {
+            Err(_) if !given => Cluster::connect_within().await,
+            found => found,
+        }
+    };
+    found.map_err(|error| WrongUse(error.to_string()).into())
+}
+
+/// A name that no other engine has: of the Pod or machine, and of this process.
+fn identity() -> String {
+    let host = std::env::var("HOSTNAME").ok().or_else(|| std::fs::read_to_string("/etc/hostname").ok());
+    let host = host.map(|host| host.trim().to_owned()).filter(|host| !host.is_empty());
+    format!("{}_{}", host.as_deref().unwrap_or("tiphys"), std::process::id())
+}
+
+async fn start(args: &Args, cluster: Cluster) -> anyhow::Result<Controller> {
+    let fetcher = crate::fetch::fetcher(false);
+    let repositories = Arc::new(tiphys_source::Repositories::new(Some(fetcher), true));
+    let settings = Settings {
+        namespace: args.namespace.clone(),
+        sync: if args.compat { SyncSettings::compat() } else { SyncSettings::default() },
+        auto: AutoSettings { compat: args.compat, ..AutoSettings::default() },
+        health: HealthSettings { compat: args.compat },
+        destinations: match args.all_destinations_here {
+            true => Destinations::AllHere,
+            false => Destinations::InCluster,
+        },
+        workers: args.workers.max(1),
+        refresh: args.refresh,
+        shadow: args.shadow.then(|| Shadow::new(tell)),
+        ..Settings::default()
+    };
+    Controller::start(cluster, repositories, settings).await.context("cannot follow the cluster")
+}
+
+/// One decision as a line. That stdout is closed ends nobody's work.
+fn tell(decision: &Decision) {
+    use std::io::Write as _;
+    if let Ok(text) = serde_json::to_string(decision) {
+        let _ = writeln!(std::io::stdout().lock(), "{text}");
+    }
+}

@@ -1,0 +1,130 @@
+//! `tiphys diff` and `tiphys appset` as a user runs them.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use std::process::Command;
+
+use common::{Repo, URL, application, config_map};
+
+fn git(repo: &Repo, args: &[&str]) {
+    let identity = ["-c", "user.name=test", "-c", "user.email=test@example.com"];
+    let output = Command::new("git").args(identity).args(args).current_dir(repo.path("")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+fn secret(value: &str) -> String {
+    format!("apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  password: {value}\n")
+}
+
+/// Two Applications on `main`, one of them changed on `HEAD`.
+fn changed() -> Repo {
+    let repo = Repo::with(&[
+        ("one.yaml", &application("one", "one")),
+        ("two.yaml", &application("two", "two")),
+        ("one/a.yaml", &config_map("a", "1")),
+        ("one/s.yaml", &secret("hunter2")),
+        ("two/a.yaml", &config_map("a", "1")),
+    ]);
+    repo.git_init();
+    git(&repo, &["checkout", "-q", "-b", "change"]);
+    repo.write("one/a.yaml", config_map("a", "changed"));
+    repo.write("one/s.yaml", secret("correct-horse"));
+    repo.write("one/b.yaml", config_map("b", "1"));
+    git(&repo, &["add", "-A"]);
+    git(&repo, &["commit", "-q", "-m", "change"]);
+    repo
+}
+
+#[test]
+fn two_revisions_are_compared_by_application() {
+    let repo = changed();
+    let run = repo.run(&["diff", "main..HEAD", "--repo", "repo"]);
+    run.expect(
+        0,
+        &[
+            "=== argocd/one (changed) ===",
+            "-  key: \"1\"",
+            "+  key: changed",
+            "ConfigMap one/b (added)",
+            "1 of 2 Applications differ",
+        ],
+    );
+    assert!(!run.text().contains("hunter2") && !run.text().contains("correct-horse"), "{}", run.text());
+    assert!(!run.text().contains("argocd/two"));
+    repo.run(&["diff", "main..HEAD", "--repo", "repo", "--exit-code"]).expect(1, &[]);
+    repo.run(&["diff", "HEAD..HEAD", "--repo", "repo", "--exit-code"]).expect(0, &["0 of 2"]);
+    let run = repo.run(&["diff", "main..HEAD", "--repo", "repo", "-o", "markdown"]);
+    run.expect(
+        0,
+        &[
+            "### 1 of 2 Applications differ in `main..HEAD`",
+            "| argocd/one | changed | 1 | 2 | 0 |",
+            "```diff",
+        ],
+    );
+    let run = repo.run(&["diff", "main..HEAD", "--repo", "repo", "-o", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&run.stdout()).unwrap();
+    assert_eq!(json[0]["objects"].as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn the_files_as_they_are_can_be_compared_and_what_breaks_fails() {
+    let repo = changed();
+    repo.write("two/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: [\n");
+    let run = repo.run(&["diff", "HEAD", "--repo", "repo"]);
+    run.expect(1, &["=== argocd/two (no longer renders) ===", "two/a.yaml"]);
+    repo.run(&["diff", "main..HEAD", "two", "--repo", "repo"]).expect(2, &[]);
+    repo.run(&["diff", "v9..HEAD", "--repo", "repo"]).expect(2, &["no branch, tag or commit \"v9\""]);
+    repo.run(&["diff", "main...HEAD", "--repo", "repo"]).expect(2, &["merge-base"]);
+}
+
+const SET: &str = "apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: teams, namespace: argocd}
+spec:
+  goTemplate: true
+  generators:
+  - git:
+      repoURL: $ADDRESS
+      revision: HEAD
+      directories: [{path: teams/*}]
+  template:
+    metadata: {name: '{{.path.basename}}'}
+    spec:
+      project: default
+      source: {repoURL: $ADDRESS, path: '{{.path.path}}', targetRevision: HEAD}
+      destination: {server: https://kubernetes.default.svc, namespace: '{{.path.basename}}'}
+      syncPolicy: {automated: {}, syncOptions: [CreateNamespace=true]}
+";
+
+#[test]
+fn a_set_is_generated_and_its_change_previewed() {
+    let repo = Repo::with(&[
+        ("set.yaml", &SET.replace("$ADDRESS", URL)),
+        ("teams/red/a.yaml", &config_map("a", "1")),
+        ("teams/blue/a.yaml", &config_map("a", "1")),
+    ]);
+    let run = repo.run(&["appset", "generate", "repo/set.yaml"]);
+    run.expect(0, &["name: red", "name: blue", "path: teams/red", "resources-finalizer"]);
+    let mut up = repo.start(&[]);
+    up.until_green();
+    repo.run(&["appset", "preview", "repo/set.yaml"]).expect(0, &["0 added, 0 changed, 0 deleted"]);
+    let only_red = SET
+        .replace("$ADDRESS", URL)
+        .replace("teams/*", "teams/re*")
+        .replace("automated: {}", "automated: {prune: true}");
+    repo.write("../other.yaml", only_red);
+    let run = repo.run(&["appset", "preview", "other.yaml", "--exit-code"]);
+    run.expect(
+        1,
+        &[
+            "0 added, 1 changed, 1 deleted",
+            "~ red",
+            "+      prune: true",
+            "- blue and 1 objects",
+            "ConfigMap",
+        ],
+    );
+    repo.run(&["appset", "generate", "repo/teams/red/a.yaml"]).expect(2, &["holds no ApplicationSet"]);
+}

@@ -1,0 +1,220 @@
+//! What is measured, in Prometheus' text form: under Argo CD's names (Argo CD docs, "Metrics") where a
+//! dashboard may ask for them, and a few of our own.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Write as _,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use tiphys_model::{Application, HealthCode, OperationState, time::elapsed};
+use tiphys_sync::SyncState;
+
+use crate::{controller::Inner, status::application_kind};
+
+/// Upper bounds of the histogram of looks, in seconds: Argo CD's.
+const BUCKETS: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
+
+/// Counters since the start.
+#[derive(Default)]
+pub(crate) struct Metrics {
+    inner: Mutex<Counters>,
+}
+
+#[derive(Default)]
+struct Counters {
+    looks: BTreeMap<(String, String), Histogram>,
+    syncs: BTreeMap<String, u64>,
+    sync_seconds: BTreeMap<String, f64>,
+}
+
+#[derive(Default)]
+struct Histogram {
+    buckets: [u64; BUCKETS.len()],
+    count: u64,
+    sum: f64,
+}
+
+impl Metrics {
+    /// Notes how long a look at an Application took.
+    pub fn looked(&self, namespace: &str, server: &str, took: Duration) {
+        let mut counters = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let histogram = counters.looks.entry((namespace.to_owned(), server.to_owned())).or_default();
+        let seconds = took.as_secs_f64();
+        for (bound, bucket) in BUCKETS.iter().zip(&mut histogram.buckets) {
+            *bucket += u64::from(seconds <= *bound);
+        }
+        histogram.count += 1;
+        histogram.sum += seconds;
+    }
+
+    /// Notes an operation that ended.
+    pub fn ended(&self, app: &Application, state: &OperationState) {
+        let dry_run = state.operation.sync.as_ref().is_some_and(|sync| sync.dry_run);
+        let server = &app.spec.destination.server;
+        let phase = format!("{:?}", state.phase);
+        let shared = [pairs_of(app), vec![("dest_server", server.clone())]].concat();
+        let labels = [shared.clone(), vec![("phase", phase), ("dry_run", dry_run.to_string())]].concat();
+        let mut counters = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        *counters.syncs.entry(labels_of(&labels)).or_default() += 1;
+        if let Some(finished) = state.finished_at {
+            let took = elapsed(state.started_at.timestamp(), finished.timestamp()).as_secs_f64();
+            *counters.sync_seconds.entry(labels_of(&shared)).or_default() += took;
+        }
+    }
+}
+
+fn pairs_of(app: &Application) -> Vec<(&'static str, String)> {
+    vec![
+        ("namespace", app.metadata.namespace.clone()),
+        ("name", app.metadata.name.clone()),
+        ("project", app.project().to_owned()),
+    ]
+}
+
+/// `{a="b",c="d"}`.
+fn labels_of(pairs: &[(&str, String)]) -> String {
+    let escaped = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+    let all: Vec<String> =
+        pairs.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+    format!("{{{}}}", all.join(","))
+}
+
+/// One family of metrics.
+fn family(text: &mut String, name: &str, kind: &str, help: &str, rows: &[(String, f64)]) {
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} {kind}");
+    for (labels, value) in rows {
+        let _ = writeln!(text, "{name}{labels} {value}");
+    }
+}
+
+impl Inner {
+    /// Everything that is measured.
+    pub(crate) fn exposition(&self) -> String {
+        let mut text = String::new();
+        self.applications(&mut text);
+        self.cluster_state(&mut text);
+        let counters = self.metrics.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let syncs: Vec<_> = counters.syncs.iter().map(|(labels, n)| (labels.clone(), *n as f64)).collect();
+        family(&mut text, "argocd_app_sync_total", "counter", "Operations that ended.", &syncs);
+        let seconds: Vec<_> = counters.sync_seconds.iter().map(|(labels, s)| (labels.clone(), *s)).collect();
+        let help = "Time that operations took, in seconds.";
+        family(&mut text, "argocd_app_sync_duration_seconds_total", "counter", help, &seconds);
+        looks(&mut text, &counters);
+        text
+    }
+
+    fn applications(&self, text: &mut String) {
+        let apps = self.cache.of_kind(&application_kind());
+        let apps: Vec<Application> =
+            apps.iter().filter_map(|object| Application::from_value(object).ok()).collect();
+        let info: Vec<_> = apps.iter().map(|app| (labels_of(&info_of(app)), 1.0)).collect();
+        family(text, "argocd_app_info", "gauge", "Applications and their state.", &info);
+        let conditions: Vec<_> = apps
+            .iter()
+            .flat_map(|app| {
+                app.status.conditions.iter().map(move |condition| {
+                    let kind = vec![("condition", format!("{:?}", condition.kind))];
+                    (labels_of(&[pairs_of(app), kind].concat()), 1.0)
+                })
+            })
+            .collect();
+        family(text, "argocd_app_condition", "gauge", "Conditions of Applications.", &conditions);
+        let mut waits: BTreeMap<String, f64> = BTreeMap::new();
+        for app in &apps {
+            let Some(state) = app.status.operation_state.clone() else { continue };
+            if state.phase.is_completed() {
+                continue;
+            }
+            for wait in SyncState::from_operation_state(state).waits() {
+                let kind = vec![("kind", format!("{:?}", wait.kind))];
+                *waits.entry(labels_of(&[pairs_of(app), kind].concat())).or_default() += 1.0;
+            }
+        }
+        let waits: Vec<_> = waits.into_iter().collect();
+        family(text, "tiphys_app_waits", "gauge", "What running operations wait for.", &waits);
+    }
+
+    fn cluster_state(&self, text: &mut String) {
+        let server = vec![("server", tiphys_model::names::IN_CLUSTER_SERVER.to_owned())];
+        let discovery = self.cache.cluster().discovery();
+        let rows = |value: f64| vec![(labels_of(&server), value)];
+        let version = vec![("k8s_version", self.kube_version.clone())];
+        let info = vec![(labels_of(&[server.clone(), version].concat()), 1.0)];
+        family(text, "argocd_cluster_info", "gauge", "Clusters.", &info);
+        let help = "Objects that are followed.";
+        family(text, "argocd_cluster_api_resource_objects", "gauge", help, &rows(self.cache.len() as f64));
+        let help = "Kinds that are served.";
+        family(text, "argocd_cluster_api_resources", "gauge", help, &rows(discovery.kinds().count() as f64));
+        let version = vec![(labels_of(&[("version", env!("CARGO_PKG_VERSION").to_owned())]), 1.0)];
+        family(text, "tiphys_build_info", "gauge", "This program.", &version);
+    }
+}
+
+fn info_of(app: &Application) -> Vec<(&'static str, String)> {
+    let source = app.spec.effective_sources().into_iter().next().unwrap_or_default();
+    let destination = &app.spec.destination;
+    let operation = app.operation.as_ref().map_or("", |_| "sync");
+    let more = vec![
+        ("autosync_enabled", app.automated().is_some().to_string()),
+        ("repo", source.repo_url),
+        ("dest_server", destination.server.clone()),
+        ("dest_namespace", destination.namespace.clone()),
+        ("sync_status", app.status.sync.status.as_str().to_owned()),
+        ("health_status", app.status.health.status.map_or("", HealthCode::as_str).to_owned()),
+        ("operation", operation.to_owned()),
+    ];
+    [pairs_of(app), more].concat()
+}
+
+fn looks(text: &mut String, counters: &Counters) {
+    const NAME: &str = "argocd_app_reconcile";
+    let _ = writeln!(text, "# HELP {NAME} How long looks at Applications took.\n# TYPE {NAME} histogram");
+    for ((namespace, server), histogram) in &counters.looks {
+        let base = vec![("namespace", namespace.clone()), ("dest_server", server.clone())];
+        for (bound, count) in BUCKETS.iter().zip(&histogram.buckets) {
+            let labels = labels_of(&[base.clone(), vec![("le", bound.to_string())]].concat());
+            let _ = writeln!(text, "{NAME}_bucket{labels} {count}");
+        }
+        let labels = labels_of(&[base.clone(), vec![("le", "+Inf".to_owned())]].concat());
+        let _ = writeln!(text, "{NAME}_bucket{labels} {}", histogram.count);
+        let _ = writeln!(text, "{NAME}_sum{} {}", labels_of(&base), histogram.sum);
+        let _ = writeln!(text, "{NAME}_count{} {}", labels_of(&base), histogram.count);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiphys_value::json;
+
+    #[test]
+    fn an_operation_counts_with_its_phase_and_time() {
+        let app = Application::from_value(&json!({"metadata": {"name": "a", "namespace": "n"}, "spec": {},
+            "status": {"operationState": {"phase": "Succeeded", "startedAt": "2026-01-01T00:00:00Z",
+                "finishedAt": "2026-01-01T00:00:05Z"}}}))
+        .unwrap();
+        let metrics = Metrics::default();
+        metrics.ended(&app, app.status.operation_state.as_ref().unwrap());
+        let counters = metrics.inner.lock().unwrap();
+        assert!(counters.syncs.keys().all(|labels| labels.contains("phase=\"Succeeded\"")));
+        assert_eq!(counters.syncs.values().copied().collect::<Vec<_>>(), [1]);
+        assert_eq!(counters.sync_seconds.values().copied().collect::<Vec<_>>(), [5.0]);
+    }
+
+    #[test]
+    fn histograms_are_cumulative_and_labels_are_escaped() {
+        let metrics = Metrics::default();
+        metrics.looked("n", "s", Duration::from_millis(300));
+        metrics.looked("n", "s", Duration::from_secs(60));
+        let mut text = String::new();
+        looks(&mut text, &metrics.inner.lock().unwrap());
+        assert!(text.contains("argocd_app_reconcile_bucket{namespace=\"n\",dest_server=\"s\",le=\"0.5\"} 1"));
+        assert!(
+            text.contains("le=\"+Inf\"} 2") && text.contains("_count{namespace=\"n\",dest_server=\"s\"} 2")
+        );
+        assert_eq!(labels_of(&[("a", "b\"\n".into())]), "{a=\"b\\\"\\n\"}");
+    }
+}
