@@ -6,6 +6,7 @@ use tiphys_diag::{Diagnostic, Severity};
 use tiphys_graph::{
     Object, Survey,
     edges::Edges,
+    network::{Flow, Network},
     order::Order,
     waits::{HealthFacts, Settings, Unmet, unmet},
 };
@@ -63,6 +64,7 @@ pub struct Context<'a> {
     pub base: Option<&'a Survey>,
     analyses: OnceCell<Analyses<'a>>,
     clusters: OnceCell<Vec<Cluster<'a>>>,
+    networks: OnceCell<Vec<(Network, Vec<Flow>)>>,
 }
 
 /// What several rules look at, made once and only if one asks.
@@ -82,12 +84,23 @@ pub struct Analyses<'a> {
 impl<'a> Context<'a> {
     /// What rules are told of a repository, and of the same repository before a change.
     pub fn new(survey: &'a Survey, base: Option<&'a Survey>) -> Self {
-        Self { survey, base, analyses: OnceCell::new(), clusters: OnceCell::new() }
+        Self { survey, base, analyses: OnceCell::new(), clusters: OnceCell::new(), networks: OnceCell::new() }
     }
 
     /// The clusters of all environments, as their Applications fill them.
     pub(crate) fn clusters(&self) -> &[Cluster<'a>] {
         self.clusters.get_or_init(|| cluster::all(self.survey))
+    }
+
+    /// The networks that policies restrict, each with the connections that are needed in it.
+    pub fn networks(&self) -> &[(Network, Vec<Flow>)] {
+        self.networks.get_or_init(|| {
+            let networks = Network::all(self.survey).into_iter();
+            networks
+                .map(|network| (network.flows(self.survey), network))
+                .map(|(flows, it)| (it, flows))
+                .collect()
+        })
     }
 
     /// What several rules look at.

@@ -22,7 +22,7 @@
 //! Where the workload never looks a name up.
 
 use tiphys_diag::Severity;
-use tiphys_graph::network::{Need, Network};
+use tiphys_graph::network::Need;
 
 use super::reach;
 use crate::{Context, Report, Rule};
@@ -38,18 +38,17 @@ pub const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for network in Network::all(context.survey) {
-        let flows = network.flows(context.survey);
+    for (network, flows) in context.networks() {
         for flow in flows.iter().filter(|flow| flow.need == Need::Dns) {
             let judgement = network.judge(flow);
             if !judgement.is_denied() {
                 continue;
             }
             let title = &network.pods[flow.pod].title;
-            let message = format!("{title} cannot look up names: {}", reach::by(&network, &judgement));
+            let message = format!("{title} cannot look up names: {}", reach::by(network, &judgement));
             let mut diagnostic = RULE.diagnostic(message);
-            diagnostic.severity = reach::severity(context.survey, &network, flow, &judgement.verdict);
-            diagnostic = reach::places(context.survey, &network, flow, &judgement, diagnostic);
+            diagnostic.severity = reach::severity(context.survey, network, flow, &judgement.verdict);
+            diagnostic = reach::places(context.survey, network, flow, &judgement, diagnostic);
             let upstream = flows.iter().find_map(|other| match &other.need {
                 Need::Upstream { field, from, service } if *from == flow.pod => Some((field, service)),
                 _ => None,
@@ -59,7 +58,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 diagnostic = diagnostic.see(span, format!("{service} is named here"));
             }
             let diagnostic = diagnostic.because("a name is looked up before anything is sent to it; the cluster's DNS is pods in kube-system that take port 53");
-            report.add(reach::with_remedy(&RULE, context.survey, &network, &[flow], diagnostic));
+            report.add(reach::with_remedy(&RULE, context.survey, network, &[flow], diagnostic));
         }
     }
 }

@@ -54,10 +54,9 @@ pub const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for network in Network::all(context.survey) {
-        let flows = network.flows(context.survey);
+    for (network, flows) in context.networks() {
         let mut own: BTreeMap<usize, Vec<(&Flow, Judgement)>> = BTreeMap::new();
-        for flow in &flows {
+        for flow in flows {
             let judgement = network.judge(flow);
             if !judgement.is_denied() {
                 continue;
@@ -67,12 +66,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     own.entry(flow.pod).or_default().push((flow, judgement))
                 }
                 Need::Upstream { ref service, ref field, from } => {
-                    report.add(upstream(
-                        context.survey,
-                        &network,
-                        (flow, &judgement),
-                        (service, field, from),
-                    ));
+                    report.add(upstream(context.survey, network, (flow, &judgement), (service, field, from)));
                 }
                 Need::Dns | Need::Webhook(_) | Need::Probe | Need::Outside(_) | Need::Metrics(_) => {}
             }
@@ -80,7 +74,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         for denied in own.into_values() {
             // Without the API server, a controller fails at once; what else it needs is told beside.
             if denied.iter().any(|(flow, _)| flow.need == Need::ApiServer) {
-                report.add(controller(context.survey, &network, &denied));
+                report.add(controller(context.survey, network, &denied));
             }
         }
     }

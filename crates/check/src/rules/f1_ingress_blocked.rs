@@ -21,7 +21,7 @@
 //! Where the load balancer's own pods are in front (an ingress controller's), and the type is a leftover.
 
 use tiphys_diag::Severity;
-use tiphys_graph::network::{Need, Network, Verdict};
+use tiphys_graph::network::{Need, Verdict};
 
 use super::reach;
 use crate::{Context, Report, Rule};
@@ -38,8 +38,8 @@ pub const RULE: Rule = Rule {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let survey = context.survey;
-    for network in Network::all(survey) {
-        for flow in network.flows(survey) {
+    for (network, flows) in context.networks() {
+        for flow in flows {
             let (who, why, because) = match flow.need {
                 Need::Outside(service) => (
                     "what comes from outside",
@@ -53,19 +53,19 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 ),
                 _ => continue,
             };
-            let judgement = network.judge(&flow);
+            let judgement = network.judge(flow);
             if judgement.verdict != Verdict::Deny {
                 continue;
             }
             let title = &network.pods[flow.pod].title;
             let port = flow.ports.first().map_or(0, |(_, number)| *number);
             let message =
-                format!("{who} cannot reach {title} on port {port}: {}", reach::by(&network, &judgement));
+                format!("{who} cannot reach {title} on port {port}: {}", reach::by(network, &judgement));
             let why = survey.object(why);
-            let diagnostic = reach::places(survey, &network, &flow, &judgement, RULE.diagnostic(message))
+            let diagnostic = reach::places(survey, network, flow, &judgement, RULE.diagnostic(message))
                 .see(survey.start(why), format!("{} needs it", why.title()))
                 .because(because);
-            report.add(reach::with_remedy(&RULE, survey, &network, &[&flow], diagnostic));
+            report.add(reach::with_remedy(&RULE, survey, network, &[flow], diagnostic));
         }
     }
 }

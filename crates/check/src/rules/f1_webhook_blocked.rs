@@ -22,7 +22,7 @@
 //! Where the API server reaches the cluster through an agent that runs as a pod, and the policy admits it.
 
 use tiphys_diag::Severity;
-use tiphys_graph::network::{Need, Network};
+use tiphys_graph::network::Need;
 
 use super::reach;
 use crate::{Context, Report, Rule};
@@ -38,10 +38,10 @@ pub const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    for network in Network::all(context.survey) {
-        for flow in network.flows(context.survey) {
+    for (network, flows) in context.networks() {
+        for flow in flows {
             let Need::Webhook(configuration) = flow.need else { continue };
-            let judgement = network.judge(&flow);
+            let judgement = network.judge(flow);
             if !judgement.is_denied() {
                 continue;
             }
@@ -50,14 +50,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let port = flow.ports.first().map_or(0, |(_, number)| *number);
             let message = format!(
                 "the API server cannot call {title} as a webhook: {}",
-                reach::by(&network, &judgement)
+                reach::by(network, &judgement)
             );
             let mut diagnostic = RULE.diagnostic(message);
-            diagnostic.severity = reach::severity(context.survey, &network, &flow, &judgement.verdict);
-            let diagnostic = reach::places(context.survey, &network, &flow, &judgement, diagnostic)
+            diagnostic.severity = reach::severity(context.survey, network, flow, &judgement.verdict);
+            let diagnostic = reach::places(context.survey, network, flow, &judgement, diagnostic)
                 .see(context.survey.start(configuration), "the webhook is registered here")
                 .because(format!("the call comes from the API server, which is no pod, and goes to the container's port {port}"));
-            report.add(reach::with_remedy(&RULE, context.survey, &network, &[&flow], diagnostic));
+            report.add(reach::with_remedy(&RULE, context.survey, network, &[flow], diagnostic));
         }
     }
 }

@@ -41,8 +41,8 @@ pub const RULE: Rule = Rule {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let Some(switch) = switched_off(&context.survey.files) else { return };
-    for mut network in Network::all(context.survey) {
-        network.cnis = vec![Cni::Cilium];
+    for (network, _) in context.networks() {
+        let network = Network { cnis: vec![Cni::Cilium], ..network.clone() };
         for at in 0..network.pods.len() {
             let flows = network.probes(at);
             let dropped: Vec<_> =
