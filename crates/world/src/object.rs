@@ -33,6 +33,7 @@ pub mod resources {
         claims = "" "v1" "persistentvolumeclaims";
         volumes = "" "v1" "persistentvolumes";
         deployments = "apps" "v1" "deployments";
+        replication_controllers = "" "v1" "replicationcontrollers";
         replica_sets = "apps" "v1" "replicasets";
         stateful_sets = "apps" "v1" "statefulsets";
         daemon_sets = "apps" "v1" "daemonsets";

@@ -259,21 +259,20 @@ impl Subject {
     fn deletions(&self) -> Vec<Exchange> {
         let wrong_uid = json!({"preconditions": {"uid": "00000000-0000-4000-8000-000000000000"}});
         let both = json!({"propagationPolicy": "Background", "orphanDependents": true});
-        vec![
+        let mut all = vec![
             self.delete("?dryRun=All", &Value::Null),
             self.delete("", &wrong_uid),
             self.delete("?propagationPolicy=Sideways", &Value::Null),
             self.delete("", &both),
-            self.delete("?gracePeriodSeconds=0", &Value::Null),
-            self.delete("", &Value::Null),
-            Exchange::new("DELETE", format!("{}?labelSelector=none%3Dsuch", self.collection), &Value::Null),
-            // The definition of the custom kind is needed again, and so is what was here before.
-            if matches!(self.object.kind(), "CustomResourceDefinition") {
-                self.create("", &self.object)
-            } else {
-                self.get("")
-            },
-        ]
+        ];
+        // The definition of the custom kind is needed by the next sample.
+        if self.object.kind() != "CustomResourceDefinition" {
+            all.push(self.delete("?gracePeriodSeconds=0", &Value::Null));
+            all.push(self.delete("", &Value::Null));
+        }
+        let none = format!("{}?labelSelector=none%3Dsuch", self.collection);
+        all.extend([Exchange::new("DELETE", none, &Value::Null), self.get("")]);
+        all
     }
 
     /// The sample with one thing changed at a time, created with dry run.

@@ -140,6 +140,11 @@ async fn send(
     let mut score = Score::default();
     for exchange in &sequence.exchanges {
         let (expected, answer) = tokio::try_join!(real.send(exchange), ours.send(exchange))?;
+        if expected.code == 201
+            && let Some(collection) = defined(exchange)
+        {
+            until_served(&collection, real).await?;
+        }
         let (is_error, difference) = compare(&expected, &answer);
         score.count(is_error, difference.as_ref());
         if let Some(difference) = difference {
@@ -147,6 +152,37 @@ async fn send(
         }
     }
     Ok(score)
+}
+
+/// The collection that a definition brings, if a request creates one.
+fn defined(exchange: &Exchange) -> Option<String> {
+    let (path, query) = exchange.path.split_once('?').unwrap_or((&exchange.path, ""));
+    let is_definition =
+        exchange.method == "POST" && path.ends_with("/customresourcedefinitions") && !query.contains("dryRun");
+    let definition: Value = serde_json::from_str(&exchange.body).ok().filter(|_| is_definition)?;
+    let spec = &definition["spec"];
+    let version = spec["versions"].as_array()?.iter().find(|version| version["served"] == true)?;
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    Some(format!(
+        "/apis/{}/{}/{}",
+        text(&spec["group"])?,
+        text(&version["name"])?,
+        text(&spec["names"]["plural"])?
+    ))
+}
+
+/// A real server takes a moment until it serves what a definition defines; the embedded one does at once.
+async fn until_served(collection: &str, real: &mut Peer) -> anyhow::Result<()> {
+    const TRIES: usize = 50;
+    let list = Exchange::new("GET", collection, &Value::Null);
+    for _ in 0..TRIES {
+        if real.send(&list).await?.code == 200 {
+            return Ok(());
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+    }
+    // Definitions whose names clash are never served.
+    Ok(())
 }
 
 fn section(scores: &BTreeMap<String, Score>, found: &[Found]) -> anyhow::Result<String> {

@@ -321,7 +321,14 @@ fn get(context: &Context<'_>, at: &At) -> ApiResult<Response<ResponseBody>> {
     if !at.resource.has_verb("get") {
         return Err(ApiError::method_not_allowed());
     }
-    let asked = ops::parse_revision(context.query.get("resourceVersion"))?;
+    let version = context.query.get("resourceVersion");
+    let asked = ops::parse_revision(version).map_err(|_| {
+        let quoted = tiphys_schema::quote(version);
+        let why = format!(
+            "resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax"
+        );
+        ApiError::new(500, "", why)
+    })?;
     if asked > context.server.revision() {
         return Err(ApiError::revision_in_future(asked, context.server.revision()));
     }
@@ -335,6 +342,7 @@ fn list(context: &Context<'_>, at: &At) -> ApiResult<Response<ResponseBody>> {
     if !at.resource.has_verb("list") {
         return Err(ApiError::method_not_allowed());
     }
+    context.query.check_list()?;
     let page = ops::list(context.server, at, &context.query.list_options())?;
     let mut metadata = json!({"resourceVersion": page.revision.to_string()});
     if let Some(token) = &page.continue_token {
@@ -492,6 +500,7 @@ async fn delete(context: &Context<'_>, at: &At, body: &Bytes) -> ApiResult<Respo
         }
     };
     context.query.add_delete_options(&mut options)?;
+    warn_deprecated(&at.resource, &mut call);
     let server = context.server;
     if at.name.is_empty() {
         if !at.resource.has_verb("deletecollection") {

@@ -1,6 +1,8 @@
 //! Request bodies in Kubernetes' protobuf encoding, which typed Go clients send. Field numbers are
 //! data; types are those of the catalog. Answers are always JSON, which those clients take as well.
 
+mod schema;
+
 use std::{
     collections::{BTreeMap, HashMap},
     sync::LazyLock,
@@ -104,12 +106,20 @@ fn message(
         match (slots.get(&number), wire) {
             (Some(Slot::Inline(inner)), Wire::Bytes(bytes)) => message(ty, inner, bytes, depth, object)?,
             (Some(Slot::Field(field)), wire) => {
-                if let Some(field_type) = ty.field(field) {
+                if name == schema::PROPS
+                    && let Wire::Bytes(bytes) = wire
+                    && let Some(found) = schema::choice(field, bytes, depth)
+                {
+                    object.insert((*field).to_owned(), found?);
+                } else if let Some(field_type) = ty.field(field) {
                     add(field_type, field, wire, depth, object)?;
                 }
             }
             _ => {}
         }
+    }
+    if name == schema::PROPS {
+        schema::drop_zeros(object);
     }
     Ok(())
 }

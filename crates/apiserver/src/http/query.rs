@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use tiphys_schema::{FieldError, Path, quote};
+
 use crate::{
-    ApiResult,
+    ApiError, ApiResult,
     ops::{DeleteOptions, ListOptions, Propagation},
 };
 
@@ -27,6 +29,21 @@ impl Query {
 
     pub fn flag(&self, key: &str) -> bool {
         self.0.get(key).is_some_and(|v| matches!(v.as_str(), "" | "1" | "true" | "True" | "TRUE" | "t" | "T"))
+    }
+
+    /// Refuses what a list cannot be asked.
+    pub fn check_list(&self) -> ApiResult<()> {
+        let limit = self.get("limit");
+        if !limit.is_empty() && limit.parse::<i64>().is_err() {
+            let why = format!("strconv.ParseInt: parsing {}: invalid syntax", quote(limit));
+            return Err(ApiError::bad_request(why));
+        }
+        if self.get("sendInitialEvents").is_empty() {
+            return Ok(());
+        }
+        let fault =
+            FieldError::forbidden(&Path::new("sendInitialEvents"), "sendInitialEvents is forbidden for list");
+        Err(ApiError::invalid_options("ListOptions", fault))
     }
 
     pub fn list_options(&self) -> ListOptions {

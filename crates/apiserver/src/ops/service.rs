@@ -42,8 +42,47 @@ pub(super) fn complete(service: &mut Value, current: Option<&Value>) {
             service["spec"][field] = before.unwrap_or(chosen);
         }
     }
-    if let Some(current) = current.filter(|c| has_node_ports(c) && !has_node_ports(service)) {
-        release_ports(service, current);
+    if let Some(current) = current {
+        keep_allocated(service, current);
+        if has_node_ports(current) && !has_node_ports(service) {
+            release_ports(service, current);
+        }
+    }
+}
+
+/// A client that replaces a Service need not know what was given to it: addresses and ports stay.
+fn keep_allocated(service: &mut Value, current: &Value) {
+    let is_external = |service: &Value| service.str_at(&["spec", "type"]) == Some("ExternalName");
+    if is_external(current) || is_external(service) {
+        return;
+    }
+    let is_silent = |field: &str| service.str_at(&["spec", field]).is_none_or(str::is_empty);
+    if is_silent("clusterIP") {
+        for field in ["clusterIP", "clusterIPs"] {
+            if let Some(value) = current.at(&["spec", field]) {
+                service["spec"][field] = value.clone();
+            }
+        }
+    }
+    if !has_node_ports(current) || !has_node_ports(service) {
+        return;
+    }
+    if let Some(port) = current.at(&["spec", "healthCheckNodePort"])
+        && service.at(&["spec", "healthCheckNodePort"]).is_none()
+        && service.str_at(&["spec", "externalTrafficPolicy"]) == Some("Local")
+    {
+        service["spec"]["healthCheckNodePort"] = port.clone();
+    }
+    let taken: Vec<i64> = items(service, "/spec/ports").filter_map(|p| p.int_at(&["nodePort"])).collect();
+    for port in service.pointer_mut("/spec/ports").and_then(Value::as_array_mut).into_iter().flatten() {
+        if port.int_at(&["nodePort"]).is_some_and(|number| number != 0) {
+            continue;
+        }
+        let same = |p: &&Value| p["port"] == port["port"] && p["protocol"] == port["protocol"];
+        let before = items(current, "/spec/ports").find(same).and_then(|p| p.int_at(&["nodePort"]));
+        if let Some(number) = before.filter(|number| !taken.contains(number)) {
+            port["nodePort"] = number.into();
+        }
     }
 }
 

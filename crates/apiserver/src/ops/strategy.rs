@@ -18,6 +18,7 @@ const WITH_GENERATION: &[&str] = &[
     "Job",
     "CronJob",
     "Pod",
+    "PodTemplate",
     "Ingress",
     "IngressClass",
     "NetworkPolicy",
@@ -295,7 +296,13 @@ fn bump_generation(at: &At, object: &mut Value, current: &Value) {
         }
         root
     };
-    if desired(object) != desired(current) {
+    let part = match at.resource.gvk.kind.as_str() {
+        "Deployment" => "annotations",
+        "EndpointSlice" => "labels",
+        _ => "",
+    };
+    let is_relabelled = !part.is_empty() && object["metadata"][part] != current["metadata"][part];
+    if is_relabelled || desired(object) != desired(current) {
         let next = current.generation() + 1;
         meta::metadata_mut(object).insert("generation".into(), next.into());
     }

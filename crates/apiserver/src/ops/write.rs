@@ -39,7 +39,8 @@ pub(crate) fn create_decoded(
         return Err(ApiError::method_not_allowed());
     }
     bind_to_url(at, &mut object)?;
-    if !object.resource_version().is_empty() {
+    // What is never stored needs no version of the store's own.
+    if !object.resource_version().is_empty() && !call.dry_run {
         return Err(ApiError::new(500, "", "resourceVersion should not be set on objects to be created"));
     }
     let generated = generate_name(server, &mut object);
@@ -70,6 +71,10 @@ pub(crate) fn create_decoded(
 }
 
 fn generate_name(server: &ApiServer, object: &mut Value) -> bool {
+    if object.kind() == "LimitRange" && object.api_version() == "v1" && object.name().is_empty() {
+        meta::set(object, "name", &server.entropy().uuid());
+        return true;
+    }
     let prefix = object.str_at(&["metadata", "generateName"]).unwrap_or_default();
     if !object.name().is_empty() || prefix.is_empty() {
         return false;
@@ -100,10 +105,8 @@ pub(crate) fn update_decoded(
 ) -> ApiResult<(Arc<Object>, bool)> {
     bind_to_url(at, &mut object)?;
     let Some(current) = server.snapshot().get(&at.resource.id, &at.namespace, &at.name).cloned() else {
-        if at.subresource.is_none()
-            && strategy::creates_on_update(&at.resource)
-            && object.resource_version().is_empty()
-        {
+        if at.subresource.is_none() && strategy::creates_on_update(&at.resource) {
+            meta::set(&mut object, "resourceVersion", "");
             return create_decoded(server, call, &At { name: String::new(), ..at.clone() }, object)
                 .map(|o| (o, true));
         }
@@ -158,7 +161,9 @@ pub(crate) fn patch(
 /// Server-side apply is about the object that the URL names.
 fn check_applied_name(at: &At, patch: &Patch) -> ApiResult<()> {
     let name = patch.body.name();
-    if !patch.kind.is_apply() || name.is_empty() || name == at.name {
+    // What is no object at all is refused for that.
+    let is_object = !patch.body.api_version().is_empty() && !patch.body.kind().is_empty();
+    if !patch.kind.is_apply() || !is_object || name.is_empty() || name == at.name {
         return Ok(());
     }
     Err(ApiError::bad_request(format!(
@@ -226,10 +231,25 @@ pub(super) fn replace(
     commit(server, at, Expect::Revision(current.revision()), object, removed)
 }
 
+/// Under what a real server keeps objects of a kind, as its messages show.
+fn storage_prefix(at: &At) -> String {
+    let plural = at.resource.plural.as_str();
+    match (at.resource.group(), plural) {
+        ("", "services") => "services/specs".to_owned(),
+        ("", "endpoints") => "services/endpoints".to_owned(),
+        ("", "nodes") => "minions".to_owned(),
+        ("", "replicationcontrollers") => "controllers".to_owned(),
+        ("networking.k8s.io", "ingresses") => "ingress".to_owned(),
+        (group @ ("apiregistration.k8s.io" | "apiextensions.k8s.io"), _) => format!("{group}/{plural}"),
+        (group, _) if at.resource.custom.is_some() => format!("{group}/{plural}"),
+        _ => plural.to_owned(),
+    }
+}
+
 fn check_version(at: &At, current: &Object, object: &Value) -> Result<(), Failed> {
     let uid = object.uid();
     if !uid.is_empty() && uid != current.uid() {
-        let key = format!("/registry/{}/{}", at.resource.plural, at.key());
+        let key = format!("/registry/{}/{}", storage_prefix(at), at.key());
         let why = format!(
             "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: \
              Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
@@ -255,12 +275,9 @@ fn check_version(at: &At, current: &Object, object: &Value) -> Result<(), Failed
         }
         version if version == current.resource_version() => Ok(()),
         version if version.parse::<u64>().is_err() => {
-            let fault = FieldError::invalid(
-                &Path::new("metadata.resourceVersion"),
-                version,
-                "must be an unsigned integer",
-            );
-            Err(ApiError::invalid(&at.resource.group_kind(), &at.name, &ErrorList(vec![fault])).into())
+            let quoted = tiphys_schema::quote(version);
+            let why = format!("strconv.ParseUint: parsing {quoted}: invalid syntax");
+            Err(ApiError::new(500, "", why).into())
         }
         _ => Err(ApiError::modified(at.resource.named(&at.name)).into()),
     }

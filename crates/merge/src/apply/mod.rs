@@ -2,6 +2,7 @@
 //! (Kubernetes documentation, "Server-Side Apply"; structured-merge-diff).
 
 mod compare;
+mod declared;
 mod managers;
 mod merge;
 mod set;

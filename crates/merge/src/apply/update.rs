@@ -5,6 +5,7 @@ use tiphys_schema::{TypeRef, zero_value};
 
 use super::{
     compare::{Comparison, compare},
+    declared::undeclared,
     managers::{self, Entry, Operation},
     merge::{drop_emptied, merge, without},
     set::FieldSet,
@@ -96,6 +97,9 @@ pub fn apply(
         entries.extend(before_first_apply(&base, request));
     }
     let config = without_managed(config);
+    if let Some(why) = request.ty.and_then(|ty| undeclared(&config, ty)) {
+        return Err(ApplyError::Schema(why));
+    }
     let applied = FieldSet::of(&config, request.ty).map_err(ApplyError::Schema)?;
     let merged = merge(&base, &config, request.ty).map_err(ApplyError::Schema)?;
     let mut own = new_entry(request, Operation::Apply);

@@ -1,10 +1,10 @@
-//! ReplicaSet: so many pods of one template (apps/v1 ReplicaSet).
+//! ReplicaSet and ReplicationController: so many pods of one template (apps/v1, core/v1).
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use tiphys_apiserver::Object;
-use tiphys_value::ObjectExt;
+use tiphys_value::{GroupVersionResource, ObjectExt};
 
 use super::{
     own_or_owner,
@@ -20,22 +20,47 @@ use crate::{
     object::{pod_from_template, remove_condition, resources, set_condition, status_of, with_status},
 };
 
-const SIGNATURE: &str = "replicaset-controller";
+/// Keeps the pods of one of the two kinds.
+pub struct ReplicaController {
+    name: &'static str,
+    kind: &'static str,
+    signature: &'static str,
+    resource: fn() -> GroupVersionResource,
+}
 
-/// Keeps the pods of ReplicaSets.
-pub struct ReplicaSetController;
+impl ReplicaController {
+    /// For ReplicaSets.
+    pub fn of_sets() -> Self {
+        Self {
+            name: "replicaset",
+            kind: "ReplicaSet",
+            signature: "replicaset-controller",
+            resource: resources::replica_sets,
+        }
+    }
 
-impl Controller for ReplicaSetController {
+    /// For ReplicationControllers.
+    pub fn of_controllers() -> Self {
+        Self {
+            name: "replicationcontroller",
+            kind: "ReplicationController",
+            signature: "replication-controller",
+            resource: resources::replication_controllers,
+        }
+    }
+}
+
+impl Controller for ReplicaController {
     fn name(&self) -> &'static str {
-        "replicaset"
+        self.name
     }
 
     fn keys(&self, change: &Change, _: &View<'_>) -> Vec<Key> {
-        own_or_owner(change, &resources::replica_sets(), "ReplicaSet")
+        own_or_owner(change, &(self.resource)(), self.kind)
     }
 
     fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {
-        let Some(set) = context.view.get(&resources::replica_sets(), key) else { return Outcome::done() };
+        let Some(set) = context.view.get(&(self.resource)(), key) else { return Outcome::done() };
         if set.is_terminating() {
             return Outcome::done();
         }
@@ -48,29 +73,29 @@ impl Controller for ReplicaSetController {
         pods.sort_by_cached_key(going_first);
         let availability = Availability::of(&set, context.now);
         let mut status = status(&set, &pods[surplus..], availability);
-        status.insert("terminatingReplicas".into(), terminating.into());
+        if self.kind == "ReplicaSet" {
+            status.insert("terminatingReplicas".into(), terminating.into());
+        }
         let mut writes = Vec::new();
         match context.failure {
             Some(why) => {
                 let condition = json!({"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": why});
                 set_condition(&mut status, condition, context.now);
-                writes.push(failed_create(&set, SIGNATURE, why));
+                writes.push(failed_create(&set, self.signature, why));
             }
             None => remove_condition(&mut status, "ReplicaFailure"),
         }
         // The status goes first: it has to be told even if a pod cannot be made.
         let updated = with_status(&set, status.into());
-        writes.extend(
-            updated.map(|object| Write::UpdateStatus { resource: resources::replica_sets(), object }),
-        );
+        writes.extend(updated.map(|object| Write::UpdateStatus { resource: (self.resource)(), object }));
         for pod in &pods[..surplus] {
-            writes.extend([delete_pod(pod), deleted(&set, SIGNATURE, pod.name())]);
+            writes.extend([delete_pod(pod), deleted(&set, self.signature, pod.name())]);
         }
         for name in free_names(&set, wanted.saturating_sub(pods.len()), context.view) {
             let mut pod = pod_from_template(&set, &set["spec"]["template"], &name);
             pod["metadata"]["generateName"] = format!("{}-", set.name()).into();
             writes.push(Write::Create { resource: resources::pods(), object: pod });
-            writes.push(created(&set, SIGNATURE, &name));
+            writes.push(created(&set, self.signature, &name));
         }
         Outcome::from(writes).again(availability.next(&pods))
     }
