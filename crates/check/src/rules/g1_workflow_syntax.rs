@@ -28,12 +28,17 @@
 //! ## When to suppress
 //! Where a step before it writes the action that a later step uses.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, LazyLock},
+};
 
+use regex::Regex;
 use tiphys_diag::{Diagnostic, Severity, Span};
 use tiphys_graph::{
     Files,
     tools::{
+        Script,
         ci::{Format, Pipeline},
         node_span,
     },
@@ -187,6 +192,7 @@ impl Workflow<'_, '_> {
         if job.get("<<").is_some() {
             return;
         }
+        self.expressions(&title, job);
         if let Some(used) = job.get("uses") {
             return self.reusable(used);
         }
@@ -236,6 +242,42 @@ impl Workflow<'_, '_> {
                     }
                 }
                 (None, Some(_)) => {}
+            }
+        }
+    }
+
+    /// Expressions that ask for steps or jobs that are not there: they are empty, which nothing reports.
+    fn expressions(&mut self, title: &str, job: &Node) {
+        let steps = job.get("steps").and_then(Node::items).unwrap_or_default();
+        if steps.iter().any(|step| step.kind() == Kind::Alias || step.get("<<").is_some()) {
+            return;
+        }
+        let ids: BTreeSet<&str> = steps.iter().filter_map(|step| step.get("id")?.as_str()).collect();
+        let needs: BTreeSet<&str> = strings(job.get("needs")).into_iter().filter_map(Node::as_str).collect();
+        let mut scalars = Vec::new();
+        collect(job, false, &mut scalars, MAX_DEPTH);
+        let mut seen: BTreeSet<(String, String)> = BTreeSet::new();
+        for (node, is_condition) in scalars {
+            for (what, name, line) in asked(node.as_str().unwrap_or_default(), is_condition) {
+                let known = if what == "steps" { &ids } else { &needs };
+                if known.contains(name.as_str()) || !seen.insert((what.clone(), name.clone())) {
+                    continue;
+                }
+                let Some(script) = Script::of_node(&self.pipeline.file, node) else { continue };
+                let (message, label) = if what == "steps" {
+                    (format!("job {title} has no step with the id {name}"), "this is always empty")
+                } else {
+                    (
+                        format!("job {title} does not need job {name}, so it knows nothing of it"),
+                        "this is always empty",
+                    )
+                };
+                let mut diagnostic =
+                    RULE.diagnostic(message).at(script.span(self.files, line), label).because(
+                        "an expression that names what is not there is an empty string; no error tells of it",
+                    );
+                diagnostic.severity = Severity::Warning;
+                self.report.add(Finding::new(RULE.incident, diagnostic));
             }
         }
     }
@@ -290,6 +332,50 @@ impl Workflow<'_, '_> {
             .because("GitHub refuses the whole file: none of its jobs runs");
         self.report.add(Finding::new(RULE.incident, diagnostic));
     }
+}
+
+/// How deep a job is looked into.
+const MAX_DEPTH: usize = 32;
+
+/// The scalars below a node, with whether they are conditions, which need no `${{ }}`.
+fn collect<'a>(node: &'a Node, is_condition: bool, found: &mut Vec<(&'a Node, bool)>, depth: usize) {
+    if depth == 0 {
+        return;
+    }
+    if node.as_str().is_some() {
+        found.push((node, is_condition));
+    }
+    for item in node.items().unwrap_or_default() {
+        collect(item, false, found, depth - 1);
+    }
+    for (key, value) in node.pairs().unwrap_or_default() {
+        collect(value, key.as_str() == Some("if"), found, depth - 1);
+    }
+}
+
+/// The steps and jobs that the expressions of a text ask for: `steps` or `needs`, the name, the line from 1.
+fn asked(text: &str, is_condition: bool) -> Vec<(String, String, u32)> {
+    static EXPRESSION: LazyLock<Regex> =
+        LazyLock::new(|| Regex::new(r"(?s)\$\{\{(.*?)\}\}").expect("the expression is right"));
+    static NAME: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?:^|[^\w.'-])(steps|needs)\.([A-Za-z_][\w-]*)\.").expect("the expression is right")
+    });
+    let parts: Vec<(usize, &str)> = if is_condition && !text.contains("${{") {
+        vec![(0, text)]
+    } else {
+        EXPRESSION
+            .captures_iter(text)
+            .filter_map(|it| it.get(1))
+            .map(|it| (it.start(), it.as_str()))
+            .collect()
+    };
+    let names = parts.into_iter().flat_map(|(start, part)| {
+        NAME.captures_iter(part).map(move |it| {
+            (it[1].to_owned(), it[2].to_owned(), start + it.get(1).map_or(0, |name| name.start()))
+        })
+    });
+    let line = |at: usize| u32::try_from(text[..at].matches('\n').count()).unwrap_or_default() + 1;
+    names.map(|(what, name, at)| (what, name, line(at))).collect()
 }
 
 /// The strings of a node that is one or a list of them.
