@@ -194,6 +194,11 @@ impl LiveCache {
         })
     }
 
+    /// All objects, in no order.
+    pub fn all(&self) -> Vec<(ResourceKey, Arc<Value>)> {
+        self.read(|index| index.all().map(|(key, object)| (key.clone(), object.clone())).collect())
+    }
+
     /// Takes over the answer of a write at once, so that the engine never decides on a state that is
     /// older than its own writes. What the watch has already passed (and may have seen deleted since)
     /// is ignored.

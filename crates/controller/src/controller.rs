@@ -60,6 +60,8 @@ pub(crate) struct Inner {
 #[derive(Default)]
 struct Memory {
     rendering: Option<Arc<Rendering>>,
+    /// The last one that has objects.
+    good: Option<Arc<Rendering>>,
     /// The rendering that the operation under way brings about.
     operation: Option<Arc<Rendering>>,
     /// The keys of its targets.
@@ -340,7 +342,18 @@ impl Inner {
     }
 
     pub(crate) fn remember(&self, key: &AppKey, rendering: Arc<Rendering>) {
-        self.memory().entry(key.clone()).or_default().rendering = Some(rendering);
+        let mut memory = self.memory();
+        let known = memory.entry(key.clone()).or_default();
+        if rendering.targets.is_ok() {
+            known.good = Some(rendering.clone());
+        }
+        known.rendering = Some(rendering);
+    }
+
+    /// The last rendering that has objects, if it was made for the same spec as one that has none.
+    pub(crate) fn last_good_rendering(&self, key: &AppKey, failed: &Rendering) -> Option<Arc<Rendering>> {
+        let good = self.memory().get(key)?.good.clone()?;
+        good.is_for_the_spec_of(failed).then_some(good)
     }
 
     pub(crate) fn drop_rendering(&self, key: &AppKey) {

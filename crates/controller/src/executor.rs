@@ -41,8 +41,8 @@ async fn perform(cache: &LiveCache, action: &Action) -> Result<Done, ClusterErro
     let cluster = cache.cluster();
     let key = &action.task.key;
     match &action.verb {
-        Verb::Apply { object, method, validate, force, dry_run, migrate_managers } => {
-            let write = Write { cache, object, validate: *validate, dry_run: *dry_run };
+        Verb::Apply { object, method, validate, force, dry_run, share, migrate_managers } => {
+            let write = Write { cache, object, validate: *validate, dry_run: *dry_run, share: *share };
             match method {
                 ApplyMethod::ServerSide => {
                     if !dry_run && !migrate_managers.is_empty() {
@@ -91,6 +91,7 @@ struct Write<'a> {
     object: &'a Value,
     validate: bool,
     dry_run: bool,
+    share: bool,
 }
 
 impl Write<'_> {
@@ -107,7 +108,7 @@ impl Write<'_> {
     async fn server_side(&self, recreate: bool) -> Result<Done, ClusterError> {
         let options = ApplyOptions {
             field_manager: names::FIELD_MANAGER.into(),
-            force: true,
+            force: !self.share,
             dry_run: self.dry_run,
             validate: self.validate,
         };

@@ -1,23 +1,22 @@
 //! Working on an operation: the planner says what, the executor does it, until there is nothing to
 //! do but wait.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use tiphys_model::{
     Application, ApplicationSource, ConditionType, Operation, OperationPhase, SyncOptions, Time, names,
 };
-use tiphys_sync::{SyncInput, SyncState, SyncStep, record, record_history, step};
-use tiphys_value::Value;
+use tiphys_sync::{SyncInput, SyncState, SyncStep, record, record_history, step, target_key};
+use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use crate::{
     AppKey,
     controller::Inner,
     executor::execute,
     live::Kinds,
+    prevent::awaits,
     reconcile::{Compared, Next, own_key},
+    status::application_kind,
 };
 
 /// How many steps one look may take; a plan that never comes to rest is given time to others.
@@ -167,25 +166,38 @@ impl Inner {
             .status
             .conditions
             .iter()
-            .filter(|c| matches!(c.kind, ConditionType::ComparisonError | ConditionType::InvalidSpecError))
+            .filter(|c| {
+                // An operation on the last good state is not about what does not render now.
+                let concerns = compared.rendering.targets.is_err() || self.settings.sync.compat;
+                c.kind == ConditionType::InvalidSpecError
+                    || (c.kind == ConditionType::ComparisonError && concerns)
+            })
             .map(|c| c.message.as_str())
             .collect();
         let known = self.known_rendering(&AppKey::of(app));
-        let newer = known.as_ref().filter(|known| known.revisions != compared.rendering.revisions);
+        let newer = known
+            .as_ref()
+            .filter(|known| known.targets.is_ok() && known.revisions != compared.rendering.revisions);
         let policy = app.spec.sync_policy.as_ref();
         let approved = app.annotation(names::DELETION_APPROVED).and_then(Time::parse);
         let kinds = Kinds(self.cache.cluster().discovery());
         let installation = self.installation();
+        let (targets, protected) = effective(operation, compared, &app.spec.destination.namespace, &kinds);
+        let own = own_key(app);
+        let children = targets.iter().filter(|target| target.gvk().group_kind() == application_kind());
+        let children = children.map(|child| target_key(child, &app.spec.destination.namespace, &kinds));
+        let never_await = awaits::never_awaited(&self.cache, &own, children);
         let input = SyncInput {
-            own_key: Some(own_key(app)),
+            own_key: Some(own),
             destination_namespace: &app.spec.destination.namespace,
-            targets: &compared.comparison.targets,
+            targets: &targets,
             live: &compared.live,
             prunable: &compared.comparison.prunable,
-            protected: &BTreeMap::new(),
+            protected: &protected,
             shared: &compared.comparison.shared,
             out_of_sync: &compared.comparison.out_of_sync,
-            never_await: &BTreeSet::new(),
+            never_await: &never_await,
+            claims: &compared.comparison.claims,
             operation,
             options: &options,
             revision: compared.rendering.revision(),
@@ -234,6 +246,24 @@ impl Inner {
         self.metrics.ended(app, &state.shown);
         app.status.operation_state = Some(state.to_operation_state());
     }
+}
+
+/// The targets and the protected objects as an operation is to see them: an automated one leaves what is on
+/// hold alone.
+fn effective(
+    operation: &Operation,
+    compared: &Compared,
+    namespace: &str,
+    kinds: &Kinds,
+) -> (Vec<Arc<Value>>, BTreeMap<ResourceKey, String>) {
+    let mut targets = compared.comparison.targets.clone();
+    let mut protected = compared.protected.clone();
+    if operation.initiated_by.automated && !compared.paused.is_empty() {
+        targets.retain(|target| !compared.paused.contains_key(&target_key(target, namespace, kinds)));
+        let held = compared.paused.iter().map(|(key, until)| (key.clone(), format!("on hold until {until}")));
+        protected.extend(held);
+    }
+    (targets, protected)
 }
 
 /// The options in force: the operation's if it has any, else the spec's.

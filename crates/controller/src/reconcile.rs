@@ -1,6 +1,10 @@
 //! One look at one Application: render, compare, decide, work, write.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use tiphys_model::{
@@ -15,6 +19,7 @@ use crate::{
     controller::Inner,
     live::{self, Kinds},
     policy::{Policy, engine_namespace},
+    prevent::{blockers, drift, guard, owners, pause},
     rendering::Rendering,
     status,
 };
@@ -37,6 +42,17 @@ pub(crate) struct Compared {
     pub rendering: Arc<Rendering>,
     pub live: BTreeMap<ResourceKey, LiveObject>,
     pub comparison: Comparison,
+    /// Objects that must not be pruned, with why.
+    pub protected: BTreeMap<ResourceKey, String>,
+    /// Objects to which nothing is synced now, with until when.
+    pub paused: BTreeMap<ResourceKey, Time>,
+}
+
+impl Compared {
+    /// The objects that automated sync leaves alone.
+    fn left_alone(&self) -> BTreeSet<ResourceKey> {
+        self.protected.keys().chain(self.paused.keys()).cloned().collect()
+    }
 }
 
 impl Inner {
@@ -107,12 +123,22 @@ impl Inner {
         }
         let mut conditions = Vec::new();
         let rendering = self.rendering(key, app, level).await;
-        let compared = self.compare(app, rendering.clone()).await;
+        let mut compared = self.compare(app, rendering.clone()).await;
         if let Err(error) = &rendering.targets {
             conditions.push(Condition::new(ConditionType::ComparisonError, format!("{error:#}")));
+            // The last good state stays in force: what is changed in the cluster is still healed.
+            if let Some(good) =
+                self.last_good_rendering(key, &rendering).filter(|_| !self.settings.sync.compat)
+            {
+                compared = self.compare(app, good).await;
+            }
         }
+        let is_stale = rendering.targets.is_err();
         let mut next = self.follow_remotes(key, &rendering);
         self.show(app, compared.as_ref(), level);
+        if is_stale {
+            app.status.sync.status = SyncStatusCode::Unknown;
+        }
         if let Some(compared) = &compared {
             conditions.extend(compared.comparison.conditions.iter().cloned());
             let open = compared.policy.may_begin(app, self.now());
@@ -121,13 +147,29 @@ impl Inner {
             }
             let decision = self.decide(app, compared, open == Ok(true));
             conditions.extend(open.err().map(|fault| Condition::new(ConditionType::InvalidSpecError, fault)));
+            next.at =
+                compared.paused.values().fold(next.at, |at, until| earliest(at, Some(until.timestamp())));
+            conditions.extend(told_of(compared));
             match decision {
-                AutoSync::Start(operation) => app.operation = Some(*operation),
+                AutoSync::Start(operation) => {
+                    let reverted = drift::reverted(&operation, &compared.comparison, &compared.live);
+                    self.tell_of_reverts(key, app, reverted).await;
+                    app.operation = Some(*operation);
+                }
+                AutoSync::Held(at, condition) => {
+                    next.at = earliest(next.at, Some(at));
+                    conditions.push(condition);
+                }
                 AutoSync::Refused(condition) => conditions.push(condition),
                 AutoSync::Later(at, _) => next.at = earliest(next.at, Some(at)),
                 AutoSync::Nothing(_) => {}
             }
         }
+        conditions.extend(blockers::conditions(
+            &self.cache,
+            &self.settings.tracking,
+            app.status.operation_state.as_ref(),
+        ));
         set_conditions(app, conditions, self.now());
         if app.operation.is_some() || is_running(app) {
             let worked = self.operate(key, app, compared, object).await;
@@ -151,7 +193,7 @@ impl Inner {
     pub(crate) fn decide(&self, app: &Application, compared: &Compared, window_open: bool) -> AutoSync {
         auto_sync(
             app,
-            &compared.comparison,
+            &compared.comparison.without(&compared.left_alone()),
             &compared.rendering.revisions,
             window_open,
             &self.installation().auto,
@@ -172,7 +214,7 @@ impl Inner {
         let mut wanted = live::target_keys(&targets, namespace, &kinds);
         wanted.extend(also);
         self.index_targets(app, wanted);
-        let comparison = compare(&CompareInput {
+        let mut comparison = compare(&CompareInput {
             app,
             instance: &instance,
             tracking: &self.settings.tracking,
@@ -185,7 +227,32 @@ impl Inner {
             excluded: &|kind| installation.excludes(kind),
             has_health: &|object| installation.has_health(object),
         });
-        Some(Compared { policy, rendering, live, comparison })
+        if !self.settings.sync.compat {
+            let key_of = |target: &Value| tiphys_sync::target_key(target, namespace, &kinds);
+            let tracking = &self.settings.tracking;
+            comparison.claims = owners::claims(&self.cache, app, &instance, tracking, &comparison, &key_of);
+        }
+        let protected = if self.settings.sync.compat {
+            BTreeMap::new()
+        } else {
+            guard::protected(&self.cache, app, &comparison, self.now())
+        };
+        let paused = pause::paused(app, &live, self.now());
+        Some(Compared { policy, rendering, live, comparison, protected, paused })
+    }
+
+    /// Logs and records what a self-heal takes back.
+    async fn tell_of_reverts(&self, key: &AppKey, app: &mut Application, reverted: Vec<String>) {
+        if reverted.is_empty() {
+            return;
+        }
+        for line in &reverted {
+            tracing::info!(app = %key.name, "self-heal takes back {line}");
+        }
+        let entry = tiphys_value::json!({"at": Time::from(self.now()), "changes": reverted});
+        remember_reverts(&mut app.status.tiphys, entry);
+        let message = format!("self-heal takes back {}", reverted.join("; "));
+        crate::events::record(&self.cache, app, "SelfHeal", &message, self.now()).await;
     }
 
     /// Puts the result of a comparison into the status.
@@ -281,6 +348,31 @@ impl Inner {
         self.refresh_later(key, wait);
         Next::default()
     }
+}
+
+/// The last few self-heals stay in the status.
+fn remember_reverts(ours: &mut Option<Value>, entry: Value) {
+    const KEPT: usize = 5;
+    let map = ours.get_or_insert_with(|| Value::Object(Map::new()));
+    if !map.get("reverted").is_some_and(Value::is_array) {
+        map["reverted"] = tiphys_value::json!([]);
+    }
+    if let Some(list) = map["reverted"].as_array_mut() {
+        list.push(entry);
+        let extra = list.len().saturating_sub(KEPT);
+        list.drain(..extra);
+    }
+}
+
+/// What is left alone, and until when or why.
+fn told_of(compared: &Compared) -> Vec<Condition> {
+    let paused = compared.paused.iter().map(|(key, until)| {
+        Condition::new(ConditionType::Paused, format!("nothing is synced to {key} until {until}"))
+    });
+    let kept = compared.protected.iter().map(|(key, reason)| {
+        Condition::new(ConditionType::PruneProtected, format!("{key} is not pruned: {reason}"))
+    });
+    paused.chain(kept).collect()
 }
 
 /// What Tiphys adds to a status, with what is odd about the sources.

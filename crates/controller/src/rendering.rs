@@ -35,6 +35,11 @@ impl Rendering {
         self.revisions.first().map(String::as_str).unwrap_or_default()
     }
 
+    /// Whether two renderings were made for the same spec.
+    pub fn is_for_the_spec_of(&self, other: &Self) -> bool {
+        self.inputs == other.inputs
+    }
+
     fn serves(&self, inputs: &Value, level: Level, fresh_for: Duration) -> bool {
         let is_old = self.made_at.elapsed() >= fresh_for;
         let may_differ = match (&self.targets, level) {

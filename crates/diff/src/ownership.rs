@@ -15,21 +15,33 @@ const MAX_DEPTH: usize = 100;
 #[derive(Default)]
 pub(crate) struct Managers {
     entries: Vec<(String, Value)>,
+    /// The field sets that applies of ours left: what they hold was in a manifest.
+    applied: Vec<Value>,
 }
 
 impl Managers {
     pub fn read(live: &Value) -> Self {
         let list = live.at(&["metadata", "managedFields"]).and_then(Value::as_array);
-        let entries = list
-            .into_iter()
-            .flatten()
-            .filter(|entry| entry.get("subresource").is_none())
-            .filter_map(|entry| {
-                let manager = entry.get("manager")?.as_str()?.to_owned();
-                Some((manager, entry.get("fieldsV1")?.clone()))
-            })
-            .collect();
-        Self { entries }
+        let list = list.into_iter().flatten().filter(|entry| entry.get("subresource").is_none());
+        let last = live.annotation("kubectl.kubernetes.io/last-applied-configuration");
+        let last: Option<Value> = last.and_then(|text| serde_json::from_str(text).ok());
+        let (mut entries, mut applied) = (Vec::new(), Vec::new());
+        for entry in list {
+            let (Some(manager), Some(fields)) = (entry.str_at(&["manager"]), entry.get("fieldsV1")) else {
+                continue;
+            };
+            entries.push((manager.to_owned(), fields.clone()));
+            if !OURS.contains(&manager) {
+                continue;
+            }
+            if entry.str_at(&["operation"]) == Some("Apply") {
+                applied.push(fields.clone());
+            } else if let Some(last) = &last {
+                // Creations and client-side applies own what the API server filled in, too.
+                applied.push(restricted(fields, last, 0));
+            }
+        }
+        Self { entries, applied }
     }
 
     /// The field sets of one manager.
@@ -46,9 +58,22 @@ pub(crate) fn remove_abandoned(managers: &Managers, target: &Value, predicted: &
         .filter(|(name, _)| !OURS.contains(&name.as_str()))
         .map(|(_, fields)| fields)
         .collect();
-    for fields in OURS.iter().flat_map(|name| managers.of(name)) {
+    for fields in &managers.applied {
         remove(fields, &others, Some(target), predicted, 0);
     }
+}
+
+/// The part of a field set that a manifest sets.
+fn restricted(fields: &Value, manifest: &Value, depth: usize) -> Value {
+    let mut out = Map::new();
+    for (key, below) in fields.as_object().into_iter().flatten().filter(|_| depth < MAX_DEPTH) {
+        if let Some(found) = read_step(key).as_ref().and_then(|step| find(manifest, step)) {
+            let is_leaf = below.as_object().is_none_or(Map::is_empty);
+            let below = if is_leaf { below.clone() } else { restricted(below, found, depth + 1) };
+            out.insert(key.clone(), below);
+        }
+    }
+    Value::Object(out)
 }
 
 /// What one key of a field set leads to.

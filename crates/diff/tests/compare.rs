@@ -181,3 +181,23 @@ fn empty_rules_and_zero_values_are_no_difference() {
     live_with_template["spec"]["template"]["metadata"] = json!({});
     assert!(paths(&target, &live_with_template).is_empty());
 }
+
+#[test]
+fn what_a_creation_filled_in_is_not_abandoned() {
+    let target = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}});
+    let mut live = target.clone();
+    live["spec"]["type"] = "ClusterIP".into();
+    live["spec"]["old"] = "x".into();
+    let fields = json!({"f:spec": {"f:type": {}, "f:old": {}, "f:ports": {}}});
+    let by = |operation: &str| json!([{"manager": "tiphys", "operation": operation, "fieldsV1": fields}]);
+    live["metadata"]["managedFields"] = by("Update");
+    assert_eq!(compare(&target, &live, &DiffOptions::default()).paths, []);
+    live["metadata"]["managedFields"] = by("Apply");
+    assert_eq!(compare(&target, &live, &DiffOptions::default()).paths.len(), 2);
+    live["metadata"]["managedFields"] = by("Update");
+    live["metadata"]["managedFields"][0]["manager"] = "kubectl-client-side-apply".into();
+    live["metadata"]["annotations"] =
+        json!({"kubectl.kubernetes.io/last-applied-configuration": "{\"spec\":{\"old\":\"x\"}}"});
+    let paths = compare(&target, &live, &DiffOptions::default()).paths;
+    assert_eq!(paths.iter().map(ToString::to_string).collect::<Vec<_>>(), [".spec.old"]);
+}

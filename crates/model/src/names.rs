@@ -37,6 +37,12 @@ pub const SECRET_TYPE: &str = "argocd.argoproj.io/secret-type";
 pub const APPLICATION_SET_REFRESH: &str = "argocd.argoproj.io/application-set-refresh";
 /// Until when (RFC 3339) nothing is synced to the object or Application that bears it; ours.
 pub const PAUSED_UNTIL: &str = "tiphys.dev/paused-until";
+/// Objects of an Application to which nothing is synced for a time: a comma list of
+/// `group/Kind/namespace/name=RFC 3339 time`, group and namespace empty where there are none; ours.
+pub const PAUSED_RESOURCES: &str = "tiphys.dev/paused-resources";
+/// What to do with an object that somebody else owns before its first apply: `adopt`, `refuse` or `share`;
+/// on the object or on the Application; ours.
+pub const OWNERSHIP: &str = "tiphys.dev/ownership";
 
 /// Helm's hook annotation.
 pub const HELM_HOOK: &str = "helm.sh/hook";

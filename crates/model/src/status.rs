@@ -277,6 +277,8 @@ pub enum ConditionType {
     BlockedBy,
     /// Automated sync is on hold until a given time; ours.
     Paused,
+    /// An object that left the sources stays, because something needs it; ours.
+    PruneProtected,
     /// A condition of a later version.
     #[serde(other)]
     Other,

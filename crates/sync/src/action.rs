@@ -43,6 +43,8 @@ pub enum Verb {
         force: bool,
         /// Persist nothing.
         dry_run: bool,
+        /// Leave fields that others own to them: a conflict is a failure.
+        share: bool,
         /// Fields of kubectl's client-side apply (and of this manager) are first taken over.
         migrate_managers: Vec<String>,
     },

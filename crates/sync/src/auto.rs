@@ -9,7 +9,7 @@ use tiphys_model::{
     time::{after, elapsed},
 };
 
-use crate::Comparison;
+use crate::{Comparison, Ending, SyncState};
 
 /// Attempts of an automated sync whose policy does not say how many.
 const DEFAULT_RETRIES: i64 = 5;
@@ -54,6 +54,8 @@ pub enum AutoSync {
     Nothing(&'static str),
     /// Not before an instant; why.
     Later(Timestamp, &'static str),
+    /// Not before an instant; the condition to show.
+    Held(Timestamp, Condition),
     /// Something forbids it: the condition to show.
     Refused(Condition),
     /// Start this operation.
@@ -86,7 +88,8 @@ pub fn auto_sync(
     if let Some(until) = app.annotation(names::PAUSED_UNTIL).and_then(Time::parse)
         && now < until.timestamp()
     {
-        return AutoSync::Later(until.timestamp(), "paused");
+        let message = format!("nothing is synced by itself until {until}");
+        return AutoSync::Held(until.timestamp(), Condition::new(ConditionType::Paused, message));
     }
     if !window_open {
         return AutoSync::Nothing("a sync window forbids it");
@@ -123,6 +126,9 @@ pub fn auto_sync(
                 .collect();
             AutoSync::Start(Box::new(operation))
         }
+        Some(last) if last.ending == Some(Ending::Owned) && comparison.claims_are_gone() => {
+            AutoSync::Start(Box::new(operation))
+        }
         Some(last) => after_failure(operation, &last, revisions, settings, now),
     }
 }
@@ -133,6 +139,7 @@ struct LastAttempt {
     message: String,
     finished_at: Option<Time>,
     attempts: i64,
+    ending: Option<Ending>,
 }
 
 fn last_attempt(app: &Application, revisions: &[String]) -> Option<LastAttempt> {
@@ -149,6 +156,7 @@ fn last_attempt(app: &Application, revisions: &[String]) -> Option<LastAttempt> 
         message: state.message.clone(),
         finished_at: state.finished_at,
         attempts: state.operation.sync.as_ref().map_or(0, |sync| sync.auto_heal_attempts_count),
+        ending: SyncState::from_operation_state(state.clone()).extension.ending,
     })
 }
 
@@ -181,6 +189,18 @@ fn after_failure(
             last.attempts
         );
         return AutoSync::Refused(Condition::new(ConditionType::SyncError, message));
+    }
+    if last.ending.is_some() {
+        let at = after(last.finished_at.map_or(now, Time::timestamp), settings.failure_cap);
+        if now < at {
+            let message = format!(
+                "Failed last sync attempt to {}: {}. It is not repeated before {} unless something changes.",
+                revisions.join(", "),
+                last.message,
+                Time::from(at)
+            );
+            return AutoSync::Held(at, Condition::new(ConditionType::SyncError, message));
+        }
     }
     let pause = grown(settings.failure_delay, 2, last.attempts, settings.failure_cap);
     if let Some(at) = too_early(last, pause, now) {

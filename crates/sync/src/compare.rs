@@ -15,7 +15,7 @@ use tiphys_model::{
 };
 use tiphys_value::{FieldPath, GroupKind, ObjectExt, ResourceKey};
 
-use crate::{KindCatalog, LiveObject, action::images};
+use crate::{Claim, KindCatalog, LiveObject, action::images};
 
 /// What is compared.
 pub struct CompareInput<'a> {
@@ -66,6 +66,29 @@ pub struct Comparison {
     pub differences: BTreeMap<ResourceKey, Vec<FieldPath>>,
     /// `status.summary`.
     pub summary: Summary,
+    /// Objects that somebody else looks after, see [`crate::SyncInput::claims`]; found by the caller.
+    pub claims: BTreeMap<ResourceKey, Claim>,
+}
+
+impl Comparison {
+    /// Whether no object is another owner's any more.
+    pub(crate) fn claims_are_gone(&self) -> bool {
+        self.shared.is_empty() && !self.claims.values().any(|claim| matches!(claim, Claim::Refused(_)))
+    }
+
+    /// The comparison as automated sync is to see it: without what is left alone.
+    pub fn without(&self, left_alone: &BTreeSet<ResourceKey>) -> Self {
+        let mut seen = self.clone();
+        seen.resources.retain(|resource| {
+            let key = ResourceKey::new(&resource.group, &resource.kind, &resource.namespace, &resource.name);
+            resource.hook || resource.status != Some(SyncStatusCode::OutOfSync) || !left_alone.contains(&key)
+        });
+        let differs = |r: &ResourceStatus| !r.hook && r.status == Some(SyncStatusCode::OutOfSync);
+        if seen.sync == SyncStatusCode::OutOfSync && !seen.resources.iter().any(differs) {
+            seen.sync = SyncStatusCode::Synced;
+        }
+        seen
+    }
 }
 
 /// The key under which a target is found in the cluster.

@@ -7,7 +7,7 @@ use tiphys_model::{
 };
 
 use crate::{
-    SyncSettings, Verb, WaitKind,
+    Ending, SyncSettings, Verb, WaitKind,
     step::{Progress, action, remove_hook_finalizer, result_of},
     task::Task,
     wave,
@@ -47,6 +47,15 @@ pub(crate) fn end(progress: &mut Progress<'_, '_>, phase: OperationPhase, messag
 /// Ends the operation as failed, or begins another attempt.
 pub(crate) fn fail(progress: &mut Progress<'_, '_>, message: &str) {
     end(progress, OperationPhase::Failed, message.to_owned());
+}
+
+/// Ends the operation as failed without another attempt: none could succeed as things are.
+pub(crate) fn fail_for_good(progress: &mut Progress<'_, '_>, message: &str, ending: Ending) {
+    if progress.input.settings.compat {
+        return fail(progress, message);
+    }
+    end_without_retry(progress, message);
+    progress.state.extension.ending = Some(ending);
 }
 
 /// Ends the operation well.

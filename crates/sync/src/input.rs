@@ -38,6 +38,15 @@ pub struct LiveObject {
     pub health: Option<HealthStatus>,
 }
 
+/// What an owner other than the Application means for the first apply of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// Nothing is written; who owns it.
+    Refused(String),
+    /// Only fields that nobody else owns are set.
+    Shared,
+}
+
 /// Settings of the planner.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SyncSettings {
@@ -100,6 +109,9 @@ pub struct SyncInput<'a> {
     pub protected: &'a BTreeMap<ResourceKey, String>,
     /// Targets whose live object another Application tracks, with its name.
     pub shared: &'a BTreeMap<ResourceKey, String>,
+    /// Targets whose live object somebody else owns, and what that means for the first apply; ignored
+    /// with `compat`.
+    pub claims: &'a BTreeMap<ResourceKey, Claim>,
     /// Keys that differ; asked for `ApplyOutOfSyncOnly`.
     pub out_of_sync: &'a BTreeSet<ResourceKey>,
     /// Objects whose health depends on this operation; never awaited. The Application itself always

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use tiphys_model::{OperationPhase, ResultCode, Time, Timestamp, time::after};
 
-use crate::{ErrorClass, Failure, Held, Outcome, SyncSettings, SyncState, Verb, classify, task::task_key};
+use crate::{
+    Blocker, ErrorClass, Failure, Held, Outcome, SyncSettings, SyncState, Verb, classify, task::task_key,
+};
 
 /// How often a transient failure of one object is repeated before it counts.
 const TRANSIENT_ATTEMPTS: u32 = 8;
@@ -35,7 +37,10 @@ pub fn record(state: &mut SyncState, outcomes: &[Outcome], settings: &SyncSettin
 /// A dry run finds out what can never work; what another object stands in the way of is judged later.
 fn record_dry_run(state: &mut SyncState, outcome: &Outcome, settings: &SyncSettings) {
     let Err(failure) = &outcome.result else { return };
-    if !settings.compat && classify(failure) != ErrorClass::Permanent {
+    let class = classify(failure);
+    let says_nothing = class != ErrorClass::Permanent || failure.message.contains("does not support dry run");
+    // Argo CD's dry run does not ask the cluster, so a namespace that is to come cannot be missing.
+    if class == ErrorClass::Blocked(Blocker::MissingNamespace) || (!settings.compat && says_nothing) {
         return;
     }
     let action = &outcome.action;
@@ -70,6 +75,9 @@ fn record_one(state: &mut SyncState, outcome: &Outcome, settings: &SyncSettings,
         (Ok(_), Verb::RemoveFinalizer { .. }) | (Err(_), Verb::Get | Verb::RemoveFinalizer { .. }) => {}
         (Err(failure), Verb::Apply { .. } | Verb::Delete { .. }) => {
             if !hold(state, &key, failure, settings, now) {
+                if classify(failure) == ErrorClass::Permanent {
+                    state.extension.refused.insert(key);
+                }
                 let message = failure.message.clone();
                 finish(state, outcome, ResultCode::SyncFailed, OperationPhase::Failed, message);
             }

@@ -1,7 +1,7 @@
 //! The state of an operation between two steps. It travels in `status.operationState`, so that a
 //! restarted engine goes on where the last one stopped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use tiphys_model::{
@@ -29,9 +29,24 @@ pub struct Extension {
     /// Requests that failed in a way that may pass, by task.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub held: BTreeMap<String, Held>,
+    /// Tasks of this attempt that the API server refused for good.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub refused: BTreeSet<String>,
+    /// Why the operation was not tried again, if it failed and attempts were left.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ending: Option<Ending>,
     /// Failures of the dry run of this attempt, by task.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub dry_run_failures: BTreeMap<String, String>,
+}
+
+/// What has to change before an operation that failed can succeed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ending {
+    /// The manifests, or what the API server makes of them.
+    Permanent,
+    /// The owner of an object.
+    Owned,
 }
 
 /// A request that is repeated until it passes.

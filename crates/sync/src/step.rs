@@ -8,7 +8,7 @@ use tiphys_model::{
 };
 
 use crate::{
-    Action, Batch, SyncInput, SyncState, SyncStep, Verb, Wait, WaitKind,
+    Action, Batch, Claim, Ending, SyncInput, SyncState, SyncStep, Verb, Wait, WaitKind,
     finish::{self, delete_hooks},
     task::{self, Task},
     wave,
@@ -79,7 +79,7 @@ impl Progress<'_, '_> {
             finish::superseded(self);
             return true;
         }
-        self.refuses_shared() || self.has_invalid_tasks()
+        self.refuses_shared() || self.has_invalid_tasks() || self.refuses_claimed()
     }
 
     /// Between two attempts; begins the next attempt when its time has come.
@@ -117,7 +117,36 @@ impl Progress<'_, '_> {
             "Shared resource found: {}/{} {} is part of applications {owner} and this one",
             key.group, key.kind, key.name
         );
-        finish::fail(self, &message);
+        finish::fail_for_good(self, &message, Ending::Owned);
+        true
+    }
+
+    /// Before anything is written: objects that somebody else looks after.
+    fn refuses_claimed(&mut self) -> bool {
+        let input = self.input;
+        let claimed = |task: &&Task<'_>| !task.is_prune() && input.claims.contains_key(&task.id.key);
+        let refused: Vec<String> = self
+            .tasks
+            .iter()
+            .filter(claimed)
+            .filter_map(|task| match &input.claims[&task.id.key] {
+                Claim::Refused(owner) => {
+                    let key = &task.id.key;
+                    Some(format!("{}/{} {} belongs to {owner}", key.group, key.kind, key.name))
+                }
+                Claim::Shared => None,
+            })
+            .collect();
+        if refused.is_empty() || input.settings.compat {
+            return false;
+        }
+        let message = format!(
+            "refused before anything was written: {}. To take it over, annotate the object or the Application with {}=adopt; to set only what nobody else owns, with {}=share",
+            refused.join("; "),
+            names::OWNERSHIP,
+            names::OWNERSHIP
+        );
+        finish::fail_for_good(self, &message, Ending::Owned);
         true
     }
 
@@ -141,7 +170,7 @@ impl Progress<'_, '_> {
             }
         }
         let message = format!("one or more synchronization tasks are not valid: {}", messages.join(", "));
-        finish::fail(self, &message);
+        finish::fail_for_good(self, &message, Ending::Permanent);
         true
     }
 
@@ -152,7 +181,8 @@ impl Progress<'_, '_> {
         if !self.state.extension.dry_run_failures.is_empty() {
             let messages: Vec<_> = self.state.extension.dry_run_failures.values().cloned().collect();
             let text = distinct(&messages);
-            finish::fail(self, &format!("one or more objects failed to apply (dry run), reason: {text}"));
+            let message = format!("one or more objects failed to apply (dry run), reason: {text}");
+            finish::fail_for_good(self, &message, Ending::Permanent);
             return;
         }
         if self.input.operation.sync.as_ref().is_some_and(|sync| sync.dry_run) {
@@ -352,7 +382,12 @@ impl Progress<'_, '_> {
             "one or more synchronization tasks completed unsuccessfully"
         };
         let message = format!("{what}, reason: {}", distinct(&messages));
-        finish::fail(self, &message);
+        let for_good = failed.iter().all(|task| self.state.extension.refused.contains(&task.key_text()));
+        if for_good {
+            finish::fail_for_good(self, &message, Ending::Permanent);
+        } else {
+            finish::fail(self, &message);
+        }
     }
 
     /// Whether the next wave, or the repetition of a failed request, has still to wait.

@@ -10,7 +10,7 @@ use tiphys_model::{
 use tiphys_value::ObjectExt;
 
 use crate::{
-    Action, ApplyMethod, LiveObject, Verb, WaitKind, finish,
+    Action, ApplyMethod, Claim, LiveObject, Verb, WaitKind, finish,
     step::{Progress, action, remove_hook_finalizer, result_of},
     task::{self, Task},
 };
@@ -91,6 +91,7 @@ pub(crate) fn dry_apply(object: &Arc<Value>) -> Verb {
         validate: !SyncOptions::of_object(object).has("Validate", "false"),
         force: false,
         dry_run: true,
+        share: false,
         migrate_managers: Vec::new(),
     }
 }
@@ -339,6 +340,7 @@ fn apply_verb(progress: &Progress<'_, '_>, task: &Task<'_>, object: &Arc<Value>)
     let off =
         |key: &str| own.iter().flatten().any(|options| options.has(key, "false")) || app.has(key, "false");
     let force = is_on("Force") || progress.input.operation.sync.as_ref().is_some_and(|sync| sync.forces());
+    let share = progress.input.claims.get(&task.id.key) == Some(&Claim::Shared);
     let keeps_identity = matches!(object.kind(), "CustomResourceDefinition" | "Namespace");
     let method = match (is_on("Replace"), task.live.is_some(), force && !keeps_identity) {
         (false, ..) => ApplyMethod::ServerSide,
@@ -352,7 +354,11 @@ fn apply_verb(progress: &Progress<'_, '_>, task: &Task<'_>, object: &Arc<Value>)
         validate: !off("Validate"),
         force: force && !keeps_identity,
         dry_run: false,
-        migrate_managers: migrated(progress.input.migration_manager, off("ClientSideApplyMigration")),
+        share,
+        migrate_managers: migrated(
+            progress.input.migration_manager,
+            share || off("ClientSideApplyMigration"),
+        ),
     }
 }
 

@@ -5,7 +5,7 @@ mod support;
 
 use support::*;
 use tiphys_model::{HealthCode, OperationPhase, ResultCode, RetryStrategy, SyncOptions, SyncPhase, Time};
-use tiphys_sync::{ApplyMethod, SyncSettings, Verb, WaitKind, retry_delay};
+use tiphys_sync::{ApplyMethod, Claim, Failure, SyncSettings, Verb, WaitKind, retry_delay};
 use tiphys_value::ObjectExt;
 
 fn config(name: &str, wave: &str) -> serde_json::Value {
@@ -267,15 +267,40 @@ fn prune_confirmation_waits_for_the_annotation() {
 
 #[test]
 fn retries_follow_their_back_off_and_end() {
+    let transient = || Failure { code: Some(503), reason: String::new(), message: "busy".into() };
     let mut sim = Sim::new(vec![object("ConfigMap", "a", &[])]);
     sim.operation().retry = RetryStrategy { limit: 2, ..RetryStrategy::default() };
-    sim.faults.insert("a".into(), invalid());
-    let begun = sim.now;
+    sim.faults.insert("a".into(), transient());
     assert!(sim.run());
     assert_eq!((sim.state.shown.phase, sim.state.shown.retry_count), (OperationPhase::Failed, 2));
-    assert_eq!(tiphys_model::time::elapsed(begun, sim.now).as_secs(), 15);
     let delays: Vec<_> = (0..7).map(|n| retry_delay(&RetryStrategy::default(), n).as_secs()).collect();
     assert_eq!(delays, [5, 10, 20, 40, 80, 160, 180]);
+}
+
+#[test]
+fn what_the_api_server_refuses_for_good_is_not_repeated_unless_compat() {
+    for (compat, retries) in [(false, 0), (true, 2)] {
+        let mut sim = Sim::new(vec![object("ConfigMap", "a", &[])]);
+        sim.settings.compat = compat;
+        sim.operation().retry = RetryStrategy { limit: 2, ..RetryStrategy::default() };
+        sim.faults.insert("a".into(), invalid());
+        assert!(sim.run());
+        assert_eq!((sim.state.shown.phase, sim.state.shown.retry_count), (OperationPhase::Failed, retries));
+    }
+}
+
+#[test]
+fn what_another_tool_owns_is_refused_before_anything_is_written() {
+    let mut sim = Sim::new(vec![object("ConfigMap", "a", &[]), object("ConfigMap", "b", &[])]);
+    let key = object("ConfigMap", "b", &[]).resource_key();
+    sim.claims.insert(key.clone(), Claim::Refused("Helm release n/r".into()));
+    sim.settle();
+    assert!(sim.message().contains("ConfigMap b belongs to Helm release n/r"), "{}", sim.message());
+    assert!(sim.log.is_empty());
+    let mut sim = Sim::new(vec![object("ConfigMap", "b", &[])]);
+    sim.claims.insert(key, Claim::Shared);
+    sim.settle();
+    assert_eq!(sim.state.shown.phase, OperationPhase::Succeeded);
 }
 
 #[test]

@@ -6,5 +6,6 @@
     reason = "tests; not every helper is used by each state of them"
 )]
 
+mod incidents;
 mod sets;
 mod stage;

@@ -25,7 +25,7 @@ pub const SET: (&str, &str) = ("argoproj.io/v1alpha1", "ApplicationSet");
 pub const CONFIG_MAP: (&str, &str) = ("v1", "ConfigMap");
 
 /// How much virtual time passes before a test gives up.
-const PATIENCE: Duration = Duration::from_secs(48 * 3600);
+const PATIENCE: Duration = Duration::from_secs(8 * 3600);
 
 pub struct Stage {
     dir: TempDir,

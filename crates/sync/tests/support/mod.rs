@@ -11,8 +11,8 @@ use tiphys_model::{
     HealthCode, HealthStatus, Operation, ResourceResult, SyncOperation, SyncOptions, Time, Timestamp,
 };
 use tiphys_sync::{
-    Action, Done, Failure, KindCatalog, KindInfo, LiveObject, Outcome, SyncInput, SyncSettings, SyncState,
-    SyncStep, Verb, record, step,
+    Action, Claim, Done, Failure, KindCatalog, KindInfo, LiveObject, Outcome, SyncInput, SyncSettings,
+    SyncState, SyncStep, Verb, record, step,
 };
 use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey};
 
@@ -47,6 +47,7 @@ pub struct Sim {
     pub terminate: bool,
     pub own_key: Option<ResourceKey>,
     pub protected: BTreeMap<ResourceKey, String>,
+    pub claims: BTreeMap<ResourceKey, Claim>,
     pub shared: BTreeMap<ResourceKey, String>,
     pub out_of_sync: BTreeSet<ResourceKey>,
 }
@@ -103,6 +104,7 @@ impl Sim {
             terminate: false,
             own_key: None,
             protected: BTreeMap::new(),
+            claims: BTreeMap::new(),
             shared: BTreeMap::new(),
             out_of_sync: BTreeSet::new(),
         }
@@ -146,6 +148,7 @@ impl Sim {
             live: &self.live,
             prunable: &self.prunable,
             protected: &self.protected,
+            claims: &self.claims,
             shared: &self.shared,
             out_of_sync: &self.out_of_sync,
             never_await: &BTreeSet::new(),

@@ -1,0 +1,71 @@
+//! What an operation must not wait for: Applications that wait for it, however long the chain, and those
+//! that something blocks which a later wave of the operation may be there to repair (incidents A1, A4).
+
+use std::collections::BTreeSet;
+
+use tiphys_cluster::LiveCache;
+use tiphys_model::{Application, names};
+use tiphys_sync::{SyncState, WaitKind};
+use tiphys_value::{ObjectExt, ResourceKey, Value};
+
+/// How many Applications are followed.
+const MAX_VISITED: usize = 20_000;
+
+/// The Applications among an Application's objects that its operation must not wait for.
+pub(crate) fn never_awaited(
+    cache: &LiveCache,
+    own: &ResourceKey,
+    children: impl Iterator<Item = ResourceKey>,
+) -> BTreeSet<ResourceKey> {
+    children
+        .filter(|child| child != own)
+        .filter(|child| is_blocked(cache, child) || leads_to(cache, child, own))
+        .collect()
+}
+
+/// Whether one Application's end depends on another's.
+fn leads_to(cache: &LiveCache, from: &ResourceKey, to: &ResourceKey) -> bool {
+    let mut seen = BTreeSet::new();
+    let mut open = vec![from.clone()];
+    while let Some(key) = open.pop() {
+        if key == *to {
+            return true;
+        }
+        if seen.len() >= MAX_VISITED || !seen.insert(key.clone()) {
+            continue;
+        }
+        if let Some(object) = cache.get(&key) {
+            open.extend(awaited(&object));
+        }
+    }
+    false
+}
+
+/// The Applications that an Application's health or operation depends on.
+fn awaited(object: &Value) -> Vec<ResourceKey> {
+    let is_application = |entry: &&Value| {
+        entry.str_at(&["group"]) == Some(names::GROUP) && entry.str_at(&["kind"]) == Some("Application")
+    };
+    let key = |entry: &Value| {
+        let text = |field: &str| entry.str_at(&[field]).unwrap_or_default().to_owned();
+        ResourceKey::new(names::GROUP, "Application", text("namespace"), text("name"))
+    };
+    let list = |path: &[&str]| object.at(path).and_then(Value::as_array).cloned().unwrap_or_default();
+    let members = list(&["status", "resources"]);
+    let waits = list(&["status", "operationState", "tiphys", "waits"]);
+    let waited: Vec<Value> = waits.iter().filter_map(|wait| wait.get("object").cloned()).collect();
+    members.iter().chain(&waited).filter(is_application).map(key).collect()
+}
+
+/// Whether all that an Application's operation waits for is the repair of something else.
+fn is_blocked(cache: &LiveCache, key: &ResourceKey) -> bool {
+    let Some(app) = cache.get(key).and_then(|object| Application::from_value(&object).ok()) else {
+        return false;
+    };
+    let Some(state) = app.status.operation_state.filter(|state| !state.phase.is_completed()) else {
+        return false;
+    };
+    let state = SyncState::from_operation_state(state);
+    !state.waits().is_empty()
+        && state.waits().iter().all(|wait| wait.kind == WaitKind::Blocked && wait.object.is_some())
+}

@@ -1,0 +1,127 @@
+//! Who looks after an object that an Application is about to apply for the first time (incident B1).
+
+use std::collections::BTreeMap;
+
+use tiphys_cluster::LiveCache;
+use tiphys_model::{Application, Tracking, names};
+use tiphys_sync::{Claim, Comparison};
+use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value};
+
+/// Field managers of tools that come back and set their fields again, and what they are called.
+const ACTIVE: [(&str, &str); 9] = [
+    ("ansible", "Ansible"),
+    ("OpenAPI-Generator", "a client in Python such as Ansible's"),
+    ("Terraform", "Terraform"),
+    ("terraform", "Terraform"),
+    ("HashiCorp", "Terraform"),
+    ("pulumi", "Pulumi"),
+    ("kustomize-controller", "Flux"),
+    ("helm-controller", "Flux"),
+    ("kapp-server", "kapp"),
+];
+
+/// What other owners of the targets' live objects mean for the first apply. Objects that bear the
+/// Application's own mark are its own; those of other Applications are told of elsewhere.
+pub(crate) fn claims(
+    cache: &LiveCache,
+    app: &Application,
+    instance: &str,
+    tracking: &Tracking,
+    comparison: &Comparison,
+    key_of: &dyn Fn(&Value) -> ResourceKey,
+) -> BTreeMap<ResourceKey, Claim> {
+    let mut claims = BTreeMap::new();
+    for target in &comparison.targets {
+        if target.name().is_empty() || tiphys_model::hook::is_hook(target) {
+            continue;
+        }
+        let key = key_of(target);
+        let Some(live) = cache.get(&key) else { continue };
+        let policy = target.annotation(names::OWNERSHIP).or_else(|| app.annotation(names::OWNERSHIP));
+        if policy == Some("share") {
+            claims.insert(key, Claim::Shared);
+            continue;
+        }
+        let is_tracked = tracking.owner(&live).is_some();
+        if policy == Some("adopt")
+            || (is_tracked && tracking.owner(&live).as_deref() == Some(instance))
+            || is_tracked
+        {
+            continue;
+        }
+        let owner =
+            owner(cache, &live).or_else(|| (policy == Some("refuse")).then(|| last_writer(&live)).flatten());
+        if let Some(owner) = owner {
+            claims.insert(key, Claim::Refused(owner));
+        }
+    }
+    claims
+}
+
+/// The owner that will set its fields again, if there is one.
+fn owner(cache: &LiveCache, live: &Value) -> Option<String> {
+    controller(live)
+        .or_else(|| helm_release(cache, live))
+        .or_else(|| flux(live))
+        .or_else(|| active_manager(live))
+}
+
+fn controller(live: &Value) -> Option<String> {
+    let references = live.at(&["metadata", "ownerReferences"]).and_then(Value::as_array)?;
+    let owner = references.iter().find(|r| r.get("controller") == Some(&Value::Bool(true)))?;
+    Some(format!("{} {}", owner.str_at(&["kind"])?, owner.str_at(&["name"])?))
+}
+
+/// A Helm release owns its objects as long as its record is there.
+fn helm_release(cache: &LiveCache, live: &Value) -> Option<String> {
+    let name = live.annotation("meta.helm.sh/release-name")?;
+    let namespace = live.annotation("meta.helm.sh/release-namespace").unwrap_or_else(|| live.namespace());
+    let prefix = format!("sh.helm.release.v1.{name}.");
+    let secrets = cache.of_kind(&GroupKind::new("", "Secret"));
+    let recorded = secrets.iter().any(|s| s.namespace() == namespace && s.name().starts_with(&prefix));
+    recorded.then(|| format!("Helm release {namespace}/{name}"))
+}
+
+fn flux(live: &Value) -> Option<String> {
+    let labels = [
+        ("kustomize.toolkit.fluxcd.io/name", "Flux Kustomization"),
+        ("helm.toolkit.fluxcd.io/name", "Flux HelmRelease"),
+    ];
+    labels.iter().find_map(|(label, what)| Some(format!("{what} {}", live.label(label)?)))
+}
+
+fn managers(live: &Value) -> Vec<&str> {
+    let list = live.at(&["metadata", "managedFields"]).and_then(Value::as_array).into_iter().flatten();
+    let own = list.filter(|entry| entry.get("subresource").is_none());
+    own.filter_map(|entry| entry.str_at(&["manager"])).collect()
+}
+
+fn active_manager(live: &Value) -> Option<String> {
+    managers(live).into_iter().find_map(|manager| {
+        let (_, tool) = ACTIVE.iter().find(|(known, _)| manager.starts_with(known))?;
+        Some(format!("{tool} (field manager {manager})"))
+    })
+}
+
+fn last_writer(live: &Value) -> Option<String> {
+    let manager = managers(live).into_iter().next_back()?;
+    (manager != names::FIELD_MANAGER).then(|| format!("field manager {manager}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiphys_value::json;
+
+    #[test]
+    fn active_owners_are_told_from_leftovers() {
+        let by = |manager: &str| json!({"metadata": {"managedFields": [{"manager": manager}]}});
+        assert!(active_manager(&by("ansible")).is_some_and(|owner| owner.contains("Ansible")));
+        assert!(active_manager(&by("pulumi-kubernetes-1a2b")).is_some());
+        assert_eq!(active_manager(&by("kubectl-client-side-apply")), None);
+        let flux_made = json!({"metadata": {"labels": {"kustomize.toolkit.fluxcd.io/name": "apps"}}});
+        assert_eq!(flux(&flux_made).as_deref(), Some("Flux Kustomization apps"));
+        let owned = json!({"metadata": {"ownerReferences": [{"kind": "Certificate", "name": "c", "controller": true}]}});
+        assert_eq!(controller(&owned).as_deref(), Some("Certificate c"));
+    }
+}
