@@ -60,7 +60,12 @@ async fn perform(cache: &LiveCache, action: &Action) -> Result<Done, ClusterErro
             let name = (key.namespace.as_str(), key.name.as_str());
             let there = cluster.delete(&resource, name, propagated(*propagation), uid, *dry_run).await?;
             let verb = if there { "pruned" } else { "is already gone" };
-            Ok(Done { message: format!("{} {verb}", shown(&action.gvk, &key.name)), live: None })
+            // What goes only later has to be seen as going at once, or nobody would wait for it.
+            let live = match there && !dry_run {
+                true => cluster.get(&resource, name.0, name.1).await?.map(Arc::new),
+                false => None,
+            };
+            Ok(Done { message: format!("{} {verb}", shown(&action.gvk, &key.name)), live })
         }
         Verb::RemoveFinalizer { finalizer } => remove_finalizer(cluster, &action.gvk, key, finalizer).await,
         Verb::Get => {
