@@ -158,10 +158,14 @@ impl Controller {
         self.inner.memory().get(key).is_some_and(|known| known.seen)
     }
 
-    /// Whether the sources of an Application do not render, and will not before somebody changes them.
+    /// Whether an Application cannot get on before somebody changes its sources or what it meets in the
+    /// cluster: they do not render, or what they render to is refused for good.
     pub fn is_broken(&self, key: &AppKey) -> bool {
-        let known = self.inner.known_rendering(key);
-        known.is_some_and(|known| known.targets.as_ref().is_err_and(|error| !error.is_transient()))
+        let Some(known) = self.inner.known_rendering(key) else { return false };
+        match &known.targets {
+            Err(error) => !error.is_transient(),
+            Ok(_) => self.inner.was_refused(key, known.revision()),
+        }
     }
 
     /// Lets every Application be looked at again.
@@ -313,6 +317,18 @@ impl Inner {
             let key = AppKey { namespace: object.namespace().to_owned(), name: object.name().to_owned() };
             self.sets.queue.add(key, level, Instant::now());
         }
+    }
+
+    /// Whether the last operation of an Application brought a revision that was refused for good.
+    fn was_refused(&self, key: &AppKey, revision: &str) -> bool {
+        let at = ResourceKey::new(application_kind().group, "Application", &key.namespace, &key.name);
+        self.cache.get(&at).is_some_and(|app| {
+            let state =
+                |path: &[&str]| app.at(&["status", "operationState"]).and_then(|state| state.str_at(path));
+            matches!(state(&["phase"]), Some("Failed" | "Error"))
+                && state(&["tiphys", "ending"]).is_some()
+                && state(&["syncResult", "revision"]) == Some(revision)
+        })
     }
 
     /// Lets every Application of a project be looked at.

@@ -132,6 +132,7 @@ impl Inner {
             }
             AutoSync::Refused(condition) => ("refuse", condition.message),
             AutoSync::Later(at, why) => ("wait", format!("{why}; until {at}")),
+            AutoSync::Held(_, condition) => ("wait", condition.message),
             AutoSync::Nothing(why) => ("none", why.to_string()),
         };
         let mut made = decision("Application", key, action, reason);
