@@ -196,3 +196,25 @@ fn a_repository_of_many_files_is_searched() {
     }
     repo.once(&[]).expect(0, &["all 1 Applications are Synced and Healthy"]);
 }
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_under_load_ends_it_with_success() {
+    let repo = Repo::with(&[]);
+    for app in 0..60 {
+        repo.write(
+            &format!("apps/{app}.yaml"),
+            application(&format!("app-{app}"), &format!("manifests/{app}")),
+        );
+        for object in 0..20 {
+            let name = format!("c{object}");
+            repo.write(&format!("manifests/{app}/{object}.yaml"), config_map(&name, "1"));
+        }
+    }
+    let mut running = repo.start(&[]);
+    // Everything is under way: some operations run, most have not begun.
+    running.until(|event| event["event"] == "application" && event["phase"] == "Running");
+    let interrupted = Command::new("kill").args(["-INT", &running.child.id().to_string()]).status().unwrap();
+    assert!(interrupted.success());
+    assert!(running.child.wait().unwrap().success());
+}

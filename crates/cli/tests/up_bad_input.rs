@@ -148,3 +148,21 @@ fn a_fault_in_one_application_leaves_the_others_alone() {
         .any(|line| line.contains("good") && line.contains("Synced") && line.contains("Healthy"));
     assert!(good, "{}", run.stdout());
 }
+
+#[test]
+fn a_state_folder_of_a_newer_version_is_refused() {
+    let repo = with_bad("also.yaml", config_map("b", "c"));
+    repo.once(&["--state", "state"]).expect(0, &[]);
+    let file = repo.run_dir().join("state/cluster.redb");
+    {
+        let database = redb::Database::open(&file).unwrap();
+        let write = database.begin_write().unwrap();
+        let meta = redb::TableDefinition::<&str, u64>::new("meta");
+        write.open_table(meta).unwrap().insert("format", 99).unwrap();
+        write.commit().unwrap();
+    }
+    let before = std::fs::metadata(&file).unwrap().len();
+    let run = repo.once(&["--state", "state"]);
+    run.expect(1, &["state has format 99", "written by a newer version of tiphys"]);
+    assert_eq!(std::fs::metadata(&file).unwrap().len(), before, "nothing of it was touched");
+}

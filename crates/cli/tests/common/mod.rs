@@ -171,6 +171,11 @@ impl Running {
         self.until(|event| event["event"] == "result" && event["green"] == true)
     }
 
+    /// What it said that nobody has read yet.
+    pub fn rest(&self) -> String {
+        self.lines.try_iter().collect::<Vec<_>>().join("\n")
+    }
+
     /// Kills it without a chance to tidy up, and waits for its end.
     pub fn kill(&mut self) {
         let _ = self.child.kill();

@@ -1,0 +1,52 @@
+//! `tiphys why` as a user runs it.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use common::{Repo, application, config_map};
+
+fn chart() -> Repo {
+    let app = application("shop", "chart")
+        .replace("    path: chart\n", "    path: chart\n    helm: {valueFiles: [prod.yaml]}\n");
+    Repo::with(&[
+        ("root.yaml", &app),
+        ("chart/Chart.yaml", "apiVersion: v2\nname: shop\nversion: 0.1.0\n"),
+        ("chart/values.yaml", "replicas: 1\n"),
+        ("chart/prod.yaml", "# more in production\nreplicas: 3\n"),
+        (
+            "chart/templates/deployment.yaml",
+            "apiVersion: apps/v1
+kind: Deployment
+metadata: {name: cart}
+spec:
+  replicas: {{ .Values.replicas }}
+  selector: {matchLabels: {app: cart}}
+  template:
+    metadata: {labels: {app: cart}}
+    spec: {containers: [{name: cart, image: registry.example.com/cart:1}]}
+",
+        ),
+    ])
+}
+
+#[test]
+fn a_field_is_traced_to_template_and_values() {
+    let repo = chart();
+    let run = repo.run(&["why", "shop/Deployment/cart", ".spec.replicas", "--repo", "repo"]);
+    run.expect(0, &[".spec.replicas = 3", "deployment.yaml:5", "prod.yaml:2"]);
+    let run = repo.run(&["why", "shop/deployment/cart", "--repo", "repo"]);
+    run.expect(0, &[".metadata.name = \"cart\"", ".spec.template.spec.containers[0].image"]);
+}
+
+#[test]
+fn what_is_not_there_is_named_with_what_is() {
+    let repo = chart();
+    repo.write("other.yaml", application("other", "plain"));
+    repo.write("plain/a.yaml", config_map("a", "1"));
+    let why = |args: &[&str]| repo.run(&[&["why", "--repo", "repo"], args].concat());
+    why(&["none/ConfigMap/a"]).expect(1, &["no Application \"none\"", "other, shop"]);
+    why(&["other/ConfigMap/b"]).expect(1, &["renders no ConfigMap/b; it renders ConfigMap/a"]);
+    why(&["other/ConfigMap/a", ".data.none"]).expect(1, &["has no field .data.none"]);
+    why(&["other"]).expect(1, &["not of the form APP/KIND/NAME"]);
+    why(&["other/ConfigMap/a", ".data.key"]).expect(0, &["plain/a.yaml:6"]);
+}
