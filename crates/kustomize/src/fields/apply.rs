@@ -30,9 +30,8 @@ pub(crate) fn apply(
     if !gvk.is_selected_by(&spec.gvk) {
         return Ok(());
     }
-    let path = split_path(&spec.path, '/');
     let walk = Walk { create: create.filter(|_| spec.create) };
-    walk.follow(node, &path, set).map_err(|error| {
+    with_steps(&spec.path, |steps| walk.follow(node, steps, set)).map_err(|error| {
         let id = ResId {
             gvk,
             name: node.name().into(),
@@ -43,12 +42,36 @@ pub(crate) fn apply(
     })
 }
 
+/// Steps that fit on the stack: every object meets every field spec of its kind.
+const FEW: usize = 16;
+
+/// Calls `then` with the steps of a path, as [`split_path`] cuts it.
+fn with_steps<T>(path: &str, then: impl FnOnce(&[&str]) -> T) -> T {
+    let bytes = path.as_bytes();
+    let rest = if bytes.first() == Some(&b'/') { &path[1..] } else { path };
+    let slashes = rest.bytes().filter(|byte| *byte == b'/').count();
+    if bytes.contains(&b'\\') || slashes >= FEW {
+        let steps = split_path(path, '/');
+        return then(&steps.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+    let mut steps = [""; FEW];
+    let (mut count, mut from) = (0, 0);
+    for (at, byte) in rest.bytes().enumerate() {
+        if byte == b'/' {
+            steps[count] = &rest[from..at];
+            (count, from) = (count + 1, at + 1);
+        }
+    }
+    steps[count] = &rest[from..];
+    then(&steps[..=count])
+}
+
 struct Walk {
     create: Option<Create>,
 }
 
 impl Walk {
-    fn follow(&self, node: &mut Node, path: &[String], set: &mut Setter<'_>) -> Result<(), String> {
+    fn follow(&self, node: &mut Node, path: &[&str], set: &mut Setter<'_>) -> Result<(), String> {
         if path.is_empty() {
             return set(node);
         }
@@ -65,9 +88,9 @@ impl Walk {
         }
     }
 
-    fn field(&self, node: &mut Node, path: &[String], set: &mut Setter<'_>) -> Result<(), String> {
+    fn field(&self, node: &mut Node, path: &[&str], set: &mut Setter<'_>) -> Result<(), String> {
         let Some((step, rest)) = path.split_first() else { return Ok(()) };
-        let (name, is_list) = step.strip_suffix("[]").map_or((step.as_str(), false), |name| (name, true));
+        let (name, is_list) = step.strip_suffix("[]").map_or((*step, false), |name| (name, true));
         if name.is_empty() {
             return Err("cannot set or create an empty field name".to_owned());
         }
@@ -88,5 +111,22 @@ impl Walk {
             field.become_kind(kind, tag);
         }
         self.follow(field, rest, set)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_those_of_the_splitter() {
+        let long = "a/".repeat(FEW + 3);
+        for path in
+            ["", "a", "a/b", "/a/b", "/", "//a", "a//b", "a/", r"a\/b/c", "metadata/labels", long.as_str()]
+        {
+            let steps =
+                with_steps(path, |steps| steps.iter().map(|step| (*step).to_owned()).collect::<Vec<_>>());
+            assert_eq!(steps, split_path(path, '/'), "{path}");
+        }
     }
 }

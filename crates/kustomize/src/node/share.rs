@@ -7,11 +7,24 @@ use super::{Content, GROUP_WRITTEN, Node, WRITTEN};
 
 /// Gives every member of a group the content that was last written to one of them.
 pub(crate) fn sync_shared(node: &mut Node) {
+    if !has_written(node) {
+        return;
+    }
     let mut written = BTreeMap::new();
     collect(node, &mut written);
     if !written.is_empty() {
         spread(node, &written);
     }
+}
+
+/// Whether a member was written at all: mostly none was.
+fn has_written(node: &Node) -> bool {
+    node.group & GROUP_WRITTEN != 0
+        || match &node.content {
+            Content::Scalar(_) => false,
+            Content::Seq(items) => items.iter().any(has_written),
+            Content::Map(pairs) => pairs.iter().any(|(_, value)| has_written(value)),
+        }
 }
 
 /// The members that were written; of several in one group the last in the order of sorted keys, in

@@ -35,6 +35,7 @@ impl Numbers {
         match value {
             Value::Number(number) => self.texts.push(number_text(number)),
             Value::Array(items) => items.iter().for_each(|item| self.collect(item)),
+            Value::Object(map) if is_sorted(map) => map.values().for_each(|value| self.collect(value)),
             Value::Object(map) => sorted(map).into_iter().for_each(|(_, value)| self.collect(value)),
             _ => {}
         }
@@ -56,9 +57,17 @@ fn number_text(number: &Number) -> String {
     }
 }
 
+/// Whether the order of the map, that of bytes, is go-yaml's: it is as long as nothing but letters occurs.
+fn is_sorted(map: &Map<String, Value>) -> bool {
+    map.len() < 2
+        || map.keys().all(|key| key.bytes().all(|b| b.is_ascii_alphabetic())) && map.keys().is_sorted()
+}
+
 fn sorted(map: &Map<String, Value>) -> Vec<(&str, &Value)> {
     let mut pairs: Vec<(&str, &Value)> = map.iter().map(|(key, value)| (key.as_str(), value)).collect();
-    sort_keys(&mut pairs, |pair| pair.0);
+    if !is_sorted(map) {
+        sort_keys(&mut pairs, |pair| pair.0);
+    }
     pairs
 }
 
