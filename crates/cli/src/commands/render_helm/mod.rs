@@ -1,13 +1,17 @@
 //! `tiphys render helm [NAME] CHART`.
 
+mod output_dir;
+mod refused;
+
 use std::{
     io::Write as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
-use anyhow::{Context as _, bail};
-use tiphys_helm::{Chart, Compat, RenderOptions, ValuesSource};
+use anyhow::{Context as _, bail, ensure};
+use tiphys_helm::{Chart, Compat, RenderOptions, ValuesSource, name_from_template};
+use tiphys_kustomize::RemoteLoader as _;
 use tiphys_vfs::DiskTree;
 
 /// Which chart, and with which values: the flags of `helm template`.
@@ -19,10 +23,16 @@ pub struct Args {
     /// Release name.
     #[arg(long, default_value = "release-name")]
     name: String,
+    /// Release name as a Go template.
+    #[arg(long)]
+    name_template: Option<String>,
+    /// As in `helm template`: only says that no name may be given.
+    #[arg(long, short)]
+    generate_name: bool,
     /// Release namespace.
     #[arg(long, short, default_value = "default")]
     namespace: String,
-    /// Values files; later ones win.
+    /// Values files or their URLs, `-` for stdin; later ones win.
     #[arg(long, short = 'f')]
     values: Vec<String>,
     /// Values as key1=val1,key2=val2.
@@ -64,12 +74,20 @@ pub struct Args {
     /// Print only these templates.
     #[arg(long, short)]
     show_only: Vec<String>,
+    /// Write into files below this folder instead of stdout.
+    #[arg(long)]
+    output_dir: Option<PathBuf>,
+    /// Put the release name between the output folder and the files.
+    #[arg(long)]
+    release_name: bool,
     /// Which Helm to equal where versions differ.
     #[arg(long, value_enum, default_value_t = Version::Helm4)]
     compat: Version,
     /// Fetch nothing: dependencies must be vendored, or have been fetched before.
     #[arg(long)]
     offline: bool,
+    #[command(flatten)]
+    refused: refused::Flags,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -83,24 +101,38 @@ enum Version {
 /// # Errors
 /// With Helm's text.
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let (name, chart) = match args.name_and_chart.as_slice() {
-        [name, chart] => (name, chart),
-        [chart] => (&args.name, chart),
-        _ => bail!("give a chart"),
-    };
+    args.refused.check()?;
+    let (name, chart) = name_and_chart(args)?;
     let compat = match args.compat {
         Version::Helm4 => Compat::Helm4,
         Version::Helm3 => Compat::Helm3,
     };
     let chart = load(Path::new(chart), compat, args.offline)?;
-    let output = tiphys_helm::template(&chart, &options(args, name, compat)?)?;
+    let output = tiphys_helm::template(&chart, &options(args, &name, compat)?)?;
     for warning in &output.warnings {
         eprintln!("{warning}");
     }
-    std::io::stdout().write_all(output.stdout.as_bytes())?;
+    match &args.output_dir {
+        Some(folder) if args.release_name => output_dir::write(&folder.join(&name), folder, &output)?,
+        Some(folder) => output_dir::write(folder, folder, &output)?,
+        None => std::io::stdout().write_all(output.stdout.as_bytes())?,
+    }
     // The process ends here: giving the memory of every template back, node by node, is a tenth of the time.
     std::mem::forget((chart, output));
     Ok(())
+}
+
+fn name_and_chart(args: &Args) -> anyhow::Result<(String, &str)> {
+    match (args.name_and_chart.as_slice(), &args.name_template) {
+        ([name, chart], template) => {
+            ensure!(!args.generate_name, "cannot set --generate-name and also specify a name");
+            ensure!(template.is_none(), "cannot set --name-template and also specify a name");
+            Ok((name.clone(), chart))
+        }
+        ([chart], Some(template)) if !template.is_empty() => Ok((name_from_template(template)?, chart)),
+        ([chart], _) => Ok((args.name.clone(), chart)),
+        _ => bail!("give a chart"),
+    }
 }
 
 fn load(place: &Path, compat: Compat, offline: bool) -> anyhow::Result<Chart> {
@@ -147,7 +179,7 @@ fn options(args: &Args, name: &str, compat: Compat) -> anyhow::Result<RenderOpti
 fn values(args: &Args) -> anyhow::Result<Vec<ValuesSource>> {
     let mut all = Vec::new();
     for file in &args.values {
-        all.push(ValuesSource::File(file.clone(), read(file)?));
+        all.push(ValuesSource::File(file.clone(), read(file, args.offline)?));
     }
     all.extend(args.set_json.iter().cloned().map(ValuesSource::SetJson));
     all.extend(args.set.iter().cloned().map(ValuesSource::Set));
@@ -155,7 +187,7 @@ fn values(args: &Args) -> anyhow::Result<Vec<ValuesSource>> {
     for text in &args.set_file {
         let mut contents = Vec::new();
         for file in text.split(',').filter_map(|pair| pair.split_once('=')).map(|(_, file)| file) {
-            contents.push((file.to_owned(), read(file)?));
+            contents.push((file.to_owned(), read(file, args.offline)?));
         }
         all.push(ValuesSource::SetFile(text.clone(), contents));
     }
@@ -163,7 +195,11 @@ fn values(args: &Args) -> anyhow::Result<Vec<ValuesSource>> {
     Ok(all)
 }
 
-fn read(file: &str) -> anyhow::Result<Arc<[u8]>> {
+fn read(file: &str, offline: bool) -> anyhow::Result<Arc<[u8]>> {
+    if file.starts_with("https://") || file.starts_with("http://") {
+        let body = crate::fetch::fetcher(offline).file(file);
+        return body.map(Into::into).with_context(|| format!("cannot read {file}"));
+    }
     if file == "-" {
         let mut bytes = Vec::new();
         std::io::Read::read_to_end(&mut std::io::stdin(), &mut bytes)?;

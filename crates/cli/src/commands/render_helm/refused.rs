@@ -1,0 +1,68 @@
+//! Flags of `helm template` that mean nothing here or that cannot be honoured: those that do not change the output of
+//! `helm template` are taken, the others are refused by name.
+
+use anyhow::bail;
+
+/// Flags that scripts written for `helm template` give.
+#[derive(Debug, clap::Args)]
+pub struct Flags {
+    /// Only `client` is possible: nothing is installed.
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "client")]
+    dry_run: Option<String>,
+    #[arg(long, hide = true)]
+    validate: bool,
+    #[arg(long, hide = true)]
+    enable_dns: bool,
+    #[arg(long, hide = true)]
+    post_renderer: Option<String>,
+    #[arg(long, hide = true)]
+    repo: Option<String>,
+    #[arg(long, hide = true)]
+    version: Option<String>,
+    #[arg(long, hide = true)]
+    verify: bool,
+    // Without effect: CRDs are left out unless they are asked for, dependencies are fetched anyway, nothing is installed.
+    #[arg(long, hide = true)]
+    skip_crds: bool,
+    #[arg(long, hide = true)]
+    dependency_update: bool,
+    #[arg(long, hide = true)]
+    disable_openapi_validation: bool,
+    #[arg(long, hide = true)]
+    create_namespace: bool,
+}
+
+impl Flags {
+    /// Refuses what cannot be honoured.
+    ///
+    /// # Errors
+    /// Names the flag and what to do.
+    pub fn check(&self) -> anyhow::Result<()> {
+        match self.dry_run.as_deref() {
+            None | Some("client") => {}
+            Some(mode) => bail!(
+                "--dry-run={mode} is not supported: nothing here asks a cluster; use `tiphys up` to try it on one"
+            ),
+        }
+        if self.validate {
+            bail!(
+                "--validate is not supported: nothing here asks a cluster; use `tiphys up` to try it on one"
+            );
+        }
+        if self.enable_dns {
+            bail!("--enable-dns is not supported: templates do not ask the network");
+        }
+        if self.post_renderer.is_some() {
+            bail!("--post-renderer is not supported: no other program is run; pipe the output into it");
+        }
+        if self.repo.is_some() || self.version.is_some() {
+            bail!(
+                "--repo and --version are not supported: give a folder or an archive, or name the chart in an Application"
+            );
+        }
+        if self.verify {
+            bail!("--verify is not supported: signatures of charts are not checked");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,98 @@
+//! `tiphys render helm`: what its flags do beside rendering.
+
+use std::{fs, path::Path, process::Command};
+
+fn chart(folder: &Path) {
+    let files = [
+        ("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+        ("values.yaml", "level: low\n"),
+        ("crds/crd.yaml", "kind: CustomResourceDefinition\n"),
+        (
+            "templates/two.yaml",
+            "kind: A\nmetadata: {name: {{ .Release.Name }}}\n---\nkind: B\nlevel: {{ .Values.level }}\n",
+        ),
+        ("templates/hook.yaml", "kind: Job\nmetadata: {annotations: {helm.sh/hook: pre-install}}\n"),
+    ];
+    for (path, text) in files {
+        let file = folder.join("web").join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
+}
+
+/// Exit code, stdout and stderr of `tiphys render helm ARGS` in a folder.
+fn run(folder: &Path, args: &[&str]) -> (i32, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_tiphys"))
+        .args(["render", "helm"])
+        .args(args)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn documents_go_into_files() {
+    let folder = tempfile::tempdir().unwrap();
+    chart(folder.path());
+    let (code, stdout, stderr) = run(
+        folder.path(),
+        &["web", "--output-dir", "out", "--include-crds", "--release-name", "--name", "x"],
+    );
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    let lines = [
+        "out/web/crds/crd.yaml",
+        "out/x/web/templates/two.yaml",
+        "out/x/web/templates/two.yaml",
+        "out/x/web/templates/hook.yaml",
+    ];
+    let expected: String = lines.iter().map(|file| format!("wrote {file}\n")).collect();
+    assert_eq!(stdout, format!("{expected}\n"));
+    let two = fs::read_to_string(folder.path().join("out/x/web/templates/two.yaml")).unwrap();
+    assert_eq!(
+        two,
+        "---\n# Source: web/templates/two.yaml\nkind: A\nmetadata: {name: x}\n\n---\n# Source: web/templates/two.yaml\nkind: B\nlevel: low\n\n"
+    );
+    // Another run begins the files of templates anew.
+    run(folder.path(), &["web", "--output-dir", "out", "--release-name", "--name", "x"]);
+    assert_eq!(fs::read_to_string(folder.path().join("out/x/web/templates/two.yaml")).unwrap(), two);
+}
+
+#[test]
+fn names_come_from_templates() {
+    let folder = tempfile::tempdir().unwrap();
+    chart(folder.path());
+    let (_, stdout, _) = run(folder.path(), &["--name-template", "{{ \"A\" | lower }}-1", "web"]);
+    assert!(stdout.contains("metadata: {name: a-1}"), "{stdout}");
+    let (_, stdout, _) = run(folder.path(), &["-g", "web"]);
+    assert!(stdout.contains("metadata: {name: release-name}"), "{stdout}");
+    for (flags, expected) in [
+        (["-g", "x", "web"].as_slice(), "cannot set --generate-name and also specify a name"),
+        (&["--name-template", "y", "x", "web"], "cannot set --name-template and also specify a name"),
+    ] {
+        assert_eq!(run(folder.path(), flags), (1, String::new(), format!("Error: {expected}\n")));
+    }
+}
+
+#[test]
+fn flags_that_need_a_cluster_or_another_program_are_refused_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    chart(folder.path());
+    for flag in [
+        "--validate",
+        "--dry-run=server",
+        "--enable-dns",
+        "--post-renderer=cat",
+        "--repo=https://charts.example.test",
+        "--verify",
+    ] {
+        let (code, stdout, stderr) = run(folder.path(), &["web", flag]);
+        let name = flag.split_once('=').map_or(flag, |(name, _)| name);
+        assert!(code == 1 && stdout.is_empty() && stderr.contains(name), "{flag}: {stderr}");
+    }
+    assert_eq!(run(folder.path(), &["web", "--dry-run", "--skip-crds"]).0, 0);
+    let (code, _, stderr) =
+        run(folder.path(), &["web", "--offline", "-f", "https://example.test/values.yaml"]);
+    assert!(code == 1 && stderr.contains("https://example.test/values.yaml"), "{stderr}");
+}
