@@ -21,7 +21,9 @@ struct Peer {
 }
 
 /// Fields that differ between two servers by their nature.
-const OWN: [&str; 11] = [
+const OWN: [&str; 12] = [
+    // Of a column: documentation.
+    "description",
     "uid",
     "resourceVersion",
     "creationTimestamp",

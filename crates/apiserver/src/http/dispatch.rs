@@ -338,6 +338,19 @@ fn get(context: &Context<'_>, at: &At) -> ApiResult<Response<ResponseBody>> {
     object_response(context, at, 200, &object, &call)
 }
 
+/// The form of an answer about a resource.
+fn form_of(context: &Context<'_>, resource: &Resource) -> ApiResult<Form> {
+    const SERVED: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+    negotiate::form(context.header("accept")).map_err(|_| match resource.custom.is_some() {
+        true => ApiError::not_acceptable(&[SERVED]),
+        false => ApiError::new(
+            406,
+            "NotAcceptable",
+            format!("406: Not Acceptable\n\nAvailable representations: {SERVED}"),
+        ),
+    })
+}
+
 fn list(context: &Context<'_>, at: &At) -> ApiResult<Response<ResponseBody>> {
     if !at.resource.has_verb("list") {
         return Err(ApiError::method_not_allowed());
@@ -351,7 +364,7 @@ fn list(context: &Context<'_>, at: &At) -> ApiResult<Response<ResponseBody>> {
     if let Some(remaining) = page.remaining {
         metadata["remainingItemCount"] = remaining.into();
     }
-    let body = match negotiate::form(context.header("accept"))? {
+    let body = match form_of(context, &at.resource)? {
         Form::Table => table::of_objects(context, &at.resource, &page.items, metadata, true)?.to_string(),
         Form::Metadata | Form::MetadataList => {
             let items: Vec<Value> = page.items.iter().map(|o| partial(o)).collect();
@@ -439,7 +452,14 @@ async fn write(context: &Context<'_>, at: &At, body: &Bytes) -> ApiResult<Respon
             if !at.resource.has_verb("patch") || at.name.is_empty() {
                 return Err(ApiError::method_not_allowed());
             }
-            let patch = patch_of(context, body)?;
+            let patch = patch_of(context, body).map_err(|error| match at.resource.custom.is_some() {
+                true if error.code() == 415 => ApiError::unsupported_media_type(&[
+                    "application/json-patch+json",
+                    "application/merge-patch+json",
+                    "application/apply-patch+yaml",
+                ]),
+                _ => error,
+            })?;
             if !context.query.get("force").is_empty() && !patch.is_apply() {
                 let why = "may not be specified for non-apply patch";
                 let fault = FieldError::forbidden(&Path::new("force"), why);
@@ -448,6 +468,9 @@ async fn write(context: &Context<'_>, at: &At, body: &Bytes) -> ApiResult<Respon
             ops::patch(server, &mut call, at, &patch)?
         }
         (&Method::PUT, _) => {
+            if at.resource.custom.is_some() && at.name.is_empty() {
+                return Err(ApiError::bad_request("name must be provided"));
+            }
             if !at.resource.has_verb("update") || at.name.is_empty() {
                 return Err(ApiError::method_not_allowed());
             }
@@ -462,7 +485,7 @@ async fn write(context: &Context<'_>, at: &At, body: &Bytes) -> ApiResult<Respon
                 let answer = ops::create_subresource(server, &mut call, at, sent)?;
                 return Ok(with_warnings(json_response(201, &answer), &call));
             }
-            if !at.name.is_empty() {
+            if !at.name.is_empty() && at.resource.custom.is_none() {
                 return Err(ApiError::method_not_allowed());
             }
             if at.resource.verbs == ["create"] {
@@ -611,7 +634,25 @@ fn parse_object(context: &Context<'_>, at: &At, body: &Bytes) -> ApiResult<(Valu
         ApiError::bad_request(super::syntax::unrecognized(&kind, body, &fault))
     })?;
     let what = match &value {
-        Value::Object(_) => return Ok((value, duplicates)),
+        Value::Object(fields) => {
+            let missing = [("apiVersion", "apiVersion"), ("kind", "Kind")]
+                .into_iter()
+                .find(|(key, _)| fields.get(*key).and_then(Value::as_str).unwrap_or_default().is_empty());
+            // Built-in kinds are told by the path, custom ones have to say what they are.
+            if let Some((_, shown)) =
+                missing.filter(|_| at.resource.custom.is_some() && at.subresource.is_none())
+            {
+                let text = String::from_utf8_lossy(body);
+                let fault = format!("Object '{shown}' is missing in '{text}'");
+                let message = super::syntax::unrecognized(&kind, body, &fault);
+                return Err(ApiError::bad_request(message.replacen(
+                    "couldn't get version/kind; json parse error: ",
+                    "",
+                    1,
+                )));
+            }
+            return Ok((value, duplicates));
+        }
         Value::Array(_) => "array",
         Value::String(_) => "string",
         Value::Bool(_) => "bool",
@@ -664,7 +705,7 @@ fn object_response(
     object: &Arc<Object>,
     call: &Call,
 ) -> ApiResult<Response<ResponseBody>> {
-    let response = match negotiate::form(context.header("accept"))? {
+    let response = match form_of(context, &at.resource)? {
         Form::Table => {
             let metadata = json!({"resourceVersion": object.resource_version()});
             let table =

@@ -92,6 +92,17 @@ pub(super) fn apply_patch(
     match patch.kind {
         PatchKind::Apply => apply(server, call, at, current.is_some().then_some(&base), patch),
         PatchKind::Json => json_patch(&base, &patch.body).map_err(json_patch_error),
+        PatchKind::Merge | PatchKind::Strategic if !patch.body.is_object() => {
+            let what = match &patch.body {
+                Value::Array(_) => "array",
+                Value::String(_) => "string",
+                Value::Bool(_) => "bool",
+                _ => "number",
+            };
+            Err(ApiError::bad_request(format!(
+                "error decoding patch: json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"
+            )))
+        }
         PatchKind::Merge => Ok(merge_patch(&base, &patch.body)),
         PatchKind::Strategic if at.resource.custom.is_some() => Err(ApiError::unsupported_media_type(&[
             "application/json-patch+json",
@@ -161,6 +172,13 @@ fn apply(
             gvk.api_version()
         );
         return Err(ApiError::bad_request(message));
+    }
+    let name = body.name();
+    if !name.is_empty() && name != at.name {
+        return Err(ApiError::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({})",
+            at.name
+        )));
     }
     meta::set(&mut body, "name", &at.name);
     managed::apply_config(server, call, at, current, &body, patch.force)

@@ -238,6 +238,8 @@ fn keep_all_but_status(at: &At, object: &mut Value, current: &Value) {
     // Built-in kinds let a status write change annotations, labels and finalizers; custom ones do not.
     let kept: &[&str] = if at.resource.custom.is_some() {
         &["managedFields"]
+    } else if at.is("apps", "deployments") {
+        &["managedFields", "annotations", "finalizers"]
     } else {
         &["managedFields", "annotations", "labels", "finalizers"]
     };

@@ -131,14 +131,12 @@ pub(crate) fn patch(
             if !patch.kind.is_apply() || at.subresource.is_some() {
                 return Err(at.not_found());
             }
-            check_applied_name(at, patch)?;
             let object = apply_patch(server, call, at, None, patch)?;
             call.applied = true;
             let object = decode_input(call, at, object, &patch.duplicates)?;
             let at = At { name: String::new(), ..at.clone() };
             return create_decoded(server, call, &at, object).map(|o| (o, true));
         };
-        check_applied_name(at, patch)?;
         let patched = apply_patch(server, call, at, Some(&current), patch)?;
         let mut inner =
             Call { applied: patch.kind.is_apply(), patch_text: patch.shown(&patched), ..call.clone() };
@@ -156,20 +154,6 @@ pub(crate) fn patch(
         }
     }
     Err(ApiError::modified(at.resource.named(&at.name)))
-}
-
-/// Server-side apply is about the object that the URL names.
-fn check_applied_name(at: &At, patch: &Patch) -> ApiResult<()> {
-    let name = patch.body.name();
-    // What is no object at all is refused for that.
-    let is_object = !patch.body.api_version().is_empty() && !patch.body.kind().is_empty();
-    if !patch.kind.is_apply() || !is_object || name.is_empty() || name == at.name {
-        return Ok(());
-    }
-    Err(ApiError::bad_request(format!(
-        "the name of the object ({name}) does not match the name on the URL ({})",
-        at.name
-    )))
 }
 
 /// The object that a patch of `status` is applied to is the whole object.
