@@ -57,7 +57,8 @@ pub fn render(
     offline: bool,
 ) -> anyhow::Result<State> {
     let given = Given { place, revision, path, respect_revisions: false, offline };
-    let repository = Repository::open(&given).map_err(|error| WrongUse(format!("{error:#}")))?;
+    let mut repository = Repository::open(&given).map_err(|error| WrongUse(format!("{error:#}")))?;
+    repository.look_into_units();
     let catalogue = Catalogue::build(&repository.scan, &repository.repositories, false);
     let mut state = State::new();
     for (id, entry) in catalogue.entries {

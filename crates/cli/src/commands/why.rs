@@ -31,13 +31,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         bail!("{:?} is not of the form APP/KIND/NAME", args.object);
     };
     let field: Option<FieldPath> = args.field.as_deref().map(str::parse).transpose()?;
-    let repository = Repository::open(&Given {
+    let mut repository = Repository::open(&Given {
         place: &args.repo,
         revision: None,
         path: None,
         respect_revisions: false,
         offline: args.offline,
     })?;
+    repository.look_into_units();
     let catalogue = Catalogue::build(&repository.scan, &repository.repositories, true);
     let entry = catalogue.entries.iter().find(|((_, known), _)| known == app).map(|(_, entry)| entry);
     let entry = entry.with_context(|| {

@@ -3,6 +3,7 @@
 mod catalogue;
 mod environments;
 mod scan;
+mod units;
 
 use std::{
     path::{Path, PathBuf},
@@ -50,6 +51,8 @@ pub struct Repository {
     pub scan: Scan,
     /// What is worth saying about how it was understood.
     pub notices: Vec<String>,
+    /// Whether the Applications were found in what charts and kustomizations render.
+    in_units: bool,
 }
 
 impl Repository {
@@ -79,7 +82,17 @@ impl Repository {
         let folder = folder_of(tree.as_ref(), given.path)?;
         let scan = scan(tree.as_ref(), &folder);
         let address = Some(given.place.to_owned());
-        Ok(Self { repositories, tree, folder, root: None, address, commit, scan, notices: Vec::new() })
+        Ok(Self {
+            repositories,
+            tree,
+            folder,
+            root: None,
+            address,
+            commit,
+            scan,
+            notices: Vec::new(),
+            in_units: false,
+        })
     }
 
     fn open_folder(given: &Given<'_>, repositories: Arc<Repositories>) -> anyhow::Result<Self> {
@@ -117,7 +130,17 @@ impl Repository {
         let scan = scan(tree.as_ref(), &folder);
         let root = given.revision.is_none().then_some(root);
         let (address, commit) = (None, String::new());
-        Ok(Self { repositories, tree, folder, root, address, commit, scan, notices: Vec::new() })
+        Ok(Self {
+            repositories,
+            tree,
+            folder,
+            root,
+            address,
+            commit,
+            scan,
+            notices: Vec::new(),
+            in_units: false,
+        })
     }
 
     /// Takes the address that the Applications use for this repository as one of its own, if `git
@@ -141,11 +164,12 @@ impl Repository {
 impl Repository {
     /// Whether edited files hold Applications, or held some.
     pub fn may_define_applications(&self, edits: &[String]) -> bool {
-        edits.iter().any(|path| {
-            path.is_empty()
-                || self.scan.is_found_in(path)
-                || self.tree.read(path).is_ok_and(|bytes| scan::may_define(&bytes))
-        })
+        self.in_units
+            || edits.iter().any(|path| {
+                path.is_empty()
+                    || self.scan.is_found_in(path)
+                    || self.tree.read(path).is_ok_and(|bytes| scan::may_define(&bytes))
+            })
     }
 
     /// Whether it was given as an address, so that its new commits have to be asked for.
@@ -178,6 +202,9 @@ impl Repository {
     /// Looks for Applications again.
     pub fn scan_again(&mut self) {
         self.scan = scan(self.tree.as_ref(), &self.folder);
+        if self.in_units {
+            self.look_into_units();
+        }
     }
 }
 

@@ -91,6 +91,18 @@ impl Scan {
         self.sources().filter(|source| !source.path.is_empty() && tree.is_dir(&source.path)).count()
     }
 
+    /// The list that an object belongs to, if it is of concern.
+    pub(super) fn list_of(&mut self, object: &Value) -> Option<&mut Vec<Found>> {
+        let is_ours = object.api_version() == names::API_VERSION;
+        match object.kind() {
+            "Application" if is_ours => Some(&mut self.applications),
+            "AppProject" if is_ours => Some(&mut self.projects),
+            "ApplicationSet" if is_ours => Some(&mut self.sets),
+            "Secret" if is_cluster(object) => Some(&mut self.clusters),
+            _ => None,
+        }
+    }
+
     fn sources(&self) -> impl Iterator<Item = tiphys_model::ApplicationSource> {
         let plain = self
             .applications
@@ -207,14 +219,7 @@ fn read(scan: &mut Scan, file: &str, text: &str) {
         }
     };
     for object in objects {
-        let is_ours = object.value.api_version() == names::API_VERSION;
-        let list = match object.value.kind() {
-            "Application" if is_ours => &mut scan.applications,
-            "AppProject" if is_ours => &mut scan.projects,
-            "ApplicationSet" if is_ours => &mut scan.sets,
-            "Secret" if is_cluster(&object.value) => &mut scan.clusters,
-            _ => continue,
-        };
+        let Some(list) = scan.list_of(&object.value) else { continue };
         list.push(Found { file: file.to_owned(), line: object.location.line, object: object.value });
     }
 }

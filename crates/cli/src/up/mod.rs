@@ -97,7 +97,7 @@ struct Plan {
 
 /// Opens the repository and decides what to run.
 fn prepare(args: &Args) -> anyhow::Result<Plan> {
-    let repository = Repository::open(&Given {
+    let mut repository = Repository::open(&Given {
         place: &args.place,
         revision: args.revision.as_deref(),
         path: args.path.as_deref(),
@@ -105,6 +105,7 @@ fn prepare(args: &Args) -> anyhow::Result<Plan> {
         offline: args.offline,
     })
     .map_err(|error| WrongUse(format!("{error:#}")))?;
+    repository.look_into_units();
     let catalogue = Catalogue::build(&repository.scan, &repository.repositories, false);
     let roots = catalogue.roots(&repository.scan);
     if roots.is_empty() {

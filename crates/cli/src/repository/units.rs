@@ -1,0 +1,67 @@
+//! Applications that no file declares as they stand, but that a chart or kustomization renders: one that somebody is
+//! meant to install first.
+
+use std::collections::BTreeSet;
+
+use tiphys_controller::Checkouts;
+use tiphys_graph::{Input, Object, Survey, Unit, UnitKind};
+use tiphys_model::names;
+use tiphys_value::Value;
+
+use super::{Found, Repository};
+
+/// The namespace that a chart is rendered into if nobody says another.
+const DEFAULT_NAMESPACE: &str = "default";
+
+impl Repository {
+    /// Looks for Applications in what charts and kustomizations render, where no file declares any.
+    pub fn look_into_units(&mut self) {
+        if !self.scan.applications.is_empty() || !self.scan.sets.is_empty() {
+            return;
+        }
+        self.in_units = true;
+        let checkouts = Checkouts::new(&self.repositories);
+        let survey = Survey::of(&Input {
+            tree: self.tree.clone(),
+            folder: &self.folder,
+            sources: &checkouts,
+            is_given: &|url| self.repositories.is_given(url),
+            clusters: Vec::new(),
+            kube_version: "",
+            progress: &|_, _| {},
+        });
+        let mut from = BTreeSet::new();
+        for unit in survey.units.iter().filter(|unit| unit.kind != UnitKind::Manifest) {
+            for object in unit.objects.iter().map(|id| survey.object(*id)) {
+                if let Some(list) = self.scan.list_of(object.value()) {
+                    list.push(found(unit, object));
+                    from.insert(unit.path.clone());
+                }
+            }
+        }
+        survey.adopted.iter().for_each(|url| self.repositories.add_address(url));
+        if !from.is_empty() && self.notices.is_empty() {
+            let from: Vec<String> = from.into_iter().collect();
+            self.notices.push(format!(
+                "no file declares an Application; they are taken from what {} renders to as it stands",
+                from.join(", ")
+            ));
+        }
+    }
+}
+
+/// The object as somebody would apply it: without the mark of an Application that does not exist.
+fn found(unit: &Unit, object: &Object) -> Found {
+    let mut value = object.value().clone();
+    let is_chart = unit.kind == UnitKind::Chart;
+    if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations.remove(names::TRACKING_ID);
+        }
+        if is_chart && metadata.get("namespace").and_then(Value::as_str) == Some(DEFAULT_NAMESPACE) {
+            metadata.remove("namespace");
+        }
+    }
+    let location = &object.rendered.location;
+    Found { file: location.file.to_string(), line: location.line, object: value }
+}

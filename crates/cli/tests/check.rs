@@ -1,0 +1,111 @@
+//! `tiphys check` as a user runs it.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use std::{fs, process::Output};
+
+use common::{Repo, application, config_map};
+
+fn check(repo: &Repo, args: &[&str]) -> (i32, String) {
+    let mut all = vec!["check", "repo", "--offline"];
+    all.extend(args);
+    let Output { status, stdout, stderr } = repo.command(&all).output().unwrap();
+    let text = format!("{}{}", String::from_utf8_lossy(&stdout), String::from_utf8_lossy(&stderr));
+    (status.code().unwrap(), text)
+}
+
+/// Two Applications that render one ConfigMap.
+fn shared() -> Repo {
+    Repo::with(&[
+        ("apps/one.yaml", &application("one", "shared").replace("namespace: one", "namespace: shop")),
+        ("apps/two.yaml", &application("two", "shared").replace("namespace: two", "namespace: shop")),
+        ("shared/a.yaml", &config_map("a", "1")),
+    ])
+}
+
+#[test]
+fn findings_fail_the_check_and_health_does_not() {
+    let repo = shared();
+    let (code, text) = check(&repo, &["--rule", "B3"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("error[B3-two-owners]: ConfigMap/a in shop is rendered by"), "{text}");
+    assert!(text.contains("shared/a.yaml:"), "{text}");
+    fs::remove_file(repo.path("apps/two.yaml")).unwrap();
+    assert_eq!(check(&repo, &["--rule", "B3"]).0, 0);
+}
+
+#[test]
+fn wrong_use_is_told_from_findings() {
+    let repo = shared();
+    for (args, said) in [
+        (&["--rule", "Z9"][..], "there is no rule"),
+        (&["--baseline", "none.json"][..], "none.json"),
+        (&["--diff", "nowhere"][..], "nowhere"),
+        (&["--explain", "B3-two-owner"][..], "did you mean B3-two-owners?"),
+    ] {
+        let (code, text) = check(&repo, args);
+        assert_eq!(code, 2, "{args:?}: {text}");
+        assert!(text.contains(said), "{args:?}: {text}");
+    }
+    repo.write("tiphys.toml", "[check]\nseverety = \"error\"\n");
+    assert_eq!(check(&repo, &[]).0, 2);
+}
+
+#[test]
+fn comments_configuration_and_baseline_leave_findings_out() {
+    let repo = shared();
+    let (code, text) = check(&repo, &["--rule", "B3", "--baseline", "known.json", "--write-baseline"]);
+    assert_eq!(code, 0, "{text}");
+    let (code, text) = check(&repo, &["--rule", "B3", "--baseline", "known.json"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("1 known from before"), "{text}");
+
+    repo.write("tiphys.toml", "[[check.rule]]\nid = \"B3\"\nseverity = \"off\"\nreason = \"for now\"\n");
+    assert_eq!(check(&repo, &["--rule", "B3"]).0, 0);
+    fs::remove_file(repo.path("tiphys.toml")).unwrap();
+
+    let commented = format!("# tiphys:ignore-file B3-two-owners shared on purpose\n{}", config_map("a", "1"));
+    repo.write("shared/a.yaml", commented);
+    let (code, text) = check(&repo, &["--rule", "B3"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("1 suppressed by comment"), "{text}");
+}
+
+#[test]
+fn a_change_is_shown_alone() {
+    let repo = shared();
+    repo.git_init();
+    let (code, text) = check(&repo, &["--rule", "B3", "--diff", "HEAD"]);
+    assert_eq!(code, 0, "{text}");
+    repo.write("shared/b.yaml", config_map("b", "1"));
+    let (code, text) = check(&repo, &["--rule", "B3", "--diff", "HEAD"]);
+    assert_eq!(code, 1, "{text}");
+}
+
+#[test]
+fn programs_read_the_findings() {
+    let repo = shared();
+    let output =
+        repo.command(&["check", "repo", "--offline", "--rule", "B3", "--output", "json"]).output().unwrap();
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["version"], 1);
+    assert_eq!(found["findings"][0]["rule"], "B3-two-owners");
+    assert_eq!(found["findings"][0]["primary"]["file"], "shared/a.yaml");
+    let output =
+        repo.command(&["check", "repo", "--offline", "--rule", "B3", "--output", "sarif"]).output().unwrap();
+    let sarif: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(sarif["runs"][0]["results"][0]["ruleId"], "B3-two-owners");
+}
+
+#[test]
+fn a_repository_without_anything_is_no_fault() {
+    let repo = Repo::with(&[
+        ("notes.txt", "nothing here\n"),
+        ("broken.yaml", "a: [\n"),
+        ("binary.yaml", "\u{0}\u{1}"),
+    ]);
+    let (code, text) = check(&repo, &["--severity", "error"]);
+    assert_eq!(code, 0, "{text}");
+    assert!(text.contains("3 files"), "{text}");
+}

@@ -1,0 +1,27 @@
+//! `tiphys up` on a repository whose Applications stand in no file: a chart renders them.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use common::{Repo, URL, config_map};
+
+#[test]
+fn applications_of_a_chart_that_nothing_installs_are_run() {
+    let template = format!(
+        "{{{{- range .Values.apps }}}}\n---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata:\n  name: {{{{ . }}}}\n\
+         spec:\n  project: default\n  source: {{repoURL: {URL}, path: {{{{ . }}}}}}\n  destination: {{server: https://kubernetes.default.svc, namespace: {{{{ . }}}}}}\n  \
+         syncPolicy: {{automated: {{}}, syncOptions: [CreateNamespace=true]}}\n{{{{- end }}}}\n"
+    );
+    let repo = Repo::with(&[
+        ("bootstrap/Chart.yaml", "apiVersion: v2\nname: bootstrap\nversion: 1.0.0\n"),
+        ("bootstrap/values.yaml", "apps: [web, api]\n"),
+        ("bootstrap/templates/apps.yaml", &template),
+        ("web/a.yaml", &config_map("a", "1")),
+        ("api/a.yaml", &config_map("a", "1")),
+    ]);
+    let run = repo.once(&[]);
+    run.expect(
+        0,
+        &["taken from what bootstrap renders to as it stands", "all 2 Applications are Synced and Healthy"],
+    );
+}
