@@ -190,6 +190,18 @@ fn flat_config(files: &Files, package: &Package) -> Option<Diagnostic> {
 const BRING_TYPES: [&str; 7] =
     ["astro", "@sveltejs/kit", "nuxt", "@nuxt/kit", "vite-plugin-checker", "@remix-run/dev", "wxt"];
 
+fn is_tsconfig(path: &str) -> bool {
+    path.rsplit('/').next().is_some_and(|base| base.starts_with("tsconfig"))
+}
+
+/// Whether a configuration goes on from one outside of its folder.
+fn shares(text: &str) -> bool {
+    text.split("\"extends\"").skip(1).any(|rest| {
+        let value = rest.trim_start_matches([':', ' ', '[', '\n', '\t']).trim_start_matches('"');
+        !value.starts_with("./")
+    })
+}
+
 fn vite_types(files: &Files, package: &Package) -> Option<Diagnostic> {
     package.dependency("vite").or(package.dependency("vitest"))?;
     package.dependency("typescript")?;
@@ -203,15 +215,14 @@ fn vite_types(files: &Files, package: &Package) -> Option<Diagnostic> {
     })?;
     let prefix = inside(&package.folder, "");
     let own = files
-        .ending(&[".ts", ".tsx", ".mts", ".vue", "tsconfig.json", "tsconfig.app.json"])
-        .filter(|path| path.starts_with(&prefix));
+        .ending(&[".ts", ".tsx", ".mts", ".vue", ".json"])
+        .filter(|path| path.starts_with(&prefix) && (!path.ends_with(".json") || is_tsconfig(path)));
     let mut used: Option<(Arc<str>, u32)> = None;
     for path in own {
         let Some(text) = files.text(path) else { continue };
-        if text.contains("vite/client")
-            || text.contains("interface ImportMeta")
-            || text.contains("extends\"") && path.ends_with(".json") && text.contains("\"types\"")
-        {
+        // A configuration that another package shares may name the types.
+        let is_shared = path.ends_with(".json") && shares(&text);
+        if is_shared || text.contains("vite/client") || text.contains("interface ImportMeta") {
             return None;
         }
         let is_source = path.ends_with(".ts") || path.ends_with(".tsx");
@@ -229,8 +240,11 @@ fn vite_types(files: &Files, package: &Package) -> Option<Diagnostic> {
     let (path, line) = used?;
     let span = files.span(&tiphys_value::Location::new(path, line, 0));
     let types = inside(&package.folder, "src/vite-env.d.ts");
+    let mut diagnostic = RULE.diagnostic("Property 'env' does not exist on type 'ImportMeta'");
+    // A file of the build's own configuration may bring the types along.
+    diagnostic.severity = Severity::Warning;
     Some(
-        RULE.diagnostic("Property 'env' does not exist on type 'ImportMeta'")
+        diagnostic
             .at(span, "TypeScript does not know this property")
             .see(package.span(files, &format!("\"{script}\":")), "this script type-checks it")
             .because("the property is declared by the types of Vite, which no file of the package refers to")
