@@ -23,7 +23,7 @@ const FILES: &[(&str, &str)] = &[
     ),
     (
         "services/web/kustomization.yaml",
-        "resources: [deployment.yaml]\nimages: [{name: web, newTag: '2'}]\nconfigMapGenerator: [{name: web, literals: [a=b]}]\n",
+        "resources: [deployment.yaml, policy.yaml]\nimages: [{name: web, newTag: '2'}]\nconfigMapGenerator: [{name: web, literals: [a=b]}]\n",
     ),
     (
         "services/web/deployment.yaml",
@@ -49,6 +49,11 @@ const FILES: &[(&str, &str)] = &[
         "resource \"aws_security_group\" \"a\" {\n  ingress {\n    from_port = 1\n    security_groups = [aws_security_group.b.id]\n  }\n}\n",
     ),
     ("Dockerfile", "FROM python:3\nWORKDIR /app\nCOPY . .\nCMD [\"uvicorn\", \"main:app\"]\n"),
+    (
+        "services/web/policy.yaml",
+        "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: web}\nspec:\n  podSelector: {}\n  policyTypes: [Egress]\n  egress:\n    - to: [{ipBlock: {cidr: 10.96.0.1/32}}]\n      ports: [{port: 443, endPort: 500}]\n",
+    ),
+    (".gitlab-ci.yml", "build:\n  needs: [x]\n  script: make\n"),
     ("package.json", "{\"scripts\": {\"build\": \"tsc\"}, \"devDependencies\": {\"eslint\": \"^9\"}}\n"),
 ];
 

@@ -56,13 +56,17 @@ pub struct Network {
 impl Network {
     /// The networks of a survey: one for each cluster of each environment, and one for each unit.
     pub fn all(survey: &Survey) -> Vec<Self> {
-        let detected = detect(survey);
         let mut groups: BTreeMap<(usize, &str, Option<Owner>), Vec<&Object>> = BTreeMap::new();
         for object in survey.objects.iter().filter(|object| !is_shelved(survey, object)) {
             let unit = object.environment.is_none().then_some(object.owner);
             let environment = object.environment.map_or(usize::MAX, |id| id.0);
             groups.entry((environment, object.cluster.as_ref(), unit)).or_default().push(object);
         }
+        groups.retain(|_, objects| objects.iter().any(|object| object.key.kind.ends_with("NetworkPolicy")));
+        if groups.is_empty() {
+            return Vec::new();
+        }
+        let detected = detect(survey);
         let networks = groups.into_iter().map(|((environment, cluster, _), objects)| {
             let mut network = Self::of(objects.iter().copied());
             network.cnis.clone_from(&detected.cnis);
