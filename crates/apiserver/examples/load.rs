@@ -1,5 +1,6 @@
 //! Measures an API server, embedded or real, over HTTPS: creates, gets and patches of ConfigMaps a second.
-//! `cargo run --release -p tiphys-apiserver --example load -- ADDRESS TOKEN [COUNT] [CONNECTIONS]`.
+//! `cargo run --release -p tiphys-apiserver --example load -- ADDRESS TOKEN [COUNT] [CONNECTIONS]`, or with
+//! `in-process COUNT` the embedded server without HTTP.
 
 #![expect(clippy::print_stdout, reason = "the result is what it prints")]
 
@@ -11,7 +12,8 @@ use bytes::Bytes;
 use client::{Fault, connect};
 use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
-use tiphys_value::json;
+use tiphys_apiserver::{ApiServer, ApiServerOptions, Patch};
+use tiphys_value::{GroupVersionResource, json};
 
 #[derive(Clone, Copy)]
 enum Work {
@@ -73,9 +75,40 @@ async fn run(
     Ok(count as f64 / start.elapsed().as_secs_f64())
 }
 
+/// The same work through the client in the same process.
+fn in_process(count: usize) -> Result<(), Fault> {
+    let server = ApiServer::new(ApiServerOptions::default())?;
+    let client = server.client("load");
+    let maps = GroupVersionResource::new("", "v1", "configmaps");
+    let rate = |start: Instant| count as f64 / start.elapsed().as_secs_f64();
+    let start = Instant::now();
+    for number in 0..count {
+        let object = json!({"metadata": {"name": format!("load-{number}"), "labels": {"app": "load"}}, "data": {"key": "value", "number": number.to_string()}});
+        client.create(&maps, "default", object)?;
+    }
+    println!("creates/s: {:.0}", rate(start));
+    let start = Instant::now();
+    for number in 0..count {
+        client.get(&maps, "default", &format!("load-{number}"))?;
+    }
+    println!("gets/s: {:.0}", rate(start));
+    let start = Instant::now();
+    for number in 0..count {
+        let patch = Patch::merge(json!({"data": {"key": format!("changed-{number}")}}));
+        client.patch(&maps, "default", &format!("load-{number}"), None, &patch)?;
+    }
+    println!("patches/s: {:.0}", rate(start));
+    Ok(())
+}
+
 #[tokio::main]
 async fn main() -> Result<(), Fault> {
     let args: Vec<String> = std::env::args().skip(1).collect();
+    if let [mode, count] = args.as_slice()
+        && mode == "in-process"
+    {
+        return in_process(count.parse()?);
+    }
     let [address, token, rest @ ..] = args.as_slice() else {
         return Err("ADDRESS TOKEN [COUNT] [CONNECTIONS]".into());
     };

@@ -1,5 +1,6 @@
 //! `cargo xtask bench <suite>`: Tiphys beside its peer in one run. One file per suite.
 
+mod apiserver;
 mod check;
 mod helm;
 mod kustomize;
@@ -14,6 +15,8 @@ pub use pair::{call, publish, ratio, table, take_turns};
 /// What to measure.
 #[derive(Subcommand)]
 pub enum Suite {
+    /// Creates, gets and patches a second, in process, over HTTPS and beside the real server.
+    Apiserver(apiserver::Args),
     /// A repository of 60 Applications and 400 files.
     Check(check::Args),
     /// Charts of 1 and 40 templates, and real ones.
@@ -32,6 +35,7 @@ pub enum Suite {
 /// A program is missing or fails.
 pub fn run(suite: &Suite) -> anyhow::Result<()> {
     match suite {
+        Suite::Apiserver(args) => apiserver::run(args),
         Suite::Check(args) => check::run(args),
         Suite::Helm(args) => helm::run(args),
         Suite::Kustomize(args) => kustomize::run(args),

@@ -56,7 +56,7 @@ pub(super) fn may_go(at: &At, object: &Value) -> bool {
 
 /// Does what follows from a commit: a changed definition changes what is served.
 pub(crate) fn after_commit(server: &ApiServer, at: &At, object: &Object, removed: bool) {
-    if at.is("", "events") && !removed && object.revision() % EVENT_SWEEP == 0 {
+    if at.is("", "events") && !removed && object.revision().is_multiple_of(EVENT_SWEEP) {
         forget_events(server, at);
     }
     if !at.is(CRDS.0, CRDS.1) {

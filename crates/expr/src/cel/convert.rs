@@ -158,10 +158,10 @@ fn structural(value: &Json, schema: &Json, is_root: bool, depth: usize) -> Value
             let others = &schema["additionalProperties"];
             let open = schema["x-kubernetes-preserve-unknown-fields"] == true && properties.is_none();
             map(fields.iter().filter_map(|(key, value)| {
-                if let Some(property) = properties.and_then(|p| p.get(key)) {
-                    if !(embedded && key == "metadata") {
-                        return Some((escape(key), structural(value, property, false, depth + 1)));
-                    }
+                if let Some(property) = properties.and_then(|p| p.get(key))
+                    && !(embedded && key == "metadata")
+                {
+                    return Some((escape(key), structural(value, property, false, depth + 1)));
                 }
                 match key.as_str() {
                     "metadata" if embedded => Some((key.clone(), names_of(value))),

@@ -138,7 +138,7 @@ impl Rules {
             }
             let own;
             let environment = if optional {
-                own = Environment::new(variables.iter().cloned().filter(|(n, _)| n == "self").chain([(
+                own = Environment::new(variables.iter().filter(|(n, _)| n == "self").cloned().chain([(
                     "oldSelf".to_owned(),
                     optional_value(variables.iter().find(|(n, _)| n == "oldSelf").map(|(_, v)| v.clone())),
                 )]));
@@ -285,11 +285,11 @@ fn check_rule(rule: &Value, schema: &Value, is_root: bool, path: &Path, errors: 
     if let Err(error) = checked(source) {
         errors.push(FieldError::invalid_as(&path.child("rule"), internal(rule), error.to_string()));
     }
-    if let Some(message) = rule["messageExpression"].as_str().filter(|text| !text.is_empty()) {
-        if let Err(error) = checked(message) {
-            let detail = format!("messageExpression {error}");
-            errors.push(FieldError::invalid_as(&path.child("messageExpression"), internal(rule), detail));
-        }
+    if let Some(message) = rule["messageExpression"].as_str().filter(|text| !text.is_empty())
+        && let Err(error) = checked(message)
+    {
+        let detail = format!("messageExpression {error}");
+        errors.push(FieldError::invalid_as(&path.child("messageExpression"), internal(rule), detail));
     }
     let reasons = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
     if let Some(reason) = rule["reason"].as_str().filter(|reason| !reasons.contains(reason)) {

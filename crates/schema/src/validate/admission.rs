@@ -38,7 +38,7 @@ fn one_webhook(webhook: &Value, path: &Path, errors: &mut ErrorList) {
     }
     review_versions(webhook, path, errors);
     for (at, rule) in list(webhook, "rules").iter().enumerate() {
-        one_rule(rule, true, &path.child("rules").index(at), errors);
+        one_rule(rule, &path.child("rules").index(at), errors);
     }
     choice(webhook, "failurePolicy", &["Fail", "Ignore"], path, errors);
     choice(webhook, "matchPolicy", &["Equivalent", "Exact"], path, errors);
@@ -73,13 +73,12 @@ fn review_versions(webhook: &Value, path: &Path, errors: &mut ErrorList) {
 }
 
 /// A rule of a webhook or of the match constraints of a policy.
-fn one_rule(rule: &Value, with_connect: bool, path: &Path, errors: &mut ErrorList) {
+fn one_rule(rule: &Value, path: &Path, errors: &mut ErrorList) {
     let operations = path.child("operations");
     if list(rule, "operations").is_empty() {
         errors.push(FieldError::required(&operations, ""));
     }
     let known = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
-    let _ = with_connect;
     for (at, operation) in list(rule, "operations").iter().filter_map(Value::as_str).enumerate() {
         if !known.contains(&operation) {
             errors.push(FieldError::not_supported(&operations.index(at), operation, &known));
@@ -269,7 +268,7 @@ fn matching(matching: &Value, required: bool, path: &Path, errors: &mut ErrorLis
     }
     for key in ["resourceRules", "excludeResourceRules"] {
         for (at, rule) in list(matching, key).iter().enumerate() {
-            one_rule(rule, false, &path.child(key).index(at), errors);
+            one_rule(rule, &path.child(key).index(at), errors);
         }
     }
 }

@@ -179,8 +179,7 @@ fn policy_port(port: &Value, path: &Path, errors: &mut ErrorList) {
             let number = number.as_i64().unwrap_or_default();
             let faults = names::port_number(number).into_iter();
             errors.extend(faults.map(|fault| FieldError::invalid(&place, number, fault)));
-            if let Some(end) = port["endPort"].as_i64().filter(|end| *end < number) {
-                let _ = end;
+            if port["endPort"].as_i64().is_some_and(|end| end < number) {
                 let detail = "must be greater than or equal to `port`";
                 errors.push(FieldError::invalid(&path.child("endPort"), number, detail));
             }
