@@ -187,3 +187,24 @@ data:
     shop.repo.write("manifests/a.yaml", config_map("a", "ignored"));
     shop.app(&["diff", "shop", "--refresh"]).expect(0, &[]);
 }
+
+#[test]
+fn pauses_and_ownership_are_written_on_the_application() {
+    let shop = Shop::start(&[], |_| {});
+    let annotation = |name: &str| shop.status()["metadata"]["annotations"][name].clone();
+    shop.app(&["pause", "shop", "--for", "2h"]).expect(0, &["argocd/shop is paused until 20"]);
+    shop.app(&["get", "shop"]).expect(0, &["Paused Until:"]);
+    shop.app(&["pause", "shop", "--resource", ":ConfigMap:shop/a"]).expect(0, &["for /ConfigMap/shop/a"]);
+    shop.app(&["pause", "shop", "--resource", ":ConfigMap:shop/b"]).expect(0, &[]);
+    let resting = annotation("tiphys.dev/paused-resources").as_str().unwrap().to_owned();
+    assert!(
+        resting.starts_with("/ConfigMap/shop/a=20") && resting.contains(",/ConfigMap/shop/b=20"),
+        "{resting}"
+    );
+    shop.app(&["resume", "shop"]).expect(0, &["is no longer paused"]);
+    shop.app(&["resume", "shop"]).expect(0, &["was not paused"]);
+    shop.app(&["adopt", "shop"]).expect(0, &["takes over"]);
+    assert_eq!(annotation("tiphys.dev/ownership"), "adopt");
+    shop.app(&["adopt", "shop", "--policy", "refuse"]).expect(0, &["refuses"]);
+    assert!(annotation("tiphys.dev/ownership").is_null());
+}

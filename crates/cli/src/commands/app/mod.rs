@@ -1,5 +1,6 @@
 //! `tiphys app`: Applications of a cluster.
 
+mod adopt;
 mod create;
 mod delete;
 mod diff;
@@ -52,6 +53,7 @@ enum App {
     Set(Box<set::Args>),
     Pause(pause::Args),
     Resume(pause::ResumeArgs),
+    Adopt(adopt::Args),
 }
 
 /// Runs one of the commands.
@@ -94,6 +96,7 @@ async fn dispatch(session: &Session, command: &App) -> anyhow::Result<()> {
         App::Create(args) => create::run(session, args).await,
         App::Set(args) => set::run(session, args).await,
         App::Pause(args) => pause::pause(session, args).await,
+        App::Adopt(args) => adopt::run(session, args).await,
         App::Resume(args) => pause::resume(session, args).await,
     }
 }

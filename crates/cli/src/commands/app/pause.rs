@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use tiphys_model::{Time, names};
-use tiphys_value::json;
+use tiphys_model::{Application, Time, names};
+use tiphys_value::{ObjectExt as _, json};
 
+use super::sync::object;
 use crate::{app::session::Session, duration};
 
 /// Let an Application rest: nothing is synced or healed until the time is over.
@@ -15,6 +16,7 @@ use crate::{app::session::Session, duration};
 ///
 /// Examples:
 ///   tiphys app pause shop --for 2h
+///   tiphys app pause shop --for 30m --resource apps:Deployment:shop/cart
 ///   tiphys app resume shop
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
@@ -24,6 +26,9 @@ pub struct Args {
     /// How long.
     #[arg(long = "for", default_value = "1h", value_parser = duration::parse, value_name = "DURATION")]
     length: Duration,
+    /// Only these objects of it rest: GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME.
+    #[arg(long, value_name = "OBJECT")]
+    resource: Vec<String>,
 }
 
 /// End the pause of an Application.
@@ -44,11 +49,35 @@ pub struct ResumeArgs {
 pub async fn pause(session: &Session, args: &Args) -> anyhow::Result<()> {
     let id = session.id(&args.app);
     let until = Time::from(tiphys_model::time::after(Timestamp::now(), args.length)).to_string();
+    let resting = args
+        .resource
+        .iter()
+        .map(|text| {
+            object(text).map(|one| format!("{}/{}/{}/{}", one.group, one.kind, one.namespace, one.name))
+        })
+        .collect::<Result<Vec<_>, _>>()?;
     session
-        .change(&id, |_, _| Ok(json!({"metadata": {"annotations": {names::PAUSED_UNTIL: &until}}})))
+        .change(&id, |app, _| {
+            let annotations = match resting.is_empty() {
+                true => json!({names::PAUSED_UNTIL: &until}),
+                false => json!({names::PAUSED_RESOURCES: listed(app, &resting, &until)}),
+            };
+            Ok(json!({"metadata": {"annotations": annotations}}))
+        })
         .await?;
-    println!("{id} is paused until {until}");
+    let what = if resting.is_empty() { String::new() } else { format!(" for {}", resting.join(", ")) };
+    println!("{id} is paused until {until}{what}");
     Ok(())
+}
+
+/// The objects that rest already, and these.
+fn listed(app: &Application, resting: &[String], until: &str) -> String {
+    let known = app.annotation(names::PAUSED_RESOURCES).unwrap_or_default();
+    let others = known.split(',').map(str::trim).filter(|entry| {
+        !entry.is_empty() && entry.split('=').next().is_none_or(|key| !resting.iter().any(|own| own == key))
+    });
+    let own = resting.iter().map(|key| format!("{key}={until}"));
+    others.map(str::to_owned).chain(own).collect::<Vec<_>>().join(",")
 }
 
 /// Ends a pause.
@@ -57,9 +86,11 @@ pub async fn pause(session: &Session, args: &Args) -> anyhow::Result<()> {
 /// The Application is not there, or the cluster does not answer.
 pub async fn resume(session: &Session, args: &ResumeArgs) -> anyhow::Result<()> {
     let id = session.id(&args.app);
-    let patch = json!({"metadata": {"annotations": {names::PAUSED_UNTIL: null}}});
+    let both = [names::PAUSED_UNTIL, names::PAUSED_RESOURCES];
+    let patch =
+        json!({"metadata": {"annotations": {names::PAUSED_UNTIL: null, names::PAUSED_RESOURCES: null}}});
     let (before, _) = session.change(&id, |_, _| Ok(patch.clone())).await?;
-    let was = before.pointer("/metadata/annotations").and_then(|all| all.get(names::PAUSED_UNTIL)).is_some();
+    let was = both.iter().any(|name| before.annotation(name).is_some());
     println!("{id} {}", if was { "is no longer paused" } else { "was not paused" });
     Ok(())
 }
