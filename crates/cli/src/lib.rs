@@ -43,6 +43,7 @@ enum Command {
     Up(Box<commands::up::Args>),
     Twin(commands::twin::Args),
     Check(Box<commands::check::Args>),
+    Graph(commands::graph::Args),
     /// Print what a chart, a kustomization or an Application renders to.
     #[command(subcommand)]
     Render(commands::render::Render),
@@ -65,6 +66,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Up(args) => commands::up::run(&args),
         Command::Twin(args) => commands::twin::run(&args),
         Command::Check(args) => commands::check::run(&args),
+        Command::Graph(args) => commands::graph::run(&args),
         Command::Render(render) => commands::render::run(render),
         Command::Why(args) => commands::why::run(&args),
         Command::App(args) => commands::app::run(&args),

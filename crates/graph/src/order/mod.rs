@@ -2,10 +2,12 @@
 //! how two objects stand to each other in it (Argo CD docs, "Sync Phases and Waves").
 
 mod plan;
+mod show;
 
 use std::{collections::HashMap, fmt};
 
 pub use plan::{Deferred, Dependency, Drift, Plan, Row, expectation};
+pub use show::Shown;
 use tiphys_model::{HookType, SyncPhase, hook, names};
 
 use crate::{App, AppId, Declaration, EnvironmentId, Object, ObjectId, Owner, Survey};

@@ -103,7 +103,9 @@ impl Plan {
         let mut found = Vec::new();
         for (name, wave) in expected {
             let Some(row) = self.rows.iter().find(|row| survey.app(row.app).name() == name) else {
-                found.push(Drift::Missing { app: name.clone() });
+                if !survey.apps.iter().any(|app| app.name() == name) {
+                    found.push(Drift::Missing { app: name.clone() });
+                }
                 continue;
             };
             let is = survey.app(row.app).wave();

@@ -72,7 +72,7 @@ pub struct Unmet {
 
 /// All needs that are not met in time: for each Application and provider the first object that needs it.
 pub fn unmet(survey: &Survey, edges: &Edges<'_>, order: &Order<'_>, facts: &HealthFacts) -> Vec<Unmet> {
-    let judge = Judge { survey, edges, order, facts, created: created_namespaces(survey) };
+    let judge = Judge::new(survey, edges, order, facts);
     let mut found: BTreeMap<(AppId, Need, ObjectId), Unmet> = BTreeMap::new();
     for edge in edges.all() {
         let object = survey.object(edge.from);
@@ -114,17 +114,27 @@ fn created_namespaces(survey: &Survey) -> HashSet<(usize, String, String)> {
         .collect()
 }
 
-struct Judge<'a> {
-    survey: &'a Survey,
-    edges: &'a Edges<'a>,
-    order: &'a Order<'a>,
-    facts: &'a HealthFacts,
+/// Tells what objects need, and when they get it.
+pub(super) struct Judge<'a> {
+    pub survey: &'a Survey,
+    pub edges: &'a Edges<'a>,
+    pub order: &'a Order<'a>,
+    pub facts: &'a HealthFacts,
     created: HashSet<(usize, String, String)>,
 }
 
-impl Judge<'_> {
+impl<'a> Judge<'a> {
+    pub fn new(
+        survey: &'a Survey,
+        edges: &'a Edges<'a>,
+        order: &'a Order<'a>,
+        facts: &'a HealthFacts,
+    ) -> Self {
+        Self { survey, edges, order, facts, created: created_namespaces(survey) }
+    }
+
     /// What an edge needs of its far end, if the object cannot do without.
-    fn need(&self, edge: &Edge, object: &Object) -> Option<Need> {
+    pub fn need(&self, edge: &Edge, object: &Object) -> Option<Need> {
         if edge.optional {
             return None;
         }
@@ -222,7 +232,7 @@ impl Judge<'_> {
     }
 
     /// Whether an operation waits for the health of a kind that has what it needs only later.
-    fn has_health(&self, object: &Object) -> bool {
+    pub fn has_health(&self, object: &Object) -> bool {
         const KINDS: [&str; 11] = [
             "Deployment",
             "StatefulSet",
@@ -268,7 +278,7 @@ impl Judge<'_> {
     }
 
     /// Whether a claim's storage class waits for a pod, by its declaration or by what it is known as.
-    fn waits_for_consumer(&self, claim: &Object) -> bool {
+    pub fn waits_for_consumer(&self, claim: &Object) -> bool {
         const KNOWN: [&str; 6] =
             ["gp2", "local-path", "managed-csi", "managed-csi-premium", "premium-rwo", "standard-rwo"];
         let Some(class) = claim.value().str_at(&["spec", "storageClassName"]) else { return false };

@@ -1,0 +1,140 @@
+//! `tiphys graph [PATH]`.
+
+use std::{fs, path::PathBuf};
+
+use anyhow::Context as _;
+use clap::ValueEnum;
+use tiphys_check::Survey;
+use tiphys_controller::Checkouts;
+use tiphys_graph::{
+    EnvironmentId, Input,
+    edges::Edges,
+    order::{Order, Plan, Shown, expectation},
+};
+
+use crate::{
+    exit::{Reported, WrongUse},
+    repository::{Given, Repository},
+};
+
+/// Tells in which order a repository is applied, and what its Applications need of each other.
+///
+/// Exit codes: 0 done; 1 the order is not as expected, or there is none; 2 the repository cannot be read.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  tiphys graph\n  tiphys graph --output mermaid\n  \
+    tiphys graph --fix-order\n  tiphys graph --output waves > tiphys-order.yaml\n  \
+    tiphys graph --expect tiphys-order.yaml")]
+pub struct Args {
+    /// The repository: a folder, or an address that Git takes.
+    #[arg(default_value = ".", value_name = "PATH_OR_GIT_URL")]
+    place: String,
+    /// Read this branch, tag or commit in place of the files as they are.
+    #[arg(long, value_name = "REV")]
+    rev: Option<String>,
+    /// Fetch nothing: charts and repositories that are not in the cache are not seen.
+    #[arg(long)]
+    offline: bool,
+    /// The form of the output.
+    #[arg(long, value_enum, default_value_t = Output::Text)]
+    output: Output,
+    /// Only the environment of this name, or whose name ends in it.
+    #[arg(long, value_name = "NAME")]
+    environment: Option<String>,
+    /// Show the wave that each Application should have so that everything comes after what it needs, or why
+    /// there is no such order.
+    #[arg(long)]
+    fix_order: bool,
+    /// Compare with this file: a YAML mapping from the names of Applications to their waves.
+    #[arg(long, value_name = "FILE")]
+    expect: Option<PathBuf>,
+}
+
+/// The form of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Output {
+    /// A tree with waves.
+    Text,
+    /// A list of JSON objects, one for each environment.
+    Json,
+    /// For Graphviz.
+    Dot,
+    /// For Mermaid, as code hosts show it in Markdown.
+    Mermaid,
+    /// The form that --expect reads.
+    Waves,
+}
+
+/// Prints the order.
+///
+/// # Errors
+/// It is not as expected, there is none that is right (exit code 1), or the repository or a file cannot be
+/// read (exit code 2).
+pub fn run(args: &Args) -> anyhow::Result<()> {
+    let survey = read(args).map_err(|error| WrongUse(format!("{error:#}")))?;
+    let (edges, order) = (Edges::of(&survey), Order::of(&survey));
+    let chosen = (0..survey.environments.len()).map(EnvironmentId).filter(|id| {
+        let name = &survey.environments[id.0].name;
+        args.environment.as_ref().is_none_or(|wanted| name == wanted || name.ends_with(&format!("/{wanted}")))
+    });
+    let plans: Vec<Plan> = chosen.map(|id| Plan::of(&survey, &edges, &order, id)).collect();
+    if plans.is_empty() {
+        eprintln!("there are no Applications here");
+    }
+    if let Some(file) = &args.expect {
+        return compare(&survey, &plans, file);
+    }
+    let shown: Vec<Shown<'_>> =
+        plans.iter().map(|plan| Shown { survey: &survey, plan, fix: args.fix_order }).collect();
+    print(&shown, args.output);
+    let impossible = args.fix_order && plans.iter().any(|plan| !plan.circles.is_empty());
+    if impossible { Err(Reported.into()) } else { Ok(()) }
+}
+
+fn print(shown: &[Shown<'_>], output: Output) {
+    match output {
+        Output::Text => shown.iter().for_each(|it| println!("{}", it.text())),
+        Output::Json => {
+            println!("{:#}", serde_json::Value::from(shown.iter().map(Shown::json).collect::<Vec<_>>()));
+        }
+        Output::Dot => shown.iter().for_each(|it| print!("{}", it.dot())),
+        Output::Mermaid => shown.iter().for_each(|it| print!("{}", it.mermaid())),
+        Output::Waves => shown.iter().for_each(|it| print!("{}", it.waves())),
+    }
+}
+
+fn read(args: &Args) -> anyhow::Result<Survey> {
+    let repository = Repository::open(&Given {
+        place: &args.place,
+        revision: args.rev.as_deref(),
+        path: None,
+        respect_revisions: false,
+        offline: args.offline,
+    })?;
+    let checkouts = Checkouts::new(&repository.repositories);
+    Ok(Survey::of(&Input {
+        tree: repository.tree.clone(),
+        folder: &repository.folder,
+        sources: &checkouts,
+        is_given: &|url| repository.repositories.is_given(url),
+        clusters: Vec::new(),
+        kube_version: "",
+        progress: &|_, _| {},
+    }))
+}
+
+/// Compares the order with a file.
+fn compare(survey: &Survey, plans: &[Plan], file: &PathBuf) -> anyhow::Result<()> {
+    let read = || -> anyhow::Result<_> {
+        let text = fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        expectation(&text).map_err(|why| anyhow::anyhow!("{} {why}", file.display()))
+    };
+    let expected = read().map_err(|error| WrongUse(format!("{error:#}")))?;
+    let drifts: Vec<String> =
+        plans.iter().flat_map(|plan| plan.drift(survey, &expected)).map(|drift| drift.text()).collect();
+    if drifts.is_empty() {
+        println!("the order is as {} says", file.display());
+        return Ok(());
+    }
+    drifts.iter().for_each(|drift| println!("{drift}"));
+    Err(Reported.into())
+}

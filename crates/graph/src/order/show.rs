@@ -1,0 +1,154 @@
+//! The order of an environment in the forms that people and programs read.
+
+use std::fmt::Write as _;
+
+use tiphys_value::{Value, json};
+
+use super::{Drift, Plan, Row};
+use crate::{AppId, Survey};
+
+/// A plan with what it is about.
+pub struct Shown<'a> {
+    /// The repository.
+    pub survey: &'a Survey,
+    /// The order.
+    pub plan: &'a Plan,
+    /// Show the waves that would be right beside those that are.
+    pub fix: bool,
+}
+
+impl Shown<'_> {
+    /// A tree with waves, then what is needed of each other, then what no order can satisfy.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        let name = &self.survey.environments[self.plan.environment.0].name;
+        if !name.is_empty() {
+            line(&mut text, &format!("environment {name}"));
+        }
+        for row in &self.plan.rows {
+            line(&mut text, &format!("{}{}", "  ".repeat(row.depth), self.row(row)));
+        }
+        if !self.plan.dependencies.is_empty() {
+            line(&mut text, "\nneeds:");
+        }
+        for dependency in &self.plan.dependencies {
+            let (from, to) = (self.name(dependency.from), self.name(dependency.to));
+            line(&mut text, &format!("  {from} needs {to}: {}", dependency.because));
+        }
+        for circle in &self.plan.circles {
+            line(&mut text, "\nno order is right for these:");
+            for dependency in &circle.circle {
+                let (from, to) = (self.name(dependency.from), self.name(dependency.to));
+                line(&mut text, &format!("  {from} needs {to}: {}", dependency.because));
+            }
+        }
+        text
+    }
+
+    fn row(&self, row: &Row) -> String {
+        let at = row.step.map_or_else(|| "root".to_owned(), |step| step.to_string());
+        let name = self.name(row.app);
+        match row.proposed.filter(|_| self.fix) {
+            Some(wave) => format!("{name}  ({at} -> wave {wave})"),
+            None => format!("{name}  ({at})"),
+        }
+    }
+
+    /// The committed form: a mapping from names to waves, which `--expect` and the rule G7 compare with.
+    pub fn waves(&self) -> String {
+        let mut text = String::from("waves:\n");
+        for row in self.plan.rows.iter().filter(|row| row.step.is_some()) {
+            let wave = row.proposed.filter(|_| self.fix).unwrap_or(self.survey.app(row.app).wave());
+            line(&mut text, &format!("  {}: {wave}", self.name(row.app)));
+        }
+        text
+    }
+
+    /// For programs.
+    pub fn json(&self) -> Value {
+        let apps = self.plan.rows.iter().map(|row| {
+            json!({
+                "name": self.name(row.app), "depth": row.depth,
+                "wave": row.step.map(|step| step.wave), "proposedWave": row.proposed,
+            })
+        });
+        let needs = |dependency: &super::Dependency| json!({"from": self.name(dependency.from), "to": self.name(dependency.to), "because": dependency.because});
+        let circles = self.plan.circles.iter().map(|it| it.circle.iter().map(needs).collect::<Vec<_>>());
+        json!({
+            "environment": self.survey.environments[self.plan.environment.0].name,
+            "applications": apps.collect::<Vec<_>>(),
+            "needs": self.plan.dependencies.iter().map(needs).collect::<Vec<_>>(),
+            "circles": circles.collect::<Vec<_>>(),
+        })
+    }
+
+    /// For Graphviz: who renders whom, solid; who needs whom, dashed.
+    pub fn dot(&self) -> String {
+        let mut text = String::from("digraph applications {\n  rankdir=LR;\n  node [shape=box];\n");
+        for row in &self.plan.rows {
+            line(&mut text, &format!("  a{} [label={}];", row.app.0, quoted(&self.row(row))));
+        }
+        for (above, below) in self.above() {
+            line(&mut text, &format!("  a{} -> a{};", above.0, below.0));
+        }
+        for dependency in &self.plan.dependencies {
+            let (from, to) = (dependency.from.0, dependency.to.0);
+            line(
+                &mut text,
+                &format!("  a{from} -> a{to} [style=dashed, tooltip={}];", quoted(&dependency.because)),
+            );
+        }
+        text + "}\n"
+    }
+
+    /// For Mermaid, as code hosts show it in Markdown.
+    pub fn mermaid(&self) -> String {
+        let mut text = String::from("flowchart LR\n");
+        for row in &self.plan.rows {
+            line(&mut text, &format!("  a{}[{}]", row.app.0, quoted(&self.row(row))));
+        }
+        for (above, below) in self.above() {
+            line(&mut text, &format!("  a{} --> a{}", above.0, below.0));
+        }
+        for dependency in &self.plan.dependencies {
+            line(&mut text, &format!("  a{} -.->|needs| a{}", dependency.from.0, dependency.to.0));
+        }
+        text
+    }
+
+    /// Every Application with the one above it.
+    fn above(&self) -> Vec<(AppId, AppId)> {
+        let mut way: Vec<AppId> = Vec::new();
+        let mut found = Vec::new();
+        for row in &self.plan.rows {
+            way.truncate(row.depth);
+            found.extend(way.last().map(|above| (*above, row.app)));
+            way.push(row.app);
+        }
+        found
+    }
+
+    fn name(&self, app: AppId) -> &str {
+        self.survey.app(app).name()
+    }
+}
+
+impl Drift {
+    /// The difference in words.
+    pub fn text(&self) -> String {
+        match self {
+            Self::Wave { app, expected, found } => {
+                format!("{app}: expected in wave {expected}, is in wave {found}")
+            }
+            Self::Missing { app } => format!("{app}: expected, and not in the repository"),
+        }
+    }
+}
+
+fn line(text: &mut String, content: &str) {
+    writeln!(text, "{content}").expect("a string takes all");
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "'"))
+}
