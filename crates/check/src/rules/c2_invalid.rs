@@ -42,6 +42,9 @@ pub const RULE: Rule = Rule {
     check,
 };
 
+/// What a message says where one cluster refuses what another one takes.
+const OF_ONE_CLUSTER: &str = "on this cluster";
+
 /// One fault of an object, as the API server says it.
 struct Fault {
     message: String,
@@ -144,7 +147,8 @@ fn built_in(object: &Object, gvk: &GroupVersionKind, ty: TypeRef<'_>) -> Vec<Fau
         tiphys_schema::apply_defaults(gvk, &mut value);
         tiphys_schema::validate_create(gvk, &value)
     };
-    faults.extend(metadata(object).iter().chain(errors.iter()).map(|error| invalid(object, gvk, error)));
+    let errors = errors.iter().filter(|error| !error.detail.contains(OF_ONE_CLUSTER));
+    faults.extend(metadata(object).iter().chain(errors).map(|error| invalid(object, gvk, error)));
     faults
 }
 
@@ -161,17 +165,13 @@ fn name_fully(definition: &mut Value) {
 
 fn custom(object: &Object, gvk: &GroupVersionKind, definitions: &Definitions<'_>) -> Vec<Fault> {
     let mut best: Option<Vec<Fault>> = None;
-    for schema in definitions.schemas(object, gvk) {
+    for custom in definitions.schemas(object, gvk) {
         let mut value = object.value().clone();
         let mut faults: Vec<Fault> =
-            schema.prune(&mut value).iter().map(|field| unknown(gvk, field, None)).collect();
-        schema.apply_defaults(&mut value);
-        let errors = schema.validate(&value, None);
-        let errors: Vec<Fault> = errors
-            .iter()
-            .filter(|error| !error.detail.starts_with("some validation rules"))
-            .map(|error| invalid(object, gvk, error))
-            .collect();
+            custom.schema.prune(&mut value).iter().map(|field| unknown(gvk, field, None)).collect();
+        custom.schema.apply_defaults(&mut value);
+        let errors = custom.validate(&value);
+        let errors: Vec<Fault> = errors.iter().map(|error| invalid(object, gvk, error)).collect();
         // What is not even of the type that is wanted has no fields to be known.
         faults.retain(|unknown| !errors.iter().any(|error| unknown.field.starts_with(&error.field)));
         faults.extend(errors);

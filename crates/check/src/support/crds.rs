@@ -5,8 +5,9 @@ use std::{
     sync::{Arc, LazyLock, Mutex, PoisonError},
 };
 
+use tiphys_expr::cel::Rules;
 use tiphys_graph::{Object, Survey, World};
-use tiphys_schema::{StructuralSchema, crd_version_schema};
+use tiphys_schema::{ErrorKind, ErrorList, FieldError, StructuralSchema, crd_version_schema};
 use tiphys_value::{GroupKind, GroupVersionKind, ObjectExt, Value};
 
 static ARGO_CD: LazyLock<Vec<Value>> = LazyLock::new(tiphys_model::crd::definitions);
@@ -14,7 +15,36 @@ static ARGO_CD: LazyLock<Vec<Value>> = LazyLock::new(tiphys_model::crd::definiti
 /// Definitions by the kind that they define.
 pub struct Definitions<'a> {
     by_kind: HashMap<GroupKind, Vec<Known<'a>>>,
-    schemas: Mutex<HashMap<SchemaKey, Option<Arc<StructuralSchema>>>>,
+    schemas: Mutex<HashMap<SchemaKey, Option<Arc<Custom>>>>,
+}
+
+/// What a definition asks of objects of one version.
+pub struct Custom {
+    /// The schema.
+    pub schema: StructuralSchema,
+    /// Its CEL rules.
+    rules: Option<Rules>,
+}
+
+impl Custom {
+    /// Faults of an object that was pruned and defaulted, in the API server's words. Of the rules only what
+    /// they refuse counts: one that cannot be evaluated here says nothing.
+    pub fn validate(&self, object: &Value) -> Vec<FieldError> {
+        let errors = self.schema.validate(object, None);
+        let broken = match &self.rules {
+            Some(rules) if !tiphys_schema::prevents_rules(&errors) => rules.validate(object, None),
+            _ => ErrorList::new(),
+        };
+        let is_remark = |error: &FieldError| error.detail.starts_with("some validation rules");
+        let broken = broken.into_iter().filter(|error| !is_unevaluated(error));
+        errors.into_iter().filter(|error| !is_remark(error)).chain(broken).collect()
+    }
+}
+
+/// Whether a rule could not be compiled or evaluated.
+fn is_unevaluated(error: &FieldError) -> bool {
+    const MARKS: [&str; 3] = ["evaluating rule", "rule compile error", "cost budget"];
+    error.kind == ErrorKind::Internal || MARKS.iter().any(|mark| error.detail.contains(mark))
 }
 
 /// A definition by its place in memory, and a version of it.
@@ -44,7 +74,7 @@ impl<'a> Definitions<'a> {
     }
 
     /// The schemas that may be meant for an object: those of its own cluster, else all that are known.
-    pub fn schemas(&self, object: &Object, gvk: &GroupVersionKind) -> Vec<Arc<StructuralSchema>> {
+    pub fn schemas(&self, object: &Object, gvk: &GroupVersionKind) -> Vec<Arc<Custom>> {
         let Some(known) = self.by_kind.get(&gvk.group_kind()) else { return Vec::new() };
         let world = object.world();
         let own: Vec<&Known> = known.iter().filter(|it| it.world.as_ref() == Some(&world)).collect();
@@ -52,14 +82,20 @@ impl<'a> Definitions<'a> {
         chosen.into_iter().filter_map(|it| self.schema(it.definition, &gvk.version)).collect()
     }
 
-    fn schema(&self, definition: &'a Value, version: &str) -> Option<Arc<StructuralSchema>> {
+    fn schema(&self, definition: &'a Value, version: &str) -> Option<Arc<Custom>> {
         if definition["spec"]["preserveUnknownFields"] == true {
             return None;
         }
         let key = (std::ptr::from_ref(definition).addr(), version.to_owned());
         let mut schemas = self.schemas.lock().unwrap_or_else(PoisonError::into_inner);
-        schemas.entry(key).or_insert_with(|| crd_version_schema(definition, version).map(Arc::new)).clone()
+        schemas.entry(key).or_insert_with(|| custom(definition, version)).clone()
     }
+}
+
+fn custom(definition: &Value, version: &str) -> Option<Arc<Custom>> {
+    let schema = crd_version_schema(definition, version)?;
+    let rules = Rules::new(schema.as_value());
+    Some(Arc::new(Custom { schema, rules }))
 }
 
 fn is_definition(object: &Object) -> bool {
