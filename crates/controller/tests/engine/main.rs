@@ -7,5 +7,6 @@
 )]
 
 mod incidents;
+mod operations;
 mod sets;
 mod stage;

@@ -1,0 +1,174 @@
+//! Operations that people ask for through the API object, and what becomes of them.
+
+use std::time::Duration;
+
+use tiphys_value::{ObjectExt, Value, json};
+
+use crate::stage::{
+    APPLICATION, CONFIG_MAP, ENGINE, Stage, application, condition, config_map, message, phase,
+};
+
+/// An Application that syncs only when asked.
+fn manual(name: &str, path: &str) -> Value {
+    let mut app = application(name, path);
+    app["spec"]["syncPolicy"] = json!({"syncOptions": ["CreateNamespace=true"]});
+    app
+}
+
+async fn ask(stage: &Stage, operation: Value) -> Value {
+    stage.patch(APPLICATION, ENGINE, "app", json!({"operation": operation})).await;
+    let done =
+        |app: &Value| app.get("operation").is_none() && !matches!(phase(app), "" | "Running" | "Terminating");
+    stage.until_app("app", done).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sync_is_asked_for_by_patch_whole_selective_and_dry() {
+    let stage =
+        Stage::new(&[("app/a.yaml", &config_map("a", "1")), ("app/b.yaml", &config_map("b", "1"))]).await;
+    stage.apply(manual("app", "app")).await;
+    stage.until_app("app", |app| app["status"]["sync"]["status"] == "OutOfSync").await;
+    stage.pass(Duration::from_secs(600)).await;
+    assert!(stage.get(CONFIG_MAP, "app", "a").await.is_none());
+    let dry = ask(&stage, json!({"sync": {"dryRun": true}})).await;
+    assert_eq!(phase(&dry), "Succeeded", "{}", message(&dry));
+    assert!(stage.get(CONFIG_MAP, "app", "a").await.is_none());
+    stage.apply(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "app"}})).await;
+    let one = ask(&stage, json!({"sync": {"resources": [{"kind": "ConfigMap", "name": "a"}]}})).await;
+    assert_eq!(phase(&one), "Succeeded", "{}", message(&one));
+    assert!(stage.get(CONFIG_MAP, "app", "a").await.is_some());
+    assert!(stage.get(CONFIG_MAP, "app", "b").await.is_none());
+    assert!(one["status"].get("history").is_none(), "a selective sync leaves no history");
+    let all = ask(&stage, json!({"sync": {}, "initiatedBy": {"username": "alice"}})).await;
+    assert_eq!(all["status"]["history"][0]["initiatedBy"]["username"], "alice");
+    assert!(stage.get(CONFIG_MAP, "app", "b").await.is_some());
+    stage.remove("app/b.yaml");
+    stage.until_app("app", |app| app["status"]["sync"]["status"] == "OutOfSync").await;
+    let kept = ask(&stage, json!({"sync": {}})).await;
+    assert!(kept["status"]["operationState"]["syncResult"]["resources"].to_string().contains("PruneSkipped"));
+    ask(&stage, json!({"sync": {"prune": true}})).await;
+    assert!(stage.get(CONFIG_MAP, "app", "b").await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refresh_is_served_once_and_taken_away() {
+    let stage = Stage::new(&[("app/a.yaml", &config_map("a", "1"))]).await;
+    stage.apply(application("app", "app")).await;
+    let before = stage.until_green("app").await;
+    stage.pass(Duration::from_secs(60)).await;
+    for kind in ["normal", "hard"] {
+        stage
+            .patch(
+                APPLICATION,
+                ENGINE,
+                "app",
+                json!({"metadata": {"annotations": {"argocd.argoproj.io/refresh": kind}}}),
+            )
+            .await;
+        let after =
+            stage.until_app("app", |app| app.annotation("argocd.argoproj.io/refresh").is_none()).await;
+        assert_ne!(after["status"]["reconciledAt"], before["status"]["reconciledAt"]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn v25_a_terminated_operation_ends_and_is_not_repeated() {
+    let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: p}\nspec:\n  storageClassName: none\n  accessModes: [ReadWriteOnce]\n  resources: {requests: {storage: 1Gi}}\n";
+    let late = config_map("late", "1")
+        .replace("name: late", "name: late\n  annotations: {argocd.argoproj.io/sync-wave: '1'}");
+    let stage = Stage::new(&[("app/claim.yaml", claim), ("app/late.yaml", &late)]).await;
+    stage.apply(manual("app", "app")).await;
+    stage.patch(APPLICATION, ENGINE, "app", json!({"operation": {"sync": {}, "retry": {"limit": 5}}})).await;
+    stage.until_app("app", |app| message(app).starts_with("waiting for healthy state")).await;
+    stage
+        .patch(APPLICATION, ENGINE, "app", json!({"status": {"operationState": {"phase": "Terminating"}}}))
+        .await;
+    let ended = stage.until_app("app", |app| phase(app) == "Failed").await;
+    assert_eq!(message(&ended), "Operation terminated");
+    stage.pass(Duration::from_secs(3600)).await;
+    assert!(stage.get(CONFIG_MAP, "app", "late").await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn v22_a_deleted_application_takes_its_objects_along_wave_by_wave() {
+    let wave = |name: &str, wave: &str, more: &str| {
+        config_map(name, "1").replace(
+            &format!("name: {name}"),
+            &format!("name: {name}\n  annotations: {{argocd.argoproj.io/sync-wave: '{wave}'{more}}}"),
+        )
+    };
+    let held =
+        wave("second", "2", "").replace("metadata:", "metadata:\n  finalizers: [test.example.com/hold]");
+    let files = [
+        ("app/first.yaml", wave("first", "1", "")),
+        ("app/second.yaml", held),
+        ("app/kept.yaml", wave("kept", "3", ", argocd.argoproj.io/sync-options: Delete=false")),
+    ];
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
+    let stage = Stage::new(&files).await;
+    stage.apply(application("app", "app")).await;
+    stage.until_green("app").await;
+    stage.delete(APPLICATION, ENGINE, "app").await;
+    stage.until_object(CONFIG_MAP, "app", "second", ObjectExt::is_terminating).await;
+    stage.pass(Duration::from_secs(600)).await;
+    assert!(stage.get(CONFIG_MAP, "app", "first").await.is_some_and(|first| !first.is_terminating()));
+    stage.patch(CONFIG_MAP, "app", "second", json!({"metadata": {"finalizers": null}})).await;
+    stage.until_gone(APPLICATION, ENGINE, "app").await;
+    assert!(stage.get(CONFIG_MAP, "app", "first").await.is_none());
+    assert!(stage.get(CONFIG_MAP, "app", "kept").await.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_kind_that_the_project_refuses_is_unknown_and_fails_the_sync() {
+    let stage = Stage::new(&[
+        ("app/a.yaml", &config_map("a", "1")),
+        ("app/s.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n"),
+    ])
+    .await;
+    stage.apply(json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject", "metadata": {"name": "team", "namespace": ENGINE},
+        "spec": {"sourceRepos": ["*"], "destinations": [{"server": "*", "namespace": "*"}], "clusterResourceWhitelist": [{"group": "*", "kind": "*"}],
+            "namespaceResourceBlacklist": [{"group": "", "kind": "Secret"}]}})).await;
+    let mut app = manual("app", "app");
+    app["spec"]["project"] = "team".into();
+    stage.apply(app).await;
+    let seen = stage.until_app("app", |app| app.at(&["status", "resources"]).is_some()).await;
+    let secret =
+        seen["status"]["resources"].as_array().unwrap().iter().find(|r| r["kind"] == "Secret").unwrap();
+    assert_eq!(secret["status"], "Unknown");
+    let failed = ask(&stage, json!({"sync": {}})).await;
+    assert!(
+        message(&failed).contains("resource :Secret is not permitted in project team"),
+        "{}",
+        message(&failed)
+    );
+    assert!(stage.get(CONFIG_MAP, "app", "a").await.is_none());
+    assert!(condition(&failed, "InvalidSpecError").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_engine_killed_at_any_step_converges() {
+    let files: Vec<(String, String)> = (0..4)
+        .map(|wave| {
+            let name = format!("w{wave}");
+            let text = config_map(&name, "1").replace(
+                &format!("name: {name}"),
+                &format!("name: {name}\n  annotations: {{argocd.argoproj.io/sync-wave: '{wave}'}}"),
+            );
+            (format!("app/{name}.yaml"), text)
+        })
+        .collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    for kills in 1..6_u64 {
+        let mut stage =
+            Stage::with(&files, |settings| settings.sync.wave_delay = Duration::from_secs(2)).await;
+        stage.apply(application("app", "app")).await;
+        for _ in 0..kills {
+            stage.pass(Duration::from_millis(700 * kills)).await;
+            stage.kill();
+            stage.start().await;
+        }
+        let app = stage.until_green("app").await;
+        assert_eq!(stage.names(CONFIG_MAP, "app").await, ["kube-root-ca.crt", "w0", "w1", "w2", "w3"]);
+        assert_eq!(app["status"]["history"].as_array().map(Vec::len), Some(1));
+    }
+}
