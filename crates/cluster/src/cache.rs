@@ -183,15 +183,7 @@ impl LiveCache {
 
     /// All objects of a kind, in key order.
     pub fn of_kind(&self, kind: &GroupKind) -> Vec<Arc<Value>> {
-        self.read(|index| {
-            let mut found: Vec<_> = index
-                .all()
-                .filter(|(key, _)| key.group == kind.group && key.kind == kind.kind)
-                .map(|(key, object)| (key.clone(), object.clone()))
-                .collect();
-            found.sort_by(|a, b| a.0.cmp(&b.0));
-            found.into_iter().map(|(_, object)| object).collect()
-        })
+        self.read(|index| index.of_kind(kind))
     }
 
     /// All objects, in no order.

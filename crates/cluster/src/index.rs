@@ -5,17 +5,18 @@ use std::{
     sync::Arc,
 };
 
-use tiphys_value::{ObjectExt, ResourceKey, Value};
+use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value};
 
 struct Entry {
     object: Arc<Value>,
     mark: Option<String>,
 }
 
-/// Objects by key, by mark (of the Application they belong to) and by owner.
+/// Objects by key, by kind, by mark (of the Application they belong to) and by owner.
 #[derive(Default)]
 pub(crate) struct Index {
     objects: HashMap<ResourceKey, Entry>,
+    by_kind: HashMap<GroupKind, BTreeSet<ResourceKey>>,
     by_mark: HashMap<String, HashSet<ResourceKey>>,
     by_owner: HashMap<String, HashSet<ResourceKey>>,
 }
@@ -35,6 +36,12 @@ impl Index {
 
     pub fn marked(&self, mark: &str) -> Vec<Arc<Value>> {
         self.lookup(self.by_mark.get(mark))
+    }
+
+    /// The objects of a kind, in key order.
+    pub fn of_kind(&self, kind: &GroupKind) -> Vec<Arc<Value>> {
+        let keys = self.by_kind.get(kind).into_iter().flatten();
+        keys.filter_map(|key| self.get(key).cloned()).collect()
     }
 
     pub fn owned_by(&self, uid: &str) -> Vec<Arc<Value>> {
@@ -60,6 +67,7 @@ impl Index {
         for owner in owners(&object) {
             self.by_owner.entry(owner.to_owned()).or_default().insert(key.clone());
         }
+        self.by_kind.entry(key.group_kind()).or_default().insert(key.clone());
         self.objects.insert(key, Entry { object, mark });
         old
     }
@@ -67,6 +75,13 @@ impl Index {
     /// Takes an object out.
     pub fn remove(&mut self, key: &ResourceKey) -> Option<Arc<Value>> {
         let Entry { object, mark } = self.objects.remove(key)?;
+        let kind = key.group_kind();
+        if let Some(keys) = self.by_kind.get_mut(&kind) {
+            keys.remove(key);
+            if keys.is_empty() {
+                self.by_kind.remove(&kind);
+            }
+        }
         for owner in owners(&object) {
             forget(&mut self.by_owner, owner, key);
         }
@@ -110,7 +125,10 @@ mod tests {
         assert!(index.insert(key.clone(), Some("app2".into()), second).is_some());
         assert!(index.marked("app1").is_empty() && index.owned_by("u1").is_empty());
         assert_eq!((index.marked("app2").len(), index.owned_by("u2").len()), (1, 1));
+        assert_eq!(index.of_kind(&GroupKind::new("", "Pod")).len(), 1);
+        assert!(index.of_kind(&GroupKind::new("", "Secret")).is_empty());
         index.remove(&key);
-        assert_eq!((index.len(), index.by_mark.len(), index.by_owner.len()), (0, 0, 0));
+        let left = (index.len(), index.by_mark.len(), index.by_owner.len(), index.by_kind.len());
+        assert_eq!(left, (0, 0, 0, 0));
     }
 }
