@@ -1,0 +1,21 @@
+//! YAML is read or refused, both readers agree on its fields, and what was read can be written and read again.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use tiphys_yaml::{
+    EmitOptions, Profile, emit_documents, from_yaml, from_yaml_entries, parse_documents, to_yaml,
+};
+
+fuzz_target!(|text: &str| {
+    for profile in [Profile::Go2, Profile::Go3] {
+        if let Ok(documents) = parse_documents(text, profile) {
+            emit_documents(&documents, EmitOptions::KYAML);
+        }
+    }
+    let Ok(value) = from_yaml(text) else {
+        assert!(from_yaml_entries(text, |_| true).is_err());
+        return;
+    };
+    assert_eq!(from_yaml_entries(text, |_| true).as_ref(), Ok(&value));
+    from_yaml(&to_yaml(&value)).ok();
+});
