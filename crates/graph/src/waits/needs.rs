@@ -225,10 +225,21 @@ impl<'a> Judge<'a> {
             Need::Project => health.waits_for_content || health.waits_for_operation,
             Need::Definition | Need::Namespace => health.waits_after_failure && health.waits_for_operation,
             _ if !object.hooks.is_empty() => health.waits_for_operation,
-            _ => (health.waits_for_content || health.waits_for_operation) && self.has_health(object),
+            _ => {
+                let content = health.waits_for_content && self.is_in_first_step(object);
+                (content || health.waits_for_operation) && self.has_health(object)
+            }
         };
         let ignored = object.value().annotation(names::IGNORE_HEALTHCHECK) == Some("true");
         (waits && !ignored && self.order.awaits(first)).then(|| Stall::Child(Box::new(health)))
+    }
+
+    /// Whether an object comes with the first of its Application. Between two of its steps an Application
+    /// is Healthy for a moment, and a parent that looks at nothing else may go on just then.
+    fn is_in_first_step(&self, object: &Object) -> bool {
+        let Owner::App(app) = object.owner else { return false };
+        let first = self.survey.objects_of(app).filter_map(crate::order::step_of).min();
+        crate::order::step_of(object) == first
     }
 
     /// Whether an operation waits for the health of a kind that has what it needs only later.
