@@ -13,6 +13,7 @@ mod read;
 mod service;
 mod strategy;
 mod subresource;
+mod warnings;
 mod write;
 
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use super::{
     decode::{bind_to_url, decode_input},
     lifecycle, managed, metadata,
     patch::apply_patch,
-    strategy,
+    strategy, warnings,
 };
 use crate::{
     ApiError, ApiResult, ApiServer, Object,
@@ -55,6 +55,7 @@ pub(crate) fn create_decoded(
     strategy::after_admission(&named, &mut object);
     check(&named, &object, None)?;
     admission::validate(&request, call, &object)?;
+    call.warnings.extend(warnings::of(&named, &object, None));
     if call.dry_run {
         if server.snapshot().get(&at.resource.id, &named.namespace, &named.name).is_some() {
             return Err(ApiError::already_exists(at.resource.named(&named.name)));
@@ -203,6 +204,7 @@ pub(super) fn replace(
     admission::mutate(&request, call, &mut object)?;
     check(at, &object, Some(current))?;
     admission::validate(&request, call, &object)?;
+    call.warnings.extend(warnings::of(at, &object, Some(current.value())));
     let removed = current.is_terminating() && lifecycle::may_go(at, &object);
     if !removed && meta::essence(&object) == meta::essence(current) && managed::same_owners(&object, current)
     {

@@ -34,6 +34,11 @@ impl Controller for GarbageCollector {
             keys.extend(waiting.filter(|(_, o)| o.is_terminating()).map(|(r, o)| task(&r, &o)));
         } else if owners(&change.object).next().is_some() || is_held(&change.object) {
             keys.push(task(&change.resource, &change.object));
+            // One that blocks nobody any more may be what its owner waited for.
+            let free =
+                owners(&change.object).filter(|o| o.get("blockOwnerDeletion") == Some(&Value::Bool(false)));
+            let waiting = free.filter_map(|owner| find(owner, change.object.namespace(), view));
+            keys.extend(waiting.filter(|(_, o)| is_held(o)).map(|(r, o)| task(&r, &o)));
         }
         keys
     }
@@ -153,13 +158,44 @@ fn release(resource: &GroupVersionResource, object: &Value, view: &View<'_>) -> 
         return vec![drop_finalizer(resource, object, FOREGROUND)];
     }
     let live = dependents.iter().filter(|(_, dependent)| !dependent.is_terminating());
-    live.map(|(resource, dependent)| Write::Delete {
+    live.flat_map(|(resource, dependent)| take_away(resource, dependent, object, view)).collect()
+}
+
+/// What becomes of a dependent of an owner that waits for it: it goes too, unless another owner keeps it.
+fn take_away(
+    resource: &GroupVersionResource,
+    dependent: &Value,
+    owner: &Value,
+    view: &View<'_>,
+) -> Vec<Write> {
+    let is_solid = |reference: &Value| {
+        reference.str_at(&["uid"]) != Some(owner.uid())
+            && find(reference, dependent.namespace(), view)
+                .is_some_and(|(_, other)| !(other.is_terminating() && has_finalizer(&other, FOREGROUND)))
+    };
+    if owners(dependent).any(is_solid) {
+        let object = without_owners(dependent, |uid| uid == owner.uid());
+        return vec![Write::Update { resource: resource.clone(), object }];
+    }
+    let delete = Write::Delete {
         resource: resource.clone(),
         key: Key::of(dependent),
         uid: dependent.uid().to_owned(),
         propagation: Propagation::Foreground,
-    })
-    .collect()
+    };
+    // In a circle each would wait for the next: one that is waited for already blocks nobody.
+    let is_circle = view
+        .dependents(dependent.uid())
+        .iter()
+        .any(|(_, next)| next.is_terminating() && has_finalizer(next, FOREGROUND));
+    if !is_circle {
+        return vec![delete];
+    }
+    let mut object = dependent.clone();
+    for reference in object["metadata"]["ownerReferences"].as_array_mut().into_iter().flatten() {
+        reference["blockOwnerDeletion"] = false.into();
+    }
+    vec![Write::Update { resource: resource.clone(), object }, delete]
 }
 
 fn drop_finalizer(resource: &GroupVersionResource, object: &Value, finalizer: &str) -> Write {

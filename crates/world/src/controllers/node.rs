@@ -201,7 +201,7 @@ fn lease(node: &Value, context: &Context<'_>) -> (Option<Write>, Option<std::tim
             "kind": "Lease",
             "metadata": {"name": key.name, "namespace": key.namespace, "ownerReferences": [
                 {"apiVersion": "v1", "kind": "Node", "name": node.name(), "uid": node.uid()}]},
-            "spec": {"holderIdentity": node.name(), "leaseDurationSeconds": 40, "renewTime": renewed},
+            "spec": {"holderIdentity": node.name(), "leaseDurationSeconds": period.as_secs() * 4, "renewTime": renewed},
         });
         return (Some(Write::Create { resource: resources::leases(), object }), Some(period));
     };

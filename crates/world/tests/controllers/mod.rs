@@ -181,3 +181,34 @@ fn a_quota_counts_what_is_used() {
     let used = cluster.get(&quotas, "shop", "q").unwrap()["status"]["used"].clone();
     assert_eq!(used, json!({"pods": "3", "requests.cpu": "450m", "count/deployments.apps": "1"}));
 }
+
+#[test]
+fn a_circle_of_owners_goes_and_what_another_owner_keeps_stays() {
+    let mut cluster = Cluster::new();
+    let config_maps = resource("", "v1", "configmaps");
+    let create = |cluster: &Cluster, name: &str| {
+        let object =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "shop"}});
+        cluster.create(&config_maps, object);
+    };
+    for name in ["a", "b", "c", "keeper", "kept"] {
+        create(&cluster, name);
+    }
+    let own = |cluster: &Cluster, name: &str, owners: &[&str]| {
+        let reference = |owner: &&str| {
+            let owner = cluster.get(&config_maps, "shop", owner).unwrap();
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "name": owner["metadata"]["name"],
+                "uid": owner["metadata"]["uid"], "blockOwnerDeletion": true})
+        };
+        let mut object = cluster.get(&config_maps, "shop", name).unwrap();
+        object["metadata"]["ownerReferences"] = owners.iter().map(reference).collect();
+        cluster.update(&config_maps, object);
+    };
+    own(&cluster, "a", &["c"]);
+    own(&cluster, "b", &["a"]);
+    own(&cluster, "c", &["b"]);
+    own(&cluster, "kept", &["a", "keeper"]);
+    cluster.delete(&config_maps, "shop", "a", Propagation::Foreground);
+    cluster.run(MINUTE);
+    assert_eq!(cluster.names(&config_maps, "shop"), ["keeper", "kept", "kube-root-ca.crt"]);
+}
