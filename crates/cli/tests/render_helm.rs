@@ -1,4 +1,5 @@
 //! `tiphys render helm`: what its flags do beside rendering.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
 use std::{fs, path::Path, process::Command};
 
