@@ -74,7 +74,8 @@ fn without_uids(message: &Value) -> Vec<&str> {
     let revisions = text.contains("Too large resource version") || text.contains("in the precondition");
     let is_revision = |word: &str| revisions && word.bytes().all(|b| b.is_ascii_digit());
     let words = text.split([' ', '(', ')', ',', '"']);
-    words.filter(|word| !(word.len() == 36 && word.matches('-').count() == 4) && !is_revision(word)).collect()
+    let is_uid = |word: &str| word.len() == 36 && word.matches('-').count() == 4;
+    words.filter(|word| !is_uid(word) && !is_revision(word)).collect()
 }
 
 fn is_uid(value: &Value) -> bool {

@@ -1,5 +1,5 @@
 //! A client-go program on the embedded API: discovery, OpenAPI, informers, leader election.
-#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
+#![allow(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::{path::Path, process::Command};
 

@@ -96,10 +96,9 @@ pub fn prove(
         return;
     }
     for (tried, index) in with_patch.into_iter().enumerate() {
-        if tried >= MAX_SINGLE_PROOFS || !helps(findings, &[index], &before, sources, tree, again) {
-            if let Some(fix) = &mut findings[index].fix {
-                fix.patch.clear();
-            }
+        let is_proven = tried < MAX_SINGLE_PROOFS && helps(findings, &[index], &before, sources, tree, again);
+        if !is_proven && let Some(fix) = &mut findings[index].fix {
+            fix.patch.clear();
         }
     }
 }

@@ -230,7 +230,7 @@ impl Inner {
         if !self.settings.sync.compat {
             let key_of = |target: &Value| tiphys_sync::target_key(target, namespace, &kinds);
             let tracking = &self.settings.tracking;
-            comparison.claims = owners::claims(&self.cache, app, &instance, tracking, &comparison, &key_of);
+            comparison.claims = owners::claims(&self.cache, app, tracking, &comparison, &key_of);
         }
         let protected = if self.settings.sync.compat {
             BTreeMap::new()

@@ -85,15 +85,24 @@ fn report(
 fn build() -> anyhow::Result<PathBuf> {
     let output = Command::new(env!("CARGO"))
         .current_dir(workspace_root())
-        .args(["build", "--release", "--package", "tiphys-apiserver", "--example", "serve", "--example", "load"])
+        .args([
+            "build",
+            "--release",
+            "--package",
+            "tiphys-apiserver",
+            "--example",
+            "serve",
+            "--example",
+            "load",
+        ])
         .args(["--message-format", "json-render-diagnostics"])
         .stderr(Stdio::inherit())
         .output()?;
     ensure!(output.status.success(), "the examples cannot be built");
     let artifacts = String::from_utf8(output.stdout)?;
-    let found = artifacts.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let executable = found.filter_map(|a| Some(PathBuf::from(a["executable"].as_str()?))).last();
-    let executable = executable.context("cargo names no executable")?;
+    let found = artifacts.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let mut executables = found.filter_map(|a| Some(PathBuf::from(a["executable"].as_str()?)));
+    let executable = executables.next().context("cargo names no executable")?;
     Ok(executable.parent().context("a program lies in a folder")?.to_owned())
 }
 
@@ -128,7 +137,8 @@ impl Embedded {
             std::thread::yield_now();
         }
         let config: Value = serde_json::from_str(&fs::read_to_string(&kubeconfig)?)?;
-        let of = |pointer: &str| config.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let of =
+            |pointer: &str| config.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
         server.address = of("/clusters/0/cluster/server").trim_start_matches("https://").to_owned();
         server.token = of("/users/0/user/token");
         Ok(server)

@@ -112,10 +112,12 @@ fn deployment(name: &str, random: &mut Random) -> Value {
             template["metadata"]["annotations"][key] = one_or_two(random).into();
         }
     }
-    let containers: Vec<_> = ["c1", "c2", "c3"]
-        .iter()
-        .filter_map(|name| random.chance(60).then(|| container(name, random)))
-        .collect();
+    let mut containers = Vec::new();
+    for name in ["c1", "c2", "c3"] {
+        if random.chance(60) {
+            containers.push(container(name, random));
+        }
+    }
     let containers = if containers.is_empty() { vec![container("c1", random)] } else { containers };
     template["spec"]["containers"] = containers.into();
     for (field, value) in [

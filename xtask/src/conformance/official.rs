@@ -111,7 +111,8 @@ async fn one(bench: &Bench, name: &str, timeout: &str) -> anyhow::Result<Outcome
     let flags = [format!("--ginkgo.focus={}", escaped(name)), format!("--ginkgo.timeout={timeout}")];
     start(bench, &flags, &report).await?;
     let specs = specs(&report)?;
-    let spec = specs.iter().find(|spec| full_name(spec) == name).with_context(|| format!("no report of {name}"))?;
+    let spec =
+        specs.iter().find(|spec| full_name(spec) == name).with_context(|| format!("no report of {name}"))?;
     let group = spec["ContainerHierarchyTexts"][0].as_str().unwrap_or_default().to_owned();
     let leaf = spec["LeafNodeText"].as_str().unwrap_or_default().to_owned();
     let is_passed = spec["State"] == "passed";

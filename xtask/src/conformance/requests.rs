@@ -157,8 +157,9 @@ async fn send(
 /// The collection that a definition brings, if a request creates one.
 fn defined(exchange: &Exchange) -> Option<String> {
     let (path, query) = exchange.path.split_once('?').unwrap_or((&exchange.path, ""));
-    let is_definition =
-        exchange.method == "POST" && path.ends_with("/customresourcedefinitions") && !query.contains("dryRun");
+    let is_definition = exchange.method == "POST"
+        && path.ends_with("/customresourcedefinitions")
+        && !query.contains("dryRun");
     let definition: Value = serde_json::from_str(&exchange.body).ok().filter(|_| is_definition)?;
     let spec = &definition["spec"];
     let version = spec["versions"].as_array()?.iter().find(|version| version["served"] == true)?;

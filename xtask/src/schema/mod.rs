@@ -3,7 +3,7 @@
 //! (OpenAPI does not say which fields are pointers). Facts only; no descriptions are taken over.
 
 mod gotypes;
-mod server;
+pub mod server;
 mod write;
 
 use std::{fs, path::PathBuf};

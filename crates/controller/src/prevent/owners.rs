@@ -25,7 +25,6 @@ const ACTIVE: [(&str, &str); 9] = [
 pub(crate) fn claims(
     cache: &LiveCache,
     app: &Application,
-    instance: &str,
     tracking: &Tracking,
     comparison: &Comparison,
     key_of: &dyn Fn(&Value) -> ResourceKey,
@@ -42,11 +41,9 @@ pub(crate) fn claims(
             claims.insert(key, Claim::Shared);
             continue;
         }
+        // Another Application's mark is told of as a shared resource.
         let is_tracked = tracking.owner(&live).is_some();
-        if policy == Some("adopt")
-            || (is_tracked && tracking.owner(&live).as_deref() == Some(instance))
-            || is_tracked
-        {
+        if policy == Some("adopt") || is_tracked {
             continue;
         }
         let owner =

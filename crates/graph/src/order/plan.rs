@@ -221,7 +221,9 @@ fn propose(
     environment: EnvironmentId,
     dependencies: &[Dependency],
 ) -> (BTreeMap<AppId, i64>, Vec<Deferred>) {
-    let mut siblings: BTreeMap<AppId, BTreeMap<AppId, Vec<(AppId, &Dependency)>>> = BTreeMap::new();
+    /// For each Application below one parent, those beside it that it needs.
+    type Needs<'a> = BTreeMap<AppId, Vec<(AppId, &'a Dependency)>>;
+    let mut siblings: BTreeMap<AppId, Needs<'_>> = BTreeMap::new();
     for app in survey.apps.iter().filter(|app| app.environment == environment) {
         if let Some((parent, _)) = order.parent(app.id) {
             siblings.entry(parent).or_default().entry(app.id).or_default();
