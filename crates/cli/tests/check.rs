@@ -41,7 +41,7 @@ fn wrong_use_is_told_from_findings() {
     for (args, said) in [
         (&["--rule", "Z9"][..], "there is no rule"),
         (&["--baseline", "none.json"][..], "none.json"),
-        (&["--diff", "nowhere"][..], "nowhere"),
+        (&["--diff", "nowhere"][..], "is no Git repository"),
         (&["--explain", "B3-two-owner"][..], "did you mean B3-two-owners?"),
     ] {
         let (code, text) = check(&repo, args);

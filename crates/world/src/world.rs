@@ -25,6 +25,9 @@ pub struct Settings {
     pub pod_start: Duration,
     /// How long a container runs that is there to end: a Job's, or any of a pod that is not restarted.
     pub job_run: Duration,
+    /// Whether probes wait for their `initialDelaySeconds`: a minute or more of some images. On real time people would
+    /// wait with them, and nothing that they see depends on it.
+    pub probe_delays: bool,
     /// How often nodes renew their Leases, which last four times as long. A real kubelet does it every ten
     /// seconds: most of what would happen in a quiet cluster.
     pub lease_renewal: Duration,
@@ -42,6 +45,7 @@ impl Default for Settings {
             nodes: 3,
             pod_start: Duration::from_millis(300),
             job_run: Duration::from_millis(500),
+            probe_delays: true,
             lease_renewal: Duration::from_secs(300),
             event_ttl: Duration::from_secs(3600),
             root_ca: String::new(),

@@ -121,8 +121,12 @@ fn clear_stale(kubeconfig: &Path) -> anyhow::Result<()> {
 }
 
 fn driver(args: &Args, server: &ApiServer, serving: &Serving) -> anyhow::Result<Driver> {
-    let settings =
-        Settings { nodes: args.nodes, root_ca: serving.ca_pem().to_owned(), ..Settings::default() };
+    let settings = Settings {
+        nodes: args.nodes,
+        root_ca: serving.ca_pem().to_owned(),
+        probe_delays: false,
+        ..Settings::default()
+    };
     Driver::new(server, settings).map_err(|error| anyhow::anyhow!("cannot start the cluster: {error}"))
 }
 

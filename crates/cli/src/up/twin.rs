@@ -40,7 +40,8 @@ impl Twin {
         serving
             .write_kubeconfig(&args.kubeconfig)
             .with_context(|| format!("cannot write {}", args.kubeconfig.display()))?;
-        let settings = Settings { root_ca: serving.ca_pem().to_owned(), ..Settings::default() };
+        let settings =
+            Settings { root_ca: serving.ca_pem().to_owned(), probe_delays: false, ..Settings::default() };
         let driver = Driver::new(&server, settings)
             .map_err(|error| anyhow::anyhow!("cannot start the cluster: {error}"))?;
         let address = format!("https://{}", serving.address());

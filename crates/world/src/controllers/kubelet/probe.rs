@@ -22,7 +22,7 @@ struct Probe {
     failures: u32,
 }
 
-fn probe(spec: &Value, kind: &str) -> Option<Probe> {
+fn probe(sync: &Sync<'_>, spec: &Value, kind: &str) -> Option<Probe> {
     let probe = spec.get(kind).filter(|probe| probe.is_object())?;
     let seconds = |field: &str, default: i64| {
         Duration::from_secs(probe.int_at(&[field]).unwrap_or(default).unsigned_abs())
@@ -31,7 +31,11 @@ fn probe(spec: &Value, kind: &str) -> Option<Probe> {
     let successes =
         probe.int_at(&["successThreshold"]).and_then(|n| u32::try_from(n).ok()).unwrap_or(1).max(1);
     let period = seconds("periodSeconds", 10).max(Duration::from_secs(1));
-    Some(Probe { delay: seconds("initialDelaySeconds", 0) + period * (successes - 1), period, failures })
+    let delay = match sync.context.settings.probe_delays {
+        true => seconds("initialDelaySeconds", 0) + period * (successes - 1),
+        false => Duration::ZERO,
+    };
+    Some(Probe { delay, period, failures })
 }
 
 /// What a probe finds wrong with a container.
@@ -62,12 +66,12 @@ enum Fault {
 
 /// Whether a container is Ready. Without a readiness probe whatever runs is.
 pub fn readiness(sync: &mut Sync<'_>, spec: &Value, began: Timestamp) -> bool {
-    let startup = probe(spec, "startupProbe").map_or(Duration::ZERO, |probe| probe.delay);
+    let startup = probe(sync, spec, "startupProbe").map_or(Duration::ZERO, |probe| probe.delay);
     if let Some(left) = left(began, startup, sync.context.now) {
         sync.look_again(left);
         return false;
     }
-    let Some(probe) = probe(spec, "readinessProbe") else { return true };
+    let Some(probe) = probe(sync, spec, "readinessProbe") else { return true };
     if let Some(left) = left(began, startup + probe.delay, sync.context.now) {
         sync.look_again(left);
         return false;
@@ -106,12 +110,12 @@ pub fn readiness(sync: &mut Sync<'_>, spec: &Value, began: Timestamp) -> bool {
 
 /// Whether a container counts as started: at once, or when its startup probe has succeeded.
 pub fn is_started(sync: &Sync<'_>, spec: &Value, began: Timestamp) -> bool {
-    probe(spec, "startupProbe").is_none_or(|probe| left(began, probe.delay, sync.context.now).is_none())
+    probe(sync, spec, "startupProbe").is_none_or(|probe| left(began, probe.delay, sync.context.now).is_none())
 }
 
 /// When a container is killed because its liveness probe fails: only if probes do not reach the pod.
 pub fn liveness(sync: &mut Sync<'_>, spec: &Value, began: Timestamp) -> Option<Exit> {
-    let probe = probe(spec, "livenessProbe")?;
+    let probe = probe(sync, spec, "livenessProbe")?;
     let cause = sync.context.behaviours.blocked(sync.pod, &Target::Probes {})?;
     let after = probe.delay + probe.period * probe.failures;
     if left(began, after, sync.context.now).is_none() {
