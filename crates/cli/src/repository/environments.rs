@@ -2,48 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Catalogue, Found, catalogue::Node};
+use tiphys_graph::survey::environment_of;
 
-/// Folder names that say: each of us holds one environment.
-const PARENTS: [&str; 12] = [
-    "environments",
-    "environment",
-    "envs",
-    "env",
-    "clusters",
-    "cluster",
-    "stages",
-    "overlays",
-    "landscapes",
-    "tenants",
-    "regions",
-    "targets",
-];
-/// Folder names that say: I am an environment.
-const NAMES: [&str; 22] = [
-    "dev",
-    "develop",
-    "development",
-    "test",
-    "testing",
-    "qa",
-    "uat",
-    "int",
-    "integration",
-    "stage",
-    "staging",
-    "stg",
-    "preprod",
-    "pre-prod",
-    "prod",
-    "prd",
-    "production",
-    "live",
-    "sandbox",
-    "demo",
-    "local",
-    "preview",
-];
+use super::{Catalogue, Found, catalogue::Node};
 
 /// What to run.
 pub enum Choice<'a> {
@@ -108,10 +69,7 @@ fn differing_folder(a: &str, b: &str) -> Option<usize> {
 }
 
 fn is_environment(folder: &str) -> bool {
-    let mut steps = folder.rsplit('/');
-    let name = steps.next().unwrap_or_default();
-    let parent = steps.next().unwrap_or_default();
-    NAMES.contains(&name) || PARENTS.contains(&parent)
+    environment_of(&format!("{folder}/")) == folder
 }
 
 /// Whether two roots lead to Applications of one name.

@@ -66,7 +66,7 @@ impl Reporter {
         self.line(&format!("\n    export KUBECONFIG={}\n", kubeconfig.display()));
     }
 
-    /// The Applications as they stand; only what changed is told. Returns whether one has another
+    /// The Applications as they stand; only what changed is told. Returns whether one is new, or has another
     /// revision than was told: a change so quick that nothing was ever seen out of place.
     pub fn rows(&mut self, rows: &[Row]) -> bool {
         let mut moved = false;
@@ -83,7 +83,7 @@ impl Reporter {
             for warning in row.warnings.iter().filter(|warning| !known.contains(warning) && !self.json) {
                 self.line(&format!("note: {}: {warning}", row.name));
             }
-            moved |= old.as_ref().is_some_and(|old| old.revision != row.revision);
+            moved |= old.as_ref().is_none_or(|old| old.revision != row.revision);
             let changed = old.is_none_or(|old| visible(&old) != visible(row));
             if self.json {
                 let mut event = serde_json::to_value(row).unwrap_or_default();
