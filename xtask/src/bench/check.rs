@@ -43,7 +43,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let parse = || {
         let mut command = Command::new(&args.kubeconform);
         command.args(["-ignore-missing-schemas", "-schema-location", "/nonexistent", "-n", "2"]);
-        command.args(["-ignore-filename-pattern", "charts/.*|kustomization.yaml"]).arg(folder.path().join("repository"));
+        command
+            .args(["-ignore-filename-pattern", "charts/.*|kustomization.yaml"])
+            .arg(folder.path().join("repository"));
         command
     };
     let with_peer = Command::new(&args.kubeconform).arg("-v").output().is_ok();
