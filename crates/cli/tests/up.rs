@@ -152,11 +152,24 @@ spec:
     )
 }
 
+/// Behaviours of the world: the program of [`hook_job`] runs for one to two seconds. A hook, so that it is there before.
+const SLOW_JOBS: &str = "apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: tiphys-world
+  namespace: kube-system
+  annotations: {argocd.argoproj.io/hook: PreSync, argocd.argoproj.io/sync-wave: \"-1\"}
+data:
+  jobs: |
+    containers: [{image: 'registry.example.com/a*', exits: {code: 0, after: 2s}}]
+";
+
 #[test]
 fn a_killed_engine_goes_on_with_its_state() {
     let repo = Repo::shop(&[("manifests/a.yaml", &config_map("a", "1"))]);
-    // Hooks one after the other, so that the kill falls between them.
-    for wave in 0..6 {
+    // Hooks one after the other that take a while, so that the kill falls between them.
+    repo.write("manifests/world.yaml", SLOW_JOBS);
+    for wave in 0..3 {
         repo.write(&format!("manifests/job-{wave}.yaml"), hook_job(wave));
     }
     let state = ["--state", "state"];
