@@ -5,6 +5,7 @@ mod bench;
 mod conformance;
 mod docs;
 mod fidelity;
+mod https;
 mod merge_keys;
 mod oracles;
 mod schema;

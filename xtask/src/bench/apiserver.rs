@@ -11,7 +11,10 @@ use std::{
 use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 
-use super::publish;
+use super::{
+    load::{self, FIGURES, Load, Rates},
+    publish,
+};
 use crate::{oracles::workspace_root, schema::server::Server};
 
 /// Options of the suite.
@@ -31,40 +34,38 @@ pub struct Args {
 const REPORT: &str = "docs/benchmarks/apiserver-rates.md";
 /// How long the embedded server may take to start.
 const READY: Duration = Duration::from_secs(30);
-const FIGURES: [&str; 3] = ["creates", "gets", "patches"];
-
-/// Creates, gets and patches a second.
-type Rates = [String; 3];
 
 /// Measures and writes the report.
 ///
 /// # Errors
 /// A program cannot be built or fails.
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let programs = build()?;
-    let count = args.count.to_string();
-    let load = programs.join("load");
-    let alone = rates(&load, &["in-process", &count])?;
+    let serve = build()?;
+    let runtime = tokio::runtime::Runtime::new()?;
+    let over_https = |address: &str, token: &str| {
+        let load = Load { address, token, count: args.count, connections: args.connections };
+        runtime.block_on(load.rates())
+    };
+    let alone = load::in_process(args.count)?;
     let folder = tempfile::tempdir()?;
-    let mut embedded = Embedded::start(&programs.join("serve"), folder.path())?;
+    let mut embedded = Embedded::start(&serve, folder.path())?;
     let empty = memory(embedded.child.id())?;
-    let connections = args.connections.to_string();
-    let over_http = rates(&load, &[&embedded.address, &embedded.token, &count, &connections])?;
+    let ours = over_https(&embedded.address, &embedded.token)?;
     let full = memory(embedded.child.id())?;
     embedded.stop();
     let real = match args.alone {
         true => None,
         false => {
             let server = Server::start()?;
-            Some(rates(&load, &[server.address(), server.token(), &count, &connections])?)
+            Some(over_https(server.address(), server.token())?)
         }
     };
-    publish(REPORT, &report(args, [&alone, &over_http], real.as_ref(), [empty, full])?)
+    publish(REPORT, &report(args, [&alone, &ours], real.as_ref(), [empty, full])?)
 }
 
 fn report(
     args: &Args,
-    [alone, over_http]: [&Rates; 2],
+    [alone, ours]: [&Rates; 2],
     real: Option<&Rates>,
     [empty, full]: [u64; 2],
 ) -> anyhow::Result<String> {
@@ -74,47 +75,26 @@ fn report(
         args.count, args.connections
     );
     for (at, figure) in FIGURES.iter().enumerate() {
-        let real = real.map_or("", |real| real[at].as_str());
-        writeln!(text, "| {figure} | {} | {} | {real} |", alone[at], over_http[at])?;
+        let real = real.map_or(String::new(), |real| format!("{:.0}", real[at]));
+        writeln!(text, "| {figure} | {:.0} | {:.0} | {real} |", alone[at], ours[at])?;
     }
     writeln!(text, "\nMemory: {} MB empty, {} MB afterwards.", empty / 1024, full / 1024)?;
     Ok(text)
 }
 
-/// Builds the server and the load generator; returns where they are.
+/// Builds the server that is measured as a process of its own, and says where it is.
 fn build() -> anyhow::Result<PathBuf> {
     let output = Command::new(env!("CARGO"))
         .current_dir(workspace_root())
-        .args([
-            "build",
-            "--release",
-            "--package",
-            "tiphys-apiserver",
-            "--example",
-            "serve",
-            "--example",
-            "load",
-        ])
+        .args(["build", "--release", "--package", "tiphys-apiserver", "--example", "serve"])
         .args(["--message-format", "json-render-diagnostics"])
         .stderr(Stdio::inherit())
         .output()?;
-    ensure!(output.status.success(), "the examples cannot be built");
+    ensure!(output.status.success(), "the example `serve` cannot be built");
     let artifacts = String::from_utf8(output.stdout)?;
     let found = artifacts.lines().rev().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let mut executables = found.filter_map(|a| Some(PathBuf::from(a["executable"].as_str()?)));
-    let executable = executables.next().context("cargo names no executable")?;
-    Ok(executable.parent().context("a program lies in a folder")?.to_owned())
-}
-
-fn rates(load: &Path, arguments: &[&str]) -> anyhow::Result<Rates> {
-    let output = Command::new(load).args(arguments).output()?;
-    ensure!(output.status.success(), "load: {}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout)?;
-    let figure = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name}/s: ")));
-        line.map(str::to_owned).with_context(|| format!("load says nothing of {name}"))
-    };
-    Ok([figure(FIGURES[0])?, figure(FIGURES[1])?, figure(FIGURES[2])?])
+    executables.next().context("cargo names no executable")
 }
 
 /// A running server; ended when dropped.

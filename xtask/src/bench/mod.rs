@@ -4,6 +4,7 @@ mod apiserver;
 mod check;
 mod helm;
 mod kustomize;
+mod load;
 mod pair;
 mod up;
 mod world;

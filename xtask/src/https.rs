@@ -1,6 +1,6 @@
-//! An HTTPS client for the examples.
+//! HTTPS to API servers that were started here.
 
-use std::{error::Error, net::SocketAddr, sync::Arc};
+use std::{net::SocketAddr, sync::Arc};
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -13,10 +13,7 @@ use rustls::{
     pki_types::{CertificateDer, ServerName, UnixTime},
 };
 
-/// Why an example stops.
-pub type Fault = Box<dyn Error + Send + Sync>;
-
-/// Measuring needs no proof of who answers.
+/// The servers were started here and are on loopback: who answers needs no proof.
 #[derive(Debug)]
 struct Trusting(Arc<CryptoProvider>);
 
@@ -55,8 +52,11 @@ impl ServerCertVerifier for Trusting {
     }
 }
 
-/// A connection to a server.
-pub async fn connect(address: SocketAddr) -> Result<SendRequest<Full<Bytes>>, Fault> {
+/// A connection to a server on loopback, whoever answers there.
+///
+/// # Errors
+/// Nobody answers, or not with TLS.
+pub async fn connect(address: SocketAddr) -> anyhow::Result<SendRequest<Full<Bytes>>> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_safe_default_protocol_versions()?
