@@ -3,6 +3,7 @@
 
 pub mod desired;
 pub mod finished;
+pub mod selection;
 pub mod session;
 pub mod spec;
 pub mod target;

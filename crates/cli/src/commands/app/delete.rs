@@ -9,9 +9,11 @@ use anyhow::bail;
 use tiphys_model::{Application, Cascade, names};
 use tiphys_value::json;
 
-use super::{list::Filter, sync::chosen};
 use crate::{
-    app::session::{AppId, Session},
+    app::{
+        selection::Selection,
+        session::{AppId, Session},
+    },
     duration,
     exit::WrongUse,
 };
@@ -28,11 +30,8 @@ use crate::{
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The Applications.
-    #[arg(value_name = "APP", required_unless_present_any = ["selector", "project"])]
-    apps: Vec<String>,
     #[command(flatten)]
-    filter: Filter,
+    selection: Selection,
     /// Delete the objects too.
     #[arg(long, num_args = 0..=1, default_value_t = true, default_missing_value = "true", action = clap::ArgAction::Set, value_name = "BOOL")]
     cascade: bool,
@@ -55,7 +54,7 @@ pub struct Args {
 /// # Errors
 /// Nobody agreed, or the cluster does not answer.
 pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
-    let ids = chosen(session, &args.apps, &args.filter).await?;
+    let ids = args.selection.resolve(session).await?;
     let mut apps = Vec::new();
     for id in &ids {
         apps.push(Application::from_value(&session.get(id).await?)?);

@@ -2,15 +2,15 @@
 
 use clap::ValueEnum;
 use tiphys_cluster::Report;
-use tiphys_model::{Application, LabelSelector};
-use tiphys_value::{ObjectExt, Value};
+use tiphys_model::Application;
+use tiphys_value::Value;
 
 use crate::{
     app::{
+        selection::Filter,
         session::{AppId, Session},
         view,
     },
-    exit::WrongUse,
     output::{Format, print},
 };
 
@@ -33,17 +33,6 @@ pub struct Args {
     watch: bool,
 }
 
-/// Which Applications.
-#[derive(Clone, Debug, Default, clap::Args)]
-pub struct Filter {
-    /// Labels: key=value, key!=value, key in (a,b), key.
-    #[arg(long, short = 'l', value_name = "SELECTOR")]
-    selector: Option<String>,
-    /// Only Applications of this project; may be given more than once.
-    #[arg(long, short = 'p', value_name = "NAME")]
-    project: Vec<String>,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Output {
     /// A table.
@@ -55,33 +44,6 @@ enum Output {
     Yaml,
     /// Namespaces and names only.
     Name,
-}
-
-impl Filter {
-    /// Whether nothing is asked for.
-    pub fn is_empty(&self) -> bool {
-        self.selector.is_none() && self.project.is_empty()
-    }
-
-    /// The Applications that fit, by name.
-    ///
-    /// # Errors
-    /// The selector cannot be read.
-    pub fn choose(&self, apps: Vec<Value>) -> anyhow::Result<Vec<Value>> {
-        let selector =
-            LabelSelector::parse(self.selector.as_deref().unwrap_or_default()).map_err(WrongUse)?;
-        let mut chosen: Vec<Value> = apps
-            .into_iter()
-            .filter(|app| selector.matches(|key| app.label(key)))
-            .filter(|app| self.project.is_empty() || self.project.iter().any(|name| name == project(app)))
-            .collect();
-        chosen.sort_by_key(AppId::of);
-        Ok(chosen)
-    }
-}
-
-fn project(app: &Value) -> &str {
-    app.str_at(&["spec", "project"]).filter(|name| !name.is_empty()).unwrap_or("default")
 }
 
 /// Prints the Applications.

@@ -7,12 +7,8 @@ use tiphys_model::{
     SyncStrategyMode,
 };
 
-use super::list::Filter;
 use crate::{
-    app::{
-        finished,
-        session::{AppId, Session},
-    },
+    app::{finished, selection::Selection, session::Session},
     duration,
     exit::WrongUse,
     output::Format,
@@ -30,11 +26,8 @@ use crate::{
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The Applications.
-    #[arg(value_name = "APP", required_unless_present_any = ["selector", "project"])]
-    apps: Vec<String>,
     #[command(flatten)]
-    filter: Filter,
+    selection: Selection,
     /// Sync to this branch, tag or commit, not to what targetRevision says.
     #[arg(long, value_name = "REV")]
     revision: Option<String>,
@@ -87,7 +80,7 @@ pub struct Args {
 /// # Errors
 /// Nothing to sync, or an operation is refused, fails or does not end.
 pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
-    let ids = chosen(session, &args.apps, &args.filter).await?;
+    let ids = args.selection.resolve(session).await?;
     let mut asked = Vec::new();
     for id in &ids {
         asked.push(finished::request(session, id, |app| operation(args, app)).await?);
@@ -102,24 +95,6 @@ pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
         result = result.and(end);
     }
     result
-}
-
-/// The Applications that are named, or that a filter chooses.
-///
-/// # Errors
-/// There is none.
-pub async fn chosen(session: &Session, apps: &[String], filter: &Filter) -> anyhow::Result<Vec<AppId>> {
-    if !apps.is_empty() && filter.is_empty() {
-        return Ok(apps.iter().map(|app| session.id(app)).collect());
-    }
-    let named: Vec<AppId> = apps.iter().map(|app| session.id(app)).collect();
-    let found = filter.choose(session.list().await?)?;
-    let ids: Vec<AppId> =
-        found.iter().map(AppId::of).filter(|id| named.is_empty() || named.contains(id)).collect();
-    if ids.is_empty() {
-        return Err(WrongUse("no Application fits the selector".into()).into());
-    }
-    Ok(ids)
 }
 
 fn operation(args: &Args, app: &Application) -> anyhow::Result<Operation> {

@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 use tiphys_model::{Application, HealthCode, SyncStatusCode};
 use tiphys_value::Value;
 
-use super::{list::Filter, sync::chosen, sync::object};
+use super::sync::object;
 use crate::{
     app::{
+        selection::Selection,
         session::{AppId, Session},
         view,
     },
@@ -29,11 +30,8 @@ use crate::{
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The Applications.
-    #[arg(value_name = "APP", required_unless_present_any = ["selector", "project"])]
-    apps: Vec<String>,
     #[command(flatten)]
-    filter: Filter,
+    selection: Selection,
     /// Wait until it is Synced.
     #[arg(long)]
     sync: bool,
@@ -68,7 +66,7 @@ pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
     for text in &args.resource {
         object(text)?;
     }
-    let ids = chosen(session, &args.apps, &args.filter).await?;
+    let ids = args.selection.resolve(session).await?;
     let until = Instant::now().checked_add(args.timeout);
     let mut all_well = true;
     for id in &ids {
