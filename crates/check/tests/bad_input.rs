@@ -1,14 +1,15 @@
 //! Any file at all: a check ends, without a panic, and its output can be written.
 
+mod common;
+
 use std::sync::Arc;
 
 use proptest::prelude::*;
 use tiphys_check::{
-    Config, Context, Options, Severity, Survey, judge,
+    Config, Context, Options, Severity, judge,
     output::{self, Shown},
     rules,
 };
-use tiphys_graph::{Input, NoSources};
 use tiphys_vfs::MemTree;
 
 /// A small repository with one file of each sort that something reads.
@@ -63,15 +64,7 @@ fn run(files: &[(String, Vec<u8>)]) -> usize {
     for (path, bytes) in files {
         tree.insert(path, bytes.clone()).expect("the path is fine");
     }
-    let survey = Survey::of(&Input {
-        tree: Arc::new(tree),
-        folder: "",
-        sources: &NoSources,
-        is_given: &|url| url.contains("git.example.com"),
-        clusters: Vec::new(),
-        kube_version: "",
-        progress: &|_, _| {},
-    });
+    let survey = common::survey(Arc::new(tree));
     let config = Config::default();
     let options = Options { rules: rules::ALL.to_vec(), config: &config, baseline: None };
     let checked = judge(&Context::new(&survey, Some(&survey)), &options);

@@ -1,24 +1,14 @@
 //! Fixes that carry edits: applied, the finding is gone and none has come.
 
+mod common;
+
 use std::{path::Path, sync::Arc};
 
-use tiphys_check::{Context, Finding, Survey, check, patch, rules};
-use tiphys_graph::{Input, NoSources};
+use common::survey;
+use tiphys_check::{Context, Finding, check, patch, rules};
 use tiphys_vfs::{DiskTree, FileTree};
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/incidents");
-
-fn survey(tree: Arc<dyn FileTree>) -> Survey {
-    Survey::of(&Input {
-        tree,
-        folder: "",
-        sources: &NoSources,
-        is_given: &|url| url.contains("git.example.com"),
-        clusters: Vec::new(),
-        kube_version: "",
-        progress: &|_, _| {},
-    })
-}
 
 fn findings(tree: Arc<dyn FileTree>) -> Vec<Finding> {
     check(&Context::new(&survey(tree), None), rules::ALL).findings

@@ -2,27 +2,19 @@
 //! What is found in `bad` is held against `bad.txt`; in `good` nothing of that incident may be found.
 //! `TIPHYS_BLESS=1` writes the golden files.
 
+mod common;
+
 use std::{fmt::Write as _, fs, path::Path, sync::Arc};
 
 use tiphys_check::{Context, Survey, check, rules};
-use tiphys_graph::{Input, NoSources};
 use tiphys_vfs::DiskTree;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/incidents");
 
 /// The findings of one incident in a folder, as text.
 fn findings(folder: &Path, base: Option<&Path>, incident: &str) -> String {
-    let survey = |folder: &Path| {
-        Survey::of(&Input {
-            tree: Arc::new(DiskTree::open(folder).expect("the fragment is there")),
-            folder: "",
-            sources: &NoSources,
-            is_given: &|url| url.contains("git.example.com"),
-            clusters: Vec::new(),
-            kube_version: "",
-            progress: &|_, _| {},
-        })
-    };
+    let survey =
+        |folder: &Path| common::survey(Arc::new(DiskTree::open(folder).expect("the fragment is there")));
     let (survey, base) = (survey(folder), base.map(survey));
     let checked = check(&Context::new(&survey, base.as_ref()), rules::ALL);
     let map = survey.files.source_map();

@@ -1,5 +1,7 @@
 //! The machine-readable forms of one small check, held against golden files. `TIPHYS_BLESS=1` writes them.
 
+mod common;
+
 use std::{fs, path::PathBuf, sync::Arc};
 
 use tiphys_check::{
@@ -7,14 +9,13 @@ use tiphys_check::{
     output::{self, Shown},
     rules,
 };
-use tiphys_graph::{Input, NoSources};
 use tiphys_vfs::MemTree;
 
 const APP: &str = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata:\n  name: NAME\n  namespace: argocd\nspec:\n  \
     project: default\n  source:\n    repoURL: https://git.example.com/x.git\n    path: shared\n  destination:\n    \
     server: https://kubernetes.default.svc\n    namespace: shop\n";
 
-fn survey() -> Survey {
+fn two_apps() -> Survey {
     let (one, two) = (APP.replace("NAME", "one"), APP.replace("NAME", "two"));
     let tree = MemTree::from_files([
         ("apps/one.yaml", one.as_str()),
@@ -24,20 +25,12 @@ fn survey() -> Survey {
             "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: settings\ndata:\n  a: <b> & \"c\"\n",
         ),
     ]);
-    Survey::of(&Input {
-        tree: Arc::new(tree),
-        folder: "",
-        sources: &NoSources,
-        is_given: &|_| true,
-        clusters: Vec::new(),
-        kube_version: "",
-        progress: &|_, _| {},
-    })
+    common::survey(Arc::new(tree))
 }
 
 #[test]
 fn every_form_is_as_it_was() {
-    let survey = survey();
+    let survey = two_apps();
     let config = Config::default();
     let rules = rules::ALL.iter().copied().filter(|rule| rule.id == "B3-two-owners").collect();
     let checked = judge(&Context::new(&survey, None), &Options { rules, config: &config, baseline: None });
@@ -62,7 +55,7 @@ fn every_form_is_as_it_was() {
 
 #[test]
 fn sarif_names_every_rule_and_points_at_them() {
-    let survey = survey();
+    let survey = two_apps();
     let config = Config::default();
     let rules = rules::ALL.iter().copied().filter(|rule| rule.id == "B3-two-owners").collect();
     let checked = judge(&Context::new(&survey, None), &Options { rules, config: &config, baseline: None });

@@ -122,16 +122,6 @@ fn included_text_keeps_its_own_place() {
     assert_eq!(chain[2], "Values charts/web/values.yaml:2:7 .Values.tier");
 }
 
-fn leaves(value: &Value, path: &FieldPath, found: &mut Vec<FieldPath>) {
-    match value {
-        Value::Object(map) => map.iter().for_each(|(key, value)| leaves(value, &path.key(key), found)),
-        Value::Array(items) => {
-            items.iter().enumerate().for_each(|(index, value)| leaves(value, &path.index(index), found));
-        }
-        _ => found.push(path.clone()),
-    }
-}
-
 /// The `--set` text that gives the value at `path` another value of its type.
 fn change(detail: &str, value: &Value) -> Option<String> {
     let path: FieldPath = detail.strip_prefix(".Values")?.parse().ok()?;
@@ -150,8 +140,7 @@ fn change(detail: &str, value: &Value) -> Option<String> {
 #[test]
 fn changing_a_named_value_changes_the_field() {
     let object = render(Vec::new());
-    let mut paths = Vec::new();
-    leaves(&object.value, &FieldPath::default(), &mut paths);
+    let paths = FieldPath::leaves(&object.value);
     let mut named = 0;
     for path in &paths {
         let chain = object.origins.lookup(path);

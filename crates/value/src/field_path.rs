@@ -62,6 +62,22 @@ impl FieldPath {
         self.0.strip_prefix(other.0.as_slice()).map(|rest| Self(rest.to_vec()))
     }
 
+    /// The paths of all scalars of a value, in their order. An empty map or list holds none.
+    pub fn leaves(root: &Value) -> Vec<Self> {
+        fn walk(value: &Value, path: &FieldPath, found: &mut Vec<FieldPath>) {
+            match value {
+                Value::Object(map) => map.iter().for_each(|(key, value)| walk(value, &path.key(key), found)),
+                Value::Array(items) => {
+                    items.iter().enumerate().for_each(|(index, value)| walk(value, &path.index(index), found))
+                }
+                _ => found.push(path.clone()),
+            }
+        }
+        let mut found = Vec::new();
+        walk(root, &Self::default(), &mut found);
+        found
+    }
+
     fn then(&self, segment: Segment) -> Self {
         let mut segments = self.0.clone();
         segments.push(segment);

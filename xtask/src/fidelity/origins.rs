@@ -78,9 +78,7 @@ fn measure(folder: &Path, sample: usize) -> Option<Count> {
     let mut count = Count::default();
     let mut named = Vec::new();
     for (key, object) in &objects {
-        let mut paths = Vec::new();
-        leaves(&object.value, &FieldPath::default(), &mut paths);
-        for path in paths {
+        for path in FieldPath::leaves(&object.value) {
             count.leaves += 1;
             let chain = object.origins.lookup(&path);
             count.located += usize::from(chain.iter().any(|it| it.kind == OriginKind::Template));
@@ -110,16 +108,6 @@ fn measure(folder: &Path, sample: usize) -> Option<Count> {
         count.right += usize::from(right);
     }
     Some(count)
-}
-
-fn leaves(value: &Value, path: &FieldPath, found: &mut Vec<FieldPath>) {
-    match value {
-        Value::Object(map) => map.iter().for_each(|(key, value)| leaves(value, &path.key(key), found)),
-        Value::Array(items) => {
-            items.iter().enumerate().for_each(|(index, value)| leaves(value, &path.index(index), found));
-        }
-        _ => found.push(path.clone()),
-    }
 }
 
 /// A `--set-json` text that gives the value another one of the field's type.

@@ -7,23 +7,6 @@ use serde_json::Value;
 use super::{list, names, text};
 use crate::{ErrorList, FieldError, Path, Quantity};
 
-/// Resources that a quota may bound beside those with a domain, `count/…`, `requests.…` and `limits.…`.
-const QUOTA: [&str; 14] = [
-    "cpu",
-    "memory",
-    "ephemeral-storage",
-    "storage",
-    "pods",
-    "services",
-    "replicationcontrollers",
-    "resourcequotas",
-    "secrets",
-    "configmaps",
-    "persistentvolumeclaims",
-    "services.nodeports",
-    "services.loadbalancers",
-    "requests.storage",
-];
 /// Counted in whole numbers.
 const WHOLE: [&str; 9] = [
     "pods",
@@ -36,6 +19,8 @@ const WHOLE: [&str; 9] = [
     "services.nodeports",
     "services.loadbalancers",
 ];
+/// What a quota may bound beside [`WHOLE`], and names with a domain, `count/…`, `requests.…` and `limits.…`.
+const QUOTA: [&str; 5] = ["cpu", "memory", "ephemeral-storage", "storage", "requests.storage"];
 const SCOPES: [&str; 6] = [
     "Terminating",
     "NotTerminating",
@@ -93,7 +78,8 @@ fn quota_name(name: &str, path: &Path, errors: &mut ErrorList) {
         return;
     }
     let inner = name.strip_prefix("requests.").or_else(|| name.strip_prefix("limits.")).unwrap_or(name);
-    let is_standard = QUOTA.contains(&name)
+    let is_standard = WHOLE.contains(&name)
+        || QUOTA.contains(&name)
         || ["cpu", "memory", "ephemeral-storage"].contains(&inner)
         || inner.starts_with("hugepages-");
     if !is_standard {

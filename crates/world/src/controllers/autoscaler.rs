@@ -13,6 +13,7 @@ use crate::{
     object::{resources, set_condition, status_of, time, with_status},
 };
 
+const SCALE_READ: &str = "the HPA controller was able to get the target's current scale";
 const SIGNATURE: &str = "horizontal-pod-autoscaler";
 const NO_METRICS: &str = "unable to fetch metrics from resource metrics API: the server could not find the requested resource (get pods.metrics.k8s.io)";
 
@@ -115,14 +116,7 @@ fn scale(
     };
     if current == 0 {
         let message = "scaling is disabled since the replica count of the target is zero";
-        set(
-            status,
-            "AbleToScale",
-            true,
-            "SucceededGetScale",
-            "the HPA controller was able to get the target's current scale",
-            context,
-        );
+        set(status, "AbleToScale", true, "SucceededGetScale", SCALE_READ, context);
         set(status, "ScalingActive", false, "ScalingDisabled", message, context);
         return Vec::new();
     }
@@ -140,14 +134,7 @@ fn scale(
         let told = tell(false, "SuccessfulRescale", format!("New size: {wanted}; reason: {bound}"));
         return vec![Write::Update { resource: resource.clone(), object }, told];
     }
-    set(
-        status,
-        "AbleToScale",
-        true,
-        "SucceededGetScale",
-        "the HPA controller was able to get the target's current scale",
-        context,
-    );
+    set(status, "AbleToScale", true, "SucceededGetScale", SCALE_READ, context);
     let (reason, why) = missing_metric(scaler);
     let message = format!("the HPA was unable to compute the replica count: {why}");
     set(status, "ScalingActive", false, reason, &message, context);

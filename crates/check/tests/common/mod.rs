@@ -1,0 +1,19 @@
+//! What the tests of the rules share.
+
+use std::sync::Arc;
+
+use tiphys_graph::{Input, NoSources, Survey};
+use tiphys_vfs::FileTree;
+
+/// What is seen in a tree whose repository is known as git.example.com, with no other source in reach.
+pub fn survey(tree: Arc<dyn FileTree>) -> Survey {
+    Survey::of(&Input {
+        tree,
+        folder: "",
+        sources: &NoSources,
+        is_given: &|url| url.contains("git.example.com"),
+        clusters: Vec::new(),
+        kube_version: "",
+        progress: &|_, _| {},
+    })
+}
