@@ -6,7 +6,7 @@ mod common;
 
 use std::{fmt::Write as _, fs, path::Path, sync::Arc};
 
-use tiphys_check::{Context, Survey, check, rules};
+use tiphys_check::{Context, check, rules};
 use tiphys_vfs::DiskTree;
 
 const FOLDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/incidents");
