@@ -9,7 +9,12 @@ const FETCH_INTERVAL: Duration = Duration::from_secs(120);
 
 /// A fetcher over the user's cache. It costs nothing until something remote is named.
 pub fn fetcher(offline: bool) -> Arc<Fetcher> {
-    Arc::new(Fetcher::new(cache_folder(), FETCH_INTERVAL, offline, |name| std::env::var(name).ok()))
+    fetcher_asking(FETCH_INTERVAL, offline)
+}
+
+/// The same, asking remotes no more often than at an interval.
+pub fn fetcher_asking(interval: Duration, offline: bool) -> Arc<Fetcher> {
+    Arc::new(Fetcher::new(cache_folder(), interval, offline, |name| std::env::var(name).ok()))
 }
 
 /// `$XDG_CACHE_HOME/tiphys`, or under the home folder.

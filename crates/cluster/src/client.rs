@@ -1,6 +1,9 @@
 //! Requests.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{
+    Arc, PoisonError, RwLock,
+    atomic::{AtomicU64, Ordering},
+};
 
 use http::{Method, Request};
 use serde::{Deserialize, de::DeserializeOwned};
@@ -21,7 +24,11 @@ pub struct Cluster {
     client: kube::Client,
     read_only: bool,
     discovery: Arc<RwLock<Arc<Discovery>>>,
+    sent: Arc<[AtomicU64; METHODS.len()]>,
 }
+
+/// The methods whose requests are counted.
+const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
 
 /// How an object is applied.
 #[derive(Clone, Debug)]
@@ -109,13 +116,19 @@ impl Cluster {
     }
 
     pub(crate) fn from_client(client: kube::Client) -> Self {
-        Self { client, read_only: false, discovery: Arc::default() }
+        Self { client, read_only: false, discovery: Arc::default(), sent: Arc::default() }
     }
 
     /// The same cluster, of which every request that would change something is refused before it leaves.
     #[must_use]
     pub fn read_only(&self) -> Self {
         Self { read_only: true, ..self.clone() }
+    }
+
+    /// How many requests were sent, by method; watches are left out.
+    pub fn requests(&self) -> Vec<(&'static str, u64)> {
+        let names = ["GET", "POST", "PUT", "PATCH", "DELETE"];
+        names.into_iter().zip(self.sent.iter().map(|count| count.load(Ordering::Relaxed))).collect()
     }
 
     /// What the cluster served when it was last asked.
@@ -332,6 +345,9 @@ impl Cluster {
             return Err(ClusterError::ReadOnly(format!("{method} {path}")));
         }
         let fail = |error: &dyn std::fmt::Display| ClusterError::Transport(error.to_string());
+        if let Some(at) = METHODS.iter().position(|known| *known == method) {
+            self.sent[at].fetch_add(1, Ordering::Relaxed);
+        }
         let bytes = match body {
             Some(body) => serde_json::to_vec(body).map_err(|e| fail(&e))?,
             None => Vec::new(),

@@ -24,6 +24,21 @@ pub struct Checkouts<'a> {
 struct Opened {
     checkout: Checkout,
     recording: Arc<RecordingTree>,
+    /// Address and revision as they were asked for; `None` for a chart.
+    asked: Option<(String, String)>,
+}
+
+/// What was read of a repository.
+#[derive(Clone)]
+pub(crate) struct Read {
+    /// Address as it was asked for.
+    pub url: String,
+    /// Revision as it was asked for.
+    pub revision: String,
+    /// The commit that it meant.
+    pub commit: String,
+    /// What was read of it.
+    pub footprint: Footprint,
 }
 
 impl<'a> Checkouts<'a> {
@@ -55,6 +70,23 @@ impl<'a> Checkouts<'a> {
             || self.lock().iter().any(|opened| !opened.checkout.is_working_tree)
     }
 
+    /// What was read of each repository, if repositories are all that was read of remotes: then it can be
+    /// told whether another commit would be read differently.
+    pub(crate) fn reads(&self) -> Option<Vec<Read>> {
+        if self.fetched.load(Ordering::Relaxed) {
+            return None;
+        }
+        let opened = self.lock();
+        let remote = opened.iter().filter(|opened| !opened.checkout.is_working_tree);
+        remote
+            .map(|opened| {
+                let (url, revision) = opened.asked.clone()?;
+                let commit = opened.checkout.revision.clone();
+                Some(Read { url, revision, commit, footprint: opened.recording.footprint() })
+            })
+            .collect()
+    }
+
     /// The revision to show for what was read at `revision`.
     pub fn describe(&self, revision: &str, footprint: &Footprint) -> String {
         let opened = self.lock();
@@ -68,27 +100,31 @@ impl<'a> Checkouts<'a> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn open(&self, checkout: Result<Checkout, SourceError>) -> Result<SourceTree, RenderError> {
+    fn open(
+        &self,
+        checkout: Result<Checkout, SourceError>,
+        asked: Option<(String, String)>,
+    ) -> Result<SourceTree, RenderError> {
         let checkout = checkout.map_err(|error| {
             let transient = error.is_transient();
             RenderError::new(error.to_string()).transient(transient)
         })?;
         let recording = checkout.recording();
         let tree = SourceTree { tree: recording.clone(), revision: checkout.revision.clone() };
-        self.lock().push(Opened { checkout, recording });
+        self.lock().push(Opened { checkout, recording, asked });
         Ok(tree)
     }
 }
 
 impl Sources for Checkouts<'_> {
     fn repository(&self, url: &str, revision: &str) -> Result<SourceTree, RenderError> {
-        self.open(self.repositories.checkout(url, revision))
+        self.open(self.repositories.checkout(url, revision), Some((url.to_owned(), revision.to_owned())))
     }
 
     fn chart(&self, repository: &str, chart: &str, version: &str) -> Result<SourceTree, RenderError> {
         let offline = || Err(SourceError::Offline { url: repository.to_owned() });
         let fetcher = self.repositories.fetcher();
-        self.open(fetcher.map_or_else(offline, |fetcher| fetcher.chart(repository, chart, version)))
+        self.open(fetcher.map_or_else(offline, |fetcher| fetcher.chart(repository, chart, version)), None)
     }
 
     fn complete(&self, chart: &mut Chart, tree: &dyn FileTree) -> Result<(), RenderError> {

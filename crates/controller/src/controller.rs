@@ -9,7 +9,7 @@ use std::{
 use jiff::Timestamp;
 use tiphys_cluster::{Change, Cluster, ClusterError, LiveCache};
 use tiphys_model::Application;
-use tiphys_source::Repositories;
+use tiphys_source::{Footprint, Repositories};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 use tokio::{
     sync::{Semaphore, broadcast::error::RecvError},
@@ -19,6 +19,7 @@ use tokio::{
 
 use crate::{
     AppKey, Level,
+    checkouts::Read,
     installation::{Installation, Shared},
     metrics::Metrics,
     policy::{project_kind, project_name},
@@ -54,6 +55,8 @@ pub(crate) struct Inner {
     pub metrics: Metrics,
     /// Which Applications want an object, whether it is there or not.
     wanted: RwLock<HashMap<ResourceKey, BTreeSet<AppKey>>>,
+    /// The commit that each revision of a repository (by its address) was last seen to have left.
+    left: Mutex<HashMap<(String, String), String>>,
 }
 
 /// What is known of an Application beyond its object.
@@ -68,6 +71,8 @@ struct Memory {
     wants: BTreeSet<ResourceKey>,
     /// It was looked at by this engine.
     seen: bool,
+    /// A repository that it reads has another commit now.
+    moved: bool,
 }
 
 impl AppKey {
@@ -112,6 +117,7 @@ impl Controller {
             metrics: Metrics::default(),
             installation: RwLock::new(Arc::new(installation)),
             wanted: RwLock::default(),
+            left: Mutex::default(),
         });
         inner.add_all(Level::Sources);
         let tasks = vec![
@@ -340,6 +346,33 @@ impl Inner {
         }
     }
 
+    /// A revision of a repository was seen at another commit: who read the old one is looked at too, not only
+    /// when its own turn to ask comes.
+    pub(crate) fn moved(&self, read: &Read) {
+        let place = (read.url.clone(), read.revision.clone());
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        if left.insert(place, read.commit.clone()).as_ref() == Some(&read.commit) {
+            return;
+        }
+        drop(left);
+        let mut concerned = Vec::new();
+        for (key, known) in self.memory().iter_mut() {
+            let rendering = known.rendering.as_ref();
+            if rendering.is_some_and(|known| known.read(&read.url, &read.revision, &read.commit)) {
+                known.moved = true;
+                concerned.push(key.clone());
+            }
+        }
+        for key in concerned {
+            self.queue.add(key, Level::Sources, Instant::now());
+        }
+    }
+
+    /// Whether a repository that an Application reads was seen to have moved since this was last asked.
+    pub(crate) fn has_moved(&self, key: &AppKey) -> bool {
+        self.memory().get_mut(key).is_some_and(|known| std::mem::take(&mut known.moved))
+    }
+
     /// The present, by the engine's clock.
     pub(crate) fn now(&self) -> Timestamp {
         self.settings.clock.now()
@@ -372,9 +405,18 @@ impl Inner {
         good.is_for_the_spec_of(failed).then_some(good)
     }
 
-    pub(crate) fn drop_rendering(&self, key: &AppKey) {
-        if let Some(known) = self.memory().get_mut(key) {
-            known.rendering = None;
+    /// Who asks for a look means now: edits of a working tree are told a moment later, and remotes are not
+    /// asked every time.
+    pub(crate) fn ask_anew(&self, key: &AppKey) {
+        let mut memory = self.memory();
+        let Some(known) = memory.get_mut(key) else { return };
+        let Some(rendering) = &known.rendering else { return };
+        if rendering.reads_remotes {
+            self.repositories.expire();
+        }
+        match rendering.reads_remotes && rendering.footprint == Footprint::default() {
+            true => known.moved = true,
+            false => known.rendering = None,
         }
     }
 

@@ -27,6 +27,9 @@ struct Counters {
     looks: BTreeMap<(String, String), Histogram>,
     syncs: BTreeMap<String, u64>,
     sync_seconds: BTreeMap<String, f64>,
+    /// How often sources were rendered, and how often a new commit was seen to leave them alone.
+    rendered: u64,
+    kept: u64,
 }
 
 #[derive(Default)]
@@ -47,6 +50,13 @@ impl Metrics {
         }
         histogram.count += 1;
         histogram.sum += seconds;
+    }
+
+    /// Notes that sources were rendered, or that their last rendering still serves.
+    pub fn rendered(&self, anew: bool) {
+        let mut counters = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let counter = if anew { &mut counters.rendered } else { &mut counters.kept };
+        *counter += 1;
     }
 
     /// Notes an operation that ended.
@@ -102,6 +112,15 @@ impl Inner {
         let seconds: Vec<_> = counters.sync_seconds.iter().map(|(labels, s)| (labels.clone(), *s)).collect();
         let help = "Time that operations took, in seconds.";
         family(&mut text, "argocd_app_sync_duration_seconds_total", "counter", help, &seconds);
+        let help = "Looks at sources: rendered anew, or seen to be what was rendered last.";
+        let rows = [("anew", counters.rendered), ("kept", counters.kept)];
+        let rows = rows.map(|(how, n)| (labels_of(&[("how", how.to_owned())]), n as f64));
+        family(&mut text, "tiphys_app_renders_total", "counter", help, &rows);
+        let help = "Requests that were sent to the cluster.";
+        let sent = self.cache.cluster().requests();
+        let rows: Vec<_> =
+            sent.iter().map(|(verb, n)| (labels_of(&[("method", (*verb).to_owned())]), *n as f64)).collect();
+        family(&mut text, "tiphys_cluster_requests_total", "counter", help, &rows);
         looks(&mut text, &counters);
         text
     }

@@ -177,7 +177,8 @@ impl Inner {
         let known = self.known_rendering(&AppKey::of(app));
         let newer = known
             .as_ref()
-            .filter(|known| known.targets.is_ok() && known.revisions != compared.rendering.revisions);
+            .filter(|known| known.targets.is_ok() && known.revisions != compared.rendering.revisions)
+            .filter(|known| !known.has_the_targets_of(&compared.rendering));
         let policy = app.spec.sync_policy.as_ref();
         let approved = app.annotation(names::DELETION_APPROVED).and_then(Time::parse);
         let kinds = Kinds(self.cache.cluster().discovery());

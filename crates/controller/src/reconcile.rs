@@ -93,8 +93,7 @@ impl Inner {
         let level = match refresh.as_deref() {
             Some("hard") => Level::Hard,
             Some(_) => {
-                // Edits of a working tree are told a moment later; who asks for a look means now.
-                self.drop_rendering(key);
+                self.ask_anew(key);
                 level.max(Level::Sources)
             }
             None => level,
@@ -291,6 +290,17 @@ impl Inner {
         }
     }
 
+    /// Whether a write would say nothing but that somebody looked: thousands of Applications at rest are not
+    /// written every few minutes for that.
+    fn says_nothing_new(&self, before: &Value, after: &Value) -> bool {
+        let mut like_before = after.clone();
+        let known = before.at(&["status", "reconciledAt"]);
+        if let (Some(known), Some(status)) = (known, like_before.get_mut("status")) {
+            status["reconciledAt"] = known.clone();
+        }
+        !self.settings.sync.compat && like_before == *before
+    }
+
     fn set_unknown(&self, app: &mut Application) {
         app.status.sync.status = SyncStatusCode::Unknown;
         app.status.reconciled_at = Some(Time::from(self.now()));
@@ -327,6 +337,9 @@ impl Inner {
         if let Some(Value::Object(annotations)) = after.pointer_mut("/metadata/annotations") {
             annotations.remove(names::REFRESH);
             annotations.remove(names::REFRESH_TIMESTAMP);
+        }
+        if self.says_nothing_new(before, &after) {
+            return;
         }
         match status::write(&self.cache, key, before, &after).await {
             Ok(()) => {}

@@ -1,6 +1,7 @@
-//! What an Application renders to, kept until something that it was made from changes.
+//! What an Application renders to, kept until something that it was made from changes: a commit that leaves
+//! all files alone that were read is no change.
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use tiphys_model::{Application, SourceType};
 use tiphys_render::{Context, RenderError, render};
@@ -8,7 +9,7 @@ use tiphys_source::Footprint;
 use tiphys_value::{GroupVersionKind, Value};
 use tokio::time::Instant;
 
-use crate::{AppKey, Checkouts, Level, controller::Inner};
+use crate::{AppKey, Checkouts, Level, checkouts::Read, controller::Inner};
 
 /// What an Application renders to.
 pub(crate) struct Rendering {
@@ -26,13 +27,37 @@ pub(crate) struct Rendering {
     pub footprint: Footprint,
     /// Whether anything else was read, which changes without notice.
     pub reads_remotes: bool,
+    /// What was read of repositories, if nothing else was read of remotes and no object says the revision.
+    reads: Option<Vec<Read>>,
     made_at: Instant,
+}
+
+/// What became of a rendering when its repositories were asked again.
+enum Asked {
+    /// They render to the same objects.
+    Same(Rendering),
+    /// They have to be rendered again.
+    Other,
 }
 
 impl Rendering {
     /// The first revision.
     pub fn revision(&self) -> &str {
         self.revisions.first().map(String::as_str).unwrap_or_default()
+    }
+
+    /// Whether two renderings yield the very same objects, whatever their revisions.
+    pub fn has_the_targets_of(&self, other: &Self) -> bool {
+        match (&self.targets, &other.targets) {
+            (Ok(a), Ok(b)) => Arc::ptr_eq(a, b),
+            _ => false,
+        }
+    }
+
+    /// Whether it reads a repository at a revision that meant a commit then.
+    pub fn read(&self, url: &str, revision: &str, commit: &str) -> bool {
+        let reads = self.reads.as_deref().unwrap_or_default();
+        reads.iter().any(|read| read.url == url && read.revision == revision && read.commit == commit)
     }
 
     /// Whether two renderings were made for the same spec.
@@ -73,10 +98,22 @@ impl Inner {
         level: Level,
     ) -> Arc<Rendering> {
         let wanted = inputs(app);
-        if let Some(known) = self.known_rendering(key)
+        let moved = self.has_moved(key);
+        if !moved
+            && let Some(known) = self.known_rendering(key)
             && known.serves(&wanted, level, self.installation().refresh)
         {
             return known;
+        }
+        if level != Level::Hard
+            && let Some(known) = self.known_rendering(key)
+            && known.inputs == wanted
+            && let Asked::Same(same) = self.ask_again(known).await
+        {
+            let same = Arc::new(same);
+            self.remember(key, same.clone());
+            self.metrics.rendered(false);
+            return same;
         }
         if level == Level::Hard {
             self.repositories.expire();
@@ -86,8 +123,51 @@ impl Inner {
         made
     }
 
+    /// Asks the repositories of a rendering for the commits of today, and whether what was read of them stands
+    /// there as it was.
+    async fn ask_again(self: &Arc<Self>, known: Arc<Rendering>) -> Asked {
+        let inner = self.clone();
+        tokio::task::spawn_blocking(move || inner.ask_again_now(&known)).await.unwrap_or(Asked::Other)
+    }
+
+    fn ask_again_now(&self, known: &Rendering) -> Asked {
+        let (Ok(targets), Some(reads)) = (&known.targets, &known.reads) else { return Asked::Other };
+        let mut commits: BTreeMap<&str, String> = BTreeMap::new();
+        let mut now = Vec::new();
+        for read in reads {
+            let Ok(checkout) = self.repositories.checkout(&read.url, &read.revision) else {
+                return Asked::Other;
+            };
+            if checkout.revision != read.commit {
+                self.moved(read);
+                if !read.footprint.holds_in(&*checkout.tree) {
+                    return Asked::Other;
+                }
+            }
+            let named = commits.entry(&read.commit).or_insert_with(|| checkout.revision.clone());
+            if *named != checkout.revision {
+                // Two branches that were at one commit have parted.
+                return Asked::Other;
+            }
+            now.push(Read { commit: checkout.revision, ..read.clone() });
+        }
+        let renamed = |old: &String| commits.get(old.as_str()).unwrap_or(old).clone();
+        Asked::Same(Rendering {
+            inputs: known.inputs.clone(),
+            targets: Ok(targets.clone()),
+            revisions: known.revisions.iter().map(renamed).collect(),
+            source_types: known.source_types.clone(),
+            warnings: known.warnings.clone(),
+            footprint: known.footprint.clone(),
+            reads_remotes: known.reads_remotes,
+            reads: Some(now),
+            made_at: Instant::now(),
+        })
+    }
+
     /// Renders an Application, on a thread that may block.
     pub(crate) async fn render(self: &Arc<Self>, app: &Application) -> Arc<Rendering> {
+        self.metrics.rendered(true);
         let (inner, app) = (self.clone(), app.clone());
         let task = tokio::task::spawn_blocking(move || inner.render_now(&app));
         Arc::new(task.await.unwrap_or_else(|error| Rendering {
@@ -98,6 +178,7 @@ impl Inner {
             warnings: Vec::new(),
             footprint: Footprint::default(),
             reads_remotes: false,
+            reads: None,
             made_at: Instant::now(),
         }))
     }
@@ -128,6 +209,7 @@ impl Inner {
             source_types: Vec::new(),
             warnings: Vec::new(),
             reads_remotes: checkouts.reads_remotes(),
+            reads: None,
             made_at: Instant::now(),
             footprint: Footprint::default(),
         };
@@ -138,6 +220,8 @@ impl Inner {
                 made.revisions = described.collect();
                 made.source_types = rendered.sources.iter().filter_map(|source| source.source_type).collect();
                 made.warnings = rendered.warnings;
+                let names_revision = rendered.sources.iter().any(|source| source.names_revision);
+                made.reads = if names_revision { None } else { checkouts.reads() };
                 let objects = rendered.objects.into_iter().map(|object| Arc::new(object.value));
                 made.targets = Ok(Arc::new(objects.collect()));
             }

@@ -1,12 +1,16 @@
 //! The real programs that Tiphys is measured against: which ones, at which version, and where they
 //! are on this machine. Used by `cargo xtask oracles`, by oracle tests and by benches.
 
+mod api_server;
+
 use std::{
     env,
     path::{Path, PathBuf},
 };
 
 use serde::Deserialize;
+
+pub use api_server::{RealApiServer, StartError};
 
 /// The pinned list, in the order in which they are installed.
 const PINS: &str = include_str!("../oracles.toml");

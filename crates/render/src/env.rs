@@ -53,6 +53,11 @@ impl BuildEnv {
     }
 }
 
+/// Whether a source mentions a variable that holds the revision. Variables are expanded nowhere else.
+pub(crate) fn names_revision(source: &ApplicationSource) -> bool {
+    serde_json::to_string(source).is_ok_and(|text| text.contains("ARGOCD_APP_REVISION"))
+}
+
 /// The variable that a text after a dollar sign begins with, and the rest.
 fn variable(text: &str) -> (Option<&str>, &str) {
     if let Some(braced) = text.strip_prefix('{') {

@@ -16,7 +16,7 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
     let mut chart = Chart::load(tree, &job.source.path).map_err(helm_error)?;
     job.context.sources.complete(&mut chart, tree)?;
     let output = tiphys_helm::template(&chart, &options(job, &helm)?).map_err(helm_error)?;
-    Ok(Yield { objects: output.objects(), warnings: output.warnings, source_type: None })
+    Ok(Yield { objects: output.objects(), warnings: output.warnings, ..Yield::default() })
 }
 
 fn helm_error(error: HelmError) -> RenderError {

@@ -23,7 +23,7 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
         let advice: String = error.advice().iter().map(|advice| format!("; {advice}")).collect();
         RenderError::new(format!("{place}{error}{advice}")).caused_by(cause(&error)).placed(error.location())
     })?;
-    Ok(Yield { warnings: built.warnings().to_vec(), objects: built.into_objects(), source_type: None })
+    Ok(Yield { warnings: built.warnings().to_vec(), objects: built.into_objects(), ..Yield::default() })
 }
 
 fn cause(error: &tiphys_kustomize::Error) -> Cause {

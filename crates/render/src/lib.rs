@@ -55,6 +55,9 @@ pub struct RenderedSource {
     pub revision: String,
     /// The tool that rendered it; `None` if it is there only to be referred to.
     pub source_type: Option<SourceType>,
+    /// Whether the source may say the revision's name in its objects (`$ARGOCD_APP_REVISION`): then another
+    /// revision renders to something else though its files are the same.
+    pub names_revision: bool,
 }
 
 /// The objects that an Application wants.
@@ -83,9 +86,11 @@ pub fn render(app: &Application, context: &Context<'_>) -> Result<Rendered, Rend
     let mut rendered = Rendered::default();
     for (index, source) in declared.iter().enumerate() {
         let one = render_source(app, source, index, &set, context)?;
-        rendered
-            .sources
-            .push(RenderedSource { revision: set.revision(index).to_owned(), source_type: one.source_type });
+        rendered.sources.push(RenderedSource {
+            revision: set.revision(index).to_owned(),
+            source_type: one.source_type,
+            names_revision: one.names_revision,
+        });
         rendered.warnings.extend(one.warnings);
         rendered.objects.extend(one.objects);
     }
@@ -99,6 +104,7 @@ pub(crate) struct Yield {
     objects: Vec<RenderedObject>,
     warnings: Vec<String>,
     source_type: Option<SourceType>,
+    names_revision: bool,
 }
 
 /// Everything that rendering one source needs.
@@ -125,6 +131,7 @@ fn render_source(
     let tree = set.tree(index);
     check_path(declared, tree)?;
     let source = overrides::apply(declared, tree.as_ref(), &app.metadata.name)?;
+    let names_revision = env::names_revision(&source);
     let source_type = tool::choose(&source, tree.as_ref())?;
     let env = BuildEnv::new(app, &source, set.revision(index), context);
     let job = Job { app, source, index, set, context, env };
@@ -135,6 +142,7 @@ fn render_source(
         SourceType::Plugin => return Err(tool::refuse_plugin(&job.source)),
     };
     yielded.source_type = Some(source_type);
+    yielded.names_revision = names_revision;
     finish::expand_lists(&mut yielded.objects)?;
     Ok(yielded)
 }

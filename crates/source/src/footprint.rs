@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use sha1::{Digest, Sha1};
@@ -15,6 +15,8 @@ pub(crate) enum Seen {
     File([u8; 20]),
     /// A folder, with the names in it.
     Folder(Vec<String>),
+    /// It was only asked what stands there.
+    Kind(EntryKind),
     /// Nothing, or something that cannot be read.
     Nothing,
 }
@@ -23,6 +25,8 @@ pub(crate) enum Seen {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Footprint {
     pub(crate) seen: BTreeMap<String, Seen>,
+    /// The paths that led through links, with where they led.
+    links: BTreeMap<String, String>,
 }
 
 impl Footprint {
@@ -61,6 +65,7 @@ impl Footprint {
             match seen {
                 Seen::File(id) => hash.update(id),
                 Seen::Folder(names) => names.iter().for_each(|name| hash.update(name.as_bytes())),
+                Seen::Kind(kind) => hash.update(format!("{kind:?}")),
                 Seen::Nothing => hash.update(b"-"),
             }
             hash.update([0]);
@@ -71,30 +76,54 @@ impl Footprint {
     /// Adds what another footprint of the same tree saw.
     pub fn merge(&mut self, other: Self) {
         self.seen.extend(other.seen);
+        self.links.extend(other.links);
+    }
+
+    /// Whether everything that was read stands in a tree as it was read: who reads that tree the same way
+    /// comes to the same result.
+    pub fn holds_in(&self, tree: &dyn FileTree) -> bool {
+        let led = self.links.iter().all(|(path, to)| tree.canonical(path).is_ok_and(|now| now == *to));
+        led && self.seen.iter().all(|(path, seen)| stands(tree, path, seen))
+    }
+}
+
+fn stands(tree: &dyn FileTree, path: &str, seen: &Seen) -> bool {
+    match seen {
+        Seen::File(id) => tree.read(path).is_ok_and(|bytes| blob_id(&bytes) == *id),
+        Seen::Folder(names) => tree.read_dir(path).is_ok_and(|entries| {
+            entries.iter().map(|entry| entry.name.as_str()).eq(names.iter().map(String::as_str))
+        }),
+        Seen::Kind(kind) => tree.kind(path).is_ok_and(|now| now == *kind),
+        // What was there and could not be read may be a folder that was read as a file, or a link outwards.
+        Seen::Nothing => tree.kind(path).is_err(),
     }
 }
 
 /// A tree that notes what is read of it.
 pub struct RecordingTree {
     tree: Arc<dyn FileTree>,
-    seen: Mutex<BTreeMap<String, Seen>>,
+    read: Mutex<Footprint>,
 }
 
 impl RecordingTree {
     /// Starts with an empty footprint.
     pub fn new(tree: Arc<dyn FileTree>) -> Self {
-        Self { tree, seen: Mutex::default() }
+        Self { tree, read: Mutex::default() }
     }
 
     /// What was read until now.
     pub fn footprint(&self) -> Footprint {
-        Footprint { seen: self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone() }
+        self.read().clone()
+    }
+
+    fn read(&self) -> MutexGuard<'_, Footprint> {
+        self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn note(&self, path: &str, seen: Seen) {
         // A path that climbs out of the tree is nobody's file, and no change will name it.
         if let Ok(path) = normalize(path) {
-            self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(path, seen);
+            self.read().seen.insert(path, seen);
         }
     }
 }
@@ -110,8 +139,10 @@ pub(crate) fn blob_id(bytes: &[u8]) -> [u8; 20] {
 impl FileTree for RecordingTree {
     fn kind(&self, path: &str) -> Result<EntryKind, VfsError> {
         let kind = self.tree.kind(path);
-        if kind.is_err() {
-            self.note(path, Seen::Nothing);
+        if let Ok(path) = normalize(path) {
+            let seen = kind.as_ref().map_or(Seen::Nothing, |kind| Seen::Kind(*kind));
+            // What was read of a file or folder says more.
+            self.read().seen.entry(path).or_insert(seen);
         }
         kind
     }
@@ -133,8 +164,10 @@ impl FileTree for RecordingTree {
 
     fn canonical(&self, path: &str) -> Result<String, VfsError> {
         let canonical = self.tree.canonical(path);
-        if canonical.is_err() {
-            self.note(path, Seen::Nothing);
+        match (&canonical, normalize(path)) {
+            (Err(_), _) => self.note(path, Seen::Nothing),
+            (Ok(to), Ok(path)) if *to != path => drop(self.read().links.insert(path, to.clone())),
+            (Ok(_), _) => {}
         }
         canonical
     }
@@ -176,6 +209,20 @@ mod tests {
         assert_eq!(read_some(&tree).digest(), before);
         tree.insert("app/a.yaml", b"5".as_slice()).expect("inside");
         assert_ne!(read_some(&tree).digest(), before);
+    }
+
+    #[test]
+    fn it_holds_where_everything_read_stands_as_it_was() {
+        let tree = MemTree::from_files([("app/a.yaml", "1"), ("other/c.yaml", "3")]);
+        let footprint = read_some(&tree);
+        let with = |path: &str, text: &str| {
+            let mut tree = tree.clone();
+            tree.insert(path, text.as_bytes()).expect("inside");
+            footprint.holds_in(&tree)
+        };
+        assert!(footprint.holds_in(&tree) && with("other/c.yaml", "4") && with("other/new.yaml", "5"));
+        assert!(!with("app/a.yaml", "2") && !with("app/new.yaml", "6") && !with("app/Chart.yaml", "7"));
+        assert!(!footprint.holds_in(&MemTree::from_files([("other/c.yaml", "3")])), "what was read is gone");
     }
 
     #[test]

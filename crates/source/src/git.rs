@@ -45,13 +45,36 @@ pub struct GitCache {
     /// How long a fetched state serves before the remote is asked again.
     fresh_for: Duration,
     access: AccessTable,
+    /// What was checked out lately, the newest last.
+    opened: Mutex<Vec<(Commit, Slot)>>,
+}
+
+/// A checkout that is made once; who comes meanwhile waits for it.
+type Slot = Arc<Mutex<Option<Checkout>>>;
+
+/// How many checkouts are kept open. Each is a list of the files of one commit.
+const KEPT_OPEN: usize = 16;
+
+/// One commit of one repository: what a checkout is a function of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Commit {
+    repository: PathBuf,
+    url: String,
+    id: ObjectId,
+    submodules: bool,
 }
 
 impl GitCache {
     /// Uses a folder, which is made when first needed. Within `fresh_for` of a fetch the remote is
     /// not asked again.
     pub fn new(folder: impl Into<PathBuf>, fresh_for: Duration) -> Self {
-        Self { folder: folder.into(), fetched: Mutex::default(), fresh_for, access: AccessTable::default() }
+        Self {
+            folder: folder.into(),
+            fetched: Mutex::default(),
+            fresh_for,
+            access: AccessTable::default(),
+            opened: Mutex::default(),
+        }
     }
 
     /// Uses user names and passwords for `https://` addresses; `ssh` has its agent and its own files.
@@ -125,6 +148,41 @@ impl GitCache {
         how: How,
     ) -> Result<Checkout, SourceError> {
         let commit = resolve(repository, url, revision)?;
+        let slot = self.slot(Commit {
+            repository: repository.path().to_owned(),
+            url: url.to_owned(),
+            id: commit,
+            submodules: how.submodules,
+        });
+        let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(opened) = &*slot {
+            return Ok(opened.clone());
+        }
+        let made = self.open(repository, commit, url, how)?;
+        *slot = Some(made.clone());
+        Ok(made)
+    }
+
+    /// Where the checkout of a commit is or will be. A thousand Applications read one commit; its files are
+    /// listed once.
+    fn slot(&self, wanted: Commit) -> Slot {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = opened.iter().position(|(commit, _)| *commit == wanted);
+        let entry = known.map_or_else(|| (wanted, Slot::default()), |at| opened.remove(at));
+        let slot = entry.1.clone();
+        opened.push(entry);
+        let extra = opened.len().saturating_sub(KEPT_OPEN);
+        opened.drain(..extra);
+        slot
+    }
+
+    fn open(
+        &self,
+        repository: &ThreadSafeRepository,
+        commit: ObjectId,
+        url: &str,
+        how: How,
+    ) -> Result<Checkout, SourceError> {
         let tree: Arc<dyn FileTree> = Arc::new(GitTree::open(repository.clone(), commit, url)?);
         let mut mounts = BTreeMap::new();
         let wanted = if how.submodules { submodules(repository, commit, url, &*tree)? } else { Vec::new() };

@@ -116,6 +116,7 @@ impl WorkingTree {
             match seen {
                 Seen::File(id) => committed
                     .is_some_and(|entry| entry.object_id().as_slice() == id || entry.mode().is_link()),
+                Seen::Kind(_) => path.is_empty() || committed.is_some(),
                 Seen::Nothing => committed.is_none(),
                 Seen::Folder(names) => {
                     let folder = if path.is_empty() {

@@ -2,6 +2,7 @@
 
 mod apiserver;
 mod check;
+mod engine;
 mod helm;
 mod kustomize;
 mod load;
@@ -20,6 +21,8 @@ pub enum Suite {
     Apiserver(apiserver::Args),
     /// A repository of 60 Applications and 400 files.
     Check(check::Args),
+    /// Thousands of Applications to Synced, a commit, and an engine at rest.
+    Engine(engine::Args),
     /// Charts of 1 and 40 templates, and real ones.
     Helm(helm::Args),
     /// Overlays of 1, 100 and 1,000 objects.
@@ -38,6 +41,7 @@ pub fn run(suite: &Suite) -> anyhow::Result<()> {
     match suite {
         Suite::Apiserver(args) => apiserver::run(args),
         Suite::Check(args) => check::run(args),
+        Suite::Engine(args) => engine::run(args),
         Suite::Helm(args) => helm::run(args),
         Suite::Kustomize(args) => kustomize::run(args),
         Suite::Up(args) => up::run(args),

@@ -154,7 +154,7 @@ fn identity() -> String {
 }
 
 async fn start(args: &Args, cluster: Cluster) -> anyhow::Result<Controller> {
-    let fetcher = crate::fetch::fetcher(false);
+    let fetcher = crate::fetch::fetcher_asking(args.refresh, false);
     let repositories = Arc::new(tiphys_source::Repositories::new(Some(fetcher), true));
     let settings = Settings {
         namespace: args.namespace.clone(),
