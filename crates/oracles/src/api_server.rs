@@ -126,7 +126,10 @@ impl RealApiServer {
             }
             for program in &mut self.programs {
                 if let Some(status) = program.try_wait()? {
-                    return Err(StartError::NotReady(format!("a program ended with {status}: {}", self.tail())));
+                    return Err(StartError::NotReady(format!(
+                        "a program ended with {status}: {}",
+                        self.tail()
+                    )));
                 }
             }
             thread::sleep(Duration::from_millis(200));

@@ -113,17 +113,17 @@ impl RecordingTree {
 
     /// What was read until now.
     pub fn footprint(&self) -> Footprint {
-        self.read().clone()
+        self.noted().clone()
     }
 
-    fn read(&self) -> MutexGuard<'_, Footprint> {
+    fn noted(&self) -> MutexGuard<'_, Footprint> {
         self.read.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn note(&self, path: &str, seen: Seen) {
         // A path that climbs out of the tree is nobody's file, and no change will name it.
         if let Ok(path) = normalize(path) {
-            self.read().seen.insert(path, seen);
+            self.noted().seen.insert(path, seen);
         }
     }
 }
@@ -142,7 +142,7 @@ impl FileTree for RecordingTree {
         if let Ok(path) = normalize(path) {
             let seen = kind.as_ref().map_or(Seen::Nothing, |kind| Seen::Kind(*kind));
             // What was read of a file or folder says more.
-            self.read().seen.entry(path).or_insert(seen);
+            self.noted().seen.entry(path).or_insert(seen);
         }
         kind
     }
@@ -166,7 +166,7 @@ impl FileTree for RecordingTree {
         let canonical = self.tree.canonical(path);
         match (&canonical, normalize(path)) {
             (Err(_), _) => self.note(path, Seen::Nothing),
-            (Ok(to), Ok(path)) if *to != path => drop(self.read().links.insert(path, to.clone())),
+            (Ok(to), Ok(path)) if *to != path => drop(self.noted().links.insert(path, to.clone())),
             (Ok(_), _) => {}
         }
         canonical

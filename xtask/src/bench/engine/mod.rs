@@ -6,7 +6,11 @@ mod process;
 mod repository;
 mod watching;
 
-use std::{fmt::Write as _, path::{Path, PathBuf}, time::{Duration, Instant}};
+use std::{
+    fmt::Write as _,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
 
 use anyhow::Context;
 

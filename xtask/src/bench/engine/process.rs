@@ -51,8 +51,7 @@ pub struct Running {
 impl Running {
     /// Starts it and waits for a line that holds a text; returns that line.
     pub fn start(command: &mut Command, ready: &str) -> anyhow::Result<(Self, String)> {
-        let mut child =
-            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let (send, lines) = mpsc::channel();
         let pipes: [Box<dyn Read + Send>; 2] = [
             Box::new(child.stdout.take().context("piped")?),

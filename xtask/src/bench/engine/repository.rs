@@ -80,7 +80,8 @@ impl Repository {
     fn git(&self, args: &[&str]) -> anyhow::Result<String> {
         let identity =
             ["-c", "user.name=bench", "-c", "user.email=bench@example.com", "-c", "commit.gpgsign=false"];
-        let output = Command::new("git").args(identity).args(args).current_dir(self.folder.path()).output()?;
+        let output =
+            Command::new("git").args(identity).args(args).current_dir(self.folder.path()).output()?;
         ensure!(output.status.success(), "git: {}", String::from_utf8_lossy(&output.stderr));
         Ok(String::from_utf8(output.stdout)?)
     }

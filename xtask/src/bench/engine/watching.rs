@@ -21,7 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(1800);
 
 /// Whether an Application is Synced by an operation that succeeded, to a revision if one is wanted.
 fn is_synced(app: &Value, revision: &str) -> bool {
-    let operation = |path: &[&str]| app.at(&["status", "operationState"]).and_then(|state| state.str_at(path));
+    let operation =
+        |path: &[&str]| app.at(&["status", "operationState"]).and_then(|state| state.str_at(path));
     app.str_at(&["status", "sync", "status"]) == Some("Synced")
         && operation(&["phase"]) == Some("Succeeded")
         && (revision.is_empty() || operation(&["syncResult", "revision"]) == Some(revision))
