@@ -94,7 +94,11 @@ impl Event {
             Reporter::Scheduler => {
                 event["source"] = json!({});
                 event["eventTime"] = rfc3339_micros(now).into();
-                event["action"] = if self.is_warning { "Scheduling".into() } else { "Binding".into() };
+                event["action"] = match (self.is_warning, self.reason.as_str()) {
+                    (true, _) => "Scheduling".into(),
+                    (false, "Preempted") => "Preempting".into(),
+                    (false, _) => "Binding".into(),
+                };
                 ("default-scheduler", "default-scheduler-tiphys")
             }
             Reporter::Controller(name) => {

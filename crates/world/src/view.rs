@@ -10,7 +10,8 @@ use tiphys_value::{GroupVersionKind, GroupVersionResource, ObjectExt, Value};
 
 use crate::{
     Key,
-    object::{is_condition_true, owners, resources},
+    controllers::is_adoptable,
+    object::{controller_of, is_condition_true, owners, resources},
 };
 
 /// All objects at one moment, and what owns what among them.
@@ -40,6 +41,8 @@ pub struct Index {
     by_node: BTreeMap<String, BTreeSet<Key>>,
     /// Pods that are neither Ready nor finished.
     unready: BTreeSet<Key>,
+    /// By namespace, what a workload may adopt because nothing controls it.
+    orphans: BTreeMap<String, BTreeSet<(ResourceId, Key)>>,
 }
 
 impl View<'_> {
@@ -74,6 +77,14 @@ impl View<'_> {
     /// The pods that are neither Ready nor finished.
     pub fn unready_pods(&self) -> impl Iterator<Item = &Key> {
         self.index.unready.iter()
+    }
+
+    /// The objects of a resource in a namespace that nothing controls, if workloads adopt such.
+    pub fn orphans(&self, resource: &GroupVersionResource, namespace: &str) -> Vec<Arc<Object>> {
+        let wanted = id(resource);
+        let found = self.index.orphans.get(namespace).into_iter().flatten();
+        let found = found.filter(|(id, _)| *id == wanted);
+        found.filter_map(|(id, key)| self.snapshot.get(id, &key.namespace, &key.name)).cloned().collect()
     }
 
     /// All objects, ordered by resource, namespace and name.
@@ -113,6 +124,9 @@ impl Index {
         for (object, is_there) in before.map(|o| (o, false)).into_iter().chain(after.map(|o| (o, true))) {
             for uid in owners(object).filter_map(|owner| owner.str_at(&["uid"])) {
                 change(&mut self.by_owner, uid, (id.clone(), Key::of(object)), is_there);
+            }
+            if controller_of(object).is_none() && is_adoptable(&stored_as(id, object)) {
+                change(&mut self.orphans, object.namespace(), (id.clone(), Key::of(object)), is_there);
             }
             if id.resource() == "pods" && id.group().is_empty() {
                 self.observe_pod(object, is_there);

@@ -3,6 +3,8 @@
 
 mod causes;
 mod controllers;
+mod ownership;
+mod scheduling;
 mod support;
 
 use std::time::Duration;

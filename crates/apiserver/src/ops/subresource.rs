@@ -56,6 +56,8 @@ fn bind(server: &ApiServer, call: &mut Call, at: &At, body: &Value) -> ApiResult
         let now = crate::rfc3339_seconds(server.now());
         list.push(json!({"type": "PodScheduled", "status": "True", "lastProbeTime": null, "lastTransitionTime": now}));
     }
+    // Whether another node was being cleared for it is of no interest any more.
+    drop(next["status"].as_object_mut().map(|status| status.remove("nominatedNodeName")));
     // Being placed is nobody's field.
     call.applied = true;
     replace(server, call, at, &pod, next).map_err(super::write::Failed::into_error)?;

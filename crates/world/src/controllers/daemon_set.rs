@@ -7,12 +7,12 @@ use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
 use super::{
-    own_or_owner,
+    adoption,
     revision::{HASH, Revisions},
     scheduler::{has_untolerated_taint, wants_node},
     workload::{
         Availability, count, count_or_percent, created, delete_pod, deleted, failed_create, is_active,
-        is_finished, is_ready, pods_of, stable_suffix,
+        is_finished, is_ready, stable_suffix,
     },
 };
 use crate::{
@@ -44,7 +44,7 @@ impl Controller for DaemonSetController {
         if change.resource == resources::nodes() {
             return view.list(&resources::daemon_sets(), None).iter().map(|set| Key::of(set)).collect();
         }
-        own_or_owner(change, &resources::daemon_sets(), "DaemonSet")
+        adoption::keys(change, &resources::daemon_sets(), "DaemonSet", adoption::selector_of, view)
     }
 
     fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {
@@ -52,8 +52,14 @@ impl Controller for DaemonSetController {
         if set.is_terminating() {
             return Outcome::done();
         }
+        let selector = adoption::selector_of(&set);
+        let claims = adoption::claim(&set, &resources::pods(), &selector, |_| true, context.view);
+        let adopted = [claims.adopted, Revisions::adopt(&set, context.view)].concat();
+        if !adopted.is_empty() {
+            return adopted.into();
+        }
         let revisions = Revisions::of(&set, context.view);
-        let pods = pods_of(&set, context.view);
+        let pods = claims.mine;
         let sample = pod_for(&set, "", "", &revisions.hash);
         let nodes = context.view.list(&resources::nodes(), None);
         let wanted: Vec<_> = nodes
@@ -62,7 +68,8 @@ impl Controller for DaemonSetController {
             .collect();
         let availability = Availability::of(&set, context.now);
         let look = Look { set: &set, pods: &pods, hash: &revisions.hash, availability };
-        let mut writes = revisions.keep(&set, &pods);
+        let mut writes = claims.released;
+        writes.extend(revisions.keep(&set, &pods));
         let names: Vec<_> = wanted.iter().map(|node| node.name()).collect();
         let updated = with_status(&set, look.status(&names));
         writes

@@ -1,5 +1,6 @@
 //! The controllers, one file each.
 
+mod adoption;
 mod autoscaler;
 mod claim;
 mod cron_job;
@@ -25,6 +26,7 @@ mod stateful_set;
 mod volume;
 mod workload;
 
+pub use self::adoption::is_adoptable;
 use crate::{Change, Controller, Key};
 use tiphys_value::{GroupVersionResource, ObjectExt};
 
@@ -42,6 +44,7 @@ pub fn all() -> Vec<Box<dyn Controller>> {
         Box::new(stateful_set::StatefulSetController),
         Box::new(daemon_set::DaemonSetController),
         Box::new(job::JobController),
+        Box::new(job::OrphanController),
         Box::new(claim::ClaimController),
         Box::new(volume::VolumeController),
         Box::new(scheduler::Scheduler),

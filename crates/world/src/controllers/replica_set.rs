@@ -7,10 +7,10 @@ use tiphys_apiserver::Object;
 use tiphys_value::{GroupVersionResource, ObjectExt};
 
 use super::{
-    own_or_owner,
+    adoption,
     workload::{
-        Availability, count, created, delete_pod, deleted, failed_create, is_active, is_ready, pods_of,
-        ready_since, stable_suffix,
+        Availability, count, created, delete_pod, deleted, failed_create, is_active, is_ready, ready_since,
+        stable_suffix,
     },
 };
 use crate::{
@@ -48,6 +48,14 @@ impl ReplicaController {
             resource: resources::replication_controllers,
         }
     }
+
+    /// The selector in the form of ReplicaSets; that of ReplicationControllers is a plain map.
+    fn selector(&self, set: &Value) -> Value {
+        match self.kind {
+            "ReplicaSet" => adoption::selector_of(set),
+            _ => json!({"matchLabels": set["spec"]["selector"]}),
+        }
+    }
 }
 
 impl Controller for ReplicaController {
@@ -55,8 +63,8 @@ impl Controller for ReplicaController {
         self.name
     }
 
-    fn keys(&self, change: &Change, _: &View<'_>) -> Vec<Key> {
-        own_or_owner(change, &(self.resource)(), self.kind)
+    fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
+        adoption::keys(change, &(self.resource)(), self.kind, |set| self.selector(set), view)
     }
 
     fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {
@@ -64,9 +72,12 @@ impl Controller for ReplicaController {
         if set.is_terminating() {
             return Outcome::done();
         }
-        let all = pods_of(&set, context.view);
-        let terminating = count(&all, |pod| pod.is_terminating());
-        let mut pods = all;
+        let claims = adoption::claim(&set, &resources::pods(), &self.selector(&set), |_| true, context.view);
+        if !claims.adopted.is_empty() {
+            return claims.adopted.into();
+        }
+        let mut pods = claims.mine;
+        let terminating = count(&pods, |pod| pod.is_terminating());
         pods.retain(|pod| is_active(pod));
         let wanted = set.int_at(&["spec", "replicas"]).unwrap_or(1).max(0) as usize;
         let surplus = pods.len().saturating_sub(wanted);
@@ -76,7 +87,7 @@ impl Controller for ReplicaController {
         if self.kind == "ReplicaSet" {
             status.insert("terminatingReplicas".into(), terminating.into());
         }
-        let mut writes = Vec::new();
+        let mut writes = claims.released;
         match context.failure {
             Some(why) => {
                 let condition = json!({"type": "ReplicaFailure", "status": "True", "reason": "FailedCreate", "message": why});
@@ -114,7 +125,7 @@ fn free_names(set: &Value, number: usize, view: &View<'_>) -> Vec<String> {
 
 /// The order in which surplus pods go: those on no node, not started, not Ready, cheap to delete, Ready for
 /// the shortest time, restarted most often, youngest.
-fn going_first(pod: &Arc<Object>) -> impl Ord + use<> {
+pub(super) fn going_first(pod: &Arc<Object>) -> impl Ord + use<> {
     let phase = match pod.str_at(&["status", "phase"]) {
         Some("Running") => 2,
         Some("Unknown") => 1,

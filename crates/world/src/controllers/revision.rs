@@ -7,7 +7,10 @@ use serde_json::{Value, json};
 use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
-use super::workload::{delete, template_hash};
+use super::{
+    adoption,
+    workload::{delete, template_hash},
+};
 use crate::{
     View, Write,
     object::{is_controlled_by, owner_reference, resources},
@@ -35,6 +38,12 @@ impl Revisions {
         let mut all: Vec<_> = mine.map(|(_, revision)| revision).collect();
         all.sort_by_key(|revision| revision.int_at(&["revision"]));
         Self { all, current: format!("{}-{hash}", owner.name()), hash }
+    }
+
+    /// Takes up the revisions of an owner that was deleted without them.
+    pub fn adopt(owner: &Value, view: &View<'_>) -> Vec<Write> {
+        let selector = adoption::selector_of(owner);
+        adoption::claim(owner, &resources::controller_revisions(), &selector, |_| true, view).adopted
     }
 
     /// Makes the present revision, or the newest of one that came back; forgets those beyond the limit that

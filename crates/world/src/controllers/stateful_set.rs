@@ -8,9 +8,9 @@ use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
 use super::{
-    own_or_owner,
+    adoption,
     revision::{HASH, Revisions},
-    workload::{Availability, count, delete_pod, is_active, is_finished, is_ready, pods_of},
+    workload::{Availability, count, delete_pod, is_active, is_finished, is_ready},
 };
 use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
@@ -28,8 +28,8 @@ impl Controller for StatefulSetController {
         "statefulset"
     }
 
-    fn keys(&self, change: &Change, _: &View<'_>) -> Vec<Key> {
-        own_or_owner(change, &resources::stateful_sets(), "StatefulSet")
+    fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
+        adoption::keys(change, &resources::stateful_sets(), "StatefulSet", adoption::selector_of, view)
     }
 
     fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {
@@ -37,11 +37,19 @@ impl Controller for StatefulSetController {
         if set.is_terminating() {
             return Outcome::done();
         }
+        let selector = adoption::selector_of(&set);
+        let has_form = |pod: &Value| ordinal(&set, pod).is_some();
+        let claims = adoption::claim(&set, &resources::pods(), &selector, has_form, context.view);
+        let adopted = [claims.adopted, Revisions::adopt(&set, context.view)].concat();
+        if !adopted.is_empty() {
+            return adopted.into();
+        }
         let revisions = Revisions::of(&set, context.view);
-        let pods = pods_of(&set, context.view);
+        let pods = claims.mine;
         let availability = Availability::of(&set, context.now);
         let step = Step { set: &set, pods: &pods, revisions: &revisions, availability, context };
-        let mut writes = revisions.keep(&set, &pods);
+        let mut writes = claims.released;
+        writes.extend(revisions.keep(&set, &pods));
         let updated = with_status(&set, step.status());
         writes.extend(
             updated.map(|object| Write::UpdateStatus { resource: resources::stateful_sets(), object }),
@@ -119,13 +127,26 @@ impl Step<'_> {
         if self.set.str_at(&["spec", "updateStrategy", "type"]) == Some("OnDelete") {
             return Vec::new();
         }
-        let is_outdated = |pod: &&Arc<Object>| {
-            pod.label(HASH) != Some(&self.revisions.current)
-                && ordinal(self.set, pod).is_some_and(|number| number >= self.partition())
-        };
-        let going = self.pods.iter().any(|pod| pod.is_terminating());
-        let outdated = self.pods.iter().filter(is_outdated).max_by_key(|pod| ordinal(self.set, pod));
-        outdated.filter(|_| !going).map(|pod| self.delete(pod)).unwrap_or_default()
+        self.update()
+    }
+
+    /// The next step of an update: the highest pod of an old revision goes, once all above it are available.
+    /// `maxUnavailable` is behind a feature gate that is off.
+    fn update(&self) -> Vec<Write> {
+        let first = self.ordinals().start.saturating_add(self.partition());
+        let mut pods: Vec<_> =
+            self.pods.iter().filter_map(|pod| Some((ordinal(self.set, pod)?, pod))).collect();
+        pods.retain(|(number, _)| *number >= first);
+        pods.sort_by_key(|(number, _)| std::cmp::Reverse(*number));
+        for (_, pod) in pods {
+            if pod.label(HASH) != Some(&self.revisions.current) && !pod.is_terminating() {
+                return self.delete(pod);
+            }
+            if !self.availability.has(pod) {
+                break;
+            }
+        }
+        Vec::new()
     }
 
     fn told(&self, verb: &str, pod: &str) -> Write {

@@ -9,8 +9,8 @@ use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
 use crate::{
-    Event, Key, Propagation, Reporter, View, Write,
-    object::{is_condition_true, is_controlled_by, resources},
+    Event, Key, Propagation, Reporter, Write,
+    object::{is_condition_true, resources},
 };
 
 /// Letters that Kubernetes uses in generated names: no vowels, so that no word arises.
@@ -31,14 +31,6 @@ pub fn stable_suffix(input: &[&str], length: usize) -> String {
 /// The hash of a pod template, as it stands in `pod-template-hash`.
 pub fn template_hash(template: &Value) -> String {
     stable_suffix(&[&template.to_string()], 10)
-}
-
-/// The pods that an object controls, sorted by name.
-pub fn pods_of(owner: &Value, view: &View<'_>) -> Vec<Arc<Object>> {
-    let dependents = view.dependents(owner.uid()).into_iter();
-    let pods =
-        dependents.filter(|(resource, pod)| *resource == resources::pods() && is_controlled_by(pod, owner));
-    pods.map(|(_, pod)| pod).collect()
 }
 
 /// Whether a pod has ended.

@@ -10,13 +10,13 @@ use tiphys_apiserver::Object;
 use tiphys_value::ObjectExt;
 
 use super::{
-    own_or_owner,
+    adoption,
     workload::{count_or_percent, delete, template_hash},
 };
 use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     controller::Context,
-    object::{is_controlled_by, owner_reference, resources, with_status},
+    object::{owner_reference, resources, with_status},
 };
 
 const REVISION: &str = "deployment.kubernetes.io/revision";
@@ -34,8 +34,8 @@ impl Controller for DeploymentController {
         "deployment"
     }
 
-    fn keys(&self, change: &Change, _: &View<'_>) -> Vec<Key> {
-        own_or_owner(change, &resources::deployments(), "Deployment")
+    fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
+        adoption::keys(change, &resources::deployments(), "Deployment", adoption::selector_of, view)
     }
 
     fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {
@@ -45,19 +45,25 @@ impl Controller for DeploymentController {
         if deployment.is_terminating() {
             return Outcome::done();
         }
-        let sets = context.view.dependents(deployment.uid()).into_iter();
-        let sets =
-            sets.filter(|(r, set)| *r == resources::replica_sets() && is_controlled_by(set, &deployment));
-        let mut sets: Vec<_> = sets.map(|(_, set)| set).collect();
+        let selector = adoption::selector_of(&deployment);
+        let claims =
+            adoption::claim(&deployment, &resources::replica_sets(), &selector, |_| true, context.view);
+        if !claims.adopted.is_empty() {
+            return claims.adopted.into();
+        }
+        let mut sets = claims.mine;
         sets.sort_by_cached_key(|set| {
             (set.str_at(&["metadata", "creationTimestamp"]).map(str::to_owned), Key::of(set))
         });
         let hash = template_hash(&deployment["spec"]["template"]);
-        let new = sets.iter().find(|set| set.label(HASH) == Some(&hash)).cloned();
-        let old: Vec<_> = sets.iter().filter(|set| set.label(HASH) != Some(&hash)).cloned().collect();
+        let is_of_template =
+            |set: &&Arc<Object>| set.label(HASH) == Some(&hash) || has_template_of(set, &deployment);
+        let new = sets.iter().find(is_of_template).cloned();
+        let is_new = |set: &Object| new.as_ref().is_some_and(|new| new.uid() == set.uid());
+        let old: Vec<_> = sets.iter().filter(|set| !is_new(set)).cloned().collect();
         let is_paused = deployment.at(&["spec", "paused"]) == Some(&Value::Bool(true));
         let revision = wanted_revision(new.as_deref().map(Object::value), &old);
-        let mut writes = Vec::new();
+        let mut writes = claims.released;
         if !is_paused && deployment.annotation(REVISION) != Some(&revision.to_string()) {
             let mut annotated = (*deployment).clone();
             annotated["metadata"]["annotations"][REVISION] = revision.to_string().into();
@@ -80,6 +86,15 @@ impl Controller for DeploymentController {
         writes.extend(surplus_history(&deployment, &old));
         Outcome::from(writes).again(again)
     }
+}
+
+/// Whether a set was made from a deployment's present template: they differ in the label of the hash alone.
+fn has_template_of(set: &Value, deployment: &Value) -> bool {
+    let mut template = set["spec"]["template"].clone();
+    if let Some(labels) = template["metadata"]["labels"].as_object_mut() {
+        labels.remove(HASH);
+    }
+    template == deployment["spec"]["template"]
 }
 
 /// The revision of the present template: one more than the newest of the others, which also makes a set the

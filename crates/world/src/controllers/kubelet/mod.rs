@@ -21,9 +21,12 @@ use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     behaviour::NodeState,
     controller::Context,
-    object::{resources, time, with_status},
+    controllers::workload::is_finished,
+    object::{finalizers, resources, time, with_status},
 };
 
+/// How a program ends that is told to (128 and the number of SIGTERM).
+const KILLED: i64 = 143;
 /// How long until mounting a volume is tried again.
 const MOUNT_RETRY: Duration = Duration::from_secs(122);
 
@@ -87,9 +90,48 @@ fn stop(pod: &Arc<Object>, context: &Context<'_>) -> Outcome {
     if let Some(left) = asked.and_then(|at| left(at, takes, context.now)) {
         return Outcome::after(left);
     }
+    let is_held = finalizers(pod).next().is_some();
+    if is_held && grace == 0 && is_finished(pod) {
+        return Outcome::done();
+    }
     let mut writes: Vec<Write> = running(pod).map(|name| killing(pod, name)).collect();
+    if is_held && !is_finished(pod) {
+        // Who holds the pod waits for its end; of others nobody would see it.
+        let ended = with_status(pod, stopped(pod, context.now));
+        writes.extend(ended.map(|object| Write::UpdateStatus { resource: resources::pods(), object }));
+    }
     writes.push(Write::Forget { resource: resources::pods(), key: Key::of(pod), uid: pod.uid().to_owned() });
     writes.into()
+}
+
+/// The status of a pod whose programs were told to end.
+fn stopped(pod: &Value, now: Timestamp) -> Value {
+    let mut status = pod.get("status").cloned().unwrap_or_default();
+    status["phase"] = "Failed".into();
+    not_ready(&mut status, now);
+    for container in status["containerStatuses"].as_array_mut().into_iter().flatten() {
+        container["ready"] = false.into();
+        container["started"] = false.into();
+        if let Some(running) = container.at(&["state", "running"]).cloned() {
+            let mut terminated = json!({"exitCode": KILLED, "reason": "Error", "finishedAt": time(now)});
+            terminated["startedAt"] = running["startedAt"].clone();
+            terminated["containerID"] = container["containerID"].clone();
+            container["state"] = json!({"terminated": terminated});
+        }
+    }
+    status
+}
+
+fn not_ready(status: &mut Value, now: Timestamp) {
+    for condition in status["conditions"].as_array_mut().into_iter().flatten() {
+        if (condition["type"] == "Ready" || condition["type"] == "ContainersReady")
+            && condition["status"] != "False"
+        {
+            condition["status"] = "False".into();
+            condition["reason"] = "PodFailed".into();
+            condition["lastTransitionTime"] = time(now);
+        }
+    }
 }
 
 fn running(pod: &Value) -> impl Iterator<Item = &str> {
@@ -175,13 +217,7 @@ impl Sync<'_> {
         status["phase"] = "Failed".into();
         status["reason"] = "DeadlineExceeded".into();
         status["message"] = message.into();
-        for condition in status["conditions"].as_array_mut().into_iter().flatten() {
-            if condition["type"] == "Ready" || condition["type"] == "ContainersReady" {
-                condition["status"] = "False".into();
-                condition["reason"] = "PodFailed".into();
-                condition["lastTransitionTime"] = time(self.context.now);
-            }
-        }
+        not_ready(&mut status, self.context.now);
         let reporter = Reporter::Kubelet(self.node.name().to_owned());
         let event = Event::normal(self.pod, reporter, "DeadlineExceeded", message);
         let write = with_status(self.pod, status)

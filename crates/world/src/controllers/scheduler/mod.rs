@@ -1,8 +1,9 @@
 //! The scheduler: puts pods on nodes, the most important first, and says why one fits nowhere
-//! (Kubernetes documentation, "Scheduling, Preemption and Eviction"). It does not preempt.
+//! (Kubernetes documentation, "Scheduling, Preemption and Eviction").
 
 mod affinity;
 mod node;
+mod preemption;
 mod requests;
 mod spread;
 mod volumes;
@@ -18,7 +19,11 @@ pub use self::{
     node::{has_untolerated_taint, toleration},
     volumes::{SELECTED_NODE, waits_for_consumer},
 };
-use self::{node::Candidate, requests::requests};
+use self::{
+    node::Candidate,
+    preemption::{Preemption, Verdict, nominated, priority},
+    requests::requests,
+};
 use super::claim::claims_of;
 use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
@@ -78,11 +83,20 @@ impl Controller for Scheduler {
         }
         waiting.sort_by_cached_key(|pod| {
             let created = pod.str_at(&["metadata", "creationTimestamp"]).unwrap_or_default().to_owned();
-            (-pod.int_at(&["spec", "priority"]).unwrap_or(0), created, Key::of(pod))
+            (-priority(pod), nominated(pod).is_none(), created, Key::of(pod))
         });
         let nodes = view.list(&resources::nodes(), None);
         let mut candidates: Vec<_> = nodes.iter().map(|node| Candidate::new(node, view)).collect();
-        waiting.iter().flat_map(|pod| place(pod, &mut candidates, context)).collect::<Vec<_>>().into()
+        let mut writes = Vec::new();
+        for pod in &waiting {
+            let placement = place(pod, &mut candidates, context);
+            writes.extend(placement.writes);
+            // What the victims leave free is not there yet: the other pods are looked at once they are going.
+            if placement.is_preempting {
+                break;
+            }
+        }
+        writes.into()
     }
 }
 
@@ -92,20 +106,28 @@ fn is_mine(pod: &Value) -> bool {
     scheduler == "default-scheduler" && !pod.is_terminating() && !is_over
 }
 
+/// What is done about one pod.
+struct Placement {
+    writes: Vec<Write>,
+    is_preempting: bool,
+}
+
+impl From<Vec<Write>> for Placement {
+    fn from(writes: Vec<Write>) -> Self {
+        Self { writes, is_preempting: false }
+    }
+}
+
 /// Puts one pod on the best node that takes it.
-fn place(pod: &Arc<Object>, candidates: &mut [Candidate], context: &Context<'_>) -> Vec<Write> {
+fn place(pod: &Arc<Object>, candidates: &mut [Candidate], context: &Context<'_>) -> Placement {
     let gates = pod.at(&["spec", "schedulingGates"]).and_then(Value::as_array);
     if gates.is_some_and(|gates| !gates.is_empty()) {
-        return refuse(
-            pod,
-            "SchedulingGated",
-            "Scheduling is blocked due to non-empty scheduling gates",
-            context,
-        );
+        let message = "Scheduling is blocked due to non-empty scheduling gates";
+        return refuse(pod, "SchedulingGated", message, None, context).into();
     }
     let volumes = match volumes::look(pod, context.view) {
         Ok(volumes) => volumes,
-        Err(why) => return unschedulable(pod, &before_any_node(&why, candidates.len()), context),
+        Err(why) => return unschedulable(pod, &before_any_node(&why, candidates.len()), context).into(),
     };
     let wanted = requests(pod);
     let spread = spread::Constraints::of(pod, candidates);
@@ -129,13 +151,20 @@ fn place(pod: &Arc<Object>, candidates: &mut [Candidate], context: &Context<'_>)
         }
     }
     let Some((at, _)) = best else {
-        let never = pod.str_at(&["spec", "preemptionPolicy"]) == Some("Never");
-        return unschedulable(pod, &no_node(&misfits, candidates.len(), never), context);
+        let preemption =
+            Preemption { pod, wanted: &wanted, volumes: &volumes, candidates, view: context.view };
+        let placement = no_place(&preemption, &misfits, context);
+        // What is being made free for the pod is for nobody who is less important.
+        let chosen = nominated(pod);
+        if let Some(candidate) = candidates.iter_mut().find(|c| Some(c.node.name()) == chosen) {
+            candidate.take(pod, &wanted);
+        }
+        return placement;
     };
     let node = candidates[at].node.name().to_owned();
     let selected = volumes.select(&node);
     if !selected.is_empty() {
-        return selected;
+        return selected.into();
     }
     candidates[at].take(pod, &wanted);
     let message = format!("Successfully assigned {}/{} to {node}", pod.namespace(), pod.name());
@@ -143,53 +172,83 @@ fn place(pod: &Arc<Object>, candidates: &mut [Candidate], context: &Context<'_>)
         Write::Bind { key: Key::of(pod), node },
         Event::normal(pod, Reporter::Scheduler, "Scheduled", message).into(),
     ]
+    .into()
+}
+
+/// What is done about a pod that fits on no node: others leave for it, or it is told why it waits.
+fn no_place(preemption: &Preemption<'_>, misfits: &[Misfit], context: &Context<'_>) -> Placement {
+    let (pod, candidates) = (preemption.pod, preemption.candidates);
+    let failed = no_node(misfits, candidates.len());
+    if candidates.is_empty() {
+        return unschedulable(pod, &failed, context).into();
+    }
+    if pod.str_at(&["spec", "preemptionPolicy"]) == Some("Never") {
+        let message =
+            format!("{failed} {NO_CLAIMS}, preemption: not eligible due to preemptionPolicy=Never.");
+        return unschedulable(pod, &message, context).into();
+    }
+    match preemption.find(misfits) {
+        Verdict::Underway => Vec::new().into(),
+        Verdict::Helpless(reasons) => {
+            let message = format!("{failed} {}", helpless(&reasons, candidates.len()));
+            unschedulable(pod, &message, context).into()
+        }
+        Verdict::Victims { at, victims } => {
+            let node = candidates[at].node.name();
+            let mut writes: Vec<_> =
+                victims.iter().flat_map(|victim| preemption::evict(victim, pod, node, context)).collect();
+            writes.extend(refuse(pod, "Unschedulable", &failed, Some(node), context));
+            writes.push(Event::warning(pod, Reporter::Scheduler, "FailedScheduling", failed).into());
+            Placement { writes, is_preempting: true }
+        }
+    }
 }
 
 fn unschedulable(pod: &Value, message: &str, context: &Context<'_>) -> Vec<Write> {
-    let mut writes = refuse(pod, "Unschedulable", message, context);
+    let mut writes = refuse(pod, "Unschedulable", message, None, context);
     if !writes.is_empty() {
         writes.push(Event::warning(pod, Reporter::Scheduler, "FailedScheduling", message).into());
     }
     writes
 }
 
-/// Says in the pod's status why it waits, if it does not say so already.
-fn refuse(pod: &Value, reason: &str, message: &str, context: &Context<'_>) -> Vec<Write> {
+/// Says in the pod's status why it waits, and for which node, if it does not say so already.
+fn refuse(pod: &Value, reason: &str, message: &str, node: Option<&str>, context: &Context<'_>) -> Vec<Write> {
     let mut status = status_of(pod);
     let condition = json!({
         "type": "PodScheduled", "status": "False", "lastProbeTime": null, "reason": reason, "message": message,
     });
     set_condition(&mut status, condition, context.now);
+    match node {
+        Some(node) => status.insert("nominatedNodeName".into(), node.into()),
+        None => status.remove("nominatedNodeName"),
+    };
     let changed = with_status(pod, status.into());
     changed.map(|object| Write::UpdateStatus { resource: resources::pods(), object }).into_iter().collect()
 }
 
+/// What the plugin for dynamic resources has to say about every pod.
+const NO_CLAIMS: &str = "no new claims to deallocate";
+
 /// The message when a pod fits on no node whatever the nodes are.
 fn before_any_node(why: &str, nodes: usize) -> String {
-    let helpless = vec![Misfit::lasting("")].into_iter().cycle().take(nodes).collect::<Vec<_>>();
-    format!("0/{nodes} nodes are available: {why}. {}", preemption(&helpless, nodes, false))
+    let reasons = vec!["Preemption is not helpful for scheduling".to_owned(); nodes];
+    format!("0/{nodes} nodes are available: {why}. {}", helpless(&reasons, nodes))
 }
 
 /// The message when no node fits: how many nodes for which reason, in the scheduler's form.
-fn no_node(misfits: &[Misfit], nodes: usize, never: bool) -> String {
+fn no_node(misfits: &[Misfit], nodes: usize) -> String {
     if nodes == 0 {
         return "no nodes available to schedule pods".to_owned();
     }
     let counted = histogram(misfits.iter().flat_map(|misfit| misfit.reasons.iter().map(String::as_str)));
-    format!("0/{nodes} nodes are available: {counted}. {}", preemption(misfits, nodes, never))
+    format!("0/{nodes} nodes are available: {counted}.")
 }
 
-fn preemption(misfits: &[Misfit], nodes: usize, never: bool) -> String {
-    if never {
-        return "no new claims to deallocate, preemption: not eligible due to preemptionPolicy=Never."
-            .to_owned();
-    }
-    let outcome = |misfit: &Misfit| match misfit.is_resolvable {
-        true => "No preemption victims found for incoming pod",
-        false => "Preemption is not helpful for scheduling",
-    };
-    let counted = histogram(misfits.iter().map(outcome));
-    format!("no new claims to deallocate, preemption: 0/{nodes} nodes are available: {counted}.")
+/// What follows when nobody's leaving would help.
+fn helpless(reasons: &[String], nodes: usize) -> String {
+    let counted = histogram(reasons.iter().map(String::as_str));
+    format!("{NO_CLAIMS}, preemption: 0/{nodes} nodes are available: {counted}.")
 }
 
 /// `2 this, 1 that`, sorted as texts.
@@ -212,10 +271,8 @@ mod tests {
         let taint = Misfit::lasting("node(s) had untolerated taint(s)");
         let cpu = Misfit::resolvable("Insufficient cpu");
         assert_eq!(
-            no_node(&[taint, cpu.clone(), cpu], 3, false),
-            "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu. no new claims to \
-             deallocate, preemption: 0/3 nodes are available: 1 Preemption is not helpful for scheduling, 2 No \
-             preemption victims found for incoming pod."
+            no_node(&[taint, cpu.clone(), cpu], 3),
+            "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insufficient cpu."
         );
     }
 }

@@ -16,6 +16,7 @@ use crate::{View, object::controller_of};
 type HostPort = (String, String, i64);
 
 /// A node, and what is on it already.
+#[derive(Clone)]
 pub struct Candidate {
     /// The node.
     pub node: Arc<Object>,
@@ -29,6 +30,14 @@ pub struct Candidate {
 impl Candidate {
     /// A node with its pods.
     pub fn new(node: &Arc<Object>, view: &View<'_>) -> Self {
+        let is_over = |pod: &Value| matches!(pod.str_at(&["status", "phase"]), Some("Succeeded" | "Failed"));
+        let mut pods = view.pods_on(node.name());
+        pods.retain(|pod| !is_over(pod));
+        Self::with(node, &pods)
+    }
+
+    /// A node as if it had these pods.
+    pub fn with(node: &Arc<Object>, pods: &[Arc<Object>]) -> Self {
         let mut candidate = Self {
             node: Arc::clone(node),
             pods: Vec::new(),
@@ -36,8 +45,7 @@ impl Candidate {
             used: Amounts::new(),
             ports: BTreeSet::new(),
         };
-        let is_over = |pod: &Value| matches!(pod.str_at(&["status", "phase"]), Some("Succeeded" | "Failed"));
-        for pod in view.pods_on(node.name()).iter().filter(|pod| !is_over(pod)) {
+        for pod in pods {
             candidate.take(pod, &requests(pod));
         }
         candidate

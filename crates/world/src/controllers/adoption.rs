@@ -1,0 +1,102 @@
+//! Adoption: an owner takes up what its selector selects and nobody controls, and lets go of what it no longer
+//! selects (Kubernetes documentation, "Owners and Dependents", "ReplicaSet: Non-Template Pod acquisitions").
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use tiphys_apiserver::Object;
+use tiphys_value::{GroupVersionResource, ObjectExt};
+
+use super::{own_or_owner, workload::is_finished};
+use crate::{
+    Change, Key, View, Write,
+    labels::selects,
+    object::{controller_of, is_controlled_by, owner_reference, resources},
+};
+
+/// What an owner has of one resource.
+pub struct Claims {
+    /// What it controls and selects, sorted by name.
+    pub mine: Vec<Arc<Object>>,
+    /// What takes up more; it is controlled once that is written.
+    pub adopted: Vec<Write>,
+    /// What lets go of what is no longer selected.
+    pub released: Vec<Write>,
+}
+
+/// Looks for what `owner` controls and could control of a resource, among what has the right form.
+pub fn claim(
+    owner: &Value,
+    resource: &GroupVersionResource,
+    selector: &Value,
+    has_form: impl Fn(&Value) -> bool,
+    view: &View<'_>,
+) -> Claims {
+    let fits = |object: &Value| selects(Some(selector), object) && has_form(object);
+    let controlled = view.dependents(owner.uid()).into_iter();
+    let controlled = controlled.filter(|(r, object)| r == resource && is_controlled_by(object, owner));
+    let (mine, strangers): (Vec<_>, Vec<_>) =
+        controlled.map(|(_, object)| object).partition(|object| object.is_terminating() || fits(object));
+    let free = view.orphans(resource, owner.namespace()).into_iter();
+    let free = free.filter(|object| !object.is_terminating() && !is_finished(object) && fits(object));
+    let update = |object: Value| Write::Update { resource: resource.clone(), object };
+    Claims {
+        mine,
+        adopted: free.map(|object| update(adopted(&object, owner))).collect(),
+        released: strangers.iter().map(|object| update(released(object, owner))).collect(),
+    }
+}
+
+fn adopted(object: &Value, owner: &Value) -> Value {
+    let mut object = object.clone();
+    match object["metadata"]["ownerReferences"].as_array_mut() {
+        Some(owners) => {
+            owners.retain(|other| other["uid"] != owner.uid());
+            owners.push(owner_reference(owner));
+        }
+        None => object["metadata"]["ownerReferences"] = json!([owner_reference(owner)]),
+    }
+    object
+}
+
+fn released(object: &Value, owner: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(owners) = object["metadata"]["ownerReferences"].as_array_mut() {
+        owners.retain(|other| other["uid"] != owner.uid());
+    }
+    object
+}
+
+/// The owners of a kind that a change concerns: the object itself, the owner of the object, or who may adopt it.
+pub fn keys(
+    change: &Change,
+    own: &GroupVersionResource,
+    kind: &str,
+    selector: impl Fn(&Value) -> Value,
+    view: &View<'_>,
+) -> Vec<Key> {
+    let keys = own_or_owner(change, own, kind);
+    let is_free = keys.is_empty()
+        && !change.is_deleted
+        && is_adoptable(&change.resource)
+        && controller_of(&change.object).is_none();
+    if !is_free {
+        return keys;
+    }
+    let owners = view.list(own, Some(change.object.namespace()));
+    owners
+        .iter()
+        .filter(|owner| selects(Some(&selector(owner)), &change.object))
+        .map(|owner| Key::of(owner))
+        .collect()
+}
+
+/// Whether objects of a resource are taken up by owners.
+pub fn is_adoptable(resource: &GroupVersionResource) -> bool {
+    [resources::pods(), resources::replica_sets(), resources::controller_revisions()].contains(resource)
+}
+
+/// `spec.selector` of a workload.
+pub fn selector_of(owner: &Value) -> Value {
+    owner["spec"]["selector"].clone()
+}

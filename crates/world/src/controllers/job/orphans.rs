@@ -1,0 +1,57 @@
+//! Pods that wait to be counted by a Job that counts no more.
+
+use serde_json::Value;
+use tiphys_value::ObjectExt;
+
+use super::tally::{is_tracked, untracked};
+use crate::{
+    Change, Controller, Key, Outcome, View, Write,
+    controller::Context,
+    object::{controller_of, is_condition_true, resources},
+};
+
+/// Lets go of pods whose Job is gone or has ended.
+pub struct OrphanController;
+
+impl Controller for OrphanController {
+    fn name(&self) -> &'static str {
+        "job-orphans"
+    }
+
+    fn keys(&self, change: &Change, view: &View<'_>) -> Vec<Key> {
+        if change.resource == resources::pods() {
+            let is_left = !change.is_deleted && is_orphan(&change.object, view);
+            return is_left.then(|| Key::of(&change.object)).into_iter().collect();
+        }
+        if change.resource != resources::jobs() || !(change.is_deleted || has_ended(&change.object)) {
+            return Vec::new();
+        }
+        let dependents = view.dependents(change.object.uid()).into_iter();
+        let pods = dependents.filter(|(resource, pod)| *resource == resources::pods() && is_tracked(pod));
+        pods.map(|(_, pod)| Key::of(&pod)).collect()
+    }
+
+    fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {
+        match context.view.get(&resources::pods(), key).filter(|pod| is_orphan(pod, context.view)) {
+            Some(pod) => Write::Update { resource: resources::pods(), object: untracked(&pod) }.into(),
+            None => Outcome::done(),
+        }
+    }
+}
+
+fn has_ended(job: &Value) -> bool {
+    is_condition_true(job, "Complete") || is_condition_true(job, "Failed")
+}
+
+fn is_orphan(pod: &Value, view: &View<'_>) -> bool {
+    if !is_tracked(pod) {
+        return false;
+    }
+    let Some(owner) = controller_of(pod) else { return true };
+    if owner["kind"] != "Job" {
+        return false;
+    }
+    let name = owner.str_at(&["name"]).unwrap_or_default().to_owned();
+    let job = view.get(&resources::jobs(), &Key { namespace: pod.namespace().to_owned(), name });
+    job.filter(|job| owner["uid"] == job.uid()).is_none_or(|job| has_ended(&job))
+}
