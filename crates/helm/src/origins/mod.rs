@@ -5,7 +5,10 @@ mod locate;
 mod objects;
 mod record;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashSet},
+    sync::Arc,
+};
 
 use smol_str::SmolStr;
 use tiphys_gotemplate::{OriginId, Tracer};
@@ -16,6 +19,9 @@ use crate::{Chart, Compat, ValuesSource, engine::NO_VALUE, values::Table};
 use locate::Locator;
 pub(crate) use objects::object;
 use record::{Recorder, Run};
+
+/// How many values are told that one action read; what reads more has merged whole tables.
+const MAX_PATHS: usize = 256;
 
 /// One step to a value: from the table or list above it.
 #[derive(Clone, Debug)]
@@ -90,16 +96,18 @@ impl Trace {
         text
     }
 
-    /// The paths below `.Values` that an origin stands for.
+    /// The paths below `.Values` that an origin stands for, the first [`MAX_PATHS`] of them.
     fn paths(&self, ids: &[OriginId]) -> Vec<Vec<Segment>> {
         let mut paths = Vec::new();
+        // Unions are made of unions that share much.
+        let (mut seen, mut known) = (HashSet::new(), HashSet::new());
         let mut open: Vec<OriginId> = ids.iter().rev().copied().collect();
-        while let Some(id) = open.pop() {
-            match self.read(id) {
+        while let Some(id) = open.pop().filter(|_| paths.len() < MAX_PATHS) {
+            match self.read(id).filter(|_| seen.insert(id)) {
                 Some(Read::Union(ids)) => open.extend(ids.iter().rev()),
                 Some(Read::Step(..)) => {
                     let path = self.path(id);
-                    if !paths.contains(&path) {
+                    if known.insert(path.clone()) {
                         paths.push(path);
                     }
                 }

@@ -1,8 +1,14 @@
 //! From the runs of a rendered file to the origins of an object's fields.
 
-use std::{cell::RefCell, collections::HashMap, rc::Rc, sync::Arc};
+use std::{
+    cell::RefCell,
+    collections::{HashMap, HashSet},
+    rc::Rc,
+    sync::Arc,
+};
 
 use smol_str::SmolStr;
+use tiphys_gotemplate::OriginId;
 use tiphys_value::{FieldPath, Location, Origin, OriginKind, Origins, RenderedObject, Segment, Value};
 use tiphys_yaml::{Content, Node, Profile, parse_first};
 
@@ -22,12 +28,22 @@ pub(crate) fn object(manifest: &Manifest, trace: Option<&Trace>) -> RenderedObje
     let Some(trace) = trace else { return plain };
     let Some(runs) = trace.rendered.get(&manifest.path) else { return plain };
     let Ok(Some(document)) = parse_first(&manifest.content, Profile::Go2) else { return plain };
-    let mut builder =
-        Builder { trace, runs, manifest, lines: RefCell::default(), origins: Origins::default() };
+    let mut builder = Builder {
+        trace,
+        runs,
+        manifest,
+        lines: RefCell::default(),
+        paths: HashMap::new(),
+        origins: Origins::default(),
+    };
     let location = builder.start(&document.root);
     builder.node(&document.root, &FieldPath::default());
     RenderedObject { value: manifest.value().clone(), location, origins: builder.origins }
 }
+
+/// How many values are told to have made one scalar. A text that a whole table was merged into has more, and
+/// nobody reads them.
+const MAX_VALUES: usize = 64;
 
 struct Builder<'a> {
     trace: &'a Trace,
@@ -35,10 +51,12 @@ struct Builder<'a> {
     manifest: &'a Manifest,
     /// Where the lines of each template file start.
     lines: RefCell<HashMap<SmolStr, Rc<[usize]>>>,
+    /// The values that runs read, by what the runs noted.
+    paths: HashMap<Arc<[OriginId]>, Rc<[Vec<Segment>]>>,
     origins: Origins,
 }
 
-impl Builder<'_> {
+impl<'a> Builder<'a> {
     fn node(&mut self, node: &Node, path: &FieldPath) {
         match &node.content {
             Content::Mapping(pairs) => {
@@ -60,7 +78,7 @@ impl Builder<'_> {
     }
 
     /// The run that wrote most of the scalar: one that read values if any did.
-    fn run_of(&self, node: &Node) -> Vec<&Run> {
+    fn run_of(&self, node: &Node) -> Vec<&'a Run> {
         let start = self.manifest.offset + node.span.start.offset as usize;
         let end = (self.manifest.offset + node.span.end.offset as usize).max(start + 1);
         let first = self.runs.partition_point(|run| run.end <= start);
@@ -75,19 +93,37 @@ impl Builder<'_> {
         };
         let mut chain = self.places(&main.place, self.skipped(main, node));
         if is_leaf {
-            let value = path.get(self.manifest.value());
-            let mut seen: Vec<Vec<Segment>> = Vec::new();
-            for run in &runs {
-                for read in self.trace.paths(&run.reads) {
-                    let read = self.refine(read, path, value);
-                    if !seen.contains(&read) {
-                        seen.push(read);
-                    }
-                }
-            }
-            chain.extend(seen.iter().filter_map(|read| self.values_origin(read)));
+            chain.extend(self.values_of(&runs, path));
         }
         self.origins.set(path.clone(), chain);
+    }
+
+    /// The values that the runs of a scalar read.
+    fn values_of(&mut self, runs: &[&Run], path: &FieldPath) -> Vec<Origin> {
+        let value = path.get(self.manifest.value());
+        let mut seen = HashSet::new();
+        let mut found = Vec::new();
+        for run in runs {
+            for read in self.paths_of(run).iter() {
+                if found.len() >= MAX_VALUES {
+                    return found;
+                }
+                let read = self.refine(read.clone(), path, value);
+                if seen.insert(read.clone()) {
+                    found.extend(self.values_origin(&read));
+                }
+            }
+        }
+        found
+    }
+
+    fn paths_of(&mut self, run: &Run) -> Rc<[Vec<Segment>]> {
+        if let Some(known) = self.paths.get(&run.reads) {
+            return known.clone();
+        }
+        let paths: Rc<[Vec<Segment>]> = self.trace.paths(&run.reads).into();
+        self.paths.insert(run.reads.clone(), paths.clone());
+        paths
     }
 
     fn values_origin(&self, read: &[Segment]) -> Option<Origin> {
