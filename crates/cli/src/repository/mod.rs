@@ -151,7 +151,9 @@ impl Repository {
             return;
         }
         let fits = |url: &&String| {
-            let paths = self.scan.paths_of(url);
+            let mut paths = self.scan.paths_of(url);
+            // Every repository has a root.
+            paths.retain(|path| !matches!(path.trim_matches('/'), "" | "."));
             !paths.is_empty() && paths.iter().all(|path| self.tree.is_dir(path))
         };
         let Some(url) = urls.keys().filter(fits).max_by_key(|url| urls[*url]) else { return };

@@ -131,6 +131,7 @@ impl<'a> Assembly<'a> {
                 declared: declared.clone(),
                 apps: Vec::new(),
                 fault: yielded.and_then(|it| it.fault.clone()),
+                unseen: yielded.is_some_and(|it| !it.missed.is_empty()),
                 symbolic: yielded.is_some_and(|it| it.symbolic),
             });
             SetId(self.sets.len() - 1)

@@ -72,7 +72,7 @@ pub fn build(input: &Input<'_>) -> Survey {
     assembly.units(&units, loose);
     assembly.grow(seeds);
     let parts = assembly.finish();
-    let unseen = unseen(&parts.apps, &units, &found.memo);
+    let unseen = unseen(&parts.apps, &units, &found);
     Survey { unseen, files: found.files, ..parts }
 }
 
@@ -205,15 +205,16 @@ fn loose(
 }
 
 /// What the Applications and what they do not reach miss, each named once.
-fn unseen(apps: &[super::App], units: &[(Place, Arc<Rendering>)], memo: &Memo) -> Vec<Unseen> {
+fn unseen(apps: &[super::App], units: &[(Place, Arc<Rendering>)], found: &Found<'_>) -> Vec<Unseen> {
     let mut all: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
     for app in apps {
-        let Some(rendering) = memo.get(&app.declared.value) else { continue };
+        let Some(rendering) = found.memo.get(&app.declared.value) else { continue };
         for missed in &rendering.missed {
             all.entry(missed.clone()).or_default().insert(app.name().to_owned());
         }
     }
-    for missed in units.iter().flat_map(|(_, rendering)| &rendering.missed) {
+    let of_sets = found.sets.values().flat_map(|yielded| &yielded.missed);
+    for missed in units.iter().flat_map(|(_, rendering)| &rendering.missed).chain(of_sets) {
         all.entry(missed.clone()).or_default();
     }
     all.into_iter().map(|((what, why), apps)| Unseen { what, why, apps }).collect()

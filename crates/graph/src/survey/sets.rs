@@ -1,6 +1,9 @@
 //! ApplicationSets: what their generators are told of the repository and its clusters.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use tiphys_appset::{ClusterInfo, Generated, GitFiles, Inputs, Params, generate};
 use tiphys_model::names;
@@ -14,6 +17,8 @@ pub struct Yielded {
     pub apps: Vec<Generated>,
     pub fault: Option<String>,
     pub symbolic: bool,
+    /// What a generator asked for and could not be had: what, and why.
+    pub missed: Vec<(String, String)>,
 }
 
 /// Evaluates an ApplicationSet.
@@ -29,10 +34,13 @@ pub fn evaluate(set: &Value, input: &Input<'_>, secrets: &[ClusterInfo]) -> Yiel
         server: names::IN_CLUSTER_SERVER.into(),
         ..ClusterInfo::default()
     });
-    match generate(set, &Asked { input, clusters }) {
-        Ok(apps) => Yielded { apps, fault: None, symbolic },
-        Err(error) => Yielded { apps: Vec::new(), fault: Some(error.to_string()), symbolic },
-    }
+    let asked = Asked { input, clusters, missed: Mutex::default() };
+    let (apps, fault) = match generate(set, &asked) {
+        Ok(apps) => (apps, None),
+        Err(error) => (Vec::new(), Some(error.to_string())),
+    };
+    let missed = asked.missed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Yielded { apps, fault, symbolic, missed }
 }
 
 /// The clusters that Secrets among objects declare (Argo CD docs, "Declarative setup", Clusters).
@@ -128,6 +136,15 @@ fn satisfying(selector: Option<&Value>) -> BTreeMap<String, String> {
 struct Asked<'a> {
     input: &'a Input<'a>,
     clusters: Vec<ClusterInfo>,
+    missed: Mutex<Vec<(String, String)>>,
+}
+
+impl Asked<'_> {
+    fn miss(&self, what: &str, why: &str) -> String {
+        let missed = (what.to_owned(), why.to_owned());
+        self.missed.lock().unwrap_or_else(PoisonError::into_inner).push(missed);
+        why.to_owned()
+    }
 }
 
 impl Inputs for Asked<'_> {
@@ -142,15 +159,17 @@ impl Inputs for Asked<'_> {
         let source = self.input.sources.repository(repo_url, revision);
         source
             .map(|it| Arc::new(TreeFiles(it.tree)) as Arc<dyn GitFiles>)
-            .map_err(|e| e.headline().to_owned())
+            .map_err(|error| self.miss(repo_url, error.headline()))
     }
 
     fn decisions(&self, _generator: &Value) -> Result<Vec<Params>, String> {
-        Err("the clusterDecisionResource generator reads a status that only a cluster has".into())
+        let why = "the clusterDecisionResource generator reads a status that only a cluster has";
+        Err(self.miss("a clusterDecisionResource", why))
     }
 
     fn plugin(&self, _generator: &Value) -> Result<Vec<Params>, String> {
-        Err("the plugin generator asks a service that only a cluster has".into())
+        let why = "the plugin generator asks a service that only a cluster has";
+        Err(self.miss("a plugin", why))
     }
 }
 

@@ -126,6 +126,8 @@ pub struct Set {
     pub apps: Vec<AppId>,
     /// Why it yields none.
     pub fault: Option<String>,
+    /// Whether a generator asked for what could not be had, so that the fault says nothing of the set.
+    pub unseen: bool,
     /// Whether a generator asked for what the repository does not hold, and was answered symbolically.
     pub symbolic: bool,
 }
