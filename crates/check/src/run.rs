@@ -2,7 +2,7 @@
 
 use tiphys_diag::Diagnostic;
 
-use crate::{Baseline, Config, Context, Finding, Report, Rule, suppress::Suppressions};
+use crate::{Baseline, Config, Context, Finding, Report, Rule, support::set_aside, suppress::Suppressions};
 
 /// What a run of the rules found.
 #[derive(Default)]
@@ -34,6 +34,7 @@ pub fn check(context: &Context<'_>, rules: &[&Rule]) -> Checked {
         (rule.check)(context, &mut report);
     }
     let mut findings = report.findings;
+    set_aside::weigh(context.survey, &mut findings);
     sort(&mut findings);
     findings.dedup();
     Checked { findings, ..Checked::default() }

@@ -23,14 +23,17 @@
 //! Or leave the CRDs to something else: `helm: {skipCrds: true}`.
 //!
 //! ## When to suppress
-//! Where the version of the chart is old enough to have small definitions, or values turn them off.
+//! Where values turn the definitions off in a way of their own.
 
 use tiphys_diag::Severity;
 use tiphys_graph::App;
 use tiphys_model::ApplicationSource;
 use tiphys_value::FieldPath;
 
-use crate::{Context, Finding, Report, Rule};
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{charts, once::Once},
+};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -45,18 +48,21 @@ pub const RULE: Rule = Rule {
 const KNOWN: &str = include_str!("../../data/charts-with-large-crds.txt");
 
 fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
     for app in &context.survey.apps {
         if app.is_rendered() || app.application.sync_options().is_on("ServerSideApply") {
             continue;
         }
         for source in app.application.spec.effective_sources() {
-            let Some((definition, bytes)) = large_definition(&source).filter(|_| !leaves_out_crds(&source))
+            let Some((definition, bytes)) =
+                large_definition(&source).filter(|_| !charts::leaves_out_crds(&source))
             else {
                 continue;
             };
-            report.add(finding(context, app, &source, definition, bytes));
+            once.add_by(source.chart.clone(), finding(context, app, &source, definition, bytes));
         }
     }
+    once.report(report);
 }
 
 fn finding(
@@ -91,19 +97,19 @@ fn large_definition(source: &ApplicationSource) -> Option<(&'static str, &'stati
     let chart = source.chart.rsplit('/').next().filter(|chart| !chart.is_empty())?;
     let lines = KNOWN.lines().filter(|line| !line.starts_with('#'));
     let mut known = lines.map(|line| line.split_whitespace());
-    known.find_map(|mut words| (words.next()? == chart).then_some((words.next()?, words.next()?)))
+    known.find_map(|mut words| {
+        let found = (words.next()? == chart).then_some((words.next()?, words.next()?))?;
+        (!is_older(&source.target_revision, words.next()?)).then_some(found)
+    })
 }
 
-/// Whether the source keeps the chart's CRDs out: `skipCrds`, or values that say so in one of the usual ways.
-fn leaves_out_crds(source: &ApplicationSource) -> bool {
-    let Some(helm) = &source.helm else { return false };
-    let mut values: Vec<tiphys_value::Value> = helm.values_object.iter().cloned().collect();
-    values.extend(tiphys_yaml::from_yaml(&helm.values));
-    let off = |value: &tiphys_value::Value| {
-        let says_no = |pointer: &str| value.pointer(pointer) == Some(&tiphys_value::Value::Bool(false));
-        ["/installCRDs", "/crds/enabled", "/crds/install", "/crds/create", "/crd/enabled", "/crds/createCRDs"]
-            .iter()
-            .any(|pointer| says_no(pointer))
+/// Whether a chart's version, or all versions of a range, come before another.
+fn is_older(wanted: &str, first: &str) -> bool {
+    let digits = |text: &str| -> Vec<u64> {
+        let text = text.trim_start_matches(['v', '^', '~', '=', '>', '<', ' ']);
+        text.split(['.', '-', '+', ' ']).map_while(|part| part.parse().ok()).collect()
     };
-    helm.skip_crds || values.iter().any(off)
+    let (wanted, first) = (digits(wanted), digits(first));
+    let known = wanted.len().min(first.len());
+    wanted[..known] < first[..known]
 }

@@ -45,6 +45,9 @@ pub const RULE: Rule = Rule {
 /// What a message says where one cluster refuses what another one takes.
 const OF_ONE_CLUSTER: &str = "on this cluster";
 
+/// What a message says where no value could make the object right.
+const OF_TEMPLATE: &str = "does not match template";
+
 /// One fault of an object, as the API server says it.
 struct Fault {
     message: String,
@@ -122,7 +125,16 @@ fn faults(survey: &Survey, object: &Object, definitions: &Definitions<'_>) -> Ve
     };
     if parts::is_loose(survey, object) {
         // A file that nothing renders may be a patch, of which much is missing by intention.
-        faults.retain(|fault| !fault.message.contains(" is invalid: ") && !fault.message.contains("\"$"));
+        faults.retain(|fault| {
+            let is_whole =
+                fault.message.contains("Duplicate value") || !fault.message.contains(" is invalid: ");
+            is_whole && !fault.message.contains("\"$")
+        });
+    }
+    if parts::is_of_defaults(survey, object) {
+        // Values that everybody has to give are empty in the chart's own.
+        faults
+            .retain(|fault| !fault.message.contains(" is invalid: ") || fault.message.contains(OF_TEMPLATE));
     }
     // Parameters of an ApplicationSet are texts, and have to be where texts are allowed.
     let is_filled_in = gvk.kind != "ApplicationSet" && placeholders::has(object.value());

@@ -21,9 +21,11 @@
 use std::collections::BTreeMap;
 
 use tiphys_diag::Severity;
-use tiphys_graph::{AppId, Object, Owner};
+use tiphys_graph::{App, AppId, Object, Outcome, Owner};
+use tiphys_model::ApplicationSource;
+use tiphys_value::{FieldPath, Location, ObjectExt, Value};
 
-use crate::{Context, Report, Rule};
+use crate::{Context, Finding, Report, Rule, support::charts};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -35,7 +37,104 @@ pub const RULE: Rule = Rule {
     check,
 };
 
+const KNOWN: &str = include_str!("../../data/charts-with-crds.txt");
+
+/// A chart that is known to bring definitions unless it is told not to.
+struct Known {
+    chart: &'static str,
+    /// The API group that it defines.
+    group: &'static str,
+    /// What addresses of the same definitions contain.
+    address: &'static str,
+}
+
 fn check(context: &Context<'_>, report: &mut Report) {
+    rendered(context, report);
+    unseen(context, report);
+}
+
+/// Charts that were not seen but are known to bring definitions that another Application brings too.
+fn unseen(context: &Context<'_>, report: &mut Report) {
+    let table = KNOWN.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
+        let mut words = line.split_whitespace();
+        Some(Known { chart: words.next()?, group: words.next()?, address: words.next()? })
+    });
+    let table: Vec<Known> = table.collect();
+    for app in context.survey.apps.iter().filter(|app| matches!(app.outcome, Outcome::Unseen(_))) {
+        for source in app.application.spec.effective_sources() {
+            let Some(known) = table.iter().find(|it| it.chart == chart_name(&source)) else { continue };
+            if charts::leaves_out_crds(&source) {
+                continue;
+            }
+            let others = context.survey.apps.iter().filter(|other| {
+                other.id != app.id && other.environment == app.environment && other.cluster() == app.cluster()
+            });
+            if let Some((other, place)) =
+                others.into_iter().find_map(|other| Some((other, definitions_in(context, other, known)?)))
+            {
+                report.add(of_chart(context, app, known, other, &place));
+            }
+        }
+    }
+}
+
+/// The chart that a source installs: its name in a chart repository, or the folder of a repository of its own.
+fn chart_name(source: &ApplicationSource) -> &str {
+    let named = if source.chart.is_empty() { source.path.trim_end_matches('/') } else { &source.chart };
+    named.rsplit('/').next().unwrap_or_default()
+}
+
+/// Where an Application brings definitions of a chart's group: as objects, or by an address that a kustomization of
+/// it names.
+fn definitions_in(context: &Context<'_>, app: &App, known: &Known) -> Option<Location> {
+    let survey = context.survey;
+    let defines = |object: &&Object| {
+        object.key.kind == "CustomResourceDefinition"
+            && object.value().str_at(&["spec", "group"]) == Some(known.group)
+    };
+    if let Some(object) = survey.objects_of(app.id).find(defines) {
+        return Some(object.rendered.location.clone());
+    }
+    let kustomizations = app.read.iter().filter(|path| {
+        path.ends_with("kustomization.yaml")
+            || path.ends_with("kustomization.yml")
+            || path.ends_with("Kustomization")
+    });
+    kustomizations.into_iter().find_map(|path| {
+        let text = survey.files.text(path)?;
+        let content: Value = tiphys_yaml::from_yaml(&text).ok()?;
+        let entries = content.get("resources").and_then(Value::as_array)?;
+        let entry = entries.iter().filter_map(Value::as_str).find(|entry| {
+            entry.contains("://")
+                && entry.to_lowercase().contains("crd")
+                && (entry.contains(known.address) || entry.contains(known.group))
+        })?;
+        let line = text.lines().position(|line| line.contains(entry))?;
+        Some(Location::new(path.clone(), u32::try_from(line + 1).unwrap_or(u32::MAX), 0))
+    })
+}
+
+fn of_chart(context: &Context<'_>, app: &App, known: &Known, other: &App, place: &Location) -> Finding {
+    let spec = FieldPath::default().key("spec");
+    let field =
+        if app.application.spec.has_multiple_sources() { spec.key("sources") } else { spec.key("source") };
+    let Known { chart, group, .. } = known;
+    let message = format!(
+        "definitions of {group} are brought by chart {chart} of Application {} and by Application {}",
+        app.name(),
+        other.name()
+    );
+    let mut diagnostic = RULE
+        .diagnostic(message)
+        .at(context.survey.app_span(app, &field), "the chart brings its definitions unless it is told not to")
+        .see(context.survey.files.span(place), format!("{} brings them here", other.name()))
+        .because("each puts its version in place of the other's; when one is deleted, all resources of the kind go with it")
+        .help("leave the definitions out in one of the two, such as with `helm.skipCrds: true`");
+    diagnostic.severity = Severity::Warning;
+    Finding::new(RULE.incident, diagnostic).app(app.name()).likely()
+}
+
+fn rendered(context: &Context<'_>, report: &mut Report) {
     let index = &context.analyses().edges.index;
     let mut first: BTreeMap<(usize, &str), &Object> = BTreeMap::new();
     let mut pairs: BTreeMap<(AppId, AppId), Vec<(&Object, &Object)>> = BTreeMap::new();

@@ -19,13 +19,13 @@
 //! Where another tool writes the missing file before the engine looks.
 
 use tiphys_diag::{Edit, Severity, Span};
-use tiphys_graph::{App, Declaration, Outcome, UnitKind};
+use tiphys_graph::{App, Declaration, Fault as Unread, Outcome, UnitKind};
 use tiphys_render::{Cause, RenderError};
 use tiphys_value::{Location, ObjectExt};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{fields::keys, once::Once, placeholders, pods::list, similar},
+    support::{fields::keys, once::Once, placeholders, pods::list, set_aside, similar},
 };
 
 /// See the module.
@@ -61,6 +61,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for unit in context.survey.units.iter().filter(|unit| unit.kind == UnitKind::Kustomization) {
         if let Outcome::Failed(error) = &unit.outcome
             && error.cause() == Cause::Other
+            && !is_made_later(context, error)
             && !placeholders::is_skeleton(&unit.path)
         {
             let text = "the kustomization does not build";
@@ -73,12 +74,31 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if is_skeleton || text.is_some_and(|text| placeholders::has_bracketed_name(&text)) {
             continue;
         }
-        once.add(
-            fault.error.headline(),
-            warning(context, &fault.file, "the manifest cannot be read", &fault.error),
-        );
+        let is_twice = fault.error.diagnostic().is_some_and(|diagnostic| diagnostic.rule == "duplicate-key");
+        let finding = if is_twice { twice(context, fault) } else { unreadable(context, fault) };
+        once.add(fault.error.headline(), finding);
     }
     once.report(report);
+}
+
+/// Whether what is missing is a file that Git is told to ignore: something makes it before it is read.
+fn is_made_later(context: &Context<'_>, error: &RenderError) -> bool {
+    let missing =
+        error.headline().split("lstat ").nth(1).and_then(|rest| rest.split(": no such file").next());
+    missing.is_some_and(|path| set_aside::is_ignored(&context.survey.files, path))
+}
+
+fn unreadable(context: &Context<'_>, fault: &Unread) -> Finding {
+    warning(context, &fault.file, "the manifest cannot be read", &fault.error)
+}
+
+/// A key that a mapping has twice: not all readers mind.
+fn twice(context: &Context<'_>, fault: &Unread) -> Finding {
+    let mut finding = warning(context, &fault.file, "one of two is lost", &fault.error);
+    finding.diagnostic.mechanism =
+        "kubectl and Argo CD take the last and say nothing; kustomize and strict readers refuse the file"
+            .into();
+    finding
 }
 
 fn of_app(context: &Context<'_>, app: &App, error: &RenderError) -> Finding {

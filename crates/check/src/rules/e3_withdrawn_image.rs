@@ -96,7 +96,7 @@ fn withdrawn(image: &Image<'_>) -> Option<(&'static Withdrawal, Severity)> {
     let found = WITHDRAWN.iter().find(|it| name.starts_with(it.prefix))?;
     let is_kept = image.tag.unwrap_or("latest") == found.kept_tag;
     // What a digest stands for may outlive its tags for a while.
-    let severity = found.severity.map(|it| if image.has_digest { it.min(Severity::Warning) } else { it });
+    let severity = found.severity.map(|it| if image.has_digest { it.min(Severity::Info) } else { it });
     severity.filter(|_| !is_kept || image.has_digest).map(|severity| (found, severity))
 }
 

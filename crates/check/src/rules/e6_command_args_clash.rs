@@ -76,7 +76,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
             if is_repeated(program, first) {
                 once.add("repeats", repeated(context, &pod, &container, program, first));
-            } else if is_patched_alone(&pod, &container) {
+            } else if (command.len() > 1 || !first.starts_with('-')) && is_patched_alone(&pod, &container) {
                 once.add("patched", patched(context, &pod, &container));
             }
         }

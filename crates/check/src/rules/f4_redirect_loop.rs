@@ -147,7 +147,8 @@ fn argo_cd(context: &Context<'_>, ingress: &Object, place: &FieldPath, why: &str
         }
         _ if mentions_insecure(context) => None,
         _ => {
-            let diagnostic = crate::Diagnostic { severity: Severity::Warning, ..diagnostic };
+            let severity = if installs_argo_cd(context) { Severity::Warning } else { Severity::Info };
+            let diagnostic = crate::Diagnostic { severity, ..diagnostic };
             Some(RULE.finding(context, ingress, diagnostic).likely())
         }
     }
@@ -193,6 +194,19 @@ fn mentions_insecure(context: &Context<'_>) -> bool {
                 || text.contains("--insecure")
                 || text.contains("ARGOCD_SERVER_INSECURE")
                 || (text.contains("insecure: true") && text.contains("server:"))
+        })
+    })
+}
+
+/// Whether the repository installs Argo CD, so that what it does not say is not said elsewhere.
+fn installs_argo_cd(context: &Context<'_>) -> bool {
+    let files = &context.survey.files;
+    let mut paths = files.ending(&[".yaml", ".yml", ".tf", ".sh", ".j2", "Makefile"]);
+    paths.any(|path| {
+        files.text(path).is_some_and(|text| {
+            text.contains("argoproj.github.io/argo-helm")
+                || (text.contains("argo-cd") && text.contains("manifests/install.yaml"))
+                || text.contains("chart: argo-cd")
         })
     })
 }

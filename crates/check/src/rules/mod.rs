@@ -12,6 +12,7 @@ mod b3_two_owners;
 mod b4_copied_tracking_label;
 mod c1_chart_with_large_crd;
 mod c1_last_applied_too_long;
+mod c2_inline_manifest;
 mod c2_invalid;
 mod c2_removed_api;
 mod c3_webhook_before_backend;
@@ -21,6 +22,7 @@ mod c5_crd_twice;
 mod d1_load_restriction;
 mod d2_appset_fault;
 mod d2_cannot_render;
+mod d2_duplicate_key;
 mod d2_duplicate_name;
 mod d2_project_forbids;
 mod d3_incomplete_registration;
@@ -64,6 +66,7 @@ pub const ALL: &[&Rule] = &[
     &b4_copied_tracking_label::RULE,
     &c1_chart_with_large_crd::RULE,
     &c1_last_applied_too_long::RULE,
+    &c2_inline_manifest::RULE,
     &c2_invalid::RULE,
     &c2_removed_api::RULE,
     &c3_webhook_before_backend::RULE,
@@ -73,6 +76,7 @@ pub const ALL: &[&Rule] = &[
     &d1_load_restriction::RULE,
     &d2_appset_fault::RULE,
     &d2_cannot_render::RULE,
+    &d2_duplicate_key::RULE,
     &d2_duplicate_name::RULE,
     &d2_project_forbids::RULE,
     &d3_incomplete_registration::RULE,

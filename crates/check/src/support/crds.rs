@@ -54,6 +54,19 @@ type SchemaKey = (usize, String);
 struct Known<'a> {
     definition: &'a Value,
     world: Option<World>,
+    /// The file that it stands in; empty for what is built in.
+    file: &'a str,
+}
+
+impl Known<'_> {
+    /// Whether it may be meant for an object that no Application reaches: not one for what else, such as another
+    /// cluster, the repository holds in a folder of its own.
+    fn is_near(&self, object: &Object) -> bool {
+        let top = |path: &str| path.split('/').next().map(str::to_owned);
+        object.environment.is_some()
+            || self.world.is_none()
+            || top(self.file) == top(&object.rendered.location.file)
+    }
 }
 
 impl<'a> Definitions<'a> {
@@ -61,13 +74,17 @@ impl<'a> Definitions<'a> {
     pub fn of(survey: &'a Survey) -> Self {
         let mut by_kind: HashMap<GroupKind, Vec<Known<'a>>> = HashMap::new();
         for object in survey.objects.iter().filter(|object| is_definition(object)) {
-            let known = Known { definition: object.value(), world: Some(object.world()) };
+            let known = Known {
+                definition: object.value(),
+                world: Some(object.world()),
+                file: &object.rendered.location.file,
+            };
             by_kind.entry(defined(object.value())).or_default().push(known);
         }
         for definition in ARGO_CD.iter() {
             let known = by_kind.entry(defined(definition)).or_default();
             if known.is_empty() {
-                known.push(Known { definition, world: None });
+                known.push(Known { definition, world: None, file: "" });
             }
         }
         Self { by_kind, schemas: Mutex::default() }
@@ -78,7 +95,8 @@ impl<'a> Definitions<'a> {
         let Some(known) = self.by_kind.get(&gvk.group_kind()) else { return Vec::new() };
         let world = object.world();
         let own: Vec<&Known> = known.iter().filter(|it| it.world.as_ref() == Some(&world)).collect();
-        let chosen = if own.is_empty() { known.iter().collect() } else { own };
+        let near = || known.iter().filter(|it| it.is_near(object)).collect();
+        let chosen = if own.is_empty() { near() } else { own };
         chosen.into_iter().filter_map(|it| self.schema(it.definition, &gvk.version)).collect()
     }
 

@@ -1,5 +1,6 @@
 //! What several rules need: pods of workloads, sync options of objects, saying a thing once.
 
+pub mod charts;
 pub mod cluster;
 pub mod crds;
 pub mod declared;
@@ -12,4 +13,5 @@ pub mod placeholders;
 pub mod pods;
 pub mod references;
 pub mod selectors;
+pub mod set_aside;
 pub mod similar;

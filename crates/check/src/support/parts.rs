@@ -8,20 +8,29 @@ const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "K
 /// there, and is no part of anything.
 pub fn is_loose(survey: &Survey, object: &Object) -> bool {
     let declares = object.key.group == tiphys_model::names::GROUP && object.key.kind.starts_with("App");
-    !declares && matches!(object.owner, Owner::Unit(unit) if survey.units[unit.0].kind == UnitKind::Manifest)
+    !declares && in_a_file(survey, object)
+}
+
+fn in_a_file(survey: &Survey, object: &Object) -> bool {
+    matches!(object.owner, Owner::Unit(unit) if survey.units[unit.0].kind == UnitKind::Manifest)
+}
+
+/// Whether an object comes from a chart that no Application reaches, and so from its default values alone.
+pub fn is_of_defaults(survey: &Survey, object: &Object) -> bool {
+    matches!(object.owner, Owner::Unit(unit) if survey.units[unit.0].kind == UnitKind::Chart)
 }
 
 /// Whether a file that nothing renders may be a patch, or was set aside: a kustomization lies beside it
 /// that does not name it, its name says so, or the object is rendered elsewhere.
 pub fn may_be_a_patch(survey: &Survey, object: &Object) -> bool {
-    if !is_loose(survey, object) {
-        return false;
-    }
     let file = object.rendered.location.file.as_ref();
     let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
+    let is_called_patch = name.contains("patch") || folder.contains("patch");
+    if !is_loose(survey, object) {
+        return is_called_patch && in_a_file(survey, object);
+    }
     let beside = |other: &str| if folder.is_empty() { other.to_owned() } else { format!("{folder}/{other}") };
-    name.contains("patch")
-        || folder.contains("patch")
+    is_called_patch
         || KUSTOMIZATIONS.iter().any(|it| survey.files.contains(&beside(it)))
         || survey.with_key(&object.key).any(|other| !is_loose(survey, other))
 }

@@ -1,0 +1,152 @@
+//! # A key is set twice, and one of the two is lost
+//!
+//! A YAML mapping holds a key once. Helm reads values files, and Kustomize its own file, so that the last of two
+//! counts and nobody is told: a whole generator, a list of resources, the settings of a component are gone. (A
+//! manifest with a key twice is refused; see `D2-cannot-render`.) It mostly comes from merging two branches.
+//!
+//! People see: nothing, but for a ConfigMap that is not generated or a value that has no effect. Linters say
+//! `duplication of key "configMapGenerator" in mapping`.
+//!
+//! ## Bad
+//! ```yaml
+//! # kustomization.yaml
+//! configMapGenerator: [{name: info, files: [info.json]}]
+//! configMapGenerator: [{name: banner, files: [banner.yaml]}]   # info is not generated
+//! ```
+//! ## Good
+//! ```yaml
+//! configMapGenerator:
+//!   - {name: info, files: [info.json]}
+//!   - {name: banner, files: [banner.yaml]}
+//! ```
+//! ## When to suppress
+//! Never: take one of the two out.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use tiphys_diag::Severity;
+use tiphys_graph::Survey;
+use tiphys_value::Location;
+use tiphys_yaml::{Content, Node, Position, Profile};
+
+use crate::{Context, Finding, Report, Rule};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "D2-duplicate-key",
+    incident: "D2",
+    severity: Severity::Warning,
+    title: "a key that is set twice in values or in a kustomization",
+    source: include_str!("d2_duplicate_key.rs"),
+    check,
+};
+
+/// How many findings one file is worth.
+const MOST: usize = 5;
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for path in files(context.survey) {
+        let Some(text) = context.survey.files.text(&path) else { continue };
+        let Ok(documents) = tiphys_yaml::parse_documents(&text, Profile::Go2) else { continue };
+        let mut found = Vec::new();
+        documents.iter().for_each(|document| collect(&document.root, &mut found, 0));
+        for twice in found.into_iter().take(MOST) {
+            report.add(finding(context, &path, &twice));
+        }
+    }
+}
+
+/// The files in which a key that is set twice is lost without a word.
+fn files(survey: &Survey) -> BTreeSet<Arc<str>> {
+    let is_yaml = |path: &str| path.ends_with(".yaml") || path.ends_with(".yml");
+    let is_meant = |path: &str| {
+        let base = path.rsplit('/').next().unwrap_or(path);
+        let stem = base.split('.').next().unwrap_or(base);
+        matches!(base, "kustomization.yaml" | "kustomization.yml" | "Kustomization" | "Chart.yaml")
+            || (is_yaml(path) && (stem.starts_with("values") || stem.ends_with("values")))
+    };
+    let mut found: BTreeSet<Arc<str>> = survey
+        .files
+        .paths()
+        .filter(|path| is_meant(path) && !path.contains("/templates/"))
+        .cloned()
+        .collect();
+    for app in &survey.apps {
+        for source in app.application.spec.effective_sources() {
+            for file in source.helm.iter().flat_map(|helm| &helm.value_files) {
+                let name = file.rsplit('/').next().unwrap_or(file);
+                found.extend(app.read.iter().filter(|path| path.rsplit('/').next() == Some(name)).cloned());
+            }
+        }
+    }
+    found
+}
+
+/// A key that a mapping has twice.
+struct Twice {
+    key: String,
+    first: Position,
+    second: Position,
+    is_same: bool,
+}
+
+fn collect(node: &Node, found: &mut Vec<Twice>, depth: usize) {
+    const MAX_DEPTH: usize = 200;
+    if depth > MAX_DEPTH {
+        return;
+    }
+    match &node.content {
+        Content::Mapping(pairs) => {
+            for (at, (key, value)) in pairs.iter().enumerate() {
+                if let Content::Scalar(name) = &key.content
+                    && name != "<<"
+                    && let Some((first, other)) =
+                        pairs[..at].iter().find(|(known, _)| known.content == key.content)
+                {
+                    found.push(Twice {
+                        key: name.to_string(),
+                        first: first.span.start,
+                        second: key.span.start,
+                        is_same: same(value, other, depth),
+                    });
+                }
+                collect(value, found, depth + 1);
+            }
+        }
+        Content::Sequence(items) => items.iter().for_each(|item| collect(item, found, depth + 1)),
+        Content::Scalar(_) | Content::Alias(_) => {}
+    }
+}
+
+/// Whether two nodes say the same, wherever they stand.
+fn same(one: &Node, other: &Node, depth: usize) -> bool {
+    const MAX_DEPTH: usize = 400;
+    match (&one.content, &other.content) {
+        _ if depth > MAX_DEPTH => false,
+        (Content::Mapping(one), Content::Mapping(other)) => {
+            one.len() == other.len()
+                && one.iter().zip(other).all(|((key, value), (of_other, other))| {
+                    key.content == of_other.content && same(value, other, depth + 1)
+                })
+        }
+        (Content::Sequence(one), Content::Sequence(other)) => {
+            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other, depth + 1))
+        }
+        (one, other) => one == other,
+    }
+}
+
+fn finding(context: &Context<'_>, path: &Arc<str>, twice: &Twice) -> Finding {
+    let files = &context.survey.files;
+    let span = |at: Position| files.span(&Location::new(path.clone(), at.line, at.column));
+    let mut diagnostic = RULE
+        .diagnostic(format!("the key {:?} is set twice in one mapping: the first is lost", twice.key))
+        .at(span(twice.second), "this one counts")
+        .see(span(twice.first), "this one has no effect")
+        .because("Helm and Kustomize read the last of two and say nothing; strict readers refuse the file")
+        .help("put the two together, or take one out");
+    if twice.is_same {
+        diagnostic.severity = Severity::Info;
+    }
+    Finding::new(RULE.incident, diagnostic)
+}

@@ -1,0 +1,124 @@
+//! What was put away: folders whose files nobody applies as they are, and files that are made when they are needed.
+
+use tiphys_diag::Severity;
+use tiphys_graph::{Declaration, Files, Survey};
+use tiphys_model::glob;
+
+use crate::Finding;
+
+/// Folder names that say: this is kept, not used.
+const PUT_AWAY: [&str; 16] = [
+    "archive",
+    "archived",
+    "archives",
+    "attic",
+    "backup",
+    "backups",
+    "deprecated",
+    "disabled",
+    "fixtures",
+    "graveyard",
+    "inactive",
+    "obsolete",
+    "old",
+    "retired",
+    "testdata",
+    "unused",
+];
+/// Folder names that say: this is to be read.
+const SHOWN: [&str; 6] = ["doc", "docs", "example", "examples", "samples", "website"];
+
+fn has_step(path: &str, names: &[&str]) -> bool {
+    let mut folders = path.split('/').rev().skip(1);
+    folders.any(|step| names.contains(&step.trim_start_matches(['.', '_']).to_ascii_lowercase().as_str()))
+}
+
+/// Findings about what was put away, and that no Application in use leads to, count as information.
+pub fn weigh(survey: &Survey, findings: &mut [Finding]) {
+    let is_aside = |path: &str| has_step(path, &PUT_AWAY) || has_step(path, &SHOWN);
+    // Who looks at nothing but examples wants to know of them.
+    if survey.files.paths().all(|path| is_aside(path)) {
+        return;
+    }
+    for finding in findings {
+        let Some(label) = &finding.diagnostic.primary else { continue };
+        let is_unused = match finding.app.as_deref() {
+            None => is_aside(&label.span.file),
+            Some(app) => has_step(&label.span.file, &PUT_AWAY) && is_left_alone(survey, app),
+        };
+        if is_unused {
+            finding.diagnostic.severity = Severity::Info;
+        }
+    }
+}
+
+/// Whether all Applications of a name stand where things were put away, and nothing renders them.
+fn is_left_alone(survey: &Survey, name: &str) -> bool {
+    survey.apps.iter().filter(|app| app.name() == name).all(|app| {
+        matches!(app.declaration, Declaration::File | Declaration::Unit(_))
+            && has_step(&app.declared.location.file, &PUT_AWAY)
+    })
+}
+
+/// Whether a file that is not there is one that Git is told to ignore, so that something makes it when it is needed
+/// (gitignore(5)).
+pub fn is_ignored(files: &Files, path: &str) -> bool {
+    let mut ignored = false;
+    let folders = std::iter::once("").chain(path.match_indices('/').map(|(at, _)| &path[..at]));
+    for folder in folders {
+        let list = if folder.is_empty() { ".gitignore".to_owned() } else { format!("{folder}/.gitignore") };
+        let Some(text) = files.text(&list).filter(|_| files.contains(&list)) else { continue };
+        let below = path[folder.len()..].trim_start_matches('/');
+        for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let (pattern, verdict) = match line.strip_prefix('!') {
+                Some(pattern) => (pattern, false),
+                None => (line, true),
+            };
+            if covers(pattern, below) {
+                ignored = verdict;
+            }
+        }
+    }
+    ignored
+}
+
+/// Whether a pattern covers a path or a folder above it.
+fn covers(pattern: &str, path: &str) -> bool {
+    let is_anchored = pattern.trim_end_matches('/').contains('/');
+    let pattern = pattern.trim_end_matches('/').trim_start_matches('/');
+    let ends = path.match_indices('/').map(|(at, _)| at).chain(std::iter::once(path.len()));
+    ends.map(|end| &path[..end]).any(|path| {
+        let tried = if is_anchored { path } else { path.rsplit('/').next().unwrap_or(path) };
+        glob::matches_with(pattern, tried, Some('/'))
+            || pattern.strip_prefix("**/").is_some_and(|rest| glob::matches_with(rest, tried, Some('/')))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PUT_AWAY, covers, has_step};
+
+    #[test]
+    fn folders_that_were_put_away_are_known() {
+        assert!(has_step(".archive/web/app.yaml", &PUT_AWAY));
+        assert!(has_step("argocd/disabled/app.yaml", &PUT_AWAY));
+        assert!(!has_step("apps/old.yaml", &PUT_AWAY));
+        assert!(!has_step("apps/older/app.yaml", &PUT_AWAY));
+    }
+
+    #[test]
+    fn patterns_cover_as_in_git() {
+        for (pattern, path) in [
+            ("rendered.yaml", "a/b/rendered.yaml"),
+            ("vendor/", "a/vendor/x/install.yaml"),
+            ("/build", "build/x"),
+            ("a/*.yaml", "a/b.yaml"),
+            ("**/gen", "x/gen/y"),
+        ] {
+            assert!(covers(pattern, path), "{pattern} {path}");
+        }
+        for (pattern, path) in [("/build", "a/build"), ("a/*.yaml", "a/b/c.yaml"), ("ven", "vendor/x")] {
+            assert!(!covers(pattern, path), "{pattern} {path}");
+        }
+    }
+}
