@@ -29,6 +29,7 @@ pub use node::{Comments, Content, Document, Kind, Node, Span, Style};
 pub use number::go_float;
 pub use parser::{Event, EventKind, Events, Properties};
 pub use resolve::{Scalar, resolve};
+pub use simple::{Make, read_simple};
 pub use split::{split_helm_manifests, split_helm3_manifests, split_kubernetes_documents};
 
 use compose::Composer;

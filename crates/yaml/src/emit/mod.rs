@@ -7,6 +7,7 @@ mod events;
 mod flow;
 mod quoted;
 mod scalars;
+mod simple;
 mod state;
 mod value;
 

@@ -4,6 +4,7 @@ use serde_json::{Map, Number, Value};
 
 use super::{
     events::{Event, Kind},
+    simple,
     state::Emitter,
 };
 use crate::{
@@ -15,6 +16,11 @@ use crate::{
 
 /// `sigs.k8s.io/yaml.Marshal`.
 pub(crate) fn emit_value(value: &Value) -> String {
+    simple::write(value).unwrap_or_else(|| emit_with_emitter(value))
+}
+
+/// The same, whatever the value.
+pub(super) fn emit_with_emitter(value: &Value) -> String {
     let mut scratch = Numbers::default();
     scratch.collect(value);
     let mut emitter = Emitter::go2();
@@ -43,7 +49,7 @@ impl Numbers {
 }
 
 /// A number on its way through JSON and back: integral floats have become integers.
-fn number_text(number: &Number) -> String {
+pub(super) fn number_text(number: &Number) -> String {
     match number.as_f64() {
         Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 1e21 => {
             let digits = float.to_string();
@@ -64,11 +70,18 @@ fn is_sorted(map: &Map<String, Value>) -> bool {
 }
 
 fn sorted(map: &Map<String, Value>) -> Vec<(&str, &Value)> {
-    let mut pairs: Vec<(&str, &Value)> = map.iter().map(|(key, value)| (key.as_str(), value)).collect();
-    if !is_sorted(map) {
-        sort_keys(&mut pairs, |pair| pair.0);
+    let pairs = || map.iter().map(|(key, value)| (key.as_str(), value)).collect();
+    sorted_unless(map).unwrap_or_else(pairs)
+}
+
+/// The entries in go-yaml's order, unless that is the map's own.
+pub(super) fn sorted_unless(map: &Map<String, Value>) -> Option<Vec<(&str, &Value)>> {
+    if is_sorted(map) {
+        return None;
     }
-    pairs
+    let mut pairs: Vec<(&str, &Value)> = map.iter().map(|(key, value)| (key.as_str(), value)).collect();
+    sort_keys(&mut pairs, |pair| pair.0);
+    Some(pairs)
 }
 
 impl<'a> Emitter<'a> {
@@ -110,7 +123,7 @@ impl<'a> Emitter<'a> {
 }
 
 /// The style in which go-yaml marshals a Go string.
-fn string_style(text: &str, profile: Profile) -> Style {
+pub(super) fn string_style(text: &str, profile: Profile) -> Style {
     if text.contains('\n') {
         return Style::Literal;
     }

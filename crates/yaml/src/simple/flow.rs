@@ -1,17 +1,17 @@
 //! Flow collections of one line.
 
-use serde_json::{Map, Value};
+use std::borrow::Cow;
 
-use super::{MAX_KEY, Reader, scalars::typed};
+use super::{MAX_KEY, Make, Reader, quoted_style};
 use crate::{
-    Profile,
+    Style,
     chars::byte,
     resolve::{Scalar, resolve},
 };
 
-impl Reader<'_> {
+impl<'a, M: Make> Reader<'a, '_, M> {
     /// A flow collection, and the offset behind it.
-    pub(super) fn flow(&mut self, at: usize, keep: bool) -> Option<(Value, usize)> {
+    pub(super) fn flow(&mut self, at: usize, keep: bool) -> Option<(M::Node, usize)> {
         self.descend()?;
         let found =
             if self.bytes[at] == b'[' { self.flow_sequence(at, keep) } else { self.flow_mapping(at, keep) };
@@ -19,11 +19,11 @@ impl Reader<'_> {
         found
     }
 
-    fn flow_sequence(&mut self, at: usize, keep: bool) -> Option<(Value, usize)> {
+    fn flow_sequence(&mut self, at: usize, keep: bool) -> Option<(M::Node, usize)> {
         let mut items = Vec::new();
         let mut at = self.skip_spaces(at + 1);
         if byte(self.bytes, at) == b']' {
-            return Some((Value::Array(items), at + 1));
+            return Some((self.make.sequence(items, true), at + 1));
         }
         loop {
             let (item, end) = self.flow_value(at, keep)?;
@@ -33,62 +33,63 @@ impl Reader<'_> {
             let end = self.skip_spaces(end);
             match byte(self.bytes, end) {
                 b',' => at = self.skip_spaces(end + 1),
-                b']' => return Some((Value::Array(items), end + 1)),
+                b']' => return Some((self.make.sequence(items, true), end + 1)),
                 _ => return None,
             }
         }
     }
 
-    fn flow_mapping(&mut self, at: usize, keep: bool) -> Option<(Value, usize)> {
-        let mut map = Map::new();
+    fn flow_mapping(&mut self, at: usize, keep: bool) -> Option<(M::Node, usize)> {
+        let mut map = M::Map::default();
         let mut at = self.skip_spaces(at + 1);
         if byte(self.bytes, at) == b'}' {
-            return Some((Value::Object(map), at + 1));
+            return Some((self.make.mapping(map, true), at + 1));
         }
         loop {
-            let (name, end) = if matches!(byte(self.bytes, at), b'"' | b'\'') {
+            let first = byte(self.bytes, at);
+            let (name, style, end) = if matches!(first, b'"' | b'\'') {
                 let (name, end) = self.quoted(at)??;
-                (name.into_owned(), end)
+                (name, quoted_style(first), end)
             } else {
                 let (name, end) = self.flow_word(at)?;
-                let is_text = matches!(resolve(name, Profile::Go2), Scalar::Str(_));
+                let is_text = matches!(resolve(name, M::PROFILE), Scalar::Str(_));
                 if !is_text || byte(self.bytes, end + 1) != b' ' {
                     return None;
                 }
-                (name.to_owned(), end)
+                (Cow::Borrowed(name), Style::Plain, end)
             };
             if byte(self.bytes, end) != b':' || end - at > MAX_KEY {
                 return None;
             }
             let (value, end) = self.flow_value(self.skip_spaces(end + 1), keep)?;
-            if map.insert(name, value).is_some() && self.strict {
-                return None;
+            if keep {
+                self.make.pair(&mut map, name, style, value)?;
             }
             let end = self.skip_spaces(end);
             match byte(self.bytes, end) {
                 b',' => at = self.skip_spaces(end + 1),
-                b'}' => return Some((Value::Object(map), end + 1)),
+                b'}' => return Some((self.make.mapping(map, true), end + 1)),
                 _ => return None,
             }
         }
     }
 
-    fn flow_value(&mut self, at: usize, keep: bool) -> Option<(Value, usize)> {
+    fn flow_value(&mut self, at: usize, keep: bool) -> Option<(M::Node, usize)> {
         match byte(self.bytes, at) {
             b'[' | b'{' => self.flow(at, keep),
-            b'"' | b'\'' => {
+            quote @ (b'"' | b'\'') => {
                 let (text, end) = self.quoted(at)??;
-                Some((Value::String(text.into_owned()), end))
+                Some((self.text_if(text, quoted_style(quote), keep), end))
             }
             _ => {
                 let (text, end) = self.flow_word(at)?;
-                Some((typed(text, keep)?, end))
+                Some((self.typed(text.into(), keep)?, end))
             }
         }
     }
 
     /// A plain scalar of letters that mean nothing in any place.
-    fn flow_word(&self, at: usize) -> Option<(&str, usize)> {
+    fn flow_word(&self, at: usize) -> Option<(&'a str, usize)> {
         let inner = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'/' | b'-' | b'=');
         let length = self.bytes[at..].iter().take_while(|b| inner(b)).count();
         let text = &self.text[at..at + length];

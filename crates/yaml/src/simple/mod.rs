@@ -3,19 +3,25 @@
 //!
 //! Whatever else a text contains (anchors, tags, directives, tabs, anything that looks wrong) makes the answer `None`, and the
 //! whole of YAML has its turn. So nothing here reports a fault, and what is read here is what is read there: a property test
-//! holds the two together.
+//! holds the two together. What is made of the text is for a [`Make`] to say.
 
 mod flow;
+mod make;
 mod scalars;
 
+use std::borrow::Cow;
+
 use memchr::memchr;
-use serde_json::{Map, Value};
+use serde_json::Value;
+
+pub use make::Make;
 
 use crate::{
-    MAX_SIZE, Profile,
+    MAX_SIZE, Style,
     chars::{byte, find_forbidden},
     resolve::{Scalar, resolve},
 };
+use make::Values;
 
 /// How deep collections may nest; deeper ones are left to the parser, which does not recurse.
 const MAX_DEPTH: usize = 64;
@@ -28,21 +34,32 @@ pub(crate) type Wanted<'w> = &'w dyn Fn(&str) -> bool;
 /// The first document of a text that has only one, with `wanted` entries of its mapping alone (all are read, though).
 /// `None` if the text is not simple; in `strict` mode also if a key occurs twice.
 pub(crate) fn read(text: &str, strict: bool, wanted: Option<Wanted<'_>>) -> Option<Value> {
+    read_with(text, &mut Values { strict }, wanted).map(|value| value.unwrap_or(Value::Null))
+}
+
+/// The only document of a text, made by `make` without the whole of YAML: `Some(None)` if it is empty, `None` if it has
+/// anything that is not simple. Then [`crate::parse_first`] has to read it.
+pub fn read_simple<M: Make>(text: &str, make: &mut M) -> Option<Option<M::Node>> {
+    read_with(text, make, None)
+}
+
+fn read_with<M: Make>(text: &str, make: &mut M, wanted: Option<Wanted<'_>>) -> Option<Option<M::Node>> {
     if text.len() > MAX_SIZE || !is_readable(text) {
         return None;
     }
-    let mut reader = Reader { text, bytes: text.as_bytes(), at: 0, indent: END, depth: 0, strict };
+    let mut reader = Reader { text, bytes: text.as_bytes(), at: 0, indent: END, depth: 0, make };
     reader.first_line()?;
     let (indent, at) = (reader.indent, reader.at);
-    let value = match indent {
-        END => Value::Null,
+    let node = match indent {
+        // Behind a `---` nothing is a null.
+        END => return (!text.contains("---")).then_some(None),
         _ if reader.is_entry(at) => reader.sequence(indent, at, true)?,
         _ => {
             let first = reader.key(at)??;
             reader.mapping(indent, first, true, wanted)?
         }
     };
-    (reader.indent == END).then_some(value)
+    (reader.indent == END).then_some(Some(node))
 }
 
 /// Whether only characters occur that mean nothing special: no carriage return, no control character, no line break of
@@ -73,7 +90,7 @@ static SPECIAL: [bool; 256] = {
 /// The indentation of the line behind the last one.
 const END: i32 = -1;
 
-struct Reader<'a> {
+struct Reader<'a, 'm, M> {
     text: &'a str,
     bytes: &'a [u8],
     /// Where the content of the next line begins, blank lines and comments skipped.
@@ -81,16 +98,17 @@ struct Reader<'a> {
     /// The indentation of that line.
     indent: i32,
     depth: usize,
-    strict: bool,
+    make: &'m mut M,
 }
 
 /// A key, and the offset behind its `:`.
 struct Key<'a> {
-    name: std::borrow::Cow<'a, str>,
+    name: Cow<'a, str>,
+    style: Style,
     end: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a, M: Make> Reader<'a, '_, M> {
     /// Finds the first line with content, behind a `---` if there is one.
     fn first_line(&mut self) -> Option<()> {
         let (line, at) = self.skip_lines(0);
@@ -171,7 +189,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The value that starts on the next line, in a block collection of that column.
-    fn block(&mut self, column: i32, keep: bool) -> Option<Value> {
+    fn block(&mut self, column: i32, keep: bool) -> Option<M::Node> {
         let (indent, at) = (self.indent, self.at);
         if self.is_entry(at) {
             return self.sequence(indent, at, keep);
@@ -188,7 +206,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The block sequence in a column, whose first `-` stands at `at`.
-    fn sequence(&mut self, column: i32, mut at: usize, keep: bool) -> Option<Value> {
+    fn sequence(&mut self, column: i32, mut at: usize, keep: bool) -> Option<M::Node> {
         self.descend()?;
         let mut items = Vec::new();
         loop {
@@ -196,7 +214,7 @@ impl<'a> Reader<'a> {
             let inner = column + i32::try_from(content - at).ok()?;
             let item = if self.is_line_end(content) {
                 self.end_line(content)?;
-                if self.indent > column { self.block(column, keep)? } else { Value::Null }
+                if self.indent > column { self.block(column, keep)? } else { self.typed("".into(), keep)? }
             } else if self.is_entry(content) {
                 self.sequence(inner, content, keep)?
             } else if let Some(first) = self.key(content)? {
@@ -213,7 +231,7 @@ impl<'a> Reader<'a> {
             at = self.at;
         }
         self.depth -= 1;
-        (self.indent <= column).then_some(Value::Array(items))
+        (self.indent <= column).then(|| self.make.sequence(items, false))
     }
 
     /// The block mapping in a column, whose first key was read.
@@ -223,10 +241,10 @@ impl<'a> Reader<'a> {
         first: Key<'a>,
         keep: bool,
         wanted: Option<Wanted<'_>>,
-    ) -> Option<Value> {
+    ) -> Option<M::Node> {
         self.descend()?;
         let mut key = first;
-        let mut map = Map::new();
+        let mut map = M::Map::default();
         loop {
             let keep = keep && wanted.is_none_or(|wanted| wanted(&key.name));
             let content = self.skip_spaces(key.end);
@@ -239,11 +257,11 @@ impl<'a> Reader<'a> {
                 } else if self.indent == column && self.is_entry(self.at) {
                     self.sequence(column, self.at, keep)?
                 } else {
-                    Value::Null
+                    self.typed("".into(), keep)?
                 }
             };
-            if keep && map.insert(key.name.into_owned(), value).is_some() && self.strict {
-                return None;
+            if keep {
+                self.make.pair(&mut map, key.name, key.style, value)?;
             }
             if self.indent != column {
                 break;
@@ -251,7 +269,7 @@ impl<'a> Reader<'a> {
             key = self.key(self.at)??;
         }
         self.depth -= 1;
-        (self.indent < column).then_some(Value::Object(map))
+        (self.indent < column).then(|| self.make.mapping(map, false))
     }
 
     /// The key that starts there: `Some(None)` if something else does, `None` if this is not for here to say.
@@ -260,7 +278,7 @@ impl<'a> Reader<'a> {
         if matches!(first, b'"' | b'\'') {
             let Some((name, end)) = self.quoted(at)? else { return Some(None) };
             let is_key = byte(self.bytes, end) == b':' && self.is_gap(end + 1) && end - at < MAX_KEY;
-            return Some(is_key.then_some(Key { name, end: end + 1 }));
+            return Some(is_key.then_some(Key { name, style: quoted_style(first), end: end + 1 }));
         }
         if !self.starts_plain(at) {
             return Some(None);
@@ -277,9 +295,9 @@ impl<'a> Reader<'a> {
             }
         }
         let name = &self.text[at..end];
-        let is_text = matches!(resolve(name, Profile::Go2), Scalar::Str(_)) && name != "<<";
+        let is_text = matches!(resolve(name, M::PROFILE), Scalar::Str(_)) && name != "<<";
         (is_text && !name.ends_with(' ') && name.len() < MAX_KEY)
-            .then(|| Some(Key { name: name.into(), end: end + 1 }))
+            .then(|| Some(Key { name: name.into(), style: Style::Plain, end: end + 1 }))
     }
 
     /// Skips what means nothing in a plain scalar.
@@ -299,12 +317,19 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// The style of a scalar in such quotes.
+fn quoted_style(quote: u8) -> Style {
+    if quote == b'"' { Style::DoubleQuoted } else { Style::SingleQuoted }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::read;
-    use crate::{Profile, decode::Decoder, parse_first};
+    use std::borrow::Cow;
+
+    use super::{Make, read, read_simple};
+    use crate::{Node, Profile, Style, decode::Decoder, parse_first, resolve};
     use serde_json::Value;
 
     /// What the whole parser makes of a text.
@@ -314,6 +339,62 @@ mod tests {
                 Decoder::decode(&document.root, Profile::Go2, strict).map_err(|error| error.to_string())
             }
             None => Ok(Value::Null),
+        }
+    }
+
+    /// Makes the nodes of go-yaml v3, without places and comments.
+    struct Nodes;
+
+    impl Make for Nodes {
+        type Node = Node;
+        type Map = Vec<(Node, Node)>;
+        const PROFILE: Profile = Profile::Go3;
+
+        fn plain(&mut self, text: Cow<'_, str>) -> Option<Node> {
+            let tag = resolve(&text, Profile::Go3).tag();
+            Some(Node { tag: tag.into(), ..Node::scalar(text.as_ref()) })
+        }
+        fn text(&mut self, text: Cow<'_, str>, style: Style) -> Node {
+            Node { tag: "!!str".into(), style, ..Node::scalar(text.as_ref()) }
+        }
+        fn sequence(&mut self, items: Vec<Node>, flow: bool) -> Node {
+            let style = if flow { Style::Flow } else { Style::Plain };
+            Node { tag: "!!seq".into(), style, ..Node::sequence(items) }
+        }
+        fn pair(&mut self, map: &mut Self::Map, key: Cow<'_, str>, style: Style, value: Node) -> Option<()> {
+            let key = self.text(key, style);
+            map.push((key, value));
+            Some(())
+        }
+        fn mapping(&mut self, map: Self::Map, flow: bool) -> Node {
+            let style = if flow { Style::Flow } else { Style::Plain };
+            Node { tag: "!!map".into(), style, ..Node::mapping(map) }
+        }
+        fn unwanted() -> Node {
+            Node::null()
+        }
+    }
+
+    /// A node without its place and comments.
+    fn bare(node: Node) -> Node {
+        let content = match node.content {
+            crate::Content::Mapping(pairs) => {
+                let pairs = pairs.into_iter().map(|(key, value)| (bare(key), bare(value)));
+                crate::Content::Mapping(pairs.collect())
+            }
+            crate::Content::Sequence(items) => {
+                crate::Content::Sequence(items.into_iter().map(bare).collect())
+            }
+            other => other,
+        };
+        Node { content, comments: None, span: crate::Span::default(), ..node }
+    }
+
+    /// Holds the nodes of both readers against each other.
+    fn compare_nodes(text: &str) {
+        if let Some(node) = read_simple(text, &mut Nodes) {
+            let whole = parse_first(text, Profile::Go3).unwrap_or_else(|error| panic!("{error}: {text:?}"));
+            assert_eq!(node, whole.map(|document| bare(document.root)), "{text:?}");
         }
     }
 
@@ -405,6 +486,7 @@ mod tests {
             if let Some(value) = read(&text, strict, None) {
                 prop_assert_eq!(Ok(value), reference(&text, strict), "{}", text);
             }
+            compare_nodes(&text);
         }
 
         #[test]
@@ -412,6 +494,7 @@ mod tests {
             if let Some(value) = read(&text, false, None) {
                 prop_assert_eq!(Ok(value), reference(&text, false), "{}", text);
             }
+            compare_nodes(&text);
         }
     }
 

@@ -2,10 +2,8 @@
 
 use std::borrow::Cow;
 
-use serde_json::Value;
-
-use super::Reader;
-use crate::{Profile, chars::byte, decode::json_scalar, resolve::resolve};
+use super::{Make, Reader, quoted_style};
+use crate::{Style, chars::byte};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Chomping {
@@ -14,15 +12,15 @@ enum Chomping {
     Keep,
 }
 
-impl<'a> Reader<'a> {
+impl<'a, M: Make> Reader<'a, '_, M> {
     /// The scalar or flow collection that starts there, in a block collection of that column, up to the next line.
-    pub(super) fn scalar(&mut self, at: usize, column: i32, keep: bool) -> Option<Value> {
+    pub(super) fn scalar(&mut self, at: usize, column: i32, keep: bool) -> Option<M::Node> {
         let value = match self.bytes[at] {
             b'|' | b'>' => self.block_scalar(at, column, keep)?,
-            b'"' | b'\'' => {
+            quote @ (b'"' | b'\'') => {
                 let (text, end) = self.quoted_lines(at)?;
                 self.finish_line(end)?;
-                if keep { Value::String(text.into_owned()) } else { Value::Null }
+                self.text_if(text, quoted_style(quote), keep)
             }
             b'[' | b'{' => {
                 let (value, end) = self.flow(at, keep)?;
@@ -32,11 +30,25 @@ impl<'a> Reader<'a> {
             _ => {
                 let (text, end) = self.plain(at, column)?;
                 self.end_line(end)?;
-                typed(&text, keep)?
+                self.typed(text, keep)?
             }
         };
         // What is deeper would go on with a scalar.
         (self.indent <= column).then_some(value)
+    }
+
+    /// A plain scalar; `None` if this is not for here to say.
+    pub(super) fn typed(&mut self, text: Cow<'_, str>, keep: bool) -> Option<M::Node> {
+        // Without a wish for the value only what could fail has to be looked at.
+        if !keep && !text.starts_with(['.', '+', '-', '<']) {
+            return Some(M::unwanted());
+        }
+        if text == "<<" { None } else { self.make.plain(text) }
+    }
+
+    /// Text, if it is wanted.
+    pub(super) fn text_if(&mut self, text: Cow<'_, str>, style: Style, keep: bool) -> M::Node {
+        if keep { self.make.text(text, style) } else { M::unwanted() }
     }
 
     /// Nothing but blanks and a comment may follow on the line.
@@ -171,7 +183,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Literal or folded text without an indentation of its own choice.
-    fn block_scalar(&mut self, at: usize, column: i32, keep: bool) -> Option<Value> {
+    fn block_scalar(&mut self, at: usize, column: i32, keep: bool) -> Option<M::Node> {
         let folded = self.bytes[at] == b'>';
         let (chomping, rest) = match byte(self.bytes, at + 1) {
             b'-' => (Chomping::Strip, at + 2),
@@ -185,7 +197,8 @@ impl<'a> Reader<'a> {
         let indent = self.text_indent(rest + 1, column)?;
         let (text, end) = self.text_lines(rest + 1, indent, folded, chomping, keep)?;
         self.start_line(end)?;
-        Some(if keep { Value::String(text) } else { Value::Null })
+        let style = if folded { Style::Folded } else { Style::Literal };
+        Some(self.text_if(text.into(), style, keep))
     }
 
     /// The indentation of the first line of a text that is not blank.
@@ -267,13 +280,4 @@ fn fold(out: &mut Cow<'_, str>, blank_lines: usize) {
         0 => *out += " ",
         _ => out.to_mut().extend(std::iter::repeat_n('\n', blank_lines)),
     }
-}
-
-/// The value of a plain scalar; `None` if JSON has none for it.
-pub(super) fn typed(text: &str, keep: bool) -> Option<Value> {
-    // Without a wish for the value only what could fail has to be looked at.
-    if !keep && !text.starts_with(['.', '+', '-', '<']) {
-        return Some(Value::Null);
-    }
-    if text == "<<" { None } else { json_scalar(resolve(text, Profile::Go2)) }
 }
