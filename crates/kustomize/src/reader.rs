@@ -1,6 +1,6 @@
 //! From the text of a file to objects: cutting into documents, unpacking lists, checking metadata.
 
-use std::collections::HashMap;
+use std::{borrow::Cow, collections::HashMap};
 
 use tiphys_value::Location;
 use tiphys_yaml::Profile;
@@ -8,7 +8,7 @@ use tiphys_yaml::Profile;
 use crate::{
     context::Context,
     error::{Error, ErrorKind, Result},
-    node::{Content, Conversion, Node, from_json_text, from_yaml_node, keep_origins, to_json},
+    node::{Content, Conversion, Node, from_json_text, from_yaml_node, keep_origins, read_simple, to_json},
     origins::Tracker,
 };
 
@@ -26,11 +26,11 @@ pub(crate) struct Text<'a> {
 }
 
 /// One document: its text and the lines before it.
-type Document = (String, u32);
+type Document<'a> = (&'a str, u32);
 
 /// Cuts a stream into documents, as kyaml does: at lines that begin with `---` and hold nothing else
 /// but a comment. (Others are left to the parser or refused.)
-fn split_documents(text: &str) -> Result<Vec<Document>, String> {
+fn split_documents(text: &str) -> Result<Vec<Document<'_>>, String> {
     let mut documents = Vec::new();
     if text.is_empty() {
         return Ok(documents);
@@ -42,13 +42,12 @@ fn split_documents(text: &str) -> Result<Vec<Document>, String> {
         if !rest.is_empty() && !rest.starts_with('#') {
             return Err(format!("invalid document separator: {}", text[at..end].trim()));
         }
-        let document = &text[start..at];
-        documents.push((format!("{document}\n"), line));
+        documents.push((&text[start..=at], line));
         line += count_lines(&text[start..=end]);
         start = end + 1;
         from = start;
     }
-    documents.push((text[start..].to_owned(), line));
+    documents.push((&text[start..], line));
     Ok(documents)
 }
 
@@ -62,13 +61,15 @@ fn malformed(message: String) -> Error {
 
 /// The documents of a text as trees (`kio.FromBytes`): empty ones dropped, a lone `List` unpacked.
 fn read_documents(context: &mut Context<'_>, source: Text<'_>) -> Result<Vec<Node>> {
-    let text =
-        if source.text.contains('\r') { source.text.replace("\r\n", "\n") } else { source.text.to_owned() };
+    let text: Cow<'_, str> = match source.text.contains('\r') {
+        true => source.text.replace("\r\n", "\n").into(),
+        false => source.text.into(),
+    };
     let documents = split_documents(&text).map_err(malformed)?;
     let alone = documents.len() == 1;
     let mut nodes = Vec::with_capacity(documents.len());
     for (document, line) in documents {
-        let Some(node) = read_one(context, source, &document, line + source.line_offset)? else { continue };
+        let Some(node) = read_one(context, source, document, line + source.line_offset)? else { continue };
         let is_list = matches!(node.object_kind(), "ResourceList" | "List");
         if alone && is_list && (node.get("items").is_some() || node.get("functionConfig").is_some()) {
             nodes.extend(take_items(node));
@@ -85,6 +86,12 @@ fn take_items(mut node: Node) -> Vec<Node> {
 }
 
 fn read_one(context: &mut Context<'_>, source: Text<'_>, document: &str, line: u32) -> Result<Option<Node>> {
+    let budget = context.options.limits.nodes_per_file;
+    if !context.tracker.is_enabled()
+        && let Some(read) = read_simple(document, budget)
+    {
+        return Ok(read);
+    }
     let parsed = tiphys_yaml::parse_first(document, Profile::Go3).map_err(|error| {
         let place = error.position().map(|at| Location::new(source.file, at.line + line, at.column));
         malformed(format!("MalformedYAMLError: {error}")).at(place)
@@ -94,7 +101,7 @@ fn read_one(context: &mut Context<'_>, source: Text<'_>, document: &str, line: u
         tracker: &mut context.tracker,
         writer: source.writer,
         line_offset: line,
-        budget: context.options.limits.nodes_per_file,
+        budget,
         anchors: HashMap::new(),
     };
     let start = parsed.root.span.start;
@@ -214,6 +221,10 @@ fn as_json_text(item: &Node) -> Result<Node, String> {
 /// # Errors
 /// What is no YAML.
 pub(crate) fn parse_plain(text: &str) -> Result<Option<Node>, String> {
+    let budget = crate::Limits::default().nodes_per_file;
+    if let Some(read) = read_simple(text, budget) {
+        return Ok(read);
+    }
     let Some(parsed) = tiphys_yaml::parse_first(text, Profile::Go3).map_err(|error| error.to_string())?
     else {
         return Ok(None);
@@ -222,7 +233,7 @@ pub(crate) fn parse_plain(text: &str) -> Result<Option<Node>, String> {
         tracker: &mut Tracker::new(false),
         writer: 0,
         line_offset: 0,
-        budget: crate::Limits::default().nodes_per_file,
+        budget,
         anchors: HashMap::new(),
     };
     from_yaml_node(parsed.root, &mut conversion).map(Some)
@@ -235,8 +246,8 @@ mod tests {
     #[test]
     fn cuts_at_separators_and_counts_lines() {
         let documents = split_documents("a: 1\n---\nb: 2\n--- # c\nc: 3").unwrap();
-        assert_eq!(documents, [("a: 1\n".into(), 0), ("b: 2\n".into(), 2), ("c: 3".into(), 4)]);
+        assert_eq!(documents, [("a: 1\n", 0), ("b: 2\n", 2), ("c: 3", 4)]);
         assert!(split_documents("a\n--- b\nc").is_err());
-        assert_eq!(split_documents("---\na: 1\n").unwrap(), [("---\na: 1\n".into(), 0)]);
+        assert_eq!(split_documents("---\na: 1\n").unwrap(), [("---\na: 1\n", 0)]);
     }
 }

@@ -78,6 +78,18 @@ impl Gvk {
             && fits(&selector.kind, &self.kind)
     }
 
+    /// As [`Self::is_selected_by`], of a selector, without making the kind's id.
+    pub fn selects(&self, api_version: &str, kind: &str) -> bool {
+        if !self.kind.is_empty() && self.kind != kind {
+            return false;
+        }
+        if self.group.is_empty() && self.version.is_empty() {
+            return true;
+        }
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        (self.group.is_empty() || self.group == group) && (self.version.is_empty() || self.version == version)
+    }
+
     /// Group, version and kind joined, with marks for empty parts, by which lists are sorted.
     pub fn sort_text(&self) -> String {
         let or = |part: &SmolStr, empty: &'static str| {

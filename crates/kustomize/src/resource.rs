@@ -249,6 +249,20 @@ impl Resource {
             || self.from_helm
     }
 
+    /// The annotations in which kustomize keeps earlier ids, prefixes and suffixes.
+    pub fn state_annotations(&self) -> Vec<(String, String)> {
+        let list = |part: fn(&Earlier) -> &SmolStr| self.earlier.iter().map(part).cloned().collect();
+        let lists: [(&str, Vec<SmolStr>); 5] = [
+            ("prefixes", self.prefixes.clone()),
+            ("previousKinds", list(|earlier| &earlier.kind)),
+            ("previousNames", list(|earlier| &earlier.name)),
+            ("previousNamespaces", list(|earlier| &earlier.namespace)),
+            ("suffixes", self.suffixes.clone()),
+        ];
+        let kept = lists.into_iter().filter(|(_, list)| !list.is_empty());
+        kept.map(|(name, list)| (format!("{INTERNAL}{name}"), list.join(","))).collect()
+    }
+
     /// Forgets what kustomize keeps in annotations: a patch removed them.
     pub fn forget_state(&mut self) {
         self.earlier.clear();

@@ -1,6 +1,6 @@
 //! Choosing objects: anchored regular expressions, label and annotation selectors.
 
-use regex::Regex;
+use tiphys_gocompat::regex::Regex;
 
 use crate::{
     error::{Error, Result},
@@ -27,8 +27,8 @@ impl Pattern {
         if text.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '/')) {
             return Ok(Self::Literal(text.to_owned()));
         }
-        let regex = Regex::new(&format!("^(?:{text})$"));
-        regex.map(Self::Regex).map_err(|error| Error::transform(format!("error parsing regexp: {error}")))
+        let regex = Regex::compile(&format!("^(?:{text})$"));
+        regex.map(Self::Regex).map_err(|error| Error::transform(error.to_string()))
     }
 
     fn fits(&self, text: &str) -> bool {

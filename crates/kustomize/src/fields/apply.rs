@@ -2,7 +2,7 @@
 
 use crate::{
     kustomization::model::FieldSpec,
-    node::{Content, Kind, Node, Tag, split_path},
+    node::{Content, Kind, Node, Tag, list_index, split_path},
     resid::{Gvk, ResId},
 };
 
@@ -26,14 +26,13 @@ pub(crate) fn apply(
     create: Option<Create>,
     set: &mut Setter<'_>,
 ) -> Result<(), String> {
-    let gvk = Gvk::new(node.api_version(), node.object_kind());
-    if !gvk.is_selected_by(&spec.gvk) {
+    if !spec.gvk.selects(node.api_version(), node.object_kind()) {
         return Ok(());
     }
     let walk = Walk { create: create.filter(|_| spec.create) };
     with_steps(&spec.path, |steps| walk.follow(node, steps, set)).map_err(|error| {
         let id = ResId {
-            gvk,
+            gvk: Gvk::new(node.api_version(), node.object_kind()),
             name: node.name().into(),
             namespace: node.namespace().into(),
             cluster_scoped: false,
@@ -94,6 +93,7 @@ impl Walk {
         if name.is_empty() {
             return Err("cannot set or create an empty field name".to_owned());
         }
+        refuse_index(name, node).map_err(|error| format!("fieldName: {name}: {error}"))?;
         let made = match self.create {
             Some(create) if !is_list && rest.is_empty() => Some((create.kind, create.tag)),
             Some(_) if !is_list => Some((Kind::Map, Tag::Map)),
@@ -114,9 +114,35 @@ impl Walk {
     }
 }
 
+/// Steps that name items of a list, or all: kyaml has no use for them in a mapping.
+fn refuse_index(name: &str, node: &Node) -> Result<(), String> {
+    let index = name.parse::<i64>();
+    match index {
+        Ok(index) if index < 0 => return Err(format!("array index {index} cannot be negative")),
+        Err(_) if name == "*" => return Err("wildcard is not supported in PathGetter".to_owned()),
+        _ => {}
+    }
+    if index.is_ok() || name == "-" || list_index(name).is_some() {
+        return node.expect(Kind::Seq);
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn steps_that_name_items_are_refused() {
+        let node = Node::map(vec![(Node::scalar("a"), Node::scalar("b"))]);
+        let refused = |name: &str| refuse_index(name, &node).unwrap_err();
+        assert_eq!(refused("*"), "wildcard is not supported in PathGetter");
+        assert_eq!(refused("-2"), "array index -2 cannot be negative");
+        for name in ["0", "-", "[name=x]"] {
+            assert!(refused(name).starts_with("wrong node kind: expected SequenceNode"), "{name}");
+        }
+        assert!(refuse_index("a", &node).is_ok());
+    }
 
     #[test]
     fn steps_are_those_of_the_splitter() {

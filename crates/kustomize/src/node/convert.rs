@@ -149,7 +149,8 @@ fn count(node: &Node) -> usize {
     }
 }
 
-fn style_of(style: yaml::Style) -> Style {
+/// The style of a parsed node.
+pub(super) fn style_of(style: yaml::Style) -> Style {
     match style {
         yaml::Style::Plain => Style::Plain,
         yaml::Style::DoubleQuoted => Style::DoubleQuoted,

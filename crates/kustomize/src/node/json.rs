@@ -68,12 +68,11 @@ fn meaning(node: &Node) -> Result<Meaning, String> {
     if let Some(tag) = explicit {
         return explicit_meaning(tag, text);
     }
-    if node.is_quoted() {
+    if node.tag == Tag::Str || node.is_quoted() {
         return Ok(Meaning::Text);
     }
     let resolved = resolve(text);
     match node.tag {
-        Tag::Str => Ok(Meaning::Text),
         Tag::Binary => explicit_meaning(ExplicitTag::Binary, text),
         Tag::Unset => Ok(plain(text, resolved)),
         tag if tag == resolved.tag() => Ok(plain(text, resolved)),

@@ -1,7 +1,7 @@
 //! Every node that a path with matchers and wildcards leads to (kyaml's `PathMatcher`), with an
 //! action on each.
 
-use regex::Regex;
+use tiphys_gocompat::regex::Regex;
 
 use super::{Content, Kind, Node, kind_error, list_index, path::kind_for, to_json};
 
@@ -109,7 +109,7 @@ impl PathMatcher<'_> {
         action: &mut Action<'_>,
     ) -> Result<usize, String> {
         node.expect(Kind::Seq)?;
-        let regex = Regex::new(pattern).map_err(|error| error.to_string())?;
+        let regex = Regex::compile(pattern).map_err(|error| error.to_string())?;
         let mut count = 0;
         for item in node.items_mut().into_iter().flatten() {
             if name.is_empty() {

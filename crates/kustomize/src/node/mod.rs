@@ -8,6 +8,7 @@ mod metadata;
 mod path;
 mod scalar;
 mod share;
+mod simple;
 
 use smol_str::SmolStr;
 
@@ -21,6 +22,7 @@ pub(crate) use metadata::StringMap;
 pub(crate) use path::{list_index, lookup, lookup_create, lookup_mut, smarter_split, split_path};
 pub(crate) use scalar::{Resolved, reads_as_string, resolve};
 pub(crate) use share::sync_shared;
+pub(crate) use simple::read_simple;
 
 /// The bit of [`Node::origin`] that marks a value written since origins were last recorded; the
 /// other bits are then the entry of the value that it replaced.

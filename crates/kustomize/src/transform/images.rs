@@ -1,6 +1,6 @@
 //! Image names, tags and digests.
 
-use regex::Regex;
+use tiphys_gocompat::regex::Regex;
 
 use super::Transformer;
 use crate::{
@@ -50,7 +50,7 @@ impl<'a> ImageName<'a> {
             return Self::Literal(name);
         }
         let pattern = format!("^{name}(:{TAG_LETTERS})?(@sha256:{TAG_LETTERS})?$");
-        Self::Regex(Regex::new(&pattern).ok())
+        Self::Regex(Regex::compile(&pattern).ok())
     }
 
     fn fits(&self, image: &str) -> bool {
