@@ -74,10 +74,7 @@ pub fn run(cli: Cli) -> ExitCode {
         Command::Diff(args) => commands::diff::run(&args),
         Command::Controller(args) => commands::controller::run(&args),
         Command::Health(args) => commands::health::run(&args),
-        Command::Version => {
-            commands::version::run();
-            Ok(())
-        }
+        Command::Version => commands::version::run(),
         Command::Completion(args) => commands::completion::run(&args, &mut Cli::command()),
     };
     exit::code(result)

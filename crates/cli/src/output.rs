@@ -1,6 +1,6 @@
 //! How results are written: tables for people, JSON and YAML for programs.
 
-use std::io::Write as _;
+use std::{fmt::Display, io::Write as _};
 
 use clap::ValueEnum;
 use serde_json::Value;
@@ -15,6 +15,14 @@ pub enum Format {
     Json,
     /// One YAML text.
     Yaml,
+}
+
+/// Writes a line to stdout. Unlike `println!` it does not panic when nobody reads any more.
+///
+/// # Errors
+/// stdout cannot be written.
+pub fn say(line: impl Display) -> std::io::Result<()> {
+    writeln!(std::io::stdout().lock(), "{line}")
 }
 
 /// Prints text for people, or the value that says the same to programs.

@@ -62,13 +62,18 @@ impl FieldPath {
         self.0.strip_prefix(other.0.as_slice()).map(|rest| Self(rest.to_vec()))
     }
 
-    /// The paths of all scalars of a value, in their order. An empty map or list holds none.
+    /// The paths of all scalars of a value, and of its empty maps and lists, in their order.
     pub fn leaves(root: &Value) -> Vec<Self> {
         fn walk(value: &Value, path: &FieldPath, found: &mut Vec<FieldPath>) {
             match value {
-                Value::Object(map) => map.iter().for_each(|(key, value)| walk(value, &path.key(key), found)),
-                Value::Array(items) => {
-                    items.iter().enumerate().for_each(|(index, value)| walk(value, &path.index(index), found))
+                Value::Object(map) if !map.is_empty() => {
+                    map.iter().for_each(|(key, value)| walk(value, &path.key(key), found));
+                }
+                Value::Array(items) if !items.is_empty() => {
+                    items
+                        .iter()
+                        .enumerate()
+                        .for_each(|(index, value)| walk(value, &path.index(index), found));
                 }
                 _ => found.push(path.clone()),
             }

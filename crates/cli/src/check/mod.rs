@@ -145,7 +145,7 @@ impl<'a> Check<'a> {
             std::thread::sleep(std::time::Duration::from_millis(20));
             while edits.try_recv().is_ok() {}
             if std::io::stdout().is_terminal() {
-                print!("\x1b[2J\x1b[H");
+                write!(std::io::stdout(), "\x1b[2J\x1b[H")?;
             }
             self.finish(&self.round())?;
         }

@@ -147,10 +147,11 @@ impl Input {
 }
 
 fn run_generate(args: &GenerateArgs) -> anyhow::Result<()> {
+    let sets = args.input.sets()?;
     let repository = args.input.repository()?;
     let declared = args.input.declared(&repository)?;
     let mut all: Vec<Generated> = Vec::new();
-    for set in args.input.sets()? {
+    for set in sets {
         let inputs = SetInputs::with_clusters(&repository.repositories, declared.clone());
         match generate(&set, &inputs) {
             Ok(generated) => all.extend(generated),

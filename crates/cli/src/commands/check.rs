@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use clap::ValueEnum;
 use tiphys_check::{Severity, config::select};
 
-use crate::{check, exit::WrongUse};
+use crate::{check, exit::WrongUse, output::say};
 
-/// Tells from a repository alone what will break: no cluster and no configuration is needed.
+/// Tell from a repository alone what will break: no cluster and no configuration is needed
 ///
 /// Reads the repository as the engine would: finds the Applications, renders every source, follows what they
 /// declare in turn, and looks at the whole. What could not be had is listed.
@@ -104,8 +104,8 @@ impl From<Least> for Severity {
 pub fn run(args: &Args) -> anyhow::Result<()> {
     if let Some(name) = &args.explain {
         let rules = select(name).map_err(|unknown| WrongUse(unknown.to_string()))?;
-        rules.iter().for_each(|rule| println!("{}\n", rule.documentation()));
-        return Ok(());
+        let pages = rules.iter().map(|rule| rule.documentation() + "\n\n").collect::<String>();
+        return Ok(say(pages.trim_end())?);
     }
     check::run(args)
 }

@@ -11,7 +11,7 @@ use tiphys_sync::{AutoSettings, SyncSettings};
 
 use crate::{duration, exit::WrongUse, metrics, up::Signals};
 
-/// Run the engine on a cluster: the Applications, ApplicationSets and AppProjects in it.
+/// Run the engine on a cluster: the Applications, ApplicationSets and AppProjects in it
 ///
 /// Of several controllers only the one that holds the Lease `tiphys-controller` works. With --shadow it
 /// works beside an Argo CD that stays in charge: every decision is told on stdout, one JSON object a line,

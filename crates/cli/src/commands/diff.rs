@@ -15,7 +15,7 @@ use crate::{
 /// How much a comment of a pull request may hold, with room for what is around it.
 const MARKDOWN_LIMIT: usize = 60_000;
 
-/// Show what a change of a repository does to every rendered object of every Application.
+/// Show what a change of a repository does to every rendered object of every Application
 ///
 /// Both states are rendered, those of Applications that other Applications and ApplicationSets lead to
 /// too. Objects of which nothing but a label with the chart's version changed are counted, not shown;

@@ -1,6 +1,6 @@
 //! `tiphys graph [PATH]`.
 
-use std::{fs, path::PathBuf};
+use std::{fs, io::Write as _, path::PathBuf};
 
 use anyhow::Context as _;
 use clap::ValueEnum;
@@ -14,10 +14,11 @@ use tiphys_graph::{
 
 use crate::{
     exit::{Reported, WrongUse},
+    output::say,
     repository::{Given, Repository},
 };
 
-/// Tells in which order a repository is applied, and what its Applications need of each other.
+/// Tell in which order a repository is applied, and what its Applications need of each other
 ///
 /// Exit codes: 0 done; 1 the order is not as expected, or there is none; 2 the repository cannot be read.
 #[derive(Debug, clap::Args)]
@@ -85,21 +86,23 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     let shown: Vec<Shown<'_>> =
         plans.iter().map(|plan| Shown { survey: &survey, plan, fix: args.fix_order }).collect();
-    print(&shown, args.output);
+    print(&shown, args.output)?;
     let impossible = args.fix_order && plans.iter().any(|plan| !plan.circles.is_empty());
     if impossible { Err(Reported.into()) } else { Ok(()) }
 }
 
-fn print(shown: &[Shown<'_>], output: Output) {
-    match output {
-        Output::Text => shown.iter().for_each(|it| println!("{}", it.text())),
+fn print(shown: &[Shown<'_>], output: Output) -> anyhow::Result<()> {
+    let shown = shown.iter();
+    let text: String = match output {
+        Output::Text => shown.map(|it| it.text() + "\n").collect(),
         Output::Json => {
-            println!("{:#}", serde_json::Value::from(shown.iter().map(Shown::json).collect::<Vec<_>>()));
+            format!("{:#}\n", serde_json::Value::from(shown.map(Shown::json).collect::<Vec<_>>()))
         }
-        Output::Dot => shown.iter().for_each(|it| print!("{}", it.dot())),
-        Output::Mermaid => shown.iter().for_each(|it| print!("{}", it.mermaid())),
-        Output::Waves => shown.iter().for_each(|it| print!("{}", it.waves())),
-    }
+        Output::Dot => shown.map(Shown::dot).collect(),
+        Output::Mermaid => shown.map(Shown::mermaid).collect(),
+        Output::Waves => shown.map(Shown::waves).collect(),
+    };
+    Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
 }
 
 fn read(args: &Args) -> anyhow::Result<Survey> {
@@ -132,9 +135,11 @@ fn compare(survey: &Survey, plans: &[Plan], file: &PathBuf) -> anyhow::Result<()
     let drifts: Vec<String> =
         plans.iter().flat_map(|plan| plan.drift(survey, &expected)).map(|drift| drift.text()).collect();
     if drifts.is_empty() {
-        println!("the order is as {} says", file.display());
+        say(format_args!("the order is as {} says", file.display()))?;
         return Ok(());
     }
-    drifts.iter().for_each(|drift| println!("{drift}"));
+    for drift in &drifts {
+        say(drift)?;
+    }
     Err(Reported.into())
 }

@@ -14,7 +14,7 @@ use crate::{
     settings,
 };
 
-/// Tell the health of every object given, as the engine would judge it.
+/// Tell the health of every object given, as the engine would judge it
 ///
 /// Objects come from `kubectl get -o yaml` or `-o json`, or from any file that holds them with their
 /// status. A kind that no rule is known of has no health, and counts as done.

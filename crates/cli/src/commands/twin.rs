@@ -16,13 +16,14 @@ use tiphys_world::{Driver, Settings};
 use crate::{
     dump, duration,
     exit::WrongUse,
+    output::say,
     up::{Signals, listen_error, make_private_folder},
 };
 
 /// How many refused objects of a dump are shown.
 const SHOWN: usize = 20;
 
-/// Runs the embedded cluster alone: a Kubernetes API with simulated controllers, for kubectl, Helm and
+/// Run the embedded cluster alone: a Kubernetes API with simulated controllers, for kubectl, Helm and
 /// any other client.
 ///
 /// Once it is ready the kubeconfig is written and a line on stdout says where it listens. It stays until
@@ -82,13 +83,13 @@ async fn serve(args: &Args) -> anyhow::Result<()> {
     make_private_folder(&args.kubeconfig)?;
     let written = serving.write_kubeconfig(&args.kubeconfig);
     written.with_context(|| format!("cannot write {}", args.kubeconfig.display()))?;
-    println!(
+    say(format_args!(
         "Kubernetes {} at https://{}, ready in {}; export KUBECONFIG={}",
         args.kubernetes_version.unwrap_or_default(),
         serving.address(),
         duration::shown(start.elapsed()),
         args.kubeconfig.display()
-    );
+    ))?;
     tokio::select! {
         () = serving.run() => {}
         () = work(driver) => {}

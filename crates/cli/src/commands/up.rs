@@ -6,7 +6,7 @@ use clap::ValueEnum;
 
 use crate::{duration, up};
 
-/// Runs a repository's Applications on the embedded cluster and follows its changes.
+/// Run a repository's Applications on the embedded cluster and follow its changes
 ///
 /// Exit codes with --once: 0 all Applications are Synced and Healthy; 1 they are not by --timeout, the
 /// reasons are printed; 2 wrong use: nothing to run, or more than one thing to run. Without --once the

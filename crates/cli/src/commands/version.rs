@@ -1,6 +1,11 @@
 //! `tiphys version`.
 
+use crate::output::say;
+
 /// Prints the version.
-pub fn run() {
-    println!("tiphys {}", env!("CARGO_PKG_VERSION"));
+///
+/// # Errors
+/// stdout cannot be written.
+pub fn run() -> anyhow::Result<()> {
+    Ok(say(concat!("tiphys ", env!("CARGO_PKG_VERSION")))?)
 }

@@ -3,7 +3,10 @@
 use anyhow::{Context as _, bail};
 use tiphys_value::{FieldPath, ObjectExt, OriginKind, RenderedObject, Value};
 
-use crate::repository::{Catalogue, Given, Repository};
+use crate::{
+    output::say,
+    repository::{Catalogue, Given, Repository},
+};
 
 /// Which field of which object.
 #[derive(Debug, clap::Args)]
@@ -69,44 +72,29 @@ fn explain(object: &RenderedObject, field: &FieldPath) -> anyhow::Result<()> {
     let value = field
         .get(&object.value)
         .with_context(|| format!("{}/{} has no field {field}", object.value.kind(), object.value.name()))?;
-    println!("{field} = {}", shown(value));
+    say(format_args!("{field} = {}", shown(value)))?;
     let chain = object.origins.lookup(field);
     if chain.is_empty() {
-        println!("  nothing is known of where it came from; the object starts at {}", object.location);
+        say(format_args!(
+            "  nothing is known of where it came from; the object starts at {}",
+            object.location
+        ))?;
     }
     for origin in chain {
-        println!("  {}", described(origin));
+        say(format_args!("  {}", described(origin)))?;
     }
     Ok(())
 }
 
 /// Every leaf with its last writer.
 fn list(object: &RenderedObject) -> anyhow::Result<()> {
-    let mut leaves = Vec::new();
-    collect(&object.value, &FieldPath::default(), &mut leaves, 0);
-    for (path, value) in leaves {
+    for path in FieldPath::leaves(&object.value) {
+        let value = path.get(&object.value).expect("a leaf is there");
         let origin =
             object.origins.lookup(&path).first().map_or_else(|| object.location.to_string(), described);
-        println!("{path} = {}\n  {origin}", shown(value));
+        say(format_args!("{path} = {}\n  {origin}", shown(value)))?;
     }
     Ok(())
-}
-
-fn collect<'a>(value: &'a Value, path: &FieldPath, leaves: &mut Vec<(FieldPath, &'a Value)>, depth: usize) {
-    const MAX_DEPTH: usize = 128;
-    match value {
-        Value::Object(map) if !map.is_empty() && depth < MAX_DEPTH => {
-            let mut keys: Vec<_> = map.iter().collect();
-            keys.sort_by(|a, b| a.0.cmp(b.0));
-            keys.into_iter().for_each(|(key, below)| collect(below, &path.key(key), leaves, depth + 1));
-        }
-        Value::Array(items) if !items.is_empty() && depth < MAX_DEPTH => {
-            for (index, item) in items.iter().enumerate() {
-                collect(item, &path.index(index), leaves, depth + 1);
-            }
-        }
-        leaf => leaves.push((path.clone(), leaf)),
-    }
 }
 
 /// A value on one line; Secret values are the business of who runs this on their own files.

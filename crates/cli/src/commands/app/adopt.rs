@@ -3,7 +3,7 @@
 use tiphys_model::names;
 use tiphys_value::json;
 
-use crate::app::session::Session;
+use crate::{app::session::Session, output::say};
 
 /// Say what happens to objects that somebody else owns: Helm, another engine, a person.
 ///
@@ -34,13 +34,13 @@ pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
         policy => json!(policy),
     };
     session.change(&id, |_, _| Ok(json!({"metadata": {"annotations": {names::OWNERSHIP: policy}}}))).await?;
-    println!(
+    say(format_args!(
         "{id}: {} objects that somebody else owns",
         match args.policy.as_str() {
             "adopt" => "takes over",
             "share" => "shares",
             _ => "refuses",
         }
-    );
+    ))?;
     Ok(())
 }

@@ -6,7 +6,7 @@ use tiphys_model::Application;
 
 use crate::{
     app::{session::Session, view},
-    output::{Format, print},
+    output::{Format, print, say},
 };
 
 /// Show an Application: its status, its operation with what it waits for, its objects.
@@ -59,10 +59,10 @@ pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
             })
             .await;
         let Some(Some(next)) = next else {
-            println!("{id} was deleted");
+            say(format_args!("{id} was deleted"))?;
             return Ok(());
         };
-        println!();
+        say("")?;
         object = next;
     }
 }

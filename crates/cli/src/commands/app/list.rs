@@ -11,7 +11,7 @@ use crate::{
         session::{AppId, Session},
         view,
     },
-    output::{Format, print},
+    output::{Format, print, say},
 };
 
 /// List Applications.
@@ -88,13 +88,13 @@ fn changed(args: &Args, apps: Vec<Value>) -> anyhow::Result<()> {
     }
     for object in apps {
         let app = Application::from_value(&object)?;
-        println!(
+        say(format_args!(
             "{}  {}  {}  {}",
             AppId::of(&object),
             app.status.sync.status.as_str(),
             view::health(&app),
             view::revision(&app)
-        );
+        ))?;
     }
     Ok(())
 }

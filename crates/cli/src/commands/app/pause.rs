@@ -7,7 +7,7 @@ use tiphys_model::{Application, Time, names};
 use tiphys_value::{ObjectExt as _, json};
 
 use super::sync::object;
-use crate::{app::session::Session, duration};
+use crate::{app::session::Session, duration, output::say};
 
 /// Let an Application rest: nothing is synced or healed until the time is over.
 ///
@@ -66,7 +66,7 @@ pub async fn pause(session: &Session, args: &Args) -> anyhow::Result<()> {
         })
         .await?;
     let what = if resting.is_empty() { String::new() } else { format!(" for {}", resting.join(", ")) };
-    println!("{id} is paused until {until}{what}");
+    say(format_args!("{id} is paused until {until}{what}"))?;
     Ok(())
 }
 
@@ -91,6 +91,6 @@ pub async fn resume(session: &Session, args: &ResumeArgs) -> anyhow::Result<()> 
         json!({"metadata": {"annotations": {names::PAUSED_UNTIL: null, names::PAUSED_RESOURCES: null}}});
     let (before, _) = session.change(&id, |_, _| Ok(patch.clone())).await?;
     let was = both.iter().any(|name| before.annotation(name).is_some());
-    println!("{id} {}", if was { "is no longer paused" } else { "was not paused" });
+    say(format_args!("{id} {}", if was { "is no longer paused" } else { "was not paused" }))?;
     Ok(())
 }

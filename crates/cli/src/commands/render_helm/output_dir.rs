@@ -10,6 +10,8 @@ use std::{
 use anyhow::{Context as _, ensure};
 use tiphys_helm::{Manifest, TemplateOutput};
 
+use crate::output::say;
+
 /// Writes every document below a folder (CRDs below `crds`, which may be another one), at the path of its template, and tells
 /// on stdout what was written. A template's second document is appended; a hook is also appended to a file that stands there
 /// already.
@@ -26,7 +28,7 @@ pub fn write(folder: &Path, crds: &Path, output: &TemplateOutput) -> anyhow::Res
     for hook in &output.hooks {
         document(folder, &hook.manifest, folder.join(&hook.manifest.path).exists())?;
     }
-    println!();
+    say("")?;
     Ok(())
 }
 
@@ -44,6 +46,6 @@ fn document(folder: &Path, manifest: &Manifest, append: bool) -> anyhow::Result<
     let mut opened = options.open(&file).with_context(|| format!("cannot write {shown}"))?;
     write!(opened, "---\n# Source: {}\n{}\n", manifest.path, manifest.content)
         .with_context(|| format!("cannot write {shown}"))?;
-    println!("wrote {shown}");
+    say(format_args!("wrote {shown}"))?;
     Ok(())
 }
