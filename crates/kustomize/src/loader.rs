@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tiphys_gocompat::regex::{Regex, quote_meta};
 use tiphys_vfs::{FileTree, VfsError, VfsErrorKind};
 
 use crate::{
@@ -68,11 +69,6 @@ impl<'a> Loader<'a> {
     /// The folder, as texts name it.
     pub fn root(&self) -> String {
         self.display(&self.root)
-    }
-
-    /// The folder in the tree.
-    pub fn folder(&self) -> &str {
-        &self.root
     }
 
     /// The tree.
@@ -211,6 +207,37 @@ impl<'a> Loader<'a> {
         })
     }
 
+    /// Whether something stands at a path of the tree.
+    pub fn exists(&self, path: &str) -> bool {
+        self.in_tree(path).is_some_and(|inside| self.tree().exists(&inside))
+    }
+
+    /// The paths that a pattern matches, sorted (Go's `filepath.Glob`); none if it is malformed.
+    pub fn glob(&self, pattern: &str) -> Vec<String> {
+        if !pattern.contains(['*', '?', '[', '\\']) {
+            return if self.exists(pattern) { vec![pattern.to_owned()] } else { Vec::new() };
+        }
+        let mut found = vec![String::new()];
+        for step in pattern.split('/') {
+            let Some(step) = GlobStep::new(step) else { return Vec::new() };
+            found = found.iter().flat_map(|folder| self.glob_step(folder, &step)).collect();
+        }
+        found
+    }
+
+    fn glob_step(&self, folder: &str, step: &GlobStep<'_>) -> Vec<String> {
+        let below = |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+        match step {
+            GlobStep::Name(name) => Some(below(name)).filter(|path| self.exists(path)).into_iter().collect(),
+            GlobStep::Pattern(regex) => {
+                let place = if folder.is_empty() { "." } else { folder };
+                let entries = self.in_tree(place).and_then(|place| self.tree().read_dir(&place).ok());
+                let names = entries.unwrap_or_default().into_iter().map(|entry| entry.name);
+                names.filter(|name| regex.is_match(name)).map(|name| below(&name)).collect()
+            }
+        }
+    }
+
     /// A loader for a folder that the kustomization names (`FileLoader.New`).
     ///
     /// # Errors
@@ -294,6 +321,36 @@ impl<'a> Loader<'a> {
             return Err(Error::new(ErrorKind::Load, message));
         }
         Ok(found)
+    }
+}
+
+/// A step of a glob.
+enum GlobStep<'a> {
+    Name(&'a str),
+    Pattern(Regex),
+}
+
+impl<'a> GlobStep<'a> {
+    fn new(step: &'a str) -> Option<Self> {
+        if !step.contains(['*', '?', '[', '\\']) {
+            return Some(Self::Name(step));
+        }
+        let mut pattern = String::from("^");
+        let mut chars = step.chars();
+        while let Some(c) = chars.next() {
+            match c {
+                '*' => pattern.push_str(".*"),
+                '?' => pattern.push('.'),
+                '[' => {
+                    pattern.push('[');
+                    pattern.extend(chars.by_ref().take_while(|c| *c != ']'));
+                    pattern.push(']');
+                }
+                '\\' => pattern.push_str(&quote_meta(chars.next()?.encode_utf8(&mut [0; 4]))),
+                other => pattern.push_str(&quote_meta(other.encode_utf8(&mut [0; 4]))),
+            }
+        }
+        Regex::compile(&format!("{pattern}$")).ok().map(Self::Pattern)
     }
 }
 

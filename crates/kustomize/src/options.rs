@@ -104,8 +104,6 @@ pub struct ChartRequest {
     pub chart_home: String,
     /// Values documents in the order of precedence, last wins; each is YAML text.
     pub values: Vec<String>,
-    /// Whether `values[0]` stands in for the chart's own `values.yaml` default file.
-    pub uses_chart_values: bool,
     /// `includeCRDs`.
     pub include_crds: bool,
     /// `skipHooks`.
@@ -127,12 +125,6 @@ pub trait ChartInflator: Send + Sync {
     /// # Errors
     /// A text that says why; it becomes part of the build's error.
     fn inflate(&self, tree: &dyn FileTree, request: &ChartRequest) -> Result<String, String>;
-
-    /// The default values file of a chart that does not stand in the tree, for `valuesMerge`.
-    ///
-    /// # Errors
-    /// A text that says why.
-    fn default_values(&self, tree: &dyn FileTree, request: &ChartRequest) -> Result<String, String>;
 }
 
 /// What a build may do. [`Default`] is `kustomize build` without flags.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    error::{Error, ErrorKind, Result},
+    error::{Context as _, Error, ErrorKind, Result},
     kustomization::{
         Kustomization, from_conformed,
         go_json::{Mode, conform},
@@ -82,7 +82,8 @@ pub(crate) fn apply(overlay: &Overlay, k: &mut Kustomization, loader: &Loader<'_
     for (key, value) in &overlay.common_annotations {
         let value =
             if overlay.common_annotations_envsubst { overlay.substitute(value) } else { value.clone() };
-        add(&mut k.common_annotations, key, value, overlay.force_common_annotations, "annotation")?;
+        let (key, value) = pair(key, &value, "annotation")?;
+        add(&mut k.common_annotations, &key, value, overlay.force_common_annotations, "annotation")?;
     }
     for patch in &overlay.patches {
         let patch = conform(patch, &types::PATCH, Mode::Strict).map_err(|misfit| {
@@ -90,15 +91,43 @@ pub(crate) fn apply(overlay: &Overlay, k: &mut Kustomization, loader: &Loader<'_
         })?;
         k.patches.push(from_conformed::<Patch>(&patch)?);
     }
-    for component in &overlay.components {
-        if overlay.ignore_missing_components && loader.enter(component).is_err() {
+    for pattern in &overlay.components {
+        if overlay.ignore_missing_components && !loader.exists(pattern) {
             continue;
         }
-        if !k.components.contains(component) {
-            k.components.push(component.clone());
+        for component in components(pattern, loader)? {
+            if !k.components.contains(&component) {
+                k.components.push(component);
+            }
         }
     }
     Ok(())
+}
+
+/// `kustomize edit add component`: what a glob matches, or one place that is there.
+fn components(pattern: &str, loader: &Loader<'_>) -> Result<Vec<String>> {
+    let found = loader.glob(pattern);
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    loader.enter(pattern).context(|| format!("{pattern} has no match"))?;
+    Ok(vec![pattern.to_owned()])
+}
+
+/// A label or annotation as `kustomize edit add` reads `key:value`: the first colon separates, quotes around the value are
+/// dropped.
+fn pair(key: &str, value: &str, what: &str) -> Result<(String, String)> {
+    let text = format!("{key}:{value}");
+    match text.split_once(':') {
+        Some((key, value)) if !key.is_empty() => {
+            let bare = value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);
+            Ok((key.to_owned(), bare.to_owned()))
+        }
+        _ => Err(Error::new(
+            ErrorKind::Kustomization,
+            format!("invalid {what}: '{text}' (need k:v pair where v may be quoted)"),
+        )),
+    }
 }
 
 /// `kustomize edit set image`: entries of the same name are replaced, the list is sorted by name. `*`
@@ -178,16 +207,16 @@ fn add_labels(overlay: &Overlay, k: &mut Kustomization) -> Result<()> {
     let force = overlay.force_common_labels;
     let templates = overlay.label_include_templates;
     for (key, value) in &overlay.common_labels {
-        let value = overlay.substitute(value);
+        let (key, value) = pair(key, &overlay.substitute(value), "label")?;
         if !overlay.label_without_selector {
-            add(k.common_labels.get_or_insert_default(), key, value, force, "label")?;
+            add(k.common_labels.get_or_insert_default(), &key, value, force, "label")?;
             continue;
         }
         let fits = |label: &&mut Label| !label.include_selectors && label.include_templates == templates;
         match k.labels.iter_mut().find(fits) {
-            Some(label) => add(&mut label.pairs, key, value, force, "label")?,
+            Some(label) => add(&mut label.pairs, &key, value, force, "label")?,
             None => {
-                let pairs = BTreeMap::from([(key.clone(), value)]);
+                let pairs = BTreeMap::from([(key, value)]);
                 k.labels.push(Label { pairs, include_templates: templates, ..Label::default() });
             }
         }
@@ -211,6 +240,19 @@ fn add(map: &mut BTreeMap<String, String>, key: &str, value: String, force: bool
 }
 
 impl Overlay {
+    /// Whether nothing would be edited.
+    pub(crate) fn edits_nothing(&self) -> bool {
+        self.name_prefix.is_empty()
+            && self.name_suffix.is_empty()
+            && self.namespace.is_empty()
+            && self.images.is_empty()
+            && self.replicas.is_empty()
+            && self.common_labels.is_empty()
+            && self.common_annotations.is_empty()
+            && self.patches.is_empty()
+            && self.components.is_empty()
+    }
+
     /// Replaces `$VAR` and `${VAR}` as Go's `os.Expand`; unknown names become empty, `$$` a dollar.
     fn substitute(&self, text: &str) -> String {
         let mut out = String::new();

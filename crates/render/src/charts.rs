@@ -6,20 +6,16 @@ use tiphys_helm::{Chart, RenderOptions, ValuesSource};
 use tiphys_kustomize::{ChartInflator, ChartRequest};
 use tiphys_vfs::FileTree;
 
-/// Renders charts of the tree. One that would have to be pulled is refused by name.
+/// Renders charts that stand in the tree.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LocalCharts;
 
 impl ChartInflator for LocalCharts {
     fn inflate(&self, tree: &dyn FileTree, request: &ChartRequest) -> Result<String, String> {
-        let chart = load(tree, request)?;
+        let chart = Chart::load(tree, &folder(request)).map_err(|error| error.to_string())?;
         let values = request.values.iter().enumerate();
         let options = RenderOptions {
-            release_name: if request.release_name.is_empty() {
-                "release-name".to_owned()
-            } else {
-                request.release_name.clone()
-            },
+            release_name: release_name(request)?,
             namespace: if request.namespace.is_empty() {
                 "default".to_owned()
             } else {
@@ -39,34 +35,20 @@ impl ChartInflator for LocalCharts {
         };
         tiphys_helm::template(&chart, &options).map(|output| output.stdout).map_err(|error| error.to_string())
     }
+}
 
-    fn default_values(&self, tree: &dyn FileTree, request: &ChartRequest) -> Result<String, String> {
-        let path = format!("{}/values.yaml", folder(request));
-        match tree.read(&path) {
-            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-            Err(_) if tree.is_dir(&folder(request)) => Ok(String::new()),
-            Err(_) => Err(missing(request)),
-        }
+/// The name as `helm template` chooses it from the arguments that kustomize gives.
+fn release_name(request: &ChartRequest) -> Result<String, String> {
+    match (request.release_name.as_str(), request.name_template.as_str()) {
+        ("", "") => Ok("release-name".to_owned()),
+        ("", template) => tiphys_helm::name_from_template(template).map_err(|error| error.to_string()),
+        (name, "") => Ok(name.to_owned()),
+        _ => Err("cannot set --name-template and also specify a name".to_owned()),
     }
 }
 
 fn folder(request: &ChartRequest) -> String {
     format!("{}/{}", request.chart_home, request.name)
-}
-
-fn load(tree: &dyn FileTree, request: &ChartRequest) -> Result<Chart, String> {
-    if !tree.is_dir(&folder(request)) {
-        return Err(missing(request));
-    }
-    Chart::load(tree, &folder(request)).map_err(|error| error.to_string())
-}
-
-fn missing(request: &ChartRequest) -> String {
-    format!(
-        "helmCharts: chart '{}' is not in the tree at '{}'; pull it there and commit it (it is never fetched during a build)",
-        request.name,
-        folder(request)
-    )
 }
 
 #[cfg(test)]

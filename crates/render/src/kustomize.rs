@@ -11,12 +11,15 @@ use crate::{Cause, Job, RenderError, Yield, build_flags};
 pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
     let given = job.source.kustomize.as_ref();
     let version = given.map(|options| options.version.as_str()).unwrap_or_default();
-    let options = BuildOptions {
+    let mut options = BuildOptions {
         overlay: job.source.kustomize.as_ref().map(|options| overlay(options, job)).transpose()?,
         origins: job.context.origins,
         remote_loader: job.context.sources.remote_bases(),
         ..build_flags::parse(job.context.sources.kustomize_options(version))?
     };
+    if options.enable_helm {
+        charts_see(&mut options, given, job);
+    }
     let tree = job.set.tree(job.index).as_ref();
     let built = tiphys_kustomize::build(tree, &job.source.path, &options).map_err(|error| {
         let place = error.location().map(|at| format!("{at}: ")).unwrap_or_default();
@@ -24,6 +27,16 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
         RenderError::new(format!("{place}{error}{advice}")).caused_by(cause(&error)).placed(error.location())
     })?;
     Ok(Yield { warnings: built.warnings().to_vec(), objects: built.into_objects(), ..Yield::default() })
+}
+
+/// Charts see the versions of the source, or else of the cluster.
+fn charts_see(options: &mut BuildOptions, given: Option<&KustomizeSource>, job: &Job<'_>) {
+    let kube_version = given.map(|given| given.kube_version.as_str()).filter(|version| !version.is_empty());
+    let kube_version = kube_version.unwrap_or(job.context.kube_version);
+    options.helm_kube_version = Some(kube_version.to_owned()).filter(|version| !version.is_empty());
+    let api_versions =
+        given.map(|given| given.api_versions.as_slice()).filter(|versions| !versions.is_empty());
+    options.helm_api_versions = api_versions.unwrap_or(job.context.api_versions).to_vec();
 }
 
 fn cause(error: &tiphys_kustomize::Error) -> Cause {

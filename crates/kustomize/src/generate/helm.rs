@@ -53,11 +53,15 @@ impl HelmGenerator {
         Ok(())
     }
 
-    fn chart_home(&self, loader: &Loader<'_>) -> String {
+    /// The folder that holds the chart's, as the kustomization names it.
+    fn chart_home(&self) -> String {
         let home = if self.chart_home.is_empty() { "charts" } else { &self.chart_home };
-        let home = join_clean(loader.folder(), home);
         let pulled = !self.chart.version.is_empty() && !self.chart.repo.is_empty();
-        if pulled { join_clean(&home, &format!("{}-{}", self.chart.name, self.chart.version)) } else { home }
+        if pulled {
+            join_clean(home, &format!("{}-{}", self.chart.name, self.chart.version))
+        } else {
+            home.to_owned()
+        }
     }
 }
 
@@ -79,20 +83,15 @@ pub(crate) fn inflate(
     };
     let mut request = request(generator, loader, context);
     let chart_dir = join_clean(&request.chart_home, &chart.name);
-    if chart.repo.is_empty() && !loader.tree().is_dir(&chart_dir) {
-        return Err(Error::transform("no repo specified for pull, no chart found at ''".to_owned())
-            .at(Some(location.clone()))
-            .advise(format!("expected the chart in {chart_dir}, or set `repo`")));
-    }
     let fail = |message: String| Error::transform(message).at(Some(location.clone()));
-    let base = if chart.values_file.is_empty() {
-        let local = join_clean(&chart_dir, "values.yaml");
-        match loader.tree().read(&local) {
-            Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-            Err(_) => inflator.default_values(loader.tree(), &request).map_err(fail)?,
-        }
-    } else {
-        String::from_utf8_lossy(&loader.load(&chart.values_file)?).into_owned()
+    if !loader.tree().is_dir(&chart_dir) {
+        return Err(missing(chart, &chart_dir).at(Some(location.clone())));
+    }
+    let own_values = join_clean(&generator.chart_home(), &format!("{}/values.yaml", chart.name));
+    let file = if chart.values_file.is_empty() { &own_values } else { &chart.values_file };
+    let base = match chart.values_merge.as_str() {
+        "replace" if !chart.values_inline.is_empty() => String::new(),
+        _ => String::from_utf8_lossy(&loader.load(file)?).into_owned(),
     };
     request.values.push(merged_values(chart, base)?);
     for file in &chart.additional_values_files {
@@ -109,6 +108,20 @@ pub(crate) fn inflate(
     Ok(nodes.into_iter().map(make).collect())
 }
 
+/// No chart is pulled during a build.
+fn missing(chart: &HelmChart, folder: &str) -> Error {
+    if chart.repo.is_empty() {
+        return Error::transform("no repo specified for pull, no chart found at ''")
+            .advise(format!("expected the chart in {folder}, or set `repo`"));
+    }
+    let message = format!(
+        "helmCharts: chart '{}' of {} is not in the tree at '{folder}': charts are not pulled during a build",
+        chart.name, chart.repo
+    );
+    Error::new(ErrorKind::Unsupported, message)
+        .advise(format!("pull it there (`helm pull --untar`) and commit it: expected a folder {folder}"))
+}
+
 fn request(generator: &HelmGenerator, loader: &Loader<'_>, context: &Context<'_>) -> ChartRequest {
     let (chart, options) = (&generator.chart, context.options);
     let own_versions = &chart.api_versions;
@@ -119,9 +132,8 @@ fn request(generator: &HelmGenerator, loader: &Loader<'_>, context: &Context<'_>
         release_name: chart.release_name.clone(),
         namespace: chart.namespace.clone(),
         name_template: chart.name_template.clone(),
-        chart_home: generator.chart_home(loader),
+        chart_home: loader.file_name(&generator.chart_home()),
         values: Vec::new(),
-        uses_chart_values: chart.values_file.is_empty(),
         include_crds: chart.include_crds,
         skip_hooks: chart.skip_hooks,
         skip_tests: chart.skip_tests,

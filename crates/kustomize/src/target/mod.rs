@@ -120,7 +120,7 @@ impl<'a> Target<'a> {
         let (mut k, source) = kustomization::parse(&loader.file_name(file_name), &text)?;
         context.warnings.extend(legacy::warnings(&k));
         legacy::fix(&mut k);
-        if source.is_empty && edits.is_none() {
+        if source.is_empty && edits.is_none_or(overlay::Overlay::edits_nothing) {
             return Err(Error::new(ErrorKind::Kustomization, "kustomization.yaml is empty")
                 .at(Some(source.locate(&[]))));
         }
