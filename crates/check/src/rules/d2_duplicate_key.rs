@@ -22,7 +22,10 @@
 //! ## When to suppress
 //! Never: take one of the two out.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use tiphys_diag::Severity;
 use tiphys_graph::Survey;
@@ -97,11 +100,11 @@ fn collect(node: &Node, found: &mut Vec<Twice>, depth: usize) {
     }
     match &node.content {
         Content::Mapping(pairs) => {
-            for (at, (key, value)) in pairs.iter().enumerate() {
+            let mut seen: HashMap<&str, (&Node, &Node)> = HashMap::new();
+            for (key, value) in pairs {
                 if let Content::Scalar(name) = &key.content
                     && name != "<<"
-                    && let Some((first, other)) =
-                        pairs[..at].iter().find(|(known, _)| known.content == key.content)
+                    && let Some((first, other)) = seen.insert(name, (key, value))
                 {
                     found.push(Twice {
                         key: name.to_string(),

@@ -2,6 +2,7 @@
 //! that people will search for, why, a bad and a good example, how to mend it and when to suppress it;
 //! a `pub const RULE`; a line here; a folder under `tests/incidents/`.
 
+mod a1_circle;
 mod a1_parent_wait;
 mod a1_self_wait;
 mod a1_wave_order;
@@ -56,6 +57,7 @@ use crate::Rule;
 
 /// Every rule, in the order of the ids.
 pub const ALL: &[&Rule] = &[
+    &a1_circle::RULE,
     &a1_parent_wait::RULE,
     &a1_self_wait::RULE,
     &a1_wave_order::RULE,

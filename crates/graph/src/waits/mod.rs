@@ -5,12 +5,14 @@
 //! Everything here holds for Argo CD's rules. Where a fact that would close a cycle is not in the
 //! repository, nothing is reported.
 
+mod events;
 mod health;
 mod needs;
 mod operations;
 mod settings;
 mod webhooks;
 
+pub use events::{Event, Events, Link};
 pub use health::{ApplicationHealth, HealthFacts};
 pub use needs::{Need, Stall, Unmet, unmet};
 pub use operations::{Cycle, Hop, cycles};

@@ -10,7 +10,7 @@ use super::{ApplicationHealth, HealthFacts};
 use crate::{
     AppId, Object, ObjectId, Owner, Survey,
     edges::{Edge, EdgeKind, Edges, Target},
-    order::{Meeting, Order, Relation},
+    order::{Meeting, Order, Relation, step_of},
     survey::is_namespaced,
 };
 
@@ -224,22 +224,29 @@ impl<'a> Judge<'a> {
         let waits = match need {
             Need::Project => health.waits_for_content || health.waits_for_operation,
             Need::Definition | Need::Namespace => health.waits_after_failure && health.waits_for_operation,
-            _ if !object.hooks.is_empty() => health.waits_for_operation,
-            _ => {
-                let content = health.waits_for_content && self.is_in_first_step(object);
-                (content || health.waits_for_operation) && self.has_health(object)
-            }
+            _ => self.holds_up(object, &health),
         };
         let ignored = object.value().annotation(names::IGNORE_HEALTHCHECK) == Some("true");
         (waits && !ignored && self.order.awaits(first)).then(|| Stall::Child(Box::new(health)))
     }
 
-    /// Whether an object comes with the first of its Application. Between two of its steps an Application
+    /// Whether an Application is not Healthy, by a check, while one of its objects waits. Between two of its steps it
     /// is Healthy for a moment, and a parent that looks at nothing else may go on just then.
-    fn is_in_first_step(&self, object: &Object) -> bool {
+    fn holds_up(&self, object: &Object, health: &ApplicationHealth) -> bool {
         let Owner::App(app) = object.owner else { return false };
-        let first = self.survey.objects_of(app).filter_map(crate::order::step_of).min();
-        crate::order::step_of(object) == first
+        let own = step_of(object);
+        let of = |plain: bool| {
+            let counted = self.survey.objects_of(app).filter(move |it| !plain || it.hooks.is_empty());
+            counted.filter_map(step_of)
+        };
+        let is_out_of_sync = health.waits_for_operation && of(true).any(|step| Some(step) > own);
+        if !object.hooks.is_empty() {
+            return health.waits_for_end || is_out_of_sync;
+        }
+        let is_first = of(true).min() == own;
+        let content = health.waits_for_content && (is_first || health.waits_for_operation);
+        let end = health.waits_for_end && of(false).any(|step| Some(step) > own);
+        (content || end || is_out_of_sync) && self.has_health(object)
     }
 
     /// Whether an operation waits for the health of a kind that has what it needs only later.

@@ -1,0 +1,68 @@
+//! A repository stalls if and only if the analysis of waits says so: the planner of the engine, with Argo CD's
+//! rules, syncs generated repositories to an empty cluster in virtual time.
+
+mod cluster;
+mod repository;
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use repository::{Repository, repository};
+use tiphys_graph::{
+    Input, NoSources, Survey,
+    edges::Edges,
+    order::Order,
+    waits::{Events, HealthFacts, Settings, cycles, unmet},
+};
+
+/// What the analysis says.
+struct Verdict {
+    stalls: bool,
+    /// Why, as the rules tell it one by one.
+    reasons: usize,
+    circles: usize,
+}
+
+fn analyse(repository: &Repository) -> Verdict {
+    let survey = Survey::of(&Input {
+        tree: Arc::new(repository.tree()),
+        folder: "",
+        sources: &NoSources,
+        is_given: &|_| true,
+        clusters: Vec::new(),
+        kube_version: "",
+        progress: &|_, _| {},
+    });
+    let (edges, order) = (Edges::of(&survey), Order::of(&survey));
+    let facts = HealthFacts::of(&survey, &Settings::of(&survey));
+    let events = Events::of(&survey, &edges, &order, &facts);
+    let reasons = cycles(&survey, &order, &facts).len()
+        + unmet(&survey, &edges, &order, &facts).iter().filter(|unmet| unmet.stall.is_some()).count();
+    Verdict { stalls: events.stalled().next().is_some(), reasons, circles: events.circles().len() }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_repository_stalls_iff_the_analysis_says_so(repository in repository()) {
+        let verdict = analyse(&repository);
+        let stalled = cluster::sync(&repository);
+        prop_assert_eq!(verdict.stalls, !stalled.is_empty(), "the engine: {:?}\n{}", stalled, repository.text());
+        // Every stall has a circle to show, and every reason that a rule tells is a stall.
+        prop_assert_eq!(verdict.stalls, verdict.circles > 0, "{}", repository.text());
+        prop_assert!(verdict.reasons == 0 || verdict.stalls, "{} reasons\n{}", verdict.reasons, repository.text());
+    }
+}
+
+#[test]
+fn both_verdicts_are_generated() {
+    use proptest::{strategy::ValueTree as _, test_runner::TestRunner};
+    let mut runner = TestRunner::deterministic();
+    let mut stalls = 0;
+    for _ in 0..100 {
+        let tree = repository().new_tree(&mut runner).expect("generates");
+        stalls += usize::from(analyse(&tree.current()).stalls);
+    }
+    assert!((10..=90).contains(&stalls), "{stalls} of 100 stall");
+}

@@ -1,0 +1,177 @@
+//! Generated repositories: a root with children in waves, what they render, and a health check for
+//! Applications.
+
+use std::fmt::Write as _;
+
+use proptest::prelude::*;
+use tiphys_vfs::MemTree;
+
+/// One object of a child.
+#[derive(Clone, Debug)]
+pub enum Item {
+    /// Works by itself.
+    Settings,
+    /// Runs once the secret of a number is there.
+    Workload(u8),
+    /// A hook before the objects that needs the secret of a number.
+    Hook(u8),
+    /// The secret of a number.
+    Secret(u8),
+    /// The definition of a kind.
+    Definition,
+    /// An object of that kind.
+    Resource,
+}
+
+/// A child: its wave and its objects with theirs.
+#[derive(Clone, Debug)]
+pub struct Child {
+    pub wave: i64,
+    pub items: Vec<(i64, Item)>,
+}
+
+/// A repository.
+#[derive(Clone, Debug)]
+pub struct Repository {
+    /// The root renders itself.
+    pub renders_itself: bool,
+    /// Which of [`CHECKS`] is set.
+    pub check: usize,
+    pub children: Vec<Child>,
+}
+
+/// Health checks for Applications: none, what Argo CD found, that and Synced, not while it runs.
+pub const CHECKS: [&str; 4] = [
+    "",
+    "hs = {status = \"Progressing\"}\nif obj.status ~= nil and obj.status.health ~= nil then\n  hs.status = obj.status.health.status\nend\nreturn hs\n",
+    "hs = {status = \"Progressing\"}\nif obj.status ~= nil and obj.status.sync ~= nil and obj.status.sync.status == \"Synced\" then\n  if obj.status.health ~= nil then hs.status = obj.status.health.status end\nend\nreturn hs\n",
+    "hs = {status = \"Progressing\"}\nif obj.status ~= nil and obj.status.operationState ~= nil and obj.status.operationState.phase == \"Succeeded\" then\n  hs.status = \"Healthy\"\nend\nreturn hs\n",
+];
+
+fn item() -> impl Strategy<Value = Item> {
+    prop_oneof![
+        1 => Just(Item::Settings),
+        3 => (0u8..3).prop_map(Item::Workload),
+        1 => (0u8..3).prop_map(Item::Hook),
+        3 => (0u8..3).prop_map(Item::Secret),
+        1 => Just(Item::Definition),
+        1 => Just(Item::Resource),
+    ]
+}
+
+/// Any repository.
+pub fn repository() -> impl Strategy<Value = Repository> {
+    let child = (0i64..3, prop::collection::vec((0i64..3, item()), 1..4))
+        .prop_map(|(wave, items)| Child { wave, items });
+    (prop::bool::weighted(0.3), 0..CHECKS.len(), prop::collection::vec(child, 1..4)).prop_map(
+        |(renders_itself, check, children)| {
+            let mut repository = Repository { renders_itself, check, children };
+            repository.make_unique();
+            repository
+        },
+    )
+}
+
+impl Repository {
+    /// Leaves every secret and the definition with one maker: two owners of one object are another matter.
+    fn make_unique(&mut self) {
+        let (mut secrets, mut defined) = ([false; 3], false);
+        for (_, item) in self.children.iter_mut().flat_map(|child| &mut child.items) {
+            let twice = match item {
+                Item::Secret(number) => std::mem::replace(&mut secrets[usize::from(*number)], true),
+                Item::Definition => std::mem::replace(&mut defined, true),
+                _ => false,
+            };
+            if twice {
+                *item = Item::Settings;
+            }
+        }
+        // What nothing brings comes from outside, and says nothing about the order.
+        for (_, item) in self.children.iter_mut().flat_map(|child| &mut child.items) {
+            let missing = match item {
+                Item::Workload(number) | Item::Hook(number) => !secrets[usize::from(*number)],
+                Item::Resource => !defined,
+                _ => false,
+            };
+            if missing {
+                *item = Item::Settings;
+            }
+        }
+    }
+
+    /// The files.
+    pub fn files(&self) -> Vec<(String, String)> {
+        let place = if self.renders_itself { "apps/root.yaml" } else { "bootstrap/root.yaml" };
+        let mut files = vec![(place.to_owned(), application("root", "apps", None))];
+        if self.check > 0 {
+            let mut text = String::from(
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm, namespace: argocd}\ndata:\n  resource.customizations.health.argoproj.io_Application: |\n",
+            );
+            CHECKS[self.check].lines().for_each(|line| writeln!(text, "    {line}").expect("a string"));
+            files.push(("argocd/argocd-cm.yaml".into(), text));
+        }
+        for (at, child) in self.children.iter().enumerate() {
+            let name = format!("child-{at}");
+            files.push((format!("apps/{name}.yaml"), application(&name, &name, Some(child.wave))));
+            let objects =
+                child.items.iter().enumerate().map(|(number, (wave, item))| object(item, at, number, *wave));
+            files.push((format!("{name}/all.yaml"), objects.collect::<Vec<_>>().join("---\n")));
+        }
+        files
+    }
+
+    pub fn tree(&self) -> MemTree {
+        let mut tree = MemTree::default();
+        for (path, text) in self.files() {
+            tree.insert(&path, text.into_bytes()).expect("inside the tree");
+        }
+        tree
+    }
+
+    pub fn text(&self) -> String {
+        self.files().iter().map(|(path, text)| format!("# {path}\n{text}\n")).collect()
+    }
+}
+
+fn application(name: &str, path: &str, wave: Option<i64>) -> String {
+    let wave = wave
+        .map(|wave| format!("\n  annotations: {{argocd.argoproj.io/sync-wave: \"{wave}\"}}"))
+        .unwrap_or_default();
+    format!(
+        "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata:\n  name: {name}\n  namespace: argocd{wave}\nspec:\n  project: default\n  source: {{repoURL: https://git.example.com/a.git, path: {path}}}\n  destination: {{server: https://kubernetes.default.svc, namespace: argocd}}\n  syncPolicy: {{automated: {{}}}}\n"
+    )
+}
+
+fn object(item: &Item, child: usize, number: usize, wave: i64) -> String {
+    let own = format!("{child}-{number}");
+    let (kind, name, hook, rest) = match item {
+        Item::Settings => ("v1|ConfigMap", format!("settings-{own}"), "", "data: {a: b}".to_owned()),
+        Item::Secret(of) => ("v1|Secret", format!("secret-{of}"), "", "stringData: {a: b}".to_owned()),
+        Item::Workload(of) => ("apps/v1|Deployment", format!("web-{own}"), "", pods(&format!("secret-{of}"), &own)),
+        Item::Hook(of) => {
+            (
+                "batch/v1|Job",
+                format!("job-{own}"),
+                ", argocd.argoproj.io/hook: PreSync",
+                pods(&format!("secret-{of}"), &own),
+            )
+        }
+        Item::Definition => (
+            "apiextensions.k8s.io/v1|CustomResourceDefinition",
+            "widgets.example.org".to_owned(),
+            "",
+            "spec: {group: example.org, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}".to_owned(),
+        ),
+        Item::Resource => ("example.org/v1|Widget", format!("widget-{own}"), "", "spec: {}".to_owned()),
+    };
+    let (version, kind) = kind.split_once('|').expect("both are there");
+    format!(
+        "apiVersion: {version}\nkind: {kind}\nmetadata:\n  name: {name}\n  annotations: {{argocd.argoproj.io/sync-wave: \"{wave}\"{hook}}}\n{rest}\n"
+    )
+}
+
+fn pods(secret: &str, app: &str) -> String {
+    format!(
+        "spec: {{selector: {{matchLabels: {{app: a{app}}}}}, template: {{metadata: {{labels: {{app: a{app}}}}}, spec: {{restartPolicy: Never, containers: [{{name: a, image: a, envFrom: [{{secretRef: {{name: {secret}}}}}]}}]}}}}}}"
+    )
+}
