@@ -8,8 +8,7 @@ use tiphys_value::OriginKind;
 use crate::{
     context::Context,
     error::{Error, Result},
-    fields::{NameReference, apply},
-    kustomization::model::FieldSpec,
+    fields::{NameReference, Route},
     node::{Content, Kind, Node},
     resid::{CLUSTER_SCOPE, Gvk},
     resource::Resource,
@@ -30,7 +29,7 @@ pub(crate) fn fix(
         return Ok(());
     }
     let candidates = Candidates::new(objects);
-    let mut specs_of: HashMap<Gvk, Vec<(&Gvk, FieldSpec)>> = HashMap::new();
+    let mut specs_of: HashMap<Gvk, Vec<(&Gvk, Route<'_>)>> = HashMap::new();
     for at in 0..objects.list.len() {
         let gvk = original_gvk(&objects.list[at]);
         let specs = specs_of.entry(gvk.clone()).or_insert_with(|| specs_for(&gvk, references));
@@ -41,11 +40,14 @@ pub(crate) fn fix(
         let mut node = std::mem::replace(&mut objects.list[at].node, Node::null());
         let referrer = Referrer::new(&candidates, at, &node);
         let mut changed = false;
-        for (target, spec) in specs.iter() {
-            apply(&mut node, spec, None, &mut |field| {
-                referrer.set(field, target, &spec.path).map(|written| changed |= written)
-            })
-            .map_err(|error| referrer.error(&node, &spec.path, error, objects))?;
+        for (target, route) in specs.iter() {
+            let path = &route.spec().path;
+            // The kind was checked against the original one; the walk must not check again.
+            route
+                .follow(&mut node, None, &mut |field| {
+                    referrer.set(field, target, path).map(|written| changed |= written)
+                })
+                .map_err(|error| referrer.error(&node, path, error, objects))?;
         }
         objects.list[at].node = node;
         objects.list[at].touched |= changed;
@@ -81,12 +83,11 @@ fn original_gvk(resource: &Resource) -> Gvk {
 }
 
 /// The fields of a kind that refer to others, with what they refer to.
-fn specs_for<'r>(gvk: &Gvk, references: &'r [NameReference]) -> Vec<(&'r Gvk, FieldSpec)> {
+fn specs_for<'r>(gvk: &Gvk, references: &'r [NameReference]) -> Vec<(&'r Gvk, Route<'r>)> {
     let mut specs = Vec::new();
     for reference in references {
         for spec in reference.field_specs.iter().filter(|spec| gvk.is_selected_by(&spec.gvk)) {
-            // The kind was checked against the original one; the walk must not check again.
-            specs.push((&reference.gvk, FieldSpec { gvk: Gvk::default(), ..spec.clone() }));
+            specs.push((&reference.gvk, Route::new(spec)));
         }
     }
     specs

@@ -26,43 +26,98 @@ pub(crate) fn apply(
     create: Option<Create>,
     set: &mut Setter<'_>,
 ) -> Result<(), String> {
-    if !spec.gvk.selects(node.api_version(), node.object_kind()) {
-        return Ok(());
-    }
-    let walk = Walk { create: create.filter(|_| spec.create) };
-    with_steps(&spec.path, |steps| walk.follow(node, steps, set)).map_err(|error| {
-        let id = ResId {
-            gvk: Gvk::new(node.api_version(), node.object_kind()),
-            name: node.name().into(),
-            namespace: node.namespace().into(),
-            cluster_scoped: false,
-        };
-        format!("considering field '{}' of object {id}: {error}", spec.path)
-    })
+    Route::new(spec).apply(node, create, set)
 }
 
-/// Steps that fit on the stack: every object meets every field spec of its kind.
-const FEW: usize = 16;
+/// A field spec with its path cut into steps, for many objects.
+#[derive(Debug)]
+pub(crate) struct Route<'a> {
+    spec: &'a FieldSpec,
+    steps: Vec<Step>,
+}
 
-/// Calls `then` with the steps of a path, as [`split_path`] cuts it.
-fn with_steps<T>(path: &str, then: impl FnOnce(&[&str]) -> T) -> T {
-    let bytes = path.as_bytes();
-    let rest = if bytes.first() == Some(&b'/') { &path[1..] } else { path };
-    let slashes = rest.bytes().filter(|byte| *byte == b'/').count();
-    if bytes.contains(&b'\\') || slashes >= FEW {
-        let steps = split_path(path, '/');
-        return then(&steps.iter().map(String::as_str).collect::<Vec<_>>());
+#[derive(Debug)]
+struct Step {
+    name: String,
+    /// It was written with `[]`.
+    is_list: bool,
+    /// It names an item of a list, or all: kyaml has no use for that in a mapping.
+    is_index: bool,
+}
+
+impl Step {
+    fn new(text: String) -> Self {
+        let (name, is_list) = match text.strip_suffix("[]") {
+            Some(name) => (name.to_owned(), true),
+            None => (text, false),
+        };
+        let is_index =
+            name.parse::<i64>().is_ok() || matches!(name.as_str(), "*" | "-") || list_index(&name).is_some();
+        Self { name, is_list, is_index }
     }
-    let mut steps = [""; FEW];
-    let (mut count, mut from) = (0, 0);
-    for (at, byte) in rest.bytes().enumerate() {
-        if byte == b'/' {
-            steps[count] = &rest[from..at];
-            (count, from) = (count + 1, at + 1);
+
+    /// Why the step cannot be taken in a mapping, if it cannot.
+    fn check(&self, node: &Node) -> Result<(), String> {
+        if !self.is_index {
+            return Ok(());
+        }
+        match self.name.parse::<i64>() {
+            Ok(index) if index < 0 => Err(format!("array index {index} cannot be negative")),
+            Err(_) if self.name == "*" => Err("wildcard is not supported in PathGetter".to_owned()),
+            _ => node.expect(Kind::Seq),
         }
     }
-    steps[count] = &rest[from..];
-    then(&steps[..=count])
+}
+
+impl<'a> Route<'a> {
+    /// Cuts the path of a spec as [`split_path`] does.
+    pub fn new(spec: &'a FieldSpec) -> Self {
+        Self { spec, steps: split_path(&spec.path, '/').into_iter().map(Step::new).collect() }
+    }
+
+    /// The routes of several specs.
+    pub fn all(specs: &'a [FieldSpec]) -> Vec<Self> {
+        specs.iter().map(Self::new).collect()
+    }
+
+    /// The spec.
+    pub fn spec(&self) -> &'a FieldSpec {
+        self.spec
+    }
+
+    /// As [`apply`].
+    ///
+    /// # Errors
+    /// As [`apply`].
+    pub fn apply(&self, node: &mut Node, create: Option<Create>, set: &mut Setter<'_>) -> Result<(), String> {
+        let spec = self.spec;
+        if !spec.gvk.selects(node.api_version(), node.object_kind()) {
+            return Ok(());
+        }
+        self.follow(node, create, set)
+    }
+
+    /// As [`Self::apply`], in an object whose kind is known to fit.
+    ///
+    /// # Errors
+    /// As [`apply`].
+    pub fn follow(
+        &self,
+        node: &mut Node,
+        create: Option<Create>,
+        set: &mut Setter<'_>,
+    ) -> Result<(), String> {
+        let walk = Walk { create: create.filter(|_| self.spec.create) };
+        walk.follow(node, &self.steps, set).map_err(|error| {
+            let id = ResId {
+                gvk: Gvk::new(node.api_version(), node.object_kind()),
+                name: node.name().into(),
+                namespace: node.namespace().into(),
+                cluster_scoped: false,
+            };
+            format!("considering field '{}' of object {id}: {error}", self.spec.path)
+        })
+    }
 }
 
 struct Walk {
@@ -70,7 +125,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn follow(&self, node: &mut Node, path: &[&str], set: &mut Setter<'_>) -> Result<(), String> {
+    fn follow(&self, node: &mut Node, path: &[Step], set: &mut Setter<'_>) -> Result<(), String> {
         if path.is_empty() {
             return set(node);
         }
@@ -81,19 +136,19 @@ impl Walk {
             Content::Seq(items) => items
                 .iter_mut()
                 .try_for_each(|item| self.follow(item, path, set))
-                .map_err(|error| format!("visit traversal on path: [{}]: {error}", path.join(" "))),
+                .map_err(|error| format!("visit traversal on path: [{}]: {error}", joined(path))),
             Content::Map(_) => self.field(node, path, set),
             Content::Scalar(_) => Err("expected sequence or mapping node".to_owned()),
         }
     }
 
-    fn field(&self, node: &mut Node, path: &[&str], set: &mut Setter<'_>) -> Result<(), String> {
+    fn field(&self, node: &mut Node, path: &[Step], set: &mut Setter<'_>) -> Result<(), String> {
         let Some((step, rest)) = path.split_first() else { return Ok(()) };
-        let (name, is_list) = step.strip_suffix("[]").map_or((*step, false), |name| (name, true));
+        let (name, is_list) = (step.name.as_str(), step.is_list);
         if name.is_empty() {
             return Err("cannot set or create an empty field name".to_owned());
         }
-        refuse_index(name, node).map_err(|error| format!("fieldName: {name}: {error}"))?;
+        step.check(node).map_err(|error| format!("fieldName: {name}: {error}"))?;
         let made = match self.create {
             Some(create) if !is_list && rest.is_empty() => Some((create.kind, create.tag)),
             Some(_) if !is_list => Some((Kind::Map, Tag::Map)),
@@ -114,18 +169,10 @@ impl Walk {
     }
 }
 
-/// Steps that name items of a list, or all: kyaml has no use for them in a mapping.
-fn refuse_index(name: &str, node: &Node) -> Result<(), String> {
-    let index = name.parse::<i64>();
-    match index {
-        Ok(index) if index < 0 => return Err(format!("array index {index} cannot be negative")),
-        Err(_) if name == "*" => return Err("wildcard is not supported in PathGetter".to_owned()),
-        _ => {}
-    }
-    if index.is_ok() || name == "-" || list_index(name).is_some() {
-        return node.expect(Kind::Seq);
-    }
-    Ok(())
+/// Steps as errors print them.
+fn joined(path: &[Step]) -> String {
+    let steps = path.iter().map(|step| format!("{}{}", step.name, if step.is_list { "[]" } else { "" }));
+    steps.collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -135,24 +182,12 @@ mod tests {
     #[test]
     fn steps_that_name_items_are_refused() {
         let node = Node::map(vec![(Node::scalar("a"), Node::scalar("b"))]);
-        let refused = |name: &str| refuse_index(name, &node).unwrap_err();
-        assert_eq!(refused("*"), "wildcard is not supported in PathGetter");
-        assert_eq!(refused("-2"), "array index -2 cannot be negative");
+        let check = |name: &str| Step::new(name.to_owned()).check(&node);
+        assert_eq!(check("*").unwrap_err(), "wildcard is not supported in PathGetter");
+        assert_eq!(check("-2").unwrap_err(), "array index -2 cannot be negative");
         for name in ["0", "-", "[name=x]"] {
-            assert!(refused(name).starts_with("wrong node kind: expected SequenceNode"), "{name}");
+            assert!(check(name).unwrap_err().starts_with("wrong node kind: expected SequenceNode"), "{name}");
         }
-        assert!(refuse_index("a", &node).is_ok());
-    }
-
-    #[test]
-    fn steps_are_those_of_the_splitter() {
-        let long = "a/".repeat(FEW + 3);
-        for path in
-            ["", "a", "a/b", "/a/b", "/", "//a", "a//b", "a/", r"a\/b/c", "metadata/labels", long.as_str()]
-        {
-            let steps =
-                with_steps(path, |steps| steps.iter().map(|step| (*step).to_owned()).collect::<Vec<_>>());
-            assert_eq!(steps, split_path(path, '/'), "{path}");
-        }
+        assert!(check("a").is_ok() && check("a[]").is_ok());
     }
 }

@@ -4,5 +4,5 @@ mod apply;
 mod config;
 mod defaults;
 
-pub(crate) use apply::{Create, apply};
+pub(crate) use apply::{Create, Route, apply};
 pub(crate) use config::{NameReference, TransformerConfig, merge_specs};

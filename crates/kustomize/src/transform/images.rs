@@ -6,7 +6,7 @@ use super::Transformer;
 use crate::{
     context::Context,
     error::{Error, Result},
-    fields::apply,
+    fields::Route,
     kustomization::model::{FieldSpec, Image},
     node::{Content, Kind, Node},
     resource_map::ResourceMap,
@@ -21,14 +21,16 @@ pub(crate) struct ImageTag {
 impl Transformer for ImageTag {
     fn transform(&self, objects: &mut ResourceMap, _: &mut Context<'_>) -> Result<()> {
         let name = ImageName::new(&self.image.name);
+        let routes = Route::all(&self.specs);
         for resource in &mut objects.list {
             if resource.node.object_kind() == "CustomResourceDefinition" {
                 continue;
             }
             resource.touched = true;
             self.in_containers(&mut resource.node, &name).map_err(Error::transform)?;
-            for spec in &self.specs {
-                apply(&mut resource.node, spec, None, &mut |node| self.set(node, &name))
+            for route in &routes {
+                route
+                    .apply(&mut resource.node, None, &mut |node| self.set(node, &name))
                     .map_err(Error::transform)?;
             }
         }

@@ -6,7 +6,7 @@ use super::Transformer;
 use crate::{
     context::Context,
     error::{Error, Result},
-    fields::{Create, apply},
+    fields::{Create, Route},
     kustomization::model::FieldSpec,
     node::{Kind, Node, Tag},
     resource::Resource,
@@ -40,9 +40,10 @@ impl Transformer for Annotations {
 const CREATE: Create = Create { kind: Kind::Map, tag: Tag::Map };
 
 fn set_all(objects: &mut ResourceMap, pairs: &BTreeMap<String, String>, specs: &[FieldSpec]) -> Result<()> {
+    let routes = Route::all(specs);
     for resource in &mut objects.list {
         for (key, value) in pairs {
-            set_pair(resource, key, value, specs).map_err(Error::transform)?;
+            set_pair(resource, key, value, &routes).map_err(Error::transform)?;
         }
         resource.touched |= !pairs.is_empty();
     }
@@ -50,10 +51,10 @@ fn set_all(objects: &mut ResourceMap, pairs: &BTreeMap<String, String>, specs: &
 }
 
 /// The nodes that one key adds to one object are one node in kustomize.
-fn set_pair(resource: &mut Resource, key: &str, value: &str, specs: &[FieldSpec]) -> Result<(), String> {
+fn set_pair(resource: &mut Resource, key: &str, value: &str, routes: &[Route<'_>]) -> Result<(), String> {
     let group = resource.new_group();
-    for spec in specs {
-        apply(&mut resource.node, spec, Some(CREATE), &mut |node| {
+    for route in routes {
+        route.apply(&mut resource.node, Some(CREATE), &mut |node| {
             node.set_in_group(key, Node::tagged(value, Tag::Str), group)
         })?;
     }

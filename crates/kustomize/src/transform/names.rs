@@ -4,7 +4,7 @@ use super::Transformer;
 use crate::{
     context::Context,
     error::{Error, Result},
-    fields::{Create, apply},
+    fields::{Create, Route},
     kustomization::model::FieldSpec,
     node::{Kind, Node, Tag},
     resid::Gvk,
@@ -30,10 +30,11 @@ const CREATE: Create = Create { kind: Kind::Scalar, tag: Tag::Str };
 
 impl Transformer for Affixes {
     fn transform(&self, objects: &mut ResourceMap, _: &mut Context<'_>) -> Result<()> {
+        let routes = Route::all(&self.specs);
         for resource in &mut objects.list {
             let gvk = original_gvk(resource);
             if !keeps_its_name(&gvk) {
-                self.rename(resource, &gvk).map_err(Error::transform)?;
+                self.rename(resource, &gvk, &routes).map_err(Error::transform)?;
             }
         }
         Ok(())
@@ -55,9 +56,9 @@ fn keeps_its_name(gvk: &Gvk) -> bool {
 }
 
 impl Affixes {
-    fn rename(&self, resource: &mut Resource, gvk: &Gvk) -> Result<(), String> {
-        for spec in self.specs.iter().filter(|spec| gvk.is_selected_by(&spec.gvk)) {
-            if spec.path == "metadata/name" && !self.text.is_empty() {
+    fn rename(&self, resource: &mut Resource, gvk: &Gvk, routes: &[Route<'_>]) -> Result<(), String> {
+        for route in routes.iter().filter(|route| gvk.is_selected_by(&route.spec().gvk)) {
+            if route.spec().path == "metadata/name" && !self.text.is_empty() {
                 let list = match self.end {
                     Affix::Prefix => &mut resource.prefixes,
                     Affix::Suffix => &mut resource.suffixes,
@@ -66,7 +67,7 @@ impl Affixes {
                 resource.remember_id();
             }
             resource.touched = true;
-            apply(&mut resource.node, spec, Some(CREATE), &mut |node| {
+            route.apply(&mut resource.node, Some(CREATE), &mut |node| {
                 let name = match self.end {
                     Affix::Prefix => format!("{}{}", self.text, node.value()),
                     Affix::Suffix => format!("{}{}", node.value(), self.text),

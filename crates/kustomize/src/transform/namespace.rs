@@ -8,7 +8,7 @@ use super::Transformer;
 use crate::{
     context::Context,
     error::{Error, ErrorKind, Result},
-    fields::{Create, apply},
+    fields::{Create, Route},
     kustomization::model::FieldSpec,
     node::{Kind, Node, Tag, lookup_create},
     resid::ResId,
@@ -61,6 +61,8 @@ impl Transformer for NamespaceTransformer {
         if self.namespace.is_empty() {
             return Ok(());
         }
+        let own = own_spec();
+        let routes = self.routes(&own);
         let mut ids = Ids::new(objects);
         for at in 0..objects.list.len() {
             let resource = &mut objects.list[at];
@@ -72,7 +74,7 @@ impl Transformer for NamespaceTransformer {
             resource.remember_id();
             resource.touched = true;
             let cluster_scoped = resource.is_cluster_scoped();
-            self.apply(&mut resource.node, cluster_scoped).map_err(Error::transform)?;
+            self.set_in(&mut resource.node, cluster_scoped, &routes).map_err(Error::transform)?;
             if !ids.insert(&resource.id()) {
                 return Err(conflict(objects, at));
             }
@@ -136,24 +138,39 @@ fn with_state(resource: &Resource) -> Value {
     object
 }
 
+/// The spec of an object's own namespace.
+fn own_spec() -> FieldSpec {
+    FieldSpec { path: "metadata/namespace".to_owned(), create: true, ..FieldSpec::default() }
+}
+
 impl NamespaceTransformer {
     /// Sets the namespace in one object.
     ///
     /// # Errors
     /// Specs that lead to collections.
     pub fn apply(&self, node: &mut Node, cluster_scoped: bool) -> Result<(), String> {
+        let own = own_spec();
+        self.set_in(node, cluster_scoped, &self.routes(&own))
+    }
+
+    /// Where the namespace goes: the object's own first.
+    fn routes<'s>(&'s self, own: &'s FieldSpec) -> Vec<Route<'s>> {
+        std::iter::once(own).chain(&self.specs).map(Route::new).collect()
+    }
+
+    fn set_in(&self, node: &mut Node, cluster_scoped: bool, routes: &[Route<'_>]) -> Result<(), String> {
+        let Some((own, routes)) = routes.split_first() else { return Ok(()) };
         let is_binding = matches!(node.object_kind(), "RoleBinding" | "ClusterRoleBinding");
         let is_core = node.api_version() == "v1";
         if !cluster_scoped {
-            let spec =
-                FieldSpec { path: "metadata/namespace".to_owned(), create: true, ..FieldSpec::default() };
             let create = Create { kind: Kind::Scalar, tag: Tag::Unset };
-            apply(node, &spec, Some(create), &mut |node| self.set(node))?;
+            own.apply(node, Some(create), &mut |node| self.set(node))?;
         }
         if is_binding {
             self.set_subjects(node)?;
         }
-        for spec in &self.specs {
+        for route in routes {
+            let spec = route.spec();
             let path = spec.path.as_str();
             let of_metadata = path == "metadata/namespace" || (!is_core && path == "metadata/name");
             let of_subjects = is_binding
@@ -162,7 +179,7 @@ impl NamespaceTransformer {
             if of_metadata || of_subjects {
                 continue;
             }
-            apply(node, spec, Some(CREATE), &mut |node| self.set(node)).map_err(|error| {
+            route.apply(node, Some(CREATE), &mut |node| self.set(node)).map_err(|error| {
                 let scalar_wanted = error.contains("wrong node kind: expected ScalarNode");
                 let prefix = if scalar_wanted {
                     "namespace field specs must target scalar nodes"

@@ -65,10 +65,11 @@ fn sort_by_kind(objects: &mut ResourceMap, ranks: &Ranks) {
         .into_iter()
         .map(|resource| {
             let id = resource.id();
-            let or = |text: &str, empty: &'static str| {
-                if text.is_empty() { empty.to_owned() } else { text.to_owned() }
-            };
-            let text = format!("{}|{}|{}", id.gvk, or(&id.namespace, "~X"), or(&id.name, "~N"));
+            let mut text = id.gvk.to_string();
+            for (part, empty) in [(&id.namespace, "~X"), (&id.name, "~N")] {
+                text.push('|');
+                text.push_str(if part.is_empty() { empty } else { part });
+            }
             (id.gvk.clone(), id.gvk.sort_text(), text, resource)
         })
         .collect();
