@@ -1,6 +1,6 @@
 //! Name references: fields that name another object follow its new name.
 
-use std::collections::HashMap;
+use std::{cell::RefCell, collections::HashMap};
 
 use smol_str::SmolStr;
 use tiphys_value::OriginKind;
@@ -10,6 +10,7 @@ use crate::{
     error::{Error, Result},
     fields::{NameReference, Route},
     node::{Content, Kind, Node},
+    origins::Tracker,
     resid::{CLUSTER_SCOPE, Gvk},
     resource::Resource,
     resource_map::ResourceMap,
@@ -28,7 +29,23 @@ pub(crate) fn fix(
     if references.is_empty() || objects.list.iter().all(|resource| resource.earlier.is_empty()) {
         return Ok(());
     }
-    let candidates = Candidates::new(objects);
+    let candidates = Candidates::new(objects, &mut context.tracker);
+    let tracker = RefCell::new(std::mem::take(&mut context.tracker));
+    let fixed = fix_fields(objects, references, &candidates, &tracker);
+    context.tracker = tracker.into_inner();
+    fixed?;
+    let writer = context.tracker.writer(OriginKind::Transformer, "", "name reference");
+    let nowhere = tiphys_value::Location::new("", 0, 0);
+    crate::transform::finish(objects, context, writer, &nowhere);
+    Ok(())
+}
+
+fn fix_fields(
+    objects: &mut ResourceMap,
+    references: &[NameReference],
+    candidates: &Candidates,
+    tracker: &RefCell<Tracker>,
+) -> Result<()> {
     let mut specs_of: HashMap<Gvk, Vec<(&Gvk, Route<'_>)>> = HashMap::new();
     for at in 0..objects.list.len() {
         let gvk = original_gvk(&objects.list[at]);
@@ -38,7 +55,7 @@ pub(crate) fn fix(
         }
         // The referrer is looked up among the candidates as it was; only its fields change.
         let mut node = std::mem::replace(&mut objects.list[at].node, Node::null());
-        let referrer = Referrer::new(&candidates, at, &node);
+        let referrer = Referrer::new(candidates, at, &node, tracker);
         let mut changed = false;
         for (target, route) in specs.iter() {
             let path = &route.spec().path;
@@ -52,9 +69,6 @@ pub(crate) fn fix(
         objects.list[at].node = node;
         objects.list[at].touched |= changed;
     }
-    let writer = context.tracker.writer(OriginKind::Transformer, "", "name reference");
-    let nowhere = tiphys_value::Location::new("", 0, 0);
-    crate::transform::finish(objects, context, writer, &nowhere);
     Ok(())
 }
 
@@ -104,6 +118,8 @@ struct Candidate {
     cluster_scoped: bool,
     prefixes: Vec<SmolStr>,
     suffixes: Vec<SmolStr>,
+    /// The entry of those who refer to it: who gave it its name.
+    origin: u32,
 }
 
 /// All objects, also by the names that they had.
@@ -115,8 +131,9 @@ struct Candidates {
 }
 
 impl Candidates {
-    fn new(objects: &ResourceMap) -> Self {
-        let list: Vec<Candidate> = objects.list.iter().map(Candidate::new).collect();
+    fn new(objects: &ResourceMap, tracker: &mut Tracker) -> Self {
+        let list: Vec<Candidate> =
+            objects.list.iter().map(|resource| Candidate::new(resource, tracker)).collect();
         let mut by_earlier_name: HashMap<SmolStr, Vec<usize>> = HashMap::new();
         for (at, candidate) in list.iter().enumerate() {
             for (_, name) in &candidate.earlier {
@@ -142,8 +159,20 @@ fn binding_namespaces(node: &Node) -> Option<Vec<SmolStr>> {
     Some(accounts.filter_map(|subject| subject.get("namespace")).map(Node::value_smol).collect())
 }
 
+/// The entry of a field that takes over an object's new name: the place that renamed the object.
+fn renaming(resource: &Resource, tracker: &mut Tracker) -> u32 {
+    if !tracker.is_enabled() || resource.earlier.is_empty() {
+        return 0;
+    }
+    let name = resource.node.get("metadata").and_then(|metadata| metadata.get("name"));
+    let Some(place) = name.and_then(|name| tracker.location(name.origin)) else { return 0 };
+    let detail = format!("name reference to {}/{}", resource.node.object_kind(), resource.node.name());
+    let writer = tracker.writer(OriginKind::Transformer, &place.file, &detail);
+    tracker.entry(writer, place.line, place.column)
+}
+
 impl Candidate {
-    fn new(resource: &Resource) -> Self {
+    fn new(resource: &Resource, tracker: &mut Tracker) -> Self {
         let api_version = resource.node.api_version();
         let earlier = resource.earlier.iter();
         Self {
@@ -156,6 +185,7 @@ impl Candidate {
             cluster_scoped: resource.is_cluster_scoped(),
             prefixes: resource.prefixes.clone(),
             suffixes: resource.suffixes.clone(),
+            origin: renaming(resource, tracker),
         }
     }
 
@@ -178,6 +208,7 @@ struct Referrer<'a> {
     own: &'a Candidate,
     /// `apiGroup` and `kind` of its `roleRef`.
     role: Option<Gvk>,
+    tracker: &'a RefCell<Tracker>,
 }
 
 /// A set of objects for a reference in a mapping: its `namespace` field narrows them.
@@ -189,12 +220,12 @@ enum Scope<'n> {
 }
 
 impl<'a> Referrer<'a> {
-    fn new(all: &'a Candidates, at: usize, node: &Node) -> Self {
+    fn new(all: &'a Candidates, at: usize, node: &Node, tracker: &'a RefCell<Tracker>) -> Self {
         let role = node.get("roleRef").and_then(|role| {
             let (group, kind) = (role.get("apiGroup")?, role.get("kind")?);
             Some(Gvk { group: group.value_smol(), version: SmolStr::default(), kind: kind.value_smol() })
         });
-        Self { all, at, own: &all.list[at], role }
+        Self { all, at, own: &all.list[at], role, tracker }
     }
 
     /// Fixes a field; returns whether it was written.
@@ -229,8 +260,17 @@ impl<'a> Referrer<'a> {
         if referral.name == field.value() {
             return Ok(false);
         }
+        let older = field.origin;
         field.set_scalar(Node::scalar(referral.name.clone()))?;
+        self.note(field, older, referral);
         Ok(true)
+    }
+
+    /// Records where the name comes from that a field has now.
+    fn note(&self, field: &mut Node, older: u32, referral: &Candidate) {
+        if referral.origin != 0 {
+            field.origin = self.tracker.borrow_mut().over(referral.origin, older);
+        }
     }
 
     /// A mapping with `name` and perhaps `namespace`, such as a subject of a role binding.
@@ -254,7 +294,15 @@ impl<'a> Referrer<'a> {
         let mut put = |key: &str, value: &SmolStr| {
             let differs = field.get(key).is_none_or(|old| old.value() != value);
             written |= differs;
-            if differs { field.set(key, Node::scalar(value.clone())) } else { Ok(()) }
+            if !differs {
+                return Ok(());
+            }
+            let older = field.get(key).map_or(0, |old| old.origin);
+            field.set(key, Node::scalar(value.clone()))?;
+            if let Some(set) = field.get_mut(key) {
+                self.note(set, older, referral);
+            }
+            Ok::<_, String>(())
         };
         put("name", &referral.name)?;
         if !referral.namespace.is_empty() {
@@ -370,7 +418,7 @@ mod tests {
     fn kinds_choose_their_fields() {
         let config = crate::fields::TransformerConfig::defaults();
         let specs = specs_for(&Gvk::new("apps/v1", "Deployment"), &config.name_reference);
-        let paths: Vec<&str> = specs.iter().map(|(_, spec)| spec.path.as_str()).collect();
+        let paths: Vec<&str> = specs.iter().map(|(_, spec)| spec.spec().path.as_str()).collect();
         assert!(paths.contains(&"spec/template/spec/volumes/configMap/name"));
         assert!(!paths.contains(&"spec/volumes/configMap/name"));
     }

@@ -52,6 +52,40 @@ fn origins_name_every_writer_last_first() {
 }
 
 #[test]
+fn references_name_who_renamed_what_they_refer_to() {
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  serviceAccountName: sa\n  volumes:\n  - configMap:\n      name: settings\n";
+    let account = "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: sa}\n";
+    let tree = MemTree::from_files([
+        ("top/kustomization.yaml", "resources: [../base]\n\nnamePrefix: eu-\n"),
+        (
+            "base/kustomization.yaml",
+            "resources: [p.yaml, sa.yaml]\nconfigMapGenerator:\n- name: settings\n  literals: [a=b]\n",
+        ),
+        ("base/p.yaml", pod),
+        ("base/sa.yaml", account),
+    ]);
+    let options = BuildOptions { origins: true, ..BuildOptions::default() };
+    let build = build(&tree, "top", &options).unwrap();
+    let pod = build.objects().iter().find(|object| object.value["kind"] == "Pod").unwrap();
+    let chain = |path: &str| {
+        let chain = pod.origins.lookup(&path.parse().unwrap());
+        chain
+            .iter()
+            .map(|o| (o.location.file.to_string(), o.location.line, o.detail.clone()))
+            .collect::<Vec<_>>()
+    };
+    let account = chain(".spec.serviceAccountName");
+    assert_eq!(
+        account[0],
+        ("top/kustomization.yaml".into(), 3, "name reference to ServiceAccount/eu-sa".into())
+    );
+    assert_eq!((account.last().unwrap().0.as_str(), account.last().unwrap().1), ("base/p.yaml", 5));
+    let settings = chain(".spec.volumes[0].configMap.name");
+    assert!(settings[0].2.starts_with("name reference to ConfigMap/eu-settings-"), "{settings:?}");
+    assert!(settings.iter().all(|(file, ..)| !file.is_empty()), "{settings:?}");
+}
+
+#[test]
 fn errors_have_places_and_advice() {
     let error = build(&tree("resource:\n- d.yaml\n"), "", &BuildOptions::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Kustomization);
