@@ -204,6 +204,36 @@ impl Url {
         host.rfind(':').map_or(host, |at| &host[..at])
     }
 
+    /// `ResolveReference`: what a reference means that stands in a document of this address.
+    #[must_use]
+    pub fn resolve(&self, reference: &Self) -> Self {
+        let mut url = reference.clone();
+        if url.scheme.is_empty() {
+            url.scheme.clone_from(&self.scheme);
+        }
+        if !reference.scheme.is_empty() || !reference.host.is_empty() || reference.userinfo.is_some() {
+            url.path = resolve_path(&reference.path, "");
+            return url;
+        }
+        if !reference.opaque.is_empty() {
+            return url;
+        }
+        if reference.path.is_empty() && reference.query.is_empty() {
+            url.query.clone_from(&self.query);
+            if reference.fragment.is_empty() {
+                url.fragment.clone_from(&self.fragment);
+            }
+        }
+        if reference.path.is_empty() && !self.opaque.is_empty() {
+            url.opaque.clone_from(&self.opaque);
+            return url;
+        }
+        url.host.clone_from(&self.host);
+        url.userinfo.clone_from(&self.userinfo);
+        url.path = resolve_path(&self.path, &reference.path);
+        url
+    }
+
     /// User name and password, escaped.
     pub fn userinfo_text(&self) -> String {
         match &self.userinfo {
@@ -214,6 +244,39 @@ impl Url {
             }
         }
     }
+}
+
+/// The path that a relative path means beside another, without `.` and `..`.
+fn resolve_path(base: &str, reference: &str) -> String {
+    let full = match reference.as_bytes().first() {
+        None => base.to_owned(),
+        Some(b'/') => reference.to_owned(),
+        Some(_) => format!("{}{reference}", &base[..base.rfind('/').map_or(0, |at| at + 1)]),
+    };
+    if full.is_empty() {
+        return full;
+    }
+    let mut kept: Vec<&str> = Vec::new();
+    for part in full.split('/') {
+        match part {
+            "." => {}
+            ".." => drop(kept.pop()),
+            part => kept.push(part),
+        }
+    }
+    let mut path = kept.join("/");
+    if full.ends_with("/.") || full.ends_with("/..") || full == "." || full == ".." {
+        path.push('/');
+    }
+    format!("/{}", path.trim_start_matches('/'))
+}
+
+/// Undoes percent encoding as `url.PathUnescape` does.
+///
+/// # Errors
+/// Go's text.
+pub fn path_unescape(text: &str) -> Result<String, String> {
+    unescape(text, Place::Path)
 }
 
 /// Scheme and rest; no scheme if the text does not begin with one.
@@ -271,6 +334,24 @@ impl fmt::Display for Url {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn references_are_resolved() {
+        let base = Url::parse("http://a/b/c/d?q").unwrap();
+        for (reference, whole) in [
+            ("g", "http://a/b/c/g"),
+            ("./g/", "http://a/b/c/g/"),
+            ("/g", "http://a/g"),
+            ("//g", "http://g"),
+            ("?y", "http://a/b/c/d?y"),
+            ("", "http://a/b/c/d?q"),
+            ("..", "http://a/b/"),
+            ("../../../g", "http://a/g"),
+            ("x:y", "x:y"),
+        ] {
+            assert_eq!(base.resolve(&Url::parse(reference).unwrap()).to_string(), whole, "{reference}");
+        }
+    }
 
     #[test]
     fn parts_and_back() {

@@ -29,4 +29,5 @@ pub use name::name_from_template;
 pub use options::{Compat, FixedClock, RenderOptions, ValuesSource};
 pub use output::{Hook, HookEvent, Manifest, TemplateOutput};
 pub use resolver::{DependencyRequest, DependencyResolver};
+pub use schema::SchemaLoader;
 pub use template::template;

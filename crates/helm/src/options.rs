@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 pub use tiphys_gotemplate::FixedClock;
 
-use crate::ClusterLookup;
+use crate::{ClusterLookup, SchemaLoader};
 
 /// Which Helm to equal where versions differ.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,4 +72,6 @@ pub struct RenderOptions {
     pub strict: bool,
     /// Answers `lookup`; without it lookups find nothing.
     pub lookup: Option<Arc<dyn ClusterLookup>>,
+    /// Fetches schemas that a `values.schema.json` refers to by address; without it such a chart fails, naming them.
+    pub schemas: Option<Arc<dyn SchemaLoader>>,
 }

@@ -34,7 +34,8 @@ pub fn template(chart: &Chart, options: &RenderOptions) -> Result<TemplateOutput
     dependencies::process(&mut chart, &given, compat, &mut output.warnings)?;
     let values = coalesce_values(&chart, &given, compat, &mut output.warnings)?;
     if !options.skip_schema_validation {
-        schema::validate(&chart, &values).map_err(HelmError::Schema)?;
+        let loader = options.schemas.as_deref();
+        schema::validate(&chart, &values, loader, compat, &mut output.warnings).map_err(HelmError::Schema)?;
     }
     let wanted = &chart.metadata.kube_version;
     if !wanted.is_empty() && !is_compatible(wanted, &capabilities.kube_version.normalized) {

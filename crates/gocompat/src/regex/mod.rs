@@ -45,6 +45,14 @@ impl Regex {
             })
     }
 
+    /// Checks that Go takes a pattern, without compiling it.
+    ///
+    /// # Errors
+    /// Patterns that Go refuses.
+    pub fn check(pattern: &str) -> Result<(), RegexError> {
+        translate::translate(pattern).map(drop)
+    }
+
     /// Whether it matches somewhere.
     pub fn is_match(&self, text: &str) -> bool {
         self.0.is_match(text)

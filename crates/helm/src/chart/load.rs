@@ -125,6 +125,7 @@ impl Loader {
             location: Arc::from(location),
             warnings: parts.warnings,
             cache: Arc::default(),
+            schema_cache: Arc::default(),
         })
     }
 

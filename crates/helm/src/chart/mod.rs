@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use tiphys_vfs::FileTree;
 
-use crate::{Compat, HelmError, engine::TemplateCache, values::Table};
+use crate::{Compat, HelmError, engine::TemplateCache, schema::SchemaCache, values::Table};
 
 pub(crate) use decode::{Field, is_field};
 pub use metadata::{Dependency, Lock, Maintainer, Metadata};
@@ -52,6 +52,8 @@ pub struct Chart {
     pub(crate) warnings: Vec<String>,
     /// Parsed templates, kept over renderings.
     pub(crate) cache: Arc<TemplateCache>,
+    /// The compiled schema, kept over renderings.
+    pub(crate) schema_cache: Arc<SchemaCache>,
 }
 
 impl Chart {

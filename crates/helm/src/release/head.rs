@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tiphys_value::Value;
 use tiphys_yaml::from_yaml_entries;
 
+use crate::Compat;
 use crate::chart::{Field, is_field};
 use crate::values::json_kind;
 
@@ -24,7 +25,7 @@ fn is_wanted(key: &str) -> bool {
 ///
 /// # Errors
 /// The document is no YAML, or a field has another type, in Go's words.
-pub(crate) fn read_head(text: &str) -> Result<Head, String> {
+pub(crate) fn read_head(text: &str, compat: Compat) -> Result<Head, String> {
     let value = from_yaml_entries(text, is_wanted)
         .map_err(|error| format!("error converting YAML to JSON: {error}"))?;
     let mut head = Head::default();
@@ -33,8 +34,9 @@ pub(crate) fn read_head(text: &str) -> Result<Head, String> {
         Value::Null => return Ok(head),
         other => {
             return Err(format!(
-                "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type util.SimpleHead",
-                json_kind(other)
+                "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type {}.SimpleHead",
+                json_kind(other),
+                if compat == Compat::Helm3 { "releaseutil" } else { "util" }
             ));
         }
     };

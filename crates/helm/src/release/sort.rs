@@ -35,7 +35,8 @@ pub(crate) fn sort_manifests(
             continue;
         }
         for document in split_manifests(text, compat) {
-            let head = read_head(document).map_err(|error| format!("YAML parse error on {path}: {error}"))?;
+            let head = read_head(document, compat)
+                .map_err(|error| format!("YAML parse error on {path}: {error}"))?;
             let offset = document.as_ptr() as usize - text.as_ptr() as usize;
             add(&mut sorted, path, (offset, document), head, compat, warnings);
         }

@@ -1,35 +1,102 @@
-//! Checking a value against a schema.
+//! Checking a value against a compiled schema.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use regex::Regex;
+use tiphys_gocompat::strconv::quote;
 use tiphys_value::{Map, Value};
 
 use super::{
-    compile::{Root, Target},
-    error::{Fault, FaultKind, quote},
-    format,
+    compile::{Id, Schema},
+    draft::Draft,
+    error::{Fault, FaultKind},
+    format, number,
+    place::{escape, single_quoted},
 };
 
 /// How deep schemas and references may lead.
-const MAX_DEPTH: usize = 300;
+const MAX_DEPTH: usize = 400;
 
-/// What of a value its schema has judged, for `unevaluated…`.
+/// Checks values against compiled schemas.
+pub(super) struct Checker<'a> {
+    schemas: &'a [Schema],
+    /// For schemas that are checked themselves: the draft's schema for each part with an address of its own.
+    metas: Option<&'a BTreeMap<String, Id>>,
+    meta: Id,
+}
+
+/// Where the checked value stands.
+#[derive(Clone, Copy)]
+enum Path<'p> {
+    Root,
+    Name(&'p Path<'p>, &'p str),
+    Index(&'p Path<'p>, usize),
+}
+
+impl Path<'_> {
+    fn tokens(&self) -> Vec<String> {
+        match self {
+            Self::Root => Vec::new(),
+            Self::Name(above, name) => {
+                let mut tokens = above.tokens();
+                tokens.push((*name).to_owned());
+                tokens
+            }
+            Self::Index(above, index) => {
+                let mut tokens = above.tokens();
+                tokens.push(index.to_string());
+                tokens
+            }
+        }
+    }
+}
+
+/// The schemas at work, innermost first.
+#[derive(Clone, Copy)]
+struct Scope<'s> {
+    schema: Id,
+    /// The keyword that led here by reference, or empty.
+    keyword: &'static str,
+    /// Changes with the value.
+    value: usize,
+    depth: usize,
+    above: Option<&'s Scope<'s>>,
+}
+
+/// What of a value no schema has judged yet, as far as somebody wants to know.
 #[derive(Debug, Default)]
-struct Seen {
+struct Open {
     properties: BTreeSet<String>,
     items: BTreeSet<usize>,
 }
 
-impl Seen {
-    fn add(&mut self, other: Seen) {
-        self.properties.extend(other.properties);
-        self.items.extend(other.items);
+impl Open {
+    fn is_empty(&self) -> bool {
+        self.properties.is_empty() && self.items.is_empty()
+    }
+
+    /// Leaves what another schema has left, too.
+    fn merge(&mut self, other: &Open) {
+        self.properties.retain(|name| other.properties.contains(name));
+        self.items.retain(|index| other.items.contains(index));
     }
 }
 
+/// One schema at work on one value.
+struct Visit<'a, 's> {
+    checker: &'s Checker<'a>,
+    schema: &'a Schema,
+    meta: Id,
+    value: &'s Value,
+    path: &'s Path<'s>,
+    scope: &'s Scope<'s>,
+    open: Open,
+    faults: Vec<Fault>,
+    /// Whether only the verdict matters.
+    quiet: bool,
+}
+
 /// The name that JSON Schema gives to the type of a value.
-pub(crate) fn type_name(value: &Value) -> &'static str {
+fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",
@@ -40,598 +107,606 @@ pub(crate) fn type_name(value: &Value) -> &'static str {
     }
 }
 
-fn has_type(value: &Value, name: &str) -> bool {
-    type_name(value) == name
-        || (name == "integer" && value.as_f64().is_some_and(|number| number.fract() == 0.0))
-}
+/// Types in the order in which they are printed.
+const TYPES: [&str; 7] = ["null", "boolean", "number", "integer", "string", "array", "object"];
 
 fn display(value: &Value) -> String {
     match value {
-        Value::String(text) => quote(text),
+        Value::String(text) => single_quoted(text),
         Value::Array(_) | Value::Object(_) => "value".to_owned(),
         Value::Null => "<nil>".to_owned(),
         other => other.to_string(),
     }
 }
 
-/// A number with thousands grouped, as the validator prints them in English.
-fn grouped(number: f64) -> String {
-    let text = number.to_string();
-    let (sign, rest) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("-", rest));
-    let (whole, fraction) = rest.split_once('.').unwrap_or((rest, ""));
-    let mut digits = String::new();
-    for (at, digit) in whole.chars().enumerate() {
-        if at > 0 && (whole.len() - at) % 3 == 0 {
-            digits.push(',');
-        }
-        digits.push(digit);
-    }
-    let point = if fraction.is_empty() { "" } else { "." };
-    format!("{sign}{digits}{point}{fraction}")
-}
-
 fn join_quoted(names: &[&str]) -> String {
-    names.iter().map(|name| quote(name)).collect::<Vec<_>>().join(", ")
+    names.iter().map(|name| single_quoted(name)).collect::<Vec<_>>().join(", ")
 }
 
-fn strings(value: Option<&Value>) -> Vec<&str> {
-    value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect()
+fn texts(value: Option<&Value>) -> impl Iterator<Item = &str> {
+    value.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
 }
 
-fn count(schema: &Map<String, Value>, keyword: &str) -> Option<usize> {
-    schema.get(keyword).and_then(Value::as_f64).filter(|it| *it >= 0.0).map(|it| {
-        // Non-negative by the filter; larger counts than memory holds compare the same.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        {
-            it as usize
-        }
-    })
-}
-
-/// Checks values against one document.
-pub(crate) struct Checker<'a> {
-    root: &'a Root,
-}
-
-/// A schema at work on a value.
-struct Visit<'a> {
-    schema: &'a Map<String, Value>,
-    at: Vec<String>,
-    depth: usize,
-    faults: Vec<Fault>,
-    seen: Seen,
+fn missing<'v>(map: &Map<String, Value>, wanted: Option<&'v Value>) -> Vec<&'v str> {
+    texts(wanted).filter(|name| !map.contains_key(*name)).collect()
 }
 
 impl<'a> Checker<'a> {
-    /// A checker for a document.
-    pub(crate) fn new(root: &'a Root) -> Self {
-        Self { root }
+    /// A checker of values.
+    pub(super) fn new(schemas: &'a [Schema]) -> Self {
+        Self { schemas, metas: None, meta: usize::MAX }
+    }
+
+    /// A checker of schemas: `metas` are the drafts' schemas by pointer, `root` is that of the whole.
+    pub(super) fn for_schemas(schemas: &'a [Schema], metas: &'a BTreeMap<String, Id>, root: Id) -> Self {
+        Self { schemas, metas: Some(metas), meta: root }
     }
 
     /// Checks a whole value.
     ///
     /// # Errors
     /// Why it does not fit.
-    pub(crate) fn check(&self, value: &Value) -> Result<(), Fault> {
-        self.visit(&self.root.document, value, &[], 0).map(|_| ())
+    pub(super) fn check(&self, schema: Id, value: &Value) -> Result<(), Fault> {
+        let scope = Scope { schema, keyword: "", value: 0, depth: 0, above: None };
+        self.visit(&scope, value, &Path::Root, self.meta, false, false).map(drop)
     }
 
-    fn visit(&self, schema: &'a Value, value: &Value, at: &[String], depth: usize) -> Result<Seen, Fault> {
-        if depth > MAX_DEPTH {
-            return Err(Fault::text(
-                at,
-                format!("schema references nest deeper than the limit of {MAX_DEPTH}"),
-            ));
-        }
-        let schema = match schema {
-            Value::Bool(false) => return Err(Fault::text(at, "false schema")),
-            Value::Object(schema) => schema,
-            _ => return Ok(Seen::default()),
-        };
-        let mut visit =
-            Visit { schema, at: at.to_vec(), depth: depth + 1, faults: Vec::new(), seen: Seen::default() };
-        self.check_kind(&visit, value)?;
-        if let Some(Value::String(reference)) = schema.get("$ref") {
-            let done = self.follow(&visit, reference, value);
-            if self.root.draft < 2019 {
-                return done;
+    fn visit<'s>(
+        &'s self,
+        scope: &'s Scope<'s>,
+        value: &'s Value,
+        path: &'s Path<'s>,
+        meta: Id,
+        wanted: bool,
+        quiet: bool,
+    ) -> Result<Open, Fault> {
+        let (mut meta, mut scope) = (meta, *scope);
+        if let Some(metas) = self.metas.filter(|_| scope.schema == meta && scope.above.is_some()) {
+            let pointer: String = path.tokens().iter().map(|it| format!("/{}", escape(it))).collect();
+            if let Some(other) = metas.get(&pointer) {
+                (meta, scope.schema) = (*other, *other);
             }
-            visit.take(done);
         }
+        let schema = &self.schemas[scope.schema];
+        let open = schema.open(value, wanted);
+        let visit = Visit {
+            checker: self,
+            schema,
+            meta,
+            value,
+            path,
+            scope: &scope,
+            open,
+            faults: Vec::new(),
+            quiet,
+        };
+        visit.run()
+    }
+}
+
+impl Schema {
+    /// What this schema has to leave to others.
+    fn open(&self, value: &Value, wanted: bool) -> Open {
+        let has = |keyword: &str| self.one.contains_key(keyword) || self.keywords.contains_key(keyword);
+        let mut open = Open::default();
         match value {
-            Value::Object(map) => self.check_object(&mut visit, map),
-            Value::Array(items) => self.check_array(&mut visit, items),
-            Value::String(text) => check_string(&mut visit, text),
-            Value::Number(number) => check_number(&mut visit, number.as_f64().unwrap_or_default()),
+            Value::Object(map)
+                if !has("additionalProperties") && (wanted || has("unevaluatedProperties")) =>
+            {
+                open.properties = map.keys().cloned().collect();
+            }
+            Value::Array(items)
+                if !has("additionalItems")
+                    && !self.one.contains_key("items")
+                    && (wanted || has("unevaluatedItems")) =>
+            {
+                let first = self.lists.get("items").or_else(|| self.lists.get("prefixItems"));
+                open.items = (first.map_or(0, Vec::len)..items.len()).collect();
+            }
             _ => {}
         }
-        if self.root.draft >= 2019 {
-            for keyword in ["$recursiveRef", "$dynamicRef"] {
-                if let Some(Value::String(reference)) = schema.get(keyword) {
-                    let done = self.follow(&visit, reference, value);
-                    visit.take(done);
-                }
-            }
-        }
-        self.check_combined(&mut visit, value);
-        if self.root.draft >= 2019 {
-            self.check_unevaluated(&mut visit, value);
-        }
-        Fault::join(&visit.at, visit.faults)?;
-        Ok(visit.seen)
+        open
     }
 
-    /// Type, constant, enumeration and format: the first that fails is the only fault.
-    fn check_kind(&self, visit: &Visit<'a>, value: &Value) -> Result<(), Fault> {
-        let fail = |text: String| Err(Fault::text(&visit.at, text));
-        let wanted: Vec<&str> = match visit.schema.get("type") {
+    fn count(&self, keyword: &str) -> Option<usize> {
+        let value = self.keywords.get(keyword).filter(|value| number::is_integer(value))?;
+        // Larger counts than memory holds compare the same; negative ones are nought.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        value.as_f64().map(|number| number as usize)
+    }
+
+    fn has_type(&self, value: &Value) -> Result<(), Vec<&'static str>> {
+        let wanted: Vec<&str> = match self.keywords.get("type") {
             Some(Value::String(name)) => vec![name],
-            types => strings(types),
+            several => texts(several).collect(),
         };
-        if !wanted.is_empty() && !wanted.iter().any(|name| has_type(value, name)) {
-            return fail(format!("got {}, want {}", type_name(value), wanted.join(" or ")));
+        let wanted: Vec<&'static str> = TYPES.into_iter().filter(|name| wanted.contains(name)).collect();
+        let is = |name: &&str| {
+            *name == type_name(value)
+                || (*name == "integer" && value.is_number() && number::is_integer(value))
+        };
+        if wanted.is_empty() || wanted.iter().any(is) { Ok(()) } else { Err(wanted) }
+    }
+}
+
+impl<'a> Visit<'a, '_> {
+    fn run(mut self) -> Result<Open, Fault> {
+        match self.schema.verdict {
+            Some(true) => return Ok(self.open),
+            Some(false) => return Err(self.fault("false schema")),
+            None => {}
         }
-        if let Some(constant) = visit.schema.get("const").filter(|_| self.root.draft > 4)
-            && !equal(constant, value)
-        {
-            return fail(match constant {
+        if let Some(text) = self.cycle() {
+            return Err(self.fault(text));
+        }
+        if self.scope.depth > MAX_DEPTH {
+            return Err(self.fault(format!("schemas nest deeper than the limit of {MAX_DEPTH}")));
+        }
+        if let Some(text) = self.basic() {
+            return Err(self.fault(text));
+        }
+        if let Some(target) = self.schema.reference {
+            let done = self.reference(target, "$ref");
+            if self.schema.draft < Draft::D2019 {
+                return done.map(|()| self.open);
+            }
+            self.take(done);
+        }
+        match self.value {
+            Value::Object(map) => self.object(map),
+            Value::Array(items) => self.array(items),
+            Value::String(text) => self.string(text),
+            Value::Number(_) => self.number(),
+            _ => {}
+        }
+        if self.faults.is_empty() || !self.quiet {
+            if self.schema.draft >= Draft::D2019 {
+                self.references();
+            }
+            self.combined();
+            if self.schema.draft >= Draft::D2019 {
+                self.unevaluated();
+            }
+        }
+        match self.faults.len() {
+            0 => Ok(self.open),
+            1 => Err(self.faults.remove(0)),
+            _ => {
+                let at = self.path.tokens();
+                Err(Fault { at, kind: FaultKind::Group, causes: self.faults })
+            }
+        }
+    }
+
+    /// What must hold before anything else is looked at.
+    fn basic(&self) -> Option<String> {
+        let (schema, value) = (self.schema, self.value);
+        if let Err(wanted) = schema.has_type(value) {
+            return Some(format!("got {}, want {}", type_name(value), wanted.join(" or ")));
+        }
+        if let Some(wanted) = schema.keywords.get("const").filter(|wanted| !number::equal(value, wanted)) {
+            return Some(match wanted {
                 Value::Array(_) | Value::Object(_) => "'const' failed".to_owned(),
-                plain => format!("value must be {}", display(plain)),
+                wanted => format!("value must be {}", display(wanted)),
             });
         }
-        if let Some(Value::Array(wanted)) = visit.schema.get("enum")
-            && !wanted.iter().any(|it| equal(it, value))
+        if let Some(Value::Array(wanted)) = schema.keywords.get("enum")
+            && !wanted.iter().any(|wanted| number::equal(value, wanted))
         {
-            return fail(match wanted.as_slice() {
-                many if many.iter().any(|it| it.is_array() || it.is_object()) => "'enum' failed".to_owned(),
-                [one] => format!("value must be {}", display(one)),
-                many => {
-                    let many: Vec<_> = many.iter().map(display).collect();
-                    format!("value must be one of {}", many.join(", "))
-                }
-            });
-        }
-        if let (Some(Value::String(name)), Value::String(text)) = (visit.schema.get("format"), value)
-            && self.root.draft < 2019
-            && let Some(reason) = format::fault(name, text)
-        {
-            return fail(format!("{} is not valid {name}: {reason}", quote(text)));
-        }
-        Ok(())
-    }
-
-    fn follow(&self, visit: &Visit<'a>, reference: &str, value: &Value) -> Result<Seen, Fault> {
-        match self.root.resolve(reference) {
-            Err(text) => Err(Fault::text(&visit.at, text)),
-            Ok(Target::Anything) => Ok(Seen::default()),
-            Ok(Target::Schema(schema, url)) => {
-                self.visit(schema, value, &visit.at, visit.depth).map_err(|fault| {
-                    let causes =
-                        if matches!(fault.kind, FaultKind::Group) { fault.causes } else { vec![fault] };
-                    Fault { at: visit.at.clone(), kind: FaultKind::Reference(url), causes }
-                })
+            if wanted.iter().any(|it| it.is_array() || it.is_object()) {
+                return Some("'enum' failed".to_owned());
             }
+            let shown: Vec<_> = wanted.iter().map(display).collect();
+            let one_of = if shown.len() == 1 { "" } else { "one of " };
+            return Some(format!("value must be {one_of}{}", shown.join(", ")));
         }
+        if let (Some(name), Value::String(text)) = (&schema.format, value) {
+            let fault = format::fault(name, text)?;
+            return Some(format!("{} is not valid {name}: {fault}", single_quoted(text)));
+        }
+        None
     }
 
-    fn below(&self, visit: &mut Visit<'a>, schema: &'a Value, value: &Value, token: &str) {
-        visit.at.push(token.to_owned());
-        let done = self.visit(schema, value, &visit.at, visit.depth);
-        visit.at.pop();
-        visit.faults.extend(done.err());
-    }
-
-    fn check_object(&self, visit: &mut Visit<'a>, map: &Map<String, Value>) {
-        let schema = visit.schema;
-        if let Some(want) = count(schema, "minProperties").filter(|want| map.len() < *want) {
-            visit.fail(format!("minProperties: got {}, want {want}", map.len()));
+    fn object(&mut self, map: &Map<String, Value>) {
+        let schema = self.schema;
+        let got = map.len();
+        if let Some(want) = schema.count("minProperties").filter(|want| got < *want) {
+            self.fail(format!("minProperties: got {}, want {}", number::count(got), number::count(want)));
         }
-        if let Some(want) = count(schema, "maxProperties").filter(|want| map.len() > *want) {
-            visit.fail(format!("maxProperties: got {}, want {want}", map.len()));
+        if let Some(want) = schema.count("maxProperties").filter(|want| got > *want) {
+            self.fail(format!("maxProperties: got {}, want {}", number::count(got), number::count(want)));
         }
-        let missing: Vec<_> =
-            strings(schema.get("required")).into_iter().filter(|it| !map.contains_key(*it)).collect();
-        match missing.as_slice() {
+        match missing(map, schema.keywords.get("required"))[..] {
             [] => {}
-            [one] => visit.fail(format!("missing property {}", quote(one))),
-            many => visit.fail(format!("missing properties {}", join_quoted(many))),
+            [one] => self.fail(format!("missing property {}", single_quoted(one))),
+            ref several => self.fail(format!("missing properties {}", join_quoted(several))),
         }
-        self.check_dependent(visit, map);
-        self.check_properties(visit, map);
-        if let Some(names) = schema.get("propertyNames").filter(|_| self.root.draft > 4) {
-            for name in map.keys() {
-                let text = Value::String(name.clone());
-                if let Err(fault) = self.visit(names, &text, &[], visit.depth) {
-                    let causes =
-                        if matches!(fault.kind, FaultKind::Group) { fault.causes } else { vec![fault] };
-                    let kind = FaultKind::Text(format!("invalid propertyName {}", quote(name)));
-                    visit.faults.push(Fault { at: Vec::new(), kind, causes });
-                }
+        if self.quiet && !self.faults.is_empty() {
+            return;
+        }
+        self.dependencies("dependencies", map);
+        self.properties(map);
+        if let Some(names) = schema.one.get("propertyNames") {
+            self.property_names(*names, map);
+        }
+        self.dependencies("dependentRequired", map);
+        for (name, target) in &schema.dependencies {
+            if map.contains_key(name) {
+                let done = self.same(*target, "", false);
+                self.take(done);
             }
         }
     }
 
-    fn check_dependent(&self, visit: &mut Visit<'a>, map: &Map<String, Value>) {
-        for keyword in ["dependencies", "dependentSchemas", "dependentRequired"] {
-            let Some(Value::Object(dependent)) = visit.schema.get(keyword) else { continue };
-            for (name, wanted) in dependent.iter().filter(|(name, _)| map.contains_key(*name)) {
-                if wanted.is_array() {
-                    let missing: Vec<_> =
-                        strings(Some(wanted)).into_iter().filter(|it| !map.contains_key(*it)).collect();
-                    if !missing.is_empty() {
-                        let (missing, name) = (join_quoted(&missing), quote(name));
-                        visit.fail(format!("properties {missing} required, if {name} exists"));
-                    }
-                } else {
-                    let value = Value::Object(map.clone());
-                    let done = self.visit(wanted, &value, &visit.at, visit.depth);
-                    visit.take(done);
-                }
+    /// Names that must stand beside others.
+    fn dependencies(&mut self, keyword: &str, map: &Map<String, Value>) {
+        let entries = self.schema.keywords.get(keyword).and_then(Value::as_object).into_iter().flatten();
+        for (name, wanted) in entries.filter(|(name, _)| map.contains_key(*name)) {
+            let missing = missing(map, Some(wanted));
+            if !missing.is_empty() {
+                let names = join_quoted(&missing);
+                self.fail(format!("properties {names} required, if {} exists", single_quoted(name)));
             }
         }
     }
 
-    fn check_properties(&self, visit: &mut Visit<'a>, map: &Map<String, Value>) {
-        let schema = visit.schema;
-        let patterns: Vec<(Regex, &'a Value)> = match schema.get("patternProperties") {
-            Some(Value::Object(patterns)) => patterns
-                .iter()
-                .filter_map(|(pattern, schema)| Some((Regex::new(pattern).ok()?, schema)))
-                .collect(),
-            _ => Vec::new(),
-        };
-        let properties = schema.get("properties").and_then(Value::as_object);
+    fn properties(&mut self, map: &Map<String, Value>) {
+        let schema = self.schema;
+        let forbidden = schema.keywords.get("additionalProperties") == Some(&Value::Bool(false));
+        let allowed = schema.keywords.contains_key("additionalProperties");
         let mut additional = Vec::new();
         for (name, value) in map {
+            if self.quiet && !self.faults.is_empty() {
+                return;
+            }
             let mut judged = false;
-            if let Some(schema) = properties.and_then(|properties| properties.get(name)) {
+            if let Some(target) = schema.properties.get(name) {
                 judged = true;
-                self.below(visit, schema, value, name);
+                self.below(*target, value, &Path::Name(self.path, name));
             }
-            for (_, schema) in patterns.iter().filter(|(pattern, _)| pattern.is_match(name)) {
+            for (_, target) in schema.patterns.iter().filter(|(pattern, _)| pattern.is_match(name)) {
                 judged = true;
-                self.below(visit, schema, value, name);
+                self.below(*target, value, &Path::Name(self.path, name));
             }
-            match schema.get("additionalProperties").filter(|_| !judged) {
-                Some(Value::Bool(false)) => additional.push(name.as_str()),
-                Some(schema) => self.below(visit, schema, value, name),
-                None if !judged => continue,
-                None => {}
+            if !judged {
+                if let Some(target) = schema.one.get("additionalProperties") {
+                    self.below(*target, value, &Path::Name(self.path, name));
+                } else if forbidden {
+                    additional.push(name.as_str());
+                }
+                judged = allowed;
             }
-            visit.seen.properties.insert(name.clone());
+            if judged {
+                self.open.properties.remove(name);
+            }
         }
         if !additional.is_empty() {
-            visit.fail(format!("additional properties {} not allowed", join_quoted(&additional)));
+            self.fail(format!("additional properties {} not allowed", join_quoted(&additional)));
         }
     }
 
-    fn check_array(&self, visit: &mut Visit<'a>, items: &[Value]) {
-        let schema = visit.schema;
-        if let Some(want) = count(schema, "minItems").filter(|want| items.len() < *want) {
-            visit.fail(format!("minItems: got {}, want {want}", items.len()));
-        }
-        if let Some(want) = count(schema, "maxItems").filter(|want| items.len() > *want) {
-            visit.fail(format!("maxItems: got {}, want {want}", items.len()));
-        }
-        if schema.get("uniqueItems") == Some(&Value::Bool(true)) {
-            let pairs = (1..items.len()).flat_map(|j| (0..j).map(move |i| (i, j)));
-            if let Some((i, j)) = pairs.into_iter().find(|(i, j)| equal(&items[*i], &items[*j])) {
-                visit.fail(format!("items at {i} and {j} are equal"));
+    fn property_names(&mut self, target: Id, map: &Map<String, Value>) {
+        for name in map.keys() {
+            let value = Value::String(name.clone());
+            let depth = self.scope.depth + 1;
+            let scope = Scope { schema: target, keyword: "", value: 0, depth, above: None };
+            // The name is checked as a document of its own, so its place is the root.
+            if let Err(fault) = self.checker.visit(&scope, &value, &Path::Root, self.meta, false, self.quiet)
+            {
+                let text = format!("invalid propertyName {}", single_quoted(name));
+                let causes = match fault.kind {
+                    FaultKind::Group => fault.causes,
+                    _ => vec![fault],
+                };
+                self.faults.push(Fault { at: Vec::new(), kind: FaultKind::Text(text), causes });
             }
         }
-        let (first, rest) = match (self.root.draft >= 2020, schema.get("items")) {
-            (true, rest) => (schema.get("prefixItems"), rest),
-            (false, items @ Some(Value::Array(_))) => (items, schema.get("additionalItems")),
-            (false, items) => (None, items),
-        };
-        let first: &[Value] = first.and_then(Value::as_array).map_or(&[], Vec::as_slice);
-        for (index, item) in items.iter().enumerate() {
-            let schema = match first.get(index) {
-                Some(schema) => schema,
-                None => match rest {
-                    Some(Value::Bool(false)) if self.root.draft < 2020 => {
-                        visit.fail(format!("last {} additionalItem(s) not allowed", items.len() - index));
-                        break;
-                    }
-                    Some(schema) => schema,
-                    None => break,
-                },
-            };
-            visit.seen.items.insert(index);
-            self.below(visit, schema, item, &index.to_string());
-        }
-        self.check_contains(visit, items);
     }
 
-    fn check_contains(&self, visit: &mut Visit<'a>, items: &[Value]) {
-        let Some(contains) = visit.schema.get("contains").filter(|_| self.root.draft > 4) else { return };
+    fn array(&mut self, items: &[Value]) {
+        let schema = self.schema;
+        let got = items.len();
+        if let Some(want) = schema.count("minItems").filter(|want| got < *want) {
+            self.fail(format!("minItems: got {}, want {}", number::count(got), number::count(want)));
+        }
+        if let Some(want) = schema.count("maxItems").filter(|want| got > *want) {
+            self.fail(format!("maxItems: got {}, want {}", number::count(got), number::count(want)));
+        }
+        if schema.is_set("uniqueItems") {
+            let mut pairs = (1..got).flat_map(|j| (0..j).map(move |i| (i, j)));
+            if let Some((i, j)) = pairs.find(|(i, j)| number::equal(&items[*i], &items[*j])) {
+                self.fail(format!("items at {} and {} are equal", number::count(i), number::count(j)));
+            }
+        }
+        let first = schema.lists.get("items").or_else(|| schema.lists.get("prefixItems"));
+        let first: &[Id] = first.map_or(&[], Vec::as_slice);
+        for (index, (target, item)) in first.iter().zip(items).enumerate() {
+            self.below(*target, item, &Path::Index(self.path, index));
+        }
+        let rest = &items[first.len().min(got)..];
+        let each = schema.one.get("items").or_else(|| schema.one.get("additionalItems"));
+        if let Some(target) = each {
+            // The validator counts these from nought again.
+            for (index, item) in rest.iter().enumerate() {
+                self.below(*target, item, &Path::Index(self.path, index));
+            }
+        } else if schema.keywords.get("additionalItems") == Some(&Value::Bool(false)) && !rest.is_empty() {
+            self.fail(format!("last {} additionalItem(s) not allowed", number::count(rest.len())));
+        }
+        if let Some(target) = schema.one.get("contains") {
+            self.contains(*target, items);
+        }
+    }
+
+    fn contains(&mut self, target: Id, items: &[Value]) {
         let (mut causes, mut matched) = (Vec::new(), Vec::new());
         for (index, item) in items.iter().enumerate() {
-            let mut at = visit.at.clone();
-            at.push(index.to_string());
-            match self.visit(contains, item, &at, visit.depth) {
-                Ok(_) => matched.push(index),
+            match self.inner(target, item, &Path::Index(self.path, index)) {
+                Ok(()) => matched.push(index),
                 Err(fault) => causes.push(fault),
             }
         }
+        if self.schema.draft >= Draft::D2020 {
+            self.open.items.retain(|index| !matched.contains(index));
+        }
         let shown: Vec<_> = matched.iter().map(ToString::to_string).collect();
-        let shown = shown.join(" ");
-        match count(visit.schema, "minContains").filter(|_| self.root.draft >= 2019) {
-            None if matched.is_empty() => visit.fail_with("no items match contains schema", causes),
-            Some(want) if matched.is_empty() && want > 0 => visit.fail_with(
-                &format!("min {want} items required to match contains schema, but none matched"),
-                causes,
-            ),
-            Some(want) if matched.len() < want => visit.fail_with(
-                &format!(
-                    "min {want} items required to match contains schema, but matched {} items at {shown}",
-                    matched.len()
-                ),
-                causes,
-            ),
+        let shown = format!("matched {} items at {}", number::count(matched.len()), shown.join(" "));
+        const REQUIRED: &str = "items required to match contains schema, but";
+        match self.schema.count("minContains") {
+            None if matched.is_empty() => self.fail_with("no items match contains schema".to_owned(), causes),
+            Some(want) if matched.len() < want => {
+                let got = if matched.is_empty() { "none matched" } else { &shown };
+                self.fail_with(format!("min {} {REQUIRED} {got}", number::count(want)), causes);
+            }
             _ => {}
         }
-        if let Some(want) = count(visit.schema, "maxContains").filter(|want| matched.len() > *want) {
-            visit.fail(format!(
-                "max {want} items required to match contains schema, but matched {} items at {shown}",
-                matched.len()
-            ));
-        }
-        if self.root.draft >= 2020 {
-            visit.seen.items.extend(matched);
+        if let Some(want) = self.schema.count("maxContains").filter(|want| matched.len() > *want) {
+            self.fail(format!("max {} {REQUIRED} {shown}", number::count(want)));
         }
     }
 
-    fn check_combined(&self, visit: &mut Visit<'a>, value: &Value) {
-        let schema = visit.schema;
-        let run = |schema: &'a Value, visit: &Visit<'a>| self.visit(schema, value, &visit.at, visit.depth);
-        if schema.get("not").is_some_and(|not| run(not, visit).is_ok()) {
-            visit.fail("'not' failed".to_owned());
+    fn string(&mut self, text: &str) {
+        let schema = self.schema;
+        let got = text.chars().count();
+        if let Some(want) = schema.count("minLength").filter(|want| got < *want) {
+            self.fail(format!("minLength: got {}, want {}", number::count(got), number::count(want)));
         }
-        if let Some(Value::Array(all)) = schema.get("allOf") {
-            let mut causes = Vec::new();
-            for schema in all {
-                match run(schema, visit) {
-                    Ok(seen) => visit.seen.add(seen),
-                    Err(fault) => causes.push(fault),
+        if let Some(want) = schema.count("maxLength").filter(|want| got > *want) {
+            self.fail(format!("maxLength: got {}, want {}", number::count(got), number::count(want)));
+        }
+        if let Some(pattern) = schema.pattern.as_ref().filter(|pattern| !pattern.is_match(text)) {
+            let (got, want) = (single_quoted(text), single_quoted(pattern.text()));
+            self.fail(format!("{got} does not match pattern {want}"));
+        }
+    }
+
+    fn number(&mut self) {
+        // In draft 4 the exclusive keywords are flags beside the bounds.
+        let bounds = [("minimum", "exclusiveMinimum", true), ("maximum", "exclusiveMaximum", false)];
+        for (keyword, exclusive, lower) in bounds {
+            let flag = self.schema.is_set(exclusive);
+            let outside = |want: &Value| {
+                let order = number::compare(self.value, want);
+                if lower { order.is_lt() } else { order.is_gt() }
+            };
+            let edge = |want: &Value| outside(want) || number::compare(self.value, want).is_eq();
+            let bound = |keyword: &str| self.schema.keywords.get(keyword).filter(|it| it.is_number());
+            let mut texts = Vec::new();
+            let mut fail = |keyword: &str, want: &Value| texts.push(self.bound_text(keyword, want));
+            match bound(keyword) {
+                Some(want) if flag && edge(want) => fail(exclusive, want),
+                Some(want) if !flag && outside(want) => fail(keyword, want),
+                _ => {}
+            }
+            if let Some(want) = bound(exclusive).filter(|want| edge(want)) {
+                fail(exclusive, want);
+            }
+            texts.into_iter().for_each(|text| self.fail(text));
+        }
+        let of = self.schema.keywords.get("multipleOf").filter(|it| it.as_f64().is_some_and(|of| of > 0.0));
+        if let Some(of) = of.filter(|of| !number::is_multiple(self.value, of)) {
+            self.fail(self.bound_text("multipleOf", of));
+        }
+    }
+
+    fn bound_text(&self, keyword: &str, want: &Value) -> String {
+        let shown = |value: &Value| number::grouped(value.as_f64().unwrap_or_default());
+        format!("{keyword}: got {}, want {}", shown(self.value), shown(want))
+    }
+
+    fn references(&mut self) {
+        let schemas = self.checker.schemas;
+        if let Some(target) = self.schema.recursive_reference {
+            let mut found = target;
+            if schemas[target].is_set("$recursiveAnchor") {
+                for scope in self.scope.chain() {
+                    if schemas[schemas[scope.schema].resource].is_set("$recursiveAnchor") {
+                        found = scope.schema;
+                    }
                 }
             }
+            let done = self.reference(found, "$recursiveRef");
+            self.take(done);
+        }
+        if let Some((target, anchor)) = &self.schema.dynamic_reference {
+            let mut found = *target;
+            let named = schemas[found].keywords.get("$dynamicAnchor").and_then(Value::as_str);
+            if !anchor.is_empty() && named == Some(anchor) {
+                for scope in self.scope.chain() {
+                    let anchors = &schemas[schemas[scope.schema].resource].dynamic_anchors;
+                    found = anchors.get(anchor).copied().unwrap_or(found);
+                }
+            }
+            let done = self.reference(found, "$dynamicRef");
+            self.take(done);
+        }
+    }
+
+    fn combined(&mut self) {
+        let schema = self.schema;
+        if let Some(target) = schema.one.get("not")
+            && self.same(*target, "", true).is_ok()
+        {
+            self.fail("'not' failed".to_owned());
+        }
+        let list = |keyword: &str| schema.lists.get(keyword).filter(|list| !list.is_empty());
+        if let Some(all) = list("allOf") {
+            let causes: Vec<_> =
+                all.iter().filter_map(|target| self.same(*target, "", false).err()).collect();
             if !causes.is_empty() {
-                visit.fail_with("'allOf' failed", causes);
+                self.fail_with("'allOf' failed".to_owned(), causes);
             }
         }
-        if let Some(Value::Array(any)) =
-            schema.get("anyOf").filter(|it| it.as_array().is_some_and(|it| !it.is_empty()))
-        {
+        if let Some(any) = list("anyOf") {
             let (mut causes, mut matched) = (Vec::new(), false);
-            for schema in any {
-                match run(schema, visit) {
-                    Ok(seen) => {
-                        matched = true;
-                        visit.seen.add(seen);
-                    }
+            for target in any {
+                match self.same(*target, "", false) {
+                    Ok(()) => matched = true,
                     Err(fault) => causes.push(fault),
+                }
+                if matched && self.open.is_empty() {
+                    break;
                 }
             }
             if !matched {
-                visit.fail_with("'anyOf' failed", causes);
+                self.fail_with("'anyOf' failed".to_owned(), causes);
             }
         }
-        if let Some(Value::Array(one)) = schema.get("oneOf") {
-            self.check_one_of(visit, one, value);
+        if let Some(one) = list("oneOf") {
+            self.one_of(one);
         }
-        if let Some(condition) = schema.get("if").filter(|_| self.root.draft >= 7) {
-            let branch = match run(condition, visit) {
-                Ok(seen) => {
-                    visit.seen.add(seen);
-                    schema.get("then")
-                }
-                Err(_) => schema.get("else"),
-            };
-            if let Some(branch) = branch {
-                let done = run(branch, visit);
-                visit.take(done);
+        if let Some(condition) = schema.one.get("if") {
+            let branch = if self.same(*condition, "", true).is_ok() { "then" } else { "else" };
+            if let Some(target) = schema.one.get(branch) {
+                let done = self.same(*target, "", false);
+                self.take(done);
             }
         }
     }
 
-    fn check_one_of(&self, visit: &mut Visit<'a>, one: &'a [Value], value: &Value) {
+    fn one_of(&mut self, one: &[Id]) {
         let (mut causes, mut first) = (Vec::new(), None);
-        for (index, schema) in one.iter().enumerate() {
-            match (self.visit(schema, value, &visit.at, visit.depth), first) {
-                (Ok(seen), None) => {
-                    first = Some(index);
-                    visit.seen.add(seen);
-                }
-                (Ok(_), Some(first)) => {
-                    return visit.fail(format!("'oneOf' failed, subschemas {first}, {index} matched"));
+        for (index, target) in one.iter().enumerate() {
+            match (self.same(*target, "", first.is_some()), first) {
+                (Ok(()), None) => first = Some(index),
+                (Ok(()), Some(first)) => {
+                    let (a, b) = (number::count(first), number::count(index));
+                    self.fail(format!("'oneOf' failed, subschemas {a}, {b} matched"));
+                    break;
                 }
                 (Err(fault), None) => causes.push(fault),
                 (Err(_), Some(_)) => {}
             }
         }
-        if first.is_none() && !one.is_empty() {
-            visit.fail_with("'oneOf' failed, none matched", causes);
+        if first.is_none() {
+            self.fail_with("'oneOf' failed, none matched".to_owned(), causes);
         }
     }
 
-    fn check_unevaluated(&self, visit: &mut Visit<'a>, value: &Value) {
-        if let (Some(schema), Value::Object(map)) = (visit.schema.get("unevaluatedProperties"), value) {
-            for (name, value) in map {
-                if visit.seen.properties.insert(name.clone()) {
-                    self.below(visit, schema, value, name);
+    fn unevaluated(&mut self) {
+        if let (Some(target), Value::Object(map)) = (self.schema.one.get("unevaluatedProperties"), self.value)
+        {
+            for name in std::mem::take(&mut self.open.properties) {
+                if let Some(value) = map.get(&name) {
+                    self.below(*target, value, &Path::Name(self.path, &name));
                 }
             }
         }
-        if let (Some(schema), Value::Array(items)) = (visit.schema.get("unevaluatedItems"), value) {
-            for (index, item) in items.iter().enumerate() {
-                if visit.seen.items.insert(index) {
-                    self.below(visit, schema, item, &index.to_string());
-                }
+        if let (Some(target), Value::Array(items)) = (self.schema.one.get("unevaluatedItems"), self.value) {
+            for index in std::mem::take(&mut self.open.items) {
+                self.below(*target, &items[index], &Path::Index(self.path, index));
             }
         }
     }
-}
 
-impl Visit<'_> {
+    /// Checks the same value against another schema.
+    fn same(&mut self, target: Id, keyword: &'static str, quiet: bool) -> Result<(), Fault> {
+        let Scope { value, depth, .. } = *self.scope;
+        let scope = Scope { schema: target, keyword, value, depth: depth + 1, above: Some(self.scope) };
+        let (wanted, quiet) = (!self.open.is_empty(), self.quiet || quiet);
+        let open = self.checker.visit(&scope, self.value, self.path, self.meta, wanted, quiet)?;
+        self.open.merge(&open);
+        Ok(())
+    }
+
+    fn reference(&mut self, target: Id, keyword: &'static str) -> Result<(), Fault> {
+        self.same(target, keyword, false).map_err(|fault| {
+            let causes = match fault.kind {
+                FaultKind::Group => fault.causes,
+                _ => vec![fault],
+            };
+            Fault { at: self.path.tokens(), kind: FaultKind::Reference, causes }
+        })
+    }
+
+    /// Checks a value below this one.
+    fn inner(&self, target: Id, value: &Value, path: &Path<'_>) -> Result<(), Fault> {
+        let Scope { value: number, depth, .. } = *self.scope;
+        let (value_number, depth) = (number + 1, depth + 1);
+        let scope =
+            Scope { schema: target, keyword: "", value: value_number, depth, above: Some(self.scope) };
+        self.checker.visit(&scope, value, path, self.meta, false, self.quiet).map(drop)
+    }
+
+    fn below(&mut self, target: Id, value: &Value, path: &Path<'_>) {
+        let done = self.inner(target, value, path);
+        self.take(done);
+    }
+
+    /// Why a schema must not be followed again.
+    fn cycle(&self) -> Option<String> {
+        let here = self.scope;
+        let same = here.chain().skip(1).take_while(|scope| scope.value == here.value);
+        let first = same.into_iter().find(|scope| scope.schema == here.schema)?;
+        let schemas = self.checker.schemas;
+        let (a, b) = (here.location(schemas), first.location(schemas));
+        let url = quote(&self.schema.location());
+        Some(format!("both {a} and {b} resolve to {url} causing reference cycle"))
+    }
+
+    fn fault(&self, text: impl Into<String>) -> Fault {
+        let at = if self.quiet { Vec::new() } else { self.path.tokens() };
+        Fault { at, kind: FaultKind::Text(text.into()), causes: Vec::new() }
+    }
+
     fn fail(&mut self, text: String) {
-        self.faults.push(Fault::text(&self.at, text));
+        self.fail_with(text, Vec::new());
     }
 
-    fn fail_with(&mut self, text: &str, causes: Vec<Fault>) {
-        self.faults.push(Fault { at: self.at.clone(), kind: FaultKind::Text(text.to_owned()), causes });
+    fn fail_with(&mut self, text: String, causes: Vec<Fault>) {
+        let fault = Fault { causes, ..self.fault(text) };
+        self.faults.push(fault);
     }
 
-    fn take(&mut self, done: Result<Seen, Fault>) {
-        match done {
-            Ok(seen) => self.seen.add(seen),
-            Err(fault) => self.faults.push(fault),
-        }
+    fn take(&mut self, done: Result<(), Fault>) {
+        self.faults.extend(done.err());
     }
 }
 
-fn check_string(visit: &mut Visit<'_>, text: &str) {
-    let length = text.chars().count();
-    if let Some(want) = count(visit.schema, "minLength").filter(|want| length < *want) {
-        visit.fail(format!("minLength: got {length}, want {want}"));
+impl<'s> Scope<'s> {
+    /// This scope and those above it.
+    fn chain(&'s self) -> impl Iterator<Item = &'s Self> {
+        std::iter::successors(Some(self), |scope| scope.above)
     }
-    if let Some(want) = count(visit.schema, "maxLength").filter(|want| length > *want) {
-        visit.fail(format!("maxLength: got {length}, want {want}"));
-    }
-    if let Some(Value::String(pattern)) = visit.schema.get("pattern") {
-        match Regex::new(pattern) {
-            Ok(regex) if !regex.is_match(text) => {
-                visit.fail(format!("{} does not match pattern {}", quote(text), quote(pattern)));
+
+    /// The keywords that led here.
+    fn location(&self, schemas: &[Schema]) -> String {
+        let mut parts = Vec::new();
+        let mut scope = self;
+        while let Some(above) = scope.above {
+            if scope.keyword.is_empty() {
+                let (here, before) = (schemas[scope.schema].location(), schemas[above.schema].location());
+                parts.push(here.get(before.len()..).unwrap_or_default().to_owned());
+            } else {
+                parts.push(format!("/{}", escape(scope.keyword)));
             }
-            Ok(_) => {}
-            Err(_) => visit.fail(format!("{} is not valid regex", quote(pattern))),
+            scope = above;
         }
-    }
-}
-
-fn check_number(visit: &mut Visit<'_>, number: f64) {
-    let bound = |keyword: &str| visit.schema.get(keyword).and_then(Value::as_f64);
-    let exclusive = |keyword: &str| visit.schema.get(keyword) == Some(&Value::Bool(true));
-    let mut texts = Vec::new();
-    let mut fail = |keyword: &str, want: f64| {
-        texts.push(format!("{keyword}: got {}, want {}", grouped(number), grouped(want)));
-    };
-    // In draft 4 the exclusive keywords are flags beside the bounds.
-    if let Some(want) = bound("minimum") {
-        if exclusive("exclusiveMinimum") && number <= want {
-            fail("exclusiveMinimum", want);
-        } else if number < want {
-            fail("minimum", want);
-        }
-    }
-    if let Some(want) = bound("maximum") {
-        if exclusive("exclusiveMaximum") && number >= want {
-            fail("exclusiveMaximum", want);
-        } else if number > want {
-            fail("maximum", want);
-        }
-    }
-    if let Some(want) = bound("exclusiveMinimum").filter(|want| number <= *want) {
-        fail("exclusiveMinimum", want);
-    }
-    if let Some(want) = bound("exclusiveMaximum").filter(|want| number >= *want) {
-        fail("exclusiveMaximum", want);
-    }
-    if let Some(want) = bound("multipleOf").filter(|want| *want > 0.0 && !is_multiple(number, *want)) {
-        fail("multipleOf", want);
-    }
-    texts.into_iter().for_each(|text| visit.fail(text));
-}
-
-fn is_multiple(number: f64, of: f64) -> bool {
-    let quotient = number / of;
-    (quotient - quotient.round()).abs() < 1e-9 * quotient.abs().max(1.0)
-}
-
-/// Equality of JSON values, numbers by what they are worth.
-fn equal(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
-        (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b)))
-        }
-        (a, b) => a == b,
+        parts.reverse();
+        parts.concat()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use tiphys_value::json;
-
-    use super::*;
-
-    fn faults(schema: Value, value: Value) -> String {
-        let root = Root::new(schema).unwrap();
-        Checker::new(&root).check(&value).err().map(|fault| fault.print()).unwrap_or_default()
-    }
-
-    #[test]
-    fn prints_places_and_reasons_as_helm() {
-        let schema = json!({
-            "$schema": "http://json-schema.org/draft-07/schema#",
-            "required": ["image"],
-            "properties": {
-                "age": { "type": "integer", "minimum": 0 },
-                "port": { "type": ["string", "integer"] },
-                "mode": { "enum": ["a", "b"] },
-            },
-            "additionalProperties": false,
-        });
-        let text = faults(schema, json!({ "age": -5, "port": true, "mode": "c", "x": 1 }));
-        assert_eq!(
-            text,
-            "- at '': missing property 'image'\n\
-             - at '/age': minimum: got -5, want 0\n\
-             - at '/mode': value must be one of 'a', 'b'\n\
-             - at '/port': got boolean, want string or integer\n\
-             - at '': additional properties 'x' not allowed"
-        );
-    }
-
-    #[test]
-    fn combined_schemas_nest_their_causes() {
-        let schema =
-            json!({ "properties": { "a": { "oneOf": [{ "type": "string" }, { "type": "null" }] } } });
-        assert_eq!(
-            faults(schema, json!({ "a": 1 })),
-            "- at '/a': 'oneOf' failed, none matched\n  - at '/a': got number, want string\n  - at '/a': got number, want null"
-        );
-        let schema =
-            json!({ "properties": { "data": { "type": "array", "contains": { "type": "string" } } } });
-        assert_eq!(
-            faults(schema, json!({ "data": [12] })),
-            "- at '/data': no items match contains schema\n  - at '/data/0': got number, want string"
-        );
-    }
-
-    #[test]
-    fn references_conditions_and_unevaluated() {
-        let schema = json!({
-            "$defs": { "p": { "type": "integer", "maximum": 65535 } },
-            "properties": { "port": { "$ref": "#/$defs/p" } },
-            "if": { "required": ["tls"] },
-            "then": { "required": ["cert"] },
-            "unevaluatedProperties": false,
-        });
-        assert_eq!(
-            faults(schema.clone(), json!({ "port": 70000 })),
-            "- at '/port': maximum: got 70,000, want 65,535"
-        );
-        assert_eq!(
-            faults(schema, json!({ "tls": 1 })),
-            "- at '': missing property 'cert'\n- at '/tls': false schema"
-        );
-    }
-
-    #[test]
-    fn reference_cycles_end() {
-        let schema = json!({ "$ref": "#" });
-        assert!(faults(schema, json!({})).contains("deeper than the limit"));
-    }
-}
+#[path = "check_tests.rs"]
+mod tests;

@@ -1,0 +1,109 @@
+//! Numbers of values and schemas, compared for what they are worth.
+
+use std::cmp::Ordering;
+
+use tiphys_value::Value;
+
+/// Whether a number is whole.
+pub(super) fn is_integer(value: &Value) -> bool {
+    value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0)
+}
+
+/// Compares two numbers; other values are equal to everything.
+pub(super) fn compare(a: &Value, b: &Value) -> Ordering {
+    let integer = |value: &Value| value.as_i64().map(i128::from).or(value.as_u64().map(i128::from));
+    if let (Some(a), Some(b)) = (integer(a), integer(b)) {
+        return a.cmp(&b);
+    }
+    let float = |value: &Value| value.as_f64().unwrap_or_default();
+    float(a).partial_cmp(&float(b)).unwrap_or(Ordering::Equal)
+}
+
+/// Whether one number is a whole multiple of another, in decimal.
+pub(super) fn is_multiple(number: &Value, of: &Value) -> bool {
+    let exact = || {
+        let (a, a_scale) = decimal(&number.to_string())?;
+        let (b, b_scale) = decimal(&of.to_string())?;
+        let scale = a_scale.max(b_scale);
+        let a = a.checked_mul(10i128.checked_pow(scale - a_scale)?)?;
+        let b = b.checked_mul(10i128.checked_pow(scale - b_scale)?)?;
+        (b != 0).then(|| a % b == 0)
+    };
+    exact().unwrap_or_else(|| {
+        let quotient = number.as_f64().unwrap_or_default() / of.as_f64().unwrap_or(1.0);
+        quotient.fract() == 0.0
+    })
+}
+
+/// A decimal number as digits and the count of those behind the point.
+fn decimal(text: &str) -> Option<(i128, u32)> {
+    let (digits, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let exponent: i32 = exponent.parse().ok()?;
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let value: i128 = format!("{whole}{fraction}").parse().ok()?;
+    let scale = i32::try_from(fraction.len()).ok()?.checked_sub(exponent)?;
+    match u32::try_from(scale) {
+        Ok(scale) => Some((value, scale)),
+        Err(_) => Some((value.checked_mul(10i128.checked_pow(scale.unsigned_abs())?)?, 0)),
+    }
+}
+
+/// A number as the validator prints it in English, thousands grouped.
+pub(super) fn grouped(number: f64) -> String {
+    let text = number.to_string();
+    let (sign, rest) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("-", rest));
+    let (whole, fraction) = rest.split_once('.').unwrap_or((rest, ""));
+    let mut digits = String::new();
+    for (at, digit) in whole.chars().enumerate() {
+        if at > 0 && (whole.len() - at).is_multiple_of(3) {
+            digits.push(',');
+        }
+        digits.push(digit);
+    }
+    let point = if fraction.is_empty() { "" } else { "." };
+    format!("{sign}{digits}{point}{fraction}")
+}
+
+/// A count as the validator prints it.
+pub(super) fn count(number: usize) -> String {
+    // Counts of what is in memory are exact as floating-point numbers.
+    #[allow(clippy::cast_precision_loss)]
+    grouped(number as f64)
+}
+
+/// Equality of JSON values, numbers by what they are worth.
+pub(super) fn equal(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(_), Value::Number(_)) => compare(a, b) == Ordering::Equal,
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b)))
+        }
+        (a, b) => a == b,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tiphys_value::json;
+
+    use super::*;
+
+    #[test]
+    fn multiples_are_exact_in_decimal() {
+        for (number, of, yes) in [
+            (json!(0.07), json!(0.01), true),
+            (json!(0.075), json!(0.01), false),
+            (json!(1e30), json!(1), true),
+            (json!(10), json!(2.5), true),
+        ] {
+            assert_eq!(is_multiple(&number, &of), yes, "{number} {of}");
+        }
+    }
+
+    #[test]
+    fn thousands_are_grouped() {
+        assert_eq!(grouped(-1_234_567.5), "-1,234,567.5");
+        assert_eq!(count(999), "999");
+    }
+}
