@@ -143,7 +143,9 @@ fn parse_each(texts: &[(&str, Cow<'_, str>)], functions: &Functions) -> Vec<Tree
     let one = |(name, text): &(&str, Cow<'_, str>)| parse::parse(name, text, functions);
     let bytes: usize = texts.iter().map(|(_, text)| text.len()).sum();
     let wanted = (bytes / WORTH_A_THREAD).min(MAX_THREADS);
-    let threads = wanted.min(thread::available_parallelism().map_or(1, usize::from));
+    // The number of processors is asked for only if it matters: the answer takes a few files.
+    let threads =
+        if wanted < 2 { 1 } else { wanted.min(thread::available_parallelism().map_or(1, usize::from)) };
     if threads < 2 {
         return texts.iter().map(one).collect();
     }

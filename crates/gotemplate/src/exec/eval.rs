@@ -1,6 +1,6 @@
 //! Pipelines, commands and their arguments.
 
-use super::{Context, Frame, RED_ZONE, Run, STACK, Slot};
+use super::{Context, Frame, Run, Slot};
 use crate::parse::{Command, Number, Operand, Pipe, Quoted, Variable};
 use crate::value::ListType;
 use crate::{List, Map, MapType, Type, Value};
@@ -75,7 +75,7 @@ impl Context<'_> {
 
     /// A parenthesised pipeline.
     pub(super) fn nested<'t>(&mut self, frame: &Frame<'t>, dot: &Slot, pipe: &'t Pipe) -> Run<Slot> {
-        stacker::maybe_grow(RED_ZONE, STACK, || self.pipeline(frame, dot, pipe))
+        self.deeper(|context| context.pipeline(frame, dot, pipe))
     }
 
     fn not_a_function<'t>(

@@ -16,6 +16,9 @@ use tiphys_gocompat::strconv;
 /// Stack left below which a new segment is made, and its size.
 const RED_ZONE: usize = 128 << 10;
 const STACK: usize = 2 << 20;
+/// How deep control structures, parentheses and templates may nest before anybody asks how much stack is left: to
+/// answer that for the first time the system reads a file.
+const SHALLOW: usize = 10;
 /// The clock is read once in so many steps.
 const STEPS_PER_LOOK: u64 = 1024;
 
@@ -75,6 +78,8 @@ pub struct Context<'e> {
     arg_origins: Vec<OriginId>,
     steps: u64,
     depth: usize,
+    /// Control structures, parentheses and templates that are open.
+    nesting: usize,
     /// Identifies the chain of templates being executed.
     chain: u64,
     /// The function call being executed.
@@ -109,6 +114,7 @@ impl<'e> Context<'e> {
             arg_origins: Vec::new(),
             steps: 0,
             depth: 0,
+            nesting: 0,
             chain: 0,
             call: Call::default(),
             spare_buffers: Vec::new(),
@@ -239,6 +245,18 @@ impl<'e> Context<'e> {
         })
     }
 
+    /// Runs something one level deeper, on more stack if little is left.
+    fn deeper<R>(&mut self, run: impl FnOnce(&mut Self) -> R) -> R {
+        self.nesting += 1;
+        let result = if self.nesting < SHALLOW {
+            run(self)
+        } else {
+            stacker::maybe_grow(RED_ZONE, STACK, || run(self))
+        };
+        self.nesting -= 1;
+        result
+    }
+
     /// Executes a tree into the current buffer.
     fn execute_tree(&mut self, tree: &Arc<Tree>, data: Slot, own_buffer: bool) -> Run<()> {
         let base = self.variables.len();
@@ -253,7 +271,7 @@ impl<'e> Context<'e> {
         self.call = Call { tree: Some(tree.clone()), pos: 0 };
         self.variables.push(Variable { id: 0, slot: data.clone() });
         let frame = Frame { tree, base, node: Cell::new(Quoted::None) };
-        let result = stacker::maybe_grow(RED_ZONE, STACK, || self.walk_list(&frame, &data, &tree.root));
+        let result = self.deeper(|context| context.walk_list(&frame, &data, &tree.root));
         self.variables.truncate(base);
         self.depth -= 1;
         self.chain = chain;

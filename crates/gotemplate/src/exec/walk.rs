@@ -1,6 +1,6 @@
 //! Statements.
 
-use super::{Context, Frame, RED_ZONE, Run, STACK, Slot, Variable, site};
+use super::{Context, Frame, Run, Slot, Variable, site};
 use crate::parse::{Branch, Call, List, Node, Pipe, Quoted};
 use crate::{Limit, Value, format};
 use std::ops::Range;
@@ -75,7 +75,7 @@ impl Context<'_> {
         if let Some(list) = list {
             self.enter_control(frame, branch, mark..self.reads.len());
             let dot = if taken && with { &slot } else { dot };
-            flow = stacker::maybe_grow(RED_ZONE, STACK, || self.walk_list(frame, dot, list))?;
+            flow = self.deeper(|context| context.walk_list(frame, dot, list))?;
             self.leave_control();
         }
         self.forget_reads(mark);
@@ -220,7 +220,7 @@ impl Context<'_> {
         self.step(frame)?;
         self.enter_control(frame, body.branch, body.reads.clone());
         let list = &body.branch.list;
-        let flow = stacker::maybe_grow(RED_ZONE, STACK, || self.walk_list(frame, &item, list))?;
+        let flow = self.deeper(|context| context.walk_list(frame, &item, list))?;
         self.leave_control();
         self.variables.truncate(body.inner);
         Ok(flow == Flow::Break)

@@ -15,6 +15,14 @@ const MAX_DEPTH: usize = 1000;
 /// Stack left below which a new segment is made, and its size.
 const RED_ZONE: usize = 64 << 10;
 const STACK: usize = 1 << 20;
+/// How deep a text may nest before anybody asks how much stack is left: to answer that for the first time the system
+/// reads a file.
+const SHALLOW: usize = 10;
+
+/// Runs something at a depth, on more stack if little is left.
+fn at_depth<R>(depth: usize, run: impl FnOnce() -> R) -> R {
+    if depth < SHALLOW { run() } else { stacker::maybe_grow(RED_ZONE, STACK, run) }
+}
 
 /// Parses a text into the trees it defines: itself last, unless it defines its own name.
 pub(crate) fn parse(name: &str, text: &str, functions: &Functions) -> Result<Vec<Tree>, ParseError> {
@@ -351,7 +359,7 @@ impl<'p, 's> Parser<'p, 's> {
             return self.error("max nesting depth exceeded");
         }
         self.shared.nesting += 1;
-        let branch = stacker::maybe_grow(RED_ZONE, STACK, || self.branch(control));
+        let branch = at_depth(self.shared.nesting + self.paren_depth, || self.branch(control));
         self.shared.nesting -= 1;
         let branch = Box::new(branch?);
         Ok(match control {
@@ -396,7 +404,7 @@ impl<'p, 's> Parser<'p, 's> {
         }
         self.shared.nesting += 1;
         let mut block = Parser::new(self.shared, name.clone());
-        let (list, end) = stacker::maybe_grow(RED_ZONE, STACK, || block.item_list())?;
+        let (list, end) = at_depth(block.shared.nesting, || block.item_list())?;
         if end != End::End {
             return self.error(format!("unexpected {} in {CONTEXT}", end.text()));
         }
@@ -632,7 +640,7 @@ impl<'p, 's> Parser<'p, 's> {
                     return self.error("max expression depth exceeded");
                 }
                 self.paren_depth += 1;
-                let pipe = stacker::maybe_grow(RED_ZONE, STACK, || {
+                let pipe = at_depth(self.shared.nesting + self.paren_depth, || {
                     self.pipeline("parenthesized pipeline", Kind::RightParen)
                 });
                 self.paren_depth -= 1;

@@ -230,20 +230,25 @@ fn add_json(table: &mut Functions) {
 }
 
 fn add_toml(table: &mut Functions) {
-    table.insert(Function::new("toToml", &[Type::Any], |_, args| {
-        Ok(Value::from(args[0].to_json().and_then(|json| toml::encode(&json)).unwrap_or_else(|error| error)))
+    table.insert(Function::new("toToml", &[Type::Any], |ctx, args| {
+        Ok(Value::from(to_toml(ctx, &args[0])?.unwrap_or_else(|error| error)))
     }));
-    table.insert(Function::new("mustToToml", &[Type::Any], |_, args| {
-        Ok(Value::from(toml::encode(&args[0].to_json()?)?))
+    table.insert(Function::new("mustToToml", &[Type::Any], |ctx, args| {
+        Ok(Value::from(to_toml(ctx, &args[0])??))
     }));
     table.insert(Function::new("fromToml", &[Type::String], |_, args| {
-        Ok(match toml::decode(text(&args[0])) {
-            Ok(map) => Value::from_json(&map, Numbers::AsStored),
-            Err(error) => {
-                let map = Map::new();
-                map.insert("Error", error);
-                Value::Map(map)
-            }
-        })
+        Ok(toml::decode(text(&args[0])).unwrap_or_else(|error| {
+            let map = Map::new();
+            map.insert("Error", error);
+            Value::Map(map)
+        }))
     }));
+}
+
+/// The text, or the encoder's error; nil makes Go's encoder panic.
+fn to_toml(ctx: &Context<'_>, value: &Value) -> Result<Result<String, String>, CallError> {
+    if value.is_nil() {
+        return Err(CallError::new("reflect: call of reflect.Value.Type on zero Value"));
+    }
+    Ok(toml::encode(value, state(ctx)?.compat))
 }

@@ -100,7 +100,7 @@ pub(crate) fn render(
     templates.sort_by_cached_key(|template| Reverse((depth(&template.name), template.name.clone())));
     templates.dedup_by(|later, kept| later.name == kept.name);
     let set = chart.cache.parse(&templates, options)?;
-    let state = RenderState::new(options.lookup.clone());
+    let state = RenderState::new(options.lookup.clone(), options.compat);
     let seeded = options.seed.as_ref().map(|seed| SeededEntropy::new([seed.as_str(), chart.name()]));
     let entropy: &dyn Entropy = match &seeded {
         Some(seeded) => seeded,

@@ -5,6 +5,8 @@ use std::{cell::RefCell, collections::HashMap, sync::Arc};
 use tiphys_gotemplate::TemplateSet;
 use tiphys_value::Value;
 
+use crate::Compat;
+
 /// Answers `lookup` from a cluster.
 pub trait ClusterLookup: Send + Sync {
     /// The object of that name, or the list if `name` is empty; `None` if there is none, which
@@ -30,13 +32,15 @@ type TplKey = (smol_str::SmolStr, usize);
 /// State of a rendering, reached by the functions through the executor.
 pub(crate) struct RenderState {
     pub(crate) lookup: Option<Arc<dyn ClusterLookup>>,
+    /// Which Helm to equal.
+    pub(crate) compat: Compat,
     included: RefCell<HashMap<smol_str::SmolStr, usize>>,
     tpl: RefCell<HashMap<TplKey, Arc<TemplateSet>>>,
 }
 
 impl RenderState {
-    pub(crate) fn new(lookup: Option<Arc<dyn ClusterLookup>>) -> Self {
-        Self { lookup, included: RefCell::default(), tpl: RefCell::default() }
+    pub(crate) fn new(lookup: Option<Arc<dyn ClusterLookup>>, compat: Compat) -> Self {
+        Self { lookup, compat, included: RefCell::default(), tpl: RefCell::default() }
     }
 
     /// Notes that a template is included.
