@@ -20,7 +20,7 @@ mod up;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 pub use exit::{FAILED, WRONG_USE};
 
@@ -58,6 +58,34 @@ enum Command {
     Version,
     /// Print a completion script for a shell.
     Completion(commands::completion::Args),
+}
+
+/// The commands that are called in loops, thousands of times.
+#[derive(Debug, Parser)]
+#[command(name = "tiphys")]
+enum Frequent {
+    #[command(subcommand)]
+    Render(commands::render::Render),
+}
+
+impl Cli {
+    /// Parses the command line of the process, or ends it with the reason why that cannot be done.
+    pub fn from_args() -> Self {
+        let arguments: Vec<_> = std::env::args_os().collect();
+        // To build the definition of every command takes longer than to render a small chart. What this smaller
+        // definition does not understand, help included, the whole one answers.
+        if arguments.get(1).is_some_and(|command| command == "render") {
+            let mut definition = Frequent::command();
+            let parsed = definition.try_get_matches_from_mut(&arguments);
+            let parsed = parsed.and_then(|mut matches| Frequent::from_arg_matches_mut(&mut matches));
+            // Giving it back takes as long again as building it.
+            std::mem::forget(definition);
+            if let Ok(Frequent::Render(render)) = parsed {
+                return Self { command: Command::Render(render) };
+            }
+        }
+        Self::parse_from(arguments)
+    }
 }
 
 /// Runs a parsed command line.

@@ -2,6 +2,7 @@
 
 mod output_dir;
 mod refused;
+mod schemas;
 
 use std::{
     io::Write as _,
@@ -172,6 +173,7 @@ fn options(args: &Args, name: &str, compat: Compat) -> anyhow::Result<RenderOpti
         skip_schema_validation: args.skip_schema_validation,
         show_only: args.show_only.clone(),
         compat,
+        schemas: Some(Arc::new(schemas::Fetched { offline: args.offline })),
         ..RenderOptions::default()
     })
 }
