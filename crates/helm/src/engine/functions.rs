@@ -142,9 +142,14 @@ fn add_yaml(table: &mut Functions) {
     table.insert(Function::new("toYamlPretty", &[Type::Any], |_, args| {
         Ok(Value::from(to_yaml_pretty(&args[0]).unwrap_or_default()))
     }));
-    table.insert(Function::new("fromYaml", &[Type::String], |_, args| Ok(map_of(from_yaml(text(&args[0]))))));
+    table.insert(Function::new("fromYaml", &[Type::String], |_, args| {
+        // Of an empty document Go leaves the map that it was given.
+        let decoded = from_yaml(text(&args[0]));
+        Ok(if decoded == Ok(Json::Null) { Value::Map(Map::new()) } else { map_of(decoded) })
+    }));
     table.insert(Function::new("fromYamlArray", &[Type::String], |_, args| {
-        Ok(list_of(from_yaml(text(&args[0]))))
+        let decoded = from_yaml(text(&args[0]));
+        Ok(if decoded == Ok(Json::Null) { Value::list(Vec::new()) } else { list_of(decoded) })
     }));
 }
 
@@ -153,14 +158,9 @@ fn from_yaml(source: &str) -> Result<Json, String> {
 }
 
 fn from_json(source: &str) -> Result<Json, String> {
-    serde_json::from_str(source).map_err(|error| {
-        if error.is_eof() {
-            return "unexpected end of JSON input".to_owned();
-        }
-        let at = source.lines().nth(error.line().saturating_sub(1));
-        let bad = at.and_then(|line| line.chars().nth(error.column().saturating_sub(1))).unwrap_or(' ');
-        format!("invalid character {bad:?} looking for beginning of value")
-    })
+    let check =
+        |error: serde_json::Error| tiphys_gocompat::json::check(source).err().unwrap_or(error.to_string());
+    serde_json::from_str(source).map_err(check)
 }
 
 /// A decoded map; a map with the key `Error` if it is none.
