@@ -7,5 +7,8 @@ fn main() {
     let target = |part: &str| std::env::var(format!("CARGO_CFG_TARGET_{part}")).unwrap_or_default();
     if target("OS") == "linux" && target("ENV") == "gnu" {
         println!("cargo:rustc-link-arg-bins=-no-pie");
+        // The unwinder from the archive that comes with the C compiler: loading its shared library, which asks the
+        // processor for its features once more, takes longer than rendering a small chart.
+        println!("cargo:rustc-link-lib=static:-bundle=gcc_eh");
     }
 }
