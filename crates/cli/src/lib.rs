@@ -1,6 +1,5 @@
 //! The `tiphys` command as a library, so that manual pages and completions are made from the very
 //! definition that parses the command line.
-#![allow(clippy::print_stdout, reason = "a command-line program prints")]
 
 mod app;
 mod check;

@@ -32,14 +32,6 @@ pub(crate) struct Rendering {
     made_at: Instant,
 }
 
-/// What became of a rendering when its repositories were asked again.
-enum Asked {
-    /// They render to the same objects.
-    Same(Rendering),
-    /// They have to be rendered again.
-    Other,
-}
-
 impl Rendering {
     /// The first revision.
     pub fn revision(&self) -> &str {
@@ -108,7 +100,7 @@ impl Inner {
         if level != Level::Hard
             && let Some(known) = self.known_rendering(key)
             && known.inputs == wanted
-            && let Asked::Same(same) = self.ask_again(known).await
+            && let Some(same) = self.ask_again(known).await
         {
             let same = Arc::new(same);
             self.remember(key, same.clone());
@@ -124,35 +116,33 @@ impl Inner {
     }
 
     /// Asks the repositories of a rendering for the commits of today, and whether what was read of them stands
-    /// there as it was.
-    async fn ask_again(self: &Arc<Self>, known: Arc<Rendering>) -> Asked {
+    /// there as it was; `None` if it has to be rendered again.
+    async fn ask_again(self: &Arc<Self>, known: Arc<Rendering>) -> Option<Rendering> {
         let inner = self.clone();
-        tokio::task::spawn_blocking(move || inner.ask_again_now(&known)).await.unwrap_or(Asked::Other)
+        tokio::task::spawn_blocking(move || inner.ask_again_now(&known)).await.unwrap_or_default()
     }
 
-    fn ask_again_now(&self, known: &Rendering) -> Asked {
-        let (Ok(targets), Some(reads)) = (&known.targets, &known.reads) else { return Asked::Other };
+    fn ask_again_now(&self, known: &Rendering) -> Option<Rendering> {
+        let (Ok(targets), Some(reads)) = (&known.targets, &known.reads) else { return None };
         let mut commits: BTreeMap<&str, String> = BTreeMap::new();
         let mut now = Vec::new();
         for read in reads {
-            let Ok(checkout) = self.repositories.checkout(&read.url, &read.revision) else {
-                return Asked::Other;
-            };
+            let checkout = self.repositories.checkout(&read.url, &read.revision).ok()?;
             if checkout.revision != read.commit {
                 self.moved(read);
                 if !read.footprint.holds_in(&*checkout.tree) {
-                    return Asked::Other;
+                    return None;
                 }
             }
             let named = commits.entry(&read.commit).or_insert_with(|| checkout.revision.clone());
             if *named != checkout.revision {
                 // Two branches that were at one commit have parted.
-                return Asked::Other;
+                return None;
             }
             now.push(Read { commit: checkout.revision, ..read.clone() });
         }
         let renamed = |old: &String| commits.get(old.as_str()).unwrap_or(old).clone();
-        Asked::Same(Rendering {
+        Some(Rendering {
             inputs: known.inputs.clone(),
             targets: Ok(targets.clone()),
             revisions: known.revisions.iter().map(renamed).collect(),

@@ -1,5 +1,6 @@
 //! What `tiphys check` does beyond the rules: reading, comparing, fixing, showing.
 
+mod args;
 mod progress;
 mod survey;
 
@@ -13,10 +14,9 @@ use tiphys_check::{
 use tiphys_diag::SourceMap;
 use tiphys_vfs::FileTree;
 
-use crate::{
-    commands::check::{Args, Output},
-    exit::{Reported, WrongUse},
-};
+use crate::exit::{Reported, WrongUse};
+pub use args::Args;
+use args::Output;
 use survey::Reader;
 
 /// Everything about a check that does not change while it is repeated.

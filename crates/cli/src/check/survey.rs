@@ -13,11 +13,8 @@ use tiphys_controller::Checkouts;
 use tiphys_graph::Input;
 use tiphys_vfs::FileTree;
 
-use super::progress::Progress;
-use crate::{
-    commands::check::Args,
-    repository::{Given, Repository},
-};
+use super::{args::Args, progress::Progress};
+use crate::repository::{Given, Repository};
 
 /// Reads one repository, as it is or with other texts in it.
 pub struct Reader {

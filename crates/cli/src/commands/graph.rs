@@ -18,7 +18,7 @@ use crate::{
     repository::{Given, Repository},
 };
 
-/// Tell in which order a repository is applied, and what its Applications need of each other
+/// Tell in which order a repository is applied, and what its Applications need of each other.
 ///
 /// Exit codes: 0 done; 1 the order is not as expected, or there is none; 2 the repository cannot be read.
 #[derive(Debug, clap::Args)]

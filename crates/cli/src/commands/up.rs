@@ -1,67 +1,8 @@
 //! `tiphys up [PATH | GIT_URL]`.
 
-use std::{net::SocketAddr, path::PathBuf, time::Duration};
+use crate::up;
 
-use clap::ValueEnum;
-
-use crate::{duration, up};
-
-/// Run a repository's Applications on the embedded cluster and follow its changes
-///
-/// Exit codes with --once: 0 all Applications are Synced and Healthy; 1 they are not by --timeout, the
-/// reasons are printed; 2 wrong use: nothing to run, or more than one thing to run. Without --once the
-/// command stays until it is interrupted, and then exits with 0.
-#[derive(Clone, Debug, clap::Args)]
-pub struct Args {
-    /// The repository: a folder, or an address that Git takes.
-    #[arg(default_value = ".", value_name = "PATH_OR_GIT_URL")]
-    pub place: String,
-    /// Run this branch, tag or commit in place of the files as they are.
-    #[arg(long, value_name = "REV")]
-    pub revision: Option<String>,
-    /// Look for Applications in this folder of the repository only.
-    #[arg(long, value_name = "DIR")]
-    pub path: Option<String>,
-    /// Take the commits that targetRevision names for this repository too, not the files as they are.
-    #[arg(long)]
-    pub respect_revisions: bool,
-    /// Know no other destination cluster than the embedded one's own address.
-    #[arg(long)]
-    pub respect_destinations: bool,
-    /// How often a repository given by its address is asked for new commits.
-    #[arg(long, default_value = "30s", value_parser = duration::parse, value_name = "DURATION")]
-    pub poll: Duration,
-    /// Fetch nothing: repositories other than this one fail.
-    #[arg(long)]
-    pub offline: bool,
-    /// End once all Applications are Synced and Healthy, or --timeout has passed.
-    #[arg(long)]
-    pub once: bool,
-    /// How long --once waits.
-    #[arg(long, default_value = "10m", value_parser = duration::parse, value_name = "DURATION")]
-    pub timeout: Duration,
-    /// Address to serve the cluster's API on; port 0 takes a free one.
-    #[arg(long, default_value = "127.0.0.1:0", value_name = "ADDRESS")]
-    pub listen: SocketAddr,
-    /// Keep the cluster in this folder, and go on with it at the next start.
-    #[arg(long, value_name = "DIR")]
-    pub state: Option<PathBuf>,
-    /// Where to write the kubeconfig.
-    #[arg(long, default_value = ".tiphys/kubeconfig", value_name = "FILE")]
-    pub kubeconfig: PathBuf,
-    /// Lines for people, or one JSON object a line for programs.
-    #[arg(long, value_enum, default_value_t = Output::Text)]
-    pub output: Output,
-}
-
-/// How progress is told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Output {
-    /// For people.
-    Text,
-    /// One event a line.
-    Json,
-}
+pub use crate::up::Args;
 
 /// Runs until interrupted, or with `--once` until done.
 ///

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tiphys_source::{Checkout, Repositories, WatchGuard, watch};
 use tokio::{sync::mpsc, task::JoinHandle};
 
-use super::report::Reporter;
-use crate::{commands::up::Args, repository::Repository};
+use super::{args::Args, report::Reporter};
+use crate::repository::Repository;
 
 /// Edits are gathered for so long: editors write in several steps.
 const GATHER: Duration = Duration::from_millis(50);

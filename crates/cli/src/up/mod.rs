@@ -1,5 +1,6 @@
 //! `tiphys up`: the embedded cluster, the engine on it, and what is told of both.
 
+mod args;
 mod follow;
 mod install;
 mod report;
@@ -20,10 +21,11 @@ use tokio::{
 use crate::{
     ENGINE_NAMESPACE,
     app::target::{Served, note_served},
-    commands::up::{Args, Output},
     exit::{Reported, WrongUse},
     repository::{Catalogue, Choice, Found, Given, Repository, choose},
 };
+pub use args::Args;
+use args::Output;
 use follow::{Commits, Edits};
 use report::Reporter;
 use rows::Row;

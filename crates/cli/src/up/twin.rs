@@ -11,7 +11,7 @@ use tiphys_cluster::Cluster;
 use tiphys_world::{Driver, Settings};
 use tokio::task::JoinHandle;
 
-use crate::commands::up::Args;
+use super::args::Args;
 
 /// A running embedded cluster. Dropping it ends it.
 pub struct Twin {
