@@ -2,7 +2,7 @@
 //! namespace; and what its controller needs: a secret store, an issuer, a project.
 
 use tiphys_model::names;
-use tiphys_value::{FieldPath, ObjectExt, ResourceKey};
+use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
 
 use super::{EdgeKind, Out, Target, path};
 
@@ -23,6 +23,8 @@ pub fn add(out: &mut Out<'_, '_>) {
         }
         ("cert-manager.io", "Certificate") => add_reference(out, &["spec", "issuerRef"], "Issuer"),
         (names::GROUP, "Application") => add_project(out),
+        ("gateway.networking.k8s.io", "Gateway") => add_gateway(out),
+        ("postgresql.cnpg.io", "Cluster") => add_database(out),
         _ => {}
     }
 }
@@ -58,6 +60,51 @@ fn add_reference(out: &mut Out<'_, '_>, keys: &[&str], default: &str) {
     }
     for id in found {
         out.add_to(EdgeKind::Needs, id, field.clone());
+    }
+}
+
+/// A Gateway is programmed once its class and the certificates of its listeners are there (Gateway API, "Gateway").
+fn add_gateway(out: &mut Out<'_, '_>) {
+    let object = out.object.value();
+    if let Some(class) = object.str_at(&["spec", "gatewayClassName"]) {
+        let key = ResourceKey::new("gateway.networking.k8s.io", "GatewayClass", "", class);
+        out.add(EdgeKind::Needs, key, path(&["spec", "gatewayClassName"]), false);
+    }
+    let listeners = object.at(&["spec", "listeners"]).and_then(Value::as_array).into_iter().flatten();
+    for (at, listener) in listeners.enumerate() {
+        let certificates = listener.at(&["tls", "certificateRefs"]).and_then(Value::as_array);
+        for (index, certificate) in certificates.into_iter().flatten().enumerate() {
+            let is_secret = certificate.str_at(&["kind"]).is_none_or(|kind| kind == "Secret");
+            let (true, Some(name)) = (is_secret, certificate.str_at(&["name"])) else { continue };
+            let namespace = certificate.str_at(&["namespace"]).unwrap_or(&out.object.key.namespace);
+            let key = ResourceKey::new("", "Secret", namespace, name);
+            let listener = path(&["spec", "listeners"]).index(at);
+            let field = listener.key("tls").key("certificateRefs").index(index);
+            out.add(EdgeKind::Needs, key, field, false);
+        }
+    }
+}
+
+/// A PostgreSQL cluster comes up once the Secrets with its credentials and its backup store are there (CloudNativePG
+/// docs, "API Reference").
+fn add_database(out: &mut Out<'_, '_>) {
+    const SECRETS: [&[&str]; 4] = [
+        &["spec", "superuserSecret", "name"],
+        &["spec", "bootstrap", "initdb", "secret", "name"],
+        &["spec", "bootstrap", "recovery", "secret", "name"],
+        &["spec", "bootstrap", "pg_basebackup", "secret", "name"],
+    ];
+    let object = out.object.value();
+    for keys in SECRETS {
+        if let Some(name) = object.str_at(keys) {
+            out.add(EdgeKind::Needs, out.near("", "Secret", name), path(keys), false);
+        }
+    }
+    let plugins = object.at(&["spec", "plugins"]).and_then(Value::as_array).into_iter().flatten();
+    for (at, plugin) in plugins.enumerate() {
+        let Some(name) = plugin.str_at(&["parameters", "barmanObjectName"]) else { continue };
+        let field = path(&["spec", "plugins"]).index(at).key("parameters").key("barmanObjectName");
+        out.add(EdgeKind::Needs, out.near("barmancloud.cnpg.io", "ObjectStore", name), field, false);
     }
 }
 

@@ -10,7 +10,7 @@ use tiphys_kustomize::RemoteLoader;
 use tiphys_render::{RenderError, SourceTree, Sources};
 use tiphys_vfs::{DirEntry, EntryKind, FileTree, VfsError};
 
-use super::Input;
+use super::{Input, sops};
 
 /// The address under which units ask for this repository.
 pub const THIS_REPOSITORY: &str = "file:///this-repository";
@@ -41,7 +41,7 @@ impl FileTree for Reading {
         if let Ok(path) = tiphys_vfs::normalize(path) {
             self.read.lock().unwrap_or_else(PoisonError::into_inner).insert(path.into());
         }
-        Ok(bytes)
+        Ok(sops::without_generators(self.tree.as_ref(), path, &bytes).unwrap_or(bytes))
     }
 
     fn read_dir(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {

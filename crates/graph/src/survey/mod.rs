@@ -14,6 +14,7 @@ mod kinds;
 mod memo;
 mod offline;
 mod sets;
+mod sops;
 mod types;
 mod units;
 

@@ -251,7 +251,7 @@ impl<'a> Judge<'a> {
 
     /// Whether an operation waits for the health of a kind that has what it needs only later.
     pub fn has_health(&self, object: &Object) -> bool {
-        const KINDS: [&str; 11] = [
+        const KINDS: [&str; 12] = [
             "Deployment",
             "StatefulSet",
             "DaemonSet",
@@ -263,9 +263,11 @@ impl<'a> Judge<'a> {
             "Certificate",
             "PersistentVolumeClaim",
             "Application",
+            "Gateway",
         ];
+        let is_database = object.key.group == "postgresql.cnpg.io" && object.key.kind == "Cluster";
         let runs_none = object.value().int_at(&["spec", "replicas"]) == Some(0);
-        KINDS.contains(&object.key.kind.as_str())
+        (KINDS.contains(&object.key.kind.as_str()) || is_database)
             && !runs_none
             && !self.facts.is_customized(&object.value().gvk())
     }

@@ -42,7 +42,7 @@ fn analyse(repository: &Repository) -> Verdict {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 100, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_repository_stalls_iff_the_analysis_says_so(repository in repository()) {

@@ -1,0 +1,69 @@
+//! Kustomizations whose generator decrypts Secrets (KSOPS). The program and the key are not at hand, but the files that
+//! it decrypts say what the Secrets are called and how they are annotated: they are read in its place.
+
+use std::sync::Arc;
+
+use tiphys_value::{ObjectExt, Value, json};
+use tiphys_vfs::{FileTree, base_name, join, parent};
+
+const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+
+/// A kustomization in which the encrypted files stand among the resources in place of the generators that decrypt
+/// them; `None` if it has no such generator.
+pub fn without_generators(tree: &dyn FileTree, path: &str, bytes: &[u8]) -> Option<Arc<[u8]>> {
+    if !KUSTOMIZATIONS.contains(&base_name(path)) {
+        return None;
+    }
+    let text = std::str::from_utf8(bytes).ok().filter(|text| text.contains("generators:"))?;
+    let mut content: Value = tiphys_yaml::from_yaml(text).ok()?;
+    let folder = parent(path).unwrap_or_default().to_owned();
+    let (mut kept, mut files) = (Vec::new(), Vec::new());
+    for entry in content.get("generators")?.as_array()? {
+        match entry.as_str().and_then(|name| decrypted(tree, &folder, name)) {
+            Some(found) => files.extend(found),
+            None => kept.push(entry.clone()),
+        }
+    }
+    if files.is_empty() {
+        return None;
+    }
+    let map = content.as_object_mut()?;
+    map.insert("generators".to_owned(), Value::Array(kept));
+    let resources = map.entry("resources").or_insert_with(|| json!([]));
+    resources.as_array_mut()?.extend(files.into_iter().map(Value::from));
+    Some(content.to_string().into_bytes().into())
+}
+
+/// The files that a generator decrypts, if it does nothing else.
+fn decrypted(tree: &dyn FileTree, folder: &str, name: &str) -> Option<Vec<String>> {
+    let bytes = tree.read(&join(folder, name).ok()?).ok()?;
+    let generator: Value = tiphys_yaml::from_yaml(std::str::from_utf8(&bytes).ok()?).ok()?;
+    if generator.kind() != "ksops" {
+        return None;
+    }
+    let listed = generator.get("files").and_then(Value::as_array)?.iter().filter_map(Value::as_str);
+    Some(listed.map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use tiphys_vfs::MemTree;
+
+    use super::without_generators;
+
+    #[test]
+    fn encrypted_files_stand_for_what_they_become() {
+        let generator =
+            "apiVersion: viaduct.ai/v1\nkind: ksops\nmetadata: {name: g}\nfiles: [./token.enc.yaml]\n";
+        let tree =
+            MemTree::from_files([("web/secrets.yaml", generator), ("web/other.yaml", "kind: Other\n")]);
+        let text = "resources: [a.yaml]\ngenerators: [secrets.yaml, other.yaml]\n";
+        let read = without_generators(&tree, "web/kustomization.yaml", text.as_bytes()).expect("it is one");
+        assert_eq!(
+            std::str::from_utf8(&read).expect("text"),
+            r#"{"generators":["other.yaml"],"resources":["a.yaml","./token.enc.yaml"]}"#
+        );
+        assert!(without_generators(&tree, "web/all.yaml", text.as_bytes()).is_none());
+        assert!(without_generators(&tree, "web/kustomization.yaml", b"generators: [other.yaml]").is_none());
+    }
+}
