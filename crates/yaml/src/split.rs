@@ -43,7 +43,7 @@ pub fn split_helm_manifests(text: &str) -> Vec<(usize, &str)> {
     let mut start = text.len() - text.trim_start().len();
     let mut from = start;
     let mut search = start;
-    while let Some(found) = text[search..].find(SEPARATOR) {
+    while let Some(found) = memchr::memmem::find(&text.as_bytes()[search..], SEPARATOR.as_bytes()) {
         let at = search + found;
         search = at + SEPARATOR.len();
         if at == from || text.as_bytes()[at - 1] == b'\n' {
@@ -79,7 +79,7 @@ pub fn split_helm3_manifests(text: &str) -> Vec<(usize, &str)> {
         pieces.push((begin, ""));
         start = skip(begin + SEPARATOR.len());
     }
-    while let Some(found) = body[start..].find("\n---") {
+    while let Some(found) = memchr::memmem::find(&body.as_bytes()[start..], b"\n---") {
         let at = start + found;
         pieces.push((start, body[start..at].trim_end_matches(is_space)));
         start = skip(at + 1 + SEPARATOR.len());

@@ -1,5 +1,7 @@
 //! `FormatFloat` and `ParseFloat`.
 
+use std::fmt::Write as _;
+
 use super::NumError;
 
 /// How to write a float.
@@ -17,6 +19,9 @@ pub enum FloatFormat {
     /// `0xd.dddp±dd` (`%x`)
     Hex,
 }
+
+/// Whole numbers below this have no exponent in any shortest form.
+const SMALL: f64 = 1e6;
 
 /// Writes a float; `precision` is the number of digits, or `None` for the shortest that reads back equal.
 pub fn format_float(value: f64, format: FloatFormat, precision: Option<usize>) -> String {
@@ -39,6 +44,15 @@ pub fn append_float(out: &mut String, value: f64, format: FloatFormat, precision
         out.push('-');
     }
     let value = value.abs();
+    let plain = precision.is_none() && matches!(format, FloatFormat::General | FloatFormat::Decimal);
+    if plain && value < SMALL && value.fract() == 0.0 {
+        // A whole number that small fits, and both forms write it as it is.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let whole = value as u32;
+        // Writing to a string cannot fail.
+        let _ = write!(out, "{whole}");
+        return;
+    }
     match format {
         FloatFormat::Exponent => exponent_form(out, value, precision),
         FloatFormat::Decimal => decimal_form(out, value, precision),
@@ -74,7 +88,6 @@ fn push_go_exponent(out: &mut String, text: &str) {
 }
 
 fn decimal_form(out: &mut String, value: f64, precision: Option<usize>) {
-    use std::fmt::Write;
     // Writing to a string cannot fail.
     let _ = match precision {
         Some(digits) => write!(out, "{value:.digits$}"),
