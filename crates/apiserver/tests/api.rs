@@ -205,6 +205,26 @@ fn services_get_addresses_that_no_other_has() {
     client.create(&services, "default", service("b", &ip)).unwrap();
 }
 
+#[test]
+fn a_load_balancer_that_keeps_traffic_local_has_a_health_check_port() {
+    let client = server().client("test");
+    let services = gvr("v1", "services");
+    let port = |service: &Value| service.int_at(&["spec", "healthCheckNodePort"]);
+    let object = json!({"metadata": {"name": "lb"}, "spec": {"type": "LoadBalancer", "externalTrafficPolicy": "Local",
+        "ports": [{"port": 80, "protocol": "TCP", "targetPort": 80}]}});
+    let first = client.create(&services, "default", object.clone()).unwrap();
+    let given = port(&first).unwrap();
+    assert!((30000..=32767).contains(&given) && first["spec"]["ports"][0]["nodePort"] != given);
+    let mut other = object;
+    other["metadata"]["name"] = "other".into();
+    other["spec"]["healthCheckNodePort"] = given.into();
+    assert_eq!(client.create(&services, "default", other.clone()).unwrap_err().reason(), "Invalid");
+    let cluster = Patch::merge(json!({"spec": {"externalTrafficPolicy": "Cluster"}}));
+    let changed = client.patch(&services, "default", "lb", None, &cluster).unwrap();
+    assert_eq!(port(&changed), None);
+    assert_eq!(port(&client.create(&services, "default", other).unwrap()), Some(given));
+}
+
 #[tokio::test]
 async fn lists_come_in_pages() {
     let server = server();

@@ -3,6 +3,7 @@
 use tiphys_value::{ObjectExt, Value, json};
 
 use super::items;
+use crate::store::needs_health_check_port;
 
 /// Address families are chosen when a Service is created and kept afterwards.
 const FAMILIES: [&str; 2] = ["ipFamilies", "ipFamilyPolicy"];
@@ -46,6 +47,11 @@ pub(super) fn complete(service: &mut Value, current: Option<&Value>) {
         keep_allocated(service, current);
         if has_node_ports(current) && !has_node_ports(service) {
             release_ports(service, current);
+        }
+        let field = ["spec", "healthCheckNodePort"];
+        let is_same = service.at(&field).is_some() && service.at(&field) == current.at(&field);
+        if is_same && needs_health_check_port(current) && !needs_health_check_port(service) {
+            drop(service["spec"].as_object_mut().map(|spec| spec.remove("healthCheckNodePort")));
         }
     }
 }

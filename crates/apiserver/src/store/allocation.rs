@@ -93,6 +93,38 @@ impl Allocations {
         if matches!(kind.as_str(), "NodePort" | "LoadBalancer") {
             self.assign_ports(service, &owner)?;
         }
+        if needs_health_check_port(service) {
+            self.assign_health_check_port(service, &owner)?;
+        }
+        Ok(())
+    }
+
+    /// The port on which nodes say whether they have endpoints of a Service.
+    fn assign_health_check_port(
+        &mut self,
+        service: &mut Value,
+        owner: &Arc<str>,
+    ) -> Result<(), AllocationConflict> {
+        let asked = service.int_at(&["spec", "healthCheckNodePort"]).unwrap_or(0);
+        let refuse = |why: &str| AllocationConflict {
+            field: "spec.healthCheckNodePort".into(),
+            value: asked.into(),
+            why: format!("failed to allocate requested HealthCheck NodePort {asked}: {why}"),
+        };
+        let number = match u16::try_from(asked) {
+            Ok(0) => self.free_port("TCP").ok_or_else(|| refuse("range is full"))?,
+            Ok(number) if NODE_PORTS.contains(&number) => number,
+            _ => {
+                return Err(refuse(
+                    "provided port is not in the valid range. The range of valid ports is 30000-32767",
+                ));
+            }
+        };
+        if self.ports.contains_key(&(number, "TCP".to_owned())) {
+            return Err(refuse("provided port is already allocated"));
+        }
+        self.ports.insert_mut((number, "TCP".to_owned()), Arc::clone(owner));
+        service["spec"]["healthCheckNodePort"] = number.into();
         Ok(())
     }
 
@@ -218,5 +250,14 @@ fn ports_of(service: &Value) -> Vec<(u16, String)> {
         let number = u16::try_from(port.int_at(&["nodePort"])?).ok().filter(|n| *n != 0)?;
         Some((number, port.str_at(&["protocol"]).unwrap_or("TCP").to_owned()))
     });
-    numbered.collect()
+    let health =
+        service.int_at(&["spec", "healthCheckNodePort"]).and_then(|number| u16::try_from(number).ok());
+    let health = health.filter(|number| *number != 0).map(|number| (number, "TCP".to_owned()));
+    numbered.chain(health).collect()
+}
+
+/// Whether a load balancer has to know which nodes have endpoints: it keeps traffic on the node that it reaches.
+pub(crate) fn needs_health_check_port(service: &Value) -> bool {
+    service.str_at(&["spec", "type"]) == Some("LoadBalancer")
+        && service.str_at(&["spec", "externalTrafficPolicy"]) == Some("Local")
 }

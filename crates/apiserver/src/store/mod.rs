@@ -15,7 +15,7 @@ use std::{
 
 use tokio::sync::Notify;
 
-pub(crate) use allocation::AllocationConflict;
+pub(crate) use allocation::{AllocationConflict, needs_health_check_port};
 pub use durable::StateError;
 use durable::{Journal, Record};
 use log::Log;

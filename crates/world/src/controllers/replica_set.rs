@@ -85,7 +85,8 @@ impl Controller for ReplicaController {
         let availability = Availability::of(&set, context.now);
         let mut status = status(&set, &pods[surplus..], availability);
         if self.kind == "ReplicaSet" {
-            status.insert("terminatingReplicas".into(), terminating.into());
+            // Those that go now are on their way when the status is read.
+            status.insert("terminatingReplicas".into(), (terminating + surplus as i64).into());
         }
         let mut writes = claims.released;
         match context.failure {

@@ -37,7 +37,13 @@ impl Revisions {
             dependents.filter(|(r, o)| *r == resources::controller_revisions() && is_controlled_by(o, owner));
         let mut all: Vec<_> = mine.map(|(_, revision)| revision).collect();
         all.sort_by_key(|revision| revision.int_at(&["revision"]));
-        Self { all, current: format!("{}-{hash}", owner.name()), hash }
+        // A revision of the same template is the present one whatever it is called.
+        let has_template =
+            |revision: &&Arc<Object>| template_of(revision).as_ref() == Some(&owner["spec"]["template"]);
+        let known = all.iter().rev().find(has_template);
+        let named = known.and_then(|known| Some((known.name().to_owned(), known.label(HASH)?.to_owned())));
+        let (current, hash) = named.unwrap_or_else(|| (format!("{}-{hash}", owner.name()), hash));
+        Self { all, current, hash }
     }
 
     /// Takes up the revisions of an owner that was deleted without them.
@@ -76,10 +82,7 @@ impl Revisions {
 
     /// The pod template of a revision.
     pub fn template(&self, name: &str) -> Option<Value> {
-        let revision = self.all.iter().find(|revision| revision.name() == name)?;
-        let mut template = revision.at(&["data", "spec", "template"])?.clone();
-        template.as_object_mut()?.remove("$patch");
-        Some(template)
+        template_of(self.all.iter().find(|revision| revision.name() == name)?)
     }
 
     fn create(&self, owner: &Value, number: i64) -> Write {
@@ -101,4 +104,11 @@ impl Revisions {
         });
         Write::Create { resource: resources::controller_revisions(), object }
     }
+}
+
+/// The pod template that a revision holds.
+fn template_of(revision: &Value) -> Option<Value> {
+    let mut template = revision.at(&["data", "spec", "template"])?.clone();
+    template.as_object_mut()?.remove("$patch");
+    Some(template)
 }

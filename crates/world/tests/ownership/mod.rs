@@ -165,3 +165,37 @@ fn a_job_goes_with_the_pods_that_it_has_not_counted() {
         cluster.run(MINUTE);
     }
 }
+
+#[test]
+fn recreate_runs_no_new_pod_beside_an_old_one() {
+    let mut cluster = Cluster::new();
+    cluster.behave("containers: [{stops: 20s}]");
+    let mut web = workload("Deployment", "web", 2);
+    web["spec"]["strategy"] = json!({"type": "Recreate"});
+    cluster.create(&deployments(), web);
+    cluster.run(MINUTE);
+    let before = cluster.names(&pods(), "shop");
+    let mut changed = cluster.get(&deployments(), "shop", "web").unwrap();
+    changed["spec"]["template"] = super::template("web:2");
+    cluster.update(&deployments(), changed);
+    cluster.run(MINUTE / 6);
+    assert_eq!(cluster.names(&pods(), "shop"), before, "the old ones take their time");
+    cluster.run(MINUTE);
+    let after = cluster.names(&pods(), "shop");
+    assert!(after.len() == 2 && !after.iter().any(|name| before.contains(name)), "{after:?}");
+}
+
+#[test]
+fn a_program_that_only_sleeps_and_exits_does_as_it_says() {
+    let mut cluster = Cluster::new();
+    let mut failing = job(json!({"backoffLimit": 0}));
+    failing["spec"]["template"]["spec"]["containers"][0]["command"] = json!(["sh", "-c", "sleep 90; exit 7"]);
+    cluster.create(&jobs(), failing);
+    cluster.run(MINUTE);
+    assert_eq!(cluster.get(&jobs(), "shop", "work").unwrap()["status"]["active"], 1);
+    cluster.run(MINUTE);
+    let failed = cluster.get(&jobs(), "shop", "work").unwrap();
+    assert_eq!(failed["status"]["conditions"][1]["reason"], "BackoffLimitExceeded");
+    let pod = cluster.get(&pods(), "shop", &cluster.names(&pods(), "shop")[0]).unwrap();
+    assert_eq!(pod["status"]["containerStatuses"][0]["state"]["terminated"]["exitCode"], 7);
+}

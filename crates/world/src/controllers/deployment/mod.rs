@@ -175,6 +175,12 @@ fn bounds(deployment: &Value) -> (i64, i64) {
     (wanted + surge, wanted - unavailable)
 }
 
+/// Whether sets have pods left, terminating ones included: with `Recreate` no new one may run beside them.
+fn has_pods(sets: &[Arc<Object>]) -> bool {
+    let left = |set: &Value| in_status(set, "replicas") + in_status(set, "terminatingReplicas");
+    sets.iter().any(|set| left(set) > 0)
+}
+
 fn is_recreate(deployment: &Value) -> bool {
     deployment.str_at(&["spec", "strategy", "type"]) == Some("Recreate")
 }
@@ -186,8 +192,14 @@ fn create_replica_set(deployment: &Value, hash: &str, sets: &[Arc<Object>], revi
     selector["matchLabels"][HASH] = hash.into();
     let existing: i64 = sets.iter().map(|set| replicas(set)).sum();
     let first = match (is_recreate(deployment), existing) {
+        (true, _) => {
+            if has_pods(sets) {
+                0
+            } else {
+                wanted(deployment)
+            }
+        }
         (_, 0) => wanted(deployment),
-        (true, _) => 0,
         (false, _) => (bounds(deployment).0 - existing).clamp(0, wanted(deployment)),
     };
     let name = format!("{}-{hash}", deployment.name());
@@ -239,7 +251,7 @@ fn scale(deployment: &Value, new: &Arc<Object>, old: &[Arc<Object>]) -> Vec<Writ
     let (most, least_available) = bounds(deployment);
     let of_old: i64 = old.iter().map(|set| replicas(set)).sum();
     let goal = match (is_recreate(deployment), of_old) {
-        (true, 1..) => 0,
+        (true, _) if of_old > 0 || has_pods(old) => 0,
         _ => (most - of_old).clamp(0, wanted(deployment)),
     };
     let mut writes = Vec::new();

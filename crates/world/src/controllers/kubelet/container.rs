@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tiphys_value::ObjectExt;
 
-use super::{Sync, left, probe, references};
+use super::{Sync, left, probe, program, references};
 use crate::{
     behaviour::{ContainerRule, Exit, Span},
     object::time,
@@ -97,6 +97,10 @@ impl Sync<'_> {
             if let Some(exit) = rule.exits.as_ref().filter(|_| is_cause) {
                 return Some(exit.clone());
             }
+        }
+        if let Some(end) = program::end_of(spec) {
+            let exit = |after| Exit { code: end.code, after: Span(after), reason: None, message: None };
+            return end.after.map(exit);
         }
         match (kind, policy) {
             (Kind::Init, _) => done(Duration::ZERO),

@@ -5,6 +5,7 @@
 
 mod container;
 mod probe;
+mod program;
 mod pull;
 mod references;
 mod status;
