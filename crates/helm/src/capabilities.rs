@@ -1,6 +1,7 @@
 //! What templates are told about the cluster and about Helm.
 
 use crate::{Compat, HelmError};
+use tiphys_gocompat::strconv::{parse_uint, quote};
 
 /// The API versions that Helm 4.2.4 knows without a cluster: those of client-go 0.36.
 const API_VERSIONS: &[&str] = &[
@@ -131,28 +132,40 @@ fn default_api_versions(compat: Compat) -> Vec<String> {
 impl KubeVersion {
     /// Reads a version as Kubernetes' `ParseGeneric`: two or more numbers, anything behind them.
     fn parse(text: &str, compat: Compat) -> Result<Self, String> {
-        let fail = || format!("could not parse {text:?} as version");
-        let body = text.trim().trim_start_matches('v');
-        let end = body.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(body.len());
-        let numbers: Vec<&str> = body[..end].trim_end_matches('.').split('.').collect();
-        if numbers.len() < 2 {
-            return Err(fail());
+        let shown = quote(text);
+        let body = text.trim_start();
+        let body = body.strip_prefix('v').unwrap_or(body);
+        let digits = |part: &str| part.len() - part.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (mut numbers, mut rest) = (Vec::new(), body);
+        while digits(rest) > 0 {
+            let number = &rest[..digits(rest)];
+            numbers.push(number);
+            rest = rest[number.len()..].strip_prefix('.').unwrap_or_default();
         }
-        for number in &numbers {
-            if number.is_empty() || number.parse::<u64>().is_err() {
-                return Err(fail());
+        match numbers[..] {
+            [] => return Err(format!("could not parse {shown} as version")),
+            [_] => return Err(format!("illegal version string {shown}")),
+            [first, ..] if first.len() > 1 && first.starts_with('0') => {
+                return Err(format!("illegal zero-prefixed version component {} in {shown}", quote(first)));
             }
-            if number.len() > 1 && number.starts_with('0') {
-                return Err(format!("invalid version component {number:?}"));
-            }
+            _ => {}
         }
-        let normalized = format!("v{}", numbers.join("."));
+        let mut parsed = Vec::new();
+        for number in numbers {
+            let value = parse_uint(number, 10).map_err(|_| {
+                let number = quote(number);
+                let reason = format!("strconv.ParseUint: parsing {number}: value out of range");
+                format!("illegal non-numeric version component {number} in {shown}: {reason}")
+            })?;
+            parsed.push(value.to_string());
+        }
+        let normalized = format!("v{}", parsed.join("."));
         let version = match compat {
             Compat::Helm4 if text.starts_with('v') => text.to_owned(),
             Compat::Helm4 => format!("v{text}"),
             Compat::Helm3 => normalized.clone(),
         };
-        Ok(Self { version, normalized, major: numbers[0].to_owned(), minor: numbers[1].to_owned() })
+        Ok(Self { version, normalized, major: parsed[0].clone(), minor: parsed[1].clone() })
     }
 }
 
@@ -170,7 +183,14 @@ mod tests {
         let owned = |a: &str, b: &str, c: &str| Ok((a.to_owned(), b.to_owned(), c.to_owned()));
         assert_eq!(versions("1.33.4-gke.1"), owned("v1.33.4-gke.1", "v1.33.4", "33"));
         assert_eq!(versions("v1.28+"), owned("v1.28+", "v1.28", "28"));
-        assert!(versions("1").is_err() && versions("x").is_err());
+        assert_eq!(versions("1.02"), owned("v1.02", "v1.2", "2"));
+        for (text, error) in [
+            ("1", "illegal version string \"1\""),
+            ("x", "could not parse \"x\" as version"),
+            ("01.2", "illegal zero-prefixed version component \"01\" in \"01.2\""),
+        ] {
+            assert_eq!(versions(text), Err(error.to_owned()));
+        }
     }
 
     #[test]

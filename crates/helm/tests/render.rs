@@ -38,8 +38,7 @@ fn documents_are_split_sorted_and_hooks_come_last() {
 fn an_empty_document_decodes_to_what_can_be_filled() {
     let text = "{{- $map := fromYaml \"\" }}{{ $_ := set $map \"a\" 1 }}a: {{ toJson $map }}\nb: {{ fromYamlArray \"# c\" | toJson }}\nc: {{ (fromJson \"{} x\").Error }}";
     let files = [CHART, ("templates/a.yaml", text)];
-    let expected =
-        "---\n# Source: c/templates/a.yaml\na: {\"a\":1}\nb: []\nc: invalid character 'x' after top-level value\n";
+    let expected = "---\n# Source: c/templates/a.yaml\na: {\"a\":1}\nb: []\nc: invalid character 'x' after top-level value\n";
     assert_eq!(render(&files, &options()).unwrap(), expected);
 }
 
