@@ -16,6 +16,7 @@ mod c1_last_applied_too_long;
 mod c2_inline_manifest;
 mod c2_invalid;
 mod c2_removed_api;
+mod c3_conversion_webhook;
 mod c3_webhook_before_backend;
 mod c4_immutable;
 mod c5_cr_before_crd;
@@ -71,6 +72,7 @@ pub const ALL: &[&Rule] = &[
     &c2_inline_manifest::RULE,
     &c2_invalid::RULE,
     &c2_removed_api::RULE,
+    &c3_conversion_webhook::RULE,
     &c3_webhook_before_backend::RULE,
     &c4_immutable::RULE,
     &c5_cr_before_crd::RULE,
