@@ -162,7 +162,8 @@ impl Target<'_> {
                     set_origin(&mut resource.node, &provenance).map_err(Error::transform)?;
                 }
             }
-            configs.objects.append(inline)?;
+            let plugin = if field == "generators" { "generator" } else { "transformer" };
+            configs.objects.append(inline).context(|| format!("configuring external {plugin}"))?;
         }
         self.add_resources(&mut configs, &paths, field, context)?;
         Ok(configs.objects.list)
