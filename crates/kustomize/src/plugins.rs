@@ -1,6 +1,6 @@
 //! Generators and transformers configured in files of their own, with the builtin kinds.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::Deserialize;
 use tiphys_value::{Location, OriginKind};
@@ -433,7 +433,7 @@ pub(crate) fn load_json_patch(
         return Err(Error::transform(format!("patch file '{path}' empty seems to be empty")));
     }
     let patch = JsonPatch::parse(&text.text).map_err(|error| {
-        Error::transform(format!("decoding {}: {error}", text.text)).at(Some(Location::new(
+        Error::transform(format!("decoding {}: {error}", as_json(&text.text))).at(Some(Location::new(
             text.file.as_str(),
             text.line_offset + 1,
             0,
@@ -446,6 +446,14 @@ pub(crate) fn load_json_patch(
         )));
     }
     Ok(JsonPatches { places: text.places(context), patch, target: Matcher::new(target)? })
+}
+
+/// The text of operations as kustomize shows it: what does not begin as a list of JSON was converted from YAML.
+fn as_json(text: &str) -> Cow<'_, str> {
+    match tiphys_yaml::from_yaml(text) {
+        Ok(value) if !text.starts_with('[') => value.to_string().into(),
+        _ => text.into(),
+    }
 }
 
 /// An entry of `patchesStrategicMerge`: inline text if it is objects, else a file.

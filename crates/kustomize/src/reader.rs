@@ -167,10 +167,11 @@ fn describe(node: &Node) -> String {
         let pairs: Vec<String> = node.metadata_map(field).iter().map(|(k, v)| format!("{k}:{v}")).collect();
         format!("map[{}]", pairs.join(" "))
     };
+    let text = |field: &str| node.get(field).filter(|value| !value.is_null()).map_or("", Node::value);
     format!(
         "{{{{{} {}}} {{{{{} {}}} {} {}}}}}",
-        node.api_version(),
-        node.object_kind(),
+        text("apiVersion"),
+        text("kind"),
         node.name(),
         node.namespace(),
         map("labels"),

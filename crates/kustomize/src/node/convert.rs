@@ -89,9 +89,10 @@ impl Conversion<'_> {
                 own.push((key, self.convert(value, depth + 1)?));
                 continue;
             }
-            let via_alias = matches!(value.content, yaml::Content::Alias(_));
+            let via_alias = is_alias(&value);
+            let items = value.items().unwrap_or_default().iter().map(is_alias).collect::<Vec<_>>();
             let value = self.convert(value, depth + 1)?;
-            if merged.replace(merge_sources(value, via_alias)?).is_some() {
+            if merged.replace(merge_sources(value, via_alias, &items)?).is_some() {
                 return Err("duplicate merge key".to_owned());
             }
         }
@@ -102,17 +103,24 @@ impl Conversion<'_> {
     }
 }
 
-/// The mappings that a merge key names, weakest first.
-fn merge_sources(value: Node, via_alias: bool) -> Result<Vec<Node>, String> {
+fn is_alias(node: &yaml::Node) -> bool {
+    matches!(node.content, yaml::Content::Alias(_))
+}
+
+/// The mappings that a merge key names, weakest first; `aliases` says which items of a list are aliases.
+fn merge_sources(value: Node, via_alias: bool, aliases: &[bool]) -> Result<Vec<Node>, String> {
     match &value.content {
         Content::Map(_) => Ok(vec![value]),
         _ if via_alias => Err("invalid map merge: received alias for a non-map value".to_owned()),
         Content::Scalar(_) => Err("map merge requires map or sequence of maps as the value".to_owned()),
         Content::Seq(items) => {
             let mut sources = Vec::with_capacity(items.len());
-            for item in items.iter().rev() {
+            for (at, item) in items.iter().enumerate() {
                 match item.content {
                     Content::Map(_) => sources.push(item.clone()),
+                    _ if aliases.get(at) == Some(&true) => {
+                        return Err("invalid map merge: received alias for a non-map value".to_owned());
+                    }
                     Content::Seq(_) => {
                         return Err("invalid map merge: received a nested sequence".to_owned());
                     }
@@ -121,6 +129,7 @@ fn merge_sources(value: Node, via_alias: bool) -> Result<Vec<Node>, String> {
                     }
                 }
             }
+            sources.reverse();
             Ok(sources)
         }
     }
