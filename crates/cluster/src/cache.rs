@@ -29,6 +29,27 @@ fn is_excluded(resource: &Resource) -> bool {
         || !resource.has_verb("watch")
 }
 
+/// Which part of a cluster is followed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// Only these namespaces; empty means all.
+    pub namespaces: Vec<String>,
+    /// Objects without a namespace are followed though namespaces are given.
+    pub cluster_resources: bool,
+}
+
+impl Scope {
+    /// The places in which objects of a kind are followed; an empty name means everywhere.
+    fn places(&self, resource: &Resource) -> Vec<String> {
+        match (self.namespaces.is_empty(), resource.namespaced) {
+            (true, _) => vec![String::new()],
+            (false, true) => self.namespaces.clone(),
+            (false, false) if self.cluster_resources => vec![String::new()],
+            (false, false) => Vec::new(),
+        }
+    }
+}
+
 /// One change of the live state.
 #[derive(Clone, Debug)]
 pub struct Change {
@@ -51,6 +72,7 @@ pub struct LiveCache {
 
 struct Inner {
     cluster: Cluster,
+    scope: Scope,
     mark: Box<Mark>,
     index: RwLock<Index>,
     changes: broadcast::Sender<Arc<Change>>,
@@ -63,13 +85,19 @@ struct Inner {
 
 struct Followed {
     resource: Resource,
-    task: JoinHandle<()>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Followed {
+    fn end(&self) {
+        self.tasks.iter().for_each(JoinHandle::abort);
+    }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
         let followed = self.followed.get_mut().unwrap_or_else(PoisonError::into_inner);
-        followed.values().for_each(|kind| kind.task.abort());
+        followed.values().for_each(Followed::end);
     }
 }
 
@@ -82,8 +110,21 @@ impl LiveCache {
         cluster: Cluster,
         mark: impl Fn(&Value) -> Option<String> + Send + Sync + 'static,
     ) -> Result<Self, ClusterError> {
+        Self::start_in(cluster, Scope::default(), mark).await
+    }
+
+    /// The same for a part of a cluster.
+    ///
+    /// # Errors
+    /// The cluster does not say what it serves.
+    pub async fn start_in(
+        cluster: Cluster,
+        scope: Scope,
+        mark: impl Fn(&Value) -> Option<String> + Send + Sync + 'static,
+    ) -> Result<Self, ClusterError> {
         let inner = Inner {
             cluster,
+            scope,
             mark: Box::new(mark),
             index: RwLock::default(),
             changes: broadcast::channel(BACKLOG).0,
@@ -96,7 +137,7 @@ impl LiveCache {
         Ok(cache)
     }
 
-    /// Waits until the first list of every kind followed so far came in.
+    /// Waits until the first list of every kind followed so far came in, or was refused by the API server.
     pub async fn ready(&self) {
         let mut pending = self.inner.pending.subscribe();
         // The sender lives as long as `self`.
@@ -117,33 +158,41 @@ impl LiveCache {
             .collect();
         for kind in gone {
             if let Some(known) = followed.remove(&kind) {
-                known.task.abort();
-                self.inner.replace_all(&known.resource, List::default());
+                known.end();
+                self.inner.replace_all(&known.resource, "", List::default());
             }
         }
         for resource in discovery.kinds().filter(|resource| !is_excluded(resource)) {
             let kind = resource.gvk.group_kind();
             followed.entry(kind).or_insert_with(|| {
-                let task = self.follow(resource.clone());
-                Followed { resource: resource.clone(), task }
+                let places = self.inner.scope.places(resource);
+                let tasks = places.into_iter().map(|place| self.follow(resource.clone(), place)).collect();
+                Followed { resource: resource.clone(), tasks }
             });
         }
         Ok(())
     }
 
-    fn follow(&self, resource: Resource) -> JoinHandle<()> {
+    fn follow(&self, resource: Resource, namespace: String) -> JoinHandle<()> {
         let cluster = self.inner.cluster.clone();
         let weak = Arc::downgrade(&self.inner);
         let mut first = true;
         self.inner.pending.send_modify(|count| *count += 1);
-        let kind = resource.clone();
-        tokio::spawn(follow(cluster, resource, String::new(), move |report| {
+        let (kind, place) = (resource.clone(), namespace.clone());
+        tokio::spawn(follow(cluster, resource, namespace, move |report| {
             let Some(inner) = weak.upgrade() else { return false };
             match report {
                 Report::All(list) => {
                     inner.pass(&kind, &list.resource_version);
-                    inner.replace_all(&kind, list);
+                    inner.replace_all(&kind, &place, list);
                     if std::mem::take(&mut first) {
+                        inner.pending.send_modify(|count| *count -= 1);
+                    }
+                }
+                // A kind that may not be listed, or whose conversion is broken, must not stop all others.
+                Report::Failed(error) => {
+                    if is_refusal(&error) && std::mem::take(&mut first) {
+                        tracing::warn!(kind = %kind.gvk.kind, %error, "cannot be followed yet");
                         inner.pending.send_modify(|count| *count -= 1);
                     }
                 }
@@ -184,6 +233,20 @@ impl LiveCache {
     /// All objects of a kind, in key order.
     pub fn of_kind(&self, kind: &GroupKind) -> Vec<Arc<Value>> {
         self.read(|index| index.of_kind(kind))
+    }
+
+    /// The objects of a namespace that nothing owns, in key order. Walks through all objects.
+    pub fn top_level_of(&self, namespace: &str) -> Vec<(ResourceKey, Arc<Value>)> {
+        let is_top = |object: &Value| {
+            let owners = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
+            owners.is_none_or(Vec::is_empty)
+        };
+        let mut found: Vec<_> = self.read(|index| {
+            let inside = index.all().filter(|(key, object)| key.namespace == namespace && is_top(object));
+            inside.map(|(key, object)| (key.clone(), object.clone())).collect()
+        });
+        found.sort_by(|(a, _), (b, _)| a.cmp(b));
+        found
     }
 
     /// All objects, in no order.
@@ -253,8 +316,8 @@ impl Inner {
         }
     }
 
-    /// Makes the known objects of a kind equal to a list.
-    fn replace_all(&self, resource: &Resource, list: List) {
+    /// Makes the known objects of a kind, in one namespace or (empty) everywhere, equal to a list.
+    fn replace_all(&self, resource: &Resource, namespace: &str, list: List) {
         let listed: HashSet<ResourceKey> = list.items.iter().map(ObjectExt::resource_key).collect();
         let gone: Vec<ResourceKey> = {
             let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
@@ -262,6 +325,7 @@ impl Inner {
                 .all()
                 .map(|(key, _)| key)
                 .filter(|key| key.group == resource.gvk.group && key.kind == resource.gvk.kind)
+                .filter(|key| namespace.is_empty() || key.namespace == namespace)
                 .filter(|key| !listed.contains(key))
                 .cloned()
                 .collect()
@@ -274,6 +338,11 @@ impl Inner {
         // No listener is no fault.
         let _ = self.changes.send(Arc::new(change));
     }
+}
+
+/// Whether the API server will not list the kind for now; a server that is busy or starts up will.
+fn is_refusal(error: &ClusterError) -> bool {
+    matches!(error, ClusterError::Api { code, .. } if !matches!(code, 410 | 429 | 502..=504))
 }
 
 /// Whether a state of an object is later than the known one. Resource versions of one kind are

@@ -1,8 +1,11 @@
 //! Requests.
 
-use std::sync::{
-    Arc, PoisonError, RwLock,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
 };
 
 use http::{Method, Request};
@@ -17,6 +20,8 @@ use crate::{
 
 /// How many objects one page of a list holds.
 const PAGE: usize = 500;
+/// How long the answer to a request may take: API servers give up after 60 s themselves.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// A cluster. Cheap to clone.
 #[derive(Clone)]
@@ -357,7 +362,10 @@ impl Cluster {
             request = request.header("content-type", content_type);
         }
         let request = request.body(bytes).map_err(|e| fail(&e))?;
-        Ok(self.client.request(request).await?)
+        match tokio::time::timeout(REQUEST_TIMEOUT, self.client.request(request)).await {
+            Ok(answer) => Ok(answer?),
+            Err(_) => Err(ClusterError::Transport(format!("no answer within {REQUEST_TIMEOUT:?}"))),
+        }
     }
 }
 

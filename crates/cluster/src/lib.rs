@@ -4,6 +4,7 @@
 //! Objects are [`tiphys_value::Value`]s: nothing is lost in typed structs. Whether a request goes
 //! over TLS or to a service in this process is decided where a [`Cluster`] is made, never later.
 
+mod access;
 mod cache;
 mod client;
 mod connect;
@@ -12,7 +13,8 @@ mod error;
 mod index;
 mod watch;
 
-pub use cache::{Change, LiveCache};
+pub use access::Access;
+pub use cache::{Change, LiveCache, Scope};
 pub use client::{ApplyOptions, Cluster, List, PatchType, Propagation};
 pub use connect::Connection;
 pub use discovery::{Discovery, Resource};

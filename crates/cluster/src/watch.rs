@@ -22,6 +22,8 @@ pub enum Report {
     Upsert(Value),
     /// An object was deleted.
     Delete(Value),
+    /// The list could not be had or the watch broke off; it is taken up again.
+    Failed(ClusterError),
 }
 
 impl Cluster {
@@ -57,6 +59,9 @@ pub(crate) async fn follow(
         };
         if !failure.is_gone() {
             tracing::debug!(kind = %resource.gvk.kind, error = %failure, "watch broke off");
+            if !report(Report::Failed(failure)) {
+                return;
+            }
             tokio::time::sleep(wait).await;
             wait = (wait * 2).min(BACKOFF.1);
         }

@@ -1,7 +1,7 @@
 //! The clusters that an engine knows: its own, and those that Secrets declare (Argo CD docs,
 //! "Declarative Setup", "Clusters").
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use tiphys_appset::ClusterInfo;
 use tiphys_cluster::LiveCache;
@@ -21,10 +21,15 @@ pub(crate) fn is_cluster_secret(object: &Value) -> bool {
 /// The clusters of an engine's namespace: the declared ones by name, then the engine's own unless a
 /// Secret declares it.
 pub(crate) fn known_clusters(cache: &LiveCache, namespace: &str) -> Vec<ClusterInfo> {
-    let secrets = cache.of_kind(&GroupKind::new("", "Secret"));
-    let declared =
-        secrets.iter().filter(|object| object.namespace() == namespace && is_cluster_secret(object));
-    with_own(declared.map(|object| declared_cluster(object)).collect())
+    let secrets = cluster_secrets(cache, namespace);
+    with_own(secrets.iter().map(|object| declared_cluster(object)).collect())
+}
+
+/// The cluster Secrets of a namespace, in the order of their names.
+pub(crate) fn cluster_secrets(cache: &LiveCache, namespace: &str) -> Vec<Arc<Value>> {
+    let mut secrets = cache.of_kind(&GroupKind::new("", "Secret"));
+    secrets.retain(|object| object.namespace() == namespace && is_cluster_secret(object));
+    secrets
 }
 
 /// Adds the engine's own cluster, unless it is declared.

@@ -8,7 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 use tiphys_cluster::{Change, Cluster, ClusterError, LiveCache};
-use tiphys_model::Application;
+use tiphys_model::{Application, names};
 use tiphys_source::{Footprint, Repositories};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 use tokio::{
@@ -20,9 +20,12 @@ use tokio::{
 use crate::{
     AppKey, Level,
     checkouts::Read,
+    clusters::is_cluster_secret,
     installation::{Installation, Shared},
     metrics::Metrics,
+    places::{Place, Places},
     policy::{project_kind, project_name},
+    predict::Answers,
     queue::Queue,
     rendering::Rendering,
     sets::{Sets, set_kind},
@@ -47,14 +50,12 @@ pub(crate) struct Inner {
     pub cache: LiveCache,
     pub repositories: Arc<Repositories>,
     pub settings: Settings,
-    pub kube_version: String,
+    pub places: Places,
     pub sets: Sets,
     queue: Queue,
     memory: Mutex<HashMap<AppKey, Memory>>,
     installation: Shared,
     pub metrics: Metrics,
-    /// Which Applications want an object, whether it is there or not.
-    wanted: RwLock<HashMap<ResourceKey, BTreeSet<AppKey>>>,
     /// The commit that each revision of a repository (by its address) was last seen to have left.
     left: Mutex<HashMap<(String, String), String>>,
 }
@@ -69,6 +70,10 @@ struct Memory {
     operation: Option<Arc<Rendering>>,
     /// The keys of its targets.
     wants: BTreeSet<ResourceKey>,
+    /// The cluster in which it wants them.
+    place: Option<Arc<Place>>,
+    /// What the API server said of its targets.
+    answers: Answers,
     /// It was looked at by this engine.
     seen: bool,
     /// A repository that it reads has another commit now.
@@ -106,19 +111,20 @@ impl Controller {
         let cache = LiveCache::start(cluster, move |object| tracking.owner(object)).await?;
         let changes = cache.subscribe();
         cache.ready().await;
+        let home = Place::new(names::IN_CLUSTER_SERVER, true, cache.clone(), kube_version, settings.workers);
         let inner = Arc::new(Inner {
             cache,
             repositories,
             settings,
-            kube_version,
+            places: Places::new(Arc::new(home)),
             sets: Sets::default(),
             queue: Queue::default(),
             memory: Mutex::default(),
             metrics: Metrics::default(),
             installation: RwLock::new(Arc::new(installation)),
-            wanted: RwLock::default(),
             left: Mutex::default(),
         });
+        inner.read_clusters();
         inner.add_all(Level::Sources);
         let tasks = vec![
             tokio::spawn(route(inner.clone(), changes)),
@@ -184,6 +190,7 @@ impl Drop for Controller {
     fn drop(&mut self) {
         self.inner.queue.close();
         self.inner.sets.queue.close();
+        self.inner.places.close();
         self.tasks.iter().for_each(JoinHandle::abort);
     }
 }
@@ -192,12 +199,21 @@ impl Drop for Controller {
 async fn work(inner: Arc<Inner>) {
     let workers = Arc::new(Semaphore::new(inner.settings.workers));
     while let Some((key, level)) = inner.queue.next().await {
-        let Ok(permit) = workers.clone().acquire_owned().await else { return };
+        // Applications of other clusters wait for workers of their own, where they hold up nobody else.
+        let remote = inner.remote_workers(&key);
+        let own = match &remote {
+            Some(_) => None,
+            None => workers.clone().acquire_owned().await.ok(),
+        };
         let inner = inner.clone();
         tokio::spawn(async move {
+            let permit = match remote {
+                Some(workers) => workers.acquire_owned().await.ok(),
+                None => own,
+            };
             let began = std::time::Instant::now();
             let next = inner.reconcile(&key, level).await;
-            inner.metrics.looked(&key.namespace, tiphys_model::names::IN_CLUSTER_SERVER, began.elapsed());
+            inner.metrics.looked(&key.namespace, inner.server_of(&key), began.elapsed());
             inner.queue.done(&key);
             if next.again {
                 inner.queue.add(key, Level::Live, Instant::now());
@@ -255,6 +271,12 @@ impl Inner {
         if Installation::is_changed_by(change, &self.settings) {
             self.read_installation();
         }
+        let states = [&change.old, &change.new];
+        if change.key.namespace == self.settings.namespace
+            && states.into_iter().flatten().any(|object| is_cluster_secret(object))
+        {
+            self.read_clusters();
+        }
         if change.key.group_kind() == project_kind() && changes_spec(change) {
             self.add_members(&change.key.name);
         }
@@ -265,9 +287,30 @@ impl Inner {
             self.add_all(Level::Live);
             return;
         }
-        for app in self.concerned(change) {
+        for app in self.concerned(self.places.home(), change) {
             self.queue.add(app, Level::Live, Instant::now() + GATHER_LIVE);
         }
+    }
+
+    /// Takes a change in another cluster to the Applications that it concerns.
+    pub(crate) async fn take_at(&self, place: &Place, change: &Change) {
+        if defines_kinds(change) {
+            if let Err(error) = place.cache.follow_new_kinds().await {
+                tracing::warn!(server = %place.server, %error, "cannot discover what the cluster serves");
+            }
+            self.add_inhabitants(&place.server);
+            return;
+        }
+        for app in self.concerned(place, change) {
+            self.queue.add(app, Level::Live, Instant::now() + GATHER_LIVE);
+        }
+    }
+
+    /// The address of the cluster that an Application was last compared with.
+    fn server_of(&self, key: &AppKey) -> String {
+        let memory = self.memory();
+        let place = memory.get(key).and_then(|known| known.place.as_ref());
+        place.map_or_else(|| names::IN_CLUSTER_SERVER.to_owned(), |place| place.server.clone())
     }
 
     /// The settings in force.
@@ -294,24 +337,31 @@ impl Inner {
         self.add_all(Level::Sources);
     }
 
-    /// The Applications that an object belongs to or that want it.
-    fn concerned(&self, change: &Change) -> BTreeSet<AppKey> {
+    /// The Applications that an object of a cluster belongs to or that want it.
+    fn concerned(&self, place: &Place, change: &Change) -> BTreeSet<AppKey> {
         let marks = [&change.old, &change.new].into_iter().flatten();
         let mut apps: BTreeSet<AppKey> = marks
             .filter_map(|object| self.settings.tracking.owner(object))
             .map(|instance| self.app_of(&instance))
             .collect();
-        if let Some(wanting) = self.wanted.read().unwrap_or_else(PoisonError::into_inner).get(&change.key) {
-            apps.extend(wanting.iter().cloned());
+        apps.extend(place.wanting(&change.key));
+        if change.old.is_none() || change.new.is_none() {
+            apps.extend(place.watching(&change.key.namespace));
         }
         apps
     }
 
     /// The Application that a mark names.
-    fn app_of(&self, instance: &str) -> AppKey {
+    pub(crate) fn app_of(&self, instance: &str) -> AppKey {
         // Names of namespaces hold no underscore.
         let (namespace, name) = instance.split_once('_').unwrap_or((&self.settings.namespace, instance));
         AppKey { namespace: namespace.to_owned(), name: name.to_owned() }
+    }
+
+    /// Lets an Application be looked at.
+    pub(crate) fn add(&self, app: &Value) {
+        let key = AppKey { namespace: app.namespace().to_owned(), name: app.name().to_owned() };
+        self.queue.add(key, Level::Live, Instant::now());
     }
 
     pub(crate) fn add_all(&self, level: Level) {
@@ -434,41 +484,43 @@ impl Inner {
         }
     }
 
+    pub(crate) fn answers(&self, key: &AppKey) -> Answers {
+        self.memory().get(key).map(|known| known.answers.clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn keep_answers(&self, key: &AppKey, answers: Answers) {
+        self.memory().entry(key.clone()).or_default().answers = answers;
+    }
+
     pub(crate) fn mark_seen(&self, key: &AppKey) {
         self.memory().entry(key.clone()).or_default().seen = true;
     }
 
-    /// Notes which objects an Application wants.
-    pub(crate) fn index_targets(&self, app: &Application, wants: BTreeSet<ResourceKey>) {
+    /// Notes which objects of a cluster an Application wants.
+    pub(crate) fn index_targets(&self, app: &Application, wants: BTreeSet<ResourceKey>, place: &Arc<Place>) {
         let key = AppKey::of(app);
         let mut memory = self.memory();
         let known = memory.entry(key.clone()).or_default();
-        if known.wants == wants {
+        let is_same = known.place.as_ref().is_some_and(|known| Arc::ptr_eq(known, place));
+        if is_same && known.wants == wants {
             return;
         }
-        let old = std::mem::replace(&mut known.wants, wants.clone());
+        let mut old = std::mem::replace(&mut known.wants, wants.clone());
+        let before = known.place.replace(place.clone());
         drop(memory);
-        let mut wanted = self.wanted.write().unwrap_or_else(PoisonError::into_inner);
-        for gone in old.difference(&wants) {
-            unwant(&mut wanted, gone, &key);
+        if let Some(before) = before.filter(|_| !is_same) {
+            before.index(&key, &old, &BTreeSet::new());
+            before.watch(&key, None);
+            old.clear();
         }
-        for new in wants.difference(&old) {
-            wanted.entry(new.clone()).or_default().insert(key.clone());
-        }
+        place.index(&key, &old, &wants);
     }
 
     pub(crate) fn forget(&self, key: &AppKey) {
         let Some(known) = self.memory().remove(key) else { return };
-        let mut wanted = self.wanted.write().unwrap_or_else(PoisonError::into_inner);
-        known.wants.iter().for_each(|gone| unwant(&mut wanted, gone, key));
-    }
-}
-
-fn unwant(wanted: &mut HashMap<ResourceKey, BTreeSet<AppKey>>, object: &ResourceKey, app: &AppKey) {
-    if let Some(apps) = wanted.get_mut(object) {
-        apps.remove(app);
-        if apps.is_empty() {
-            wanted.remove(object);
+        if let Some(place) = known.place {
+            place.index(key, &known.wants, &BTreeSet::new());
+            place.watch(key, None);
         }
     }
 }
@@ -514,7 +566,6 @@ fn defines_kinds(change: &Change) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiphys_model::names;
     use tiphys_value::json;
 
     #[test]

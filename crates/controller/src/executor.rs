@@ -182,7 +182,8 @@ async fn wait_for(changes: &mut tokio::sync::broadcast::Receiver<Arc<Change>>, k
     }
 }
 
-async fn remove_finalizer(
+/// Takes a finalizer off an object, if it is there.
+pub(crate) async fn remove_finalizer(
     cluster: &Cluster,
     gvk: &GroupVersionKind,
     key: &ResourceKey,

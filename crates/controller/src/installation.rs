@@ -13,7 +13,10 @@ use tiphys_schema::Catalog;
 use tiphys_sync::{AutoSettings, SyncSettings};
 use tiphys_value::{FieldPath, GroupKind, GroupVersionKind, ObjectExt, ResourceKey, Value};
 
-use crate::settings::{Destinations, Settings};
+use crate::{
+    predict::Predictions,
+    settings::{Destinations, Settings},
+};
 
 /// The settings of the ConfigMaps, on top of those that the engine was started with.
 pub(crate) struct Installation {
@@ -36,6 +39,13 @@ impl Installation {
     pub fn new(settings: &Settings, argo: ArgoSettings) -> Self {
         for fault in &argo.faults {
             tracing::warn!(key = %fault.key, "setting cannot be used: {}", fault.message);
+        }
+        for (pattern, entry) in argo.customizations.iter() {
+            let unknown =
+                entry.known_type_fields.iter().filter(|field| !tiphys_diff::is_known_type(&field.type_name));
+            for field in unknown {
+                tracing::warn!(%pattern, field = %field.field, "knownTypeFields: type {} is not known", field.type_name);
+            }
         }
         let rules =
             Rules::new(settings.health.clone(), argo.customizations.clone()).with_clock(jiff::Timestamp::now);
@@ -110,9 +120,9 @@ impl Installation {
         self.rules.knows(object)
     }
 
-    /// Whether a kind is left alone.
-    pub fn excludes(&self, kind: &GroupKind) -> bool {
-        self.argo.filters.excludes(&kind.group, &kind.kind, names::IN_CLUSTER_SERVER)
+    /// Whether a kind of a cluster is left alone.
+    pub fn excludes(&self, kind: &GroupKind, server: &str) -> bool {
+        self.argo.filters.excludes(&kind.group, &kind.kind, server)
     }
 
     /// Whether Applications of a namespace are this engine's.
@@ -122,7 +132,33 @@ impl Installation {
     }
 
     /// Where a target differs from its live object, by the rules of the Application and of everywhere.
-    pub fn differ(&self, app: &Application, target: &Value, live: &Value) -> Vec<FieldPath> {
+    /// A prediction of the API server takes the place of our own.
+    pub fn differ(
+        &self,
+        app: &Application,
+        target: &Value,
+        live: &Value,
+        predictions: &Predictions,
+    ) -> Vec<FieldPath> {
+        self.with_options(app, target, |options| match predictions.of(&live.resource_key()) {
+            Some(predicted) => {
+                tiphys_diff::compare_predicted(live, predicted, predictions.mutations, options).paths
+            }
+            None => tiphys_diff::compare(target, live, options).paths,
+        })
+    }
+
+    /// A target of which ignored fields have the live object's values (`RespectIgnoreDifferences`).
+    pub fn respect(&self, app: &Application, target: &Value, live: &Value) -> Value {
+        self.with_options(app, target, |options| tiphys_diff::respect_ignored(target, live, options))
+    }
+
+    fn with_options<T>(
+        &self,
+        app: &Application,
+        target: &Value,
+        ask: impl FnOnce(&DiffOptions<'_>) -> T,
+    ) -> T {
         let mut rules = self.ignore.clone();
         rules.extend(app.spec.ignore_differences.iter().cloned());
         let ignore = IgnoreRules::of(target, &rules).unwrap_or_default();
@@ -131,13 +167,15 @@ impl Installation {
             IgnoreStatus::Definitions => target.kind() != "CustomResourceDefinition",
             IgnoreStatus::None => true,
         };
+        let known = tiphys_diff::known_types(&target.gvk(), &self.argo.customizations);
         let options = DiffOptions {
             types: Catalog::latest().type_of(&target.gvk()),
             ignore: (!ignore.is_empty()).then_some(&ignore),
             compare_status: compares_status,
             ignore_aggregated_roles: self.argo.compare.ignore_aggregated_roles,
+            known: &known,
         };
-        tiphys_diff::compare(target, live, &options).paths
+        ask(&options)
     }
 }
 
@@ -203,6 +241,8 @@ mod tests {
             "metadata": {"name": "a"}, "spec": {"replicas": replicas}})
         };
         let app = Application::default();
-        assert!(installation.differ(&app, &deployment(1), &deployment(2)).is_empty());
+        assert!(
+            installation.differ(&app, &deployment(1), &deployment(2), &Predictions::default()).is_empty()
+        );
     }
 }

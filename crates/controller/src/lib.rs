@@ -19,7 +19,10 @@ mod live;
 mod metrics;
 mod migrate;
 mod operate;
+mod orphans;
+mod places;
 mod policy;
+mod predict;
 mod prevent;
 mod queue;
 mod reconcile;
@@ -28,6 +31,7 @@ mod sets;
 mod settings;
 mod shadow;
 mod status;
+mod tombstones;
 
 pub use checkouts::Checkouts;
 pub use clusters::declared_cluster;

@@ -8,10 +8,11 @@ use std::{
     time::Duration,
 };
 
+use tiphys_cluster::LiveCache;
 use tiphys_model::{Application, HealthCode, OperationState, time::elapsed};
 use tiphys_sync::SyncState;
 
-use crate::{controller::Inner, status::application_kind};
+use crate::{controller::Inner, places::Seen, status::application_kind};
 
 /// Upper bounds of the histogram of looks, in seconds: Argo CD's.
 const BUCKETS: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
@@ -41,9 +42,9 @@ struct Histogram {
 
 impl Metrics {
     /// Notes how long a look at an Application took.
-    pub fn looked(&self, namespace: &str, server: &str, took: Duration) {
+    pub fn looked(&self, namespace: &str, server: String, took: Duration) {
         let mut counters = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        let histogram = counters.looks.entry((namespace.to_owned(), server.to_owned())).or_default();
+        let histogram = counters.looks.entry((namespace.to_owned(), server)).or_default();
         let seconds = took.as_secs_f64();
         for (bound, bucket) in BUCKETS.iter().zip(&mut histogram.buckets) {
             *bucket += u64::from(seconds <= *bound);
@@ -152,21 +153,45 @@ impl Inner {
                 *waits.entry(labels_of(&[pairs_of(app), kind].concat())).or_default() += 1.0;
             }
         }
+        let orphaned: Vec<_> = apps
+            .iter()
+            .filter_map(|app| {
+                let count = app.status.tiphys.as_ref()?.pointer("/orphaned/count")?.as_f64()?;
+                Some((labels_of(&pairs_of(app)), count))
+            })
+            .collect();
+        let help = "Objects of destination namespaces that nobody has.";
+        family(text, "argocd_app_orphaned_resources_count", "gauge", help, &orphaned);
         let waits: Vec<_> = waits.into_iter().collect();
         family(text, "tiphys_app_waits", "gauge", "What running operations wait for.", &waits);
     }
 
     fn cluster_state(&self, text: &mut String) {
-        let server = vec![("server", tiphys_model::names::IN_CLUSTER_SERVER.to_owned())];
-        let discovery = self.cache.cluster().discovery();
-        let rows = |value: f64| vec![(labels_of(&server), value)];
-        let version = vec![("k8s_version", self.kube_version.clone())];
-        let info = vec![(labels_of(&[server.clone(), version].concat()), 1.0)];
-        family(text, "argocd_cluster_info", "gauge", "Clusters.", &info);
+        let clusters = self.places.seen();
+        let server = |seen: &Seen| ("server", seen.server.clone());
+        let version = |seen: &Seen| {
+            let version = seen.place.as_ref().map(|place| place.kube_version.clone());
+            ("k8s_version", version.unwrap_or_default())
+        };
+        let rows = |labels: &dyn Fn(&Seen) -> Vec<(&'static str, String)>, value: &dyn Fn(&Seen) -> f64| {
+            clusters.iter().map(|seen| (labels_of(&labels(seen)), value(seen))).collect::<Vec<_>>()
+        };
+        let named = |seen: &Seen| vec![server(seen), version(seen), ("name", seen.name.clone())];
+        family(text, "argocd_cluster_info", "gauge", "Clusters.", &rows(&named, &|_| 1.0));
+        let help = "Whether clusters answer.";
+        let answers =
+            rows(&|seen| vec![server(seen), version(seen)], &|seen| f64::from(u8::from(seen.answers)));
+        family(text, "argocd_cluster_connection_status", "gauge", help, &answers);
+        let of = |ask: &dyn Fn(&LiveCache) -> usize| {
+            rows(&|seen| vec![server(seen)], &|seen| {
+                seen.place.as_ref().map_or(0.0, |place| ask(&place.cache) as f64)
+            })
+        };
+        let objects = of(&LiveCache::len);
         let help = "Objects that are followed.";
-        family(text, "argocd_cluster_api_resource_objects", "gauge", help, &rows(self.cache.len() as f64));
-        let help = "Kinds that are served.";
-        family(text, "argocd_cluster_api_resources", "gauge", help, &rows(discovery.kinds().count() as f64));
+        family(text, "argocd_cluster_api_resource_objects", "gauge", help, &objects);
+        let kinds = of(&|cache| cache.cluster().discovery().kinds().count());
+        family(text, "argocd_cluster_api_resources", "gauge", "Kinds that are served.", &kinds);
         let version = vec![(labels_of(&[("version", env!("CARGO_PKG_VERSION").to_owned())]), 1.0)];
         family(text, "tiphys_build_info", "gauge", "This program.", &version);
     }
@@ -226,8 +251,8 @@ mod tests {
     #[test]
     fn histograms_are_cumulative_and_labels_are_escaped() {
         let metrics = Metrics::default();
-        metrics.looked("n", "s", Duration::from_millis(300));
-        metrics.looked("n", "s", Duration::from_secs(60));
+        metrics.looked("n", "s".into(), Duration::from_millis(300));
+        metrics.looked("n", "s".into(), Duration::from_secs(60));
         let mut text = String::new();
         looks(&mut text, &metrics.inner.lock().unwrap());
         assert!(text.contains("argocd_app_reconcile_bucket{namespace=\"n\",dest_server=\"s\",le=\"0.5\"} 1"));

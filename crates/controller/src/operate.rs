@@ -14,6 +14,7 @@ use crate::{
     controller::Inner,
     executor::execute,
     live::Kinds,
+    places::Place,
     prevent::awaits,
     reconcile::{Compared, Next, own_key},
     status::application_kind,
@@ -30,12 +31,14 @@ impl Inner {
         app: &mut Application,
         compared: Option<Compared>,
         object: &Value,
+        place: &Arc<Place>,
     ) -> Next {
         let mut state = match self.taken_up(key, app, compared.as_ref()) {
             Some(state) => state,
             None => return Next::default(),
         };
-        let Some(mut compared) = self.desired(key, app, &state, compared).await else {
+        self.take_newest(key, &mut state, compared.as_ref());
+        let Some(mut compared) = self.desired(key, app, &state, compared, place).await else {
             self.fail_without_targets(app, &mut state);
             return Next { at: None, again: true };
         };
@@ -55,12 +58,14 @@ impl Inner {
             }
             let defines_kinds =
                 batch.iter().flatten().any(|action| action.gvk.kind == "CustomResourceDefinition");
-            let outcomes = execute(&self.cache, batch).await;
-            if defines_kinds && let Err(error) = self.cache.follow_new_kinds().await {
+            let place = compared.place.clone();
+            self.keep_pruned(app, &batch, &compared.live, &place).await;
+            let outcomes = execute(&place.cache, batch).await;
+            if defines_kinds && let Err(error) = place.cache.follow_new_kinds().await {
                 tracing::warn!(%error, "cannot discover new kinds");
             }
             record(&mut state, &outcomes, &self.installation().sync, self.now());
-            match self.compare(app, compared.rendering.clone()).await {
+            match self.compare(app, compared.rendering.clone(), &place).await {
                 Some(again) => compared = again,
                 None => break,
             }
@@ -105,6 +110,32 @@ impl Inner {
         Some(SyncState::begin(operation, &sources, multiple, &revisions, self.now()))
     }
 
+    /// The next attempt of an operation whose retries refresh is one on the newest revision.
+    fn take_newest(&self, key: &AppKey, state: &mut SyncState, compared: Option<&Compared>) {
+        let between_attempts = state.shown.finished_at.is_some() && !state.is_completed();
+        let Some(newest) = compared.map(|compared| &compared.rendering.revisions) else { return };
+        if !state.shown.operation.retry.refresh || !between_attempts {
+            return;
+        }
+        if let Some(sync) = &mut state.shown.operation.sync {
+            sync.revision.clear();
+            sync.revisions.clear();
+        }
+        let Some(result) = &mut state.shown.sync_result else { return };
+        let is_same = match result.revisions.is_empty() {
+            true => newest.first() == Some(&result.revision),
+            false => *newest == result.revisions,
+        };
+        if is_same {
+            return;
+        }
+        match result.revisions.is_empty() {
+            true => result.revision = newest.first().cloned().unwrap_or_default(),
+            false => result.revisions.clone_from(newest),
+        }
+        self.drop_operation_rendering(key);
+    }
+
     /// The desired state that the operation is to bring about: that of its own revision and sources.
     async fn desired(
         self: &Arc<Self>,
@@ -112,6 +143,7 @@ impl Inner {
         app: &Application,
         state: &SyncState,
         compared: Option<Compared>,
+        place: &Arc<Place>,
     ) -> Option<Compared> {
         if !self.forbidden_sources(app, &state.shown.operation).is_empty() {
             return None;
@@ -119,7 +151,7 @@ impl Inner {
         if let Some(kept) = self.operation_rendering(key) {
             let is_current =
                 compared.as_ref().is_some_and(|compared| Arc::ptr_eq(&compared.rendering, &kept));
-            return if is_current { compared } else { self.compare(app, kept).await };
+            return if is_current { compared } else { self.compare(app, kept, place).await };
         }
         let sync = state.shown.operation.sync.clone().unwrap_or_default();
         let own_sources = sync.source.is_some() || !sync.sources.is_empty();
@@ -130,10 +162,10 @@ impl Inner {
         if !own_sources && (wanted == newest || !self.can_render_at(app)) {
             return compared;
         }
-        let rendering =
-            self.render(&pinned(app, &sync.source, &sync.sources, wanted.unwrap_or_default())).await;
+        let wanted = pinned(app, &sync.source, &sync.sources, wanted.unwrap_or_default());
+        let rendering = self.render(&wanted, place).await;
         self.keep_operation_rendering(key, rendering.clone());
-        self.compare(app, rendering).await
+        self.compare(app, rendering, place).await
     }
 
     /// What the project does not permit of the sources that an operation brings along.
@@ -181,15 +213,25 @@ impl Inner {
             .filter(|known| !known.has_the_targets_of(&compared.rendering));
         let policy = app.spec.sync_policy.as_ref();
         let approved = app.annotation(names::DELETION_APPROVED).and_then(Time::parse);
-        let kinds = Kinds(self.cache.cluster().discovery());
+        let kinds = Kinds(compared.place.cache.cluster().discovery());
         let installation = self.installation();
-        let (targets, protected) = effective(operation, compared, &app.spec.destination.namespace, &kinds);
-        let own = own_key(app);
+        let namespace = &app.spec.destination.namespace;
+        let (mut targets, protected) = effective(operation, compared, namespace, &kinds);
+        if options.is_on("RespectIgnoreDifferences") {
+            for target in &mut targets {
+                if let Some(live) = compared.live.get(&target_key(target, namespace, &kinds)) {
+                    *target = Arc::new(installation.respect(app, target, &live.object));
+                }
+            }
+        }
+        // Only what is synced to the engine's own cluster is an Application that it knows.
+        let own = compared.place.is_home.then(|| own_key(app));
         let children = targets.iter().filter(|target| target.gvk().group_kind() == application_kind());
         let children = children.map(|child| target_key(child, &app.spec.destination.namespace, &kinds));
-        let never_await = awaits::never_awaited(&self.cache, &own, children);
+        let never_await = own.as_ref().map(|own| awaits::never_awaited(&self.cache, own, children));
+        let never_await = never_await.unwrap_or_default();
         let input = SyncInput {
-            own_key: Some(own),
+            own_key: own,
             destination_namespace: &app.spec.destination.namespace,
             targets: &targets,
             live: &compared.live,

@@ -21,6 +21,8 @@ pub(crate) struct Policy {
     project: AppProject,
     /// The destination with both address and name of its cluster where they are known.
     destination: Destination,
+    /// The project that the cluster is for; empty means any.
+    cluster_project: String,
 }
 
 /// The kind AppProject.
@@ -47,6 +49,7 @@ fn policy_of(
     settings: &Settings,
     global: &[GlobalProject],
     app: &Application,
+    (destination, cluster_project): (Destination, String),
 ) -> Result<Policy, String> {
     let places = [settings.namespace.as_str(), engine_namespace(settings, app)];
     let find = |name: &str| {
@@ -54,7 +57,7 @@ fn policy_of(
         places.iter().find_map(|place| cache.get(&key(place)))
     };
     let found = find(or_default(&app.spec.project));
-    let mut policy = Policy::new(app, found.as_deref())?;
+    let mut policy = Policy::new(app, found.as_deref(), destination, cluster_project)?;
     for global in global {
         let applies = found.as_ref().is_some_and(|own| {
             own.name() != global.project_name && global.label_selector.matches(|key| own.label(key))
@@ -72,7 +75,8 @@ fn policy_of(
 impl Inner {
     /// The policy of an Application, see [`policy_of`].
     pub(crate) fn policy_of(&self, app: &Application) -> Result<Policy, String> {
-        policy_of(&self.cache, &self.settings, &self.installation().argo.global_projects, app)
+        let destination = self.places.resolve(&app.spec.destination);
+        policy_of(&self.cache, &self.settings, &self.installation().argo.global_projects, app, destination)
     }
 }
 
@@ -85,7 +89,12 @@ pub(crate) fn engine_namespace<'a>(settings: &'a Settings, app: &'a Application)
 }
 
 impl Policy {
-    fn new(app: &Application, project: Option<&Value>) -> Result<Self, String> {
+    fn new(
+        app: &Application,
+        project: Option<&Value>,
+        destination: Destination,
+        cluster_project: String,
+    ) -> Result<Self, String> {
         let name = or_default(&app.spec.project);
         let project = match project {
             Some(object) => AppProject::from_value(object)
@@ -93,7 +102,12 @@ impl Policy {
             None if name == DEFAULT_PROJECT => AppProject::permissive_default(),
             None => return Err(format!("Application referencing project {name} which does not exist")),
         };
-        Ok(Self { project, destination: resolved(&app.spec.destination) })
+        Ok(Self { project, destination, cluster_project })
+    }
+
+    /// The project.
+    pub fn project(&self) -> &AppProject {
+        &self.project
     }
 
     /// Everything of an Application's spec that the project does not permit, in Argo CD's words.
@@ -105,6 +119,12 @@ impl Policy {
             let server = if server.is_empty() { cluster } else { server };
             faults.push(format!(
                 "application destination server '{server}' and namespace '{namespace}' do not match any of the allowed destinations in project '{name}'"
+            ));
+        }
+        let is_scoped = self.project.spec.permit_only_project_scoped_clusters;
+        if is_scoped && self.cluster_project != *name {
+            faults.push(format!(
+                "application destination server '{server}' is not a cluster of project '{name}', which permits only its own"
             ));
         }
         if !self.project.permits_app_namespace(&app.metadata.namespace, engine_namespace) {
@@ -178,17 +198,6 @@ impl Policy {
     }
 }
 
-/// A destination with address and name of the engine's own cluster, if that is meant.
-fn resolved(destination: &Destination) -> Destination {
-    let mut resolved = destination.clone();
-    let server = resolved.server.trim_end_matches('/');
-    if server == names::IN_CLUSTER_SERVER || resolved.name == names::IN_CLUSTER_NAME {
-        resolved.server = names::IN_CLUSTER_SERVER.into();
-        resolved.name = names::IN_CLUSTER_NAME.into();
-    }
-    resolved
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -203,16 +212,24 @@ mod tests {
 
     fn policy(spec: Value) -> Policy {
         let project = json!({"metadata": {"name": "team"}, "spec": spec});
-        Policy::new(&app("team"), Some(&project)).expect("valid")
+        Policy::new(&app("team"), Some(&project), home(), String::new()).expect("valid")
+    }
+
+    fn home() -> Destination {
+        Destination {
+            server: names::IN_CLUSTER_SERVER.into(),
+            name: names::IN_CLUSTER_NAME.into(),
+            namespace: "shop".into(),
+        }
     }
 
     #[test]
     fn only_the_default_project_needs_no_object() {
         for name in ["", "default"] {
-            let policy = Policy::new(&app(name), None).expect("permissive");
+            let policy = Policy::new(&app(name), None, home(), String::new()).expect("permissive");
             assert!(policy.faults(&app(name), "argocd").is_empty());
         }
-        let missing = Policy::new(&app("team"), None).err();
+        let missing = Policy::new(&app("team"), None, home(), String::new()).err();
         assert_eq!(missing.as_deref(), Some("Application referencing project team which does not exist"));
     }
 
@@ -235,6 +252,17 @@ mod tests {
             "destinations": [{"server": "https://kubernetes.default.svc", "namespace": "shop"}]}));
         assert!(policy.faults(&app("team"), "argocd").is_empty());
         assert_eq!(policy.faults(&app("team"), "engine").len(), 1, "the namespace of the Application counts");
+    }
+
+    #[test]
+    fn a_project_may_permit_its_own_clusters_only() {
+        let spec = json!({"sourceRepos": ["*"], "permitOnlyProjectScopedClusters": true,
+            "destinations": [{"server": "*", "namespace": "*"}]});
+        let mut policy = policy(spec);
+        let faults = policy.faults(&app("team"), "argocd");
+        assert!(faults.len() == 1 && faults[0].contains("is not a cluster of project 'team'"), "{faults:?}");
+        policy.cluster_project = "team".into();
+        assert!(policy.faults(&app("team"), "argocd").is_empty());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 use tiphys_model::{
-    Application, Condition, ConditionType, HealthCode, SyncStatusCode, Time, names,
+    Application, Condition, ConditionType, HealthCode, SyncStatusCode, Time, Tracking, names,
     status::{ComparedTo, SyncStatus},
 };
 use tiphys_sync::{AutoSync, CompareInput, Comparison, LiveObject, auto_sync, compare};
@@ -18,6 +18,8 @@ use crate::{
     AppKey, Level,
     controller::Inner,
     live::{self, Kinds},
+    orphans,
+    places::{Absent, Place},
     policy::{Policy, engine_namespace},
     prevent::{blockers, drift, guard, owners, pause},
     rendering::Rendering,
@@ -38,6 +40,8 @@ pub(crate) struct Next {
 
 /// An Application with its desired and its live state.
 pub(crate) struct Compared {
+    /// The cluster whose state was compared.
+    pub place: Arc<Place>,
     pub policy: Policy,
     pub rendering: Arc<Rendering>,
     pub live: BTreeMap<ResourceKey, LiveObject>,
@@ -46,6 +50,8 @@ pub(crate) struct Compared {
     pub protected: BTreeMap<ResourceKey, String>,
     /// Objects to which nothing is synced now, with until when.
     pub paused: BTreeMap<ResourceKey, Time>,
+    /// Objects of the destination namespace that nobody has, if they were looked for.
+    pub orphans: Option<Vec<ResourceKey>>,
 }
 
 impl Compared {
@@ -89,6 +95,10 @@ impl Inner {
         if app.is_terminating() {
             return self.finalize(key, &app).await;
         }
+        if matches!(self.place_of(&app), Err(Absent::Pending)) {
+            // How the attempt to connect ends leads back here.
+            return Next::default();
+        }
         let refresh = app.metadata.annotations.remove(names::REFRESH);
         let level = match refresh.as_deref() {
             Some("hard") => Level::Hard,
@@ -120,17 +130,24 @@ impl Inner {
             self.refuse_operation(key, app);
             return Next::default();
         }
+        let place = match self.place_of(app) {
+            Ok(place) => place,
+            Err(absent) => return self.wait_for_cluster(app, absent),
+        };
         let mut conditions = Vec::new();
-        let rendering = self.rendering(key, app, level).await;
-        let mut compared = self.compare(app, rendering.clone()).await;
+        let rendering = self.rendering(key, app, level, &place).await;
+        let mut compared = self.compare(app, rendering.clone(), &place).await;
         if let Err(error) = &rendering.targets {
             conditions.push(Condition::new(ConditionType::ComparisonError, format!("{error:#}")));
             // The last good state stays in force: what is changed in the cluster is still healed.
             if let Some(good) =
                 self.last_good_rendering(key, &rendering).filter(|_| !self.settings.sync.compat)
             {
-                compared = self.compare(app, good).await;
+                compared = self.compare(app, good, &place).await;
             }
+        }
+        if let Ok(targets) = &rendering.targets {
+            self.keep_hook_finalizers(key, app, targets).await;
         }
         let is_stale = rendering.targets.is_err();
         let mut next = self.follow_remotes(key, &rendering);
@@ -165,22 +182,38 @@ impl Inner {
             }
         }
         conditions.extend(blockers::conditions(
-            &self.cache,
+            &place.cache,
             &self.settings.tracking,
             app.status.operation_state.as_ref(),
         ));
         set_conditions(app, conditions, self.now());
         if app.operation.is_some() || is_running(app) {
-            let worked = self.operate(key, app, compared, object).await;
+            let worked = self.operate(key, app, compared, object, &place).await;
             next.at = earliest(next.at, worked.at);
             next.again |= worked.again;
         }
         next
     }
 
+    /// The state of an Application whose cluster does not answer: nothing is known, and nothing is done until
+    /// it does. An operation stays as it is.
+    fn wait_for_cluster(&self, app: &mut Application, absent: Absent) -> Next {
+        if let Absent::Unreachable(why) | Absent::Unknown(why) = absent {
+            self.set_unknown(app);
+            if let Some(state) =
+                app.status.operation_state.as_mut().filter(|state| !state.phase.is_completed())
+            {
+                state.message = format!("waiting for the cluster: {why}");
+            }
+            let condition = Condition::new(ConditionType::ComparisonError, why);
+            set_conditions(app, vec![condition], self.now());
+        }
+        Next::default()
+    }
+
     /// What is wrong with the spec of an Application, apart from its sources' content.
     pub(crate) fn spec_faults(&self, app: &Application) -> Vec<String> {
-        if let Err(fault) = self.settings.check_destination(&app.spec.destination) {
+        if let Some(fault) = self.destination_fault(&app.spec.destination) {
             return vec![fault];
         }
         match self.policy_of(app) {
@@ -201,43 +234,83 @@ impl Inner {
     }
 
     /// Compares the desired with the live state; `None` if the desired state or the project is not known.
-    pub(crate) async fn compare(&self, app: &Application, rendering: Arc<Rendering>) -> Option<Compared> {
+    pub(crate) async fn compare(
+        &self,
+        app: &Application,
+        rendering: Arc<Rendering>,
+        place: &Arc<Place>,
+    ) -> Option<Compared> {
         let targets = rendering.targets.as_ref().ok()?.clone();
         let policy = self.policy_of(app).ok()?;
         let instance = app.instance_name(&self.settings.namespace);
         let namespace = &app.spec.destination.namespace;
         let also = live::also_concerned(app);
         let installation = self.installation();
-        let live = live::gather(&self.cache, &installation, &instance, namespace, &targets, &also).await;
-        let kinds = Kinds(self.cache.cluster().discovery());
+        let live = live::gather(&place.cache, &installation, &instance, namespace, &targets, &also).await;
+        let predictions = self.predictions(app, &installation, &targets, &live, place).await;
+        let kinds = Kinds(place.cache.cluster().discovery());
         let mut wanted = live::target_keys(&targets, namespace, &kinds);
         wanted.extend(also);
-        self.index_targets(app, wanted);
+        self.index_targets(app, wanted, place);
         let mut comparison = compare(&CompareInput {
             app,
             instance: &instance,
             tracking: &self.settings.tracking,
-            own_key: Some(own_key(app)),
+            own_key: place.is_home.then(|| own_key(app)),
             targets: &targets,
             live: &live,
             kinds: &kinds,
-            differ: &|target, live| installation.differ(app, target, live),
+            differ: &|target, live| installation.differ(app, target, live, &predictions),
             permit: &|object, namespaced| policy.permit(object, namespaced),
-            excluded: &|kind| installation.excludes(kind),
+            excluded: &|kind| installation.excludes(kind, &place.server),
             has_health: &|object| installation.has_health(object),
         });
+        comparison.conditions.extend(predictions.conditions());
+        let orphans = self.orphans(app, &policy, &live, place);
         if !self.settings.sync.compat {
             let key_of = |target: &Value| tiphys_sync::target_key(target, namespace, &kinds);
             let tracking = &self.settings.tracking;
-            comparison.claims = owners::claims(&self.cache, app, tracking, &comparison, &key_of);
+            comparison.claims = owners::claims(&place.cache, app, tracking, &comparison, &key_of);
         }
         let protected = if self.settings.sync.compat {
             BTreeMap::new()
         } else {
-            guard::protected(&self.cache, app, &comparison, self.now())
+            guard::protected(&place.cache, app, &comparison, self.now())
         };
         let paused = pause::paused(app, &live, self.now());
-        Some(Compared { policy, rendering, live, comparison, protected, paused })
+        Some(Compared {
+            place: place.clone(),
+            policy,
+            rendering,
+            live,
+            comparison,
+            protected,
+            paused,
+            orphans,
+        })
+    }
+
+    /// The objects of the destination namespace that nobody has, if the project wants to know.
+    fn orphans(
+        &self,
+        app: &Application,
+        policy: &Policy,
+        live: &BTreeMap<ResourceKey, LiveObject>,
+        place: &Place,
+    ) -> Option<Vec<ResourceKey>> {
+        let managed: BTreeSet<ResourceKey> = live.keys().cloned().collect();
+        let is_application = |object: &Value, tracking: &Tracking| {
+            tracking.owner(object).is_some_and(|instance| {
+                let key = self.app_of(&instance);
+                let at = ResourceKey::new(names::GROUP, "Application", &key.namespace, &key.name);
+                self.cache.get(&at).is_some()
+            })
+        };
+        let tracking = &self.settings.tracking;
+        let orphans = orphans::of(place, policy.project(), app, &managed, &is_application, tracking);
+        let namespace = orphans.as_ref().map(|_| app.spec.destination.namespace.as_str());
+        place.watch(&AppKey::of(app), namespace);
+        orphans
     }
 
     /// Logs and records what a self-heal takes back.
@@ -256,7 +329,7 @@ impl Inner {
 
     /// Puts the result of a comparison into the status.
     pub(crate) fn show(&self, app: &mut Application, compared: Option<&Compared>, level: Level) {
-        let Some(Compared { comparison, rendering, .. }) = compared else {
+        let Some(Compared { comparison, rendering, orphans, .. }) = compared else {
             self.set_unknown(app);
             return;
         };
@@ -279,6 +352,7 @@ impl Inner {
         app.status.source_type = if multiple { None } else { rendering.source_types.first().copied() };
         app.status.source_types = if multiple { rendering.source_types.clone() } else { Vec::new() };
         app.status.tiphys = with_warnings(app.status.tiphys.take(), &rendering.warnings);
+        app.status.tiphys = orphans::shown(app.status.tiphys.take(), orphans.as_deref());
         app.status.controller_namespace.clone_from(&self.settings.namespace);
         set_health(
             app,
@@ -385,7 +459,9 @@ fn told_of(compared: &Compared) -> Vec<Condition> {
     let kept = compared.protected.iter().map(|(key, reason)| {
         Condition::new(ConditionType::PruneProtected, format!("{key} is not pruned: {reason}"))
     });
-    paused.chain(kept).collect()
+    let orphans = compared.orphans.as_deref().unwrap_or_default();
+    let orphaned = orphans::condition(compared.policy.project(), orphans);
+    paused.chain(kept).chain(orphaned).collect()
 }
 
 /// What Tiphys adds to a status, with what is odd about the sources.

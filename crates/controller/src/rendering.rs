@@ -9,7 +9,7 @@ use tiphys_source::Footprint;
 use tiphys_value::{GroupVersionKind, Value};
 use tokio::time::Instant;
 
-use crate::{AppKey, Checkouts, Level, checkouts::Read, controller::Inner};
+use crate::{AppKey, Checkouts, Level, checkouts::Read, controller::Inner, places::Place};
 
 /// What an Application renders to.
 pub(crate) struct Rendering {
@@ -88,6 +88,7 @@ impl Inner {
         key: &AppKey,
         app: &Application,
         level: Level,
+        place: &Arc<Place>,
     ) -> Arc<Rendering> {
         let wanted = inputs(app);
         let moved = self.has_moved(key);
@@ -110,7 +111,7 @@ impl Inner {
         if level == Level::Hard {
             self.repositories.expire();
         }
-        let made = self.render(app).await;
+        let made = self.render(app, place).await;
         self.remember(key, made.clone());
         made
     }
@@ -155,11 +156,11 @@ impl Inner {
         })
     }
 
-    /// Renders an Application, on a thread that may block.
-    pub(crate) async fn render(self: &Arc<Self>, app: &Application) -> Arc<Rendering> {
+    /// Renders an Application for a cluster, on a thread that may block.
+    pub(crate) async fn render(self: &Arc<Self>, app: &Application, place: &Arc<Place>) -> Arc<Rendering> {
         self.metrics.rendered(true);
-        let (inner, app) = (self.clone(), app.clone());
-        let task = tokio::task::spawn_blocking(move || inner.render_now(&app));
+        let (inner, app, place) = (self.clone(), app.clone(), place.clone());
+        let task = tokio::task::spawn_blocking(move || inner.render_now(&app, &place));
         Arc::new(task.await.unwrap_or_else(|error| Rendering {
             inputs: Value::Null,
             targets: Err(RenderError::new(format!("rendering broke off: {error}"))),
@@ -173,17 +174,17 @@ impl Inner {
         }))
     }
 
-    fn render_now(&self, app: &Application) -> Rendering {
+    fn render_now(&self, app: &Application, place: &Place) -> Rendering {
         let checkouts =
             Checkouts::new(&self.repositories).with_settings(self.installation().argo.rendering.clone());
-        let discovery = self.cache.cluster().discovery();
+        let discovery = place.cache.cluster().discovery();
         let api_versions = discovery.api_versions();
         let is_namespaced = |kind: &GroupVersionKind| discovery.resource(kind).map(|known| known.namespaced);
         let rendered = render(
             app,
             &Context {
                 sources: &checkouts,
-                kube_version: &self.kube_version,
+                kube_version: &place.kube_version,
                 api_versions: &api_versions,
                 tracking: &self.settings.tracking,
                 engine_namespace: &self.settings.namespace,

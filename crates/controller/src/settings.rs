@@ -15,7 +15,7 @@ pub enum Destinations {
     /// Every destination is the one cluster that the engine has.
     #[default]
     AllHere,
-    /// Only the address and name that mean the cluster of the engine itself.
+    /// The cluster of the engine itself, by its address or name, and those that Secrets declare.
     InCluster,
 }
 
@@ -67,6 +67,8 @@ pub struct Settings {
     pub workers: usize,
     /// How often remote repositories are asked for news.
     pub refresh: Duration,
+    /// How long what was pruned is kept as a record; zero keeps none.
+    pub tombstones: Duration,
     /// Where time comes from.
     pub clock: Clock,
     /// Another engine is in charge: decisions are told, and nothing is written.
@@ -84,6 +86,7 @@ impl Default for Settings {
             destinations: Destinations::default(),
             workers: 16,
             refresh: Duration::from_secs(120),
+            tombstones: Duration::from_secs(7 * 24 * 3600),
             clock: Clock::default(),
             shadow: None,
         }
@@ -100,33 +103,26 @@ impl Settings {
         self
     }
 
-    /// Checks that a destination is one and is known.
+    /// Checks that a destination is one, known or not.
     ///
     /// # Errors
     /// With what is wrong with it.
     pub fn check_destination(&self, destination: &Destination) -> Result<(), String> {
         let Destination { server, name, .. } = destination;
         match (server.is_empty(), name.is_empty()) {
-            (true, true) => return Err("the destination has neither server nor name".into()),
-            (false, false) => {
-                return Err(format!(
-                    "the destination has both server {server:?} and name {name:?}; only one may be set"
-                ));
-            }
-            _ => {}
+            (true, true) => Err("the destination has neither server nor name".into()),
+            (false, false) => Err(format!(
+                "the destination has both server {server:?} and name {name:?}; only one may be set"
+            )),
+            _ => Ok(()),
         }
-        let is_here =
-            server.trim_end_matches('/') == names::IN_CLUSTER_SERVER || name == names::IN_CLUSTER_NAME;
-        if is_here || self.destinations == Destinations::AllHere {
-            return Ok(());
-        }
-        let wanted = if server.is_empty() { name } else { server };
-        Err(format!(
-            "there is no cluster {wanted:?}; known are {} and the name {}",
-            names::IN_CLUSTER_SERVER,
-            names::IN_CLUSTER_NAME
-        ))
     }
+}
+
+/// Whether a destination is the cluster of the engine itself by its address or name.
+pub(crate) fn is_own(destination: &Destination) -> bool {
+    destination.server.trim_end_matches('/') == names::IN_CLUSTER_SERVER
+        || destination.name == names::IN_CLUSTER_NAME
 }
 
 #[cfg(test)]
@@ -138,14 +134,12 @@ mod tests {
     }
 
     #[test]
-    fn destinations_must_be_one_and_known() {
+    fn destinations_must_be_one() {
         let all = Settings::default();
         assert!(all.check_destination(&destination("https://prod.example.com", "")).is_ok());
         assert!(all.check_destination(&destination("", "")).is_err());
         assert!(all.check_destination(&destination("https://a", "b")).is_err());
-        let here = Settings { destinations: Destinations::InCluster, ..Settings::default() };
-        assert!(here.check_destination(&destination("https://kubernetes.default.svc/", "")).is_ok());
-        let error = here.check_destination(&destination("", "prod")).expect_err("unknown");
-        assert!(error.contains("no cluster \"prod\""), "{error}");
+        assert!(is_own(&destination("https://kubernetes.default.svc/", "")));
+        assert!(is_own(&destination("", "in-cluster")) && !is_own(&destination("", "prod")));
     }
 }

@@ -12,7 +12,7 @@ use tiphys_model::{Application, HealthCode, SyncStatusCode};
 use tiphys_sync::AutoSync;
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
-use crate::{AppKey, Level, controller::Inner, reconcile::Next};
+use crate::{AppKey, Level, controller::Inner, places::Absent, reconcile::Next};
 
 /// What the engine would do, were it in charge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -105,7 +105,8 @@ impl Inner {
         let there = app.clone();
         if app.is_terminating() {
             let mut made = decision("Application", key, "delete", "its deletion was asked for");
-            made.delete = self.members(&app).iter().map(|object| object.resource_key().to_string()).collect();
+            let members = self.place_of(&app).map(|place| self.members(&app, &place)).unwrap_or_default();
+            made.delete = members.iter().map(|object| object.resource_key().to_string()).collect();
             shadow.record(key, made);
             return Next::default();
         }
@@ -114,9 +115,17 @@ impl Inner {
             shadow.record(key, decision("Application", key, "refuse", faults.join("; ")));
             return Next::default();
         }
-        let rendering = self.rendering(key, &app, level).await;
+        let place = match self.place_of(&app) {
+            Ok(place) => place,
+            Err(Absent::Pending) => return Next::default(),
+            Err(Absent::Unknown(why) | Absent::Unreachable(why)) => {
+                shadow.record(key, decision("Application", key, "wait", why));
+                return Next::default();
+            }
+        };
+        let rendering = self.rendering(key, &app, level, &place).await;
         let next = self.follow_remotes(key, &rendering);
-        let compared = self.compare(&app, rendering.clone()).await;
+        let compared = self.compare(&app, rendering.clone(), &place).await;
         self.show(&mut app, compared.as_ref(), level);
         let Some(compared) = compared else {
             let fault = rendering.targets.as_ref().err().map(|error| format!("{error:#}"));

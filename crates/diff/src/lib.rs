@@ -4,18 +4,24 @@
 
 mod ignore;
 mod jq;
+mod known;
 mod mask;
 mod normalize;
 mod overlay;
 mod ownership;
 mod paths;
+mod predicted;
 mod show;
 
 pub use ignore::{IgnoreError, IgnoreRules};
+pub use known::{is_known_type, known_types};
 pub use mask::mask_secret;
+pub use ownership::owns;
 pub use paths::difference;
+pub use predicted::compare_predicted;
 use serde_json::Value;
 pub use show::unified;
+use tiphys_model::settings::KnownTypeField;
 use tiphys_schema::TypeRef;
 use tiphys_value::{FieldPath, ObjectExt};
 
@@ -30,6 +36,8 @@ pub struct DiffOptions<'a> {
     pub compare_status: bool,
     /// Rules of aggregated ClusterRoles do not count.
     pub ignore_aggregated_roles: bool,
+    /// Fields of a custom resource whose types are known, see [`known_types`].
+    pub known: &'a [KnownTypeField],
 }
 
 /// The result of a comparison.
@@ -58,7 +66,8 @@ pub fn compare(target: &Value, live: &Value, options: &DiffOptions<'_>) -> Diffe
     if let Some(ignore) = options.ignore {
         ignore.apply(&mut wanted, &mut live, &managers);
     }
-    let mut predicted = overlay::overlay(&wanted, &live, options.types, 0);
+    known::apply(&mut wanted, &live, options.known);
+    let mut predicted = overlay::overlay_root(&wanted, &live, options.types);
     ownership::remove_abandoned(&managers, &wanted, &mut predicted);
     normalize::after_removal(&mut predicted, &live);
     let paths = difference(&live, &predicted);

@@ -1,10 +1,25 @@
 //! What a live object would become if a target were applied to it.
 
 use serde_json::{Map, Value};
-use tiphys_schema::{ListKind, Quantity, Type, TypeRef};
+use tiphys_schema::{Catalog, ListKind, Quantity, Type, TypeRef};
+use tiphys_value::GroupVersionKind;
 
 /// Deeper parts are taken from the target as they are.
 const MAX_DEPTH: usize = 100;
+
+/// Lays a whole target over its live object. The metadata are those of every kind, also of one whose
+/// types are not known.
+pub(crate) fn overlay_root(target: &Value, live: &Value, ty: Option<TypeRef<'_>>) -> Value {
+    let mut out = overlay(target, live, ty, 0);
+    if ty.is_none()
+        && let (Some(wanted), Some(have)) = (target.get("metadata"), live.get("metadata"))
+    {
+        let config_map = Catalog::latest().type_of(&GroupVersionKind::new("", "v1", "ConfigMap"));
+        let metadata = config_map.and_then(|ty| ty.field("metadata"));
+        out["metadata"] = overlay(wanted, have, metadata, 1);
+    }
+    out
+}
 
 /// Lays a target over a live value. Parts that mean the same keep the live spelling, so that equal
 /// objects come out equal.

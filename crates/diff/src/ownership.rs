@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 use tiphys_model::names;
-use tiphys_value::ObjectExt;
+use tiphys_value::{ObjectExt, Segment};
 
 /// Managers whose fields an apply of ours takes over: what they set and the target does not is removed.
 const OURS: [&str; 3] = [names::FIELD_MANAGER, "argocd-controller", "kubectl-client-side-apply"];
@@ -160,6 +160,26 @@ pub(crate) fn trust(fields: &Value, target: &mut Value, live: &Value, depth: usi
             wanted.clone_from(have);
         } else {
             trust(below, wanted, have, depth + 1);
+        }
+    }
+}
+
+/// Whether a field set (`fieldsV1`) has something at, above or below a path. Items of lists are not told
+/// apart.
+pub fn owns(fields: Option<&Value>, path: &[Segment]) -> bool {
+    let Some(fields) = fields.and_then(Value::as_object) else { return false };
+    match path.first() {
+        None => true,
+        Some(_) if fields.is_empty() => true,
+        Some(Segment::Key(key)) => {
+            let below = fields.get(&format!("f:{key}"));
+            below.is_some_and(|below| {
+                below.as_object().is_none_or(Map::is_empty) || owns(Some(below), &path[1..])
+            })
+        }
+        Some(Segment::Index(_)) => {
+            let mut items = fields.iter().filter(|(key, _)| key.starts_with("k:") || key.starts_with("v:"));
+            items.any(|(_, below)| owns(Some(below), &path[1..]))
         }
     }
 }

@@ -201,3 +201,57 @@ fn what_a_creation_filled_in_is_not_abandoned() {
     let paths = compare(&target, &live, &DiffOptions::default()).paths;
     assert_eq!(paths.iter().map(ToString::to_string).collect::<Vec<_>>(), [".spec.old"]);
 }
+
+#[test]
+fn finalizers_that_others_add_are_no_difference_of_a_custom_resource() {
+    let object = |finalizers: serde_json::Value| json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a", "finalizers": finalizers}});
+    let options = DiffOptions::default();
+    assert!(!compare(&object(json!(["a"])), &object(json!(["a", "b"])), &options).is_modified());
+    assert!(compare(&object(json!(["a", "c"])), &object(json!(["a", "b"])), &options).is_modified());
+}
+
+#[test]
+fn v12_known_types_of_custom_resources_count() {
+    let thing = |cpu: &str, every: &str, first: &str| {
+        json!({"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "a"},
+            "spec": {"cpu": cpu, "every": every, "list": [{"limits": {"memory": first}}]}})
+    };
+    let (target, live) = (thing("1000m", "60s", "1024Mi"), thing("1", "1m0s", "1Gi"));
+    assert!(compare(&target, &live, &DiffOptions::default()).is_modified());
+    let known = [
+        ("spec.cpu", "core/Quantity"),
+        ("spec.every", "meta/v1/Duration"),
+        ("spec.list.limits", "core/v1/ResourceList"),
+    ]
+    .map(|(field, type_name)| tiphys_model::settings::KnownTypeField {
+        field: field.into(),
+        type_name: type_name.into(),
+    });
+    let options = DiffOptions { known: &known, ..DiffOptions::default() };
+    assert!(!compare(&target, &live, &options).is_modified());
+    assert!(compare(&thing("1100m", "60s", "1024Mi"), &live, &options).is_modified());
+    let rollout = |cpu: &str| {
+        json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "metadata": {"name": "a"},
+            "spec": {"template": {"spec": {"containers": [{"name": "a", "resources": {"limits": {"cpu": cpu}}}]}}}})
+    };
+    let gvk = tiphys_value::GroupVersionKind::new("argoproj.io", "v1alpha1", "Rollout");
+    let known = tiphys_diff::known_types(&gvk, &Default::default());
+    let options = DiffOptions { known: &known, ..DiffOptions::default() };
+    assert!(!compare(&rollout("1000m"), &rollout("1"), &options).is_modified());
+}
+
+#[test]
+fn of_a_dry_run_only_what_the_apply_changed_counts_unless_mutations_do() {
+    let object = |data: serde_json::Value, extra: &str| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "labels": {"by-webhook": extra},
+            "managedFields": [{"manager": "tiphys", "operation": "Apply", "fieldsV1": {"f:data": {"f:k": {}}}}]},
+            "data": data})
+    };
+    let live = object(json!({"k": "1"}), "x");
+    let compared = |predicted: &serde_json::Value, mutations| {
+        tiphys_diff::compare_predicted(&live, predicted, mutations, &DiffOptions::default()).is_modified()
+    };
+    assert!(!compared(&object(json!({"k": "1"}), "y"), false));
+    assert!(compared(&object(json!({"k": "1"}), "y"), true));
+    assert!(compared(&object(json!({"k": "2"}), "x"), false));
+}

@@ -82,3 +82,12 @@ pub const IN_CLUSTER_SERVER: &str = "https://kubernetes.default.svc";
 pub const IN_CLUSTER_NAME: &str = "in-cluster";
 /// Our field manager.
 pub const FIELD_MANAGER: &str = "tiphys";
+
+/// Label of Secrets that record what was pruned; ours.
+pub const TOMBSTONE: &str = "tiphys.dev/tombstone";
+/// Whose objects a record holds: `namespace/name`; ours.
+pub const TOMBSTONE_APP: &str = "tiphys.dev/tombstone-app";
+/// When they were pruned; ours.
+pub const TOMBSTONE_TIME: &str = "tiphys.dev/tombstone-time";
+/// The address of the cluster that they were in; ours.
+pub const TOMBSTONE_SERVER: &str = "tiphys.dev/tombstone-server";

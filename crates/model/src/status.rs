@@ -279,6 +279,8 @@ pub enum ConditionType {
     Paused,
     /// An object that left the sources stays, because something needs it; ours.
     PruneProtected,
+    /// What the deletion waits for; ours.
+    Deleting,
     /// A condition of a later version.
     #[serde(other)]
     Other,

@@ -30,6 +30,7 @@ pub use classify::{Blocker, ErrorClass, classify};
 pub use compare::{CompareInput, Comparison, compare, target_key};
 pub use finish::{next_retry, retry_delay};
 pub use input::{Claim, KindCatalog, KindInfo, LiveObject, SyncInput, SyncSettings};
+pub use order::kind_rank;
 pub use record::record;
 pub use state::{Ending, Extension, Held, SyncState, SyncStep};
 pub use step::step;

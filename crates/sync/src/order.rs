@@ -46,15 +46,15 @@ const KINDS: [&str; 35] = [
     "APIService",
 ];
 
-/// The place of a kind in the order.
-fn rank(kind: &str) -> usize {
+/// The place of a kind in the order in which kinds are applied within a wave.
+pub fn kind_rank(kind: &str) -> usize {
     KINDS.iter().position(|known| *known == kind).unwrap_or(KINDS.len())
 }
 
 /// Puts tasks into the order in which they run.
 pub(crate) fn sort(tasks: &mut Vec<Task<'_>>) {
     tasks.sort_by(|a, b| {
-        let key = |t: &Task<'_>| (t.id.phase, t.wave, rank(&t.id.key.kind));
+        let key = |t: &Task<'_>| (t.id.phase, t.wave, kind_rank(&t.id.key.kind));
         key(a)
             .cmp(&key(b))
             .then_with(|| a.id.key.name.cmp(&b.id.key.name))

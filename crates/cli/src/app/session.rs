@@ -204,7 +204,7 @@ impl Session {
                 Report::All(list) => seen(list.items.iter().find(|app| AppId::of(app) == *id)),
                 Report::Upsert(app) if AppId::of(app) == *id => seen(Some(app)),
                 Report::Delete(app) if AppId::of(app) == *id => seen(None),
-                Report::Upsert(_) | Report::Delete(_) => None,
+                Report::Upsert(_) | Report::Delete(_) | Report::Failed(_) => None,
             };
             found.is_none()
         };

@@ -2,7 +2,7 @@
 
 use tiphys_model::{Operation, names};
 use tiphys_sync::{Comparison, LiveObject};
-use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Segment, Value};
+use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
 
 /// How many are told of.
 const MOST: usize = 20;
@@ -35,7 +35,7 @@ fn culprit(object: &Value, paths: &[FieldPath]) -> Option<String> {
     let owning = entries.iter().filter(|entry| {
         entry.str_at(&["manager"]) != Some(names::FIELD_MANAGER)
             && entry.get("subresource").is_none()
-            && paths.iter().any(|path| owns(entry.get("fieldsV1"), &path.0))
+            && paths.iter().any(|path| tiphys_diff::owns(entry.get("fieldsV1"), &path.0))
     });
     let latest = owning.max_by_key(|entry| entry.str_at(&["time"]).unwrap_or_default().to_owned())?;
     let manager = latest.str_at(&["manager"])?;
@@ -43,25 +43,6 @@ fn culprit(object: &Value, paths: &[FieldPath]) -> Option<String> {
         Some(time) => format!("{manager} at {time}"),
         None => manager.to_owned(),
     })
-}
-
-/// Whether a field set has something at, above or below a path. Items of lists are not told apart.
-fn owns(fields: Option<&Value>, path: &[Segment]) -> bool {
-    let Some(fields) = fields.and_then(Value::as_object) else { return false };
-    match path.first() {
-        None => true,
-        Some(_) if fields.is_empty() => true,
-        Some(Segment::Key(key)) => {
-            let below = fields.get(&format!("f:{key}"));
-            below.is_some_and(|below| {
-                below.as_object().is_none_or(|map| map.is_empty()) || owns(Some(below), &path[1..])
-            })
-        }
-        Some(Segment::Index(_)) => {
-            let mut items = fields.iter().filter(|(key, _)| key.starts_with("k:") || key.starts_with("v:"));
-            items.any(|(_, below)| owns(Some(below), &path[1..]))
-        }
-    }
 }
 
 #[cfg(test)]

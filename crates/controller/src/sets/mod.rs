@@ -189,7 +189,7 @@ impl Inner {
             return Some(format!("application references project {} which does not exist", app.project()));
         }
         let destination: &Destination = &app.spec.destination;
-        let fault = self.settings.check_destination(destination).err()?;
+        let fault = self.destination_fault(destination)?;
         Some(format!("application destination spec is invalid: {fault}"))
     }
 

@@ -6,6 +6,9 @@
     reason = "tests; not every helper is used by each state of them"
 )]
 
+mod clusters;
+mod comparing;
+mod deletion;
 mod incidents;
 mod operations;
 mod sets;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiphys_diff::{DiffOptions, IgnoreRules, compare, has_compare_option, mask_secret, unified};
+use tiphys_diff::{DiffOptions, IgnoreRules, compare, has_compare_option, known_types, mask_secret, unified};
 use tiphys_model::{Application, ArgoSettings, hook};
 use tiphys_schema::Catalog;
 use tiphys_value::{ObjectExt, ResourceKey, Value, json};
@@ -130,7 +130,9 @@ fn updated(
     let mut rules = app.spec.ignore_differences.clone();
     rules.extend(settings.customizations.ignore_differences());
     let ignore = IgnoreRules::of(target, &rules).unwrap_or_default();
+    let known = known_types(&target.gvk(), &settings.customizations);
     let options = DiffOptions {
+        known: &known,
         types: Catalog::latest().type_of(&target.gvk()),
         ignore: (!ignore.is_empty()).then_some(&ignore),
         ignore_aggregated_roles: settings.compare.ignore_aggregated_roles,

@@ -14,6 +14,7 @@ mod rollback;
 mod set;
 mod sync;
 mod terminate;
+mod undo;
 mod wait;
 
 use clap::Subcommand;
@@ -54,6 +55,7 @@ enum App {
     Pause(pause::Args),
     Resume(pause::ResumeArgs),
     Adopt(adopt::Args),
+    Undo(undo::Args),
 }
 
 /// Runs one of the commands.
@@ -96,6 +98,7 @@ async fn dispatch(session: &Session, command: &App) -> anyhow::Result<()> {
         App::Create(args) => create::run(session, args).await,
         App::Set(args) => set::run(session, args).await,
         App::Pause(args) => pause::pause(session, args).await,
+        App::Undo(args) => undo::run(session, args).await,
         App::Adopt(args) => adopt::run(session, args).await,
         App::Resume(args) => pause::resume(session, args).await,
     }

@@ -1,0 +1,186 @@
+//! How a declared cluster is reached (Argo CD docs, "Declarative Setup", "Clusters"): the JSON of a cluster
+//! Secret's `config`, turned into a connection. Programs that would fetch credentials are refused.
+
+use std::{fmt, time::Duration};
+
+use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::{Cluster, ClusterError, error::chain};
+
+/// How long a cluster may take to accept a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Address and credentials of a declared cluster. Never shows the credentials.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Access {
+    server: String,
+    config: SecretConfig,
+}
+
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Access").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+/// `config` of a cluster Secret. What is base64 in it is handed on as it is.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct SecretConfig {
+    username: String,
+    password: String,
+    bearer_token: String,
+    tls_client_config: Option<TlsConfig>,
+    #[serde(rename = "awsAuthConfig")]
+    aws: Option<Value>,
+    exec_provider_config: Option<Value>,
+    proxy_url: String,
+    disable_compression: bool,
+}
+
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct TlsConfig {
+    insecure: bool,
+    server_name: String,
+    ca_data: Option<String>,
+    cert_data: Option<String>,
+    key_data: Option<String>,
+}
+
+impl Access {
+    /// Reads the `config` of a cluster Secret; an empty one has no credentials.
+    ///
+    /// # Errors
+    /// It is not what it should be, or asks for a program to be run. The text holds nothing of the Secret's
+    /// values.
+    pub fn parse(server: &str, config: &str) -> Result<Self, ClusterError> {
+        let fail = |why: String| Err(ClusterError::Config(why));
+        let config: SecretConfig =
+            match serde_json::from_str(if config.trim().is_empty() { "{}" } else { config }) {
+                Ok(config) => config,
+                // The error itself may quote a value.
+                Err(error) => {
+                    let (line, column) = (error.line(), error.column());
+                    return fail(format!(
+                        "config of the cluster Secret is not valid at line {line}, column {column}"
+                    ));
+                }
+            };
+        if let Some(exec) = &config.exec_provider_config {
+            let command = exec.get("command").and_then(Value::as_str).unwrap_or_default();
+            return fail(format!(
+                "config of the cluster Secret has execProviderConfig (command {command:?}): Tiphys runs no programs of others; use a bearer token or a client certificate"
+            ));
+        }
+        if config.aws.is_some() {
+            return fail(
+                "config of the cluster Secret has awsAuthConfig, which Tiphys does not support; use a bearer token or a client certificate".into(),
+            );
+        }
+        Ok(Self { server: server.to_owned(), config })
+    }
+
+    /// The address.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// Opens a connection; no request is made yet. Must be called inside a Tokio runtime.
+    ///
+    /// # Errors
+    /// The address, a certificate, a key or the proxy cannot be used.
+    pub async fn open(&self) -> Result<Cluster, ClusterError> {
+        let fail = |error: &dyn std::error::Error| ClusterError::Config(chain(error));
+        let read: Kubeconfig = serde_json::from_value(self.kubeconfig())
+            .map_err(|_| ClusterError::Config("config of the cluster Secret cannot be used".into()))?;
+        let options = KubeConfigOptions::default();
+        let mut config =
+            Config::from_custom_kubeconfig(read, &options).await.map_err(|error| fail(&error))?;
+        config.connect_timeout = Some(CONNECT_TIMEOUT);
+        let client = kube::Client::try_from(config).map_err(|error| fail(&error))?;
+        Ok(Cluster::from_client(client))
+    }
+
+    /// The same as a kubeconfig has it.
+    fn kubeconfig(&self) -> Value {
+        let config = &self.config;
+        let tls = config.tls_client_config.clone().unwrap_or_default();
+        let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+        // client-go takes no authority where nothing is verified.
+        let authority = tls.ca_data.filter(|data| !tls.insecure && !data.is_empty());
+        let cluster = json!({
+            "server": self.server, "insecure-skip-tls-verify": tls.insecure, "tls-server-name": text(&tls.server_name),
+            "certificate-authority-data": authority, "proxy-url": text(&config.proxy_url),
+            "disable-compression": config.disable_compression,
+        });
+        let user = json!({
+            "username": text(&config.username), "password": text(&config.password), "token": text(&config.bearer_token),
+            "client-certificate-data": tls.cert_data, "client-key-data": tls.key_data,
+        });
+        json!({
+            "apiVersion": "v1", "kind": "Config", "current-context": "declared",
+            "clusters": [{"name": "declared", "cluster": without_nulls(cluster)}],
+            "users": [{"name": "declared", "user": without_nulls(user)}],
+            "contexts": [{"name": "declared", "context": {"cluster": "declared", "user": "declared"}}],
+        })
+    }
+}
+
+fn without_nulls(mut value: Value) -> Value {
+    if let Value::Object(map) = &mut value {
+        map.retain(|_, value| !value.is_null());
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_credential_finds_its_place() {
+        let config = r#"{"username": "u", "password": "p", "bearerToken": "t", "disableCompression": true,
+            "tlsClientConfig": {"insecure": false, "serverName": "api", "caData": "Q0E=", "certData": "Q0U=", "keyData": "S0U="}}"#;
+        let made = Access::parse("https://a", config).expect("valid").kubeconfig();
+        let cluster = &made["clusters"][0]["cluster"];
+        assert_eq!(
+            (cluster["server"].as_str(), cluster["tls-server-name"].as_str()),
+            (Some("https://a"), Some("api"))
+        );
+        assert_eq!(cluster["certificate-authority-data"], "Q0E=");
+        let user = &made["users"][0]["user"];
+        assert_eq!(
+            user,
+            &json!({"username": "u", "password": "p", "token": "t",
+            "client-certificate-data": "Q0U=", "client-key-data": "S0U="})
+        );
+    }
+
+    #[test]
+    fn what_is_not_verified_needs_no_authority() {
+        let config = r#"{"tlsClientConfig": {"insecure": true, "caData": "Q0E="}}"#;
+        let made = Access::parse("https://a", config).expect("valid").kubeconfig();
+        assert_eq!(made["clusters"][0]["cluster"]["insecure-skip-tls-verify"], true);
+        assert!(made["clusters"][0]["cluster"].get("certificate-authority-data").is_none());
+    }
+
+    #[test]
+    fn programs_are_refused_by_name_and_values_are_not_told() {
+        let exec = Access::parse("https://a", r#"{"execProviderConfig": {"command": "argocd-k8s-auth"}}"#);
+        assert!(
+            exec.expect_err("refused")
+                .to_string()
+                .contains("execProviderConfig (command \"argocd-k8s-auth\")")
+        );
+        let aws = Access::parse("https://a", r#"{"awsAuthConfig": {"clusterName": "c"}}"#);
+        assert!(aws.expect_err("refused").to_string().contains("awsAuthConfig"));
+        let odd =
+            Access::parse("https://a", r#"{"bearerToken": ["s3cret"]}"#).expect_err("not valid").to_string();
+        assert!(odd.contains("line 1") && !odd.contains("s3cret"), "{odd}");
+        let access = Access::parse("https://a", r#"{"bearerToken": "s3cret"}"#).expect("valid");
+        assert!(!format!("{access:?}").contains("s3cret"));
+    }
+}

@@ -1,0 +1,316 @@
+//! PreDelete and PostDelete hooks. Unlike Argo CD's they run wave by wave, one that was left by an earlier
+//! Application of that name does not count, and one that its TTL would take away stays until its result was
+//! seen.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use tiphys_cluster::{ApplyOptions, Propagation};
+use tiphys_model::{Application, ConditionType, HealthCode, HookDeletePolicy, HookType, Time, hook, names};
+use tiphys_sync::{kind_rank, target_key};
+use tiphys_value::{ObjectExt, ResourceKey, Value, json};
+
+use super::{HOOKS, Stage, delete};
+use crate::{
+    AppKey, Level, controller::Inner, executor::remove_finalizer, live::Kinds, places::Place, reconcile::Next,
+};
+
+/// How long after a hook failed it is run again.
+const AGAIN: Duration = Duration::from_secs(60);
+
+impl Inner {
+    /// Gives an Application the finalizers of the delete hooks that it renders, and takes off those of hooks
+    /// that it no longer has.
+    pub(crate) async fn keep_hook_finalizers(&self, key: &AppKey, app: &Application, targets: &[Arc<Value>]) {
+        let mut finalizers: Vec<&String> = app.metadata.finalizers.iter().collect();
+        let stages = HOOKS.map(|(stage, run, end)| (stage, [run.to_owned(), end.to_owned()]));
+        for (stage, own) in &stages {
+            let has_hooks = targets.iter().any(|target| hook::hook_types(target).contains(stage));
+            for finalizer in own {
+                match (has_hooks, finalizers.contains(&finalizer)) {
+                    (true, false) => finalizers.push(finalizer),
+                    (false, true) => finalizers.retain(|held| *held != finalizer),
+                    _ => {}
+                }
+            }
+        }
+        if finalizers.len() != app.metadata.finalizers.len()
+            || finalizers.iter().zip(&app.metadata.finalizers).any(|(a, b)| *a != b)
+        {
+            self.set_finalizers(key, app, &finalizers).await;
+        }
+    }
+
+    /// Runs the hooks of a stage until all have ended well.
+    pub(super) async fn run_hooks(
+        self: &Arc<Self>,
+        key: &AppKey,
+        app: &Application,
+        place: &Arc<Place>,
+        stage: HookType,
+    ) -> Stage {
+        let rendering = self.rendering(key, app, Level::Live, place).await;
+        let good = match &rendering.targets {
+            Ok(_) => Some(rendering.clone()),
+            Err(_) => self.last_good_rendering(key, &rendering),
+        };
+        let Some(targets) = good.and_then(|good| good.targets.as_ref().ok().cloned()) else {
+            let fault = rendering.targets.as_ref().err().map(|error| format!("{error:#}"));
+            let message = format!(
+                "{} hooks are not known, because the sources do not render: {}. To delete without them, remove the finalizer {}",
+                stage.as_str(),
+                fault.unwrap_or_default(),
+                finalizer_of(stage)
+            );
+            self.report(key, app, ConditionType::DeletionError, message).await;
+            self.drop_rendering(key);
+            return Stage::Waits(self.again_in(AGAIN));
+        };
+        let mut waves: BTreeMap<i64, Vec<Value>> = BTreeMap::new();
+        for target in targets.iter().filter(|target| hook::hook_types(target).contains(&stage)) {
+            let object = prepared(app, target, stage, rendering.revision());
+            waves.entry(hook::wave(&object)).or_default().push(object);
+        }
+        for hooks in waves.values_mut() {
+            hooks.sort_by(|a, b| (kind_rank(a.kind()), a.name()).cmp(&(kind_rank(b.kind()), b.name())));
+            match self.run_wave(key, app, place, stage, hooks).await {
+                Stage::Done => {}
+                waits @ Stage::Waits(_) => return waits,
+            }
+        }
+        Stage::Done
+    }
+
+    async fn run_wave(
+        &self,
+        key: &AppKey,
+        app: &Application,
+        place: &Place,
+        stage: HookType,
+        hooks: &[Value],
+    ) -> Stage {
+        let kinds = Kinds(place.cache.cluster().discovery());
+        let namespace = &app.spec.destination.namespace;
+        let (mut running, mut failed) = (Vec::new(), Vec::new());
+        for hook in hooks {
+            let at = target_key(hook, namespace, &kinds);
+            let done = match place.cache.get(&at) {
+                Some(live) if is_stale(app, &live) => {
+                    self.remove_hook(place, &live).await.map(|()| Some(false))
+                }
+                Some(live) => Ok(self.verdict(&live, &mut failed)),
+                None => self.create_hook(app, place, hook, &at).await.map(|()| Some(false)),
+            };
+            match done {
+                Ok(Some(true)) => {}
+                Ok(_) => running.push(at),
+                Err(message) => {
+                    let message = format!("{} hook {at}: {message}", stage.as_str());
+                    self.report(key, app, ConditionType::DeletionError, message).await;
+                    return Stage::Waits(self.again_in(super::RETRY));
+                }
+            }
+        }
+        if !failed.is_empty() {
+            return Stage::Waits(self.run_again(key, app, place, stage, failed).await);
+        }
+        let Some(first) = running.first() else { return Stage::Done };
+        let message = format!(
+            "waiting for completion of {} hook {first}; to delete without it, remove the finalizer {}",
+            stage.as_str(),
+            finalizer_of(stage)
+        );
+        self.report(key, app, ConditionType::Deleting, message).await;
+        Stage::Waits(Next::default())
+    }
+
+    /// `Some(true)` if a hook has ended well; notes one that has failed.
+    fn verdict(&self, live: &Arc<Value>, failed: &mut Vec<(Arc<Value>, String)>) -> Option<bool> {
+        let Some(health) = self.installation().health(live) else { return Some(true) };
+        match health.status {
+            HealthCode::Healthy => Some(true),
+            HealthCode::Degraded => {
+                failed.push((live.clone(), health.message));
+                None
+            }
+            _ => Some(false),
+        }
+    }
+
+    async fn create_hook(
+        &self,
+        app: &Application,
+        place: &Place,
+        hook: &Value,
+        at: &ResourceKey,
+    ) -> Result<(), String> {
+        let policy = self.policy_of(app)?;
+        policy.permit(hook, !at.namespace.is_empty())?;
+        let mut object = hook.clone();
+        if !at.namespace.is_empty() {
+            object["metadata"]["namespace"] = at.namespace.clone().into();
+        }
+        let options = ApplyOptions {
+            field_manager: names::FIELD_MANAGER.into(),
+            force: true,
+            dry_run: false,
+            validate: true,
+        };
+        let live = place.cache.cluster().apply(&object, &options).await.map_err(|error| error.to_string())?;
+        place.cache.observe(live);
+        Ok(())
+    }
+
+    /// Deletes failed hooks, so that they run again.
+    async fn run_again(
+        &self,
+        key: &AppKey,
+        app: &Application,
+        place: &Place,
+        stage: HookType,
+        failed: Vec<(Arc<Value>, String)>,
+    ) -> Next {
+        let names: Vec<String> = failed
+            .iter()
+            .map(|(live, why)| {
+                let why = if why.is_empty() { String::new() } else { format!(" ({why})") };
+                format!("{}/{}{why}", live.namespace(), live.name())
+            })
+            .collect();
+        let message = format!("{} hook(s) failed: {}", stage.as_str(), names.join(", "));
+        let known = app.status.conditions.iter().find(|condition| condition.message == message);
+        let since = known.and_then(|known| known.last_transition_time);
+        let waited = since.map(|since| tiphys_model::time::elapsed(since.timestamp(), self.now()));
+        if let Some(waited) = waited.filter(|waited| *waited < AGAIN) {
+            return self.again_in(AGAIN.saturating_sub(waited));
+        }
+        if waited.is_none() {
+            self.report(key, app, ConditionType::DeletionError, message).await;
+            return self.again_in(AGAIN);
+        }
+        for (live, _) in &failed {
+            if let Err(error) = self.remove_hook(place, live).await {
+                tracing::warn!(app = %key.name, %error, "cannot delete a failed hook");
+            }
+        }
+        self.again_in(super::RETRY)
+    }
+
+    /// Lets go of a hook and deletes it.
+    async fn remove_hook(&self, place: &Place, live: &Value) -> Result<(), String> {
+        let (cluster, key) = (place.cache.cluster(), live.resource_key());
+        let text = |error: tiphys_cluster::ClusterError| error.to_string();
+        remove_finalizer(cluster, &live.gvk(), &key, names::HOOK_FINALIZER).await.map_err(text)?;
+        if live.is_terminating() {
+            return Ok(());
+        }
+        delete(place, live, Propagation::Background).await.map_err(text)
+    }
+
+    /// Deletes the hooks of a stage that are not to stay, and lets go of the others.
+    pub(super) async fn end_hooks(
+        &self,
+        key: &AppKey,
+        app: &Application,
+        place: &Place,
+        stage: HookType,
+    ) -> Stage {
+        let instance = app.instance_name(&self.settings.namespace);
+        let mut hooks = place.cache.marked(&instance);
+        hooks.retain(|object| hook::hook_types(object).contains(&stage));
+        let healths = hooks.iter().filter_map(|hook| self.installation().health(hook));
+        let worst = healths.map(|health| health.status).max().unwrap_or(HealthCode::Healthy);
+        let mut left = false;
+        for live in &hooks {
+            let stays = !goes(live, worst);
+            let done = if stays {
+                let (cluster, at) = (place.cache.cluster(), live.resource_key());
+                let done = remove_finalizer(cluster, &live.gvk(), &at, names::HOOK_FINALIZER).await;
+                done.map(|_| ()).map_err(|error| error.to_string())
+            } else {
+                left = true;
+                self.remove_hook(place, live).await
+            };
+            if let Err(error) = done {
+                let message = format!("cannot delete {}: {error}", live.resource_key());
+                self.report(key, app, ConditionType::DeletionError, message).await;
+                return Stage::Waits(self.again_in(super::RETRY));
+            }
+        }
+        if left { Stage::Waits(self.again_in(super::PATIENCE)) } else { Stage::Done }
+    }
+}
+
+/// Whether a hook is deleted at the end: if it says nothing, or what it says has happened.
+fn goes(live: &Value, worst: HealthCode) -> bool {
+    let says = [names::HOOK_DELETE_POLICY, names::HELM_HOOK_DELETE_POLICY];
+    if says.iter().all(|annotation| live.annotation(annotation).is_none_or(str::is_empty)) {
+        return true;
+    }
+    hook::hook_delete_policies(live).into_iter().any(|policy| match policy {
+        HookDeletePolicy::HookSucceeded => worst == HealthCode::Healthy,
+        HookDeletePolicy::HookFailed => worst == HealthCode::Degraded,
+        HookDeletePolicy::BeforeHookCreation => false,
+    })
+}
+
+/// The finalizer that holds the Application for a stage.
+fn finalizer_of(stage: HookType) -> &'static str {
+    HOOKS.iter().find(|(known, ..)| *known == stage).map_or("", |(_, finalizer, _)| finalizer)
+}
+
+/// A hook that was there before the deletion began says nothing about it; nor does one that goes, unless our
+/// finalizer still shows its result.
+fn is_stale(app: &Application, live: &Value) -> bool {
+    let created = live.str_at(&["metadata", "creationTimestamp"]).and_then(Time::parse);
+    let held = live.at(&["metadata", "finalizers"]).and_then(Value::as_array);
+    let is_held = held.into_iter().flatten().any(|held| held.as_str() == Some(names::HOOK_FINALIZER));
+    created < app.metadata.deletion_timestamp || (live.is_terminating() && !is_held)
+}
+
+/// The hook object as it is applied: with a name, and with the finalizer that keeps it until its result was
+/// seen.
+fn prepared(app: &Application, target: &Value, stage: HookType, revision: &str) -> Value {
+    let mut object = target.clone();
+    let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return object };
+    let prefix = metadata.get("generateName").and_then(Value::as_str).unwrap_or_default().to_owned();
+    if !metadata.contains_key("name") && !prefix.is_empty() {
+        let revision: String = revision.chars().take(7).collect();
+        let began = app.metadata.deletion_timestamp.map_or(0, |time| time.timestamp().as_second());
+        metadata.remove("generateName");
+        let name = format!("{prefix}{revision}-{}-{began}", stage.as_str()).to_lowercase();
+        metadata.insert("name".into(), name.into());
+    }
+    let finalizers = metadata.entry("finalizers").or_insert_with(|| json!([]));
+    if let Some(list) = finalizers.as_array_mut()
+        && !list.iter().any(|held| held.as_str() == Some(names::HOOK_FINALIZER))
+    {
+        list.push(names::HOOK_FINALIZER.into());
+    }
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hook_goes_unless_it_says_otherwise() {
+        let hook = |policy: &str| json!({"metadata": {"annotations": {names::HOOK_DELETE_POLICY: policy}}});
+        assert!(goes(&json!({}), HealthCode::Healthy));
+        assert!(goes(&hook("HookSucceeded"), HealthCode::Healthy));
+        assert!(!goes(&hook("HookSucceeded"), HealthCode::Degraded));
+        assert!(goes(&hook("HookFailed"), HealthCode::Degraded));
+        assert!(!goes(&hook("BeforeHookCreation"), HealthCode::Healthy));
+    }
+
+    #[test]
+    fn a_generated_name_stays_the_same_for_one_deletion() {
+        let app = Application::from_value(
+            &json!({"metadata": {"name": "a", "deletionTimestamp": "2026-01-01T00:00:00Z"}}),
+        );
+        let target = json!({"metadata": {"generateName": "backup-"}});
+        let made = prepared(&app.expect("valid"), &target, HookType::PreDelete, "0123456789");
+        assert_eq!(made.name(), "backup-0123456-predelete-1767225600");
+        assert_eq!(made["metadata"]["finalizers"][0], names::HOOK_FINALIZER);
+    }
+}

@@ -1,0 +1,112 @@
+//! Keeping the connection to a declared cluster: connect, follow, ask now and then whether it is still there.
+
+use std::{
+    sync::{Arc, Weak},
+    time::Duration,
+};
+
+use tiphys_cluster::{Change, ClusterError, LiveCache};
+use tokio::sync::broadcast::{Receiver, error::RecvError};
+
+use super::{Declared, Place, State};
+use crate::controller::Inner;
+
+/// First and longest wait between attempts to connect.
+const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+/// How long an attempt may take, the first lists included.
+const ATTEMPT: Duration = Duration::from_secs(180);
+/// How often a connected cluster is asked whether it is there, and how long it may take to say so.
+const HEARTBEAT: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(15));
+
+/// Connects to a declared cluster, and follows it for as long as the engine lives.
+pub(super) async fn keep(inner: Weak<Inner>, declared: Declared) {
+    let server = declared.info.server.clone();
+    let mut wait = BACKOFF.0;
+    let (place, changes) = loop {
+        let why = match tokio::time::timeout(ATTEMPT, open(&inner, &declared)).await {
+            Ok(Ok(Some(opened))) => break opened,
+            Ok(Ok(None)) => return,
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!("no answer within {ATTEMPT:?}"),
+        };
+        let Some(inner) = inner.upgrade() else { return };
+        tracing::warn!(cluster = %declared.info.name, %server, "cannot be reached: {why}");
+        inner.set_state(&server, State::Connecting(Some(why)));
+        drop(inner);
+        tokio::time::sleep(wait).await;
+        wait = (wait * 2).min(BACKOFF.1);
+    };
+    let Some(engine) = inner.upgrade() else { return };
+    tracing::info!(cluster = %declared.info.name, %server, "connected");
+    engine.set_state(&server, State::Ready(place.clone()));
+    drop(engine);
+    tokio::join!(route(&inner, &place, changes), watch(&inner, &place));
+}
+
+type Opened = (Arc<Place>, Receiver<Arc<Change>>);
+
+async fn open(inner: &Weak<Inner>, declared: &Declared) -> Result<Option<Opened>, ClusterError> {
+    let cluster = declared.access()?.open().await?;
+    let Some((tracking, shadow, workers)) = inner.upgrade().map(|inner| {
+        let settings = &inner.settings;
+        (settings.tracking.clone(), settings.shadow.is_some(), settings.workers)
+    }) else {
+        return Ok(None);
+    };
+    let cluster = if shadow { cluster.read_only() } else { cluster };
+    let version = cluster.version().await?;
+    let mark = move |object: &tiphys_value::Value| tracking.owner(object);
+    let cache = LiveCache::start_in(cluster, declared.scope.clone(), mark).await?;
+    let changes = cache.subscribe();
+    cache.ready().await;
+    let place = Place::new(&declared.info.server, false, cache, version, workers);
+    Ok(Some((Arc::new(place), changes)))
+}
+
+/// Takes changes of the live state to the Applications that they concern.
+async fn route(inner: &Weak<Inner>, place: &Arc<Place>, mut changes: Receiver<Arc<Change>>) {
+    loop {
+        let change = changes.recv().await;
+        let Some(inner) = inner.upgrade() else { return };
+        match change {
+            Ok(change) => inner.take_at(place, &change).await,
+            Err(RecvError::Lagged(_)) => inner.add_inhabitants(&place.server),
+            Err(RecvError::Closed) => return,
+        }
+    }
+}
+
+/// Notices that a cluster is gone, and that it is back.
+async fn watch(inner: &Weak<Inner>, place: &Arc<Place>) {
+    let mut lost = false;
+    loop {
+        tokio::time::sleep(HEARTBEAT.0).await;
+        let why = match tokio::time::timeout(HEARTBEAT.1, place.cache.cluster().version()).await {
+            Ok(Ok(_)) => None,
+            Ok(Err(error)) => Some(error.to_string()),
+            Err(_) => Some(format!("no answer within {:?}", HEARTBEAT.1)),
+        };
+        if why.is_some() == lost {
+            continue;
+        }
+        lost = why.is_some();
+        let Some(inner) = inner.upgrade() else { return };
+        tracing::info!(server = %place.server, "{}", why.as_deref().unwrap_or("answers again"));
+        inner.set_state(
+            &place.server,
+            match why {
+                Some(why) => State::Lost(place.clone(), why),
+                None => State::Ready(place.clone()),
+            },
+        );
+    }
+}
+
+impl Inner {
+    fn set_state(&self, server: &str, state: State) {
+        if let Some(entry) = self.places.lock().get_mut(server) {
+            entry.state = state;
+        }
+        self.add_inhabitants(server);
+    }
+}

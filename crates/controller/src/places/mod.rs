@@ -1,0 +1,342 @@
+//! The clusters that Applications are synced to: the engine's own, and those that Secrets of its namespace
+//! declare (Argo CD docs, "Declarative Setup", "Clusters"). A declared one is connected to when the first
+//! Application wants it, in a task of its own, and has workers of its own: one that cannot be reached holds
+//! up nobody but the Applications that are synced to it.
+
+mod connect;
+mod declared;
+
+use std::{
+    collections::{BTreeMap, BTreeSet, HashMap},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+};
+
+pub(crate) use declared::Declared;
+use tiphys_cluster::LiveCache;
+use tiphys_model::{Application, Destination, names};
+use tiphys_value::{ResourceKey, Value};
+use tokio::{sync::Semaphore, task::JoinHandle};
+
+use crate::{
+    AppKey,
+    controller::Inner,
+    settings::{Destinations, is_own},
+};
+
+/// A cluster that is reached.
+pub(crate) struct Place {
+    /// Address, as destinations give it.
+    pub server: String,
+    /// Its live state.
+    pub cache: LiveCache,
+    /// The version of Kubernetes.
+    pub kube_version: String,
+    /// The engine's own.
+    pub is_home: bool,
+    /// How many of its Applications are worked on at once.
+    pub workers: Arc<Semaphore>,
+    /// Which Applications want an object, whether it is there or not.
+    wanted: RwLock<HashMap<ResourceKey, BTreeSet<AppKey>>>,
+    /// Which Applications want to know what comes and goes in a namespace.
+    watched: RwLock<BTreeSet<(String, AppKey)>>,
+}
+
+impl Place {
+    pub fn new(server: &str, is_home: bool, cache: LiveCache, kube_version: String, workers: usize) -> Self {
+        Self {
+            server: server.to_owned(),
+            cache,
+            kube_version,
+            is_home,
+            workers: Arc::new(Semaphore::new(workers)),
+            wanted: RwLock::default(),
+            watched: RwLock::default(),
+        }
+    }
+
+    /// The Applications that watch a namespace.
+    pub fn watching(&self, namespace: &str) -> Vec<AppKey> {
+        let watched = self.watched.read().unwrap_or_else(PoisonError::into_inner);
+        let first = (namespace.to_owned(), AppKey { namespace: String::new(), name: String::new() });
+        let inside = watched.range(first..).take_while(|(known, _)| known == namespace);
+        inside.map(|(_, app)| app.clone()).collect()
+    }
+
+    /// Notes which namespace an Application watches.
+    pub fn watch(&self, app: &AppKey, namespace: Option<&str>) {
+        {
+            let watched = self.watched.read().unwrap_or_else(PoisonError::into_inner);
+            let is_known = namespace.map_or_else(
+                || watched.is_empty(),
+                |namespace| watched.contains(&(namespace.to_owned(), app.clone())),
+            );
+            if is_known {
+                return;
+            }
+        }
+        let mut watched = self.watched.write().unwrap_or_else(PoisonError::into_inner);
+        watched.retain(|(_, known)| known != app);
+        watched.extend(namespace.map(|namespace| (namespace.to_owned(), app.clone())));
+    }
+
+    /// The Applications that want an object.
+    pub fn wanting(&self, object: &ResourceKey) -> BTreeSet<AppKey> {
+        self.wanted.read().unwrap_or_else(PoisonError::into_inner).get(object).cloned().unwrap_or_default()
+    }
+
+    /// Notes which objects an Application wants now, and which it wanted before.
+    pub fn index(&self, app: &AppKey, before: &BTreeSet<ResourceKey>, now: &BTreeSet<ResourceKey>) {
+        let mut wanted = self.wanted.write().unwrap_or_else(PoisonError::into_inner);
+        for gone in before.difference(now) {
+            if let Some(apps) = wanted.get_mut(gone) {
+                apps.remove(app);
+                if apps.is_empty() {
+                    wanted.remove(gone);
+                }
+            }
+        }
+        for new in now.difference(before) {
+            wanted.entry(new.clone()).or_default().insert(app.clone());
+        }
+    }
+}
+
+/// Why a destination cannot be worked on now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Absent {
+    /// No such cluster is known.
+    Unknown(String),
+    /// It is known and does not answer.
+    Unreachable(String),
+    /// It is being connected to for the first time.
+    Pending,
+}
+
+/// How a declared cluster stands.
+enum State {
+    /// Nobody wanted it yet.
+    Idle,
+    /// A connection is tried; why the last attempt failed.
+    Connecting(Option<String>),
+    /// Connected.
+    Ready(Arc<Place>),
+    /// Was connected; why it is no longer.
+    Lost(Arc<Place>, String),
+}
+
+struct Entry {
+    declared: Declared,
+    state: State,
+    task: Option<JoinHandle<()>>,
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+/// How a cluster is shown in metrics.
+pub(crate) struct Seen {
+    pub server: String,
+    pub name: String,
+    /// `None` while it is not connected.
+    pub place: Option<Arc<Place>>,
+    /// Whether it answers.
+    pub answers: bool,
+}
+
+/// All clusters.
+pub(crate) struct Places {
+    home: Arc<Place>,
+    entries: Mutex<BTreeMap<String, Entry>>,
+}
+
+impl Places {
+    pub fn new(home: Arc<Place>) -> Self {
+        Self { home, entries: Mutex::default() }
+    }
+
+    /// The engine's own cluster.
+    pub fn home(&self) -> &Arc<Place> {
+        &self.home
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Entry>> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends every connection.
+    pub fn close(&self) {
+        self.lock().clear();
+    }
+
+    /// Takes up what the cluster Secrets say now. Returns whether anything changed.
+    fn declare(&self, all: Vec<Declared>) -> bool {
+        let mut entries = self.lock();
+        let mut changed = false;
+        let wanted: BTreeMap<String, Declared> =
+            all.into_iter().map(|declared| (declared.info.server.clone(), declared)).collect();
+        entries.retain(|server, entry| {
+            let stays = wanted.get(server) == Some(&entry.declared);
+            changed |= !stays;
+            stays
+        });
+        for (server, declared) in wanted {
+            entries.entry(server).or_insert_with(|| {
+                changed = true;
+                Entry { declared, state: State::Idle, task: None }
+            });
+        }
+        changed
+    }
+
+    /// The address of the cluster that a destination means.
+    fn server_of(&self, destination: &Destination) -> Result<String, String> {
+        let server = destination.server.trim_end_matches('/');
+        if is_own(destination) {
+            return Ok(names::IN_CLUSTER_SERVER.to_owned());
+        }
+        let entries = self.lock();
+        let hits: Vec<&String> = entries
+            .iter()
+            .filter(|(address, entry)| match server.is_empty() {
+                true => entry.declared.info.name == destination.name,
+                false => address.as_str() == server,
+            })
+            .map(|(address, _)| address)
+            .collect();
+        match hits.as_slice() {
+            [one] => Ok((*one).clone()),
+            [] => {
+                let wanted = if server.is_empty() { &destination.name } else { server };
+                let mut known = vec![names::IN_CLUSTER_NAME.to_owned()];
+                known.extend(entries.values().map(|entry| entry.declared.info.name.clone()));
+                Err(format!("there is no cluster {wanted:?}; known are {}", known.join(", ")))
+            }
+            many => Err(format!("there are {} clusters with the name {:?}", many.len(), destination.name)),
+        }
+    }
+
+    /// A destination with address and name of its cluster where they are known, and the project that the
+    /// cluster is for.
+    pub fn resolve(&self, destination: &Destination) -> (Destination, String) {
+        let mut resolved = destination.clone();
+        let Ok(server) = self.server_of(destination) else { return (resolved, String::new()) };
+        let (name, project) = self.lock().get(&server).map_or_else(Default::default, |entry| {
+            (entry.declared.info.name.clone(), entry.declared.info.project.clone())
+        });
+        resolved.name = match name.is_empty() && server == names::IN_CLUSTER_SERVER {
+            true => names::IN_CLUSTER_NAME.to_owned(),
+            false => name,
+        };
+        resolved.server = server;
+        (resolved, project)
+    }
+
+    /// Every cluster, for metrics.
+    pub fn seen(&self) -> Vec<Seen> {
+        let entries = self.lock();
+        let own = entries.get(names::IN_CLUSTER_SERVER).map(|entry| entry.declared.info.name.clone());
+        let mut all = vec![Seen {
+            server: self.home.server.clone(),
+            name: own.unwrap_or_else(|| names::IN_CLUSTER_NAME.to_owned()),
+            place: Some(self.home.clone()),
+            answers: true,
+        }];
+        for (server, entry) in entries.iter().filter(|(server, _)| *server != names::IN_CLUSTER_SERVER) {
+            let (place, answers) = match &entry.state {
+                State::Ready(place) => (Some(place.clone()), true),
+                State::Lost(place, _) => (Some(place.clone()), false),
+                State::Idle | State::Connecting(_) => (None, false),
+            };
+            all.push(Seen { server: server.clone(), name: entry.declared.info.name.clone(), place, answers });
+        }
+        all
+    }
+}
+
+impl Inner {
+    /// The cluster of an Application. Begins to connect to one that nobody wanted so far.
+    pub(crate) fn place_of(self: &Arc<Self>, app: &Application) -> Result<Arc<Place>, Absent> {
+        self.place_at(&app.spec.destination)
+    }
+
+    fn place_at(self: &Arc<Self>, destination: &Destination) -> Result<Arc<Place>, Absent> {
+        if self.settings.destinations == Destinations::AllHere {
+            return Ok(self.places.home.clone());
+        }
+        let server = self.places.server_of(destination).map_err(Absent::Unknown)?;
+        if server == names::IN_CLUSTER_SERVER {
+            return Ok(self.places.home.clone());
+        }
+        let mut entries = self.places.lock();
+        let Some(entry) = entries.get_mut(&server) else {
+            return Err(Absent::Unknown(format!("there is no cluster {server:?}")));
+        };
+        match &entry.state {
+            State::Ready(place) => Ok(place.clone()),
+            State::Lost(_, why) | State::Connecting(Some(why)) => Err(Absent::Unreachable(format!(
+                "cluster {:?} ({server}) cannot be reached: {why}",
+                entry.declared.info.name
+            ))),
+            State::Connecting(None) => Err(Absent::Pending),
+            State::Idle => {
+                entry.state = State::Connecting(None);
+                entry.task = Some(tokio::spawn(connect::keep(Arc::downgrade(self), entry.declared.clone())));
+                Err(Absent::Pending)
+            }
+        }
+    }
+
+    /// The workers that an Application needs: `None` are those of the engine's own cluster.
+    pub(crate) fn remote_workers(self: &Arc<Self>, key: &AppKey) -> Option<Arc<Semaphore>> {
+        if self.settings.destinations == Destinations::AllHere {
+            return None;
+        }
+        let at = ResourceKey::new(names::GROUP, "Application", &key.namespace, &key.name);
+        let object = self.cache.get(&at)?;
+        let destination = destination_of(&object)?;
+        let place = self.place_at(&destination).ok()?;
+        (!place.is_home).then(|| place.workers.clone())
+    }
+
+    /// What is wrong with a destination.
+    pub(crate) fn destination_fault(&self, destination: &Destination) -> Option<String> {
+        if let Err(fault) = self.settings.check_destination(destination) {
+            return Some(fault);
+        }
+        match self.settings.destinations {
+            Destinations::AllHere => None,
+            Destinations::InCluster => self.places.server_of(destination).err(),
+        }
+    }
+
+    /// Reads the cluster Secrets again; Applications are looked at if any changed.
+    pub(crate) fn read_clusters(&self) {
+        let secrets = crate::clusters::cluster_secrets(&self.cache, &self.settings.namespace);
+        if self.places.declare(secrets.iter().filter_map(|secret| Declared::read(secret)).collect()) {
+            self.add_all(crate::Level::Live);
+        }
+    }
+
+    /// Lets every Application of a cluster be looked at.
+    pub(crate) fn add_inhabitants(&self, server: &str) {
+        for object in self.cache.of_kind(&crate::status::application_kind()) {
+            let lives =
+                destination_of(&object).is_some_and(|d| self.places.server_of(&d).as_deref() == Ok(server));
+            if lives {
+                self.add(&object);
+            }
+        }
+    }
+}
+
+fn destination_of(app: &Value) -> Option<Destination> {
+    use tiphys_value::ObjectExt;
+    let field = |name: &str| app.str_at(&["spec", "destination", name]).unwrap_or_default().to_owned();
+    Some(Destination { server: field("server"), name: field("name"), namespace: String::new() })
+        .filter(|destination| !(destination.server.is_empty() && destination.name.is_empty()))
+}

@@ -1,0 +1,165 @@
+//! How desired and live state are compared, and what a sync makes of it: ignored differences, server-side diff,
+//! orphans, and what pruning leaves behind.
+
+use std::time::Duration;
+
+use tiphys_value::{ObjectExt, Value, json};
+
+use crate::stage::{
+    APPLICATION, CONFIG_MAP, ENGINE, Stage, application, condition, config_map, message, phase,
+};
+
+const SECRET: (&str, &str) = ("v1", "Secret");
+
+fn manual(name: &str, options: &[&str]) -> Value {
+    let mut app = application(name, "app");
+    app["spec"]["syncPolicy"] = json!({"syncOptions": options});
+    app
+}
+
+async fn sync(stage: &Stage, operation: Value) -> Value {
+    stage.patch(APPLICATION, ENGINE, "app", json!({"operation": operation})).await;
+    let done =
+        |app: &Value| app.get("operation").is_none() && !matches!(phase(app), "" | "Running" | "Terminating");
+    let app = stage.until_app("app", done).await;
+    assert_eq!(phase(&app), "Succeeded", "{}", message(&app));
+    app
+}
+
+/// A ConfigMap with four keys of which three are ignored, each in another form.
+fn four(value: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: four\ndata:\n  pointer: \"{value}\"\n  query: \"{value}\"\n  manager: \"{value}\"\n  plain: \"{value}\"\n"
+    )
+}
+
+async fn drifted(options: &[&str]) -> Value {
+    let stage = Stage::new(&[("app/four.yaml", &four("git"))]).await;
+    let mut app = manual("app", options);
+    app["spec"]["ignoreDifferences"] = json!([
+        {"kind": "ConfigMap", "jsonPointers": ["/data/pointer"]},
+        {"kind": "ConfigMap", "name": "four", "jqPathExpressions": [".data.query"]},
+        {"kind": "*", "managedFieldsManagers": ["autopilot"]},
+    ]);
+    stage.apply(app).await;
+    sync(&stage, json!({"sync": {}})).await;
+    stage.patch(CONFIG_MAP, "app", "four", json!({"data": {"pointer": "live", "query": "live"}})).await;
+    let owned = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "four", "namespace": "app"}, "data": {"manager": "live"}});
+    stage.apply_as(owned, "autopilot").await;
+    stage.pass(Duration::from_secs(60)).await;
+    let seen = stage.get(APPLICATION, ENGINE, "app").await.unwrap();
+    assert_eq!(seen["status"]["sync"]["status"], "Synced", "{:#}", seen["status"]);
+    stage.patch(CONFIG_MAP, "app", "four", json!({"data": {"plain": "live"}})).await;
+    stage.until_app("app", |app| app["status"]["sync"]["status"] == "OutOfSync").await;
+    sync(&stage, json!({"sync": {"syncOptions": options}})).await;
+    stage.get(CONFIG_MAP, "app", "four").await.unwrap()["data"].clone()
+}
+
+#[tokio::test(start_paused = true)]
+async fn ignored_differences_of_all_forms_are_kept_by_a_sync_that_respects_them() {
+    let kept = drifted(&["CreateNamespace=true", "RespectIgnoreDifferences=true"]).await;
+    assert_eq!(kept, json!({"pointer": "live", "query": "live", "manager": "live", "plain": "git"}));
+    let undone = drifted(&["CreateNamespace=true"]).await;
+    assert_eq!(undone, json!({"pointer": "git", "query": "git", "manager": "git", "plain": "git"}));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_api_server_is_asked_what_it_would_make_of_a_target() {
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "things", "singular": "thing", "kind": "Thing", "listKind": "ThingList"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                "spec": {"type": "object", "properties": {"color": {"type": "string", "maxLength": 4}}}}}}}]}});
+    let thing = "apiVersion: example.com/v1\nkind: Thing\nmetadata: {name: t}\nspec: {color: red}\n";
+    let stage = Stage::new(&[("app/thing.yaml", thing)]).await;
+    stage.apply(definition).await;
+    let mut app = application("app", "app");
+    app["metadata"]["annotations"] = json!({"argocd.argoproj.io/compare-options": "ServerSideDiff=true"});
+    app["spec"]["syncPolicy"]["automated"]["selfHeal"] = json!(false);
+    stage.apply(app).await;
+    stage.until_green("app").await;
+    stage.patch(("example.com/v1", "Thing"), "app", "t", json!({"spec": {"color": "blue"}})).await;
+    stage.until_app("app", |app| app["status"]["sync"]["status"] == "OutOfSync").await;
+    stage.patch(("example.com/v1", "Thing"), "app", "t", json!({"spec": {"color": "red"}})).await;
+    stage.until_green("app").await;
+    // What it refuses is not taken for synced: it is compared by its fields, and that is said.
+    stage.write("app/thing.yaml", &thing.replace("red", "much-too-long"));
+    let refused = stage.until_app("app", |app| condition(app, "ComparisonError").is_some()).await;
+    assert!(condition(&refused, "ComparisonError").unwrap().contains("server-side diff of"));
+    assert_eq!(refused["status"]["sync"]["status"], "OutOfSync");
+}
+
+#[tokio::test(start_paused = true)]
+async fn objects_that_nobody_has_are_told_of() {
+    let stage = Stage::new(&[("app/a.yaml", &config_map("a", "1"))]).await;
+    stage.apply(json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject", "metadata": {"name": "team", "namespace": ENGINE},
+        "spec": {"sourceRepos": ["*"], "destinations": [{"server": "*", "namespace": "*"}], "clusterResourceWhitelist": [{"group": "*", "kind": "*"}],
+            "orphanedResources": {"ignore": [{"group": "", "kind": "ConfigMap", "name": "known-*"}]}}})).await;
+    let mut app = application("app", "app");
+    app["spec"]["project"] = "team".into();
+    stage.apply(app).await;
+    let green = stage.until_green("app").await;
+    assert_eq!(green["status"]["tiphys"]["orphaned"]["count"], 0);
+    assert!(condition(&green, "OrphanedResourceWarning").is_none());
+    for name in ["known-one", "stray"] {
+        stage.apply(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "app"}})).await;
+    }
+    let seen = stage.until_app("app", |app| condition(app, "OrphanedResourceWarning").is_some()).await;
+    assert_eq!(condition(&seen, "OrphanedResourceWarning"), Some("Application has 1 orphaned resources"));
+    assert_eq!(seen["status"]["tiphys"]["orphaned"]["objects"][0]["name"], "stray");
+    assert!(stage.engine.as_ref().unwrap().metrics().contains(
+        "argocd_app_orphaned_resources_count{namespace=\"argocd\",name=\"app\",project=\"team\"} 1"
+    ));
+    stage.delete(CONFIG_MAP, "app", "stray").await;
+    stage.until_app("app", |app| condition(app, "OrphanedResourceWarning").is_none()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_pruned_is_recorded_for_a_while() {
+    let stage = Stage::with(
+        &[
+            ("app/a.yaml", &config_map("a", "1")),
+            ("app/b.yaml", &config_map("b", "1")),
+            ("app/c.yaml", &config_map("c", "1")),
+        ],
+        |settings| settings.tombstones = Duration::from_secs(3600),
+    )
+    .await;
+    stage.apply(application("app", "app")).await;
+    stage.until_green("app").await;
+    let records = async || {
+        let mut all = stage.list(SECRET).await;
+        all.retain(|secret| secret.label("tiphys.dev/tombstone").is_some());
+        all
+    };
+    stage.remove("app/a.yaml");
+    stage.until_gone(CONFIG_MAP, "app", "a").await;
+    let kept = records().await;
+    assert_eq!(kept.len(), 1);
+    assert_eq!(kept[0].annotation("tiphys.dev/tombstone-app"), Some("argocd/app"));
+    stage.pass(Duration::from_secs(2 * 3600)).await;
+    stage.remove("app/b.yaml");
+    stage.until_gone(CONFIG_MAP, "app", "b").await;
+    stage.until_green("app").await;
+    stage.pass(Duration::from_secs(10)).await;
+    assert_eq!(records().await.len(), 1, "the older one's time is over");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_retry_that_refreshes_takes_the_newest_revision() {
+    for refresh in [true, false] {
+        let hook = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j, annotations: {argocd.argoproj.io/hook: PreSync}}\nspec:\n  backoffLimit: 0\n  activeDeadlineSeconds: 30\n  template:\n    spec:\n      restartPolicy: Never\nSELECT      containers: [{name: main, image: busybox}]\n";
+        let broken = hook.replace("SELECT", "      nodeSelector: {there: is-none}\n");
+        let stage = Stage::new(&[("app/hook.yaml", &broken), ("app/a.yaml", &config_map("a", "1"))]).await;
+        stage.apply(manual("app", &["CreateNamespace=true"])).await;
+        let retry = json!({"limit": 1, "refresh": refresh, "backoff": {"duration": "60s"}});
+        stage.patch(APPLICATION, ENGINE, "app", json!({"operation": {"sync": {}, "retry": retry}})).await;
+        stage
+            .until_app("app", |app| app.pointer("/status/operationState/retryCount") == Some(&json!(1)))
+            .await;
+        stage.write("app/hook.yaml", &hook.replace("SELECT", ""));
+        let ended = stage.until_app("app", |app| !matches!(phase(app), "" | "Running")).await;
+        let expected = if refresh { "Succeeded" } else { "Failed" };
+        assert_eq!(phase(&ended), expected, "{}", message(&ended));
+    }
+}
