@@ -1,8 +1,9 @@
 //! Two states of a repository and what every Application renders to in each.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::Path};
 
 use tiphys_model::hook;
+use tiphys_source::WorkingTree;
 use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
 
 use crate::{
@@ -17,26 +18,42 @@ pub struct Range {
     pub old: String,
     /// After.
     pub new: Option<String>,
+    /// Not `old` itself counts, but what it has in common with `new`: what a pull request changes.
+    pub from_common: bool,
 }
 
 impl Range {
-    /// Reads `A..B`, `A..` (to `HEAD`), `..B` (from `HEAD`), or `A` (to the files as they are).
+    /// Reads `A..B`, `A...B` (from their common commit), `A..` (to `HEAD`), `..B` (from `HEAD`), or `A` (to the files as they are).
     ///
     /// # Errors
     /// With what is expected.
     pub fn parse(text: &str) -> Result<Self, String> {
-        if text.contains("...") {
-            return Err(format!(
-                "{text:?}: three dots are not understood; find the common commit with git merge-base, and write COMMIT..REV"
-            ));
-        }
         let or_head = |part: &str| if part.is_empty() { "HEAD".to_owned() } else { part.to_owned() };
+        if let Some((old, new)) = text.split_once("...") {
+            return Ok(Self { old: or_head(old), new: Some(or_head(new)), from_common: true });
+        }
         match text.split_once("..") {
             Some(("", "")) => Err("write REV..REV, REV.. or REV".into()),
-            Some((old, new)) => Ok(Self { old: or_head(old), new: Some(or_head(new)) }),
+            Some((old, new)) => Ok(Self { old: or_head(old), new: Some(or_head(new)), from_common: false }),
             None if text.is_empty() => Err("write REV..REV, REV.. or REV".into()),
-            None => Ok(Self { old: text.to_owned(), new: None }),
+            None => Ok(Self { old: text.to_owned(), new: None, from_common: false }),
         }
+    }
+}
+
+impl Range {
+    /// The commit before: that which both have in common, if that counts.
+    ///
+    /// # Errors
+    /// The place is no folder, or the revisions have nothing in common.
+    pub fn before(&self, place: &str) -> anyhow::Result<String> {
+        let Some(new) = self.new.as_deref().filter(|_| self.from_common) else { return Ok(self.old.clone()) };
+        let folder = Path::new(place);
+        if !folder.is_dir() {
+            return Err(WrongUse("three dots need a clone on this machine (--repo FOLDER)".into()).into());
+        }
+        let tree = WorkingTree::open(folder).map_err(|error| WrongUse(error.to_string()))?;
+        Ok(tree.merge_base(&self.old, new).map_err(|error| WrongUse(error.to_string()))?)
     }
 }
 
@@ -161,12 +178,15 @@ mod tests {
 
     #[test]
     fn ranges() {
-        let range = |old: &str, new: Option<&str>| Ok(Range { old: old.into(), new: new.map(str::to_owned) });
+        let range = |old: &str, new: Option<&str>| {
+            Ok(Range { old: old.into(), new: new.map(str::to_owned), from_common: false })
+        };
         assert_eq!(Range::parse("a..b"), range("a", Some("b")));
         assert_eq!(Range::parse("a.."), range("a", Some("HEAD")));
         assert_eq!(Range::parse("..b"), range("HEAD", Some("b")));
         assert_eq!(Range::parse("main"), range("main", None));
-        assert!(Range::parse("a...b").unwrap_err().contains("merge-base"));
+        let common = Range { old: "a".into(), new: Some("b".into()), from_common: true };
+        assert_eq!(Range::parse("a...b"), Ok(common));
         assert!(Range::parse("..").is_err() && Range::parse("").is_err());
     }
 

@@ -67,8 +67,13 @@ fn from_out_of_sync_to_synced_and_pruned() {
     shop.app(&["diff", "shop", "--refresh"]).expect(1, &["/ConfigMap shop/b (delete)"]);
     shop.app(&["sync", "shop"]).expect(0, &["(to be pruned)"]);
     shop.app(&["sync", "shop", "--prune"]).expect(0, &["Succeeded"]);
+    shop.app(&["undo", "shop", "--list"]).expect(0, &["PRUNED", "ConfigMap", "shop", "b"]);
+    shop.app(&["undo", "shop", "--dry-run"]).expect(0, &["ConfigMap/b would be brought back"]);
+    shop.app(&["undo", "shop", "ConfigMap/b"]).expect(0, &["ConfigMap/b is back"]);
+    shop.app(&["undo", "shop", "ConfigMap/c"]).expect(2, &["not among what is recorded"]);
+    shop.app(&["sync", "shop", "--prune"]).expect(0, &["ignored (no prune)"]);
+    shop.app(&["resources", "shop", "--orphaned"]).expect(2, &["spec.orphanedResources"]);
     shop.app(&["resources", "shop"]).expect(0, &["ConfigMap"]);
-    assert!(!shop.app(&["resources", "shop"]).stdout().contains(" b "));
     shop.app(&["manifests", "shop"]).expect(0, &["key: two", "tracking-id"]);
     shop.app(&["manifests", "shop", "--source", "live"]).expect(0, &["key: two", "uid:"]);
 }

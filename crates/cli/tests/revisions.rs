@@ -76,7 +76,34 @@ fn the_files_as_they_are_can_be_compared_and_what_breaks_fails() {
     run.expect(1, &["=== argocd/two (no longer renders) ===", "two/a.yaml"]);
     repo.run(&["diff", "main..HEAD", "two", "--repo", "repo"]).expect(2, &[]);
     repo.run(&["diff", "v9..HEAD", "--repo", "repo"]).expect(2, &["no branch, tag or commit \"v9\""]);
-    repo.run(&["diff", "main...HEAD", "--repo", "repo"]).expect(2, &["merge-base"]);
+}
+
+#[test]
+fn three_dots_compare_with_the_commit_in_common() {
+    let repo = changed();
+    git(&repo, &["checkout", "-q", "main"]);
+    repo.write("two/a.yaml", config_map("a", "main went on"));
+    git(&repo, &["commit", "-q", "-a", "-m", "elsewhere"]);
+    repo.run(&["diff", "main..change", "--repo", "repo"]).expect(0, &["2 of 2 Applications differ"]);
+    repo.run(&["diff", "main...change", "--repo", "repo"]).expect(0, &["1 of 2 Applications differ"]);
+    git(&repo, &["checkout", "-q", "change"]);
+    repo.run(&["diff", "main...", "--repo", "repo"]).expect(0, &["1 of 2 Applications differ"]);
+    repo.run(&["diff", "main...v9", "--repo", "repo"]).expect(2, &["no branch, tag or commit \"v9\""]);
+}
+
+#[test]
+fn the_repositorys_own_settings_of_the_renderers_count() {
+    let repo = Repo::with(&[
+        ("app.yaml", &application("one", "one/base")),
+        ("one/base/kustomization.yaml", "resources: [../../elsewhere/a.yaml]\n"),
+        ("elsewhere/a.yaml", &config_map("a", "1")),
+    ]);
+    repo.git_init();
+    repo.run(&["diff", "HEAD..HEAD", "--repo", "repo"]).expect(0, &["0 of 1"]);
+    repo.write("argocd/cm.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm, namespace: argocd}\ndata:\n  kustomize.buildOptions: --load-restrictor LoadRestrictionsNone\n");
+    let run = repo.run(&["diff", "HEAD", "--repo", "repo"]);
+    run.expect(0, &["=== argocd/one (renders again) ==="]);
+    repo.run(&["render", "app", "repo/app.yaml", "--repo", "repo"]).expect(0, &["name: a"]);
 }
 
 const SET: &str = "apiVersion: argoproj.io/v1alpha1

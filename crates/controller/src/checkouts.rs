@@ -19,6 +19,8 @@ pub struct Checkouts<'a> {
     /// Whether a dependency or remote base was fetched.
     fetched: Arc<AtomicBool>,
     settings: RenderSettings,
+    /// The project of the Application that is rendered, if it counts.
+    project: Option<String>,
 }
 
 struct Opened {
@@ -45,7 +47,7 @@ impl<'a> Checkouts<'a> {
     /// Nothing is open yet.
     pub fn new(repositories: &'a Repositories) -> Self {
         let settings = ArgoSettings::default().rendering;
-        Self { repositories, opened: Mutex::default(), fetched: Arc::default(), settings }
+        Self { repositories, opened: Mutex::default(), fetched: Arc::default(), settings, project: None }
     }
 
     /// The same with what `argocd-cm` says of the renderers.
@@ -53,6 +55,25 @@ impl<'a> Checkouts<'a> {
     pub fn with_settings(mut self, settings: RenderSettings) -> Self {
         self.settings = settings;
         self
+    }
+
+    /// The same for an Application of a project: credentials of other projects are not for it.
+    #[must_use]
+    pub fn for_project(mut self, project: &str) -> Self {
+        self.project = Some(project.to_owned());
+        self
+    }
+
+    /// Refuses a repository whose credentials are another project's.
+    fn permit(&self, url: &str) -> Result<(), RenderError> {
+        let Some(project) = &self.project else { return Ok(()) };
+        let owner = self.repositories.fetcher().and_then(|fetcher| fetcher.project_of(url));
+        match owner.filter(|owner| owner != project && !self.repositories.is_given(url)) {
+            None => Ok(()),
+            Some(owner) => Err(RenderError::new(format!(
+                "the credentials of repository {url} are for project {owner} only"
+            ))),
+        }
     }
 
     /// What was read of the working tree.
@@ -118,11 +139,13 @@ impl<'a> Checkouts<'a> {
 
 impl Sources for Checkouts<'_> {
     fn repository(&self, url: &str, revision: &str) -> Result<SourceTree, RenderError> {
+        self.permit(url)?;
         self.open(self.repositories.checkout(url, revision), Some((url.to_owned(), revision.to_owned())))
     }
 
     fn chart(&self, repository: &str, chart: &str, version: &str) -> Result<SourceTree, RenderError> {
         let offline = || Err(SourceError::Offline { url: repository.to_owned() });
+        self.permit(repository)?;
         let fetcher = self.repositories.fetcher();
         self.open(fetcher.map_or_else(offline, |fetcher| fetcher.chart(repository, chart, version)), None)
     }

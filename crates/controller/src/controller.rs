@@ -9,7 +9,7 @@ use std::{
 use jiff::Timestamp;
 use tiphys_cluster::{Change, Cluster, ClusterError, LiveCache};
 use tiphys_model::{Application, names};
-use tiphys_source::{Footprint, Repositories};
+use tiphys_source::{DeclaredAccess, Footprint, Repositories};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 use tokio::{
     sync::{Semaphore, broadcast::error::RecvError},
@@ -21,6 +21,7 @@ use crate::{
     AppKey, Level,
     checkouts::Read,
     clusters::is_cluster_secret,
+    credentials,
     installation::{Installation, Shared},
     metrics::Metrics,
     places::{Place, Places},
@@ -51,6 +52,8 @@ pub(crate) struct Inner {
     pub repositories: Arc<Repositories>,
     pub settings: Settings,
     pub places: Places,
+    /// The credentials that were declared when they were last read.
+    pub credentials: Mutex<Vec<DeclaredAccess>>,
     pub sets: Sets,
     queue: Queue,
     memory: Mutex<HashMap<AppKey, Memory>>,
@@ -117,6 +120,7 @@ impl Controller {
             repositories,
             settings,
             places: Places::new(Arc::new(home)),
+            credentials: Mutex::default(),
             sets: Sets::default(),
             queue: Queue::default(),
             memory: Mutex::default(),
@@ -125,6 +129,7 @@ impl Controller {
             left: Mutex::default(),
         });
         inner.read_clusters();
+        inner.read_credentials();
         inner.add_all(Level::Sources);
         let tasks = vec![
             tokio::spawn(route(inner.clone(), changes)),
@@ -270,6 +275,9 @@ impl Inner {
         }
         if Installation::is_changed_by(change, &self.settings) {
             self.read_installation();
+        }
+        if credentials::is_changed_by(change, &self.settings.namespace) {
+            self.read_credentials();
         }
         let states = [&change.old, &change.new];
         if change.key.namespace == self.settings.namespace

@@ -10,6 +10,7 @@ mod checkouts;
 mod clusters;
 mod controller;
 pub mod crds;
+mod credentials;
 mod events;
 mod executor;
 mod finalize;

@@ -175,8 +175,9 @@ impl Inner {
     }
 
     fn render_now(&self, app: &Application, place: &Place) -> Rendering {
-        let checkouts =
-            Checkouts::new(&self.repositories).with_settings(self.installation().argo.rendering.clone());
+        let checkouts = Checkouts::new(&self.repositories)
+            .with_settings(self.installation().argo.rendering.clone())
+            .for_project(app.project());
         let discovery = place.cache.cluster().discovery();
         let api_versions = discovery.api_versions();
         let is_namespaced = |kind: &GroupVersionKind| discovery.resource(kind).map(|known| known.namespaced);

@@ -12,7 +12,7 @@ use tiphys_kustomize::{RemoteError, RemoteLoader, RepoUrl};
 use tiphys_vfs::{FileTree, join};
 
 use crate::{
-    AccessTable, ChartRequest, Charts, Checkout, GitCache, SourceError,
+    AccessTable, ChartRequest, Charts, Checkout, DeclaredAccess, GitCache, SourceError,
     remote::{HelmRepositories, Http, registry_credentials},
 };
 
@@ -32,6 +32,7 @@ pub struct Fetcher {
     offline: bool,
     variable: Variables,
     git: GitCache,
+    access: AccessTable,
     http: Http,
     helm: OnceLock<(Charts, HelmRepositories)>,
 }
@@ -62,8 +63,10 @@ impl Fetcher {
         variable: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
         let folder = folder.into();
+        let access = AccessTable::default();
         Self {
-            git: GitCache::new(folder.join("git"), fresh_for),
+            git: GitCache::new(folder.join("git"), fresh_for).with_access(access.clone()),
+            access,
             folder,
             fresh_for,
             offline,
@@ -71,6 +74,16 @@ impl Fetcher {
             http: Http::default(),
             helm: OnceLock::new(),
         }
+    }
+
+    /// Replaces the credentials that were declared in a cluster.
+    pub fn declare(&self, all: Vec<DeclaredAccess>) {
+        self.access.declare(all);
+    }
+
+    /// The only project whose Applications may read from an address, if its credentials are for one.
+    pub fn project_of(&self, url: &str) -> Option<String> {
+        self.access.project_of(url)
     }
 
     /// A Git repository at a revision, see [`GitCache::checkout`].
@@ -159,6 +172,7 @@ impl Fetcher {
             let (mut access, _) = registry_credentials(&self.variable);
             let repositories = HelmRepositories::read(&self.variable);
             repositories.add_access(&mut access);
+            let access = access.sharing(&self.access);
             let charts = Charts::new(self.folder.join("charts"), access, self.fresh_for, self.offline);
             (charts, repositories)
         })
@@ -249,7 +263,7 @@ impl RemoteLoader for Fetcher {
 
     fn file(&self, url: &str) -> Result<Vec<u8>, RemoteError> {
         self.refuse_offline(url).map_err(other)?;
-        let response = self.http.send(url, &AccessTable::default().lookup(url)).map_err(other)?;
+        let response = self.http.send(url, &self.access.lookup(url)).map_err(other)?;
         let status = response.status();
         if !status.is_success() {
             let text = status.canonical_reason().unwrap_or_default().to_owned();

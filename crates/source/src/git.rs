@@ -19,6 +19,7 @@ use tiphys_vfs::FileTree;
 use crate::{
     Access, AccessTable, Checkout, RepoId, SourceError,
     git_tree::GitTree,
+    ssh,
     submodules::{MountedTree, submodules},
 };
 
@@ -133,7 +134,10 @@ impl GitCache {
         let known = is_commit_id(revision) && resolve(&repository, url, revision).is_ok();
         let fresh = stamp.is_some_and(|at| at.elapsed() < self.fresh_for);
         if !known && !fresh {
-            fetch(&repository, url, &self.access.lookup(url), how.limit)?;
+            let access = self.access.lookup(url);
+            let keys = self.folder.join("keys");
+            let shell = ssh::command(&access, &keys).map_err(|reason| fetch_failed(url, reason))?;
+            fetch(&repository, url, &access, shell.as_deref(), how.limit)?;
             *stamp = Some(Instant::now());
         }
         drop(stamp);
@@ -220,9 +224,13 @@ fn fetch(
     repository: &ThreadSafeRepository,
     url: &str,
     access: &Access,
+    shell: Option<&str>,
     limit: Duration,
 ) -> Result<(), SourceError> {
-    let fail = |error: String| SourceError::Fetch { url: url.to_owned(), reason: error };
+    let fail = |error: String| fetch_failed(url, error);
+    if let Some(fault) = access.unsupported.clone().or_else(|| ssh::tls_fault(url, access)) {
+        return Err(fail(fault));
+    }
     let interrupt = AtomicBool::new(false);
     let (done, finished) = mpsc::channel::<()>();
     std::thread::scope(|scope| {
@@ -232,7 +240,7 @@ fn fetch(
                 interrupt.store(true, Ordering::Relaxed);
             }
         });
-        let result = fetch_now(repository, url, access, &interrupt);
+        let result = fetch_now(repository, url, access, shell, &interrupt);
         drop(done);
         match result {
             Err(_) if interrupt.load(Ordering::Relaxed) => {
@@ -247,11 +255,17 @@ fn fetch_now(
     repository: &ThreadSafeRepository,
     url: &str,
     access: &Access,
+    shell: Option<&str>,
     interrupt: &AtomicBool,
 ) -> Result<(), String> {
     const SPECS: [&str; 3] =
         ["+HEAD:refs/remotes/origin/HEAD", "+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"];
-    let local = repository.to_thread_local();
+    let mut local = repository.to_thread_local();
+    if let Some(command) = shell {
+        let mut config = local.config_snapshot_mut();
+        config.set_raw_value("core.sshCommand", command).map_err(|e| chain(&e))?;
+        config.commit().map_err(|e| chain(&e))?;
+    }
     let remote = local
         .remote_at(url)
         .map_err(|e| chain(&e))?
@@ -337,6 +351,10 @@ fn hint(repository: &gix::Repository, wanted: &str) -> String {
     names.dedup();
     names.truncate(5);
     if names.is_empty() { String::new() } else { format!("; it has {}", names.join(", ")) }
+}
+
+fn fetch_failed(url: &str, reason: String) -> SourceError {
+    SourceError::Fetch { url: url.to_owned(), reason }
 }
 
 fn bad_url(url: &str, reason: &str) -> SourceError {

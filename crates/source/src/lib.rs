@@ -12,6 +12,7 @@ mod git;
 mod git_tree;
 mod remote;
 mod repositories;
+mod ssh;
 mod submodules;
 mod url;
 mod watch;
@@ -22,8 +23,8 @@ pub use fetcher::{DependencyError, Fetcher};
 pub use footprint::{Footprint, RecordingTree};
 pub use git::GitCache;
 pub use remote::{
-    Access, AccessTable, Artifact, ChartRequest, Charts, FetchedChart, MAX_ARCHIVE_BYTES, MAX_ENTRIES,
-    MAX_UNPACKED_BYTES, OciReference, Registry, post_json, registry_credentials, unpack,
+    Access, AccessTable, Artifact, ChartRequest, Charts, DeclaredAccess, FetchedChart, MAX_ARCHIVE_BYTES,
+    MAX_ENTRIES, MAX_UNPACKED_BYTES, OciReference, Registry, post_json, registry_credentials, unpack,
 };
 pub use repositories::{Checkout, Repositories};
 pub use url::RepoId;

@@ -95,6 +95,20 @@ impl WorkingTree {
         Ok(Checkout { tree, revision: commit.to_string(), is_working_tree: false })
     }
 
+    /// The latest commit that two revisions have in common.
+    ///
+    /// # Errors
+    /// Not a Git repository, no such revision, or nothing in common.
+    pub fn merge_base(&self, one: &str, two: &str) -> Result<String, SourceError> {
+        let url = self.root().display().to_string();
+        let fail = |reason: String| SourceError::Read { url: url.clone(), reason };
+        let repository = self.repository.as_ref().ok_or_else(|| fail("it is no Git repository".into()))?;
+        let (a, b) = (git::resolve(repository, &url, one)?, git::resolve(repository, &url, two)?);
+        let local = repository.to_thread_local();
+        let base = local.merge_base(a, b).ok().flatten();
+        base.map(|id| id.to_string()).ok_or_else(|| fail(format!("{one} and {two} have no commit in common")))
+    }
+
     /// The commit if every file of the footprint is as committed; else the commit (or `worktree`),
     /// a plus sign or dash, and a mark of what was read.
     pub fn describe(&self, footprint: &Footprint) -> String {

@@ -47,7 +47,8 @@ impl Reader {
 
     /// What the repository says, with another tree in place of its own if one is given.
     pub fn survey(&self, tree: Option<Arc<dyn FileTree>>) -> Survey {
-        let checkouts = Checkouts::new(&self.repository.repositories);
+        let settings = self.repository.scan.render_settings();
+        let checkouts = Checkouts::new(&self.repository.repositories).with_settings(settings);
         let progress = Progress::new();
         Survey::of(&Input {
             tree: tree.unwrap_or_else(|| self.repository.tree.clone()),

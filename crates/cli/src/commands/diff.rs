@@ -26,12 +26,14 @@ const MARKDOWN_LIMIT: usize = 60_000;
 ///
 /// Examples:
 ///   tiphys diff main..HEAD
+///   tiphys diff origin/main...HEAD
 ///   tiphys diff HEAD
 ///   tiphys diff main..HEAD envs/prod --output markdown
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// Two revisions REV..REV, or one to compare the files as they are with.
+    /// Two revisions REV..REV (REV...REV: from their common commit), or one to compare the files as they are
+    /// with.
     #[arg(value_name = "REV..REV")]
     range: String,
     /// Look for Applications in this folder of the repository only.
@@ -69,7 +71,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let render =
         |revision: Option<&str>| revisions::render(&args.repo, revision, args.path.as_deref(), args.offline);
     let (old, new) = std::thread::scope(|scope| {
-        let old = scope.spawn(|| render(Some(&range.old)));
+        let old = scope.spawn(|| render(Some(&range.before(&args.repo)?)));
         let new = render(range.new.as_deref());
         let old = old.join().unwrap_or_else(|_| Err(anyhow::anyhow!("rendering broke off")));
         anyhow::Ok((old?, new?))

@@ -113,7 +113,8 @@ fn read(args: &Args) -> anyhow::Result<Survey> {
         respect_revisions: false,
         offline: args.offline,
     })?;
-    let checkouts = Checkouts::new(&repository.repositories);
+    let settings = repository.scan.render_settings();
+    let checkouts = Checkouts::new(&repository.repositories).with_settings(settings);
     Ok(Survey::of(&Input {
         tree: repository.tree.clone(),
         folder: &repository.folder,

@@ -42,8 +42,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         offline: args.offline,
     })?;
     repository.notices.iter().for_each(|notice| eprintln!("{notice}"));
+    let settings = repository.scan.render_settings();
     for app in applications(&file)? {
-        let rendered = match render_one(&app, &repository.repositories, false) {
+        let rendered = match render_one(&app, &repository.repositories, false, Some(&settings)) {
             Ok(rendered) => rendered,
             Err(error) => bail!("Application {}: {error:#}", app.metadata.name),
         };

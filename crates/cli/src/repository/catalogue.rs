@@ -7,7 +7,10 @@ use std::{
 
 use tiphys_appset::ClusterInfo;
 use tiphys_controller::{Checkouts, SetInputs, declared_cluster};
-use tiphys_model::{Application, Tracking, names};
+use tiphys_model::{
+    Application, ArgoSettings, Tracking, names,
+    settings::{CONFIG_MAP, RenderSettings},
+};
 use tiphys_render::{Context, RenderError, Rendered, render};
 use tiphys_source::Repositories;
 use tiphys_value::{ObjectExt, Value};
@@ -47,13 +50,46 @@ pub struct Catalogue {
     children: BTreeMap<Node, BTreeSet<Node>>,
     /// The AppProjects and cluster Secrets that Applications render.
     others: BTreeSet<(String, Id)>,
+    /// Settings of the renderers, if other than the defaults.
+    settings: Option<RenderSettings>,
 }
 
 impl Catalogue {
     /// Renders what was found, and what that renders, and so on. Applications of other repositories
     /// are taken as they stand; so are sets whose generators need them.
+    ///
+    /// The settings of the renderers are those of the repository's own `argocd-cm`, be it a file or an object
+    /// that an Application renders.
     pub fn build(scan: &Scan, repositories: &Repositories, origins: bool) -> Self {
-        let mut catalogue = Self::default();
+        let settings = scan.render_settings();
+        let built = Self::build_under(scan, repositories, origins, &settings);
+        match built.rendered_settings() {
+            Some(rendered) if rendered != settings => {
+                Self::build_under(scan, repositories, origins, &rendered)
+            }
+            _ => built,
+        }
+    }
+
+    /// What a rendered `argocd-cm` says of the renderers, if there is exactly one.
+    fn rendered_settings(&self) -> Option<RenderSettings> {
+        let rendered = self.entries.values().filter_map(|entry| entry.rendered.as_ref().ok());
+        let mut found = rendered.flat_map(|rendered| &rendered.objects).filter(|object| {
+            object.value.kind() == "ConfigMap"
+                && object.value.name() == CONFIG_MAP
+                && object.value.get("data").is_some()
+        });
+        let only = found.next().filter(|_| found.next().is_none())?;
+        Some(ArgoSettings::from_objects(Some(&only.value), None).rendering)
+    }
+
+    fn build_under(
+        scan: &Scan,
+        repositories: &Repositories,
+        origins: bool,
+        settings: &RenderSettings,
+    ) -> Self {
+        let mut catalogue = Self { settings: Some(settings.clone()), ..Self::default() };
         let clusters = scan.clusters.iter().map(|found| declared_cluster(&found.object)).collect::<Vec<_>>();
         let found = scan.applications.iter().chain(&scan.sets);
         let mut open: Vec<Value> = found.map(|found| found.object.clone()).collect();
@@ -86,8 +122,11 @@ impl Catalogue {
     ) -> Vec<Value> {
         let is_ours =
             app.spec.effective_sources().iter().any(|source| repositories.is_given(&source.repo_url));
-        let rendered =
-            if is_ours || origins { render_one(app, repositories, origins) } else { Ok(Rendered::default()) };
+        let rendered = if is_ours || origins {
+            render_one(app, repositories, origins, self.settings.as_ref())
+        } else {
+            Ok(Rendered::default())
+        };
         let mut children = Vec::new();
         for object in rendered.iter().flat_map(|rendered| &rendered.objects) {
             let object = &object.value;
@@ -194,13 +233,18 @@ pub(super) fn node_of(object: &Value) -> Node {
     Node { is_set: object.kind() == "ApplicationSet", id: id_of(object) }
 }
 
-/// Renders one Application without a cluster.
+/// Renders one Application without a cluster, under the settings of an installation.
 pub fn render_one(
     app: &Application,
     repositories: &Repositories,
     origins: bool,
+    settings: Option<&RenderSettings>,
 ) -> Result<Rendered, RenderError> {
     let checkouts = Checkouts::new(repositories);
+    let checkouts = match settings {
+        Some(settings) => checkouts.with_settings(settings.clone()),
+        None => checkouts,
+    };
     let tracking = Arc::new(Tracking::default());
     render(
         app,

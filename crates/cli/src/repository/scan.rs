@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiphys_model::{Application, ApplicationSource, names};
+use tiphys_model::{
+    Application, ApplicationSource, ArgoSettings, names,
+    settings::{CONFIG_MAP, RenderSettings},
+};
 use tiphys_render::manifest;
 use tiphys_value::{ObjectExt, Value, json};
 use tiphys_vfs::{EntryKind, FileTree};
@@ -53,6 +56,8 @@ pub struct Scan {
     pub sets: Vec<Found>,
     /// Secrets that declare clusters.
     pub clusters: Vec<Found>,
+    /// Argo CD's settings (`argocd-cm`).
+    pub settings: Vec<Found>,
     /// Files that were meant to hold such objects and cannot be read, each with why.
     pub faults: Vec<String>,
     /// How many manifest files were looked at.
@@ -60,6 +65,14 @@ pub struct Scan {
 }
 
 impl Scan {
+    /// What the repository's own `argocd-cm` says of the renderers, if there is exactly one with data: of
+    /// several nobody knows which holds where.
+    pub fn render_settings(&self) -> RenderSettings {
+        let mut with_data = self.settings.iter().filter(|found| found.object.get("data").is_some());
+        let only = with_data.next().filter(|_| with_data.next().is_none());
+        ArgoSettings::from_objects(only.map(|found| &found.object), None).rendering
+    }
+
     /// The repositories that Applications name, and how many sources name each.
     pub fn source_urls(&self) -> BTreeMap<String, usize> {
         let mut urls = BTreeMap::new();
@@ -99,6 +112,7 @@ impl Scan {
             "AppProject" if is_ours => Some(&mut self.projects),
             "ApplicationSet" if is_ours => Some(&mut self.sets),
             "Secret" if is_cluster(object) => Some(&mut self.clusters),
+            "ConfigMap" if object.name() == CONFIG_MAP => Some(&mut self.settings),
             _ => None,
         }
     }
@@ -182,8 +196,8 @@ pub fn scan(tree: &dyn FileTree, folder: &str) -> Scan {
 
 /// Whether a file may hold objects of Argo CD's API.
 pub(super) fn may_define(bytes: &[u8]) -> bool {
-    const MARK: &[u8] = b"argoproj.io/";
-    bytes.windows(MARK.len()).any(|window| window == MARK)
+    let marks = [b"argoproj.io/".as_slice(), CONFIG_MAP.as_bytes()];
+    marks.into_iter().any(|mark| bytes.windows(mark.len()).any(|window| window == mark))
 }
 
 fn files(tree: &dyn FileTree, folder: &str) -> Vec<String> {
@@ -243,6 +257,15 @@ mod tests {
         assert_eq!(scan.sets.len(), 1);
         assert_eq!(scan.paths_of("https://git.example.com/x"), ["apps", "envs"]);
         assert_eq!(scan.paths_of("https://git.example.com/y"), ["fixed"]);
+    }
+
+    #[test]
+    fn settings_count_if_there_is_one() {
+        let settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm}\ndata: {kustomize.buildOptions: --enable-helm}\n";
+        let one = scan(&MemTree::from_files([("cm.yaml", settings)]), "");
+        assert_eq!(one.render_settings().kustomize.build_options, "--enable-helm");
+        let two = scan(&MemTree::from_files([("a/cm.yaml", settings), ("b/cm.yaml", settings)]), "");
+        assert_eq!(two.render_settings().kustomize.build_options, "");
     }
 
     #[test]

@@ -20,7 +20,8 @@ impl Repository {
             return;
         }
         self.in_units = true;
-        let checkouts = Checkouts::new(&self.repositories);
+        let settings = self.scan.render_settings();
+        let checkouts = Checkouts::new(&self.repositories).with_settings(settings);
         let survey = Survey::of(&Input {
             tree: self.tree.clone(),
             folder: &self.folder,

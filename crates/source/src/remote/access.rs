@@ -1,6 +1,11 @@
 //! Credentials and TLS options for addresses.
 
-use std::fmt;
+use std::{
+    fmt,
+    sync::{Arc, PoisonError, RwLock},
+};
+
+use crate::RepoId;
 
 /// How to reach an address: what Argo CD's repository Secrets and Helm's repository options hold.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -23,6 +28,51 @@ pub struct Access {
     pub pass_credentials_all: bool,
     /// Speak HTTP to a registry.
     pub plain_http: bool,
+    /// Private key in PEM for `ssh`.
+    pub ssh_private_key: Option<String>,
+    /// Lines of `known_hosts` that hosts are held against, for `ssh`.
+    pub known_hosts: Option<String>,
+    /// Believe any host's key, for `ssh`.
+    pub insecure_ignore_host_key: bool,
+    /// What is asked for and cannot be done; nothing is sent then.
+    pub unsupported: Option<String>,
+}
+
+impl Access {
+    /// Whether it says who asks.
+    pub fn has_credentials(&self) -> bool {
+        self.password.is_some()
+            || self.bearer_token.is_some()
+            || self.client_certificate_pem.is_some()
+            || self.ssh_private_key.is_some()
+    }
+}
+
+/// What somebody declared for a repository, or for all below an address.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeclaredAccess {
+    /// Address of the repository, or beginning of addresses.
+    pub url: String,
+    /// The address is that of one repository.
+    pub exact: bool,
+    /// Only Applications of this project may use it; empty means any.
+    pub project: String,
+    /// The access.
+    pub access: Access,
+}
+
+impl DeclaredAccess {
+    /// How well it fits an address: not at all, or the better the greater.
+    fn fit(&self, url: &str) -> Option<(bool, usize)> {
+        let prefix = self.url.trim_end_matches('/');
+        let is_same = || {
+            let secure_shell = |url: &str| url.starts_with("ssh://") || !url.contains("://");
+            secure_shell(prefix) == secure_shell(url)
+                && RepoId::parse(prefix).is_some_and(|id| Some(id) == RepoId::parse(url))
+        };
+        let fits = covers(prefix, url) || (self.exact && is_same());
+        fits.then_some((self.exact, prefix.len()))
+    }
 }
 
 /// Secrets stay out of logs.
@@ -37,7 +87,8 @@ impl fmt::Debug for Access {
             .field("insecure_skip_verify", &self.insecure_skip_verify)
             .field("pass_credentials_all", &self.pass_credentials_all)
             .field("plain_http", &self.plain_http)
-            .finish()
+            .field("has_ssh_key", &self.ssh_private_key.is_some())
+            .finish_non_exhaustive()
     }
 }
 
@@ -45,6 +96,8 @@ impl fmt::Debug for Access {
 #[derive(Clone, Debug, Default)]
 pub struct AccessTable {
     entries: Vec<(String, Access)>,
+    /// What was declared in a cluster; shared by all copies, and may change.
+    declared: Arc<RwLock<Vec<DeclaredAccess>>>,
 }
 
 impl AccessTable {
@@ -53,8 +106,47 @@ impl AccessTable {
         self.entries.push((prefix.trim_end_matches('/').to_owned(), access));
     }
 
+    /// Replaces what was declared, in this table and all its copies.
+    pub fn declare(&self, all: Vec<DeclaredAccess>) {
+        *self.declared.write().unwrap_or_else(PoisonError::into_inner) = all;
+    }
+
+    /// The same declarations as another table.
+    #[must_use]
+    pub fn sharing(mut self, other: &Self) -> Self {
+        self.declared = other.declared.clone();
+        self
+    }
+
+    /// The best declaration for an address that says who asks, one for all projects before others.
+    fn declaration(&self, url: &str) -> Option<DeclaredAccess> {
+        let declared = self.declared.read().unwrap_or_else(PoisonError::into_inner);
+        let rank = |entry: &&DeclaredAccess| (entry.fit(url), entry.project.is_empty());
+        let fitting = || declared.iter().filter(|entry| entry.fit(url).is_some());
+        let mut best = fitting().max_by_key(rank)?.clone();
+        if !best.access.has_credentials()
+            && let Some(other) = fitting().filter(|entry| entry.access.has_credentials()).max_by_key(rank)
+        {
+            // A repository without credentials of its own has those of its template.
+            let own = best.access;
+            best.access = other.access.clone();
+            best.access.insecure_skip_verify |= own.insecure_skip_verify;
+            best.access.insecure_ignore_host_key |= own.insecure_ignore_host_key;
+            best.access.unsupported = best.access.unsupported.or(own.unsupported);
+        }
+        Some(best)
+    }
+
+    /// The only project whose Applications may use an address, if it was declared for one.
+    pub fn project_of(&self, url: &str) -> Option<String> {
+        self.declaration(url).map(|entry| entry.project).filter(|project| !project.is_empty())
+    }
+
     /// The access for an address; the default (anonymous) if there is none.
     pub fn lookup(&self, url: &str) -> Access {
+        if let Some(declared) = self.declaration(url) {
+            return declared.access;
+        }
         self.entries
             .iter()
             .filter(|(prefix, _)| covers(prefix, url))
@@ -84,6 +176,33 @@ mod tests {
         assert_eq!(user("https://charts.example.com/teams/index.yaml"), "host");
         assert_eq!(user("https://charts.example.com"), "host");
         assert_eq!(user("https://charts.example.com.evil.org/index.yaml"), "");
+    }
+
+    #[test]
+    fn what_is_declared_comes_first_and_may_change() {
+        let table = AccessTable::default();
+        let copy = table.clone();
+        let entry = |url: &str, exact, password: Option<&str>, project: &str| DeclaredAccess {
+            url: url.into(),
+            exact,
+            project: project.into(),
+            access: Access { password: password.map(str::to_owned), ..Access::default() },
+        };
+        table.declare(vec![
+            entry("https://git.example.com/acme", false, Some("template"), ""),
+            entry("https://git.example.com/acme/shop.git", true, Some("own"), "team"),
+            entry("https://git.example.com/acme/bare", true, None, ""),
+        ]);
+        let password = |url: &str| copy.lookup(url).password.unwrap_or_default();
+        assert_eq!(password("https://git.example.com/acme/other"), "template");
+        assert_eq!(password("https://git.example.com/Acme/shop"), "own");
+        assert_eq!(password("https://git.example.com/acme/bare.git"), "template");
+        assert_eq!(password("https://git.example.com/acme-evil/x"), "");
+        assert_eq!(password("git@git.example.com:acme/shop.git"), "", "another way in");
+        assert_eq!(copy.project_of("https://git.example.com/acme/shop.git").as_deref(), Some("team"));
+        assert_eq!(copy.project_of("https://git.example.com/acme/other"), None);
+        table.declare(Vec::new());
+        assert_eq!(password("https://git.example.com/acme/other"), "");
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod index;
 mod oci;
 mod store;
 
-pub use access::{Access, AccessTable};
+pub use access::{Access, AccessTable, DeclaredAccess};
 pub use archive::{MAX_ARCHIVE_BYTES, MAX_ENTRIES, MAX_UNPACKED_BYTES, unpack};
 pub use ask::post_json;
 pub use charts::{ChartRequest, Charts, FetchedChart};

@@ -116,7 +116,8 @@ async fn recorded(session: &Session, app: &str) -> anyhow::Result<Vec<Pruned>> {
         let server = record.annotation(names::TOMBSTONE_SERVER).unwrap_or_default().to_owned();
         let data = record.get("data").and_then(Value::as_object).into_iter().flatten();
         for text in data.filter_map(|(_, text)| text.as_str()) {
-            let object = STANDARD.decode(text).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+            let object =
+                STANDARD.decode(text).ok().and_then(|bytes: Vec<u8>| serde_json::from_slice(&bytes).ok());
             all.extend(object.map(|object| Pruned { at, server: server.clone(), object }));
         }
     }

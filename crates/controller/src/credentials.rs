@@ -1,0 +1,174 @@
+//! Credentials of repositories, from the Secrets and ConfigMaps of the engine's namespace (Argo CD docs,
+//! "Declarative Setup", "Repositories").
+
+use tiphys_cluster::{Change, LiveCache};
+use tiphys_model::names;
+use tiphys_source::{Access, DeclaredAccess};
+use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value};
+
+use crate::{Level, clusters::secret_text, controller::Inner};
+
+/// The ConfigMap with certificate authorities by host.
+const AUTHORITIES: &str = "argocd-tls-certs-cm";
+/// The ConfigMap with the keys of hosts for `ssh`.
+const KNOWN_HOSTS: &str = "argocd-ssh-known-hosts-cm";
+/// Ways to get credentials that are not supported.
+const UNSUPPORTED: [&str; 7] = [
+    "githubAppPrivateKey",
+    "gcpServiceAccountKey",
+    "azureServicePrincipalClientId",
+    "azureServicePrincipalClientID",
+    "useAzureWorkloadIdentity",
+    "proxy",
+    "azureActiveDirectoryEndpoint",
+];
+
+/// What a Secret is for: one repository, or all below an address.
+fn role(object: &Value) -> Option<bool> {
+    if object.kind() != "Secret" {
+        return None;
+    }
+    match object.at(&["metadata", "labels"])?.get(names::SECRET_TYPE)?.as_str()? {
+        "repository" => Some(true),
+        "repo-creds" => Some(false),
+        _ => None,
+    }
+}
+
+/// Whether a change is one of credentials.
+pub(crate) fn is_changed_by(change: &Change, namespace: &str) -> bool {
+    let key = &change.key;
+    let is_config = key.kind == "ConfigMap"
+        && key.group.is_empty()
+        && [AUTHORITIES, KNOWN_HOSTS].contains(&key.name.as_str());
+    let mut states = [&change.old, &change.new].into_iter().flatten();
+    key.namespace == namespace && (is_config || states.any(|object| role(object).is_some()))
+}
+
+impl Inner {
+    /// Reads all credentials again; what could not be fetched before is tried again.
+    pub(crate) fn read_credentials(&self) {
+        let Some(fetcher) = self.repositories.fetcher() else { return };
+        let all = declared(&self.cache, &self.settings.namespace);
+        let mut known = self.credentials.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if *known == all {
+            return;
+        }
+        known.clone_from(&all);
+        drop(known);
+        fetcher.declare(all);
+        fetcher.expire();
+        self.add_all(Level::Sources);
+    }
+}
+
+/// Everything that is declared, in the order of the Secrets' names.
+fn declared(cache: &LiveCache, namespace: &str) -> Vec<DeclaredAccess> {
+    let config = |name: &str| cache.get(&ResourceKey::new("", "ConfigMap", namespace, name));
+    let authorities = config(AUTHORITIES);
+    let known_hosts = config(KNOWN_HOSTS);
+    let known_hosts = known_hosts.as_ref().and_then(|map| map.str_at(&["data", "ssh_known_hosts"]));
+    let secrets = cache.of_kind(&GroupKind::new("", "Secret"));
+    let own = secrets.iter().filter(|secret| secret.namespace() == namespace);
+    let mut all: Vec<DeclaredAccess> = own.filter_map(|secret| read(secret, known_hosts)).collect();
+    let hosts = authorities.as_ref().and_then(|map| map.get("data")).and_then(Value::as_object);
+    let hosts: Vec<(&String, &str)> =
+        hosts.into_iter().flatten().filter_map(|(host, pem)| Some((host, pem.as_str()?))).collect();
+    for entry in &mut all {
+        let pem = hosts.iter().find(|(host, _)| host_of(&entry.url) == Some(host));
+        entry.access.ca_pem = pem.map(|(_, pem)| (*pem).to_owned());
+    }
+    // Hosts without credentials are verified all the same.
+    for (host, pem) in hosts {
+        for scheme in ["https", "oci"] {
+            let access = Access { ca_pem: Some(pem.to_owned()), ..Access::default() };
+            let url = format!("{scheme}://{host}");
+            all.push(DeclaredAccess { url, exact: false, project: String::new(), access });
+        }
+    }
+    all
+}
+
+fn host_of(url: &str) -> Option<&str> {
+    let (_, rest) = url.split_once("://")?;
+    let authority = rest.split('/').next()?;
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    Some(host.split_once(':').map_or(host, |(host, _)| host))
+}
+
+/// Reads one Secret.
+fn read(secret: &Value, known_hosts: Option<&str>) -> Option<DeclaredAccess> {
+    let exact = role(secret)?;
+    let text = |key: &str| secret_text(secret, key).filter(|text| !text.is_empty());
+    let is_on = |key: &str| text(key).as_deref() == Some("true");
+    let url = text("url")?;
+    let is_registry = is_on("enableOCI") || text("type").as_deref() == Some("oci");
+    let url = if is_registry && !url.contains("://") { format!("oci://{url}") } else { url };
+    let unsupported = UNSUPPORTED.iter().find(|key| text(key).is_some_and(|text| text != "false"));
+    let access = Access {
+        username: text("username"),
+        password: text("password"),
+        bearer_token: text("bearerToken"),
+        client_certificate_pem: text("tlsClientCertData"),
+        client_key_pem: text("tlsClientCertKey"),
+        insecure_skip_verify: is_on("insecure"),
+        plain_http: is_on("insecureOCIForceHttp"),
+        ssh_private_key: text("sshPrivateKey"),
+        known_hosts: text("sshPrivateKey").and(known_hosts).map(str::to_owned),
+        insecure_ignore_host_key: is_on("insecureIgnoreHostKey"),
+        unsupported: unsupported.map(|key| {
+            format!("Secret {}/{} has {key}, which is not supported", secret.namespace(), secret.name())
+        }),
+        ..Access::default()
+    };
+    Some(DeclaredAccess { url, exact, project: text("project").unwrap_or_default(), access })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiphys_value::json;
+
+    fn secret(kind: &str, data: Value) -> Value {
+        json!({"kind": "Secret", "metadata": {"name": "s", "namespace": "argocd",
+            "labels": {"argocd.argoproj.io/secret-type": kind}}, "stringData": data})
+    }
+
+    #[test]
+    fn secrets_of_repositories_and_templates_are_read() {
+        let own = read(
+            &secret(
+                "repository",
+                json!({"url": "registry.example.com/charts", "type": "helm", "enableOCI": "true",
+            "username": "u", "password": "p", "project": "team"}),
+            ),
+            None,
+        )
+        .expect("one");
+        assert_eq!(
+            (own.url.as_str(), own.exact, own.project.as_str()),
+            ("oci://registry.example.com/charts", true, "team")
+        );
+        assert_eq!(own.access.password.as_deref(), Some("p"));
+        let template = read(
+            &secret("repo-creds", json!({"url": "git@git.example.com:acme", "sshPrivateKey": "k"})),
+            Some("hosts"),
+        );
+        let template = template.expect("one");
+        assert!(!template.exact && template.access.known_hosts.as_deref() == Some("hosts"));
+        assert!(read(&secret("cluster", json!({"url": "x"})), None).is_none());
+    }
+
+    #[test]
+    fn what_is_not_supported_is_named() {
+        let app = secret(
+            "repository",
+            json!({"url": "https://git.example.com/a", "githubAppPrivateKey": "s3cret"}),
+        );
+        let access = read(&app, None).expect("one").access;
+        assert_eq!(
+            access.unsupported.as_deref(),
+            Some("Secret argocd/s has githubAppPrivateKey, which is not supported")
+        );
+    }
+}
