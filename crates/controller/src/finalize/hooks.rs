@@ -48,7 +48,7 @@ impl Inner {
         place: &Arc<Place>,
         stage: HookType,
     ) -> Stage {
-        let rendering = self.rendering(key, app, Level::Live, place).await;
+        let rendering = self.rendering(key, app, Level::Sources, place).await;
         let good = match &rendering.targets {
             Ok(_) => Some(rendering.clone()),
             Err(_) => self.last_good_rendering(key, &rendering),
@@ -62,7 +62,6 @@ impl Inner {
                 finalizer_of(stage)
             );
             self.report(key, app, ConditionType::DeletionError, message).await;
-            self.drop_rendering(key);
             return Stage::Waits(self.again_in(AGAIN));
         };
         let mut waves: BTreeMap<i64, Vec<Value>> = BTreeMap::new();
