@@ -1,4 +1,5 @@
 //! A server with a state folder loses no acknowledged write, wherever it is killed.
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
 use std::{
     collections::BTreeMap,
