@@ -1,8 +1,10 @@
 //! Hearing of edits and of new commits.
 
-use std::time::Duration;
-
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use tiphys_source::{Checkout, Repositories, WatchGuard, watch};
 use tokio::{sync::mpsc, task::JoinHandle};
@@ -12,30 +14,40 @@ use crate::repository::Repository;
 
 /// Edits are gathered for so long: editors write in several steps.
 const GATHER: Duration = Duration::from_millis(50);
+/// When a new folder is looked at again: what was written into it before it was watched is heard of by nobody.
+const SECOND_LOOK: Duration = Duration::from_secs(1);
 
 /// The edits of a working tree.
 pub struct Edits {
-    paths: mpsc::UnboundedReceiver<Vec<String>>,
+    paths: mpsc::UnboundedReceiver<Batch>,
+    root: Option<PathBuf>,
     _guard: Option<WatchGuard>,
     /// Kept so that the channel stays open where nothing is watched.
-    _sender: mpsc::UnboundedSender<Vec<String>>,
+    sender: mpsc::UnboundedSender<Batch>,
+}
+
+/// Edited paths.
+struct Batch {
+    paths: Vec<String>,
+    is_second_look: bool,
 }
 
 impl Edits {
     /// No edits, ever.
     pub fn none() -> Self {
         let (sender, paths) = mpsc::unbounded_channel();
-        Self { paths, _guard: None, _sender: sender }
+        Self { paths, root: None, _guard: None, sender }
     }
 
     /// The edits of a repository's folder, if it is one. That it cannot be watched is said, and no more.
     pub fn of(repository: &Repository, reporter: &mut Reporter) -> Self {
         let mut edits = Self::none();
         let Some(root) = &repository.root else { return edits };
-        let sender = edits._sender.clone();
+        edits.root = Some(root.clone());
+        let sender = edits.sender.clone();
         match watch(root, move |paths| {
             // Nobody listens any more once the command ends.
-            let _ = sender.send(paths);
+            let _ = sender.send(Batch { paths, is_second_look: false });
         }) {
             Ok(guard) => edits._guard = Some(guard),
             Err(error) => reporter.notice(&format!("edits are not followed: {error}")),
@@ -45,14 +57,37 @@ impl Edits {
 
     /// The next batch of edited paths.
     pub async fn next(&mut self) -> Vec<String> {
-        let Some(mut paths) = self.paths.recv().await else { return std::future::pending().await };
+        let Some(first) = self.paths.recv().await else { return std::future::pending().await };
         tokio::time::sleep(GATHER).await;
-        while let Ok(more) = self.paths.try_recv() {
-            paths.extend(more);
+        let (mut paths, mut folders) = (Vec::new(), Vec::new());
+        let mut next = Some(first);
+        while let Some(batch) = next {
+            if !batch.is_second_look {
+                folders.extend(batch.paths.iter().filter(|path| self.is_folder(path)).cloned());
+            }
+            paths.extend(batch.paths);
+            next = self.paths.try_recv().ok();
         }
+        self.look_again(folders);
         paths.sort();
         paths.dedup();
         paths
+    }
+
+    fn is_folder(&self, path: &str) -> bool {
+        !path.is_empty() && self.root.as_ref().is_some_and(|root| root.join(path).is_dir())
+    }
+
+    fn look_again(&self, folders: Vec<String>) {
+        if folders.is_empty() {
+            return;
+        }
+        let sender = self.sender.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(SECOND_LOOK).await;
+            // Nobody listens any more once the command ends.
+            let _ = sender.send(Batch { paths: folders, is_second_look: true });
+        });
     }
 }
 
@@ -145,5 +180,23 @@ impl Ask {
                 return;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_new_folder_is_looked_at_twice_and_a_file_once() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("new")).expect("a folder in it");
+        let mut edits = Edits { root: Some(folder.path().to_owned()), ..Edits::none() };
+        let edit = |path: &str| Batch { paths: vec![path.into()], is_second_look: false };
+        edits.sender.send(edit("new")).expect("it is listened to");
+        edits.sender.send(edit("gone.yaml")).expect("it is listened to");
+        assert_eq!(edits.next().await, ["gone.yaml", "new"]);
+        assert_eq!(edits.next().await, ["new"]);
+        assert!(tokio::time::timeout(SECOND_LOOK * 10, edits.next()).await.is_err());
     }
 }
