@@ -24,7 +24,8 @@ pub struct DecodeError(pub String);
 /// # Errors
 /// The first value of a wrong type.
 pub fn decode(ty: TypeRef<'_>, value: &mut Value) -> Result<Decoded, DecodeError> {
-    let mut decoder = Decoder { unknown: Vec::new(), names: Vec::new(), structs: Vec::new() };
+    let mut decoder =
+        Decoder { unknown: Vec::new(), names: Vec::new(), structs: Vec::new(), fields: Vec::new() };
     decoder.value(ty, value, &Path::root())?;
     Ok(Decoded { unknown_fields: decoder.unknown })
 }
@@ -71,6 +72,8 @@ struct Decoder<'a> {
     names: Vec<String>,
     /// The structs on the way, innermost last.
     structs: Vec<&'a str>,
+    /// The fields on the way, innermost last.
+    fields: Vec<&'a Field>,
 }
 
 impl<'a> Decoder<'a> {
@@ -124,11 +127,15 @@ impl<'a> Decoder<'a> {
                 }
                 continue;
             };
+            let depth = self.names.len();
+            self.names.extend(field.embedded.iter().cloned());
             self.names.push(key.clone());
+            self.fields.push(field);
             if let Some(value) = map.get_mut(&key) {
                 self.value(TypeRef { catalog: ty.catalog, ty: &field.ty }, value, &path.child(&key))?;
             }
-            self.names.pop();
+            self.fields.pop();
+            self.names.truncate(depth);
             match map.get_mut(&key) {
                 Some(value) if is_dropped(field, value) => drop(map.remove(&key)),
                 // Storage does not tell an empty list from none.
@@ -202,8 +209,18 @@ impl<'a> Decoder<'a> {
         self.message(found, ty)
     }
 
+    /// The Go type of the innermost field, or of what it holds, if that is a scalar with a name.
+    fn named_scalar(&self, ty: TypeRef<'_>) -> Option<String> {
+        let field = self.fields.last()?;
+        let named = field.go_type.as_ref()?;
+        match std::ptr::eq(ty.ty, &field.ty) {
+            true => Some(named.clone()),
+            false => Some(named.rsplit(']').next().unwrap_or(named).to_owned()),
+        }
+    }
+
     fn message(&self, found: &str, ty: TypeRef<'_>) -> DecodeError {
-        let expected = go_type(ty);
+        let expected = self.named_scalar(ty).unwrap_or_else(|| go_type(ty));
         match self.structs.last().filter(|_| !self.names.is_empty()) {
             Some(name) => DecodeError(format!(
                 "json: cannot unmarshal {found} into Go struct field {name}.{} of type {expected}",
@@ -236,7 +253,9 @@ fn go_type(ty: TypeRef<'_>) -> String {
         Type::Map(value, _) if **value == Type::Quantity => "v1.ResourceList".into(),
         Type::Map(value, _) => format!("map[string]{}", inner(value)),
         Type::Any | Type::Open => "interface {}".into(),
-        Type::Str | Type::Time | Type::MicroTime | Type::Quantity | Type::IntOrString => "string".into(),
+        // What is no text is read as a number.
+        Type::IntOrString => "int32".into(),
+        Type::Str | Type::Time | Type::MicroTime | Type::Quantity => "string".into(),
         Type::Ref(_) | Type::Object(_) => "struct {}".into(),
     }
 }

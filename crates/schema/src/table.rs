@@ -60,8 +60,10 @@ impl<'a> Reader<'a> {
             }
             "type" => self.definitions.push(definition(rest)),
             "field" => {
-                let (name, field) = self.field(rest)?;
-                self.definitions.last_mut().ok_or("field before a type")?.fields.insert(name, field);
+                let (name, mut field) = self.field(rest)?;
+                let definition = self.definitions.last_mut().ok_or("field before a type")?;
+                field.position = definition.fields.len();
+                definition.fields.insert(name, field);
             }
             other => return Err(format!("unknown word {other:?}")),
         }
@@ -111,6 +113,8 @@ impl<'a> Reader<'a> {
                 "required" => field.required = true,
                 "pointer" => field.pointer = true,
                 "kept" => field.kept = true,
+                "go" => field.go_type = Some(value.to_owned()),
+                "via" => field.embedded = value.split('.').map(str::to_owned).collect(),
                 "allowed" => field.allowed = list(value),
                 "mergekey" => field.merge_key = Some(value.to_owned()),
                 "strategy" => {

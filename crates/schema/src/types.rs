@@ -89,6 +89,12 @@ pub struct Field {
     pub merge_key: Option<String>,
     /// Strategic merge's `patchStrategy`.
     pub strategy: PatchStrategy,
+    /// Where the field stands in its struct, from 0.
+    pub position: usize,
+    /// The Go type, where that is or consists of a named scalar, such as `[]v1.KeyUsage`.
+    pub go_type: Option<String>,
+    /// The embedded structs that the field comes from, outermost first.
+    pub embedded: Vec<String>,
 }
 
 /// Strategic merge's directives for a field.
@@ -114,6 +120,9 @@ impl Field {
             allowed: Vec::new(),
             merge_key: None,
             strategy: PatchStrategy::default(),
+            position: 0,
+            go_type: None,
+            embedded: Vec::new(),
         }
     }
 }

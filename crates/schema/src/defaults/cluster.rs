@@ -44,11 +44,32 @@ pub(super) fn admission(kind: &str, object: &mut Object) {
             if let Some(matched) = child(object, "spec").and_then(|spec| child(spec, "matchResources")) {
                 match_resources(matched);
             }
-            if let Some(reference) = child(object, "spec").and_then(|spec| child(spec, "paramRef")) {
-                set(reference, "parameterNotFoundAction", "Deny");
-            }
         }
         _ => {}
+    }
+}
+
+pub(super) fn flow_control(kind: &str, object: &mut Object) {
+    let Some(spec) = child(object, "spec") else { return };
+    if kind == "FlowSchema" {
+        if spec.get("matchingPrecedence").and_then(serde_json::Value::as_i64).unwrap_or_default() == 0 {
+            spec.insert("matchingPrecedence".into(), 1000.into());
+        }
+        return;
+    }
+    if let Some(exempt) = child(spec, "exempt") {
+        set(exempt, "nominalConcurrencyShares", 0);
+        set(exempt, "lendablePercent", 0);
+    }
+    let Some(limited) = child(spec, "limited") else { return };
+    set(limited, "nominalConcurrencyShares", 30);
+    set(limited, "lendablePercent", 0);
+    let queuing = child(limited, "limitResponse").and_then(|response| child(response, "queuing"));
+    let Some(queuing) = queuing else { return };
+    for (key, number) in [("handSize", 8), ("queues", 64), ("queueLengthLimit", 50)] {
+        if queuing.get(key).and_then(serde_json::Value::as_i64).unwrap_or_default() == 0 {
+            queuing.insert(key.into(), number.into());
+        }
     }
 }
 

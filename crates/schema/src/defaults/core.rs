@@ -57,6 +57,12 @@ pub(super) fn claim(object: &mut Object) {
 }
 
 pub(super) fn node(object: &mut Object) {
+    if let Some(spec) = child(object, "spec") {
+        let range = text(spec, "podCIDR").to_owned();
+        if !range.is_empty() && spec.get("podCIDRs").and_then(Value::as_array).is_none_or(Vec::is_empty) {
+            spec.insert("podCIDRs".into(), vec![range].into());
+        }
+    }
     if let Some(status) = child(object, "status")
         && let Some(capacity) = status.get("capacity").cloned()
     {

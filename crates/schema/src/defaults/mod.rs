@@ -41,6 +41,7 @@ pub fn apply_defaults(gvk: &GroupVersionKind, object: &mut Value) {
         ("scheduling.k8s.io", "PriorityClass") => cluster::priority_class(object),
         ("admissionregistration.k8s.io", kind) => cluster::admission(kind, object),
         ("apiextensions.k8s.io", "CustomResourceDefinition") => cluster::custom_resource_definition(object),
+        ("flowcontrol.apiserver.k8s.io", kind) => cluster::flow_control(kind, object),
         ("apiregistration.k8s.io", "APIService") => cluster::api_service(object),
         _ => {}
     }

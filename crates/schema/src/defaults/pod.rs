@@ -22,6 +22,10 @@ pub(super) fn pod(object: &mut Object) {
     }
     if let Some(status) = made(object, "status") {
         set_text(status, "phase", "Pending");
+        let address = text(status, "podIP").to_owned();
+        if !address.is_empty() && status.get("podIPs").and_then(Value::as_array).is_none_or(Vec::is_empty) {
+            status.insert("podIPs".into(), json!([{"ip": address}]));
+        }
     }
 }
 

@@ -4,9 +4,6 @@ use serde_json::{Value, json};
 
 use super::{Object, child, core, each, made, pod, set, set_text, text};
 
-/// Where a field of an older version of `DaemonSet` lives on.
-const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
-
 pub(super) fn deployment(object: &mut Object) {
     let Some(spec) = child(object, "spec") else { return };
     set(spec, "replicas", 1);
@@ -69,10 +66,6 @@ pub(super) fn stateful_set(object: &mut Object) {
 }
 
 pub(super) fn daemon_set(object: &mut Object) {
-    let annotations = made(object, "metadata").and_then(|metadata| made(metadata, "annotations"));
-    if let Some(annotations) = annotations {
-        set_text(annotations, TEMPLATE_GENERATION, "1");
-    }
     let Some(spec) = child(object, "spec") else { return };
     set(spec, "revisionHistoryLimit", 10);
     if let Some(strategy) = made(spec, "updateStrategy") {

@@ -12,7 +12,7 @@ pub fn validate_crd(crd: &Value, old: Option<&Value>) -> ErrorList {
     let spec = Path::new("spec");
     let (group, plural) = (text("/spec/group"), text("/spec/names/plural"));
     let expected = format!("{plural}.{group}");
-    if text("/metadata/name") != expected {
+    if text("/metadata/name") != expected && !text("/metadata/name").is_empty() {
         let detail = "must be spec.names.plural+\".\"+spec.group";
         errors.push(FieldError::invalid(&Path::new("metadata.name"), text("/metadata/name"), detail));
     }

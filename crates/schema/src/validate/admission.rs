@@ -22,6 +22,11 @@ pub(super) fn webhooks(configuration: &Value, mutating: bool, errors: &mut Error
         if mutating {
             choice(webhook, "reinvocationPolicy", &["IfNeeded", "Never"], &path, errors);
         }
+        review_versions(webhook, &path, errors);
+        let name = text(webhook, "name");
+        if list(configuration, "webhooks")[..at].iter().any(|other| text(other, "name") == name) {
+            errors.push(FieldError::duplicate(&path.child("name"), name));
+        }
     }
 }
 
@@ -36,7 +41,6 @@ fn one_webhook(webhook: &Value, path: &Path, errors: &mut ErrorList) {
         let detail = "should be a domain with at least three segments separated by dots";
         errors.push(FieldError::invalid(&path.child("name"), name, detail));
     }
-    review_versions(webhook, path, errors);
     for (at, rule) in list(webhook, "rules").iter().enumerate() {
         one_rule(rule, &path.child("rules").index(at), errors);
     }
@@ -66,7 +70,16 @@ fn review_versions(webhook: &Value, path: &Path, errors: &mut ErrorList) {
     let versions = list(webhook, "admissionReviewVersions");
     if versions.is_empty() {
         errors.push(FieldError::required(&path, "must specify one of v1, v1beta1"));
-    } else if !versions.iter().any(|version| REVIEWS.iter().any(|known| version == known)) {
+        return;
+    }
+    for (at, version) in versions.iter().enumerate() {
+        let (name, path) = (version.as_str().unwrap_or_default(), path.index(at));
+        match versions[..at].contains(version) {
+            true => errors.push(FieldError::invalid(&path, name, "duplicate version")),
+            false => faulty(names::dns1035_label(name), name, &path, errors),
+        }
+    }
+    if !versions.iter().any(|version| REVIEWS.iter().any(|known| version == known)) {
         let detail = "must include at least one of v1, v1beta1";
         errors.push(FieldError::invalid(&path, versions.to_vec(), detail));
     }
@@ -94,6 +107,9 @@ fn one_rule(rule: &Value, path: &Path, errors: &mut ErrorList) {
             let detail = format!("if '*' is present, must not specify other {what}");
             errors.push(FieldError::invalid(&path, values.to_vec(), detail));
         }
+        for (at, _) in values.iter().enumerate().filter(|(_, value)| key == "apiVersions" && *value == "") {
+            errors.push(FieldError::required(&path.index(at), ""));
+        }
     }
     resources(rule, path, errors);
     if let Some(scope) = rule["scope"].as_str() {
@@ -110,12 +126,29 @@ fn resources(rule: &Value, path: &Path, errors: &mut ErrorList) {
     if values.is_empty() {
         errors.push(FieldError::required(&path, ""));
     }
+    for (at, value) in values.iter().enumerate() {
+        wildcards(value, &values[..at], &path.index(at), errors);
+    }
     let refuse = |detail: &str| FieldError::invalid(&path, list(rule, "resources").to_vec(), detail);
     if values.contains(&"*/*") && values.len() > 1 {
         errors.push(refuse("if '*/*' is present, must not specify other resources"));
     }
     if values.contains(&"*") && values.iter().any(|value| *value != "*" && !value.contains('/')) {
         errors.push(refuse("if '*' is present, must not specify other resources without subresources"));
+    }
+}
+
+/// A resource that an earlier one with a wildcard includes.
+fn wildcards(value: &str, before: &[&str], path: &Path, errors: &mut ErrorList) {
+    if value.is_empty() {
+        errors.push(FieldError::required(path, ""));
+    }
+    let Some((resource, sub)) = value.split_once('/') else { return };
+    for wide in [format!("{resource}/*"), format!("*/{sub}")] {
+        if before.contains(&wide.as_str()) {
+            let detail = format!("if '{wide}' is present, must not specify {value}");
+            errors.push(FieldError::invalid(path, value, detail));
+        }
     }
 }
 

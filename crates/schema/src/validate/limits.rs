@@ -133,9 +133,42 @@ pub(super) fn range(spec: &Value, path: &Path, errors: &mut ErrorList) {
     }
 }
 
+/// A resource that a limit is set for.
+fn limit_name(name: &str, kind: &str, path: &Path, errors: &mut ErrorList) {
+    let faults = names::qualified_name(name);
+    if !faults.is_empty() {
+        errors.extend(faults.into_iter().map(|fault| FieldError::invalid(path, name, fault)));
+        return;
+    }
+    if name.contains('/') {
+        return;
+    }
+    let of_containers =
+        matches!(name, "cpu" | "memory" | "ephemeral-storage") || name.starts_with("hugepages-");
+    let inner = name.strip_prefix("requests.").or_else(|| name.strip_prefix("limits.")).unwrap_or(name);
+    let is_standard = of_containers
+        || QUOTA.contains(&name)
+        || name == "storage"
+        || matches!(inner, "cpu" | "memory" | "ephemeral-storage");
+    if !is_standard {
+        errors.push(FieldError::invalid(path, name, "must be a standard resource type or fully qualified"));
+    }
+    if !of_containers && matches!(kind, "Pod" | "Container") {
+        errors.push(FieldError::invalid(path, name, "must be a standard resource for containers"));
+    }
+}
+
 fn one_entry(entry: &Value, kind: &str, path: &Path, errors: &mut ErrorList) {
     let (min, max) = (amounts(entry, "min"), amounts(entry, "max"));
     let (defaults, requests) = (amounts(entry, "default"), amounts(entry, "defaultRequest"));
+    for key in ["max", "min", "default", "defaultRequest", "maxLimitRequestRatio"] {
+        if kind == "Pod" && key.starts_with("default") {
+            continue;
+        }
+        for name in entry[key].as_object().into_iter().flat_map(|map| map.keys()) {
+            limit_name(name, kind, &path.child(key).key(name), errors);
+        }
+    }
     if kind == "Pod" {
         for key in ["default", "defaultRequest"] {
             if entry[key].as_object().is_some_and(|map| !map.is_empty()) {

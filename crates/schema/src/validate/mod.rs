@@ -3,6 +3,8 @@
 
 mod admission;
 mod config;
+mod event;
+mod flow;
 mod limits;
 pub mod names;
 mod network;
@@ -13,6 +15,7 @@ mod rbac;
 mod security;
 mod service;
 mod storage;
+mod system;
 mod workloads;
 
 use serde_json::Value;
@@ -42,6 +45,22 @@ pub fn validate_create(gvk: &GroupVersionKind, object: &Value) -> ErrorList {
         }
         ("autoscaling", "HorizontalPodAutoscaler") => workloads::autoscaler(spec, &path, &mut errors),
         ("policy", "PodDisruptionBudget") => workloads::disruption_budget(spec, &path, &mut errors),
+        ("", "ReplicationController") => workloads::replication_controller(spec, &path, &mut errors),
+        ("", "PodTemplate") => pod::template(&object["template"], &Path::new("template"), &mut errors),
+        ("", "Node") => other::node(object, &mut errors),
+        ("apps", "ControllerRevision") => system::revision(object, &mut errors),
+        ("certificates.k8s.io", "CertificateSigningRequest") => {
+            system::signing_request(spec, &path, &mut errors);
+        }
+        ("node.k8s.io", "RuntimeClass") => system::runtime_class(object, &mut errors),
+        ("apiregistration.k8s.io", "APIService") => system::api_service(object, &mut errors),
+        ("storage.k8s.io", "VolumeAttachment") => system::attachment(spec, &path, &mut errors),
+        ("storage.k8s.io", "CSINode") => system::csi_node(spec, &path, &mut errors),
+        ("storage.k8s.io", "CSIDriver") => system::csi_driver(spec, &path, &mut errors),
+        ("storage.k8s.io", "CSIStorageCapacity") => system::storage_capacity(object, &mut errors),
+        ("storage.k8s.io", "VolumeAttributesClass") => system::attributes_class(object, &mut errors),
+        ("flowcontrol.apiserver.k8s.io", "FlowSchema") => flow::schema(object, &mut errors),
+        ("flowcontrol.apiserver.k8s.io", "PriorityLevelConfiguration") => flow::level(object, &mut errors),
         ("", "Service") => service::service(object, &mut errors),
         ("networking.k8s.io", "Ingress") => network::ingress(spec, &path, &mut errors),
         ("networking.k8s.io", "NetworkPolicy") => network::policy(spec, &path, &mut errors),
@@ -95,7 +114,10 @@ pub fn validate_update(gvk: &GroupVersionKind, new: &Value, old: &Value) -> Erro
     }
     let mut errors = match (gvk.group.as_str(), gvk.kind.as_str()) {
         // What is stored may be older than a rule about names; its immutable parts are not judged again.
-        ("", "PersistentVolumeClaim" | "PersistentVolume" | "PriorityClass") => ErrorList::new(),
+        ("", "PersistentVolumeClaim" | "PersistentVolume" | "PriorityClass")
+        | ("apps", "ControllerRevision")
+        | ("node.k8s.io", "RuntimeClass")
+        | ("storage.k8s.io", "CSIStorageCapacity" | "VolumeAttributesClass") => ErrorList::new(),
         _ => validate_create(gvk, new),
     };
     match (gvk.group.as_str(), gvk.kind.as_str()) {
@@ -106,6 +128,17 @@ pub fn validate_update(gvk: &GroupVersionKind, new: &Value, old: &Value) -> Erro
         ("", "ConfigMap" | "Secret") => config::update(new, old, &mut errors),
         ("", "PersistentVolumeClaim") => storage::claim_update(new, old, &mut errors),
         ("storage.k8s.io", "StorageClass") => storage::class_update(new, old, &mut errors),
+        ("apps", "ControllerRevision") => system::revision_update(new, old, &mut errors),
+        ("node.k8s.io", "RuntimeClass") => immutable(new, old, "/handler", &mut errors),
+        ("storage.k8s.io", "VolumeAttachment") => immutable(new, old, "/spec", &mut errors),
+        ("storage.k8s.io", "CSIDriver") => system::csi_driver_update(new, old, &mut errors),
+        ("storage.k8s.io", "CSIStorageCapacity") => {
+            immutable(new, old, "/nodeTopology", &mut errors);
+            immutable(new, old, "/storageClassName", &mut errors);
+        }
+        ("storage.k8s.io", "VolumeAttributesClass") => {
+            system::attributes_class_update(new, old, &mut errors);
+        }
         ("networking.k8s.io", "IngressClass") => immutable(new, old, "/spec/controller", &mut errors),
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding")
             if new["roleRef"] != old["roleRef"] =>
@@ -121,6 +154,20 @@ pub fn validate_update(gvk: &GroupVersionKind, new: &Value, old: &Value) -> Erro
             errors.push(FieldError::invalid_as(&path, shown, "cannot change roleRef"));
         }
         _ => {}
+    }
+    errors
+}
+
+/// Faults of an event in its stored form (core/v1); `old` is the stored one on an update. `modern` is given for
+/// events that came through `events.k8s.io`, which asks for more: the faults of the metadata.
+pub fn validate_event(event: &Value, old: Option<&Value>, modern: Option<ErrorList>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    event::common(event, modern.is_some(), &mut errors);
+    let Some(metadata) = modern else { return errors };
+    errors.extend(metadata.0);
+    match old {
+        Some(old) => event::modern_update(event, old, &mut errors),
+        None => event::modern(event, &mut errors),
     }
     errors
 }

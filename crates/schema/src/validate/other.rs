@@ -70,6 +70,12 @@ pub(super) fn volume(spec: &Value, path: &Path, errors: &mut ErrorList) {
     if list(spec, "accessModes").is_empty() {
         errors.push(FieldError::required(&path.child("accessModes"), ""));
     }
+    for mode in list(spec, "accessModes") {
+        if !super::storage::ACCESS.contains(&mode.as_str().unwrap_or_default()) {
+            let known = &super::storage::ACCESS;
+            errors.push(FieldError::not_supported(&path.child("accessModes"), mode.clone(), known));
+        }
+    }
     capacity(&spec["capacity"], &path.child("capacity"), errors);
     let policies = ["Delete", "Recycle", "Retain"];
     let policy = text(spec, "persistentVolumeReclaimPolicy");
@@ -107,6 +113,31 @@ pub(super) fn volume(spec: &Value, path: &Path, errors: &mut ErrorList) {
     let mode = text(spec, "volumeMode");
     if !matches!(mode, "" | "Block" | "Filesystem") {
         errors.push(FieldError::not_supported(&path.child("volumeMode"), mode, &["Block", "Filesystem"]));
+    }
+}
+
+/// The taints of a node.
+pub(super) fn node(object: &Value, errors: &mut ErrorList) {
+    const EFFECTS: [&str; 3] = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+    let taints = list(&object["spec"], "taints");
+    for (at, taint) in taints.iter().enumerate() {
+        let path = Path::new("metadata.taints").index(at);
+        let (key, value, effect) = (text(taint, "key"), text(taint, "value"), text(taint, "effect"));
+        faulty(names::qualified_name(key), key, &path.child("key"), errors);
+        let faults = names::label_value(value);
+        if !faults.is_empty() {
+            errors.push(FieldError::invalid(&path.child("value"), value, faults.join(";")));
+        }
+        match effect {
+            "" => errors.push(FieldError::required(&path.child("effect"), "")),
+            _ if EFFECTS.contains(&effect) => {}
+            _ => errors.push(FieldError::not_supported(&path.child("effect"), effect, &EFFECTS)),
+        }
+        if taints[..at].iter().any(|other| text(other, "key") == key && text(other, "effect") == effect) {
+            let mut fault = FieldError::duplicate(&path, taint.clone());
+            fault.detail = "taints must be unique by key and effect pair".to_owned();
+            errors.push(fault);
+        }
     }
 }
 

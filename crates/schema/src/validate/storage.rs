@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{list, text};
 use crate::{ErrorList, FieldError, Path, Quantity};
 
-const ACCESS: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
+pub(super) const ACCESS: [&str; 4] = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 
 pub(super) fn claim(spec: &Value, path: &Path, errors: &mut ErrorList) {
     let modes = list(spec, "accessModes");

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{immutable, is_empty_selector, labels, list, not_negative, one_of, pod, selector, text};
+use super::{immutable, is_empty_selector, list, not_negative, one_of, pod, selector, text};
 use crate::{ErrorList, FieldError, LabelSelector, Path};
 
 const MISMATCH: &str = "`selector` does not match template `labels`";
@@ -28,6 +28,30 @@ pub(super) fn replica_set(spec: &Value, path: &Path, errors: &mut ErrorList) {
     not_negative(&spec["replicas"], &path.child("replicas"), errors);
     not_negative(&spec["minReadySeconds"], &path.child("minReadySeconds"), errors);
     selected_template(spec, "deployment", path, errors);
+}
+
+pub(super) fn replication_controller(spec: &Value, path: &Path, errors: &mut ErrorList) {
+    not_negative(&spec["minReadySeconds"], &path.child("minReadySeconds"), errors);
+    let selector = spec["selector"].as_object().filter(|labels| !labels.is_empty());
+    if selector.is_none() {
+        errors.push(FieldError::required(&path.child("selector"), ""));
+    }
+    not_negative(&spec["replicas"], &path.child("replicas"), errors);
+    let (template, path) = (&spec["template"], path.child("template"));
+    if is_missing(template) {
+        errors.push(FieldError::required(&path, ""));
+        return;
+    }
+    let labels = &template["metadata"]["labels"];
+    if selector.is_some_and(|selector| selector.iter().any(|(key, value)| labels[key] != *value)) {
+        errors.push(FieldError::invalid(&path.child("metadata").child("labels"), labels.clone(), MISMATCH));
+    }
+    pod::template(template, &path, errors);
+    always_restarts(template, &path, errors);
+    if template["spec"]["activeDeadlineSeconds"].is_i64() {
+        let detail = "activeDeadlineSeconds in ReplicationController is not Supported";
+        errors.push(FieldError::forbidden(&path.child("spec").child("activeDeadlineSeconds"), detail));
+    }
 }
 
 fn is_missing(value: &Value) -> bool {
@@ -163,15 +187,42 @@ pub(super) fn stateful_set(spec: &Value, path: &Path, errors: &mut ErrorList) {
             errors.push(FieldError::not_supported(&path, policy, &["Retain", "Delete"]));
         }
     }
-    not_negative(&spec["ordinals"]["start"], &path.child("ordinals").child("start"), errors);
+    let claims = list(spec, "volumeClaimTemplates");
+    for (at, claim) in claims.iter().enumerate() {
+        let path = path.child("volumeClaimTemplates").index(at).child("spec");
+        super::storage::claim(&claim["spec"], &path, errors);
+    }
     not_negative(&spec["replicas"], &path.child("replicas"), errors);
     not_negative(&spec["minReadySeconds"], &path.child("minReadySeconds"), errors);
+    not_negative(&spec["ordinals"]["start"], &path.child("ordinals.start"), errors);
+    let service = text(spec, "serviceName");
+    if !service.is_empty() {
+        super::faulty(super::names::dns1123_label(service), service, &path.child("serviceName"), errors);
+    }
     required_selector(spec, "statefulset", path, errors);
-    // Of a stateful set's template the API server checks no more: volumes come from claim templates.
-    let (template, path) = (&spec["template"], path.child("template"));
-    matching_labels(&spec["selector"], template, &path, errors);
-    labels(&template["metadata"]["labels"], &path.child("labels"), errors);
-    always_restarts(template, &path, errors);
+    let path = path.child("template");
+    matching_labels(&spec["selector"], &spec["template"], &path, errors);
+    pod::template(&with_claims(&spec["template"], claims), &path, errors);
+    always_restarts(&spec["template"], &path, errors);
+}
+
+/// The template of a stateful set as its pods will be: claims stand for volumes of the same name, and the
+/// controller sets what pods are called.
+fn with_claims(template: &Value, claims: &[Value]) -> Value {
+    let mut template = template.clone();
+    let Some(spec) = template["spec"].as_object_mut() else { return template };
+    spec.remove("subdomain");
+    spec.remove("hostname");
+    let name = |claim: &Value| claim["metadata"]["name"].as_str().unwrap_or_default().to_owned();
+    let names: Vec<String> = claims.iter().map(name).collect();
+    let claimed = names
+        .iter()
+        .map(|name| serde_json::json!({"name": name, "persistentVolumeClaim": {"claimName": name}}));
+    let given = spec.get("volumes").and_then(Value::as_array).cloned().unwrap_or_default();
+    let others = given.into_iter().filter(|volume| !names.iter().any(|name| volume["name"] == name.as_str()));
+    let volumes: Vec<Value> = claimed.chain(others).collect();
+    spec.insert("volumes".into(), volumes.into());
+    template
 }
 
 /// A rolling update as the API server's own type prints it.
@@ -460,7 +511,6 @@ fn one_metric(metric: &Value, path: &Path, errors: &mut ErrorList) {
     let kind = text(metric, "type");
     if kind.is_empty() {
         errors.push(FieldError::required(&path.child("type"), "must specify a metric source type"));
-        return;
     }
     let Some((_, field)) = known.iter().find(|(name, _)| *name == kind) else {
         let names = known.map(|(name, _)| name);
@@ -487,7 +537,8 @@ fn metric_target(target: &Value, kind: &str, path: &Path, errors: &mut ErrorList
     let found = text(target, "type");
     if found.is_empty() {
         errors.push(FieldError::required(&path.child("type"), "must specify a metric target type"));
-    } else if !matches!(found, "Utilization" | "Value" | "AverageValue") {
+    }
+    if !matches!(found, "Utilization" | "Value" | "AverageValue") {
         let detail = "must be either Utilization, Value, or AverageValue";
         errors.push(FieldError::invalid(&path.child("type"), found, detail));
     }
