@@ -37,8 +37,8 @@ pub struct Request<'a> {
     pub subresource: &'a str,
     /// The time of the request, RFC 3339 in seconds.
     pub now: &'a str,
-    /// Top-level fields that this endpoint ignores and that it therefore never owns: `status` where a
-    /// status subresource exists; `spec` and `metadata` are for the status subresource's caller to name.
+    /// Fields that this endpoint ignores and that it therefore never owns, inner ones with dots: `status`
+    /// where a status subresource exists; `spec` and `metadata` are for the status subresource's caller to name.
     pub ignored: &'a [&'a str],
 }
 
@@ -186,7 +186,8 @@ fn owned(mut set: FieldSet, request: &Request<'_>) -> FieldSet {
         set.remove_tree(path);
     }
     for field in request.ignored {
-        set.remove_tree(&[&format!("f:{field}")]);
+        let path: Vec<String> = field.split('.').map(|part| format!("f:{part}")).collect();
+        set.remove_tree(&path.iter().map(String::as_str).collect::<Vec<_>>());
     }
     let mut metadata_only = FieldSet::default();
     metadata_only.insert(&["f:metadata".to_owned()]);
