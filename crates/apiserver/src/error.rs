@@ -157,6 +157,13 @@ impl ApiError {
         Self::about(409, "AlreadyExists", message, what.details())
     }
 
+    /// The same with words in front of its message.
+    #[must_use]
+    pub(crate) fn with_prefix(mut self, prefix: &str) -> Self {
+        self.0.message.insert_str(0, prefix);
+        self
+    }
+
     /// 409 for a write that lost a race or a precondition.
     pub fn conflict(what: Named<'_>, why: &str) -> Self {
         let message =

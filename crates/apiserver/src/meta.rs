@@ -2,6 +2,15 @@
 
 use tiphys_value::{Map, ObjectExt, Value};
 
+/// `metadata.annotations`, made if there are none.
+pub(crate) fn annotations_mut(object: &mut Value) -> &mut Map<String, Value> {
+    let annotations = metadata_mut(object).entry("annotations").or_insert(Value::Null);
+    if !annotations.is_object() {
+        *annotations = Value::Object(Map::new());
+    }
+    annotations.as_object_mut().expect("made an object above")
+}
+
 /// `metadata`, made if it is not there. An object that is no map gets none: the map is then a spare.
 pub(crate) fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
     if !object.is_object() {

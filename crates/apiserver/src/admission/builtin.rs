@@ -30,11 +30,28 @@ pub(super) fn on_create(server: &ApiServer, at: &At, object: &mut Value) -> ApiR
             storage_class(server, object);
             crate::ops::protect(at, object);
         }
-        ("", "persistentvolumes") => crate::ops::protect(at, object),
+        ("", "persistentvolumes") | ("storage.k8s.io", "volumeattributesclasses") => {
+            crate::ops::protect(at, object);
+        }
+        ("", "nodes") => not_ready(object),
         ("networking.k8s.io", "ingresses") => ingress_class(server, object),
         _ => {}
     }
     Ok(())
+}
+
+/// A node takes no pods before somebody has seen it ready.
+fn not_ready(node: &mut Value) {
+    let taint = json!({"key": NODE_TAINTS[0], "effect": "NoSchedule"});
+    if items(node, "/spec/taints")
+        .any(|known| known["key"] == taint["key"] && known["effect"] == taint["effect"])
+    {
+        return;
+    }
+    match node["spec"]["taints"].as_array_mut() {
+        Some(taints) => taints.push(taint),
+        None => node["spec"]["taints"] = json!([taint]),
+    }
 }
 
 fn service_account(server: &ApiServer, at: &At, pod: &mut Value) -> ApiResult<()> {

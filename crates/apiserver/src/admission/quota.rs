@@ -265,13 +265,17 @@ fn scopes_hold(quota: &Value, pod: &Value) -> bool {
     scopes.all(|holds| holds) && terms.all(|holds| holds)
 }
 
-/// Brings the status of a namespace's quotas up to date after a write in it.
+/// Brings the status of a namespace's quotas up to date after a write in it, once the controller of quotas
+/// has seen them.
 pub(crate) fn after_write(server: &ApiServer, at: &At) {
     if !at.resource.namespaced || at.is("", "events") || at.is("coordination.k8s.io", "leases") {
         return;
     }
     let snapshot = server.snapshot();
     for quota in snapshot.list(&quotas(), Some(&at.namespace)) {
+        if !quota.pointer("/status/hard").is_some_and(Value::is_object) {
+            continue;
+        }
         let hard = hard_of(quota);
         let used = used_by(&snapshot, quota, &hard);
         let texts = |amounts: &Amounts| {

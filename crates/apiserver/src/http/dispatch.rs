@@ -24,14 +24,25 @@ use crate::{
 
 const JSON: &str = "application/json";
 /// Kinds whose deletion answers with the object even when it is gone at once.
-const RETURNED_WHEN_DELETED: [&str; 7] = [
-    "pods",
-    "services",
-    "serviceaccounts",
-    "persistentvolumes",
-    "persistentvolumeclaims",
-    "podtemplates",
-    "resourcequotas",
+const RETURNED_WHEN_DELETED: [(&str, &str); 18] = [
+    ("", "namespaces"),
+    ("", "pods"),
+    ("", "services"),
+    ("", "serviceaccounts"),
+    ("", "persistentvolumes"),
+    ("", "persistentvolumeclaims"),
+    ("", "podtemplates"),
+    ("", "resourcequotas"),
+    ("resource.k8s.io", "deviceclasses"),
+    ("resource.k8s.io", "devicetaintrules"),
+    ("resource.k8s.io", "resourceclaims"),
+    ("resource.k8s.io", "resourceclaimtemplates"),
+    ("resource.k8s.io", "resourceslices"),
+    ("storage.k8s.io", "csidrivers"),
+    ("storage.k8s.io", "csinodes"),
+    ("storage.k8s.io", "storageclasses"),
+    ("storage.k8s.io", "volumeattachments"),
+    ("storage.k8s.io", "volumeattributesclasses"),
 ];
 /// There is one flow of requests, and it has room for all.
 const FLOW: &str = "00000000-0000-4000-8000-000000000000";
@@ -327,7 +338,11 @@ fn get(context: &Context<'_>, at: &At) -> ApiResult<Response<ResponseBody>> {
         let why = format!(
             "resourceVersion: Invalid value: {quoted}: strconv.ParseUint: parsing {quoted}: invalid syntax"
         );
-        ApiError::new(500, "", why)
+        // Events are read past the cache, which says it in another way.
+        match at.resource.plural.as_str() {
+            "events" => ApiError::bad_request(format!("invalid resource version: {why}")),
+            _ => ApiError::new(500, "", why),
+        }
     })?;
     if asked > context.server.revision() {
         return Err(ApiError::revision_in_future(asked, context.server.revision()));
@@ -430,7 +445,17 @@ pub(super) fn object_text(resource: &Resource, object: &Arc<Object>) -> String {
 }
 
 pub(super) fn partial(object: &Value) -> Value {
-    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": object["metadata"]})
+    const INTERNAL: &str = "deprecated.daemonset.template.generation";
+    let mut metadata = object["metadata"].clone();
+    // What this annotation says is a field of the form that metadata is taken from.
+    let annotations = metadata.get_mut("annotations").and_then(Value::as_object_mut);
+    if let Some(annotations) = annotations.filter(|annotations| annotations.contains_key(INTERNAL)) {
+        annotations.remove(INTERNAL);
+        if annotations.is_empty() {
+            drop(metadata.as_object_mut().map(|metadata| metadata.remove("annotations")));
+        }
+    }
+    json!({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata})
 }
 
 async fn write(context: &Context<'_>, at: &At, body: &Bytes) -> ApiResult<Response<ResponseBody>> {
@@ -524,6 +549,9 @@ async fn delete(context: &Context<'_>, at: &At, body: &Bytes) -> ApiResult<Respo
     };
     context.query.add_delete_options(&mut options)?;
     warn_deprecated(&at.resource, &mut call);
+    if at.is("batch", "jobs") && options.propagation.is_none() {
+        call.warnings.push(ops::JOB_ORPHANS.to_owned());
+    }
     let server = context.server;
     if at.name.is_empty() {
         if !at.resource.has_verb("deletecollection") {
@@ -532,13 +560,14 @@ async fn delete(context: &Context<'_>, at: &At, body: &Bytes) -> ApiResult<Respo
         let deleted = ops::delete_collection(server, &mut call, at, &context.query.list_options(), &options)?;
         server.inner.store.durable(server.revision()).await.map_err(ApiError::internal)?;
         let metadata = json!({"resourceVersion": server.revision().to_string()});
-        return Ok(raw_response(200, JSON, list_text(&at.resource, &deleted, &metadata)));
+        let response = raw_response(200, JSON, list_text(&at.resource, &deleted, &metadata));
+        return Ok(with_warnings(response, &call));
     }
     let outcome = ops::delete(server, &mut call, at, &options)?;
     if !call.dry_run {
         server.inner.store.durable(outcome.object.revision()).await.map_err(ApiError::internal)?;
     }
-    if !outcome.gone || RETURNED_WHEN_DELETED.iter().any(|plural| at.is("", plural)) {
+    if !outcome.gone || RETURNED_WHEN_DELETED.iter().any(|(group, plural)| at.is(group, plural)) {
         return object_response(context, at, 200, &outcome.object, &call);
     }
     let details = json!({"name": at.name, "kind": at.resource.plural, "uid": outcome.object.uid()});

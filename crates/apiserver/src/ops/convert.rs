@@ -32,6 +32,11 @@ pub(crate) fn to_version(resource: &Resource, value: &mut Value) {
     value["apiVersion"] = wanted.into();
 }
 
+/// Whether the version of a resource has other names for fields than the one in which it is stored.
+pub(super) fn renames_fields(resource: &Resource) -> bool {
+    matches!(resource.gvk.api_version().as_str(), "events.k8s.io/v1" | "autoscaling/v1")
+}
+
 /// Converts an object in the version of a resource to the version in which it is stored.
 pub(crate) fn to_storage(resource: &Resource, value: &mut Value) {
     match resource.gvk.api_version().as_str() {

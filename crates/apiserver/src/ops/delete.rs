@@ -17,6 +17,9 @@ const ORPHAN: &str = "orphan";
 /// How often a deletion is tried again after losing a race.
 const RETRIES: usize = 5;
 
+/// What the deletion of a job without a word about its pods is warned of.
+pub(crate) const JOB_ORPHANS: &str = "child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning";
+
 /// What happens to the objects that an object owns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Propagation {
@@ -136,8 +139,17 @@ fn protect(at: &At) -> ApiResult<()> {
 }
 
 fn check_preconditions(at: &At, current: &Object, options: &DeleteOptions) -> ApiResult<()> {
-    let named = crate::Named { resource: &at.resource.gvk.kind, ..at.resource.named(&at.name) };
+    let kind = write::error_kind(at);
+    let named = crate::Named { group: &kind.group, resource: &kind.kind, name: &at.name };
     if let Some(uid) = options.uid.as_deref().filter(|uid| *uid != current.uid()) {
+        // These two look before the store does.
+        if at.is("", "namespaces") || at.is("apiextensions.k8s.io", "customresourcedefinitions") {
+            let why = format!(
+                "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+                current.uid()
+            );
+            return Err(ApiError::conflict(at.resource.named(&at.name), &why));
+        }
         let why = format!(
             "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been deleted and then recreated",
             current.uid()
@@ -162,7 +174,8 @@ fn delete_once(
     current: &Arc<Object>,
 ) -> Result<Outcome, Failed> {
     let mut next = current.value().clone();
-    let wanted = wanted_finalizers(current, options.propagation);
+    let propagation = options.propagation.or_else(|| default_propagation(at));
+    let wanted = wanted_finalizers(current, propagation);
     let finalizers: Vec<&str> = wanted.iter().map(String::as_str).collect();
     meta::set_finalizers(&mut next, &finalizers);
     if !current.is_terminating() {
@@ -172,18 +185,22 @@ fn delete_once(
     mark(server, &mut next, grace);
     if at.is("", "namespaces") {
         next["status"]["phase"] = "Terminating".into();
+    }
+    if at.is("", "namespaces") || at.is("apiextensions.k8s.io", "customresourcedefinitions") {
         meta::set(&mut next, "deletionGracePeriodSeconds", "");
     }
     let gone = lifecycle::may_go(at, &next);
     if !gone && meta::essence(&next) == meta::essence(current) {
         return Ok(Outcome { object: Arc::clone(current), gone: false });
     }
+    // What goes at once was never terminating: its last state is the one it had. Pods are told first.
+    let is_marked = current.is_terminating() || at.is("", "pods") || !gone;
     if call.dry_run {
-        return Ok(Outcome { object: Arc::new(Object::unstored(next)), gone });
+        let last = if is_marked { next } else { current.value().clone() };
+        return Ok(Outcome { object: Arc::new(Object::unstored(last)), gone });
     }
     if gone {
-        // What goes at once was never terminating: its last state is the one it had.
-        let last = if current.is_terminating() { next } else { current.value().clone() };
+        let last = if is_marked { next } else { current.value().clone() };
         let object = write::commit(server, at, Expect::Revision(current.revision()), last, true)?;
         return Ok(Outcome { object, gone });
     }
@@ -222,6 +239,16 @@ fn grace_period(at: &At, pod: &Value, options: &DeleteOptions) -> i64 {
     }
     let own = pod.int_at(&["spec", "terminationGracePeriodSeconds"]).unwrap_or(30);
     options.grace_period_seconds.unwrap_or(own).max(0)
+}
+
+/// Two kinds leave their pods behind if nobody says otherwise.
+fn default_propagation(at: &At) -> Option<Propagation> {
+    orphans_by_default(at).then_some(Propagation::Orphan)
+}
+
+/// Whether the dependents of a kind stay unless a request says otherwise.
+pub(crate) fn orphans_by_default(at: &At) -> bool {
+    at.is("", "replicationcontrollers") || at.is("batch", "jobs")
 }
 
 fn wanted_finalizers(object: &Value, propagation: Option<Propagation>) -> Vec<String> {

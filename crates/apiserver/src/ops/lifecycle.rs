@@ -59,6 +59,9 @@ pub(crate) fn after_commit(server: &ApiServer, at: &At, object: &Object, removed
     if at.is("", "events") && !removed && object.revision().is_multiple_of(EVENT_SWEEP) {
         forget_events(server, at);
     }
+    if !removed {
+        super::own_status::after_commit(server, at, object);
+    }
     if !at.is(CRDS.0, CRDS.1) {
         return;
     }
@@ -209,6 +212,7 @@ fn establish(server: &ApiServer, at: &At, crd: &Object) {
         return;
     }
     next["status"]["conditions"] = conditions.into();
+    super::managed::record_status(server, at, "kube-apiserver", crd, &mut next);
     // Losing this race means that another write of the definition is about to do the same.
     let _ = write::commit(server, at, Expect::Revision(crd.revision()), next, false);
 }

@@ -4,7 +4,7 @@ use tiphys_merge::apply::{ApplyError, Request, apply, track_update};
 use tiphys_schema::{Catalog, TypeRef};
 use tiphys_value::{GroupVersionKind, ObjectExt, Value};
 
-use super::{At, Call};
+use super::{At, Call, strategy};
 use crate::{ApiError, ApiResult, ApiServer, Cause, meta, rfc3339_seconds};
 
 /// Top-level fields that a write through the main resource does not own.
@@ -12,9 +12,32 @@ const MAIN_IGNORES: &[&str] = &["status"];
 /// The same for a write through the status subresource.
 const STATUS_IGNORES: &[&str] = &["spec"];
 const CUSTOM_STATUS_IGNORES: &[&str] = &["spec", "metadata"];
+const DEPLOYMENT_STATUS_IGNORES: &[&str] = &["spec", "metadata.labels"];
+const POD_STATUS_IGNORES: &[&str] = &["spec", "metadata.deletionTimestamp", "metadata.ownerReferences"];
+/// What somebody asks to have signed cannot be changed, and so nobody owns it.
+const REQUEST_IGNORES: &[&str] = &["spec", "status"];
+const REQUEST_STATUS_IGNORES: &[&str] = &["spec", "status.conditions"];
+const APPROVAL_IGNORES: &[&str] = &["spec", "status.certificate"];
+
+/// Whether a write of the status leaves the metadata of a built-in kind as it was.
+pub(super) fn resets_metadata(at: &At) -> bool {
+    let kind = at.resource.gvk.kind.as_str();
+    at.resource.group() == "resource.k8s.io"
+        || matches!(
+            kind,
+            "APIService"
+                | "FlowSchema"
+                | "PriorityLevelConfiguration"
+                | "ServiceCIDR"
+                | "StorageVersion"
+                | "StorageVersionMigration"
+                | "ValidatingAdmissionPolicy"
+                | "VolumeAttachment"
+        )
+}
 
 /// The type of the objects of a resource in the version of the request or of the store.
-fn type_of<'a>(at: &'a At, gvk: &GroupVersionKind) -> Option<TypeRef<'a>> {
+pub(super) fn type_of<'a>(at: &'a At, gvk: &GroupVersionKind) -> Option<TypeRef<'a>> {
     let catalog = Catalog::latest();
     match &at.resource.custom {
         Some(custom) => custom.schema.as_ref().map(|schema| schema.type_ref(catalog)),
@@ -23,8 +46,18 @@ fn type_of<'a>(at: &'a At, gvk: &GroupVersionKind) -> Option<TypeRef<'a>> {
 }
 
 fn ignored(at: &At) -> &'static [&'static str] {
+    if at.is("certificates.k8s.io", "certificatesigningrequests") {
+        return match at.subresource.as_deref() {
+            Some("status") => REQUEST_STATUS_IGNORES,
+            Some("approval") => APPROVAL_IGNORES,
+            _ => REQUEST_IGNORES,
+        };
+    }
     match (at.subresource.as_deref(), at.resource.subresource("status").is_some()) {
         (Some("status"), _) if at.resource.custom.is_some() => CUSTOM_STATUS_IGNORES,
+        (Some("status"), _) if resets_metadata(at) => CUSTOM_STATUS_IGNORES,
+        (Some("status"), _) if at.is("apps", "deployments") => DEPLOYMENT_STATUS_IGNORES,
+        (Some("status"), _) if at.is("", "pods") => POD_STATUS_IGNORES,
         (Some("status"), _) => STATUS_IGNORES,
         (None, true) => MAIN_IGNORES,
         _ => &[],
@@ -36,8 +69,31 @@ pub(super) fn record(server: &ApiServer, call: &Call, at: &At, current: Option<&
     if call.applied {
         return;
     }
+    if !super::convert::renames_fields(&at.resource) {
+        return record_in_version(server, call, at, current, object);
+    }
+    // Fields are owned by the names that they have in the version of the request.
+    let shown = |object: &Value| {
+        let mut object = object.clone();
+        super::convert::to_version(&at.resource, &mut object);
+        object
+    };
+    let mut changed = shown(object);
+    record_in_version(server, call, at, current.map(shown).as_ref(), &mut changed);
+    meta::copy(object, &changed, "managedFields");
+}
+
+/// Records that a controller inside the server wrote the status of an object.
+pub(super) fn record_status(server: &ApiServer, at: &At, manager: &str, current: &Value, object: &mut Value) {
+    let call = Call::new(crate::auth::User::admin(), manager);
+    let at = At { subresource: Some("status".into()), ..at.clone() };
+    record(server, &call, &at, Some(current), object);
+}
+
+fn record_in_version(server: &ApiServer, call: &Call, at: &At, current: Option<&Value>, object: &mut Value) {
     let gvk = object.gvk();
     let api_version = at.resource.gvk.api_version();
+    let hidden = hide_template_generation(at, current, object);
     let request = Request {
         ty: type_of(at, &gvk),
         manager: &call.manager,
@@ -58,6 +114,22 @@ pub(super) fn record(server: &ApiServer, call: &Call, at: &At, current: Option<&
         }
         (current, _) => track_update(current, object, &request),
     }
+    if hidden {
+        meta::annotations_mut(object).remove(strategy::TEMPLATE_GENERATION);
+    }
+}
+
+/// Whoever replaces a DaemonSet without that annotation is taken to have set it to nothing. Says whether the
+/// object has it only for that reason.
+fn hide_template_generation(at: &At, current: Option<&Value>, object: &mut Value) -> bool {
+    let is_missing = at.is("apps", "daemonsets")
+        && at.subresource.is_none()
+        && current.is_some()
+        && object.annotation(strategy::TEMPLATE_GENERATION).is_none();
+    if is_missing {
+        meta::annotations_mut(object).insert(strategy::TEMPLATE_GENERATION.into(), "0".into());
+    }
+    is_missing
 }
 
 /// Whoever scales owns the replicas from then on. The record of that has no time, so it stands before the

@@ -42,7 +42,10 @@ fn validate_name(at: &At, object: &Value, errors: &mut ErrorList) {
 fn name_faults(at: &At, name: &str) -> Vec<String> {
     if at.resource.custom.is_none() {
         match at.resource.gvk.kind.as_str() {
-            "Namespace" | "Service" => return label_faults(name),
+            "Namespace" | "Service" | "StatefulSet" => return label_faults(name),
+            // Their rules look at no name: only the path has to be able to hold it.
+            "CertificateSigningRequest" | "PodDisruptionBudget" => return path_segment_faults(name),
+            "Event" if at.resource.group().is_empty() => return path_segment_faults(name),
             "ClusterRole" | "ClusterRoleBinding" | "Role" | "RoleBinding" | "APIService" => {
                 return path_segment_faults(name);
             }
@@ -203,6 +206,23 @@ fn validate_owners(object: &Value, errors: &mut ErrorList) {
     }
 }
 
+/// Whether finalizers without a domain have to be among the known ones: so ask the rules of most built-in kinds.
+fn names_are_standard(at: &At) -> bool {
+    const LENIENT: [&str; 7] = [
+        "admissionregistration.k8s.io",
+        "apiextensions.k8s.io",
+        "apiregistration.k8s.io",
+        "coordination.k8s.io",
+        "internal.apiserver.k8s.io",
+        "node.k8s.io",
+        "storagemigration.k8s.io",
+    ];
+    let is_lenient = LENIENT.contains(&at.resource.group())
+        || at.is("policy", "poddisruptionbudgets")
+        || at.is("", "events");
+    at.resource.custom.is_none() && !is_lenient
+}
+
 fn validate_finalizers(at: &At, object: &Value, old: Option<&Value>, errors: &mut ErrorList) {
     let path = Path::new("metadata.finalizers");
     let finalizers = meta::finalizers(object);
@@ -212,7 +232,7 @@ fn validate_finalizers(at: &At, object: &Value, old: Option<&Value>, errors: &mu
         }
     }
     let is_standard = |name: &str| matches!(name, "kubernetes" | "foregroundDeletion" | "orphan");
-    if at.resource.custom.is_none() && at.resource.group() != "apiextensions.k8s.io" {
+    if names_are_standard(at) {
         for (index, finalizer) in finalizers.iter().enumerate() {
             if !finalizer.contains('/') && !is_standard(finalizer) && key_faults(finalizer).is_empty() {
                 let detail = "name is neither a standard finalizer name nor is it fully qualified";

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tiphys_merge::{JsonPatchError, StrategicError, json_patch, merge_patch, strategic_merge};
-use tiphys_schema::{Catalog, ErrorList, FieldError, Path};
+use tiphys_schema::{Catalog, ErrorList, FieldError, Path, TypeRef};
 use tiphys_value::{ObjectExt, Value, json};
 
 use super::{At, Call, convert, decode::expected_kind, managed};
@@ -66,11 +66,12 @@ impl Patch {
 
     /// What error messages show of the patch: a strategic one as Go prints a map, otherwise the object
     /// that it makes; nothing for server-side apply, whose body is an object itself.
-    pub(super) fn shown(&self, patched: &Value) -> Option<String> {
+    pub(super) fn shown(&self, patched: &Value, ty: Option<TypeRef<'_>>) -> Option<String> {
         match self.kind {
             PatchKind::Apply => None,
             PatchKind::Strategic => Some(go_print(&self.body)),
-            PatchKind::Json | PatchKind::Merge => Some(patched.to_string()),
+            PatchKind::Json => Some(super::patch_text::shown(patched, Some(&touched(&self.body)), ty)),
+            PatchKind::Merge => Some(super::patch_text::shown(patched, Some(&self.body), ty)),
         }
     }
 
@@ -190,6 +191,25 @@ pub(crate) fn patch_plain(value: &Value, patch: &Patch) -> ApiResult<Value> {
         PatchKind::Json => json_patch(value, &patch.body).map_err(json_patch_error),
         _ => Ok(merge_patch(value, &patch.body)),
     }
+}
+
+/// The objects that the operations of a JSON patch look into, as nested objects.
+fn touched(operations: &Value) -> Value {
+    let mut tree = json!({});
+    for operation in operations.as_array().into_iter().flatten() {
+        for path in ["path", "from"].into_iter().filter_map(|key| operation.str_at(&[key])) {
+            let steps: Vec<&str> = path.split('/').skip(1).collect();
+            let mut at = &mut tree;
+            for step in steps.iter().take(steps.len().saturating_sub(1)) {
+                let key = step.replace("~1", "/").replace("~0", "~");
+                at = &mut at[key];
+                if !at.is_object() {
+                    *at = json!({});
+                }
+            }
+        }
+    }
+    tree
 }
 
 /// A value as Go's `%v` prints it. Bodies are as deep as the JSON parser's limit at most.

@@ -11,12 +11,14 @@ use crate::{
 
 const CLAIM: &str = "kubernetes.io/pvc-protection";
 const VOLUME: &str = "kubernetes.io/pv-protection";
+const ATTRIBUTES: &str = "kubernetes.io/vac-protection";
 
 /// Puts a new claim or volume under protection.
 pub(crate) fn protect(at: &At, object: &mut Value) {
     let finalizer = match () {
         () if at.is("", "persistentvolumeclaims") => CLAIM,
         () if at.is("", "persistentvolumes") => VOLUME,
+        () if at.is("storage.k8s.io", "volumeattributesclasses") => ATTRIBUTES,
         () => return,
     };
     let mut finalizers: Vec<String> = meta::finalizers(object).into_iter().map(str::to_owned).collect();
@@ -30,21 +32,39 @@ pub(crate) fn protect(at: &At, object: &mut Value) {
 pub(super) fn after_write(server: &ApiServer, at: &At) {
     let claims = ResourceId::new("", "persistentvolumeclaims");
     let volumes = ResourceId::new("", "persistentvolumes");
+    let classes = ResourceId::new("storage.k8s.io", "volumeattributesclasses");
     let snapshot = server.snapshot();
     let (resource, namespace) = match () {
         () if at.is("", "pods") || at.is("", "persistentvolumeclaims") => {
             (&claims, Some(at.namespace.as_str()))
         }
         () if at.is("", "persistentvolumes") => (&volumes, None),
+        () if at.is("storage.k8s.io", "volumeattributesclasses") => (&classes, None),
         () => return,
     };
-    let finalizer = if *resource == claims { CLAIM } else { VOLUME };
+    let finalizer = match () {
+        () if *resource == claims => CLAIM,
+        () if *resource == volumes => VOLUME,
+        () => ATTRIBUTES,
+    };
     for object in snapshot.list(resource, namespace) {
         let held = meta::finalizers(object).contains(&finalizer);
-        if held && object.is_terminating() && !is_used(&snapshot, resource == &claims, object) {
+        let is_used = match *resource == classes {
+            true => has_volumes(&snapshot, object),
+            false => is_used(&snapshot, resource == &claims, object),
+        };
+        if held && object.is_terminating() && !is_used {
             release(server, resource, object, finalizer);
         }
     }
+}
+
+/// Whether a claim or volume is of a class of volume attributes.
+fn has_volumes(snapshot: &Snapshot, class: &Object) -> bool {
+    ["persistentvolumes", "persistentvolumeclaims"].into_iter().any(|plural| {
+        let mut all = snapshot.list(&ResourceId::new("", plural), None);
+        all.any(|one| one.str_at(&["spec", "volumeAttributesClassName"]) == Some(class.name()))
+    })
 }
 
 fn is_used(snapshot: &Snapshot, is_claim: bool, object: &Object) -> bool {

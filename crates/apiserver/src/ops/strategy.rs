@@ -43,6 +43,22 @@ const POD_UPDATES: &str = "pod updates may not change fields other than `spec.co
 `spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),\
 `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
+/// Where a field of an older version of `DaemonSet` lives on: how often its template has changed.
+pub(super) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+
+/// Counts the changes of a DaemonSet's template; `current` is the stored one.
+pub(super) fn count_template(at: &At, object: &mut Value, current: Option<&Value>) {
+    if !at.is("apps", "daemonsets") {
+        return;
+    }
+    let before = current.map_or(0, |current| {
+        current.annotation(TEMPLATE_GENERATION).and_then(|text| text.parse::<i64>().ok()).unwrap_or(1)
+    });
+    let is_same = current.is_some_and(|current| current["spec"]["template"] == object["spec"]["template"]);
+    let number = if is_same { before } else { before + 1 };
+    meta::annotations_mut(object).insert(TEMPLATE_GENERATION.into(), number.to_string().into());
+}
+
 /// Kinds whose first status is not empty.
 fn initial_status(kind: &str) -> Value {
     match kind {
@@ -62,6 +78,7 @@ fn initial_status(kind: &str) -> Value {
         "PodDisruptionBudget" => {
             json!({"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0})
         }
+        "VolumeAttachment" => json!({"attached": false}),
         "HorizontalPodAutoscaler" => json!({"currentMetrics": null, "desiredReplicas": 0}),
         _ => json!({}),
     }
@@ -81,7 +98,8 @@ pub(super) fn prepare_create(server: &ApiServer, resource: &Resource, object: &m
     if counts_generations(resource) {
         meta::metadata_mut(object).insert("generation".into(), 1.into());
     }
-    if has_status(resource) {
+    // A node may say of itself what it is from the start.
+    if has_status(resource) && (resource.custom.is_some() || resource.gvk.kind != "Node") {
         drop_status(resource, object);
     }
     match resource.gvk.kind.as_str() {
@@ -137,6 +155,27 @@ fn label(object: &mut Value, key: &str, value: &str) {
 
 fn counts_generations(resource: &Resource) -> bool {
     resource.custom.is_some() || WITH_GENERATION.contains(&resource.gvk.kind.as_str())
+}
+
+/// Who asks for a certificate is said by the server, not by the request.
+pub(super) fn name_requester(at: &At, user: &crate::auth::User, object: &mut Value) {
+    if !at.is("certificates.k8s.io", "certificatesigningrequests") {
+        return;
+    }
+    let Some(spec) = object.get_mut("spec").and_then(Value::as_object_mut) else { return };
+    for key in ["username", "uid", "groups", "extra"] {
+        spec.remove(key);
+    }
+    spec.insert("username".into(), user.name.as_str().into());
+    if !user.uid.is_empty() {
+        spec.insert("uid".into(), user.uid.as_str().into());
+    }
+    if !user.groups.is_empty() {
+        spec.insert("groups".into(), user.groups.clone().into());
+    }
+    if !user.extra.is_empty() {
+        spec.insert("extra".into(), json!(user.extra));
+    }
 }
 
 /// Works out what depends on what admission made of a new object.
@@ -211,6 +250,9 @@ pub(super) fn prepare_update(at: &At, object: &mut Value, current: &Value) {
             if at.is("", "namespaces") {
                 keep_namespace(object, current);
             }
+            if at.is("certificates.k8s.io", "certificatesigningrequests") {
+                keep_part(object, current, "spec");
+            }
             if at.is("apiextensions.k8s.io", "customresourcedefinitions") {
                 keep_stored_versions(object);
             }
@@ -236,7 +278,7 @@ fn keep_all_but_status(at: &At, object: &mut Value, current: &Value) {
         None => drop(object.as_object_mut().map(|root| root.remove("status"))),
     }
     // Built-in kinds let a status write change annotations, labels and finalizers; custom ones do not.
-    let kept: &[&str] = if at.resource.custom.is_some() {
+    let kept: &[&str] = if at.resource.custom.is_some() || super::managed::resets_metadata(at) {
         &["managedFields"]
     } else if at.is("apps", "deployments") {
         &["managedFields", "annotations", "finalizers"]
@@ -318,15 +360,23 @@ pub(super) fn allows_unconditional_update(resource: &Resource) -> bool {
             "CustomResourceDefinition"
                 | "APIService"
                 | "Lease"
-                | "PriorityLevelConfiguration"
-                | "FlowSchema"
                 | "ValidatingWebhookConfiguration"
                 | "MutatingWebhookConfiguration"
                 | "PodDisruptionBudget"
                 | "ValidatingAdmissionPolicy"
                 | "ValidatingAdmissionPolicyBinding"
-                | "ServiceCIDR"
-                | "IPAddress"
+                | "MutatingAdmissionPolicy"
+                | "MutatingAdmissionPolicyBinding"
+                | "LeaseCandidate"
+                | "RuntimeClass"
+                | "ClusterTrustBundle"
+                | "PodCertificateRequest"
+                | "StorageVersion"
+                | "StorageVersionMigration"
+                | "CSIDriver"
+                | "CSINode"
+                | "CSIStorageCapacity"
+                | "VolumeAttachment"
         )
 }
 
@@ -344,7 +394,8 @@ pub(super) fn creates_on_update(resource: &Resource) -> bool {
                 | "Event"
                 | "LimitRange"
                 | "Service"
-                | "Node"
+                | "RuntimeClass"
+                | "LeaseCandidate"
         )
 }
 
@@ -444,6 +495,17 @@ fn check_rules(crd: &Value, old: Option<&Value>, errors: &mut ErrorList) {
     for (schema, path) in tiphys_schema::crd_schemas(crd) {
         errors.extend(tiphys_expr::cel::Rules::check(schema, &path));
     }
+}
+
+/// Faults of an event, which both groups keep in the same form; those of its metadata stand in between.
+pub(super) fn validate_event(at: &At, event: &Value, old: Option<&Value>) -> ErrorList {
+    let is_modern = at.is("events.k8s.io", "events");
+    let metadata = super::metadata::validate(at, event, old);
+    if is_modern {
+        return tiphys_schema::validate_event(event, old, Some(metadata));
+    }
+    let errors = tiphys_schema::validate_event(event, old, None);
+    if errors.is_empty() { metadata } else { errors }
 }
 
 /// Faults of an object by the rules of its kind.

@@ -21,6 +21,9 @@ fn pod_spec_path(kind: &str) -> Option<&'static [&'static str]> {
 
 /// The warnings of a new object, or of one whose generation has changed.
 pub(super) fn of(at: &At, object: &Value, old: Option<&Value>) -> Vec<String> {
+    if at.resource.custom.is_some() && at.subresource.is_none() {
+        return unqualified_finalizers(object, old);
+    }
     if at.resource.custom.is_some() || at.subresource.is_some() {
         return Vec::new();
     }
@@ -31,25 +34,56 @@ pub(super) fn of(at: &At, object: &Value, old: Option<&Value>) -> Vec<String> {
     }
 }
 
-/// A port and protocol that two containers of a pod, or one twice, claim in the same way.
+/// New finalizers of custom resources that have no domain, or only that.
+fn unqualified_finalizers(object: &Value, old: Option<&Value>) -> Vec<String> {
+    let before = old.map(crate::meta::finalizers).unwrap_or_default();
+    let new = crate::meta::finalizers(object).into_iter().filter(|name| !before.contains(name));
+    let is_plain = |name: &&str| !matches!(*name, "orphan" | "foregroundDeletion" | "kubernetes");
+    let faulty = new.filter(|name| !name.contains('/')).filter(is_plain);
+    faulty
+        .map(|name| {
+            let path = if name.contains('.') { " including a path (/)" } else { "" };
+            let quoted = tiphys_schema::quote(name);
+            format!("metadata.finalizers: {quoted}: prefer a domain-qualified finalizer name{path} to avoid accidental conflicts with other finalizer writers")
+        })
+        .collect()
+}
+
+/// Ports of containers of a pod that mean the same, or may.
 fn duplicate_ports(spec: &Value, path: &str) -> Vec<String> {
-    let mut seen = BTreeMap::<String, String>::new();
+    let mut seen = BTreeMap::<String, Vec<(String, &Value)>>::new();
     let mut warnings = Vec::new();
     for list in ["initContainers", "containers"] {
         for (number, container) in items(spec, &format!("/{list}")).enumerate() {
             for (index, port) in items(container, "/ports").enumerate() {
                 let field = format!("{path}.{list}[{number}].ports[{index}]");
-                let part = |name: &str| port.get(name).map(Value::to_string).unwrap_or_default();
-                let key = ["containerPort", "protocol", "hostIP", "hostPort"].map(part).join("/");
-                if let Some(other) = seen.get(&key) {
-                    warnings.push(format!("{field}: duplicate port definition with {other}"));
-                } else {
-                    seen.insert(key, field);
-                }
+                let key = format!("{}/{}", port["containerPort"], port["protocol"]);
+                let others = seen.entry(key).or_default();
+                let about = others.iter().filter_map(|(other, taken)| Some((other, overlap(port, taken)?)));
+                warnings.extend(
+                    about.map(|(other, what)| format!("{field}: {what} port definition with {other}")),
+                );
+                others.push((field, port));
             }
         }
     }
     warnings
+}
+
+/// What is wrong with two ports of the same number and protocol.
+fn overlap(port: &Value, other: &Value) -> Option<&'static str> {
+    let host = |port: &Value| port.int_at(&["hostPort"]).unwrap_or_default();
+    let address = |port: &Value| port.str_at(&["hostIP"]).unwrap_or_default().to_owned();
+    let (own, taken) = (host(port), host(other));
+    if own == taken && address(port) == address(other) {
+        Some("duplicate")
+    } else if own == 0 || taken == 0 {
+        Some("overlapping")
+    } else if own == taken && address(port).is_empty() != address(other).is_empty() {
+        Some("dangerously ambiguous")
+    } else {
+        None
+    }
 }
 
 #[cfg(test)]

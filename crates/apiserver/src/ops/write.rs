@@ -47,8 +47,10 @@ pub(crate) fn create_decoded(
     let named = At { name: object.name().to_owned(), ..at.clone() };
     lifecycle::check_namespace(server, &named)?;
     convert::to_storage(&at.resource, &mut object);
+    strategy::count_template(&named, &mut object, None);
     managed::record(server, call, &named, None, &mut object);
     strategy::prepare_create(server, &at.resource, &mut object);
+    strategy::name_requester(at, &call.user, &mut object);
     crate::auth::check_escalation(server, &call.user, &named, &object, None)?;
     let request = admission::Request { server, at: &named, operation: Operation::Create, old: None };
     admission::mutate(&request, call, &mut object)?;
@@ -57,17 +59,33 @@ pub(crate) fn create_decoded(
     admission::validate(&request, call, &object)?;
     call.warnings.extend(warnings::of(&named, &object, None));
     if call.dry_run {
-        if server.snapshot().get(&at.resource.id, &named.namespace, &named.name).is_some() {
-            return Err(ApiError::already_exists(at.resource.named(&named.name)));
+        if let Some(present) = present(server, &named) {
+            return Err(already_there(&named, &present));
         }
         return Ok(Arc::new(Object::unstored(object)));
     }
     match commit(server, &named, Expect::Absent, object, false) {
         Err(Failed::Changed) => {
-            let error = ApiError::already_exists(at.resource.named(&named.name));
+            let error = match present(server, &named) {
+                Some(present) => already_there(&named, &present),
+                None => ApiError::already_exists(at.resource.named(&named.name)),
+            };
             Err(if generated { error.with_retry_after(1) } else { error })
         }
         other => other.map_err(Failed::into_error),
+    }
+}
+
+fn present(server: &ApiServer, at: &At) -> Option<Arc<Object>> {
+    server.snapshot().get(&at.resource.id, &at.namespace, &at.name).cloned()
+}
+
+/// Why an object cannot be created beside one of its name.
+fn already_there(at: &At, present: &Object) -> ApiError {
+    let error = ApiError::already_exists(at.resource.named(&at.name));
+    match present.is_terminating() {
+        true => error.with_prefix("object is being deleted: "),
+        false => error,
     }
 }
 
@@ -139,8 +157,9 @@ pub(crate) fn patch(
             return create_decoded(server, call, &at, object).map(|o| (o, true));
         };
         let patched = apply_patch(server, call, at, Some(&current), patch)?;
+        let ty = managed::type_of(at, &at.resource.gvk);
         let mut inner =
-            Call { applied: patch.kind.is_apply(), patch_text: patch.shown(&patched), ..call.clone() };
+            Call { applied: patch.kind.is_apply(), patch_text: patch.shown(&patched, ty), ..call.clone() };
         let mut object = decode_input(&mut inner, &whole(at), patched, &patch.duplicates)?;
         bind_to_url(&whole(at), &mut object)?;
         let own_version = patch.names_version();
@@ -199,6 +218,7 @@ pub(super) fn replace(
     check_version(at, current, &object)?;
     strategy::prepare_update(at, &mut object, current);
     managed::record(server, call, at, Some(current.value()), &mut object);
+    strategy::count_template(at, &mut object, Some(current));
     crate::auth::check_escalation(server, &call.user, at, &object, Some(current))?;
     let request = admission::Request { server, at, operation: Operation::Update, old: Some(current) };
     admission::mutate(&request, call, &mut object)?;
@@ -245,19 +265,12 @@ fn check_version(at: &At, current: &Object, object: &Value) -> Result<(), Failed
     }
     match object.resource_version() {
         "" | "0" if strategy::allows_unconditional_update(&at.resource) => Ok(()),
-        "" | "0" if at.resource.custom.is_some() => {
-            let fault = FieldError::invalid(
-                &Path::new("metadata.resourceVersion"),
-                0,
-                "must be specified for an update",
-            );
-            let kind = tiphys_value::GroupKind::new(at.resource.group(), &at.resource.plural);
-            Err(ApiError::invalid(&kind, &at.name, &ErrorList(vec![fault])).into())
-        }
         "" | "0" => {
             let path = Path::new("metadata.resourceVersion");
             let fault = FieldError::invalid(&path, 0, "must be specified for an update");
-            Err(ApiError::invalid(&at.resource.group_kind(), &at.name, &ErrorList(vec![fault])).into())
+            // The message names the resource where others name the kind.
+            let kind = tiphys_value::GroupKind::new(at.resource.group(), &at.resource.plural);
+            Err(ApiError::invalid(&kind, &at.name, &ErrorList(vec![fault])).into())
         }
         version if version == current.resource_version() => Ok(()),
         version if version.parse::<u64>().is_err() => {
@@ -278,12 +291,31 @@ pub(crate) fn put_status(server: &ApiServer, resource: &crate::ResourceId, old: 
 
 /// Validates what is about to be stored.
 fn check(at: &At, object: &Value, old: Option<&Object>) -> ApiResult<()> {
-    let mut errors = metadata::validate(at, object, old.map(Object::value));
-    errors.extend(strategy::validate(at, object, old.map(Object::value)));
+    let old = old.map(Object::value);
+    let errors = if is_event(at) {
+        strategy::validate_event(at, object, old)
+    } else {
+        let mut errors = metadata::validate(at, object, old);
+        errors.extend(strategy::validate(at, object, old));
+        errors
+    };
     if errors.is_empty() {
         return Ok(());
     }
-    Err(ApiError::invalid(&at.resource.group_kind(), object.name(), &errors))
+    Err(ApiError::invalid(&error_kind(at), object.name(), &errors))
+}
+
+/// Whether a request is about events, of whichever group.
+pub(super) fn is_event(at: &At) -> bool {
+    at.is("", "events") || at.is("events.k8s.io", "events")
+}
+
+/// The kind that messages name: that of the form in which objects are kept.
+pub(super) fn error_kind(at: &At) -> tiphys_value::GroupKind {
+    match is_event(at) {
+        true => tiphys_value::GroupKind::new("", "Event"),
+        false => at.resource.group_kind(),
+    }
 }
 
 /// The most that a store like etcd takes in one request, in bytes.

@@ -14,7 +14,6 @@ pub(super) struct Column {
 
 impl Column {
     pub fn new(name: &str, kind: &str, priority: i64) -> Self {
-        let kind = if kind == "date" { "string" } else { kind };
         Self {
             name: name.into(),
             kind: kind.into(),
@@ -22,6 +21,11 @@ impl Column {
             priority,
             description: String::new(),
         }
+    }
+
+    /// The same with a format, which tells clients how to show it.
+    pub fn formatted(self, format: &str) -> Self {
+        Self { format: format.into(), ..self }
     }
 
     /// The first column of every table.

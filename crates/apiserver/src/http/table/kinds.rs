@@ -2,12 +2,14 @@
 
 mod network;
 mod other;
+mod policy;
+mod storage;
 mod workload;
 
 use jiff::Timestamp;
 use tiphys_value::{ObjectExt, Value};
 
-use super::cells::{Column, age};
+use super::cells::Column;
 use crate::ops::items;
 
 /// Makes the cells of one row.
@@ -18,16 +20,23 @@ type Printer = (&'static [&'static str], Cells);
 
 /// The printer of a kind; kinds without one show name and creation time.
 pub(super) fn printer(kind: &str) -> Option<(Vec<Column>, Cells)> {
-    let (columns, cells) =
-        workload::printer(kind).or_else(|| network::printer(kind)).or_else(|| other::printer(kind))?;
+    let (columns, cells) = workload::printer(kind)
+        .or_else(|| network::printer(kind))
+        .or_else(|| storage::printer(kind))
+        .or_else(|| policy::printer(kind))
+        .or_else(|| other::printer(kind))?;
     Some((columns.iter().map(|text| column(text)).collect(), cells))
 }
 
 fn column(text: &str) -> Column {
     let (text, priority) = text.strip_prefix('!').map_or((text, 0), |rest| (rest, 1));
     match text {
-        "Name" => Column::name(),
-        _ => match text.rsplit_once(':') {
+        "Name" => Column::new(text, "string", priority).formatted("name"),
+        _ => match text.split_once(':') {
+            Some((name, kind)) if kind.contains(':') => {
+                let (kind, format) = kind.split_once(':').unwrap_or((kind, ""));
+                Column::new(name, kind, priority).formatted(format)
+            }
             Some((name, kind)) => Column::new(name, kind, priority),
             None => Column::new(text, "string", priority),
         },
@@ -90,6 +99,13 @@ fn row(cells: impl IntoIterator<Item = Value>) -> Vec<Value> {
     cells.into_iter().collect()
 }
 
-fn name_and_age(object: &Value, now: Timestamp) -> Vec<Value> {
-    row([name(object), age(object, now)])
+/// Labels as text, or `<none>`.
+fn labels(value: Option<&Value>) -> Value {
+    let map = value.and_then(Value::as_object);
+    let pairs = map.into_iter().flatten().map(|(key, value)| {
+        let value = value.as_str().unwrap_or_default();
+        format!("{key}={value}")
+    });
+    let pairs: Vec<String> = pairs.collect();
+    joined(pairs.iter().map(String::as_str)).into()
 }

@@ -46,7 +46,7 @@ pub(super) fn of(
             let shown = ops::present(resource, object);
             let mut row = json!({"cells": printer.cells(&shown, now)});
             match include {
-                "None" => {}
+                "None" => row["object"] = Value::Null,
                 "Object" => row["object"] = shown,
                 _ => row["object"] = partial(&shown),
             }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use tiphys_value::{ObjectExt, Value};
 
-use super::{NONE, Printer, go_bool, joined, name, name_and_age, number, row, size, text, text_or};
+use super::{NONE, Printer, go_bool, joined, name, number, row, size, text, text_or};
 use crate::{
     http::table::cells::{age, since},
     ops::items,
@@ -20,9 +20,7 @@ pub(super) fn printer(kind: &str) -> Option<Printer> {
         "Secret" => (&["Name", "Type", "Data", "Age"], |o, now| {
             row([name(o), text(o, &["type"]), size(o.get("data")).into(), age(o, now)])
         }),
-        "ServiceAccount" => {
-            (&["Name", "Secrets", "Age"], |o, now| row([name(o), size(o.get("secrets")).into(), age(o, now)]))
-        }
+        "ServiceAccount" => (&["Name", "Age"], |o, now| row([name(o), age(o, now)])),
         "Node" => (
             &[
                 "Name",
@@ -38,48 +36,12 @@ pub(super) fn printer(kind: &str) -> Option<Printer> {
             ],
             node,
         ),
-        "PersistentVolume" => (
-            &[
-                "Name",
-                "Capacity",
-                "Access Modes",
-                "Reclaim Policy",
-                "Status",
-                "Claim",
-                "StorageClass",
-                "VolumeAttributesClass",
-                "Reason",
-                "Age",
-                "!VolumeMode",
-            ],
-            volume,
-        ),
-        "PersistentVolumeClaim" => (
-            &[
-                "Name",
-                "Status",
-                "Volume",
-                "Capacity",
-                "Access Modes",
-                "StorageClass",
-                "VolumeAttributesClass",
-                "Age",
-                "!VolumeMode",
-            ],
-            claim,
-        ),
-        "StorageClass" => (
-            &["Name", "Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion", "Age"],
-            storage_class,
-        ),
-        "Role" | "ClusterRole" => {
-            (&["Name", "Created At"], |o, _| row([name(o), text(o, &["metadata", "creationTimestamp"])]))
-        }
+        "ComponentStatus" => (&["Name", "Status", "Message", "Error"], component),
         "RoleBinding" | "ClusterRoleBinding" => {
             (&["Name", "Role", "Age", "!Users", "!Groups", "!ServiceAccounts"], binding)
         }
         "CustomResourceDefinition" => {
-            (&["Name", "Created At"], |o, _| row([name(o), text(o, &["metadata", "creationTimestamp"])]))
+            (&["Name", "Created At:date"], |o, _| row([name(o), text(o, &["metadata", "creationTimestamp"])]))
         }
         "Event" => (
             &[
@@ -99,34 +61,25 @@ pub(super) fn printer(kind: &str) -> Option<Printer> {
         "Lease" => (&["Name", "Holder", "Age"], |o, now| {
             row([name(o), text_or(o, &["spec", "holderIdentity"], ""), age(o, now)])
         }),
-        "PriorityClass" => (&["Name", "Value", "Global-Default", "Age", "PreemptionPolicy"], |o, now| {
-            let preempts = text_or(o, &["preemptionPolicy"], "");
-            row([
-                name(o),
-                number(o, &["value"]).into(),
-                (o["globalDefault"] == true).into(),
-                age(o, now),
-                preempts,
-            ])
-        }),
-        "ResourceQuota" => (&["Name", "Request", "Limit", "Age"], quota),
-        "MutatingWebhookConfiguration" | "ValidatingWebhookConfiguration" => {
-            (&["Name", "Webhooks", "Age"], |o, now| {
-                row([name(o), size(o.get("webhooks")).into(), age(o, now)])
+        "PriorityClass" => {
+            (&["Name", "Value:integer", "Global-Default:boolean", "Age", "PreemptionPolicy"], |o, now| {
+                let preempts = text_or(o, &["preemptionPolicy"], "");
+                row([
+                    name(o),
+                    number(o, &["value"]).into(),
+                    (o["globalDefault"] == true).into(),
+                    age(o, now),
+                    preempts,
+                ])
             })
         }
+        "ResourceQuota" => (&["Name", "Request", "Limit", "Age"], quota),
         "APIService" => (&["Name", "Service", "Available", "Age"], api_service),
         "RuntimeClass" => {
             (&["Name", "Handler", "Age"], |o, now| row([name(o), text(o, &["handler"]), age(o, now)]))
         }
         "CertificateSigningRequest" => {
             (&["Name", "Age", "SignerName", "Requestor", "RequestedDuration", "Condition"], signing_request)
-        }
-        "CSINode" => (&["Name", "Drivers", "Age"], |o, now| {
-            row([name(o), size(o.at(&["spec", "drivers"])).into(), age(o, now)])
-        }),
-        "PodTemplate" | "LimitRange" | "ValidatingAdmissionPolicyBinding" | "VolumeAttachment" => {
-            (&["Name", "Age"], name_and_age)
         }
         _ => return None,
     })
@@ -161,81 +114,6 @@ fn node(node: &Value, now: Timestamp) -> Vec<Value> {
         info("osImage"),
         info("kernelVersion"),
         info("containerRuntimeVersion"),
-    ])
-}
-
-fn access_modes(object: &Value, pointer: &str) -> String {
-    let short = |mode: &str| match mode {
-        "ReadWriteOnce" => "RWO",
-        "ReadOnlyMany" => "ROX",
-        "ReadWriteMany" => "RWX",
-        "ReadWriteOncePod" => "RWOP",
-        _ => "",
-    };
-    let modes: Vec<&str> = items(object, pointer).filter_map(Value::as_str).map(short).collect();
-    modes.join(",")
-}
-
-fn volume(object: &Value, now: Timestamp) -> Vec<Value> {
-    let claim = object.at(&["spec", "claimRef"]).map(|c| {
-        format!(
-            "{}/{}",
-            c.str_at(&["namespace"]).unwrap_or_default(),
-            c.str_at(&["name"]).unwrap_or_default()
-        )
-    });
-    let phase = if object.is_terminating() {
-        "Terminating".into()
-    } else {
-        text_or(object, &["status", "phase"], "")
-    };
-    row([
-        name(object),
-        text_or(object, &["spec", "capacity", "storage"], ""),
-        access_modes(object, "/spec/accessModes").into(),
-        text_or(object, &["spec", "persistentVolumeReclaimPolicy"], ""),
-        phase,
-        claim.unwrap_or_default().into(),
-        text_or(object, &["spec", "storageClassName"], ""),
-        text_or(object, &["spec", "volumeAttributesClassName"], "<unset>"),
-        text_or(object, &["status", "reason"], ""),
-        age(object, now),
-        text_or(object, &["spec", "volumeMode"], "<unset>"),
-    ])
-}
-
-fn claim(object: &Value, now: Timestamp) -> Vec<Value> {
-    let phase = if object.is_terminating() {
-        "Terminating".into()
-    } else {
-        text_or(object, &["status", "phase"], "")
-    };
-    let bound = object.str_at(&["spec", "volumeName"]).is_some_and(|v| !v.is_empty());
-    let capacity = if bound { text_or(object, &["status", "capacity", "storage"], "") } else { "".into() };
-    let modes = if bound { access_modes(object, "/status/accessModes") } else { String::new() };
-    row([
-        name(object),
-        phase,
-        text_or(object, &["spec", "volumeName"], ""),
-        capacity,
-        modes.into(),
-        text_or(object, &["spec", "storageClassName"], ""),
-        text_or(object, &["spec", "volumeAttributesClassName"], "<unset>"),
-        age(object, now),
-        text_or(object, &["spec", "volumeMode"], "<unset>"),
-    ])
-}
-
-fn storage_class(object: &Value, now: Timestamp) -> Vec<Value> {
-    let default = object.annotation("storageclass.kubernetes.io/is-default-class") == Some("true");
-    let shown = if default { format!("{} (default)", object.name()) } else { object.name().to_owned() };
-    row([
-        shown.into(),
-        text(object, &["provisioner"]),
-        text_or(object, &["reclaimPolicy"], "Delete"),
-        text_or(object, &["volumeBindingMode"], "Immediate"),
-        (object["allowVolumeExpansion"] == true).into(),
-        age(object, now),
     ])
 }
 
@@ -341,4 +219,15 @@ fn signing_request(object: &Value, now: Timestamp) -> Vec<Value> {
         lifetime.into(),
         states.join(",").into(),
     ])
+}
+
+fn component(object: &Value, _: Timestamp) -> Vec<Value> {
+    let healthy = items(object, "/conditions").find(|condition| condition["type"] == "Healthy");
+    let part = |key: &str| healthy.and_then(|condition| condition.str_at(&[key])).unwrap_or_default();
+    let status = match part("status") {
+        "True" => "Healthy",
+        "False" => "Unhealthy",
+        _ => "Unknown",
+    };
+    row([name(object), status.into(), part("message").into(), part("error").into()])
 }

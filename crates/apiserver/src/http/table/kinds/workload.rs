@@ -84,8 +84,16 @@ pub(super) fn printer(kind: &str) -> Option<Printer> {
             (&["Name", "Reference", "Targets", "MinPods", "MaxPods", "Replicas", "Age"], autoscaler)
         }
         "PodDisruptionBudget" => {
-            (&["Name", "Min Available", "Max Unavailable", "Allowed Disruptions", "Age"], budget)
+            (&["Name", "Min Available", "Max Unavailable", "Allowed Disruptions:integer", "Age"], budget)
         }
+        "PodTemplate" => (&["Name", "Containers", "Images", "Pod Labels"], |o, _| {
+            row([
+                name(o),
+                container_names(o, "/template/spec/containers"),
+                container_images(o, "/template/spec/containers"),
+                super::labels(o.at(&["template", "metadata", "labels"])),
+            ])
+        }),
         "ControllerRevision" => (&["Name", "Controller", "Revision", "Age"], revision),
         _ => return None,
     })
@@ -205,8 +213,8 @@ fn deployment(object: &Value, now: Timestamp) -> Vec<Value> {
         name(object),
         format!("{}/{}", number(object, &["status", "readyReplicas"]), number(object, &["spec", "replicas"]))
             .into(),
-        number(object, &["status", "updatedReplicas"]).to_string().into(),
-        number(object, &["status", "availableReplicas"]).to_string().into(),
+        number(object, &["status", "updatedReplicas"]).into(),
+        number(object, &["status", "availableReplicas"]).into(),
         age(object, now),
         container_names(object, TEMPLATE_CONTAINERS),
         container_images(object, TEMPLATE_CONTAINERS),
