@@ -90,7 +90,7 @@ impl RealApiServer {
         let key = rcgen::KeyPair::generate().map_err(|error| StartError::Key(error.to_string()))?;
         fs::write(dir.join("sa.key"), key.serialize_pem())?;
         fs::write(dir.join("sa.pub"), key.public_key_pem())?;
-        fs::write(dir.join("tokens.csv"), format!("{TOKEN},admin,admin,system:masters\n"))?;
+        fs::write(dir.join("tokens.csv"), format!("{TOKEN},kubernetes-admin,kubernetes-admin,system:masters\n"))?;
         let mut api = Command::new(find("kube-apiserver")?);
         api.arg(format!("--etcd-servers={etcd_url}")).arg(format!("--secure-port={secure}"));
         api.args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--authorization-mode=RBAC"]);
@@ -100,6 +100,8 @@ impl RealApiServer {
         api.arg(with_path("--service-account-signing-key-file=", &dir.join("sa.key")));
         api.arg("--service-account-issuer=https://kubernetes.default.svc");
         api.arg("--service-cluster-ip-range=10.96.0.0/16");
+        // Every installer of clusters allows it.
+        api.arg("--allow-privileged=true");
         server.run(api, "kube-apiserver.log")?;
         fs::write(dir.join("kubeconfig"), server.kubeconfig_of("admin", TOKEN))?;
         Ok(server)

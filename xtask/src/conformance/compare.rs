@@ -83,12 +83,27 @@ pub fn compare(real: &Answer, ours: &Answer) -> (bool, Option<Difference>) {
 fn without_own(message: &str) -> String {
     let is_uid = |word: &str| word.len() == 36 && word.matches('-').count() == 4;
     let is_time = |word: &str| word.len() == 20 && word.ends_with('Z') && word.contains('T');
-    let words = message.split_inclusive([' ', '(', ')', ',', '"', '\n']);
+    const ENDS: [char; 8] = [' ', '(', ')', ',', '"', '\n', '=', '\\'];
+    let words = message.split_inclusive(ENDS);
     let kept = words.map(|word| {
-        let bare = word.trim_end_matches([' ', '(', ')', ',', '"', '\n', ':']);
+        let bare = word.trim_end_matches(ENDS).trim_end_matches(':');
         if is_uid(bare) || is_time(bare) { word.replace(bare, "…") } else { word.to_owned() }
     });
-    kept.collect()
+    let kept: String = kept.collect();
+    [", current: ", "match the ResourceVersion in record (", "\"resourceVersion\\\":\\\""]
+        .into_iter()
+        .fold(kept, |text, start| without_number(&text, start))
+}
+
+/// A text without the digits that follow some words.
+fn without_number(text: &str, start: &str) -> String {
+    let mut parts = text.split(start);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str(start);
+        out.push_str(part.trim_start_matches(|c: char| c.is_ascii_digit()));
+    }
+    out
 }
 
 fn shortened(text: &str) -> String {
@@ -103,6 +118,15 @@ fn strip(value: &mut Value) {
     match value {
         Value::Object(map) => {
             map.retain(|key, _| !OWN.contains(&key.as_str()));
+            // The end of a generated name is made up.
+            if let Some(prefix) = map.get("generateName").and_then(Value::as_str).map(str::to_owned)
+                && map.get("name").and_then(Value::as_str).is_some_and(|name| name.starts_with(&prefix))
+            {
+                map.insert("name".into(), prefix.into());
+            }
+            if let Some(cells) = map.get_mut("cells").and_then(Value::as_array_mut) {
+                cells.iter_mut().for_each(strip_cell);
+            }
             // The words that describe a column are those of another project and are not taken over.
             if map.contains_key("priority") && map.contains_key("format") {
                 map.remove("description");
@@ -110,7 +134,19 @@ fn strip(value: &mut Value) {
             map.values_mut().for_each(strip);
         }
         Value::Array(items) => items.iter_mut().for_each(strip),
+        Value::String(text) => *text = without_own(text),
         _ => {}
+    }
+}
+
+/// Ages and allocated addresses in the row of a table.
+fn strip_cell(cell: &mut Value) {
+    let Some(text) = cell.as_str() else { return };
+    let is_age = text.len() > 1
+        && text.ends_with(['s', 'm', 'h', 'd'])
+        && text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b's' | b'm' | b'h' | b'd'));
+    if is_age || text.starts_with("10.96.") {
+        *cell = "…".into();
     }
 }
 

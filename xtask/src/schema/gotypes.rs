@@ -1,5 +1,6 @@
 //! What OpenAPI does not say, from the struct tags of the Go sources: whether a field is a pointer
-//! (so that an explicit zero is kept) and whether it is written when empty.
+//! (so that an explicit zero is kept), whether it is written when empty, in which order fields stand, which of
+//! them come from embedded structs, and the names of scalar types.
 
 use std::{collections::HashMap, fs, path::Path};
 
@@ -21,6 +22,17 @@ pub struct GoField {
 pub struct GoTypes {
     fields: HashMap<String, HashMap<String, GoField>>,
     inlined: HashMap<String, Vec<String>>,
+    members: HashMap<String, Vec<Member>>,
+    /// Packages that name a scalar type, by that name.
+    scalars: HashMap<String, Vec<String>>,
+}
+
+/// What stands in a struct, in order.
+enum Member {
+    /// A field: its JSON name and its Go type.
+    Field(String, String),
+    /// An embedded struct: its definition, and its name.
+    Embedded(String, String),
 }
 
 impl GoTypes {
@@ -33,11 +45,69 @@ impl GoTypes {
         embedded.iter().find_map(|inner| self.field(inner, field))
     }
 
+    /// The JSON names of a type's fields in the order of its struct.
+    pub fn order(&self, definition: &str) -> Vec<String> {
+        let members = self.members.get(definition).map_or(&[][..], Vec::as_slice);
+        let names = members.iter().flat_map(|member| match member {
+            Member::Field(name, _) => vec![name.clone()],
+            Member::Embedded(_, name) if name == "TypeMeta" => {
+                vec!["kind".to_owned(), "apiVersion".to_owned()]
+            }
+            Member::Embedded(inner, _) => self.order(inner),
+        });
+        names.collect()
+    }
+
+    /// The embedded structs through which a type has a field, outermost first.
+    pub fn through(&self, definition: &str, field: &str) -> Option<Vec<String>> {
+        let members = self.members.get(definition)?;
+        members.iter().find_map(|member| match member {
+            Member::Field(name, _) => (name == field).then(Vec::new),
+            Member::Embedded(inner, name) => {
+                let mut path = self.through(inner, field)?;
+                path.insert(0, name.clone());
+                Some(path)
+            }
+        })
+    }
+
+    /// The Go type of a field if it is, or consists of, a named scalar: `v1.SecretType`, `[]v1.KeyUsage`.
+    pub fn scalar(&self, definition: &str, field: &str) -> Option<String> {
+        let members = self.members.get(definition)?;
+        let own = definition.rsplit_once('.')?.0;
+        members.iter().find_map(|member| match member {
+            Member::Field(name, ty) if name == field => self.spelled(own, ty),
+            Member::Field(..) => None,
+            Member::Embedded(inner, _) => self.scalar(inner, field),
+        })
+    }
+
+    fn spelled(&self, own: &str, ty: &str) -> Option<String> {
+        let ty = ty.trim_start_matches('*');
+        let at = ty.rfind(']').map_or(0, |at| at + 1);
+        let (prefix, name) = ty.split_at(at);
+        let name = name.trim_start_matches('*');
+        let (version, name) = match name.split_once('.') {
+            // An alias such as `corev1` ends in the version.
+            Some((alias, name)) => (alias.rfind('v').map(|at| &alias[at..])?, name),
+            None => (own.rsplit('.').next()?, name),
+        };
+        let known = self.scalars.get(name)?;
+        let is_known = known.iter().any(|package| package.rsplit('.').next() == Some(version));
+        is_known.then(|| format!("{prefix}{version}.{name}"))
+    }
+
     fn read_source(&mut self, package: &str, source: &str) {
         let mut current: Option<String> = None;
         for line in source.lines() {
             if let Some(name) = line.strip_prefix("type ").and_then(|rest| rest.strip_suffix(" struct {")) {
                 current = Some(format!("{package}.{name}"));
+            } else if let Some((name, _)) = line
+                .strip_prefix("type ")
+                .and_then(|rest| rest.split_once(' '))
+                .filter(|(_, ty)| matches!(ty.trim(), "string" | "int32" | "int64" | "bool"))
+            {
+                self.scalars.entry(name.to_owned()).or_default().push(package.to_owned());
             } else if line == "}" {
                 current = None;
             } else if let Some(definition) = &current {
@@ -57,9 +127,14 @@ impl GoTypes {
         let ty = code.split_whitespace().last().unwrap_or_default();
         if name.is_empty() && options.contains(&"inline") {
             let local = format!("{package}.{}", ty.rsplit('.').next().unwrap_or(ty));
+            let shown = ty.rsplit('.').next().unwrap_or(ty).to_owned();
+            let members = self.members.entry(definition.to_owned()).or_default();
+            members.push(Member::Embedded(local.clone(), shown));
             self.inlined.entry(definition.to_owned()).or_default().push(local);
             return;
         }
+        let members = self.members.entry(definition.to_owned()).or_default();
+        members.push(Member::Field(name.to_owned(), ty.to_owned()));
         let field = GoField {
             pointer: ty.starts_with('*'),
             omitempty: options.contains(&"omitempty"),
@@ -118,5 +193,17 @@ mod tests {
         );
         assert_eq!(types.field("p.A", "m"), Some(GoField::default()));
         assert_eq!(types.field("p.A", "x"), None);
+        assert_eq!(types.order("p.A"), ["m", "n"]);
+        assert_eq!(types.through("p.A", "m"), Some(vec!["B".to_owned()]));
+    }
+
+    #[test]
+    fn names_scalars_as_go_does() {
+        let mut types = GoTypes::default();
+        let source = "type Kind string\ntype A struct {\n\tK Kind `json:\"k\"`\n\tL []Kind `json:\"l\"`\n\tS string `json:\"s\"`\n}\n";
+        types.read_source("io.p.v1", source);
+        assert_eq!(types.scalar("io.p.v1.A", "k").as_deref(), Some("v1.Kind"));
+        assert_eq!(types.scalar("io.p.v1.A", "l").as_deref(), Some("[]v1.Kind"));
+        assert_eq!(types.scalar("io.p.v1.A", "s"), None);
     }
 }

@@ -99,7 +99,12 @@ fn write_type(out: &mut String, name: &str, schema: &Value, go: &GoTypes) -> any
     }
     out.push('\n');
     let required: Vec<_> = array(&schema["required"]).iter().map(text).collect();
-    for (field, property) in schema["properties"].as_object().into_iter().flatten() {
+    let properties = schema["properties"].as_object();
+    let order = go.order(name);
+    let rank = |field: &str| order.iter().position(|known| known == field).unwrap_or(order.len());
+    let mut properties: Vec<_> = properties.into_iter().flatten().collect();
+    properties.sort_by_key(|(field, _)| rank(field));
+    for (field, property) in properties {
         let ty = spelled(property).with_context(|| format!("{name}.{field}"))?;
         write!(out, "field {field} {ty}")?;
         let known = go.field(name, field).unwrap_or(GoField { omitempty: true, ..GoField::default() });
@@ -113,6 +118,12 @@ fn write_type(out: &mut String, name: &str, schema: &Value, go: &GoTypes) -> any
             (!known.omitzero && (is_struct || !known.omitempty), " kept"),
         ] {
             out.push_str(if set { word } else { "" });
+        }
+        if let Some(named) = go.scalar(name, field) {
+            write!(out, " go={named}")?;
+        }
+        if let Some(path) = go.through(name, field).filter(|path| !path.is_empty()) {
+            write!(out, " via={}", path.join("."))?;
         }
         write_attributes(out, property)?;
         out.push('\n');
