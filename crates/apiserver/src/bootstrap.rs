@@ -1,8 +1,11 @@
 //! The objects that every cluster has from the start.
 
-use tiphys_value::{GroupVersionResource, Value, json};
+use tiphys_value::{GroupVersionResource, ObjectExt, Value, json};
 
-use crate::{ApiServer, Client};
+use crate::{
+    ApiServer, Client, meta, rfc3339_seconds,
+    store::{Expect, Write},
+};
 
 const NAMESPACES: [&str; 4] = ["default", "kube-system", "kube-public", "kube-node-lease"];
 
@@ -69,17 +72,37 @@ pub(crate) fn ensure(server: &ApiServer) {
         let class = json!({"metadata": {"name": name}, "value": value, "description": description});
         put(&client, "scheduling.k8s.io/v1", "priorityclasses", "", class);
     }
-    for (role, rules) in roles() {
-        put(&client, "rbac.authorization.k8s.io/v1", "clusterroles", "", cluster_role(role, &rules));
+    for line in OBJECTS.lines() {
+        store(server, line);
     }
-    for (role, group) in [
-        ("cluster-admin", "system:masters"),
-        ("system:discovery", "system:authenticated"),
-        ("system:basic-user", "system:authenticated"),
-        ("system:public-info-viewer", "system:authenticated"),
-    ] {
-        put(&client, "rbac.authorization.k8s.io/v1", "clusterrolebindings", "", binding(role, group));
+}
+
+/// Access rules and flow control of a fresh server, one object a line (`cargo xtask schema`).
+const OBJECTS: &str = include_str!("../data/bootstrap.txt");
+
+/// Stores one of those objects as it is, unless one of its name is there.
+fn store(server: &ApiServer, line: &str) {
+    let Ok(mut object) = serde_json::from_str::<Value>(line) else { return };
+    let Some((resource, _)) = server.resource_of_kind(&object.gvk()) else { return };
+    let name = object.name().to_owned();
+    if server.snapshot().get(&resource, "", &name).is_some() {
+        return;
     }
+    let now = rfc3339_seconds(server.now());
+    let metadata = meta::metadata_mut(&mut object);
+    metadata.insert("uid".into(), server.entropy().uuid().into());
+    metadata.insert("creationTimestamp".into(), now.as_str().into());
+    for entry in metadata.get_mut("managedFields").and_then(Value::as_array_mut).into_iter().flatten() {
+        entry["time"] = now.as_str().into();
+    }
+    let conditions = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+    for condition in conditions.into_iter().flatten() {
+        condition["lastTransitionTime"] = now.as_str().into();
+    }
+    let write =
+        Write { resource: &resource, key: &name, expect: Expect::Absent, value: object, remove: false };
+    // Two servers on one store: whoever is first wins.
+    drop(server.inner.store.commit(write));
 }
 
 /// Creates an object unless it is there already. A test holds that none is refused.
@@ -122,131 +145,6 @@ fn kubernetes_endpoints() -> Value {
     })
 }
 
-const READ: &[&str] = &["get", "list", "watch"];
-const WRITE: &[&str] = &["create", "delete", "deletecollection", "patch", "update"];
-
-/// The namespaced resources that `view`, `edit` and `admin` are about.
-const WORKLOADS: [(&str, &[&str]); 7] = [
-    (
-        "",
-        &[
-            "configmaps",
-            "endpoints",
-            "events",
-            "persistentvolumeclaims",
-            "persistentvolumeclaims/status",
-            "pods",
-            "pods/log",
-            "pods/status",
-            "replicationcontrollers",
-            "replicationcontrollers/scale",
-            "serviceaccounts",
-            "services",
-            "services/status",
-        ],
-    ),
-    (
-        "apps",
-        &[
-            "controllerrevisions",
-            "daemonsets",
-            "daemonsets/status",
-            "deployments",
-            "deployments/scale",
-            "deployments/status",
-            "replicasets",
-            "replicasets/scale",
-            "replicasets/status",
-            "statefulsets",
-            "statefulsets/scale",
-            "statefulsets/status",
-        ],
-    ),
-    ("autoscaling", &["horizontalpodautoscalers", "horizontalpodautoscalers/status"]),
-    ("batch", &["cronjobs", "cronjobs/status", "jobs", "jobs/status"]),
-    ("networking.k8s.io", &["ingresses", "ingresses/status", "networkpolicies"]),
-    ("policy", &["poddisruptionbudgets", "poddisruptionbudgets/status"]),
-    ("discovery.k8s.io", &["endpointslices"]),
-];
-
-fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> Value {
-    json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
-}
-
-fn roles() -> Vec<(&'static str, Vec<Value>)> {
-    let view: Vec<Value> = WORKLOADS.iter().map(|(group, resources)| rule(group, resources, READ)).collect();
-    let mut edit = view.clone();
-    edit.extend(WORKLOADS.iter().map(|(group, resources)| rule(group, resources, WRITE)));
-    edit.push(rule("", &["secrets"], &[READ, WRITE].concat()));
-    edit.push(rule("", &["pods/eviction"], &["create"]));
-    edit.push(rule("coordination.k8s.io", &["leases"], &[READ, WRITE].concat()));
-    let mut admin = edit.clone();
-    admin.push(rule("rbac.authorization.k8s.io", &["roles", "rolebindings"], &[READ, WRITE].concat()));
-    admin.push(rule("authorization.k8s.io", &["localsubjectaccessreviews"], &["create"]));
-    let all = vec![rule("*", &["*"], &["*"]), json!({"nonResourceURLs": ["*"], "verbs": ["*"]})];
-    let paths = |urls: &[&str]| vec![json!({"nonResourceURLs": urls, "verbs": ["get"]})];
-    vec![
-        ("cluster-admin", all),
-        ("view", view),
-        ("edit", edit),
-        ("admin", admin),
-        (
-            "system:discovery",
-            paths(&[
-                "/api",
-                "/api/*",
-                "/apis",
-                "/apis/*",
-                "/healthz",
-                "/livez",
-                "/openapi",
-                "/openapi/*",
-                "/readyz",
-                "/version",
-                "/version/",
-            ]),
-        ),
-        ("system:public-info-viewer", paths(&["/healthz", "/livez", "/readyz", "/version", "/version/"])),
-        (
-            "system:basic-user",
-            vec![
-                rule(
-                    "authorization.k8s.io",
-                    &["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
-                    &["create"],
-                ),
-                rule("authentication.k8s.io", &["selfsubjectreviews"], &["create"]),
-            ],
-        ),
-    ]
-}
-
-fn bootstrap_metadata(name: &str) -> Value {
-    json!({
-        "name": name,
-        "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"},
-        "annotations": {"rbac.authorization.kubernetes.io/autoupdate": "true"},
-    })
-}
-
-/// `view`, `edit` and `admin` also collect what other roles add to them by label.
-fn cluster_role(name: &str, rules: &[Value]) -> Value {
-    let mut role = json!({"metadata": bootstrap_metadata(name), "rules": rules});
-    if matches!(name, "view" | "edit" | "admin") {
-        let label = format!("rbac.authorization.k8s.io/aggregate-to-{name}");
-        role["aggregationRule"] = json!({"clusterRoleSelectors": [{"matchLabels": {label: "true"}}]});
-    }
-    role
-}
-
-fn binding(role: &str, group: &str) -> Value {
-    json!({
-        "metadata": bootstrap_metadata(role),
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "Group", "name": group}],
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -261,7 +159,15 @@ mod tests {
         assert_eq!(count("discovery.k8s.io", "endpointslices"), 1);
         assert_eq!(count("apiregistration.k8s.io", "apiservices"), API_SERVICES.len());
         assert_eq!(count("scheduling.k8s.io", "priorityclasses"), 2);
-        assert_eq!(count("rbac.authorization.k8s.io", "clusterroles"), roles().len());
-        assert_eq!(count("rbac.authorization.k8s.io", "clusterrolebindings"), 4);
+        let kept: usize = [
+            ("rbac.authorization.k8s.io", "clusterroles"),
+            ("rbac.authorization.k8s.io", "clusterrolebindings"),
+            ("flowcontrol.apiserver.k8s.io", "flowschemas"),
+            ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"),
+        ]
+        .into_iter()
+        .map(|(group, plural)| count(group, plural))
+        .sum();
+        assert_eq!(kept, OBJECTS.lines().count());
     }
 }

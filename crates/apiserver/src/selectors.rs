@@ -43,6 +43,9 @@ impl Selection {
 }
 
 fn unknown_field(resource: &Resource, field: &str) -> String {
+    if resource.custom.is_none() && resource.gvk.kind == "Job" {
+        return format!("field label {field:?} not supported for Job");
+    }
     let typed = resource.custom.is_some() || !extra_fields(resource).is_empty();
     if typed {
         format!("field label not supported: {field}")
@@ -95,7 +98,7 @@ fn extra_fields(resource: &Resource) -> &'static [&'static str] {
         ("", "namespaces") => &["status.phase"],
         ("", "secrets") => &["type"],
         ("", "services") => &["spec.clusterIP", "spec.type"],
-        ("", "replicationcontrollers") | ("apps", "replicasets") => &["status.replicas"],
+        ("", "replicationcontrollers") => &["status.replicas"],
         ("batch", "jobs") => &["status.successful"],
         ("certificates.k8s.io", "certificatesigningrequests") => &["spec.signerName"],
         ("", "events") => &[

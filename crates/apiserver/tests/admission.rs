@@ -88,6 +88,25 @@ fn a_policy_denies_and_warns() {
 }
 
 #[test]
+fn a_policy_changes_what_is_written() {
+    let (_server, client) = cluster();
+    let policy = json!({"metadata": {"name": "m"}, "spec": {
+        "matchConstraints": {"resourceRules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}]},
+        "variables": [{"name": "mark", "expression": "'by-' + object.metadata.name"}],
+        "reinvocationPolicy": "Never",
+        "mutations": [
+            {"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": "Object{metadata: Object.metadata{labels: Object.metadata.labels{mark: variables.mark}}}"}},
+            {"patchType": "JSONPatch", "jsonPatch": {"expression": "[JSONPatch{op: 'add', path: '/data', value: {'k': 'v'}}]"}}]}});
+    client.create(&gvr(ADMISSION, "mutatingadmissionpolicies"), "", policy).unwrap();
+    let binding = json!({"metadata": {"name": "m"}, "spec": {"policyName": "m"}});
+    client.create(&gvr(ADMISSION, "mutatingadmissionpolicybindings"), "", binding).unwrap();
+    let made =
+        client.create(&gvr("v1", "configmaps"), "default", json!({"metadata": {"name": "x"}})).unwrap();
+    assert_eq!(made["metadata"]["labels"], json!({"mark": "by-x"}));
+    assert_eq!(made["data"], json!({"k": "v"}));
+}
+
+#[test]
 fn a_quota_bounds_a_namespace_and_tells_its_use() {
     let (_server, client) = cluster();
     let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": {"pods": "1", "requests.cpu": "1", "configmaps": "1"}}});

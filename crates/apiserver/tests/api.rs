@@ -293,3 +293,42 @@ async fn a_definition_appears_in_discovery() {
     let (_, table) = fetch(&server, "/openapi/v3/apis/example.com/v1").await;
     assert!(table["components"]["schemas"]["com.example.v1.Widget"]["properties"]["spec"].is_object());
 }
+
+#[tokio::test]
+async fn what_is_stored_takes_later_defaults() {
+    let server = server();
+    let client = server.client("test");
+    let definition = |default: Value| {
+        let mut field = json!({"type": "string"});
+        if !default.is_null() {
+            field["default"] = default;
+        }
+        json!({"metadata": {"name": "lates.example.com"}, "spec": {"group": "example.com", "scope": "Cluster",
+            "names": {"plural": "lates", "kind": "Late"}, "versions": [{"name": "v1", "served": true, "storage": true,
+            "schema": {"openAPIV3Schema": {"type": "object", "properties": {"a": field}}}}]}})
+    };
+    let crds = gvr("apiextensions.k8s.io/v1", "customresourcedefinitions");
+    client.create(&crds, "", definition(Value::Null)).unwrap();
+    client.create(&gvr("example.com/v1", "lates"), "", json!({"metadata": {"name": "one"}})).unwrap();
+    let patch = json!({"spec": definition("A".into())["spec"]});
+    client.patch(&crds, "", "lates.example.com", None, &Patch::merge(patch)).unwrap();
+    let (code, found) = fetch(&server, "/apis/example.com/v1/lates/one").await;
+    assert_eq!((code, &found["a"]), (200, &json!("A")));
+    let (_, list) = fetch(&server, "/apis/example.com/v1/lates").await;
+    assert_eq!(list["items"][0]["a"], "A");
+}
+
+#[tokio::test]
+async fn keys_that_stand_twice_in_applied_yaml_are_told_with_their_line() {
+    let server = server();
+    let text = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: y\ndata:\n  foo: a\n  foo: b\n";
+    let path = "/api/v1/namespaces/default/configmaps/y?fieldManager=m&fieldValidation=Strict";
+    let response = send(&server, Method::PATCH, path, "application/apply-patch+yaml", text).await;
+    assert_eq!(response.status().as_u16(), 400);
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    let message: Value = serde_json::from_slice(&body).unwrap();
+    assert!(
+        message["message"].as_str().unwrap().contains("line 7: key \"foo\" already set in map"),
+        "{message}"
+    );
+}

@@ -99,7 +99,9 @@ impl<'a> Decoder<'a> {
             }
             (Type::List(inner, _), Value::Array(items)) => {
                 for (at, item) in items.iter_mut().enumerate() {
-                    if item.is_null() && matches!(**inner, Type::Str | Type::Bool | Type::I32 | Type::I64) {
+                    if item.is_null()
+                        && matches!(**inner, Type::Str | Type::Bool | Type::I32 | Type::I64 | Type::Ref(_))
+                    {
                         *item = zero(TypeRef { catalog: ty.catalog, ty: inner }).unwrap_or(Value::Null);
                     }
                     self.value(TypeRef { catalog: ty.catalog, ty: inner }, item, &path.index(at))?;
@@ -275,7 +277,7 @@ fn quantity(value: &mut Value) -> Result<(), DecodeError> {
 fn is_dropped(field: &Field, value: &Value) -> bool {
     match value {
         Value::Null => true,
-        _ if field.kept => false,
+        _ if field.kept || field.ty == Type::Any => false,
         Value::Array(items) => items.is_empty(),
         Value::Object(map) => map.is_empty() && matches!(field.ty, Type::Map(..)),
         _ if field.pointer => false,

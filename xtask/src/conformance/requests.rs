@@ -191,7 +191,7 @@ fn section(scores: &BTreeMap<String, Score>, found: &[Found]) -> anyhow::Result<
     scores.values().for_each(|score| total.add(score));
     let percent = |part: usize, all: usize| format!("{:.2} %", part as f64 * 100.0 / all.max(1) as f64);
     let mut text = String::from(
-        "## The same requests to both\n\nMade by `cargo xtask conformance requests`. Left out of the comparison: uids, times, resource versions, allocated addresses, descriptions of table columns.\n\n",
+        "## The same requests to both\n\nMade by `cargo xtask conformance requests`. Left out of the comparison, wherever they stand: uids, times and ages, resource versions, allocated addresses, the made-up end of generated names, descriptions of table columns.\n\n",
     );
     writeln!(
         text,

@@ -2,6 +2,7 @@
 //! and OpenAPI documents, and from the field tags of the Go module that the same server is built of
 //! (OpenAPI does not say which fields are pointers). Facts only; no descriptions are taken over.
 
+mod bootstrap;
 mod gotypes;
 pub mod server;
 mod write;
@@ -31,6 +32,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         Some(dir) => dir.clone(),
         None => server::module_cache()?,
     };
+    let own = "crates/apiserver/data/bootstrap.txt";
+    fs::write(own, bootstrap::objects(&server)?).with_context(|| own.to_owned())?;
     let go = gotypes::read(&modules, &documents.version)?;
     let table = write::table(&documents, &go)?;
     let minor: Vec<_> = documents.version.split('.').take(2).collect();

@@ -54,7 +54,8 @@ impl Server {
         Ok(String::from_utf8(output.stdout)?)
     }
 
-    fn json(&self, path: &str, accept: &str) -> anyhow::Result<Value> {
+    /// A JSON document of the server.
+    pub fn json(&self, path: &str, accept: &str) -> anyhow::Result<Value> {
         Ok(serde_json::from_str(&self.get(path, accept)?)?)
     }
 

@@ -6,6 +6,7 @@ mod builtin;
 mod http;
 mod limits;
 mod matching;
+mod mutation;
 mod pod_security;
 mod policy;
 mod quota;
@@ -57,6 +58,7 @@ pub(crate) fn mutate(request: &Request<'_>, call: &mut Call, object: &mut Value)
     {
         builtin::tolerations(object);
     }
+    mutation::mutate(request, call, object)?;
     webhook::mutate(request, call, object)
 }
 

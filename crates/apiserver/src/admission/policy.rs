@@ -18,7 +18,7 @@ const GROUP: &str = "admissionregistration.k8s.io";
 /// Longest message that an expression may make.
 const MAX_MESSAGE: usize = 5 * 1024;
 
-type Variables = Vec<(String, cel::Value)>;
+pub(super) type Variables = Vec<(String, cel::Value)>;
 
 /// What a policy says against a write.
 struct Denial {
@@ -65,7 +65,7 @@ pub(super) fn validate(request: &Request<'_>, call: &mut Call, object: Option<&V
     first.map_or(Ok(()), |(message, denial)| Err(refused(request, &message, &denial.reason)))
 }
 
-fn refused(request: &Request<'_>, message: &str, reason: &str) -> ApiError {
+pub(super) fn refused(request: &Request<'_>, message: &str, reason: &str) -> ApiError {
     let (code, reason) = match reason {
         "Unauthorized" => (401, "Unauthorized"),
         "Forbidden" => (403, "Forbidden"),
@@ -78,7 +78,7 @@ fn refused(request: &Request<'_>, message: &str, reason: &str) -> ApiError {
         .with_cause(cause)
 }
 
-fn fits(
+pub(super) fn fits(
     request: &Request<'_>,
     constraints: &Value,
     object: Option<&Value>,
@@ -93,7 +93,7 @@ fn fits(
 }
 
 /// A binding without rules of its own takes what its policy takes.
-fn binding_fits(request: &Request<'_>, matching: &Value, object: Option<&Value>) -> bool {
+pub(super) fn binding_fits(request: &Request<'_>, matching: &Value, object: Option<&Value>) -> bool {
     if items(matching, "/resourceRules").next().is_some() {
         return fits(request, matching, object).is_some();
     }
@@ -145,13 +145,16 @@ fn judge(
     denials
 }
 
-fn by_kind(request: &Request<'_>, object: &Value) -> cel::Value {
+pub(super) fn by_kind(request: &Request<'_>, object: &Value) -> cel::Value {
     let registry = request.server.registry();
     registry.by_kind(&object.gvk()).map_or_else(|| cel::plain(object), |resource| typed(resource, object))
 }
 
-/// Evaluates the variables of a policy and then its validations.
-fn decisions(spec: &Value, mut variables: Variables, fails: bool) -> Vec<Denial> {
+/// Evaluates the variables of a policy, in order; those that fail with why.
+pub(super) fn own_variables(
+    spec: &Value,
+    variables: &Variables,
+) -> (std::collections::HashMap<String, cel::Value>, Vec<(String, String)>) {
     let mut own = std::collections::HashMap::new();
     let mut broken: Vec<(String, String)> = Vec::new();
     for variable in items(spec, "/variables") {
@@ -165,6 +168,12 @@ fn decisions(spec: &Value, mut variables: Variables, fails: bool) -> Vec<Denial>
             Err(why) => broken.push((of("name").to_owned(), why)),
         }
     }
+    (own, broken)
+}
+
+/// Evaluates the variables of a policy and then its validations.
+fn decisions(spec: &Value, mut variables: Variables, fails: bool) -> Vec<Denial> {
+    let (own, broken) = own_variables(spec, &variables);
     variables.push(("variables".into(), cel::Value::from(own)));
     let environment = Environment::new(variables);
     let mut denials = Vec::new();
@@ -207,7 +216,11 @@ fn message_of(validation: &Value, environment: &Environment<'_>) -> String {
 }
 
 /// The parameter objects of a binding: none is asked for, or every one that it names or selects.
-fn params(request: &Request<'_>, policy: &Object, binding: &Object) -> Result<Vec<Option<Value>>, String> {
+pub(super) fn params(
+    request: &Request<'_>,
+    policy: &Object,
+    binding: &Object,
+) -> Result<Vec<Option<Value>>, String> {
     let Some(kind) = policy.at(&["spec", "paramKind"]).filter(|k| k.is_object()) else {
         return Ok(vec![None]);
     };

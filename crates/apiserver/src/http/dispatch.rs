@@ -23,6 +23,8 @@ use crate::{
 };
 
 const JSON: &str = "application/json";
+/// The media types of objects.
+const SERVED: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 /// Kinds whose deletion answers with the object even when it is gone at once.
 const RETURNED_WHEN_DELETED: [(&str, &str); 18] = [
     ("", "namespaces"),
@@ -355,7 +357,6 @@ fn get(context: &Context<'_>, at: &At) -> ApiResult<Response<ResponseBody>> {
 
 /// The form of an answer about a resource.
 fn form_of(context: &Context<'_>, resource: &Resource) -> ApiResult<Form> {
-    const SERVED: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
     negotiate::form(context.header("accept")).map_err(|_| match resource.custom.is_some() {
         true => ApiError::not_acceptable(&[SERVED]),
         false => ApiError::new(
@@ -438,7 +439,7 @@ fn item_text(resource: &Resource, object: &Arc<Object>) -> String {
 
 /// An object as JSON in the version of a resource.
 pub(super) fn object_text(resource: &Resource, object: &Arc<Object>) -> String {
-    if object.value().api_version() == resource.gvk.api_version() {
+    if ops::is_shown_as_stored(resource, object) {
         return String::from_utf8_lossy(&object.json()).into_owned();
     }
     ops::present(resource, object).to_string()
@@ -514,6 +515,9 @@ async fn write(context: &Context<'_>, at: &At, body: &Bytes) -> ApiResult<Respon
                 return Err(ApiError::method_not_allowed());
             }
             if at.resource.verbs == ["create"] {
+                if form_of(context, &at.resource)? != Form::Objects {
+                    return Err(ApiError::not_acceptable(&[SERVED]));
+                }
                 let object = ops::decode_input(&mut call, at, sent, &duplicates)?;
                 let mut object = object;
                 ops::record_review(server, &call, at, &mut object);
@@ -705,6 +709,18 @@ fn parse_yaml(body: &Bytes) -> ApiResult<(Value, Vec<String>)> {
     Ok((value, Vec::new()))
 }
 
+/// Reads an applied configuration in YAML, whose duplicate keys are faults of the text.
+fn parse_applied(context: &Context<'_>, body: &Bytes) -> ApiResult<(Value, Vec<String>)> {
+    let parsed = parse_yaml(body)?;
+    let text = String::from_utf8_lossy(body);
+    match tiphys_yaml::from_yaml_strict(&text) {
+        Err(why) if context.query.get("fieldValidation") == "Strict" => Err(ApiError::bad_request(format!(
+            "error strict decoding YAML: error converting YAML to JSON: {why}"
+        ))),
+        _ => Ok(parsed),
+    }
+}
+
 fn patch_of(context: &Context<'_>, body: &Bytes) -> ApiResult<Patch> {
     let read = |parsed: ApiResult<(Value, Vec<String>)>| parsed;
     let (mut patch, duplicates) = match media_type(context) {
@@ -715,7 +731,8 @@ fn patch_of(context: &Context<'_>, body: &Bytes) -> ApiResult<Patch> {
         }
         "application/apply-patch+yaml" | "application/apply-patch+json" => {
             let force = context.query.flag("force") && !context.query.get("force").is_empty();
-            let parsed = if body.first() == Some(&b'{') { parse_json(body) } else { parse_yaml(body) };
+            let parsed =
+                if body.first() == Some(&b'{') { parse_json(body) } else { parse_applied(context, body) };
             parsed.map(|(v, d)| (Patch::apply(v, force), d))?
         }
         _ => {
@@ -742,9 +759,7 @@ fn object_response(
             json_response(code, &table)
         }
         Form::Metadata | Form::MetadataList => json_response(code, &partial(object)),
-        _ if object.value().api_version() == at.resource.gvk.api_version() => {
-            raw_response(code, JSON, object.json())
-        }
+        _ if ops::is_shown_as_stored(&at.resource, object) => raw_response(code, JSON, object.json()),
         _ => json_response(code, &ops::present(&at.resource, object)),
     };
     Ok(with_warnings(response, call))

@@ -10,7 +10,22 @@ use crate::{Object, registry::Resource};
 pub(crate) fn present(resource: &Resource, object: &Arc<Object>) -> Value {
     let mut value = object.value().clone();
     to_version(resource, &mut value);
+    // What is stored may be older than a default.
+    if let Some(schema) = defaulting(resource) {
+        schema.apply_defaults(&mut value);
+    }
     value
+}
+
+/// The schema of a custom resource if it has defaults, which also hold for what is stored.
+fn defaulting(resource: &Resource) -> Option<&tiphys_schema::StructuralSchema> {
+    let custom = resource.custom.as_ref().filter(|custom| !custom.preserve_unknown)?;
+    custom.schema.as_ref().filter(|schema| schema.has_defaults())
+}
+
+/// Whether a stored object is answered as it is.
+pub(crate) fn is_shown_as_stored(resource: &Resource, object: &Object) -> bool {
+    object.value().api_version() == resource.gvk.api_version() && defaulting(resource).is_none()
 }
 
 /// Converts a stored object to the version of a resource.

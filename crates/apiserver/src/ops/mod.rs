@@ -20,7 +20,7 @@ mod write;
 
 use std::sync::Arc;
 
-pub(crate) use convert::{present, to_version};
+pub(crate) use convert::{is_shown_as_stored, present, to_version};
 pub(crate) use decode::{FieldValidation, decode_input, expected_kind};
 pub use delete::{DeleteOptions, Propagation};
 pub(crate) use delete::{JOB_ORPHANS, delete, delete_collection};

@@ -465,6 +465,8 @@ fn check_expressions(kind: &str, group: &str, object: &Value, errors: &mut Error
                 Ok(expression) => {
                     let kind =
                         expression.kind().filter(|_| matches!(list, "validations" | "matchConditions"));
+                    // A variable has the type of its own expression.
+                    let kind = kind.filter(|_| !source.trim_start().starts_with("variables."));
                     if let Some(kind) = kind.filter(|kind| key == "expression" && *kind != "bool") {
                         let detail = format!("must evaluate to bool but got {kind}");
                         errors.push(FieldError::invalid(&path, source, detail));

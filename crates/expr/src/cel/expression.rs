@@ -6,7 +6,9 @@ use kube_cel::{
     KubeCelExt,
     cel::{
         Context, ExecutionError, IdedExpr, Value,
-        common::ast::{CallExpr, ComprehensionExpr, EntryExpr, Expr, ListExpr, LiteralValue},
+        common::ast::{
+            CallExpr, ComprehensionExpr, EntryExpr, Expr, ListExpr, LiteralValue, MapEntryExpr, MapExpr,
+        },
         parser::Parser,
     },
 };
@@ -213,8 +215,30 @@ fn largest_part(value: &Value, depth: usize) -> u64 {
     }
 }
 
+/// Replaces what mutating policies make, such as `Object.spec{replicas: 1}` and `JSONPatch{op: "add"}`, by maps.
+fn expand_objects(node: &mut IdedExpr) {
+    let is_known = |name: &str| name == "Object" || name == "JSONPatch" || name.starts_with("Object.");
+    if let Expr::Struct(made) = &mut node.expr
+        && is_known(&made.type_name)
+    {
+        let mut entries = std::mem::take(&mut made.entries);
+        for entry in &mut entries {
+            if let EntryExpr::StructField(field) = &mut entry.expr {
+                let key = Expr::Literal(LiteralValue::String(std::mem::take(&mut field.field).into()));
+                entry.expr = EntryExpr::MapEntry(MapEntryExpr {
+                    key: IdedExpr { id: entry.id, expr: key },
+                    value: std::mem::take(&mut field.value),
+                    optional: field.optional,
+                });
+            }
+        }
+        node.expr = Expr::Map(MapExpr { entries });
+    }
+}
+
 /// Replaces `cel.bind(name, value, body)` by the loop over nothing that the macro stands for.
 fn expand_bindings(node: &mut IdedExpr) {
+    expand_objects(node);
     let is_bind = matches!(&node.expr, Expr::Call(call) if call.func_name == "bind" && call.args.len() == 3
         && call.target.as_ref().is_some_and(|t| t.expr == Expr::Ident("cel".into())));
     if is_bind && let Expr::Call(call) = &mut node.expr {
@@ -385,6 +409,13 @@ impl Facts<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn objects_are_made_as_maps() {
+        let made = Expression::compile("Object{spec: Object.spec{replicas: 1 + 1}}.spec.replicas == 2", &[])
+            .unwrap();
+        assert_eq!(made.holds(&Environment::new([])), Ok(true));
+    }
 
     fn holds(source: &str) -> Result<bool, EvaluationError> {
         let environment =

@@ -4,10 +4,12 @@ mod authorizer;
 mod check;
 mod convert;
 mod expression;
+mod json;
 mod rules;
 
 pub use authorizer::{Decide, Query, authorizer};
 pub use convert::{by_schema, by_type, plain};
 pub use expression::{CompileError, Environment, EvaluationError, Expression};
+pub use json::to_json;
 pub use kube_cel::cel::Value;
 pub use rules::Rules;

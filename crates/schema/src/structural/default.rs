@@ -31,6 +31,16 @@ pub(super) fn remove_nulls(schema: &Value, value: &mut Value, depth: usize) {
     }
 }
 
+/// Whether a schema has a default anywhere.
+pub(super) fn any(schema: &Value, depth: usize) -> bool {
+    let below = |part: &Value| part.is_object() && any(part, depth + 1);
+    depth <= MAX_DEPTH
+        && (!schema["default"].is_null()
+            || schema["properties"].as_object().is_some_and(|properties| properties.values().any(below))
+            || below(&schema["items"])
+            || below(&schema["additionalProperties"]))
+}
+
 /// Sets defaults of missing fields, and of nulls where the schema does not allow null.
 pub(super) fn apply(schema: &Value, value: &mut Value, depth: usize) {
     if depth > MAX_DEPTH {

@@ -27,6 +27,7 @@ pub struct StructuralSchema {
     ty: Arc<Type>,
     patterns: Arc<validate::Patterns>,
     has_rules: bool,
+    has_defaults: bool,
 }
 
 impl StructuralSchema {
@@ -36,6 +37,7 @@ impl StructuralSchema {
         validate::collect_rules(schema, &crate::Path::root(), &mut rules, 0);
         Self {
             has_rules: !rules.is_empty(),
+            has_defaults: default::any(schema, 0),
             root: Arc::new(schema.clone()),
             ty: Arc::new(types::object_type(schema, Catalog::latest())),
             patterns: Arc::new(validate::Patterns::of(schema)),
@@ -60,6 +62,11 @@ impl StructuralSchema {
             validate::remark_unchecked_rules(&mut errors);
         }
         errors
+    }
+
+    /// Whether any field has a default.
+    pub fn has_defaults(&self) -> bool {
+        self.has_defaults
     }
 
     /// Sets the schema's defaults, and removes nulls that it does not allow.

@@ -149,8 +149,16 @@ fn event(object: &Value, now: Timestamp) -> Vec<Value> {
     let last = moment(&["lastTimestamp", "deprecatedLastTimestamp", "eventTime"]);
     let first = moment(&["firstTimestamp", "deprecatedFirstTimestamp", "eventTime"]);
     let ago = |at: Option<&str>| Value::from(at.map_or_else(|| "<unknown>".to_owned(), |at| since(at, now)));
-    let source = object.str_at(&["source", "component"]).or_else(|| object.str_at(&["reportingComponent"]));
-    let host = object.str_at(&["source", "host"]).map(|h| format!(", {h}")).unwrap_or_default();
+    let first_of =
+        |keys: &[&[&str]]| keys.iter().find_map(|key| object.str_at(key).filter(|t| !t.is_empty()));
+    let source = first_of(&[
+        &["source", "component"],
+        &["deprecatedSource", "component"],
+        &["reportingComponent"],
+        &["reportingController"],
+    ]);
+    let host = first_of(&[&["source", "host"], &["deprecatedSource", "host"], &["reportingInstance"]]);
+    let host = host.map(|host| format!(", {host}")).unwrap_or_default();
     row([
         ago(last),
         text_or(object, &["type"], ""),
