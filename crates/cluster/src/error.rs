@@ -53,7 +53,7 @@ impl ClusterError {
     /// Whether trying again later, with nothing changed, may succeed.
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::Api { code, .. } => matches!(code, 429 | 500 | 502 | 503 | 504),
+            Self::Api { code, .. } => matches!(code, 401 | 429 | 500 | 502 | 503 | 504),
             Self::UnknownKind(_) | Self::Config(_) | Self::ReadOnly(_) => false,
             Self::Transport(_) => true,
         }

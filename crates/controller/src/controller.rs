@@ -27,6 +27,7 @@ use crate::{
     places::{Place, Places},
     policy::{project_kind, project_name},
     predict::Answers,
+    prevent::rivals::{self, Rival},
     queue::Queue,
     rendering::Rendering,
     sets::{Sets, set_kind},
@@ -65,7 +66,7 @@ pub(crate) struct Inner {
 
 /// What is known of an Application beyond its object.
 #[derive(Default)]
-struct Memory {
+pub(crate) struct Memory {
     rendering: Option<Arc<Rendering>>,
     /// The last one that has objects.
     good: Option<Arc<Rendering>>,
@@ -81,6 +82,8 @@ struct Memory {
     seen: bool,
     /// A repository that it reads has another commit now.
     moved: bool,
+    /// Another engine that works on it too.
+    pub(crate) rival: Option<Rival>,
 }
 
 impl AppKey {
@@ -265,6 +268,13 @@ impl Inner {
         self.sets.take(change, GATHER_SETS);
         if change.key.group_kind() == application_kind() {
             let key = AppKey::of_key(&change.key);
+            if let (Some(old), Some(new)) = (&change.old, &change.new)
+                && let Some(manager) = rivals::writer(old, new)
+                && self.settings.shadow.is_none()
+            {
+                self.note_rival(&key, manager);
+                self.queue.add(key.clone(), Level::Live, Instant::now());
+            }
             match &change.new {
                 None => self.forget(&key),
                 Some(new) if is_request(change.old.as_deref(), new) => {
@@ -440,7 +450,7 @@ impl Inner {
         self.queue.add(key.clone(), Level::Sources, Instant::now() + wait);
     }
 
-    fn memory(&self) -> std::sync::MutexGuard<'_, HashMap<AppKey, Memory>> {
+    pub(crate) fn memory(&self) -> std::sync::MutexGuard<'_, HashMap<AppKey, Memory>> {
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -92,6 +92,10 @@ impl Inner {
             self.mark_seen(key);
             return next;
         }
+        if let Some(next) = self.leave_to_rival(key, &mut app, &object).await {
+            self.mark_seen(key);
+            return next;
+        }
         if app.is_terminating() {
             return self.finalize(key, &app).await;
         }
@@ -501,7 +505,7 @@ fn set_health(app: &mut Application, code: HealthCode, now: Timestamp) {
 }
 
 /// Replaces the conditions; one that was there before keeps its time.
-fn set_conditions(app: &mut Application, conditions: Vec<Condition>, now: Timestamp) {
+pub(crate) fn set_conditions(app: &mut Application, conditions: Vec<Condition>, now: Timestamp) {
     let now = Time::from(now);
     let old = std::mem::take(&mut app.status.conditions);
     app.status.conditions = conditions

@@ -10,7 +10,7 @@ const SHORTEST: usize = 8;
 
 /// Masks the values of a Secret on both sides of a diff: equal values get equal runs, different values
 /// runs of different length. Other objects are left alone. `annotations` names annotations to mask too.
-pub fn mask_secret(sides: &mut [&mut Value], annotations: &[&str]) {
+pub fn mask_secret(sides: &mut [&mut Value], annotations: &[String]) {
     let mut runs: BTreeMap<String, usize> = BTreeMap::new();
     for side in sides.iter_mut() {
         let is_secret = side.kind() == "Secret" && side.gvk().group.is_empty();
@@ -23,7 +23,7 @@ pub fn mask_secret(sides: &mut [&mut Value], annotations: &[&str]) {
         if let Some(present) = present.and_then(Value::as_object_mut) {
             let last_applied = "kubectl.kubernetes.io/last-applied-configuration";
             for (key, value) in present.iter_mut() {
-                if annotations.contains(&key.as_str()) || (is_secret && key == last_applied) {
+                if annotations.contains(key) || (is_secret && key == last_applied) {
                     mask(value, &mut runs);
                 }
             }

@@ -281,6 +281,8 @@ pub enum ConditionType {
     PruneProtected,
     /// What the deletion waits for; ours.
     Deleting,
+    /// Another engine works on the Application too; ours.
+    OtherEngine,
     /// A condition of a later version.
     #[serde(other)]
     Other,

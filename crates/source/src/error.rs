@@ -9,7 +9,7 @@ use tiphys_vfs::VfsError;
 #[non_exhaustive]
 pub enum SourceError {
     /// The address cannot be read.
-    #[error("cannot read repository address {url:?}: {reason}")]
+    #[error("cannot read repository address {:?}: {reason}", shown(url))]
     BadUrl {
         /// The address.
         url: String,
@@ -17,7 +17,7 @@ pub enum SourceError {
         reason: String,
     },
     /// The repository has no such branch, tag or commit.
-    #[error("repository {url} has no branch, tag or commit {revision:?}{hint}")]
+    #[error("repository {} has no branch, tag or commit {revision:?}{hint}", shown(url))]
     UnknownRevision {
         /// The repository.
         url: String,
@@ -27,7 +27,7 @@ pub enum SourceError {
         hint: String,
     },
     /// The host cannot be reached, refused, or broke off.
-    #[error("cannot fetch {url}: {reason}")]
+    #[error("cannot fetch {}: {}", shown(url), silenced(url, reason))]
     Fetch {
         /// The repository.
         url: String,
@@ -35,7 +35,7 @@ pub enum SourceError {
         reason: String,
     },
     /// The host took too long.
-    #[error("cannot fetch {url}: no answer within {} s", limit.as_secs())]
+    #[error("cannot fetch {}: no answer within {} s", shown(url), limit.as_secs())]
     Timeout {
         /// The repository.
         url: String,
@@ -43,13 +43,13 @@ pub enum SourceError {
         limit: Duration,
     },
     /// Fetching is switched off.
-    #[error("cannot fetch {url}: working offline, and it is not the repository that was given")]
+    #[error("cannot fetch {}: working offline, and it is not the repository that was given", shown(url))]
     Offline {
         /// The repository.
         url: String,
     },
     /// A stored repository cannot be read.
-    #[error("cannot read repository {url}: {reason}")]
+    #[error("cannot read repository {}: {}", shown(url), silenced(url, reason))]
     Read {
         /// The repository.
         url: String,
@@ -57,7 +57,7 @@ pub enum SourceError {
         reason: String,
     },
     /// The host wants other credentials.
-    #[error("cannot fetch {url}: access is denied (HTTP {status})")]
+    #[error("cannot fetch {}: access is denied (HTTP {status})", shown(url))]
     Denied {
         /// The address, without credentials.
         url: String,
@@ -97,6 +97,32 @@ pub enum SourceError {
     /// A folder cannot be read.
     #[error(transparent)]
     Files(#[from] VfsError),
+}
+
+/// The user name and password that stand in an address, and where.
+fn credentials(url: &str) -> Option<(usize, &str)> {
+    let start = url.find("://")? + 3;
+    let authority = url[start..].split(['/', '?', '#']).next()?;
+    let (credentials, _) = authority.rsplit_once('@')?;
+    Some((start, credentials))
+}
+
+/// An address without credentials (CVE-2023-25163).
+fn shown(url: &str) -> String {
+    match credentials(url) {
+        Some((start, held)) => format!("{}{}", &url[..start], &url[start + held.len() + 1..]),
+        None => url.to_owned(),
+    }
+}
+
+/// A reason that names no credentials of the address.
+fn silenced(url: &str, reason: &str) -> String {
+    let Some((_, held)) = credentials(url) else { return reason.to_owned() };
+    let whole = reason.replace(&format!("{held}@"), "");
+    match held.split_once(':') {
+        Some((_, password)) if !password.is_empty() => whole.replace(password, "…"),
+        _ => whole.replace(held, "…"),
+    }
 }
 
 impl SourceError {

@@ -214,6 +214,7 @@ fn open_or_init(path: &Path, url: &str) -> Result<ThreadSafeRepository, SourceEr
         ThreadSafeRepository::open_opts(path, options).map_err(|e| read_error(url, &e))
     } else {
         let bare = gix::create::Options::default();
+        std::fs::create_dir_all(path).map_err(|e| read_error(url, &e))?;
         ThreadSafeRepository::init_opts(path, gix::create::Kind::Bare, bare, options)
             .map_err(|e| read_error(url, &e))
     }

@@ -6,7 +6,7 @@ use crate::Failure;
 /// The meaning of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorClass {
-    /// The way to the API server or its load: repeat soon.
+    /// The way to the API server, its load, or a token that has run out: repeat soon.
     Transient,
     /// Another object stands in the way: repeat until it is repaired, however long that takes.
     Blocked(Blocker),
@@ -50,7 +50,7 @@ pub fn classify(failure: &Failure) -> ErrorClass {
         return ErrorClass::Blocked(MissingNamespace);
     }
     match failure.code {
-        None | Some(408 | 409 | 429 | 500 | 502 | 503 | 504) if !has("AlreadyExists") => {
+        None | Some(401 | 408 | 409 | 429 | 500 | 502 | 503 | 504) if !has("AlreadyExists") => {
             ErrorClass::Transient
         }
         _ => ErrorClass::Permanent,
@@ -87,6 +87,7 @@ mod tests {
                 ErrorClass::Permanent,
             ),
             (Some(403), "User \"u\" cannot patch resource", ErrorClass::Permanent),
+            (Some(401), "Unauthorized", ErrorClass::Transient),
             (Some(429), "too many requests", ErrorClass::Transient),
             (None, "connection reset by peer", ErrorClass::Transient),
         ];

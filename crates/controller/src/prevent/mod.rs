@@ -8,3 +8,4 @@ pub(crate) mod guard;
 pub(crate) mod owners;
 pub(crate) mod pause;
 mod references;
+pub(crate) mod rivals;

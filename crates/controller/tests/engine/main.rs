@@ -1,4 +1,4 @@
-//! The engine on the embedded cluster, under virtual time.
+//! The engine on the embedded cluster under virtual time, and where an API server alone suffices on a real one.
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -9,7 +9,13 @@
 mod clusters;
 mod comparing;
 mod deletion;
+mod advisories;
+mod clear;
+mod faults;
+mod graphs;
 mod incidents;
 mod operations;
+mod real;
 mod sets;
 mod stage;
+mod trouble;

@@ -1,7 +1,7 @@
-//! A repository, an embedded cluster with everything behind it, and the engine; under a paused clock hours
-//! pass in no time.
+//! A repository, a cluster, and the engine. The cluster is an embedded one with everything behind it, where
+//! under a paused clock hours pass in no time; inside [`on_real`] it is a real kube-apiserver with nothing behind it.
 
-use std::{fs, sync::Arc, time::Duration};
+use std::{cell::Cell, fs, sync::Arc, time::Duration};
 
 use jiff::Timestamp;
 use tempfile::TempDir;
@@ -12,6 +12,8 @@ use tiphys_source::{Repositories, WorkingTree};
 use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
 use tiphys_world::Driver;
 use tokio::{task::JoinHandle, time::Instant};
+
+use crate::{clear, faults::Faults};
 
 /// The address under which manifests of the tests name their repository.
 pub const URL: &str = "https://git.example.com/acme/shop.git";
@@ -27,19 +29,53 @@ pub const CONFIG_MAP: (&str, &str) = ("v1", "ConfigMap");
 /// How much virtual time passes before a test gives up.
 const PATIENCE: Duration = Duration::from_secs(8 * 3600);
 
+/// The longest that a scenario lets pass where time is real.
+const REAL_PASS: Duration = Duration::from_secs(1);
+/// How long a scenario waits for something where time is real.
+const REAL_PATIENCE: Duration = Duration::from_secs(300);
+/// How often it looks.
+const REAL_LOOK: Duration = Duration::from_millis(50);
+
+tokio::task_local! {
+    static REAL: Cluster;
+}
+
+/// Runs a scenario on a real API server. One at a time: each begins with what it may meet cleared away.
+pub async fn on_real(cluster: &Cluster, scenario: impl Future<Output = ()>) {
+    REAL.scope(cluster.clone(), scenario).await;
+}
+
+/// Whether stages stand on a real API server here.
+pub fn stage_is_real() -> bool {
+    REAL.try_with(|_| ()).is_ok()
+}
+
+/// What a stage stands on.
+enum Ground {
+    Embedded { server: ApiServer, world: JoinHandle<()> },
+    Real,
+}
+
 pub struct Stage {
     dir: TempDir,
-    pub server: ApiServer,
+    ground: Ground,
+    /// The cluster as people reach it.
     pub cluster: Cluster,
+    /// What goes wrong between the engine and the cluster.
+    pub faults: Faults,
+    /// The cluster as the engine reaches it.
+    reached: Cluster,
     repositories: Arc<Repositories>,
     settings: Settings,
     pub engine: Option<Controller>,
-    world: JoinHandle<()>,
+    held: Cell<bool>,
 }
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        self.world.abort();
+        if let Ground::Embedded { world, .. } = &self.ground {
+            world.abort();
+        }
     }
 }
 
@@ -60,25 +96,47 @@ impl Stage {
     pub async fn idle(files: &[(&str, &str)], change: impl FnOnce(&mut Settings)) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let repositories = Arc::new(Repositories::new(None, false));
-        let options = ApiServerOptions { seed: Some(7), ..ApiServerOptions::default() };
-        let server = ApiServer::new(options).unwrap();
-        let driver = Driver::new(&server, tiphys_world::Settings::default()).unwrap();
-        let world = tokio::spawn(driver.run());
-        let cluster = Cluster::new(server.service());
-        let clock = server.clone();
-        let mut settings = Settings { clock: Clock::new(move || clock.now()), ..Settings::default() };
+        let faults = Faults::default();
+        let mut settings = Settings::default();
+        let (ground, cluster, reached) = match REAL.try_with(Cluster::clone) {
+            Ok(cluster) => (Ground::Real, cluster.clone(), cluster),
+            Err(_) => {
+                let options = ApiServerOptions { seed: Some(7), ..ApiServerOptions::default() };
+                let server = ApiServer::new(options).unwrap();
+                let driver = Driver::new(&server, tiphys_world::Settings::default()).unwrap();
+                let world = tokio::spawn(driver.run());
+                let clock = server.clone();
+                settings.clock = Clock::new(move || clock.now());
+                let reached = Cluster::new(faults.before(server.service()));
+                let cluster = Cluster::new(server.service());
+                (Ground::Embedded { server, world }, cluster, reached)
+            }
+        };
         change(&mut settings);
-        let stage = Self { dir, server, cluster, repositories, settings, engine: None, world };
+        let stage = Self {
+            dir,
+            ground,
+            cluster,
+            faults,
+            reached,
+            repositories,
+            settings,
+            engine: None,
+            held: Cell::new(false),
+        };
         for (path, text) in files {
             stage.put(path, text);
         }
         stage.repositories.give_working_tree(Arc::new(WorkingTree::open(stage.dir.path()).unwrap()));
         stage.repositories.add_address(URL);
+        if let Ground::Real = stage.ground {
+            clear::everything(&stage.cluster).await;
+        }
         for definition in crds::definitions() {
             stage.apply(definition).await;
         }
-        stage.cluster.discover().await.unwrap();
-        stage.apply(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": ENGINE}})).await;
+        stage.until_served("AppProject").await;
+        stage.namespace(ENGINE).await;
         stage
     }
 
@@ -86,12 +144,23 @@ impl Stage {
     pub async fn start(&mut self) {
         let settings = self.settings.clone();
         self.engine =
-            Some(Controller::start(self.cluster.clone(), self.repositories.clone(), settings).await.unwrap());
+            Some(Controller::start(self.reached.clone(), self.repositories.clone(), settings).await.unwrap());
     }
 
     /// Kills the engine as SIGKILL would: whatever it was doing ends here.
     pub fn kill(&mut self) {
         self.engine = None;
+    }
+
+    /// Edits are not told of from now on.
+    pub fn hold(&self) {
+        self.held.set(true);
+    }
+
+    /// Tells of what was edited since [`Self::hold`], as one change.
+    pub fn resume(&self) {
+        self.held.set(false);
+        self.edited("");
     }
 
     /// Changes settings for the next start.
@@ -117,14 +186,45 @@ impl Stage {
         self.edited(path);
     }
 
+    /// Puts a symbolic link into the repository.
+    #[cfg(unix)]
+    pub fn link(&self, path: &str, to: &std::path::Path) {
+        std::os::unix::fs::symlink(to, self.dir.path().join(path)).unwrap();
+        self.edited("");
+    }
+
+    /// Deletes a file of the repository if there is one.
+    pub fn remove_if_there(&self, path: &str) {
+        if self.dir.path().join(path).is_file() {
+            self.remove(path);
+        }
+    }
+
     fn edited(&self, path: &str) {
-        if let Some(engine) = &self.engine {
+        if let Some(engine) = self.engine.as_ref().filter(|_| !self.held.get()) {
             engine.changed(&[path.to_owned()]);
         }
     }
 
+    /// The present, by the clock of the cluster.
     pub fn now(&self) -> Timestamp {
-        self.server.now()
+        match &self.ground {
+            Ground::Embedded { server, .. } => server.now(),
+            Ground::Real => Timestamp::now(),
+        }
+    }
+
+    /// Makes a namespace.
+    pub async fn namespace(&self, name: &str) {
+        self.apply(json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})).await;
+    }
+
+    /// Waits until a kind is served.
+    pub async fn until_served(&self, kind: &str) {
+        self.until(kind, async || {
+            self.cluster.discover().await.unwrap().kinds().any(|k| k.gvk.kind == kind).then_some(())
+        })
+        .await;
     }
 
     /// Server-side apply by a person.
@@ -165,9 +265,21 @@ impl Stage {
 
     /// `kubectl patch --type merge`.
     pub async fn patch(&self, kind: (&str, &str), namespace: &str, name: &str, patch: Value) -> Value {
+        self.patch_as(kind, namespace, name, patch, "kubectl-edit").await
+    }
+
+    /// The same under another field manager.
+    pub async fn patch_as(
+        &self,
+        kind: (&str, &str),
+        namespace: &str,
+        name: &str,
+        patch: Value,
+        manager: &str,
+    ) -> Value {
         let resource = self.resource(kind).await;
         self.cluster
-            .patch(&resource, (namespace, name), "", PatchType::Merge, &patch, "kubectl-edit")
+            .patch(&resource, (namespace, name), "", PatchType::Merge, &patch, manager)
             .await
             .unwrap_or_else(|error| panic!("{name}: {error}"))
     }
@@ -188,15 +300,38 @@ impl Stage {
     /// Waits until something holds of the cluster.
     pub async fn until<T>(&self, what: &str, look: impl AsyncFn() -> Option<T>) -> T {
         let start = Instant::now();
+        let patience = if self.is_real() { REAL_PATIENCE } else { PATIENCE };
         loop {
-            let revision = self.server.revision();
+            let changed = self.changed();
             if let Some(found) = look().await {
                 return found;
             }
-            if start.elapsed() > PATIENCE {
+            if start.elapsed() > patience {
                 panic!("never: {what}\n{}", self.report().await);
             }
-            let _ = tokio::time::timeout(Duration::from_secs(600), self.server.changed_after(revision)).await;
+            changed.await;
+        }
+    }
+
+    /// Whether time is real.
+    pub fn is_real(&self) -> bool {
+        matches!(self.ground, Ground::Real)
+    }
+
+    /// Returns when the cluster may have changed since this was called.
+    fn changed(&self) -> impl Future<Output = ()> + use<> {
+        let server = match &self.ground {
+            Ground::Embedded { server, .. } => Some((server.clone(), server.revision())),
+            Ground::Real => None,
+        };
+        async move {
+            match server {
+                Some((server, revision)) => {
+                    let changed = server.changed_after(revision);
+                    let _ = tokio::time::timeout(Duration::from_secs(600), changed).await;
+                }
+                None => tokio::time::sleep(REAL_LOOK).await,
+            }
         }
     }
 
@@ -230,7 +365,7 @@ impl Stage {
 
     /// Lets time pass.
     pub async fn pass(&self, time: Duration) {
-        tokio::time::sleep(time).await;
+        tokio::time::sleep(if self.is_real() { time.min(REAL_PASS) } else { time }).await;
     }
 
     /// What there is to know when a test fails.

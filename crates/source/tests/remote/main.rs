@@ -1,5 +1,6 @@
 //! Fetching over HTTP, against servers on loopback.
 
+mod advisories;
 mod bases;
 mod charts;
 mod dependencies;

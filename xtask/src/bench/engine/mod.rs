@@ -25,10 +25,10 @@ pub struct Args {
     /// The binary to measure, built with `cargo build --release`.
     #[arg(long, default_value = "target/release/tiphys")]
     tiphys: PathBuf,
-    /// How many Applications on the embedded cluster, one run each.
+    /// How many Applications on the embedded cluster, one run each; 0 leaves it out.
     #[arg(long, value_delimiter = ',', default_value = "1000,10000")]
     embedded: Vec<usize>,
-    /// How many Applications on kube-apiserver and etcd, one run each.
+    /// How many Applications on kube-apiserver and etcd, one run each; 0 leaves it out.
     #[arg(long, value_delimiter = ',', default_value = "1000")]
     real: Vec<usize>,
     /// How many Applications share the repository of the commit; 0 leaves it out.
@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let _inside = runtime.enter();
     let mut rows = Vec::new();
     for (kind, counts) in [(Kind::Embedded, &args.embedded), (Kind::Real, &args.real)] {
-        for &count in counts {
+        for &count in counts.iter().filter(|count| **count > 0) {
             rows.push(runtime.block_on(to_synced(args, &tiphys, kind, count))?);
         }
     }

@@ -82,7 +82,7 @@ impl Platform {
             platform.apply(&object).await?;
         }
         let definitions = fs::read_to_string(workspace_root().join("deploy/install/crds.yaml"))?;
-        for document in definitions.split("\n---\n") {
+        for document in definitions.split("---\n").filter(|text| text.contains("kind:")) {
             platform.apply(&tiphys_yaml::from_yaml(document)?).await?;
         }
         Ok(platform)

@@ -100,9 +100,9 @@ async fn changes(session: &Session, args: &Args) -> anyhow::Result<Vec<Change>> 
     for (key, _) in keys {
         all.extend(match (targets.get(&key), live.get(&key)) {
             (Some(target), Some(live)) => updated(key, target, live, &app, &settings),
-            (Some(target), None) => Some(one_sided(key, target, "create")),
+            (Some(target), None) => Some(one_sided(key, target, "create", &settings)),
             (None, Some(live)) if is_extra(live, &app, session, &settings) => {
-                Some(one_sided(key, live, "delete"))
+                Some(one_sided(key, live, "delete", &settings))
             }
             (None, _) => None,
         });
@@ -148,16 +148,16 @@ fn updated(
     if !difference.is_modified() {
         return None;
     }
-    mask_secret(&mut [&mut difference.live, &mut difference.predicted], &[]);
+    mask_secret(&mut [&mut difference.live, &mut difference.predicted], &settings.masked_annotations);
     let diff = unified(&difference.live, &difference.predicted, "live", "desired");
     let paths = difference.paths.iter().map(ToString::to_string).collect();
     Some(Change { key, action: "update", diff, paths })
 }
 
 /// An object that is only wanted, or only there.
-fn one_sided(key: ResourceKey, object: &Value, action: &'static str) -> Change {
+fn one_sided(key: ResourceKey, object: &Value, action: &'static str, settings: &ArgoSettings) -> Change {
     let mut object = object.clone();
-    mask_secret(&mut [&mut object], &[]);
+    mask_secret(&mut [&mut object], &settings.masked_annotations);
     if let Some(map) = object.as_object_mut() {
         map.remove("status");
     }

@@ -46,12 +46,12 @@ enum Source {
 /// The Application is not there, does not render, or the cluster does not answer.
 pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
     let app = Application::from_value(&session.get(&session.id(&args.app)).await?)?;
+    let settings = desired::settings_of(session).await?;
     let mut objects: Vec<Value> = match args.source {
         Source::Live => {
             desired::live(&session.cluster, &desired::listed(&app)).await?.into_values().collect()
         }
         Source::Git => {
-            let settings = desired::settings_of(session).await?;
             let rendered = desired::rendered(session, &app, &args.wanted, &settings).await?;
             rendered.warnings.iter().for_each(|warning| eprintln!("{warning}"));
             rendered.objects.into_iter().map(|object| object.value).collect()
@@ -62,7 +62,7 @@ pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("managedFields");
         }
-        mask_secret(&mut [&mut *object], &[]);
+        mask_secret(&mut [&mut *object], &settings.masked_annotations);
         write!(out, "---\n{}", tiphys_yaml::to_yaml(object))?;
     }
     Ok(())

@@ -1,0 +1,61 @@
+//! What scenarios leave behind on a real API server: nothing there tidies up after them.
+
+use std::time::Duration;
+
+use tiphys_cluster::{Cluster, PatchType, Propagation, Resource};
+use tiphys_value::{ObjectExt, Value, json};
+
+/// Objects that every cluster or namespace has by itself.
+fn is_given(object: &Value) -> bool {
+    let name = object.name();
+    matches!(object.namespace(), "kube-system" | "kube-public" | "kube-node-lease" | "default")
+        || name == "kube-root-ca.crt"
+        || name.ends_with("argoproj.io")
+}
+
+/// Whether scenarios make objects of a kind.
+fn is_made(resource: &Resource) -> bool {
+    const KINDS: [&str; 14] = [
+        "Application",
+        "ApplicationSet",
+        "AppProject",
+        "ConfigMap",
+        "Secret",
+        "Event",
+        "PersistentVolumeClaim",
+        "Deployment",
+        "DaemonSet",
+        "CSIDriver",
+        "ValidatingWebhookConfiguration",
+        "MutatingWebhookConfiguration",
+        "Widget",
+        "CustomResourceDefinition",
+    ];
+    KINDS.contains(&resource.gvk.kind.as_str()) && resource.has_verb("delete")
+}
+
+/// Deletes what scenarios make, namespaces apart: nobody would end them.
+pub async fn everything(cluster: &Cluster) {
+    for _ in 0..600 {
+        let discovery = cluster.discover().await.unwrap();
+        let mut left = 0;
+        for resource in discovery.kinds().filter(|resource| is_made(resource)) {
+            // A definition that goes takes its kind along while this looks.
+            let Ok(list) = cluster.list(resource, "").await else { continue };
+            for object in list.items.iter().filter(|object| !is_given(object)) {
+                left += 1;
+                let name = (object.namespace(), object.name());
+                let _ = cluster.delete(resource, name, Propagation::Background, "", false).await;
+                if object.kind() != "CustomResourceDefinition" {
+                    let freed = json!({"metadata": {"finalizers": null}});
+                    let _ = cluster.patch(resource, name, "", PatchType::Merge, &freed, "test").await;
+                }
+            }
+        }
+        if left == 0 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("the cluster cannot be cleared");
+}

@@ -1,0 +1,209 @@
+//! What goes wrong between the engine and the API server, by a plan that a test sets.
+
+use std::{
+    convert::Infallible,
+    future::Future,
+    pin::Pin,
+    sync::{Arc, Mutex, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use futures::FutureExt;
+use http::{Request, Response, StatusCode};
+use http_body::{Body, Frame};
+use tiphys_apiserver::ApiService;
+use tiphys_value::json;
+use tokio::sync::watch;
+use tower::{BoxError, Service};
+
+/// What becomes of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The server answers with a status code and does nothing.
+    Refuse(u16),
+    /// The request never arrives: the connection is refused.
+    Unreachable,
+    /// The server does it, and the answer is lost.
+    LoseAnswer,
+    /// The server does it, and the answer comes late.
+    Late(Duration),
+}
+
+/// Tells what becomes of a request: its method, its path with query, and its number.
+type Plan = dyn Fn(&str, &str, u64) -> Option<Fault> + Send + Sync;
+
+struct State {
+    plan: Mutex<Option<Arc<Plan>>>,
+    count: Mutex<u64>,
+    log: Mutex<Vec<String>>,
+    /// Changes whenever all watches are to break off.
+    cut: watch::Sender<u64>,
+}
+
+/// The plan. Cheap to clone.
+#[derive(Clone)]
+pub struct Faults(Arc<State>);
+
+impl Default for Faults {
+    fn default() -> Self {
+        let state = State {
+            plan: Mutex::default(),
+            count: Mutex::default(),
+            log: Mutex::default(),
+            cut: watch::channel(0).0,
+        };
+        Self(Arc::new(state))
+    }
+}
+
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Faults {
+    /// Goes by a plan from now on.
+    pub fn plan(&self, plan: impl Fn(&str, &str, u64) -> Option<Fault> + Send + Sync + 'static) {
+        *lock(&self.0.plan) = Some(Arc::new(plan));
+    }
+
+    /// All is well from now on.
+    pub fn end(&self) {
+        *lock(&self.0.plan) = None;
+    }
+
+    /// Breaks off every watch.
+    pub fn cut_watches(&self) {
+        self.0.cut.send_modify(|count| *count += 1);
+    }
+
+    /// The writes that the engine asked for, in order, without those of a dry run.
+    pub fn writes(&self) -> Vec<String> {
+        lock(&self.0.log).clone()
+    }
+
+    /// The service behind the faults.
+    pub fn before(&self, inner: ApiService) -> Faulty {
+        Faulty { inner, faults: self.clone() }
+    }
+
+    fn fault(&self, method: &str, path: &str) -> Option<Fault> {
+        let mut count = lock(&self.0.count);
+        *count += 1;
+        if method != "GET" && !path.contains("dryRun=All") {
+            lock(&self.0.log).push(format!("{method} {}", path.split('?').next().unwrap_or_default()));
+        }
+        let plan = lock(&self.0.plan).clone()?;
+        plan(method, path, *count)
+    }
+}
+
+/// A server that cannot be relied on.
+#[derive(Clone)]
+pub struct Faulty {
+    inner: ApiService,
+    faults: Faults,
+}
+
+impl<B> Service<Request<B>> for Faulty
+where
+    ApiService: Service<Request<B>, Error = Infallible>,
+    <ApiService as Service<Request<B>>>::Response: IntoAnswer + Send,
+    <ApiService as Service<Request<B>>>::Future: Send + 'static,
+{
+    type Response = Response<FaultyBody>;
+    type Error = BoxError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let path = request.uri().to_string();
+        let fault = self.faults.fault(request.method().as_str(), &path);
+        match fault {
+            Some(Fault::Refuse(code)) => return Box::pin(async move { Ok(refusal(code)) }),
+            Some(Fault::Unreachable) => return Box::pin(async { Err(broken("connection refused")) }),
+            Some(Fault::LoseAnswer | Fault::Late(_)) | None => {}
+        }
+        let mut cut = self.faults.0.cut.subscribe();
+        let answer = self.inner.call(request);
+        Box::pin(async move {
+            let Ok(answer) = answer.await;
+            match fault {
+                Some(Fault::LoseAnswer) => return Err(broken("connection reset by peer")),
+                Some(Fault::Late(time)) => tokio::time::sleep(time).await,
+                _ => {}
+            }
+            let cut = Box::pin(async move {
+                // The sender lives as long as the stage.
+                let _ = cut.changed().await;
+            });
+            Ok(answer.into_answer(cut))
+        })
+    }
+}
+
+fn broken(why: &str) -> BoxError {
+    std::io::Error::new(std::io::ErrorKind::ConnectionReset, why.to_owned()).into()
+}
+
+fn refusal(code: u16) -> Response<FaultyBody> {
+    let reason = match code {
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        429 => "TooManyRequests",
+        500 => "InternalError",
+        _ => "ServiceUnavailable",
+    };
+    let status = json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason,
+        "message": format!("the test says {code}"), "code": code});
+    let body = FaultyBody::Text(Some(status.to_string().into()));
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::from_u16(code).unwrap();
+    response.headers_mut().insert("content-type", "application/json".parse().unwrap());
+    response
+}
+
+type Cut = Pin<Box<dyn Future<Output = ()> + Send>>;
+type Inner = Pin<Box<dyn Body<Data = Bytes, Error = Infallible> + Send>>;
+
+/// Puts the answer of the server behind what may break it off.
+pub trait IntoAnswer {
+    fn into_answer(self, cut: Cut) -> Response<FaultyBody>;
+}
+
+impl<T: Body<Data = Bytes, Error = Infallible> + Send + 'static> IntoAnswer for Response<T> {
+    fn into_answer(self, cut: Cut) -> Response<FaultyBody> {
+        self.map(|body| FaultyBody::Server(Box::pin(body), cut))
+    }
+}
+
+/// The body of an answer.
+pub enum FaultyBody {
+    Text(Option<Bytes>),
+    Server(Inner, Cut),
+}
+
+impl Body for FaultyBody {
+    type Data = Bytes;
+    type Error = std::io::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, std::io::Error>>> {
+        match &mut *self {
+            Self::Text(text) => Poll::Ready(text.take().map(|text| Ok(Frame::data(text)))),
+            Self::Server(body, cut) => {
+                if cut.poll_unpin(cx).is_ready() {
+                    *self = Self::Text(None);
+                    return Poll::Ready(Some(Err(std::io::Error::other("the connection was cut"))));
+                }
+                body.as_mut().poll_frame(cx).map(|frame| frame.map(|Ok(frame)| Ok(frame)))
+            }
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! C. The API server refuses.
+
+use tiphys_value::{ObjectExt, Value, json};
+
+use super::{DEPLOYMENT, HOUR, SECRET, compat, definition, deployment, on_embedded, yaml};
+use crate::stage::{
+    APPLICATION, CONFIG_MAP, ENGINE, Stage, application, condition, config_map, message, phase,
+};
+
+on_embedded!(
+    c1_large_objects_need_no_annotation,
+    c2_a_violated_schema_stops_everything_before_the_first_write,
+    c3_a_webhook_whose_backend_is_down_burns_the_retries,
+    c3_a_webhook_whose_backend_is_down,
+    c4_an_immutable_field_is_refused_before_anything_is_written,
+    c4_a_selector_is_replaced_if_that_is_allowed,
+    c5_custom_resources_wait_for_their_definition,
+);
+
+pub async fn c1_large_objects_need_no_annotation() {
+    let large = config_map("large", &"x".repeat(300_000));
+    let stage = Stage::new(&[("app/large.yaml", &large)]).await;
+    // Client-side apply, as kubectl and Argo CD do it by default.
+    stage.namespace("app").await;
+    let mut object: Value = tiphys_yaml::from_yaml(&large).unwrap();
+    object["metadata"]["namespace"] = "app".into();
+    object["metadata"]["annotations"] =
+        json!({"kubectl.kubernetes.io/last-applied-configuration": object.to_string()});
+    let refused = stage.cluster.create(&object, "kubectl-client-side-apply", false).await.unwrap_err();
+    let told = refused.to_string();
+    assert!(told.contains("Too long: may not be more than 262144 bytes"), "{told}");
+
+    stage.apply(application("app", "app")).await;
+    stage.until_green("app").await;
+    let live = stage.get(CONFIG_MAP, "app", "large").await.unwrap();
+    assert!(live.annotation("kubectl.kubernetes.io/last-applied-configuration").is_none());
+}
+
+const TOO_LARGE: &str =
+    "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec: {size: large}\n";
+
+/// A cluster that serves Widgets, and an Application of a wrong one and of something else.
+async fn with_a_wrong_widget() -> Stage {
+    let stage = Stage::new(&[("app/w.yaml", TOO_LARGE), ("app/a.yaml", &config_map("a", "1"))]).await;
+    stage.apply(definition("widgets", "Widget")).await;
+    stage.until_served("Widget").await;
+    stage.namespace("app").await;
+    stage.apply(application("app", "app")).await;
+    stage
+}
+
+pub async fn c2_a_violated_schema_stops_everything_before_the_first_write() {
+    let stage = with_a_wrong_widget().await;
+    let app = stage.until_app("app", |app| phase(app) == "Failed").await;
+    assert!(message(&app).contains("spec.size"), "{}", message(&app));
+    assert!(stage.get(CONFIG_MAP, "app", "a").await.is_none());
+    assert_eq!(app["status"]["operationState"].get("retryCount"), None, "it is not repeated: it cannot pass");
+    stage.write("app/w.yaml", &TOO_LARGE.replace("large", "3"));
+    stage.until_green("app").await;
+}
+
+const HOOKS: (&str, &str) = ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration");
+
+/// A webhook that must answer and whose backend is not there.
+fn unanswered() -> Value {
+    json!({"apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "guard"}, "webhooks": [{"name": "configs.guard.example.com", "failurePolicy": "Fail", "sideEffects": "None",
+            "admissionReviewVersions": ["v1"], "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "app"}},
+            "clientConfig": {"service": {"namespace": "guard", "name": "guard"}},
+            "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["configmaps"]}]}]})
+}
+
+pub async fn c3_a_webhook_whose_backend_is_down_burns_the_retries() {
+    let stuck = Stage::with(&[("app/a.yaml", &config_map("a", "1"))], compat).await;
+    stuck.apply(unanswered()).await;
+    stuck.apply(application("app", "app")).await;
+    let app = stuck.until_app("app", |app| phase(app) == "Failed").await;
+    assert_eq!(app["status"]["operationState"]["retryCount"], 5);
+    stuck.delete(HOOKS, "", "guard").await;
+    stuck.pass(9 * HOUR).await;
+    assert!(stuck.get(CONFIG_MAP, "app", "a").await.is_none(), "given up for ever");
+}
+
+pub async fn c3_a_webhook_whose_backend_is_down() {
+    let stage = Stage::new(&[("app/a.yaml", &config_map("a", "1"))]).await;
+    stage.apply(unanswered()).await;
+    stage.apply(application("app", "app")).await;
+    let app = stage.until_app("app", |app| condition(app, "BlockedBy").is_some()).await;
+    let told = condition(&app, "BlockedBy").unwrap();
+    assert!(
+        told.contains(
+            "webhook configs.guard.example.com of ValidatingWebhookConfiguration guard does not answer"
+        ),
+        "{told}"
+    );
+    assert!(told.contains("Service guard/guard, which does not exist"), "{told}");
+    stage.pass(2 * HOUR).await;
+    let app = stage.get(APPLICATION, ENGINE, "app").await.unwrap();
+    assert_eq!(phase(&app), "Running");
+    assert_eq!(app["status"]["operationState"].get("retryCount"), None);
+    stage.delete(HOOKS, "", "guard").await;
+    stage.until_green("app").await;
+}
+
+/// A Secret of a type, which can never change.
+fn typed(kind: &str, annotations: &str) -> String {
+    format!("apiVersion: v1\nkind: Secret\nmetadata:\n  name: s{annotations}\ntype: {kind}\n")
+}
+
+/// An Application at rest, of which one object's immutable field and another object change.
+async fn changing_what_is_immutable() -> Stage {
+    let files = [("app/s.yaml", &*typed("example.com/a", "")), ("app/a.yaml", &*config_map("a", "1"))];
+    let stage = Stage::new(&files).await;
+    stage.apply(application("app", "app")).await;
+    stage.until_green("app").await;
+    stage.hold();
+    stage.write("app/a.yaml", &config_map("a", "2"));
+    stage.write("app/s.yaml", &typed("example.com/b", ""));
+    stage.resume();
+    stage
+}
+
+pub async fn c4_an_immutable_field_is_refused_before_anything_is_written() {
+    let stage = changing_what_is_immutable().await;
+    let app = stage.until_app("app", |app| phase(app) == "Failed").await;
+    assert!(message(&app).contains("field is immutable"), "{}", message(&app));
+    assert_eq!(stage.get(CONFIG_MAP, "app", "a").await.unwrap()["data"]["key"], "1", "nothing was written");
+    let replaced = "\n  annotations: {argocd.argoproj.io/sync-options: 'Force=true,Replace=true'}";
+    stage.write("app/s.yaml", &typed("example.com/b", replaced));
+    stage.until_green("app").await;
+    assert_eq!(stage.get(SECRET, "app", "s").await.unwrap()["type"], "example.com/b");
+    assert_eq!(stage.get(CONFIG_MAP, "app", "a").await.unwrap()["data"]["key"], "2");
+}
+
+pub async fn c4_a_selector_is_replaced_if_that_is_allowed() {
+    let stage = Stage::new(&[("app/web.yaml", &yaml(&deployment("web")))]).await;
+    stage.apply(application("app", "app")).await;
+    stage.until_green("app").await;
+    let mut other = deployment("web");
+    other["spec"]["selector"]["matchLabels"]["app"] = "other".into();
+    other["spec"]["template"]["metadata"]["labels"]["app"] = "other".into();
+    stage.write("app/web.yaml", &yaml(&other));
+    let app = stage.until_app("app", |app| phase(app) == "Failed").await;
+    assert!(message(&app).contains("field is immutable"), "{}", message(&app));
+    other["metadata"]["annotations"] = json!({"argocd.argoproj.io/sync-options": "Force=true,Replace=true"});
+    stage.write("app/web.yaml", &yaml(&other));
+    stage.until_green("app").await;
+    let live = stage.get(DEPLOYMENT, "app", "web").await.unwrap();
+    assert_eq!(live["spec"]["selector"]["matchLabels"]["app"], "other");
+}
+
+/// A custom resource in an earlier wave than its definition.
+fn out_of_order() -> [(&'static str, String); 2] {
+    let widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: w\n  annotations: {argocd.argoproj.io/sync-wave: '-5'}\nspec: {size: 1}\n";
+    let mut crd = definition("widgets", "Widget");
+    crd["metadata"]["annotations"] = json!({"argocd.argoproj.io/sync-wave": "5"});
+    [("app/w.yaml", widget.to_owned()), ("app/crd.yaml", yaml(&crd))]
+}
+
+pub async fn c5_custom_resources_wait_for_their_definition() {
+    let files = out_of_order();
+    let files = files.each_ref().map(|(path, text)| (*path, text.as_str()));
+    let stage = Stage::new(&files).await;
+    stage.apply(application("app", "app")).await;
+    let app = stage.until_green("app").await;
+    assert_eq!(app["status"]["operationState"].get("retryCount"), None);
+}

@@ -1,0 +1,164 @@
+//! Weaknesses that were published for Argo CD, each as a test that it is not here: what comes from outside while
+//! sources are fetched. The list is in `docs/security.md`.
+
+use std::{io::Write, net::TcpListener, time::Duration};
+
+use tiphys_source::{AccessTable, Charts, GitCache, SourceError};
+
+use crate::support::{Answer, Server, not_found, ok, sha256};
+
+const PASSWORD: &str = "hunter2-of-the-repository";
+
+fn git(folder: &tempfile::TempDir) -> GitCache {
+    GitCache::new(folder.path().join("git"), Duration::ZERO)
+}
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a folder can be made")
+}
+
+fn charts(folder: &tempfile::TempDir) -> Charts {
+    Charts::new(folder.path().join("charts"), AccessTable::default(), Duration::ZERO, false)
+}
+
+/// The error of a chart that a server offers under the given content.
+fn chart_error(content: Vec<u8>) -> SourceError {
+    let digest = sha256(&content);
+    let index = format!(
+        "apiVersion: v1\nentries:\n  web:\n  - {{name: web, version: 1.0.0, digest: {digest}, urls: [web-1.0.0.tgz]}}\n"
+    );
+    let server = Server::start(move |request| match request.path.as_str() {
+        "/index.yaml" => ok(index.clone()),
+        "/web-1.0.0.tgz" => ok(content.clone()),
+        _ => not_found(),
+    });
+    let url = format!("http://{}", server.host);
+    charts(&folder()).checkout(&url, "web", "1.0.0").map(drop).expect_err("it is refused")
+}
+
+/// A gzipped tar archive of one entry, whose name and size are taken as they are.
+fn archive(name: &str, size: u64, kind: tar::EntryType, link: &str) -> Vec<u8> {
+    let mut header = tar::Header::new_gnu();
+    header.as_gnu_mut().expect("is GNU").name[..name.len()].copy_from_slice(name.as_bytes());
+    header.as_gnu_mut().expect("is GNU").linkname[..link.len()].copy_from_slice(link.as_bytes());
+    header.set_size(size);
+    header.set_entry_type(kind);
+    header.set_mode(0o644);
+    header.set_cksum();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(header.as_bytes()).expect("in memory");
+    let zeros = vec![0_u8; 1 << 20];
+    let mut left = size.next_multiple_of(512) + 1024;
+    while left > 0 {
+        let part = left.min(1 << 20);
+        gzip.write_all(&zeros[..usize::try_from(part).expect("is small")]).expect("in memory");
+        left -= part;
+    }
+    gzip.finish().expect("in memory")
+}
+
+#[test]
+fn cve_2020_5260_an_address_of_several_lines_gets_nobodys_credentials() {
+    let server = Server::start(|_| (401, vec![("WWW-Authenticate", "Basic realm=\"x\"".into())], Vec::new()));
+    let url = format!("http://{}/%0ahost=git.example.com/x.git", server.host);
+    let folder = folder();
+    git(&folder).checkout(&url, "main").map(drop).expect_err("it is refused");
+    let plain = format!("http://{}\nhost=git.example.com/x.git", server.host);
+    git(&folder).checkout(&plain, "main").map(drop).expect_err("it is refused");
+    let sent = server.requests.lock().expect("no thread panicked");
+    assert!(sent.iter().all(|request| request.authorization.is_none()), "{sent:?}");
+}
+
+#[test]
+fn cve_2023_25163_credentials_of_an_address_are_in_no_error() {
+    let server = Server::start(|_| (401, vec![("WWW-Authenticate", "Basic realm=\"x\"".into())], Vec::new()));
+    let folder = folder();
+    for user in [format!("me:{PASSWORD}"), PASSWORD.to_owned()] {
+        let url = format!("http://{user}@{}/x.git", server.host);
+        let error = git(&folder).checkout(&url, "main").map(drop).expect_err("access is denied");
+        let shown = format!("{error} {}", chain(&error));
+        assert!(!shown.contains(PASSWORD) && shown.contains(&server.host), "{shown}");
+    }
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = String::new();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        text.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    text
+}
+
+#[test]
+fn ghsa_6w87_credentials_of_a_registry_are_in_no_error() {
+    let denied = || -> Answer { (401, vec![("WWW-Authenticate", "Basic realm=\"x\"".into())], Vec::new()) };
+    let server = Server::start(move |_| denied());
+    let url = format!("oci://me:{PASSWORD}@{}/web", server.host);
+    let error = charts(&folder()).checkout(&url, "", "1.0.0").map(drop).expect_err("access is denied");
+    assert!(!error.to_string().contains(PASSWORD), "{error}");
+}
+
+#[test]
+fn cve_2023_40026_a_chart_cannot_place_files_outside_of_itself() {
+    for name in ["../../outside.yaml", "/etc/outside.yaml", "web/../../outside.yaml"] {
+        let error = chart_error(archive(name, 10, tar::EntryType::Regular, ""));
+        assert!(matches!(error, SourceError::Archive { .. }), "{name}: {error}");
+    }
+}
+
+#[test]
+fn cve_2022_24904_an_archive_cannot_link_to_what_is_outside() {
+    for kind in [tar::EntryType::Symlink, tar::EntryType::Link] {
+        let error = chart_error(archive("web/values.yaml", 0, kind, "/etc/passwd"));
+        assert!(error.to_string().contains("refused"), "{error}");
+    }
+}
+
+#[test]
+fn cve_2023_40584_an_archive_cannot_unpack_without_end() {
+    let bomb = archive("web/values.yaml", 200 << 20, tar::EntryType::Regular, "");
+    assert!(bomb.len() < 4 << 20, "it is small as it comes");
+    let error = chart_error(bomb);
+    assert!(error.to_string().contains("larger than"), "{error}");
+}
+
+#[test]
+fn cve_2024_29893_answers_of_a_registry_are_read_up_to_a_limit() {
+    let endless = vec![b' '; 8 << 20];
+    let server = Server::start(move |_| ok(endless.clone()));
+    let url = format!("oci://{}/web", server.host);
+    charts(&folder()).checkout(&url, "", "1.0.0").map(drop).expect_err("it is refused");
+    // Not an OCI registry either: the index of a repository.
+    let index = "x".repeat(129 << 20);
+    let server = Server::start(move |_| ok(index.clone()));
+    let url = format!("http://{}", server.host);
+    let error = charts(&folder()).checkout(&url, "web", "1.0.0").map(drop).expect_err("it is refused");
+    assert!(error.to_string().contains("larger") || error.to_string().contains("limit"), "{error}");
+}
+
+#[test]
+fn a_git_host_that_never_answers_is_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+    let host = listener.local_addr().expect("it is bound");
+    // Connections are made and kept, and nothing is ever said.
+    std::thread::spawn(move || listener.incoming().flatten().collect::<Vec<_>>());
+    let folder = folder();
+    let limit = Some(Duration::from_secs(1));
+    let error = git(&folder).checkout_within(&format!("http://{host}/x.git"), "main", limit, true);
+    let error = error.map(drop).expect_err("it never answers");
+    assert!(matches!(error, SourceError::Timeout { .. }) && error.is_transient(), "{error}");
+}
+
+#[test]
+fn a_git_host_that_is_down_or_refuses_is_told() {
+    let folder = folder();
+    let server = Server::start(|_| (503, Vec::new(), Vec::new()));
+    let error = git(&folder).checkout(&format!("http://{}/x.git", server.host), "main").map(drop);
+    let error = error.expect_err("it is down");
+    assert!(error.is_transient() && error.to_string().contains("503"), "{error}");
+    let server = Server::start(|_| (403, Vec::new(), Vec::new()));
+    let error = git(&folder).checkout(&format!("http://{}/x.git", server.host), "main").map(drop);
+    assert!(error.expect_err("it refuses").to_string().contains("403"));
+}
