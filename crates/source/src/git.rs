@@ -261,6 +261,8 @@ fn fetch_now(
 ) -> Result<(), String> {
     const SPECS: [&str; 3] =
         ["+HEAD:refs/remotes/origin/HEAD", "+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"];
+    // Without one gix panics at the first address; whoever comes first sets it, they are all the same.
+    let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let mut local = repository.to_thread_local();
     if let Some(command) = shell {
         let mut config = local.config_snapshot_mut();

@@ -12,7 +12,6 @@ mod deletion;
 mod advisories;
 mod clear;
 mod faults;
-mod graphs;
 mod incidents;
 mod operations;
 mod real;

@@ -1,13 +1,13 @@
 //! The incidents on a real API server: it alone, without controllers, in real time.
 
-use std::pin::Pin;
+use std::{path::Path, pin::Pin, process::Command};
 
 use tiphys_cluster::Cluster;
 use tiphys_oracles::RealApiServer;
 
 use crate::{
     incidents::{admission, endless, owners, rendering},
-    stage::on_real,
+    stage::{on_real, on_real_as},
 };
 
 type Scenario = Pin<Box<dyn Future<Output = ()>>>;
@@ -52,5 +52,37 @@ fn incidents_on_a_real_api_server() {
             eprintln!("{name}");
             on_real(&cluster, scenario()).await;
         }
+    });
+}
+
+/// Runs kubectl as the administrator; returns what it says.
+fn kubectl(server: &RealApiServer, args: &[&str]) -> String {
+    let mut command = Command::new(tiphys_oracles::find("kubectl").unwrap());
+    let output = command.arg("--kubeconfig").arg(server.kubeconfig()).args(args).output().unwrap();
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// What `deploy/` installs is accepted, and the rights of its service account are enough to work.
+#[test]
+fn the_installation_and_its_rights_on_a_real_api_server() {
+    let Some(server) = RealApiServer::start_or_skip() else { return };
+    let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy");
+    kubectl(&server, &["create", "namespace", "argocd"]);
+    for overlay in ["install", "shadow"] {
+        let folder = deploy.join(overlay);
+        kubectl(&server, &["apply", "--server-side", "--force-conflicts", "-k", folder.to_str().unwrap()]);
+    }
+    kubectl(&server, &["delete", "clusterrolebinding", "tiphys-shadow"]);
+    let token = kubectl(&server, &["create", "token", "tiphys-controller", "--namespace", "argocd"]);
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("kubeconfig");
+    std::fs::write(&config, server.kubeconfig_of("tiphys-controller", token.trim())).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let people = Cluster::connect(Some(&server.kubeconfig()), None).await.unwrap().cluster;
+        let engine = Cluster::connect(Some(&config), None).await.unwrap().cluster;
+        on_real_as(&people, &engine, admission::c5_custom_resources_wait_for_their_definition()).await;
+        on_real_as(&people, &engine, owners::b5_a_repair_by_hand_is_told_of()).await;
     });
 }

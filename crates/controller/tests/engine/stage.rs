@@ -37,12 +37,17 @@ const REAL_PATIENCE: Duration = Duration::from_secs(300);
 const REAL_LOOK: Duration = Duration::from_millis(50);
 
 tokio::task_local! {
-    static REAL: Cluster;
+    static REAL: (Cluster, Cluster);
 }
 
 /// Runs a scenario on a real API server. One at a time: each begins with what it may meet cleared away.
 pub async fn on_real(cluster: &Cluster, scenario: impl Future<Output = ()>) {
-    REAL.scope(cluster.clone(), scenario).await;
+    on_real_as(cluster, cluster, scenario).await;
+}
+
+/// The same with an engine that reaches the cluster as somebody else than people do.
+pub async fn on_real_as(people: &Cluster, engine: &Cluster, scenario: impl Future<Output = ()>) {
+    REAL.scope((people.clone(), engine.clone()), scenario).await;
 }
 
 /// Whether stages stand on a real API server here.
@@ -98,8 +103,8 @@ impl Stage {
         let repositories = Arc::new(Repositories::new(None, false));
         let faults = Faults::default();
         let mut settings = Settings::default();
-        let (ground, cluster, reached) = match REAL.try_with(Cluster::clone) {
-            Ok(cluster) => (Ground::Real, cluster.clone(), cluster),
+        let (ground, cluster, reached) = match REAL.try_with(Clone::clone) {
+            Ok((people, engine)) => (Ground::Real, people, engine),
             Err(_) => {
                 let options = ApiServerOptions { seed: Some(7), ..ApiServerOptions::default() };
                 let server = ApiServer::new(options).unwrap();

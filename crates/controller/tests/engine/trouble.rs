@@ -77,24 +77,6 @@ async fn watches_break_off_and_what_changed_meanwhile_is_seen() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_are_refused_for_load_now_and_then() {
-    let stage = begun().await;
-    stage.faults.plan(|_, _, number| (number % 3 != 0).then_some(Fault::Refuse(429)));
-    assert_done(&stage).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn internal_errors_and_overload_pass() {
-    for code in [500, 503, 504] {
-        let stage = begun().await;
-        stage.faults.plan(move |method, _, number| {
-            (method != "GET" && number % 2 == 0).then_some(Fault::Refuse(code))
-        });
-        assert_done(&stage).await;
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_token_runs_out_and_is_renewed() {
     let stage = begun().await;
     stage.faults.plan(|_, _, _| Some(Fault::Refuse(401)));
@@ -250,26 +232,6 @@ async fn a_namespace_that_does_not_end_blocks_only_what_goes_there() {
     stage.patch(CONFIG_MAP, "app", "held", json!({"metadata": {"finalizers": null}})).await;
     stage.until_object(CONFIG_MAP, "app", "a", |_| true).await;
     stage.until_green("app").await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn one_broken_application_of_five_hundred_leaves_the_others_alone() {
-    const ALL: usize = 500;
-    let mut files: Vec<(String, String)> =
-        (0..ALL).map(|n| (format!("apps/{n}/c.yaml"), config_map(&format!("c{n}"), "1"))).collect();
-    files[250].1 = "apiVersion: v1\nkind: ConfigMap\n  metadata: [\n".into();
-    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-    let stage = Stage::new(&files).await;
-    for number in 0..ALL {
-        let mut app = application(&format!("app-{number}"), &format!("apps/{number}"));
-        app["spec"]["destination"]["namespace"] = "all".into();
-        stage.apply(app).await;
-    }
-    let broken = stage.until_app("app-250", |app| condition(app, "ComparisonError").is_some()).await;
-    assert!(condition(&broken, "ComparisonError").unwrap().contains("apps/250/c.yaml"));
-    for number in (0..ALL).filter(|number| *number != 250) {
-        stage.until_green(&format!("app-{number}")).await;
-    }
 }
 
 #[tokio::test(start_paused = true)]

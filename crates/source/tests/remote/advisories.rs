@@ -1,7 +1,7 @@
 //! Weaknesses that were published for Argo CD, each as a test that it is not here: what comes from outside while
 //! sources are fetched. The list is in `docs/security.md`.
 
-use std::{io::Write, net::TcpListener, time::Duration};
+use std::{io::Write, time::Duration};
 
 use tiphys_source::{AccessTable, Charts, GitCache, SourceError};
 
@@ -136,29 +136,4 @@ fn cve_2024_29893_answers_of_a_registry_are_read_up_to_a_limit() {
     let url = format!("http://{}", server.host);
     let error = charts(&folder()).checkout(&url, "web", "1.0.0").map(drop).expect_err("it is refused");
     assert!(error.to_string().contains("larger") || error.to_string().contains("limit"), "{error}");
-}
-
-#[test]
-fn a_git_host_that_never_answers_is_given_up() {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
-    let host = listener.local_addr().expect("it is bound");
-    // Connections are made and kept, and nothing is ever said.
-    std::thread::spawn(move || listener.incoming().flatten().collect::<Vec<_>>());
-    let folder = folder();
-    let limit = Some(Duration::from_secs(1));
-    let error = git(&folder).checkout_within(&format!("http://{host}/x.git"), "main", limit, true);
-    let error = error.map(drop).expect_err("it never answers");
-    assert!(matches!(error, SourceError::Timeout { .. }) && error.is_transient(), "{error}");
-}
-
-#[test]
-fn a_git_host_that_is_down_or_refuses_is_told() {
-    let folder = folder();
-    let server = Server::start(|_| (503, Vec::new(), Vec::new()));
-    let error = git(&folder).checkout(&format!("http://{}/x.git", server.host), "main").map(drop);
-    let error = error.expect_err("it is down");
-    assert!(error.is_transient() && error.to_string().contains("503"), "{error}");
-    let server = Server::start(|_| (403, Vec::new(), Vec::new()));
-    let error = git(&folder).checkout(&format!("http://{}/x.git", server.host), "main").map(drop);
-    assert!(error.expect_err("it refuses").to_string().contains("403"));
 }

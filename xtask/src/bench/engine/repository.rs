@@ -36,7 +36,7 @@ impl Repository {
                 }
                 Shape::Overlays => {
                     let group = number / GROUP;
-                    let text = format!("resources: [../../bases/{group}]\nnameSuffix: -{number}\n");
+                    let text = format!("resources: [../../bases/{group}]\nnameSuffix: \"-{number}\"\n");
                     repository.write(&format!("apps/{number}/kustomization.yaml"), &text)?;
                     let base = format!("bases/{group}");
                     repository.write(&format!("{base}/kustomization.yaml"), "resources: [c.yaml]\n")?;
