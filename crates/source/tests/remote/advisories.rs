@@ -3,15 +3,11 @@
 
 use std::{io::Write, time::Duration};
 
-use tiphys_source::{AccessTable, Charts, GitCache, SourceError};
+use tiphys_source::{AccessTable, Charts, SourceError};
 
 use crate::support::{Answer, Server, not_found, ok, sha256};
 
 const PASSWORD: &str = "hunter2-of-the-repository";
-
-fn git(folder: &tempfile::TempDir) -> GitCache {
-    GitCache::new(folder.path().join("git"), Duration::ZERO)
-}
 
 fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a folder can be made")
@@ -55,40 +51,6 @@ fn archive(name: &str, size: u64, kind: tar::EntryType, link: &str) -> Vec<u8> {
         left -= part;
     }
     gzip.finish().expect("in memory")
-}
-
-#[test]
-fn cve_2020_5260_an_address_of_several_lines_gets_nobodys_credentials() {
-    let server = Server::start(|_| (401, vec![("WWW-Authenticate", "Basic realm=\"x\"".into())], Vec::new()));
-    let url = format!("http://{}/%0ahost=git.example.com/x.git", server.host);
-    let folder = folder();
-    git(&folder).checkout(&url, "main").map(drop).expect_err("it is refused");
-    let plain = format!("http://{}\nhost=git.example.com/x.git", server.host);
-    git(&folder).checkout(&plain, "main").map(drop).expect_err("it is refused");
-    let sent = server.requests.lock().expect("no thread panicked");
-    assert!(sent.iter().all(|request| request.authorization.is_none()), "{sent:?}");
-}
-
-#[test]
-fn cve_2023_25163_credentials_of_an_address_are_in_no_error() {
-    let server = Server::start(|_| (401, vec![("WWW-Authenticate", "Basic realm=\"x\"".into())], Vec::new()));
-    let folder = folder();
-    for user in [format!("me:{PASSWORD}"), PASSWORD.to_owned()] {
-        let url = format!("http://{user}@{}/x.git", server.host);
-        let error = git(&folder).checkout(&url, "main").map(drop).expect_err("access is denied");
-        let shown = format!("{error} {}", chain(&error));
-        assert!(!shown.contains(PASSWORD) && shown.contains(&server.host), "{shown}");
-    }
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = String::new();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        text.push_str(&inner.to_string());
-        cause = inner.source();
-    }
-    text
 }
 
 #[test]
