@@ -6,11 +6,11 @@
     reason = "tests; not every helper is used by each state of them"
 )]
 
+mod advisories;
+mod clear;
 mod clusters;
 mod comparing;
 mod deletion;
-mod advisories;
-mod clear;
 mod faults;
 mod incidents;
 mod operations;
