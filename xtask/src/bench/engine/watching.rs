@@ -50,7 +50,7 @@ impl Platform {
         let watch = self.cluster.watch(&resource, ENGINE, |report| match report {
             Report::All(list) => list.items.iter().all(&see),
             Report::Upsert(app) => see(&app),
-            Report::Delete(_) => true,
+            Report::Delete(_) | Report::Failed(_) => true,
         });
         if tokio::time::timeout(PATIENCE, watch).await.is_err() {
             let seen = done.lock().unwrap_or_else(PoisonError::into_inner).len();
