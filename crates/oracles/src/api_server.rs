@@ -90,7 +90,10 @@ impl RealApiServer {
         let key = rcgen::KeyPair::generate().map_err(|error| StartError::Key(error.to_string()))?;
         fs::write(dir.join("sa.key"), key.serialize_pem())?;
         fs::write(dir.join("sa.pub"), key.public_key_pem())?;
-        fs::write(dir.join("tokens.csv"), format!("{TOKEN},kubernetes-admin,kubernetes-admin,system:masters\n"))?;
+        fs::write(
+            dir.join("tokens.csv"),
+            format!("{TOKEN},kubernetes-admin,kubernetes-admin,system:masters\n"),
+        )?;
         let mut api = Command::new(find("kube-apiserver")?);
         api.arg(format!("--etcd-servers={etcd_url}")).arg(format!("--secure-port={secure}"));
         api.args(["--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--authorization-mode=RBAC"]);

@@ -6,9 +6,10 @@ use tiphys_value::{Value, json};
 
 use super::{
     ResponseBody,
-    dispatch::{Context, json_response},
+    context::Context,
     negotiate::{self, Form},
     path::Route,
+    response::json_response,
 };
 use crate::{
     ApiError, ApiResult,

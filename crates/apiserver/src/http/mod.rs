@@ -1,20 +1,27 @@
 //! The API over HTTP.
 
 mod body;
+mod context;
 mod discovery;
 mod dispatch;
+mod identity;
 mod json;
 mod kubeconfig;
 mod negotiate;
 mod openapi;
 mod path;
+mod plain;
 mod protobuf;
 mod query;
+mod read;
+mod request;
+mod response;
 mod serve;
 mod service;
 mod syntax;
 mod table;
 mod watch;
+mod write;
 
 pub use body::ResponseBody;
 pub use kubeconfig::write_kubeconfig;

@@ -10,7 +10,8 @@ use tiphys_value::{Value, json};
 
 use super::{
     ResponseBody,
-    dispatch::{Context, json_response, raw_response},
+    context::Context,
+    response::{json_response, raw_response},
 };
 use crate::{ApiError, ApiResult, registry::Registry};
 

@@ -13,7 +13,7 @@ use http_body::Body;
 use http_body_util::BodyExt;
 use tower::Service;
 
-use super::{ResponseBody, dispatch};
+use super::{ResponseBody, dispatch, response::error_response};
 use crate::{ApiError, ApiServer, auth::User};
 
 /// Most bytes of a request body.
@@ -58,7 +58,7 @@ where
             let (parts, body) = request.into_parts();
             Ok(match collect(body).await {
                 Ok(bytes) => dispatch::handle(&server, user, &parts, bytes).await,
-                Err(error) => dispatch::error_response(&error),
+                Err(error) => error_response(&error),
             })
         })
     }

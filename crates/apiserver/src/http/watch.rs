@@ -9,8 +9,9 @@ use tiphys_value::{ObjectExt, Value, json};
 
 use super::{
     ResponseBody,
-    dispatch::{Context, object_text, partial},
+    context::Context,
     negotiate::{self, Form},
+    response::{object_text, partial, raw_response},
     table,
 };
 use crate::{
@@ -46,7 +47,7 @@ pub(super) fn serve(context: &Context<'_>, at: &At) -> ApiResult<Response<Respon
     let (watcher, first) = start(context, at)?;
     let stream = futures::stream::once(async move { first }).chain(futures::stream::unfold(watcher, next));
     let stream = stream.filter(|chunk| futures::future::ready(!chunk.is_empty()));
-    let mut response = super::dispatch::raw_response(200, "application/json", Bytes::new());
+    let mut response = raw_response(200, "application/json", Bytes::new());
     *response.body_mut() = ResponseBody::stream(stream.boxed());
     Ok(response)
 }

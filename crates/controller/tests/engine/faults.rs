@@ -202,7 +202,9 @@ impl Body for FaultyBody {
                     *self = Self::Text(None);
                     return Poll::Ready(Some(Err(std::io::Error::other("the connection was cut"))));
                 }
-                body.as_mut().poll_frame(cx).map(|frame| frame.map(|Ok(frame)| Ok(frame)))
+                body.as_mut()
+                    .poll_frame(cx)
+                    .map(|frame| frame.map(|frame| frame.map_err(|never| match never {})))
             }
         }
     }

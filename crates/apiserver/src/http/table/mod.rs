@@ -8,7 +8,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use tiphys_value::{ObjectExt, Value, json};
 
-use super::dispatch::{Context, partial};
+use super::{context::Context, response::partial};
 use crate::{ApiError, ApiResult, Object, ops, registry::Resource};
 use cells::{Column, age, custom_cell};
 

@@ -1,0 +1,82 @@
+//! A request without its body, and what it says of the call that it asks for.
+
+use http::{HeaderMap, Method};
+use tiphys_schema::{FieldError, Path};
+use tiphys_value::{Value, json};
+
+use super::query::Query;
+use crate::{
+    ApiError, ApiResult, ApiServer,
+    auth::User,
+    ops::{Call, FieldValidation},
+    registry::Resource,
+};
+
+/// Everything about a request but its body.
+pub(super) struct Context<'a> {
+    pub server: &'a ApiServer,
+    pub user: User,
+    pub method: &'a Method,
+    pub headers: &'a HeaderMap,
+    pub query: Query,
+    pub path: &'a str,
+}
+
+impl Context<'_> {
+    pub fn header(&self, name: &str) -> &str {
+        self.headers.get(name).and_then(|v| v.to_str().ok()).unwrap_or_default()
+    }
+}
+
+pub(super) fn call_of(context: &Context<'_>) -> ApiResult<Call> {
+    let query = &context.query;
+    let agent = context.header("user-agent");
+    let manager = match (query.get("fieldManager"), *context.method == Method::PATCH) {
+        ("", true) if context.header("content-type").starts_with("application/apply-patch") => "",
+        ("", _) => agent.split('/').next().unwrap_or_default(),
+        (given, _) => given,
+    };
+    let mut call = Call::new(context.user.clone(), manager);
+    let options = match *context.method {
+        Method::POST => "CreateOptions",
+        Method::PUT => "UpdateOptions",
+        Method::DELETE => "DeleteOptions",
+        _ => "PatchOptions",
+    };
+    let unsupported = |field: &str, value: Value, supported: &[&str]| {
+        let fault = FieldError::not_supported(&Path::new(field), value, supported);
+        Err(ApiError::invalid_options(options, fault))
+    };
+    call.dry_run = match query.get("dryRun") {
+        "" => false,
+        "All" => true,
+        other => return unsupported("dryRun", json!([other]), &["All"]),
+    };
+    call.validation = match query.get("fieldValidation") {
+        "" | "Warn" => FieldValidation::Warn,
+        "Ignore" => FieldValidation::Ignore,
+        "Strict" => FieldValidation::Strict,
+        other => return unsupported("fieldValidation", other.into(), &["", "Ignore", "Strict", "Warn"]),
+    };
+    Ok(call)
+}
+
+/// Built-in kinds that warn of their end (deprecation guide of Kubernetes).
+fn deprecation_of(resource: &Resource) -> Option<&'static str> {
+    match (resource.group(), resource.plural.as_str()) {
+        ("", "componentstatuses") => Some("v1 ComponentStatus is deprecated in v1.19+"),
+        ("", "endpoints") => {
+            Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn warn_deprecated(resource: &Resource, call: &mut Call) {
+    if let Some(text) = deprecation_of(resource).filter(|_| resource.custom.is_none()) {
+        call.warnings.push(text.to_owned());
+    }
+    if let Some(text) = resource.custom.as_ref().and_then(|c| c.deprecation.as_ref()) {
+        call.warnings.push(text.clone());
+    }
+}

@@ -1,0 +1,118 @@
+//! How bodies are read.
+
+use bytes::Bytes;
+use tiphys_value::Value;
+
+use super::{context::Context, json, response::JSON};
+use crate::{
+    ApiError, ApiResult,
+    ops::{self, At, Patch},
+};
+
+fn media_type<'a>(context: &'a Context<'_>) -> &'a str {
+    context.header("content-type").split(';').next().unwrap_or_default().trim()
+}
+
+/// Reads a JSON or YAML body.
+pub(super) fn parse_body(context: &Context<'_>, body: &Bytes) -> ApiResult<(Value, Vec<String>)> {
+    match media_type(context) {
+        "" | JSON => parse_json(body),
+        "application/yaml" | "application/x-yaml" => parse_yaml(body),
+        "application/vnd.kubernetes.protobuf" => {
+            let value = super::protobuf::decode(body).map_err(|e| ApiError::bad_request(e.to_string()))?;
+            Ok((value, Vec::new()))
+        }
+        _ => Err(ApiError::unsupported_media_type(&[
+            JSON,
+            "application/yaml",
+            "application/vnd.kubernetes.protobuf",
+        ])),
+    }
+}
+
+/// Reads a body that must be an object of the resource's kind.
+pub(super) fn parse_object(context: &Context<'_>, at: &At, body: &Bytes) -> ApiResult<(Value, Vec<String>)> {
+    let kind = ops::expected_kind(at).kind;
+    if !matches!(media_type(context), "" | JSON) {
+        return parse_body(context, body);
+    }
+    let (value, duplicates) = json::parse(body).map_err(|error| {
+        let fault = super::syntax::go_words(&error, body);
+        ApiError::bad_request(super::syntax::unrecognized(&kind, body, &fault))
+    })?;
+    let what = match &value {
+        Value::Object(fields) => {
+            let missing = [("apiVersion", "apiVersion"), ("kind", "Kind")]
+                .into_iter()
+                .find(|(key, _)| fields.get(*key).and_then(Value::as_str).unwrap_or_default().is_empty());
+            // Built-in kinds are told by the path, custom ones have to say what they are.
+            if let Some((_, shown)) =
+                missing.filter(|_| at.resource.custom.is_some() && at.subresource.is_none())
+            {
+                let text = String::from_utf8_lossy(body);
+                let fault = format!("Object '{shown}' is missing in '{text}'");
+                let message = super::syntax::unrecognized(&kind, body, &fault);
+                return Err(ApiError::bad_request(message.replacen(
+                    "couldn't get version/kind; json parse error: ",
+                    "",
+                    1,
+                )));
+            }
+            return Ok((value, duplicates));
+        }
+        Value::Array(_) => "array",
+        Value::String(_) => "string",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::Null => return Ok((Value::Object(serde_json::Map::new()), duplicates)),
+    };
+    let fault = super::syntax::not_an_object(what);
+    Err(ApiError::bad_request(super::syntax::unrecognized(&kind, body, &fault)))
+}
+
+fn parse_json(body: &Bytes) -> ApiResult<(Value, Vec<String>)> {
+    json::parse(body)
+        .map_err(|e| ApiError::bad_request(format!("couldn't get version/kind; json parse error: {e}")))
+}
+
+fn parse_yaml(body: &Bytes) -> ApiResult<(Value, Vec<String>)> {
+    let text =
+        std::str::from_utf8(body).map_err(|e| ApiError::bad_request(format!("error decoding YAML: {e}")))?;
+    let value = tiphys_yaml::from_yaml(text)
+        .map_err(|e| ApiError::bad_request(format!("error decoding YAML: {e}")))?;
+    Ok((value, Vec::new()))
+}
+
+/// Reads an applied configuration in YAML, whose duplicate keys are faults of the text.
+fn parse_applied(context: &Context<'_>, body: &Bytes) -> ApiResult<(Value, Vec<String>)> {
+    let parsed = parse_yaml(body)?;
+    let text = String::from_utf8_lossy(body);
+    match tiphys_yaml::from_yaml_strict(&text) {
+        Err(why) if context.query.get("fieldValidation") == "Strict" => Err(ApiError::bad_request(format!(
+            "error strict decoding YAML: error converting YAML to JSON: {why}"
+        ))),
+        _ => Ok(parsed),
+    }
+}
+
+pub(super) fn patch_of(context: &Context<'_>, body: &Bytes) -> ApiResult<Patch> {
+    let read = |parsed: ApiResult<(Value, Vec<String>)>| parsed;
+    let (mut patch, duplicates) = match media_type(context) {
+        "application/json-patch+json" => read(parse_json(body)).map(|(v, d)| (Patch::json(v), d))?,
+        "application/merge-patch+json" => read(parse_json(body)).map(|(v, d)| (Patch::merge(v), d))?,
+        "application/strategic-merge-patch+json" => {
+            read(parse_json(body)).map(|(v, d)| (Patch::strategic(v), d))?
+        }
+        "application/apply-patch+yaml" | "application/apply-patch+json" => {
+            let force = context.query.flag("force") && !context.query.get("force").is_empty();
+            let parsed =
+                if body.first() == Some(&b'{') { parse_json(body) } else { parse_applied(context, body) };
+            parsed.map(|(v, d)| (Patch::apply(v, force), d))?
+        }
+        _ => {
+            return Err(ApiError::new(415, "UnsupportedMediaType", "415: Unsupported Media Type"));
+        }
+    };
+    patch.duplicates = duplicates;
+    Ok(patch)
+}

@@ -1,0 +1,170 @@
+//! `create`, `update`, `patch` and `delete`.
+
+use bytes::Bytes;
+use http::{Method, Response};
+use tiphys_schema::{FieldError, Path};
+use tiphys_value::{ObjectExt, Value, json};
+
+use super::{
+    ResponseBody,
+    context::{Context, call_of, warn_deprecated},
+    negotiate::Form,
+    request::{parse_body, parse_object, patch_of},
+    response::{
+        JSON, SERVED, form_of, json_response, list_text, object_response, raw_response, with_warnings,
+    },
+};
+use crate::{
+    ApiError, ApiResult,
+    auth::{self},
+    ops::{self, At, DeleteOptions},
+};
+
+/// Kinds whose deletion answers with the object even when it is gone at once.
+const RETURNED_WHEN_DELETED: [(&str, &str); 18] = [
+    ("", "namespaces"),
+    ("", "pods"),
+    ("", "services"),
+    ("", "serviceaccounts"),
+    ("", "persistentvolumes"),
+    ("", "persistentvolumeclaims"),
+    ("", "podtemplates"),
+    ("", "resourcequotas"),
+    ("resource.k8s.io", "deviceclasses"),
+    ("resource.k8s.io", "devicetaintrules"),
+    ("resource.k8s.io", "resourceclaims"),
+    ("resource.k8s.io", "resourceclaimtemplates"),
+    ("resource.k8s.io", "resourceslices"),
+    ("storage.k8s.io", "csidrivers"),
+    ("storage.k8s.io", "csinodes"),
+    ("storage.k8s.io", "storageclasses"),
+    ("storage.k8s.io", "volumeattachments"),
+    ("storage.k8s.io", "volumeattributesclasses"),
+];
+
+pub(super) async fn write(context: &Context<'_>, at: &At, body: &Bytes) -> ApiResult<Response<ResponseBody>> {
+    let mut call = call_of(context)?;
+    let server = context.server;
+    warn_deprecated(&at.resource, &mut call);
+    let (object, created) = match (context.method, at.subresource.as_deref()) {
+        (&Method::PATCH, Some("scale")) => {
+            let patch = patch_of(context, body)?;
+            let change = |scale: Value| ops::patch_plain(&scale, &patch);
+            return Ok(json_response(200, &ops::update_scale(server, &mut call, at, &change)?));
+        }
+        (&Method::PUT, Some("scale")) => {
+            let (sent, _) = parse_body(context, body)?;
+            let change = |_| Ok(sent.clone());
+            return Ok(json_response(200, &ops::update_scale(server, &mut call, at, &change)?));
+        }
+        (&Method::PATCH, _) => {
+            if !at.resource.has_verb("patch") || at.name.is_empty() {
+                return Err(ApiError::method_not_allowed());
+            }
+            let patch = patch_of(context, body).map_err(|error| match at.resource.custom.is_some() {
+                true if error.code() == 415 => ApiError::unsupported_media_type(&[
+                    "application/json-patch+json",
+                    "application/merge-patch+json",
+                    "application/apply-patch+yaml",
+                ]),
+                _ => error,
+            })?;
+            if !context.query.get("force").is_empty() && !patch.is_apply() {
+                let why = "may not be specified for non-apply patch";
+                let fault = FieldError::forbidden(&Path::new("force"), why);
+                return Err(ApiError::invalid_options("PatchOptions", fault));
+            }
+            ops::patch(server, &mut call, at, &patch)?
+        }
+        (&Method::PUT, _) => {
+            if at.resource.custom.is_some() && at.name.is_empty() {
+                return Err(ApiError::bad_request("name must be provided"));
+            }
+            if !at.resource.has_verb("update") || at.name.is_empty() {
+                return Err(ApiError::method_not_allowed());
+            }
+            let (sent, duplicates) = parse_object(context, at, body)?;
+            let whole = whole_object(at);
+            let object = ops::decode_input(&mut call, &whole, sent, &duplicates)?;
+            ops::update_decoded(server, &mut call, at, object)?
+        }
+        _ => {
+            let (sent, duplicates) = parse_object(context, at, body)?;
+            if at.subresource.is_some() {
+                let answer = ops::create_subresource(server, &mut call, at, sent)?;
+                return Ok(with_warnings(json_response(201, &answer), &call));
+            }
+            if !at.name.is_empty() && at.resource.custom.is_none() {
+                return Err(ApiError::method_not_allowed());
+            }
+            if at.resource.verbs == ["create"] {
+                if form_of(context, &at.resource)? != Form::Objects {
+                    return Err(ApiError::not_acceptable(&[SERVED]));
+                }
+                let object = ops::decode_input(&mut call, at, sent, &duplicates)?;
+                let mut object = object;
+                ops::record_review(server, &call, at, &mut object);
+                let answer = auth::review(server, &context.user, at, object)?;
+                return Ok(json_response(201, &answer));
+            }
+            let object = ops::decode_input(&mut call, at, sent, &duplicates)?;
+            (ops::create_decoded(server, &mut call, at, object)?, true)
+        }
+    };
+    if !call.dry_run {
+        server.inner.store.durable(object.revision()).await.map_err(ApiError::internal)?;
+    }
+    object_response(context, at, if created { 201 } else { 200 }, &object, &call)
+}
+
+fn whole_object(at: &At) -> At {
+    match at.subresource.as_deref().and_then(|name| at.resource.subresource(name)) {
+        Some(sub) if sub.gvk == at.resource.gvk => At { subresource: None, ..at.clone() },
+        _ => at.clone(),
+    }
+}
+
+pub(super) async fn delete(
+    context: &Context<'_>,
+    at: &At,
+    body: &Bytes,
+) -> ApiResult<Response<ResponseBody>> {
+    let mut call = call_of(context)?;
+    let mut options = match body.is_empty() {
+        true => DeleteOptions::default(),
+        false => {
+            let (sent, _) = parse_body(context, body)?;
+            call.dry_run |= sent["dryRun"].as_array().is_some_and(|d| d.iter().any(|v| v == "All"));
+            DeleteOptions::from_value(&sent)?
+        }
+    };
+    context.query.add_delete_options(&mut options)?;
+    warn_deprecated(&at.resource, &mut call);
+    if at.is("batch", "jobs") && options.propagation.is_none() {
+        call.warnings.push(ops::JOB_ORPHANS.to_owned());
+    }
+    let server = context.server;
+    if at.name.is_empty() {
+        if !at.resource.has_verb("deletecollection") {
+            return Err(ApiError::method_not_allowed());
+        }
+        let deleted = ops::delete_collection(server, &mut call, at, &context.query.list_options(), &options)?;
+        server.inner.store.durable(server.revision()).await.map_err(ApiError::internal)?;
+        let metadata = json!({"resourceVersion": server.revision().to_string()});
+        let response = raw_response(200, JSON, list_text(&at.resource, &deleted, &metadata));
+        return Ok(with_warnings(response, &call));
+    }
+    let outcome = ops::delete(server, &mut call, at, &options)?;
+    if !call.dry_run {
+        server.inner.store.durable(outcome.object.revision()).await.map_err(ApiError::internal)?;
+    }
+    if !outcome.gone || RETURNED_WHEN_DELETED.iter().any(|(group, plural)| at.is(group, plural)) {
+        return object_response(context, at, 200, &outcome.object, &call);
+    }
+    let details = json!({"name": at.name, "kind": at.resource.plural, "uid": outcome.object.uid()});
+    let mut status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details});
+    if !at.resource.group().is_empty() {
+        status["details"]["group"] = at.resource.group().into();
+    }
+    Ok(with_warnings(json_response(200, &status), &call))
+}
