@@ -2,7 +2,10 @@
 
 use std::{
     collections::{BTreeSet, HashMap},
-    sync::{Arc, Mutex, PoisonError, RwLock},
+    sync::{
+        Arc, Mutex, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
     time::Duration,
 };
 
@@ -40,7 +43,7 @@ const GATHER_LIVE: Duration = Duration::from_millis(10);
 /// Changes of a set's Applications are gathered for so long.
 const GATHER_SETS: Duration = Duration::from_millis(50);
 /// Edits of files are gathered for so long: editors write in several steps.
-const GATHER_EDITS: Duration = Duration::from_millis(120);
+pub(crate) const GATHER_EDITS: Duration = Duration::from_millis(120);
 
 /// The engine at work. Dropping it ends its tasks.
 pub struct Controller {
@@ -57,6 +60,8 @@ pub(crate) struct Inner {
     pub credentials: Mutex<Vec<DeclaredAccess>>,
     pub sets: Sets,
     queue: Queue,
+    /// How often edits were told of.
+    edits: AtomicU64,
     memory: Mutex<HashMap<AppKey, Memory>>,
     installation: Shared,
     pub metrics: Metrics,
@@ -126,6 +131,7 @@ impl Controller {
             credentials: Mutex::default(),
             sets: Sets::default(),
             queue: Queue::default(),
+            edits: AtomicU64::default(),
             memory: Mutex::default(),
             metrics: Metrics::default(),
             installation: RwLock::new(Arc::new(installation)),
@@ -155,6 +161,8 @@ impl Controller {
     /// Tells of edits of the working tree: paths relative to its root; an empty one means that
     /// anything may have changed. Only who read what changed is looked at.
     pub fn changed(&self, paths: &[String]) {
+        // Before anything is looked through: what is rendered meanwhile asks for it afterwards.
+        self.inner.edits.fetch_add(1, Ordering::SeqCst);
         let everything = paths.iter().any(String::is_empty);
         let mut concerned = Vec::new();
         {
@@ -465,6 +473,20 @@ impl Inner {
             known.good = Some(rendering.clone());
         }
         known.rendering = Some(rendering);
+    }
+
+    /// How often edits were told of so far.
+    pub(crate) fn edits(&self) -> u64 {
+        self.edits.load(Ordering::SeqCst)
+    }
+
+    /// What was rendered while edits came may be of before them, and nobody knew then what it read: it is
+    /// made again.
+    pub(crate) fn doubt(&self, key: &AppKey) {
+        if let Some(known) = self.memory().get_mut(key) {
+            known.rendering = None;
+        }
+        self.queue.add(key.clone(), Level::Sources, Instant::now() + GATHER_EDITS);
     }
 
     /// The last rendering that has objects, if it was made for the same spec as one that has none.

@@ -112,6 +112,9 @@ impl Inner {
             }
             None => level,
         };
+        if app.operation.is_some() && !is_running(&app) {
+            self.ask_anew(key);
+        }
         let next = self.bring_forward(key, &mut app, level, &object).await;
         self.write(key, &object, &app).await;
         self.mark_seen(key);

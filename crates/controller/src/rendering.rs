@@ -111,8 +111,12 @@ impl Inner {
         if level == Level::Hard {
             self.repositories.expire();
         }
+        let edits = self.edits();
         let made = self.render(app, place).await;
         self.remember(key, made.clone());
+        if self.edits() != edits && made.footprint != Footprint::default() {
+            self.doubt(key);
+        }
         made
     }
 

@@ -7,7 +7,11 @@ use std::{
 };
 
 use tiphys_source::{Checkout, Repositories, WatchGuard, watch};
-use tokio::{sync::mpsc, task::JoinHandle};
+use tokio::{
+    sync::mpsc,
+    task::JoinHandle,
+    time::{Instant, sleep_until},
+};
 
 use super::{args::Args, report::Reporter};
 use crate::repository::Repository;
@@ -20,6 +24,9 @@ const SECOND_LOOK: Duration = Duration::from_secs(1);
 /// The edits of a working tree.
 pub struct Edits {
     paths: mpsc::UnboundedReceiver<Batch>,
+    /// What was heard and not yet handed out, and when it will be.
+    gathered: Vec<Batch>,
+    due: Instant,
     root: Option<PathBuf>,
     _guard: Option<WatchGuard>,
     /// Kept so that the channel stays open where nothing is watched.
@@ -36,7 +43,7 @@ impl Edits {
     /// No edits, ever.
     pub fn none() -> Self {
         let (sender, paths) = mpsc::unbounded_channel();
-        Self { paths, root: None, _guard: None, sender }
+        Self { paths, gathered: Vec::new(), due: Instant::now(), root: None, _guard: None, sender }
     }
 
     /// The edits of a repository's folder, if it is one. That it cannot be watched is said, and no more.
@@ -55,18 +62,23 @@ impl Edits {
         edits
     }
 
-    /// The next batch of edited paths.
+    /// The next batch of edited paths. Nothing is lost if the future is dropped before its end.
     pub async fn next(&mut self) -> Vec<String> {
-        let Some(first) = self.paths.recv().await else { return std::future::pending().await };
-        tokio::time::sleep(GATHER).await;
+        if self.gathered.is_empty() {
+            let Some(first) = self.paths.recv().await else { return std::future::pending().await };
+            self.gathered.push(first);
+            self.due = Instant::now() + GATHER;
+        }
+        sleep_until(self.due).await;
+        while let Ok(more) = self.paths.try_recv() {
+            self.gathered.push(more);
+        }
         let (mut paths, mut folders) = (Vec::new(), Vec::new());
-        let mut next = Some(first);
-        while let Some(batch) = next {
+        for batch in std::mem::take(&mut self.gathered) {
             if !batch.is_second_look {
                 folders.extend(batch.paths.iter().filter(|path| self.is_folder(path)).cloned());
             }
             paths.extend(batch.paths);
-            next = self.paths.try_recv().ok();
         }
         self.look_again(folders);
         paths.sort();
@@ -198,5 +210,14 @@ mod tests {
         assert_eq!(edits.next().await, ["gone.yaml", "new"]);
         assert_eq!(edits.next().await, ["new"]);
         assert!(tokio::time::timeout(SECOND_LOOK * 10, edits.next()).await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_edit_outlives_a_wait_that_is_given_up() {
+        let mut edits = Edits::none();
+        let edit = Batch { paths: vec!["a.yaml".into()], is_second_look: false };
+        edits.sender.send(edit).expect("it is listened to");
+        assert!(tokio::time::timeout(GATHER / 2, edits.next()).await.is_err());
+        assert_eq!(edits.next().await, ["a.yaml"]);
     }
 }

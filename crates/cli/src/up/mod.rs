@@ -5,6 +5,7 @@ mod follow;
 mod install;
 mod report;
 mod rows;
+mod signals;
 mod table;
 mod twin;
 
@@ -29,6 +30,7 @@ use args::Output;
 use follow::{Commits, Edits};
 use report::Reporter;
 use rows::Row;
+pub(crate) use signals::Signals;
 use twin::Twin;
 pub(crate) use twin::{listen_error, make_private_folder};
 
@@ -368,29 +370,4 @@ fn is_led_to(found: &Found, catalogue: &Catalogue) -> bool {
 
 fn key_of(row: &Row) -> AppKey {
     AppKey { namespace: row.namespace.clone(), name: row.name.clone() }
-}
-
-/// The requests to end: Ctrl-C and SIGTERM.
-pub(crate) struct Signals {
-    #[cfg(unix)]
-    terminate: tokio::signal::unix::Signal,
-}
-
-impl Signals {
-    pub(crate) fn new() -> std::io::Result<Self> {
-        Ok(Self {
-            #[cfg(unix)]
-            terminate: tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate())?,
-        })
-    }
-
-    pub(crate) async fn wait(&mut self) {
-        #[cfg(unix)]
-        tokio::select! {
-            _ = tokio::signal::ctrl_c() => {}
-            _ = self.terminate.recv() => {}
-        }
-        #[cfg(not(unix))]
-        let _ = tokio::signal::ctrl_c().await;
-    }
 }

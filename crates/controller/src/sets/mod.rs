@@ -18,11 +18,13 @@ use tiphys_appset::{
 };
 use tiphys_cluster::{ClusterError, PatchType, Propagation, Resource};
 use tiphys_model::{Application, Destination, names};
+use tiphys_source::Footprint;
 use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey, Value, json};
 use tokio::time::Instant;
 
 use crate::{
     AppKey, Level,
+    controller::GATHER_EDITS,
     controller::Inner,
     reconcile::Next,
     status::{application_kind, application_resource, merge_patch},
@@ -96,6 +98,7 @@ impl Inner {
         if level == Level::Hard {
             self.repositories.expire();
         }
+        let edits = self.edits();
         let (inner, object) = (self.clone(), set.clone());
         let task = tokio::task::spawn_blocking(move || {
             let namespace = inner.set_namespace(&object).to_owned();
@@ -106,7 +109,12 @@ impl Inner {
             (Err(GenerateError::Template(format!("generating broke off: {error}"))), Dependencies::default())
         });
         let made = Arc::new(Yield { spec, generated, depends_on, made_at: Instant::now() });
+        let reads_files = made.depends_on.footprint != Footprint::default();
         self.sets.keep(key, made.clone());
+        if self.edits() != edits && reads_files {
+            // It may be of before the edits, and nobody knew then what it read.
+            self.sets.queue.add(key.clone(), Level::Sources, Instant::now() + GATHER_EDITS);
+        }
         made
     }
 

@@ -292,9 +292,9 @@ async fn a_rolling_sync_goes_step_by_step() {
     // A broken first step keeps the second from beginning.
     let unbound = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: p}\nspec:\n  storageClassName: none\n  accessModes: [ReadWriteOnce]\n  resources: {requests: {storage: 1Gi}}\n";
     stage.write("apps/dev/claim.yaml", unbound);
+    stage.until_app("dev", |app| !is_green(app)).await;
     stage.write("apps/prod-a/a.yaml", &config_map("a", "2"));
     stage.until_app("prod-a", |app| app.str_at(&["status", "sync", "status"]) == Some("OutOfSync")).await;
-    stage.until_app("dev", |app| !is_green(app)).await;
     stage.pass(Duration::from_secs(1800)).await;
     let waiting = stage.get(APPLICATION, ENGINE, "prod-a").await.unwrap();
     assert_eq!(waiting["status"]["sync"]["status"], "OutOfSync", "{waiting:#}");
