@@ -264,6 +264,38 @@ async fn a_watch_shows_what_is_there_then_what_changes() {
 }
 
 #[tokio::test]
+async fn a_watcher_that_does_not_read_costs_little_and_is_cut_off() {
+    let server = server();
+    let client = server.client("test");
+    let large = |round: usize| json!({"metadata": {"name": "large", "namespace": "default"}, "data": {"a": "x".repeat(20_000), "b": round.to_string()}});
+    for number in 0..40 {
+        let mut object = large(0);
+        object["metadata"]["name"] = format!("o-{number:02}").into();
+        client.create(&config_maps(), "default", object).unwrap();
+    }
+    let mut body = send(&server, Method::GET, "/api/v1/configmaps?watch=1", "", "").await.into_body();
+    let mut frame = async || Some(body.frame().await?.unwrap().into_data().unwrap());
+    let first = frame().await.unwrap();
+    assert!(first.len() < 200_000, "{} bytes at once", first.len());
+    client.create(&config_maps(), "default", large(0)).unwrap();
+    for round in 0..5000 {
+        let mut object = large(round);
+        object["data"]["a"] = "".into();
+        client.update(&config_maps(), object).unwrap();
+    }
+    let (mut shown, mut last) = (first.iter().filter(|byte| **byte == b'\n').count(), Bytes::new());
+    while let Some(more) = frame().await {
+        assert!(more.len() < 200_000, "{} bytes at once", more.len());
+        shown += more.iter().filter(|byte| **byte == b'\n').count();
+        last = more;
+    }
+    let end: Value = serde_json::from_slice(&last).unwrap();
+    assert_eq!((&end["type"], &end["object"]["reason"]), (&json!("ERROR"), &json!("Expired")));
+    let there = client.list(&config_maps(), None, &Default::default()).unwrap().items.len();
+    assert_eq!(shown, there, "what was there (without the last one), then the error");
+}
+
+#[tokio::test]
 async fn bodies_nobody_should_send_get_an_error() {
     let server = server();
     let path = "/api/v1/namespaces/default/configmaps";

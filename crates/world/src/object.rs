@@ -41,6 +41,7 @@ pub mod resources {
         endpoint_slices = "discovery.k8s.io" "v1" "endpointslices";
         ingresses = "networking.k8s.io" "v1" "ingresses";
         storage_classes = "storage.k8s.io" "v1" "storageclasses";
+        definitions = "apiextensions.k8s.io" "v1" "customresourcedefinitions";
         disruption_budgets = "policy" "v1" "poddisruptionbudgets";
         autoscalers = "autoscaling" "v2" "horizontalpodautoscalers";
     }

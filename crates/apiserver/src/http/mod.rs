@@ -18,6 +18,7 @@ mod request;
 mod response;
 mod serve;
 mod service;
+mod stall;
 mod syntax;
 mod table;
 mod watch;

@@ -10,6 +10,7 @@ use hyper_util::{
 use tokio::{net::TcpListener, task::JoinSet};
 use tokio_rustls::TlsAcceptor;
 
+use super::stall::Stalling;
 use crate::{
     ApiServer,
     tls::{TlsError, TlsIdentity},
@@ -96,5 +97,5 @@ async fn connection(acceptor: TlsAcceptor, stream: tokio::net::TcpStream, server
     let service = TowerToHyperService::new(server.authenticated_service());
     let builder = auto::Builder::new(TokioExecutor::new());
     // How a connection ends is for the client to notice.
-    let _ = builder.serve_connection(TokioIo::new(tls), service).await;
+    let _ = builder.serve_connection(TokioIo::new(Stalling::new(tls)), service).await;
 }

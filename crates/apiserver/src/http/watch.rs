@@ -15,7 +15,7 @@ use super::{
     table,
 };
 use crate::{
-    ApiError, ApiResult, ApiServer, Change, ChangeKind, Object, ops::At, registry::Resource,
+    ApiError, ApiResult, ApiServer, Change, ChangeKind, Object, Snapshot, ops::At, registry::Resource,
     selectors::Selection,
 };
 
@@ -25,6 +25,8 @@ const BOOKMARKS: Duration = Duration::from_secs(60);
 const LIFETIME: Duration = Duration::from_secs(1800);
 /// How many changes are taken from the log at once.
 const BATCH: usize = 256;
+/// How much is written at once, in bytes, give or take one object: what a client that does not read costs.
+const CHUNK: usize = 128 * 1024;
 
 struct Watcher {
     server: ApiServer,
@@ -37,6 +39,17 @@ struct Watcher {
     sent_columns: bool,
     ends: tokio::time::Instant,
     done: bool,
+    /// What was there in the beginning and has not been shown yet.
+    initial: Option<Initial>,
+}
+
+/// The objects that a watch begins with.
+struct Initial {
+    snapshot: Snapshot,
+    /// The key of the last one that has been shown.
+    after: Option<Arc<str>>,
+    /// Whether a bookmark says where they end.
+    ends_with_bookmark: bool,
 }
 
 /// Starts a watch.
@@ -44,15 +57,14 @@ pub(super) fn serve(context: &Context<'_>, at: &At) -> ApiResult<Response<Respon
     if !at.resource.has_verb("watch") {
         return Err(ApiError::method_not_supported(at.resource.named(""), "watch"));
     }
-    let (watcher, first) = start(context, at)?;
-    let stream = futures::stream::once(async move { first }).chain(futures::stream::unfold(watcher, next));
-    let stream = stream.filter(|chunk| futures::future::ready(!chunk.is_empty()));
+    let watcher = start(context, at)?;
+    let stream = futures::stream::unfold(watcher, next);
     let mut response = raw_response(200, "application/json", Bytes::new());
     *response.body_mut() = ResponseBody::stream(stream.boxed());
     Ok(response)
 }
 
-fn start(context: &Context<'_>, at: &At) -> ApiResult<(Watcher, Bytes)> {
+fn start(context: &Context<'_>, at: &At) -> ApiResult<Watcher> {
     let query = &context.query;
     let mut fields = query.get("fieldSelector").to_owned();
     if !at.name.is_empty() {
@@ -83,24 +95,17 @@ fn start(context: &Context<'_>, at: &At) -> ApiResult<(Watcher, Bytes)> {
         sent_columns: false,
         ends: tokio::time::Instant::now() + seconds.unwrap_or(LIFETIME),
         done: false,
+        initial: None,
     };
-    let mut out = Vec::new();
     // Without a revision to start from, a watch first shows what is there.
     if initial.unwrap_or(asked == 0) {
         watcher.revision = snapshot.revision();
-        let namespace = Some(at.namespace.as_str()).filter(|n| !n.is_empty());
-        let selection = watcher.selection.clone();
-        for object in snapshot.list(&at.resource.id, namespace).filter(|o| selection.matches(o)) {
-            watcher.write_event(&mut out, "ADDED", object);
-        }
+        let ends_with_bookmark = initial == Some(true) && watcher.bookmarks;
+        watcher.initial = Some(Initial { snapshot, after: None, ends_with_bookmark });
     } else if asked == 0 {
         watcher.revision = snapshot.revision();
     }
-    if initial == Some(true) && watcher.bookmarks {
-        let end = json!({"k8s.io/initial-events-end": "true"});
-        watcher.write_bookmark(&mut out, Some(end));
-    }
-    Ok((watcher, Bytes::from(out)))
+    Ok(watcher)
 }
 
 fn check_initial(context: &Context<'_>, initial: Option<bool>) -> ApiResult<()> {
@@ -134,6 +139,11 @@ fn check_initial(context: &Context<'_>, initial: Option<bool>) -> ApiResult<()> 
 async fn next(mut watcher: Watcher) -> Option<(Bytes, Watcher)> {
     if watcher.done {
         return None;
+    }
+    let mut out = Vec::new();
+    watcher.write_initial(&mut out);
+    if !out.is_empty() {
+        return Some((Bytes::from(out), watcher));
     }
     let signal = watcher.server.inner.store.signal(&watcher.at.resource.id);
     let mut bookmark = tokio::time::Instant::now() + BOOKMARKS;
@@ -173,11 +183,35 @@ impl Watcher {
         now.is_some_and(|now| now.definition.uid() == custom.definition.uid())
     }
 
+    /// The next of what was there in the beginning; nothing once all of it has been shown.
+    fn write_initial(&mut self, out: &mut Vec<u8>) {
+        let Some(mut initial) = self.initial.take() else { return };
+        let namespace = Some(self.at.namespace.clone()).filter(|n| !n.is_empty());
+        let id = self.at.resource.id.clone();
+        let (snapshot, after) = (initial.snapshot.clone(), initial.after.take());
+        for (key, object) in snapshot.range(&id, namespace.as_deref(), after.as_deref()) {
+            if out.len() >= CHUNK {
+                self.initial = Some(initial);
+                return;
+            }
+            if self.selection.matches(object) {
+                self.write_event(out, "ADDED", object);
+            }
+            initial.after = Some(Arc::clone(key));
+        }
+        if initial.ends_with_bookmark {
+            self.write_bookmark(out, Some(json!({"k8s.io/initial-events-end": "true"})));
+        }
+    }
+
     fn drain(&mut self, out: &mut Vec<u8>) {
         let changes = self.server.inner.store.changes_since(Some(&self.at.resource.id), self.revision, BATCH);
         match changes {
             Ok(changes) => {
                 for change in changes {
+                    if out.len() >= CHUNK {
+                        return;
+                    }
                     self.revision = change.revision;
                     self.write_change(out, &change);
                 }

@@ -50,12 +50,12 @@ pub(super) async fn write(context: &Context<'_>, at: &At, body: &Bytes) -> ApiRe
         (&Method::PATCH, Some("scale")) => {
             let patch = patch_of(context, body)?;
             let change = |scale: Value| ops::patch_plain(&scale, &patch);
-            return Ok(json_response(200, &ops::update_scale(server, &mut call, at, &change)?));
+            return Ok(json_response(200, &ops::update_scale(server, &mut call, at, &change, true)?));
         }
         (&Method::PUT, Some("scale")) => {
             let (sent, _) = parse_body(context, body)?;
             let change = |_| Ok(sent.clone());
-            return Ok(json_response(200, &ops::update_scale(server, &mut call, at, &change)?));
+            return Ok(json_response(200, &ops::update_scale(server, &mut call, at, &change, false)?));
         }
         (&Method::PATCH, _) => {
             if !at.resource.has_verb("patch") || at.name.is_empty() {

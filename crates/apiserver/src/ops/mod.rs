@@ -3,6 +3,7 @@
 mod convert;
 mod decode;
 mod delete;
+mod eviction;
 mod lifecycle;
 mod managed;
 mod metadata;

@@ -1,12 +1,15 @@
-//! Subresources whose body is not the object itself: scale, binding, eviction, token.
+//! Subresources whose body is not the object itself: scale, binding, token.
 
 use std::sync::Arc;
 
-use tiphys_schema::{LabelSelector, quote};
+use tiphys_schema::quote;
 use tiphys_value::{FieldPath, ObjectExt, Value, json};
 
-use super::{At, Call, DeleteOptions, convert, decode_input, items, present, write::replace};
-use crate::{ApiError, ApiResult, ApiServer, Cause, Object, auth, meta, store::ResourceId};
+use super::{
+    At, Call, convert, decode_input, eviction, items, present,
+    write::{Failed, PATCH_RETRIES, replace},
+};
+use crate::{ApiError, ApiResult, ApiServer, Object, auth, meta};
 
 /// Creates a subresource; returns the answer.
 pub(crate) fn create_subresource(
@@ -18,7 +21,7 @@ pub(crate) fn create_subresource(
     let body = decode_input(call, at, body, &[])?;
     match at.subresource.as_deref() {
         Some("binding") => bind(server, call, at, &body),
-        Some("eviction") => evict(server, call, at, &body),
+        Some("eviction") => eviction::evict(server, call, at, &body),
         Some("token") => auth::issue_token(server, at, body),
         other => Err(ApiError::method_not_supported(at.resource.named(other.unwrap_or_default()), "create")),
     }
@@ -28,7 +31,8 @@ fn current_of(server: &ApiServer, at: &At) -> ApiResult<Arc<Object>> {
     super::get(server, at)
 }
 
-fn success() -> Value {
+/// The answer to what made no object.
+pub(super) fn success() -> Value {
     json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 }
 
@@ -60,71 +64,8 @@ fn bind(server: &ApiServer, call: &mut Call, at: &At, body: &Value) -> ApiResult
     drop(next["status"].as_object_mut().map(|status| status.remove("nominatedNodeName")));
     // Being placed is nobody's field.
     call.applied = true;
-    replace(server, call, at, &pod, next).map_err(super::write::Failed::into_error)?;
+    replace(server, call, at, &pod, next).map_err(Failed::into_error)?;
     Ok(success())
-}
-
-fn evict(server: &ApiServer, call: &mut Call, at: &At, body: &Value) -> ApiResult<Value> {
-    let pod = current_of(server, at)?;
-    let options = DeleteOptions::from_value(body.at(&["deleteOptions"]).unwrap_or(&Value::Null))?;
-    let over = matches!(pod.str_at(&["status", "phase"]), Some("Succeeded" | "Failed"));
-    if !over && !pod.is_terminating() {
-        use_budget(server, call, at, &pod)?;
-    }
-    let whole = At { subresource: None, ..at.clone() };
-    super::delete(server, call, &whole, &options)?;
-    Ok(success())
-}
-
-/// Takes one disruption from the pod's budget, or refuses.
-fn use_budget(server: &ApiServer, call: &mut Call, at: &At, pod: &Object) -> ApiResult<()> {
-    let id = ResourceId::new("policy", "poddisruptionbudgets");
-    let labels = pod.at(&["metadata", "labels"]).unwrap_or(&Value::Null);
-    let snapshot = server.snapshot();
-    let selects = |budget: &Object| {
-        let selector = LabelSelector::from_object(&budget["spec"]["selector"]);
-        selector.ok().flatten().is_some_and(|s| s.matches(labels))
-    };
-    let matching: Vec<_> = snapshot.list(&id, Some(&at.namespace)).filter(|b| selects(b)).collect();
-    let budget = match matching.as_slice() {
-        [] => return Ok(()),
-        [one] => *one,
-        _ => {
-            return Err(ApiError::internal(
-                "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
-            ));
-        }
-    };
-    let allowed = budget.int_at(&["status", "disruptionsAllowed"]).unwrap_or(0);
-    if allowed <= 0 {
-        let needed = budget.int_at(&["status", "desiredHealthy"]).unwrap_or(0);
-        let healthy = budget.int_at(&["status", "currentHealthy"]).unwrap_or(0);
-        let cause = Cause {
-            reason: "DisruptionBudget".into(),
-            message: format!(
-                "The disruption budget {} needs {needed} healthy pods and has {healthy} currently",
-                budget.name()
-            ),
-            field: String::new(),
-        };
-        let text = "Cannot evict pod as it would violate the pod's disruption budget.";
-        return Err(ApiError::new(429, "TooManyRequests", text).with_cause(cause));
-    }
-    if call.dry_run {
-        return Ok(());
-    }
-    let registry = server.registry();
-    let Some(resource) = registry.find("policy", "v1", "poddisruptionbudgets") else { return Ok(()) };
-    let mut next = budget.value().clone();
-    next["status"]["disruptionsAllowed"] = (allowed - 1).into();
-    let at = At {
-        resource: resource.clone(),
-        namespace: at.namespace.clone(),
-        name: budget.name().into(),
-        subresource: Some("status".into()),
-    };
-    replace(server, call, &at, budget, next).map_err(super::write::Failed::into_error)?;
-    Ok(())
 }
 
 /// Where a resource keeps what its scale subresource shows: paths of spec replicas, status replicas, selector.
@@ -178,15 +119,38 @@ pub(crate) fn selector_text(selector: &Value) -> String {
     terms.join(",")
 }
 
-/// Changes the replicas of an object through its scale.
+/// Changes the replicas of an object through its scale. A change that does not say which version it is of
+/// is worked out anew after a lost race.
 pub(crate) fn update_scale(
     server: &ApiServer,
     call: &mut Call,
     at: &At,
     change: &dyn Fn(Value) -> ApiResult<Value>,
+    is_patch_of_any_version: bool,
 ) -> ApiResult<Value> {
-    let object = current_of(server, at)?;
-    let scale = change(scale_of(at, &object))?;
+    let whole = At { subresource: None, ..at.clone() };
+    call.through = Some("scale");
+    for _ in 0..PATCH_RETRIES {
+        let object = current_of(server, at)?;
+        let present = scale_of(at, &object);
+        let is_of_present = |scale: &Value| scale.resource_version() == present.resource_version();
+        let scale = change(present.clone())?;
+        let next = scaled(at, &object, &scale)?;
+        let mut attempt = call.clone();
+        match replace(server, &mut attempt, &whole, &object, next) {
+            Err(Failed::Changed) if is_patch_of_any_version && is_of_present(&scale) => {}
+            Err(Failed::Changed) => break,
+            other => {
+                call.warnings = attempt.warnings;
+                return other.map(|o| scale_of(at, &o)).map_err(Failed::into_error);
+            }
+        }
+    }
+    Err(ApiError::modified(at.resource.named(&at.name)))
+}
+
+/// The object with the replicas of a scale.
+fn scaled(at: &At, object: &Object, scale: &Value) -> ApiResult<Value> {
     let replicas = scale.int_at(&["spec", "replicas"]).unwrap_or(0);
     if replicas < 0 {
         let path = tiphys_schema::Path::new("spec.replicas");
@@ -201,12 +165,7 @@ pub(crate) fn update_scale(
         "" => {}
         version => meta::set(&mut next, "resourceVersion", version),
     }
-    let whole = At { subresource: None, ..at.clone() };
-    call.through = Some("scale");
-    match replace(server, call, &whole, &object, next) {
-        Err(super::write::Failed::Changed) => Err(ApiError::modified(at.resource.named(&at.name))),
-        other => other.map(|o| scale_of(at, &o)).map_err(super::write::Failed::into_error),
-    }
+    Ok(next)
 }
 
 fn set_path(object: &mut Value, path: &FieldPath, value: Value) {

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// How often a patch is tried again after losing a race.
-const PATCH_RETRIES: usize = 5;
+pub(super) const PATCH_RETRIES: usize = 5;
 
 /// Creates an object.
 pub(crate) fn create(server: &ApiServer, call: &mut Call, at: &At, body: Value) -> ApiResult<Arc<Object>> {

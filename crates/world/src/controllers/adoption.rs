@@ -10,7 +10,7 @@ use tiphys_value::{GroupVersionResource, ObjectExt};
 use super::{own_or_owner, workload::is_finished};
 use crate::{
     Change, Key, View, Write,
-    labels::selects,
+    labels::claims,
     object::{controller_of, is_controlled_by, owner_reference, resources},
 };
 
@@ -32,7 +32,7 @@ pub fn claim(
     has_form: impl Fn(&Value) -> bool,
     view: &View<'_>,
 ) -> Claims {
-    let fits = |object: &Value| selects(Some(selector), object) && has_form(object);
+    let fits = |object: &Value| claims(selector, object) && has_form(object);
     let controlled = view.dependents(owner.uid()).into_iter();
     let controlled = controlled.filter(|(r, object)| r == resource && is_controlled_by(object, owner));
     let (mine, strangers): (Vec<_>, Vec<_>) =
@@ -86,7 +86,7 @@ pub fn keys(
     let owners = view.list(own, Some(change.object.namespace()));
     owners
         .iter()
-        .filter(|owner| selects(Some(&selector(owner)), &change.object))
+        .filter(|owner| claims(&selector(owner), &change.object))
         .map(|owner| Key::of(owner))
         .collect()
 }

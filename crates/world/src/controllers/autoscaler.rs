@@ -10,12 +10,16 @@ use tiphys_value::{GroupVersionResource, ObjectExt};
 use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     controller::Context,
+    labels::selector_in_go,
     object::{resources, set_condition, status_of, time, with_status},
 };
 
 const SCALE_READ: &str = "the HPA controller was able to get the target's current scale";
 const SIGNATURE: &str = "horizontal-pod-autoscaler";
-const NO_METRICS: &str = "unable to fetch metrics from resource metrics API: the server could not find the requested resource (get pods.metrics.k8s.io)";
+/// Why there are no metrics of pods.
+const NO_RESOURCE_METRICS: &str = "unable to fetch metrics from resource metrics API: the server could not find the requested resource (get pods.metrics.k8s.io)";
+/// Why there are no metrics of objects.
+const NO_CUSTOM_METRICS: &str = "unable to fetch metrics from custom metrics API: no custom metrics API (custom.metrics.k8s.io) registered";
 
 /// Keeps autoscalers.
 pub struct AutoscalerController;
@@ -103,10 +107,9 @@ fn scale(
     let current = target.int_at(&["spec", "replicas"]).unwrap_or(1);
     let least = scaler.int_at(&["spec", "minReplicas"]).unwrap_or(1);
     let most = scaler.int_at(&["spec", "maxReplicas"]).unwrap_or(current);
-    status.insert("currentReplicas".into(), target.int_at(&["status", "replicas"]).unwrap_or(0).into());
-    status.insert("observedGeneration".into(), scaler.generation().into());
+    status.insert("currentReplicas".into(), current.into());
+    status.remove("currentMetrics");
     let wanted = if current == 0 { 0 } else { current.clamp(least, most.max(least)) };
-    status.insert("desiredReplicas".into(), wanted.into());
     let tell = |is_warning: bool, reason: &str, message: String| -> Write {
         let reporter = Reporter::Controller(SIGNATURE);
         match is_warning {
@@ -118,12 +121,14 @@ fn scale(
         let message = "scaling is disabled since the replica count of the target is zero";
         set(status, "AbleToScale", true, "SucceededGetScale", SCALE_READ, context);
         set(status, "ScalingActive", false, "ScalingDisabled", message, context);
+        status.insert("desiredReplicas".into(), 0.into());
         return Vec::new();
     }
     if wanted != current {
         let message = format!("the HPA controller was able to update the target scale to {wanted}");
         set(status, "AbleToScale", true, "SucceededRescale", &message, context);
         status.insert("lastScaleTime".into(), time(context.now));
+        status.insert("desiredReplicas".into(), wanted.into());
         let bound = if wanted < current {
             "Current number of replicas above Spec.MaxReplicas"
         } else {
@@ -135,44 +140,80 @@ fn scale(
         return vec![Write::Update { resource: resource.clone(), object }, told];
     }
     set(status, "AbleToScale", true, "SucceededGetScale", SCALE_READ, context);
-    let (reason, why) = missing_metric(scaler);
-    let message = format!("the HPA was unable to compute the replica count: {why}");
-    set(status, "ScalingActive", false, reason, &message, context);
-    vec![
-        tell(true, reason, why.clone()),
-        tell(
-            true,
-            "FailedComputeMetricsReplicas",
-            format!("invalid metrics (1 invalid out of 1), first error is: {why}"),
-        ),
-    ]
+    status.entry("desiredReplicas").or_insert_with(|| 0.into());
+    let metrics = scaler.at(&["spec", "metrics"]).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    // What could not be measured leaves a blank behind.
+    status.insert("currentMetrics".into(), metrics.iter().map(|_| json!({"type": ""})).collect());
+    let missing: Vec<_> = metrics.iter().map(|metric| missing(metric, scaler.namespace())).collect();
+    let Some(first) = missing.first() else { return Vec::new() };
+    let message = format!("the HPA was unable to compute the replica count: {}", first.why);
+    set(status, "ScalingActive", false, first.reason, &message, context);
+    let count = missing.len();
+    let told = missing.iter().map(|missing| tell(true, missing.reason, missing.why.clone()));
+    let failed = format!(
+        "invalid metrics ({count} invalid out of {count}), first error is: {} metric value: {}",
+        first.prefix, first.why
+    );
+    told.chain([tell(true, "FailedComputeMetricsReplicas", failed)]).collect()
 }
 
-/// The reason and the text of what cannot be measured, for the first metric.
-fn missing_metric(scaler: &Value) -> (&'static str, String) {
-    let metric = scaler.at(&["spec", "metrics"]).and_then(|metrics| metrics.get(0));
-    let kind = metric.and_then(|metric| metric.str_at(&["type"])).unwrap_or("Resource");
+/// A metric that cannot be had.
+struct Missing {
+    /// The reason of the condition and of the event.
+    reason: &'static str,
+    /// Their text.
+    why: String,
+    /// What failed, for the summary of all metrics.
+    prefix: String,
+}
+
+fn missing(metric: &Value, namespace: &str) -> Missing {
+    let text = |path: &[&str]| metric.str_at(path).unwrap_or_default();
+    let kind = text(&["type"]);
+    let field =
+        format!("{}{}", kind.chars().take(1).collect::<String>().to_lowercase(), kind.get(1..).unwrap_or(""));
+    let by_value = metric.at(&[&field, "target", "averageValue"]).is_some();
+    let resource = |name: &str| {
+        let what = if by_value { "usage" } else { "utilization" };
+        format!(
+            "failed to get {name} {what}: unable to get metrics for resource {name}: {NO_RESOURCE_METRICS}"
+        )
+    };
+    let name = text(&[&field, "metric", "name"]);
     match kind {
-        "Resource" | "ContainerResource" => {
-            let field = if kind == "Resource" { "resource" } else { "containerResource" };
-            let name = metric.and_then(|metric| metric.str_at(&[field, "name"])).unwrap_or("cpu");
-            let text = format!(
-                "failed to get {name} utilization: unable to get metrics for resource {name}: {NO_METRICS}"
+        "Resource" => {
+            let name = text(&["resource", "name"]);
+            let prefix = format!("failed to get {name} resource");
+            Missing { reason: "FailedGetResourceMetric", why: resource(name), prefix }
+        }
+        "ContainerResource" => {
+            let prefix = format!("failed to get {} container", text(&["containerResource", "container"]));
+            let why = resource(text(&["containerResource", "name"]));
+            Missing { reason: "FailedGetContainerResourceMetric", why, prefix }
+        }
+        "External" => {
+            let selector =
+                selector_in_go(metric.at(&["external", "metric", "selector"]).unwrap_or(&Value::Null));
+            let why = format!(
+                "unable to get external metric {namespace}/{name}/{selector}: unable to fetch metrics from external \
+                 metrics API: the server could not find the requested resource (get {name}.external.metrics.k8s.io)"
             );
-            if kind == "Resource" {
-                ("FailedGetResourceMetric", text)
-            } else {
-                ("FailedGetContainerResourceMetric", text)
+            Missing {
+                reason: "FailedGetExternalMetric",
+                why,
+                prefix: format!("failed to get {name} external"),
             }
         }
-        "External" => (
-            "FailedGetExternalMetric",
-            "unable to get external metric: no external metrics API is served".to_owned(),
-        ),
-        "Object" => (
-            "FailedGetObjectMetric",
-            "unable to get object metric: no custom metrics API is served".to_owned(),
-        ),
-        _ => ("FailedGetPodsMetric", "unable to get pods metric: no custom metrics API is served".to_owned()),
+        "Object" => {
+            let object = |field: &str| text(&["object", "describedObject", field]);
+            let (of, object) = (object("kind"), object("name"));
+            let why =
+                format!("unable to get metric {name}: {NO_CUSTOM_METRICS} on {of} {namespace}/{object}");
+            Missing { reason: "FailedGetObjectMetric", why, prefix: "failed to get object".into() }
+        }
+        _ => {
+            let why = format!("unable to get metric {name}: {NO_CUSTOM_METRICS}");
+            Missing { reason: "FailedGetPodsMetric", why, prefix: "failed to get pods".into() }
+        }
     }
 }

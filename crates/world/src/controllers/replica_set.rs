@@ -16,7 +16,7 @@ use super::{
 use crate::{
     Change, Controller, Key, Outcome, View, Write,
     controller::Context,
-    labels::selects,
+    labels::claims,
     object::{pod_from_template, remove_condition, resources, set_condition, status_of, with_status},
 };
 
@@ -159,7 +159,7 @@ fn status(set: &Value, pods: &[Arc<Object>], availability: Availability) -> Map<
     let selector = json!({"matchLabels": labels});
     let counts = [
         ("replicas", pods.len() as i64),
-        ("fullyLabeledReplicas", count(pods, |pod| selects(Some(&selector), pod))),
+        ("fullyLabeledReplicas", count(pods, |pod| claims(&selector, pod))),
         ("readyReplicas", count(pods, is_ready)),
         ("availableReplicas", count(pods, |pod| availability.has(pod))),
     ];

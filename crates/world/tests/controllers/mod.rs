@@ -124,7 +124,99 @@ fn an_autoscaler_keeps_its_target_within_bounds_and_misses_its_metrics() {
     cluster.run(MINUTE);
     let scaler = cluster.get(&scalers, "shop", "web").unwrap();
     assert_eq!(scaler["status"]["currentReplicas"], 2);
-    assert_eq!(scaler["status"]["conditions"][1]["reason"], "FailedGetResourceMetric");
+    assert_eq!(scaler["status"]["desiredReplicas"], 2);
+    assert_eq!(scaler["status"]["currentMetrics"], json!([{"type": ""}]));
+    let why = "failed to get cpu utilization: unable to get metrics for resource cpu: unable to fetch metrics from \
+               resource metrics API: the server could not find the requested resource (get pods.metrics.k8s.io)";
+    let conditions = scaler["status"]["conditions"].as_array().unwrap();
+    let told = |kind: &str| conditions.iter().find(|condition| condition["type"] == kind).unwrap();
+    assert_eq!(told("AbleToScale")["reason"], "SucceededGetScale");
+    let inactive = told("ScalingActive");
+    assert_eq!(
+        (&inactive["status"], &inactive["reason"]),
+        (&json!("False"), &json!("FailedGetResourceMetric"))
+    );
+    assert_eq!(inactive["message"], format!("the HPA was unable to compute the replica count: {why}"));
+    let failed = format!(
+        "invalid metrics (1 invalid out of 1), first error is: failed to get cpu resource metric value: {why}"
+    );
+    assert!(cluster.events("shop", "web").contains(&("FailedComputeMetricsReplicas".into(), failed)));
+}
+
+fn budget(name: &str, spec: Value) -> Value {
+    json!({"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": name, "namespace": "shop"}, "spec": spec})
+}
+
+#[test]
+fn an_empty_selector_of_a_budget_guards_the_whole_namespace() {
+    let mut cluster = Cluster::new();
+    let budgets = resource("policy", "v1", "poddisruptionbudgets");
+    cluster.create(&resource("apps", "v1", "deployments"), workload("Deployment", "web", 3));
+    cluster.create(&budgets, budget("all", json!({"maxUnavailable": 1, "selector": {}})));
+    cluster.create(&budgets, budget("none", json!({"maxUnavailable": 1})));
+    cluster.run(MINUTE);
+    let all = cluster.get(&budgets, "shop", "all").unwrap();
+    assert_eq!(
+        (&all["status"]["expectedPods"], &all["status"]["disruptionsAllowed"]),
+        (&json!(3), &json!(1))
+    );
+    assert_eq!(cluster.get(&budgets, "shop", "none").unwrap()["status"]["expectedPods"], 0);
+    let evict = |name: &str| {
+        let body = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": "shop"}});
+        cluster.client.create_subresource(&pods(), "shop", name, "eviction", body)
+    };
+    let names = cluster.names(&pods(), "shop");
+    evict(&names[0]).unwrap();
+    let gone = cluster.get(&pods(), "shop", &names[0]).unwrap();
+    assert_eq!(
+        gone["status"]["conditions"].as_array().unwrap().last().unwrap()["reason"],
+        "EvictionByEvictionAPI"
+    );
+    assert_eq!(evict(&names[1]).unwrap_err().code(), 429);
+    cluster.run(5 * MINUTE);
+    let all = cluster.get(&budgets, "shop", "all").unwrap();
+    assert_eq!(all["status"]["disruptionsAllowed"], 1);
+    assert_eq!(all["status"].get("disruptedPods"), None);
+}
+
+#[test]
+fn unhealthy_pods_are_evicted_as_the_budget_says() {
+    let mut cluster = Cluster::new();
+    cluster.behave("containers: [{image: 'web:1', exits: {code: 1, after: 1s}}]");
+    let budgets = resource("policy", "v1", "poddisruptionbudgets");
+    cluster.create(&resource("apps", "v1", "deployments"), workload("Deployment", "web", 2));
+    cluster.create(&budgets, budget("guard", json!({"minAvailable": 1, "selector": {}})));
+    cluster.run(MINUTE);
+    let name = cluster.names(&pods(), "shop").remove(0);
+    assert_eq!(cluster.get(&pods(), "shop", &name).unwrap()["status"]["phase"], "Running");
+    let evict = || {
+        let body = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name, "namespace": "shop"}});
+        cluster.client.create_subresource(&pods(), "shop", &name, "eviction", body)
+    };
+    let refused = evict().unwrap_err();
+    assert_eq!(refused.code(), 429);
+    assert_eq!(
+        refused.to_value()["details"]["causes"][0]["message"],
+        "The disruption budget guard needs 1 healthy pods and has 0 currently"
+    );
+    let mut guard = cluster.get(&budgets, "shop", "guard").unwrap();
+    guard["spec"]["unhealthyPodEvictionPolicy"] = "AlwaysAllow".into();
+    cluster.update(&budgets, guard);
+    evict().unwrap();
+}
+
+#[test]
+fn a_budget_over_a_daemon_set_fails_to_sync() {
+    let mut cluster = Cluster::new();
+    let budgets = resource("policy", "v1", "poddisruptionbudgets");
+    cluster.create(&resource("apps", "v1", "daemonsets"), super::daemon_set("agent"));
+    cluster.create(&budgets, budget("guard", json!({"maxUnavailable": 1, "selector": {}})));
+    cluster.run(MINUTE);
+    let guard = cluster.get(&budgets, "shop", "guard").unwrap();
+    let condition = &guard["status"]["conditions"][0];
+    assert_eq!((&condition["status"], &condition["reason"]), (&json!("False"), &json!("SyncFailed")));
+    assert_eq!(condition["message"], "daemonsets.apps does not implement the scale subresource");
+    assert_eq!(guard["status"]["disruptionsAllowed"], 0);
 }
 
 #[test]
