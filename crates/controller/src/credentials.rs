@@ -6,7 +6,7 @@ use tiphys_model::names;
 use tiphys_source::{Access, DeclaredAccess};
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value};
 
-use crate::{Level, clusters::secret_text, controller::Inner};
+use crate::{Level, clusters::secret_text, engine::Engine};
 
 /// The ConfigMap with certificate authorities by host.
 const AUTHORITIES: &str = "argocd-tls-certs-cm";
@@ -45,7 +45,7 @@ pub(crate) fn is_changed_by(change: &Change, namespace: &str) -> bool {
     key.namespace == namespace && (is_config || states.any(|object| role(object).is_some()))
 }
 
-impl Inner {
+impl Engine {
     /// Reads all credentials again; what could not be fetched before is tried again.
     pub(crate) fn read_credentials(&self) {
         let Some(fetcher) = self.repositories.fetcher() else { return };

@@ -6,17 +6,20 @@
 //! at a time. All state of an operation is in the Application's status, so that an engine that is
 //! killed goes on where it stopped.
 
+mod changes;
 mod checkouts;
 mod clusters;
 mod controller;
 pub mod crds;
 mod credentials;
+mod engine;
 mod events;
 mod executor;
 mod finalize;
 mod installation;
 mod lease;
 mod live;
+mod memory;
 mod metrics;
 mod migrate;
 mod operate;

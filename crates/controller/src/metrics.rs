@@ -12,7 +12,7 @@ use tiphys_cluster::LiveCache;
 use tiphys_model::{Application, HealthCode, OperationState, time::elapsed};
 use tiphys_sync::SyncState;
 
-use crate::{controller::Inner, places::Seen, status::application_kind};
+use crate::{engine::Engine, places::Seen, status::application_kind};
 
 /// Upper bounds of the histogram of looks, in seconds: Argo CD's.
 const BUCKETS: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
@@ -20,7 +20,7 @@ const BUCKETS: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 /// Counters since the start.
 #[derive(Default)]
 pub(crate) struct Metrics {
-    inner: Mutex<Counters>,
+    engine: Mutex<Counters>,
 }
 
 #[derive(Default)]
@@ -43,7 +43,7 @@ struct Histogram {
 impl Metrics {
     /// Notes how long a look at an Application took.
     pub fn looked(&self, namespace: &str, server: String, took: Duration) {
-        let mut counters = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counters = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
         let histogram = counters.looks.entry((namespace.to_owned(), server)).or_default();
         let seconds = took.as_secs_f64();
         for (bound, bucket) in BUCKETS.iter().zip(&mut histogram.buckets) {
@@ -55,7 +55,7 @@ impl Metrics {
 
     /// Notes that sources were rendered, or that their last rendering still serves.
     pub fn rendered(&self, anew: bool) {
-        let mut counters = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counters = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
         let counter = if anew { &mut counters.rendered } else { &mut counters.kept };
         *counter += 1;
     }
@@ -67,7 +67,7 @@ impl Metrics {
         let phase = format!("{:?}", state.phase);
         let shared = [pairs_of(app), vec![("dest_server", server.clone())]].concat();
         let labels = [shared.clone(), vec![("phase", phase), ("dry_run", dry_run.to_string())]].concat();
-        let mut counters = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counters = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
         *counters.syncs.entry(labels_of(&labels)).or_default() += 1;
         if let Some(finished) = state.finished_at {
             let took = elapsed(state.started_at.timestamp(), finished.timestamp()).as_secs_f64();
@@ -101,13 +101,13 @@ fn family(text: &mut String, name: &str, kind: &str, help: &str, rows: &[(String
     }
 }
 
-impl Inner {
+impl Engine {
     /// Everything that is measured.
     pub(crate) fn exposition(&self) -> String {
         let mut text = String::new();
         self.applications(&mut text);
         self.cluster_state(&mut text);
-        let counters = self.metrics.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let counters = self.metrics.engine.lock().unwrap_or_else(PoisonError::into_inner);
         let syncs: Vec<_> = counters.syncs.iter().map(|(labels, n)| (labels.clone(), *n as f64)).collect();
         family(&mut text, "argocd_app_sync_total", "counter", "Operations that ended.", &syncs);
         let seconds: Vec<_> = counters.sync_seconds.iter().map(|(labels, s)| (labels.clone(), *s)).collect();
@@ -242,7 +242,7 @@ mod tests {
         .unwrap();
         let metrics = Metrics::default();
         metrics.ended(&app, app.status.operation_state.as_ref().unwrap());
-        let counters = metrics.inner.lock().unwrap();
+        let counters = metrics.engine.lock().unwrap();
         assert!(counters.syncs.keys().all(|labels| labels.contains("phase=\"Succeeded\"")));
         assert_eq!(counters.syncs.values().copied().collect::<Vec<_>>(), [1]);
         assert_eq!(counters.sync_seconds.values().copied().collect::<Vec<_>>(), [5.0]);
@@ -254,7 +254,7 @@ mod tests {
         metrics.looked("n", "s".into(), Duration::from_millis(300));
         metrics.looked("n", "s".into(), Duration::from_secs(60));
         let mut text = String::new();
-        looks(&mut text, &metrics.inner.lock().unwrap());
+        looks(&mut text, &metrics.engine.lock().unwrap());
         assert!(text.contains("argocd_app_reconcile_bucket{namespace=\"n\",dest_server=\"s\",le=\"0.5\"} 1"));
         assert!(
             text.contains("le=\"+Inf\"} 2") && text.contains("_count{namespace=\"n\",dest_server=\"s\"} 2")

@@ -11,7 +11,7 @@ use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use crate::{
     AppKey,
-    controller::Inner,
+    engine::Engine,
     executor::execute,
     live::Kinds,
     places::Place,
@@ -23,7 +23,7 @@ use crate::{
 /// How many steps one look may take; a plan that never comes to rest is given time to others.
 const MAX_STEPS: usize = 200;
 
-impl Inner {
+impl Engine {
     /// Works on the operation of an Application until it waits or ends.
     pub(crate) async fn operate(
         self: &Arc<Self>,

@@ -9,7 +9,7 @@ use tiphys_model::{
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value};
 
 use crate::{
-    controller::Inner,
+    engine::Engine,
     settings::{Destinations, Settings},
 };
 
@@ -72,7 +72,7 @@ fn policy_of(
     Ok(policy)
 }
 
-impl Inner {
+impl Engine {
     /// The policy of an Application, see [`policy_of`].
     pub(crate) fn policy_of(&self, app: &Application) -> Result<Policy, String> {
         let destination = self.places.resolve(&app.spec.destination);

@@ -13,7 +13,7 @@ use tiphys_model::{Application, Condition, ConditionType, hook, names};
 use tiphys_sync::{LiveObject, target_key};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
-use crate::{AppKey, controller::Inner, installation::Installation, live::Kinds, places::Place};
+use crate::{AppKey, engine::Engine, installation::Installation, live::Kinds, places::Place};
 
 /// How many dry runs of one Application are under way at once.
 const PARALLEL: usize = 16;
@@ -66,7 +66,7 @@ fn is_wanted(app: &Application, installation: &Installation) -> bool {
     }
 }
 
-impl Inner {
+impl Engine {
     /// Asks what would become of the live objects, where an Application wants that.
     pub(crate) async fn predictions(
         &self,

@@ -5,6 +5,8 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use tiphys_model::Application;
+use tiphys_value::{ObjectExt, Value};
 use tokio::{sync::Notify, time::Instant};
 
 /// Namespace and name of an Application.
@@ -14,6 +16,18 @@ pub struct AppKey {
     pub namespace: String,
     /// Name.
     pub name: String,
+}
+
+impl AppKey {
+    /// The key of an Application.
+    pub fn of(app: &Application) -> Self {
+        Self { namespace: app.metadata.namespace.clone(), name: app.metadata.name.clone() }
+    }
+
+    /// The key of an object.
+    pub(crate) fn of_object(object: &Value) -> Self {
+        Self { namespace: object.namespace().to_owned(), name: object.name().to_owned() }
+    }
 }
 
 /// How thoroughly an Application is looked at, from least to most.

@@ -16,7 +16,7 @@ use tiphys_value::{Map, ObjectExt, ResourceKey, Value};
 
 use crate::{
     AppKey, Level,
-    controller::Inner,
+    engine::Engine,
     live::{self, Kinds},
     orphans,
     places::{Absent, Place},
@@ -61,7 +61,7 @@ impl Compared {
     }
 }
 
-impl Inner {
+impl Engine {
     /// Looks at an Application once.
     pub(crate) async fn reconcile(self: &Arc<Self>, key: &AppKey, level: Level) -> Next {
         let resource_key = ResourceKey::new(names::GROUP, "Application", &key.namespace, &key.name);

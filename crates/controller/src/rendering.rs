@@ -9,7 +9,7 @@ use tiphys_source::Footprint;
 use tiphys_value::{GroupVersionKind, Value};
 use tokio::time::Instant;
 
-use crate::{AppKey, Checkouts, Level, checkouts::Read, controller::Inner, places::Place};
+use crate::{AppKey, Checkouts, Level, checkouts::Read, engine::Engine, places::Place};
 
 /// What an Application renders to.
 pub(crate) struct Rendering {
@@ -81,7 +81,7 @@ fn inputs(app: &Application) -> Value {
     spec
 }
 
-impl Inner {
+impl Engine {
     /// The rendering of an Application: the last one if it still serves.
     pub(crate) async fn rendering(
         self: &Arc<Self>,
@@ -123,8 +123,8 @@ impl Inner {
     /// Asks the repositories of a rendering for the commits of today, and whether what was read of them stands
     /// there as it was; `None` if it has to be rendered again.
     async fn ask_again(self: &Arc<Self>, known: Arc<Rendering>) -> Option<Rendering> {
-        let inner = self.clone();
-        tokio::task::spawn_blocking(move || inner.ask_again_now(&known)).await.unwrap_or_default()
+        let engine = self.clone();
+        tokio::task::spawn_blocking(move || engine.ask_again_now(&known)).await.unwrap_or_default()
     }
 
     fn ask_again_now(&self, known: &Rendering) -> Option<Rendering> {
@@ -163,8 +163,8 @@ impl Inner {
     /// Renders an Application for a cluster, on a thread that may block.
     pub(crate) async fn render(self: &Arc<Self>, app: &Application, place: &Arc<Place>) -> Arc<Rendering> {
         self.metrics.rendered(true);
-        let (inner, app, place) = (self.clone(), app.clone(), place.clone());
-        let task = tokio::task::spawn_blocking(move || inner.render_now(&app, &place));
+        let (engine, app, place) = (self.clone(), app.clone(), place.clone());
+        let task = tokio::task::spawn_blocking(move || engine.render_now(&app, &place));
         Arc::new(task.await.unwrap_or_else(|error| Rendering {
             inputs: Value::Null,
             targets: Err(RenderError::new(format!("rendering broke off: {error}"))),

@@ -12,7 +12,7 @@ use tiphys_model::{Application, HealthCode, SyncStatusCode};
 use tiphys_sync::AutoSync;
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
-use crate::{AppKey, Level, controller::Inner, places::Absent, reconcile::Next};
+use crate::{AppKey, Level, engine::Engine, places::Absent, reconcile::Next};
 
 /// What the engine would do, were it in charge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -93,7 +93,7 @@ fn decision(kind: &'static str, key: &AppKey, action: &'static str, reason: impl
     }
 }
 
-impl Inner {
+impl Engine {
     /// Looks at an Application and records what would be done.
     pub(crate) async fn shadow_app(
         self: &std::sync::Arc<Self>,

@@ -12,7 +12,7 @@ use tiphys_model::{Application, Time, Timestamp, names};
 use tiphys_sync::{Batch, LiveObject, Verb};
 use tiphys_value::{GroupKind, GroupVersionKind, Map, ObjectExt, ResourceKey, Value, json};
 
-use crate::{controller::Inner, places::Place};
+use crate::{engine::Engine, places::Place};
 
 /// How many records of one Application are kept.
 const KEPT: usize = 20;
@@ -21,7 +21,7 @@ const MAX_BYTES: usize = 640 * 1024;
 /// Who writes them.
 const FIELD_MANAGER: &str = "tiphys-controller";
 
-impl Inner {
+impl Engine {
     /// Records the objects that a batch is about to prune. That they cannot be kept is said in the log, and
     /// holds up nothing.
     pub(crate) async fn keep_pruned(

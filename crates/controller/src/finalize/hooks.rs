@@ -11,13 +11,13 @@ use tiphys_value::{ObjectExt, ResourceKey, Value, json};
 
 use super::{HOOKS, Stage, delete};
 use crate::{
-    AppKey, Level, controller::Inner, executor::remove_finalizer, live::Kinds, places::Place, reconcile::Next,
+    AppKey, Level, engine::Engine, executor::remove_finalizer, live::Kinds, places::Place, reconcile::Next,
 };
 
 /// How long after a hook failed it is run again.
 const AGAIN: Duration = Duration::from_secs(60);
 
-impl Inner {
+impl Engine {
     /// Gives an Application the finalizers of the delete hooks that it renders, and takes off those of hooks
     /// that it no longer has.
     pub(crate) async fn keep_hook_finalizers(&self, key: &AppKey, app: &Application, targets: &[Arc<Value>]) {

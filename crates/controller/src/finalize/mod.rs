@@ -15,7 +15,7 @@ use tiphys_value::{ObjectExt, Value, json};
 
 use crate::{
     AppKey,
-    controller::Inner,
+    engine::Engine,
     places::{Absent, Place},
     reconcile::{Next, own_key},
     status,
@@ -43,7 +43,7 @@ enum Stage {
     Waits(Next),
 }
 
-impl Inner {
+impl Engine {
     /// Brings the deletion of an Application forward by one stage.
     pub(crate) async fn finalize(self: &Arc<Self>, key: &AppKey, app: &Application) -> Next {
         let has = |finalizer: &str| app.metadata.finalizers.iter().any(|held| held == finalizer);

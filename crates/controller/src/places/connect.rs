@@ -9,7 +9,7 @@ use tiphys_cluster::{Change, ClusterError, LiveCache};
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 
 use super::{Declared, Place, State};
-use crate::controller::Inner;
+use crate::engine::Engine;
 
 /// First and longest wait between attempts to connect.
 const BACKOFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
@@ -19,36 +19,36 @@ const ATTEMPT: Duration = Duration::from_secs(180);
 const HEARTBEAT: (Duration, Duration) = (Duration::from_secs(20), Duration::from_secs(15));
 
 /// Connects to a declared cluster, and follows it for as long as the engine lives.
-pub(super) async fn keep(inner: Weak<Inner>, declared: Declared) {
+pub(super) async fn keep(shared: Weak<Engine>, declared: Declared) {
     let server = declared.info.server.clone();
     let mut wait = BACKOFF.0;
     let (place, changes) = loop {
-        let why = match tokio::time::timeout(ATTEMPT, open(&inner, &declared)).await {
+        let why = match tokio::time::timeout(ATTEMPT, open(&shared, &declared)).await {
             Ok(Ok(Some(opened))) => break opened,
             Ok(Ok(None)) => return,
             Ok(Err(error)) => error.to_string(),
             Err(_) => format!("no answer within {ATTEMPT:?}"),
         };
-        let Some(inner) = inner.upgrade() else { return };
+        let Some(engine) = shared.upgrade() else { return };
         tracing::warn!(cluster = %declared.info.name, %server, "cannot be reached: {why}");
-        inner.set_state(&server, State::Connecting(Some(why)));
-        drop(inner);
+        engine.set_state(&server, State::Connecting(Some(why)));
+        drop(engine);
         tokio::time::sleep(wait).await;
         wait = (wait * 2).min(BACKOFF.1);
     };
-    let Some(engine) = inner.upgrade() else { return };
+    let Some(engine) = shared.upgrade() else { return };
     tracing::info!(cluster = %declared.info.name, %server, "connected");
     engine.set_state(&server, State::Ready(place.clone()));
     drop(engine);
-    tokio::join!(route(&inner, &place, changes), watch(&inner, &place));
+    tokio::join!(route(&shared, &place, changes), watch(&shared, &place));
 }
 
 type Opened = (Arc<Place>, Receiver<Arc<Change>>);
 
-async fn open(inner: &Weak<Inner>, declared: &Declared) -> Result<Option<Opened>, ClusterError> {
+async fn open(shared: &Weak<Engine>, declared: &Declared) -> Result<Option<Opened>, ClusterError> {
     let cluster = declared.access()?.open().await?;
-    let Some((tracking, shadow, workers)) = inner.upgrade().map(|inner| {
-        let settings = &inner.settings;
+    let Some((tracking, shadow, workers)) = shared.upgrade().map(|engine| {
+        let settings = &engine.settings;
         (settings.tracking.clone(), settings.shadow.is_some(), settings.workers)
     }) else {
         return Ok(None);
@@ -64,20 +64,20 @@ async fn open(inner: &Weak<Inner>, declared: &Declared) -> Result<Option<Opened>
 }
 
 /// Takes changes of the live state to the Applications that they concern.
-async fn route(inner: &Weak<Inner>, place: &Arc<Place>, mut changes: Receiver<Arc<Change>>) {
+async fn route(shared: &Weak<Engine>, place: &Arc<Place>, mut changes: Receiver<Arc<Change>>) {
     loop {
         let change = changes.recv().await;
-        let Some(inner) = inner.upgrade() else { return };
+        let Some(engine) = shared.upgrade() else { return };
         match change {
-            Ok(change) => inner.take_at(place, &change).await,
-            Err(RecvError::Lagged(_)) => inner.add_inhabitants(&place.server),
+            Ok(change) => engine.take_at(place, &change).await,
+            Err(RecvError::Lagged(_)) => engine.add_inhabitants(&place.server),
             Err(RecvError::Closed) => return,
         }
     }
 }
 
 /// Notices that a cluster is gone, and that it is back.
-async fn watch(inner: &Weak<Inner>, place: &Arc<Place>) {
+async fn watch(shared: &Weak<Engine>, place: &Arc<Place>) {
     let mut lost = false;
     loop {
         tokio::time::sleep(HEARTBEAT.0).await;
@@ -90,9 +90,9 @@ async fn watch(inner: &Weak<Inner>, place: &Arc<Place>) {
             continue;
         }
         lost = why.is_some();
-        let Some(inner) = inner.upgrade() else { return };
+        let Some(engine) = shared.upgrade() else { return };
         tracing::info!(server = %place.server, "{}", why.as_deref().unwrap_or("answers again"));
-        inner.set_state(
+        engine.set_state(
             &place.server,
             match why {
                 Some(why) => State::Lost(place.clone(), why),
@@ -102,7 +102,7 @@ async fn watch(inner: &Weak<Inner>, place: &Arc<Place>) {
     }
 }
 
-impl Inner {
+impl Engine {
     fn set_state(&self, server: &str, state: State) {
         if let Some(entry) = self.places.lock().get_mut(server) {
             entry.state = state;

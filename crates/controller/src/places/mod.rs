@@ -19,7 +19,7 @@ use tokio::{sync::Semaphore, task::JoinHandle};
 
 use crate::{
     AppKey,
-    controller::Inner,
+    engine::Engine,
     settings::{Destinations, is_own},
 };
 
@@ -258,7 +258,7 @@ impl Places {
     }
 }
 
-impl Inner {
+impl Engine {
     /// The cluster of an Application. Begins to connect to one that nobody wanted so far.
     pub(crate) fn place_of(self: &Arc<Self>, app: &Application) -> Result<Arc<Place>, Absent> {
         self.place_at(&app.spec.destination)

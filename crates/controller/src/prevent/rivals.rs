@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::{
     AppKey,
-    controller::Inner,
+    engine::Engine,
     reconcile::{Next, set_conditions},
 };
 
@@ -43,7 +43,7 @@ fn last_write<'a>(app: &'a Value, manager: &str) -> Option<&'a str> {
     own.filter_map(|entry| entry.str_at(&["time"])).max()
 }
 
-impl Inner {
+impl Engine {
     /// Notes that another engine has written an Application.
     pub(crate) fn note_rival(&self, key: &AppKey, manager: &'static str) {
         let mut memory = self.memory();

@@ -24,8 +24,7 @@ use tokio::time::Instant;
 
 use crate::{
     AppKey, Level,
-    controller::GATHER_EDITS,
-    controller::Inner,
+    engine::{Engine, GATHER_EDITS},
     reconcile::Next,
     status::{application_kind, application_resource, merge_patch},
 };
@@ -39,7 +38,7 @@ const RETRY: Duration = Duration::from_secs(30);
 /// How often plugins are asked, unless the generator says.
 const PLUGIN_REFRESH: Duration = Duration::from_secs(1800);
 
-impl Inner {
+impl Engine {
     /// Looks at an ApplicationSet once.
     pub(crate) async fn reconcile_set(self: &Arc<Self>, key: &AppKey, level: Level) -> Next {
         let at = ResourceKey::new(names::GROUP, "ApplicationSet", &key.namespace, &key.name);
@@ -99,10 +98,10 @@ impl Inner {
             self.repositories.expire();
         }
         let edits = self.edits();
-        let (inner, object) = (self.clone(), set.clone());
+        let (engine, object) = (self.clone(), set.clone());
         let task = tokio::task::spawn_blocking(move || {
-            let namespace = inner.set_namespace(&object).to_owned();
-            let inputs = SetInputs::live(&inner.repositories, &inner.cache, &namespace, object.name());
+            let namespace = engine.set_namespace(&object).to_owned();
+            let inputs = SetInputs::live(&engine.repositories, &engine.cache, &namespace, object.name());
             (generate(&object, &inputs), inputs.dependencies())
         });
         let (generated, depends_on) = task.await.unwrap_or_else(|error| {

@@ -1,0 +1,203 @@
+//! What the engine remembers of each Application between two looks at it.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::{Arc, MutexGuard, PoisonError},
+};
+
+use tiphys_model::Application;
+use tiphys_source::Footprint;
+use tiphys_value::ResourceKey;
+use tokio::time::Instant;
+
+use crate::{
+    AppKey, Level,
+    checkouts::Read,
+    engine::{Engine, GATHER_EDITS},
+    places::Place,
+    predict::Answers,
+    prevent::rivals::Rival,
+    rendering::Rendering,
+};
+
+/// What is known of an Application beyond its object.
+#[derive(Default)]
+pub(crate) struct Memory {
+    rendering: Option<Arc<Rendering>>,
+    /// The last one that has objects.
+    good: Option<Arc<Rendering>>,
+    /// The rendering that the operation under way brings about.
+    operation: Option<Arc<Rendering>>,
+    /// The keys of its targets.
+    wants: BTreeSet<ResourceKey>,
+    /// The cluster in which it wants them.
+    place: Option<Arc<Place>>,
+    /// What the API server said of its targets.
+    answers: Answers,
+    /// It was looked at by this engine.
+    seen: bool,
+    /// A repository that it reads has another commit now.
+    moved: bool,
+    /// Another engine that works on it too.
+    pub(crate) rival: Option<Rival>,
+}
+
+impl Engine {
+    pub(crate) fn memory(&self) -> MutexGuard<'_, HashMap<AppKey, Memory>> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn known_rendering(&self, key: &AppKey) -> Option<Arc<Rendering>> {
+        self.memory().get(key)?.rendering.clone()
+    }
+
+    pub(crate) fn remember(&self, key: &AppKey, rendering: Arc<Rendering>) {
+        let mut memory = self.memory();
+        let known = memory.entry(key.clone()).or_default();
+        if rendering.targets.is_ok() {
+            known.good = Some(rendering.clone());
+        }
+        known.rendering = Some(rendering);
+    }
+
+    /// What was rendered while edits came may be of before them, and nobody knew then what it read: it is
+    /// made again.
+    pub(crate) fn doubt(&self, key: &AppKey) {
+        if let Some(known) = self.memory().get_mut(key) {
+            known.rendering = None;
+        }
+        self.queue.add(key.clone(), Level::Sources, Instant::now() + GATHER_EDITS);
+    }
+
+    /// The last rendering that has objects, if it was made for the same spec as one that has none.
+    pub(crate) fn last_good_rendering(&self, key: &AppKey, failed: &Rendering) -> Option<Arc<Rendering>> {
+        let good = self.memory().get(key)?.good.clone()?;
+        good.is_for_the_spec_of(failed).then_some(good)
+    }
+
+    /// Who asks for a look means now: edits of a working tree are told a moment later, and remotes are not
+    /// asked every time.
+    pub(crate) fn ask_anew(&self, key: &AppKey) {
+        let mut memory = self.memory();
+        let Some(known) = memory.get_mut(key) else { return };
+        let Some(rendering) = &known.rendering else { return };
+        if rendering.reads_remotes {
+            self.repositories.expire();
+        }
+        match rendering.reads_remotes && rendering.footprint == Footprint::default() {
+            true => known.moved = true,
+            false => known.rendering = None,
+        }
+    }
+
+    /// A revision of a repository was seen at another commit: who read the old one is looked at too, not only
+    /// when its own turn to ask comes.
+    pub(crate) fn moved(&self, read: &Read) {
+        let place = (read.url.clone(), read.revision.clone());
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        if left.insert(place, read.commit.clone()).as_ref() == Some(&read.commit) {
+            return;
+        }
+        drop(left);
+        let mut concerned = Vec::new();
+        for (key, known) in self.memory().iter_mut() {
+            let rendering = known.rendering.as_ref();
+            if rendering.is_some_and(|known| known.read(&read.url, &read.revision, &read.commit)) {
+                known.moved = true;
+                concerned.push(key.clone());
+            }
+        }
+        for key in concerned {
+            self.queue.add(key, Level::Sources, Instant::now());
+        }
+    }
+
+    /// Whether a repository that an Application reads was seen to have moved since this was last asked.
+    pub(crate) fn has_moved(&self, key: &AppKey) -> bool {
+        self.memory().get_mut(key).is_some_and(|known| std::mem::take(&mut known.moved))
+    }
+
+    pub(crate) fn operation_rendering(&self, key: &AppKey) -> Option<Arc<Rendering>> {
+        self.memory().get(key)?.operation.clone()
+    }
+
+    pub(crate) fn keep_operation_rendering(&self, key: &AppKey, rendering: Arc<Rendering>) {
+        self.memory().entry(key.clone()).or_default().operation = Some(rendering);
+    }
+
+    pub(crate) fn drop_operation_rendering(&self, key: &AppKey) {
+        if let Some(known) = self.memory().get_mut(key) {
+            known.operation = None;
+        }
+    }
+
+    pub(crate) fn answers(&self, key: &AppKey) -> Answers {
+        self.memory().get(key).map(|known| known.answers.clone()).unwrap_or_default()
+    }
+
+    pub(crate) fn keep_answers(&self, key: &AppKey, answers: Answers) {
+        self.memory().entry(key.clone()).or_default().answers = answers;
+    }
+
+    /// Whether an Application was looked at since the engine started.
+    pub(crate) fn has_seen(&self, key: &AppKey) -> bool {
+        self.memory().get(key).is_some_and(|known| known.seen)
+    }
+
+    /// The cluster that an Application was last compared with.
+    pub(crate) fn last_place(&self, key: &AppKey) -> Option<Arc<Place>> {
+        self.memory().get(key)?.place.clone()
+    }
+
+    /// The Applications whose rendering read one of these paths (an empty one means anything); the rendering
+    /// is dropped.
+    pub(crate) fn outdated_by(&self, paths: &[String]) -> Vec<AppKey> {
+        let everything = paths.iter().any(String::is_empty);
+        let mut concerned = Vec::new();
+        for (key, known) in self.memory().iter_mut() {
+            let Some(rendering) = &known.rendering else { continue };
+            if everything || paths.iter().any(|path| rendering.footprint.concerns(path)) {
+                known.rendering = None;
+                concerned.push(key.clone());
+            }
+        }
+        concerned
+    }
+
+    /// Lets everything be rendered anew.
+    pub(crate) fn drop_renderings(&self) {
+        self.memory().values_mut().for_each(|known| known.rendering = None);
+    }
+
+    pub(crate) fn mark_seen(&self, key: &AppKey) {
+        self.memory().entry(key.clone()).or_default().seen = true;
+    }
+
+    /// Notes which objects of a cluster an Application wants.
+    pub(crate) fn index_targets(&self, app: &Application, wants: BTreeSet<ResourceKey>, place: &Arc<Place>) {
+        let key = AppKey::of(app);
+        let mut memory = self.memory();
+        let known = memory.entry(key.clone()).or_default();
+        let is_same = known.place.as_ref().is_some_and(|known| Arc::ptr_eq(known, place));
+        if is_same && known.wants == wants {
+            return;
+        }
+        let mut old = std::mem::replace(&mut known.wants, wants.clone());
+        let before = known.place.replace(place.clone());
+        drop(memory);
+        if let Some(before) = before.filter(|_| !is_same) {
+            before.index(&key, &old, &BTreeSet::new());
+            before.watch(&key, None);
+            old.clear();
+        }
+        place.index(&key, &old, &wants);
+    }
+
+    pub(crate) fn forget(&self, key: &AppKey) {
+        let Some(known) = self.memory().remove(key) else { return };
+        if let Some(place) = known.place {
+            place.index(key, &known.wants, &BTreeSet::new());
+            place.watch(key, None);
+        }
+    }
+}
