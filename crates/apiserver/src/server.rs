@@ -30,20 +30,21 @@ pub struct ApiServerOptions {
     pub kubernetes_version: KubernetesVersion,
 }
 
-/// What answers admission webhooks whose backend is inside the cluster.
+/// What answers admission and conversion webhooks whose backend is inside the cluster.
 pub trait WebhookBackend: Send + Sync {
-    /// Calls a webhook with an `AdmissionReview`; returns the answered review, or why there is none
+    /// Calls a webhook with an `AdmissionReview` or `ConversionReview`; returns the answered review, or why there is none
     /// in the words that follow `failed to call webhook: `.
     fn call(&self, webhook: &WebhookCall<'_>) -> Result<Value, String>;
 }
 
-/// One call of an admission webhook.
+/// One call of a webhook.
 pub struct WebhookCall<'a> {
-    /// The webhook's entry in its configuration.
+    /// The webhook's entry in its configuration; of a conversion one with the name
+    /// `conversion_webhook_for_DEFINITION`.
     pub webhook: &'a Value,
     /// The URL that is called.
     pub url: &'a str,
-    /// The `AdmissionReview` with the request.
+    /// The `AdmissionReview` or `ConversionReview` with the request.
     pub review: &'a Value,
     /// What the store held when the request came.
     pub snapshot: &'a Snapshot,

@@ -1,4 +1,4 @@
-//! Admission webhooks whose backend is a Service of the cluster: reachable exactly if something Ready
+//! Admission and conversion webhooks whose backend is a Service of the cluster: reachable exactly if something Ready
 //! stands behind it, answering as the rules say.
 
 use std::sync::{Arc, Mutex, PoisonError};
@@ -56,6 +56,9 @@ impl WebhookBackend for Webhooks {
         let rules = self.rules(call.snapshot);
         let webhook = call.webhook.str_at(&["name"]).unwrap_or_default();
         let rule = rules.webhooks.iter().find(|rule| rule.webhook.matches(webhook));
+        if call.review["kind"] == "ConversionReview" {
+            return converted(call.review, rule.map(|rule| &rule.answer), &quoted);
+        }
         let uid = &call.review["request"]["uid"];
         let response = match rule.map(|rule| &rule.answer) {
             None | Some(WebhookAnswer::Allow {}) => json!({"uid": uid, "allowed": true}),
@@ -68,14 +71,36 @@ impl WebhookBackend for Webhooks {
             }
             Some(WebhookAnswer::Timeout {}) => return Err(format!("{quoted}: context deadline exceeded")),
             Some(WebhookAnswer::UnknownAuthority {}) => {
-                return Err(format!(
-                    "{quoted}: tls: failed to verify certificate: x509: certificate signed by unknown authority"
-                ));
+                return Err(format!("{quoted}: {UNKNOWN_AUTHORITY}"));
             }
         };
         Ok(json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}))
     }
 }
+
+/// What a conversion webhook answers: the objects in the other version, with the same fields.
+fn converted(review: &Value, answer: Option<&WebhookAnswer>, quoted: &str) -> Result<Value, String> {
+    let uid = &review["request"]["uid"];
+    let response = match answer {
+        None | Some(WebhookAnswer::Allow {} | WebhookAnswer::Patch { .. }) => {
+            let mut objects = review["request"]["objects"].as_array().cloned().unwrap_or_default();
+            for object in &mut objects {
+                object["apiVersion"] = review["request"]["desiredAPIVersion"].clone();
+            }
+            json!({"uid": uid, "result": {"status": "Success"}, "convertedObjects": objects})
+        }
+        Some(WebhookAnswer::Deny { message }) => {
+            json!({"uid": uid, "result": {"status": "Failure", "message": message}, "convertedObjects": []})
+        }
+        Some(WebhookAnswer::Timeout {}) => return Err(format!("{quoted}: context deadline exceeded")),
+        Some(WebhookAnswer::UnknownAuthority {}) => return Err(format!("{quoted}: {UNKNOWN_AUTHORITY}")),
+    };
+    Ok(json!({"apiVersion": review["apiVersion"], "kind": "ConversionReview", "response": response}))
+}
+
+/// What TLS says of a certificate that nobody vouches for.
+const UNKNOWN_AUTHORITY: &str =
+    "tls: failed to verify certificate: x509: certificate signed by unknown authority";
 
 /// Why nothing answers behind a Service: it does not exist, has no endpoints, or none of them is Ready.
 fn reach(snapshot: &Snapshot, namespace: &str, name: &str) -> Result<(), String> {

@@ -12,7 +12,7 @@ use tiphys_value::{ObjectExt, Value, json};
 use super::Request;
 use crate::{
     auth::{self, User},
-    ops::{Call, items, to_version},
+    ops::{Call, items},
     registry::Resource,
     store::ResourceId,
 };
@@ -141,9 +141,7 @@ impl Request<'_> {
             super::Operation::Delete => "DeleteOptions",
         };
         let shown = |object: &Value| {
-            let mut object = object.clone();
-            to_version(wanted, &mut object);
-            object
+            crate::ops::in_version(self.server, wanted, object).unwrap_or_else(|_| object.clone())
         };
         let mut request = json!({
             "uid": self.server.entropy().uuid(), "kind": kind(wanted), "resource": plural(wanted),

@@ -13,7 +13,7 @@ use super::{
     http::{HttpCall, outside_endpoint},
 };
 use crate::{
-    ApiError, ApiResult, WebhookCall,
+    ApiError, ApiResult, ApiServer, WebhookCall,
     ops::{Call, items},
     registry::Resource,
     store::ResourceId,
@@ -62,10 +62,12 @@ fn ask_and_patch(
     let undecodable = |e: String| failed(format!("received undecodable patch in webhook response: {e}"));
     let bytes = STANDARD.decode(patch).map_err(|e| undecodable(e.to_string()))?;
     let operations: Value = serde_json::from_slice(&bytes).map_err(|e| undecodable(e.to_string()))?;
-    let mut shown = object.clone();
-    crate::ops::to_version(&resource, &mut shown);
+    let shown = crate::ops::in_version(request.server, &resource, object)?;
     let mut next = json_patch(&shown, &operations).map_err(|e| ApiError::internal(e.to_string()))?;
     crate::ops::redecode(request.at, &resource, &mut next)?;
+    if resource.custom.is_some() && next.api_version() != object.api_version() {
+        next = crate::ops::in_version(request.server, &request.at.resource, &next)?;
+    }
     let changed = next != *object;
     *object = next;
     Ok(changed)
@@ -156,7 +158,7 @@ fn ask(
     let version = version.unwrap_or_else(|| "v1".into());
     let asked = request.review(call, resource, object);
     let review = json!({"kind": "AdmissionReview", "apiVersion": format!("admission.k8s.io/{version}"), "request": asked});
-    let answered = send(request, webhook, &review)
+    let answered = send(request.server, webhook, &review)
         .map_err(|why| format!("failed to call webhook: {why}"))
         .and_then(|answer| {
             verify(&answer, &review, &version, mutating)
@@ -239,9 +241,9 @@ fn port_of(webhook: &Value) -> i64 {
 
 /// Sends a review: over the network to what lies outside of the simulated cluster, otherwise to what
 /// simulates it.
-fn send(request: &Request<'_>, webhook: &Value, review: &Value) -> Result<Value, String> {
+pub(crate) fn send(server: &ApiServer, webhook: &Value, review: &Value) -> Result<Value, String> {
     let url = url_of(webhook);
-    let snapshot = request.server.snapshot();
+    let snapshot = server.snapshot();
     let service = webhook.at(&["clientConfig", "service"]).filter(|s| s.is_object());
     let address = service.and_then(|service| {
         let of = |key| service.str_at(&[key]).unwrap_or_default();
@@ -253,7 +255,7 @@ fn send(request: &Request<'_>, webhook: &Value, review: &Value) -> Result<Value,
         let timeout = Duration::from_secs(seconds.clamp(1, 30));
         return HttpCall { url, address, ca_bundle, timeout, body: review.clone() }.run();
     }
-    let backend = request.server.inner.webhooks.read().unwrap_or_else(PoisonError::into_inner).clone();
+    let backend = server.inner.webhooks.read().unwrap_or_else(PoisonError::into_inner).clone();
     match backend {
         Some(backend) => backend.call(&WebhookCall { webhook, url: &url, review, snapshot: &snapshot }),
         None => {

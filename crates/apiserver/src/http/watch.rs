@@ -194,8 +194,9 @@ impl Watcher {
                 self.initial = Some(initial);
                 return;
             }
-            if self.selection.matches(object) {
-                self.write_event(out, "ADDED", object);
+            let Some(object) = self.converted(out, object) else { return };
+            if self.selection.matches(&object) {
+                self.write_event(out, "ADDED", &object);
             }
             initial.after = Some(Arc::clone(key));
         }
@@ -226,17 +227,41 @@ impl Watcher {
 
     /// What a change means for this watch: an object may come into its selection or leave it.
     fn write_change(&mut self, out: &mut Vec<u8>, change: &Change) {
-        let here = |object: &Arc<Object>| {
-            (self.at.namespace.is_empty() || object.namespace() == self.at.namespace)
-                && self.selection.matches(object)
+        let Some(object) = self.converted(out, &change.object) else { return };
+        let previous = match &change.previous {
+            Some(previous) => match self.converted(out, previous) {
+                Some(previous) => Some(previous),
+                None => return,
+            },
+            None => None,
         };
-        let before = change.previous.as_ref().is_some_and(here);
-        let after = change.kind != ChangeKind::Deleted && here(&change.object);
+        let before = previous.as_ref().is_some_and(|previous| self.is_here(previous));
+        let after = change.kind != ChangeKind::Deleted && self.is_here(&object);
         match (before, after) {
-            (false, true) => self.write_event(out, "ADDED", &change.object),
-            (true, true) => self.write_event(out, "MODIFIED", &change.object),
-            (true, false) => self.write_event(out, "DELETED", &change.object),
+            (false, true) => self.write_event(out, "ADDED", &object),
+            (true, true) => self.write_event(out, "MODIFIED", &object),
+            (true, false) => self.write_event(out, "DELETED", &object),
             (false, false) => {}
+        }
+    }
+
+    fn is_here(&self, object: &Object) -> bool {
+        (self.at.namespace.is_empty() || object.namespace() == self.at.namespace)
+            && self.selection.matches(object)
+    }
+
+    /// An object in the version of the watch; a failure to convert it is told and ends the watch.
+    fn converted(&mut self, out: &mut Vec<u8>, object: &Arc<Object>) -> Option<Arc<Object>> {
+        if self.done {
+            return None;
+        }
+        match crate::ops::converted(&self.server, &self.at.resource, Arc::clone(object)) {
+            Ok(object) => Some(object),
+            Err(error) => {
+                self.done = true;
+                write_line(out, "ERROR", &error.to_value().to_string());
+                None
+            }
         }
     }
 

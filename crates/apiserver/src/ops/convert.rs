@@ -55,6 +55,8 @@ pub(super) fn renames_fields(resource: &Resource) -> bool {
 /// Converts an object in the version of a resource to the version in which it is stored.
 pub(crate) fn to_storage(resource: &Resource, value: &mut Value) {
     match resource.gvk.api_version().as_str() {
+        // The webhook is asked when the object is stored.
+        _ if super::conversion::is_by_webhook(resource) => {}
         "events.k8s.io/v1" => {
             rename(value, &EVENT_FIELDS.map(|(core, new)| (new, core)));
             value["apiVersion"] = "v1".into();

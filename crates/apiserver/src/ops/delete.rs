@@ -109,6 +109,7 @@ pub(crate) fn delete(
             .get(&at.resource.id, &at.namespace, &at.name)
             .cloned()
             .ok_or_else(|| at.not_found())?;
+        let current = super::converted(server, &at.resource, current)?;
         check_preconditions(at, &current, options)?;
         protect(at)?;
         admission::admit_delete(server, call, at, &current)?;

@@ -1,5 +1,6 @@
 //! The verbs of the API on objects, below HTTP.
 
+mod conversion;
 mod convert;
 mod decode;
 mod delete;
@@ -21,7 +22,8 @@ mod write;
 
 use std::sync::Arc;
 
-pub(crate) use convert::{is_shown_as_stored, present, to_version};
+pub(crate) use conversion::{seen_one as converted, shown as in_version};
+pub(crate) use convert::{is_shown_as_stored, present};
 pub(crate) use decode::{FieldValidation, decode_input, expected_kind};
 pub use delete::{DeleteOptions, Propagation};
 pub(crate) use delete::{JOB_ORPHANS, delete, delete_collection};

@@ -6,7 +6,7 @@ use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
 use tiphys_schema::{FieldError, Path};
 use tiphys_value::{ObjectExt, Value, json};
 
-use super::At;
+use super::{At, conversion};
 use crate::{ApiError, ApiResult, ApiServer, Object, Snapshot, selectors::Selection};
 
 /// What to list.
@@ -35,7 +35,8 @@ pub(crate) struct Page {
 }
 
 pub(crate) fn get(server: &ApiServer, at: &At) -> ApiResult<Arc<Object>> {
-    server.snapshot().get(&at.resource.id, &at.namespace, &at.name).cloned().ok_or_else(|| at.not_found())
+    let stored = server.snapshot().get(&at.resource.id, &at.namespace, &at.name).cloned();
+    conversion::seen_one(server, &at.resource, stored.ok_or_else(|| at.not_found())?)
 }
 
 pub(crate) fn list(server: &ApiServer, at: &At, options: &ListOptions) -> ApiResult<Page> {
@@ -50,11 +51,25 @@ pub(crate) fn list(server: &ApiServer, at: &At, options: &ListOptions) -> ApiRes
         remaining: None,
     };
     let after = start.as_ref().map(|s| s.after.as_str());
-    let mut rest =
-        snapshot.range(&at.resource.id, namespace, after).filter(|(_, o)| selection.matches(o)).peekable();
+    // Fields are selected as the version of the request has them.
+    let stored = snapshot.range(&at.resource.id, namespace, after);
+    let all: Box<dyn Iterator<Item = (&Arc<str>, Arc<Object>)>> =
+        match conversion::is_by_webhook(&at.resource) {
+            false => {
+                let selected = stored.filter(|(_, object)| selection.matches(object));
+                Box::new(selected.map(|(key, object)| (key, Arc::clone(object))))
+            }
+            true => {
+                let (keys, objects): (Vec<_>, Vec<_>) =
+                    stored.map(|(key, object)| (key, Arc::clone(object))).unzip();
+                let converted = conversion::seen(server, &at.resource, objects)?;
+                Box::new(keys.into_iter().zip(converted).filter(|(_, object)| selection.matches(object)))
+            }
+        };
+    let mut rest = all.peekable();
     let mut last = None;
     while let Some((key, object)) = rest.next() {
-        page.items.push(Arc::clone(object));
+        page.items.push(object);
         last = Some(key);
         if options.limit > 0 && page.items.len() == options.limit && rest.peek().is_some() {
             break;

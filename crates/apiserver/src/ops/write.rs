@@ -6,7 +6,7 @@ use tiphys_schema::{ErrorList, FieldError, Path};
 use tiphys_value::{ObjectExt, Value};
 
 use super::{
-    At, Call, Patch, convert,
+    At, Call, Patch, conversion, convert,
     decode::{bind_to_url, decode_input},
     lifecycle, managed, metadata,
     patch::apply_patch,
@@ -131,6 +131,7 @@ pub(crate) fn update_decoded(
         }
         return Err(at.not_found());
     };
+    let current = conversion::seen_one(server, &at.resource, current)?;
     convert::to_storage(&at.resource, &mut object);
     match replace(server, call, at, &current, object) {
         Err(Failed::Changed) => Err(ApiError::modified(at.resource.named(&at.name))),
@@ -156,6 +157,7 @@ pub(crate) fn patch(
             let at = At { name: String::new(), ..at.clone() };
             return create_decoded(server, call, &at, object).map(|o| (o, true));
         };
+        let current = conversion::seen_one(server, &at.resource, current)?;
         let patched = apply_patch(server, call, at, Some(&current), patch)?;
         let ty = managed::type_of(at, &at.resource.gvk);
         let mut inner =
@@ -226,7 +228,10 @@ pub(super) fn replace(
     admission::validate(&request, call, &object)?;
     call.warnings.extend(warnings::of(at, &object, Some(current.value())));
     let removed = current.is_terminating() && lifecycle::may_go(at, &object);
-    if !removed && meta::essence(&object) == meta::essence(current) && managed::same_owners(&object, current)
+    if !removed
+        && meta::essence(&object) == meta::essence(current)
+        && managed::same_owners(&object, current)
+        && !conversion::is_outdated(server, at)
     {
         return Ok(Arc::clone(current));
     }
@@ -370,13 +375,21 @@ pub(super) fn commit(
         true => object,
         false => within_size(object)?,
     };
-    let write = Write { resource: &at.resource.id, key: &at.key(), expect, value: object, remove };
+    // Who wrote the object sees it as it was written.
+    let (value, written) = match conversion::stored(server, at, &object)? {
+        Some(stored) => (stored, Some(object)),
+        None => (object, None),
+    };
+    let write = Write { resource: &at.resource.id, key: &at.key(), expect, value, remove };
     match server.inner.store.commit(write) {
         Ok(object) => {
             lifecycle::after_commit(server, at, &object, remove);
             admission::after_write(server, at);
             super::protection::after_write(server, at);
-            Ok(object)
+            Ok(match written {
+                Some(written) => Arc::new(Object::stamped(written, object.revision())),
+                None => object,
+            })
         }
         Err(CommitError::Changed) => Err(Failed::Changed),
         Err(CommitError::Allocation(conflict)) => {

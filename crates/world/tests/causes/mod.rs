@@ -252,3 +252,34 @@ fn rules_that_cannot_be_read_are_told() {
     cluster.run(Duration::from_secs(2 * 3600));
     assert_eq!(cluster.events("kube-system", "tiphys-world"), []);
 }
+
+#[test]
+fn a_conversion_webhook_answers_exactly_while_its_pods_are_ready() {
+    let mut cluster = Cluster::new();
+    let definitions = resource("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+    let version = |name: &str| {
+        json!({"name": name, "served": true, "storage": name == "v1",
+            "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}})
+    };
+    let service = json!({"namespace": "shop", "name": "convert", "path": "/convert"});
+    cluster.create(&definitions, json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "hosts.example.com"}, "spec": {"group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "hosts", "kind": "Host"}, "versions": [version("v1"), version("v2")],
+            "conversion": {"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": {"service": service}}}}}));
+    let (old, new) = (resource("example.com", "v1", "hosts"), resource("example.com", "v2", "hosts"));
+    cluster.create(&old, json!({"apiVersion": "example.com/v1", "kind": "Host", "metadata": {"name": "a", "namespace": "shop"}, "spec": {"x": 1}}));
+    let why = |cluster: &Cluster| cluster.client.get(&new, "shop", "a").unwrap_err().message().to_owned();
+    let start = "conversion webhook for example.com/v1, Kind=Host failed: Post \"https://convert.shop.svc:443/convert?timeout=30s\": ";
+    assert_eq!(why(&cluster), format!("{start}service \"convert\" not found"));
+    cluster.create(&resource("", "v1", "services"), json!({"apiVersion": "v1", "kind": "Service",
+        "metadata": {"name": "convert", "namespace": "shop"}, "spec": {"selector": {"app": "web"}, "ports": [{"port": 443}]}}));
+    cluster.run(MINUTE);
+    assert_eq!(why(&cluster), format!("{start}no endpoints available for service \"convert\""));
+    cluster.create(&resource("apps", "v1", "deployments"), workload("Deployment", "web", 1));
+    cluster.run(MINUTE);
+    let converted = cluster.client.get(&new, "shop", "a").unwrap();
+    assert_eq!(
+        (converted["apiVersion"].as_str(), &converted["spec"]["x"]),
+        (Some("example.com/v2"), &json!(1))
+    );
+}
