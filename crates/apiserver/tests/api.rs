@@ -327,6 +327,47 @@ async fn a_definition_appears_in_discovery() {
 }
 
 #[tokio::test]
+async fn what_definitions_say_is_published_while_they_say_it() {
+    let server = server();
+    let client = server.client("test");
+    widgets(&client);
+    let (_, document) = fetch(&server, "/openapi/v2").await;
+    let widget = &document["definitions"]["com.example.v1.Widget"];
+    let size = json!({"type": "integer", "minimum": 1});
+    assert_eq!(widget["properties"]["spec"]["properties"]["size"], size);
+    let kind = json!([{"group": "example.com", "version": "v1", "kind": "Widget"}]);
+    assert_eq!(widget["x-kubernetes-group-version-kind"], kind);
+    assert_eq!(
+        widget["properties"]["status"],
+        json!({"x-kubernetes-preserve-unknown-fields": true}),
+        "who keeps unknown fields must not be told of a type"
+    );
+    let index = async || fetch(&server, "/openapi/v3").await.1["paths"].clone();
+    let before = index().await["apis/example.com/v1"].clone();
+    let crds = gvr("apiextensions.k8s.io/v1", "customresourcedefinitions");
+    let schema =
+        json!({"type": "object", "properties": {"spec": {"type": "object", "description": "Now this."}}});
+    let version =
+        json!({"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}});
+    let other =
+        json!({"name": "v2", "served": true, "storage": false, "schema": {"openAPIV3Schema": schema}});
+    let patch = Patch::merge(json!({"spec": {"versions": [version, other]}}));
+    client.patch(&crds, "", "widgets.example.com", None, &patch).unwrap();
+    let after = index().await;
+    assert_ne!(after["apis/example.com/v1"], before);
+    let url = after["apis/example.com/v2"]["serverRelativeURL"].as_str().unwrap().to_owned();
+    let (_, document) = fetch(&server, &url).await;
+    let widget = &document["components"]["schemas"]["com.example.v2.Widget"];
+    assert_eq!(widget["properties"]["spec"]["description"], "Now this.");
+    assert!(widget["properties"]["metadata"]["allOf"][0]["$ref"].is_string());
+    assert!(document["components"]["schemas"]["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"].is_object());
+    client.delete(&crds, "", "widgets.example.com", &DeleteOptions::default()).unwrap();
+    let (_, document) = fetch(&server, "/openapi/v2").await;
+    assert_eq!(document["definitions"].get("com.example.v1.Widget"), None);
+    assert_eq!(index().await.get("apis/example.com/v2"), None);
+}
+
+#[tokio::test]
 async fn what_is_stored_takes_later_defaults() {
     let server = server();
     let client = server.client("test");

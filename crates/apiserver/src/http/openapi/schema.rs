@@ -22,7 +22,15 @@ impl Writer {
         let mut schema = json!({"type": "object"});
         let mut properties = Map::new();
         for (name, field) in &definition.fields {
-            properties.insert(name.clone(), self.field(field));
+            let mut schema = self.field(field);
+            if let Some(text) = super::texts::of(&definition.name, definition.gvk.is_some(), name) {
+                // Siblings of a reference are not read: it has to be wrapped.
+                if schema.get("$ref").is_some() {
+                    schema = json!({"allOf": [schema]});
+                }
+                schema["description"] = text.into();
+            }
+            properties.insert(name.clone(), schema);
         }
         if !properties.is_empty() {
             schema["properties"] = Value::Object(properties);

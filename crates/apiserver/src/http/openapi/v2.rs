@@ -5,45 +5,23 @@ use std::collections::BTreeSet;
 use tiphys_schema::{Catalog, Type};
 use tiphys_value::{Map, Value, json};
 
-use super::schema::Writer;
+use super::{
+    custom::{self, Dialect},
+    schema::Writer,
+};
 use crate::registry::{Registry, Resource};
-
-/// Keywords of structural schemas that version 2 has.
-const KEYWORDS: [&str; 17] = [
-    "type",
-    "format",
-    "title",
-    "description",
-    "default",
-    "maximum",
-    "exclusiveMaximum",
-    "minimum",
-    "exclusiveMinimum",
-    "maxLength",
-    "minLength",
-    "pattern",
-    "maxItems",
-    "minItems",
-    "multipleOf",
-    "required",
-    "enum",
-];
 
 /// The document.
 pub(super) fn document(registry: &Registry, version: &str) -> Value {
     let catalog = Catalog::latest();
-    let mut writer = Writer::new("#/definitions/");
+    let mut writer = Writer::new(Dialect::V2.prefix());
     let mut definitions = Map::new();
     let mut paths = Map::new();
     for resource in registry.all() {
         let name = match &resource.custom {
-            Some(custom) => {
-                let name = super::v3::custom_name(resource);
-                let schema =
-                    custom.schema.as_ref().map_or(Value::Null, |schema| reduced(schema.as_value(), 0));
-                definitions
-                    .insert(name.clone(), super::v3::custom_schema(resource, schema, "#/definitions/"));
-                name
+            Some(_) => {
+                definitions.extend(custom::schemas(resource, Dialect::V2));
+                custom::name(resource)
             }
             None => match catalog
                 .type_of(&resource.gvk)
@@ -58,7 +36,7 @@ pub(super) fn document(registry: &Registry, version: &str) -> Value {
         };
         add_paths(&mut paths, resource, &name);
     }
-    for name in ["DeleteOptions", "Status", "ObjectMeta"] {
+    for name in ["DeleteOptions", "Status", "ObjectMeta", "ListMeta"] {
         let full = format!("io.k8s.apimachinery.pkg.apis.meta.v1.{name}");
         if let Some(Type::Ref(id)) = catalog.reference(&full) {
             writer.wanted.insert(id);
@@ -106,35 +84,6 @@ fn without_choice(mut schema: Value) -> Value {
         }
     }
     schema
-}
-
-/// A structural schema in what version 2 has for it; it is as deep as definitions may be.
-fn reduced(schema: &Value, depth: usize) -> Value {
-    let mut out = Map::new();
-    if depth > 200 {
-        return Value::Object(out);
-    }
-    let nullable = schema["nullable"] == true;
-    for (key, value) in schema.as_object().into_iter().flatten() {
-        let kept = KEYWORDS.contains(&key.as_str()) || key.starts_with("x-kubernetes-");
-        // Who cannot say that null is allowed must not say of which type the rest is.
-        if kept && !(nullable && key == "type") {
-            out.insert(key.clone(), value.clone());
-        }
-    }
-    if schema["x-kubernetes-preserve-unknown-fields"] == true && !nullable {
-        return Value::Object(out);
-    }
-    if let Some(properties) = schema["properties"].as_object() {
-        let properties = properties.iter().map(|(name, part)| (name.clone(), reduced(part, depth + 1)));
-        out.insert("properties".into(), Value::Object(properties.collect()));
-    }
-    for key in ["items", "additionalProperties"] {
-        if schema[key].is_object() {
-            out.insert(key.into(), reduced(&schema[key], depth + 1));
-        }
-    }
-    Value::Object(out)
 }
 
 fn add_paths(paths: &mut Map<String, Value>, resource: &Resource, schema: &str) {

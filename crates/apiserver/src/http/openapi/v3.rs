@@ -6,10 +6,18 @@ use sha2::{Digest, Sha256};
 use tiphys_schema::Catalog;
 use tiphys_value::{Map, Value, json};
 
-use super::schema::Writer;
+use super::{
+    custom::{self, Dialect},
+    schema::Writer,
+};
 use crate::registry::{Registry, Resource};
 
-const OBJECT_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+/// What the schemas of custom resources refer to.
+const META: [&str; 2] =
+    ["io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta", "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"];
+/// What requests and answers of every resource have as bodies.
+const BODIES: [&str; 2] =
+    ["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions", "io.k8s.apimachinery.pkg.apis.meta.v1.Status"];
 
 /// Changes whenever the document does.
 pub(super) fn fingerprint(registry: &Registry, group: &str, version: &str) -> String {
@@ -27,20 +35,15 @@ pub(super) fn fingerprint(registry: &Registry, group: &str, version: &str) -> St
 /// The document of a group and version: its paths and the schemas of its kinds.
 pub(super) fn document(registry: &Registry, group: &str, version: &str) -> Value {
     let catalog = Catalog::latest();
-    let mut writer = Writer::new("#/components/schemas/");
+    let mut writer = Writer::new(Dialect::V3.prefix());
     let mut schemas = Map::new();
     let mut paths = Map::new();
     for resource in registry.of_version(group, version) {
         let name = match &resource.custom {
-            Some(custom) => {
-                let name = custom_name(resource);
-                let schema = custom
-                    .schema
-                    .as_ref()
-                    .map_or_else(|| json!({"type": "object"}), |s| s.as_value().clone());
-                schemas.insert(name.clone(), custom_schema(resource, schema, "#/components/schemas/"));
-                writer.wanted.extend(reference_of(catalog));
-                name
+            Some(_) => {
+                schemas.extend(custom::schemas(resource, Dialect::V3));
+                writer.wanted.extend(META.iter().filter_map(|name| reference_of(catalog, name)));
+                custom::name(resource)
             }
             None => match catalog
                 .type_of(&resource.gvk)
@@ -55,15 +58,7 @@ pub(super) fn document(registry: &Registry, group: &str, version: &str) -> Value
         };
         add_paths(&mut paths, resource, &name);
     }
-    for body in
-        ["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions", "io.k8s.apimachinery.pkg.apis.meta.v1.Status"]
-    {
-        writer.wanted.extend(
-            catalog
-                .reference(body)
-                .and_then(|ty| if let tiphys_schema::Type::Ref(id) = ty { Some(id) } else { None }),
-        );
-    }
+    writer.wanted.extend(BODIES.iter().filter_map(|name| reference_of(catalog, name)));
     let mut done = BTreeSet::new();
     while let Some(id) = writer.wanted.iter().find(|id| !done.contains(*id)).copied() {
         done.insert(id);
@@ -77,35 +72,11 @@ pub(super) fn document(registry: &Registry, group: &str, version: &str) -> Value
     })
 }
 
-fn reference_of(catalog: &Catalog) -> Option<u32> {
-    match catalog.reference(OBJECT_META)? {
+fn reference_of(catalog: &Catalog, name: &str) -> Option<u32> {
+    match catalog.reference(name)? {
         tiphys_schema::Type::Ref(id) => Some(id),
         _ => None,
     }
-}
-
-/// `io.example.v1.Thing` for `Thing` of `example.io/v1`.
-pub(super) fn custom_name(resource: &Resource) -> String {
-    let reversed: Vec<&str> = resource.group().rsplit('.').collect();
-    format!("{}.{}.{}", reversed.join("."), resource.gvk.version, resource.gvk.kind)
-}
-
-/// The schema of a custom resource, with what every object has.
-pub(super) fn custom_schema(resource: &Resource, mut schema: Value, prefix: &str) -> Value {
-    if !schema.is_object() {
-        schema = json!({"type": "object"});
-    }
-    let gvk = &resource.gvk;
-    let properties = &mut schema["properties"];
-    if !properties.is_object() {
-        *properties = json!({});
-    }
-    properties["apiVersion"] = json!({"type": "string"});
-    properties["kind"] = json!({"type": "string"});
-    properties["metadata"] = json!({"$ref": format!("{prefix}{OBJECT_META}")});
-    schema["x-kubernetes-group-version-kind"] =
-        json!([{"group": gvk.group, "version": gvk.version, "kind": gvk.kind}]);
-    schema
 }
 
 fn add_paths(paths: &mut Map<String, Value>, resource: &Resource, schema: &str) {
