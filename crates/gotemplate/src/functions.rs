@@ -2,8 +2,6 @@
 
 use crate::{CallResult, Context, Signature, Type, Value};
 use rustc_hash::FxHashMap;
-use smol_str::SmolStr;
-use std::sync::Arc;
 
 type Body = dyn Fn(&mut Context<'_>, &mut [Value]) -> CallResult + Send + Sync;
 
@@ -17,18 +15,18 @@ pub(crate) enum Special {
 }
 
 /// One function.
-#[derive(Clone)]
 pub struct Function {
-    pub(crate) name: SmolStr,
+    pub(crate) name: &'static str,
     pub(crate) signature: Signature,
     pub(crate) special: Special,
-    pub(crate) body: Arc<Body>,
+    /// Of a closure that captures nothing, which most are, this takes no memory.
+    pub(crate) body: Box<Body>,
 }
 
 impl Function {
     /// A function with a fixed number of parameters. The executor checks number and types of arguments first.
     pub fn new(
-        name: &str,
+        name: &'static str,
         params: &'static [Type],
         body: impl Fn(&mut Context<'_>, &mut [Value]) -> CallResult + Send + Sync + 'static,
     ) -> Self {
@@ -37,7 +35,7 @@ impl Function {
 
     /// A function whose last parameter repeats.
     pub fn variadic(
-        name: &str,
+        name: &'static str,
         params: &'static [Type],
         body: impl Fn(&mut Context<'_>, &mut [Value]) -> CallResult + Send + Sync + 'static,
     ) -> Self {
@@ -45,11 +43,11 @@ impl Function {
     }
 
     fn with_signature(
-        name: &str,
+        name: &'static str,
         signature: Signature,
         body: impl Fn(&mut Context<'_>, &mut [Value]) -> CallResult + Send + Sync + 'static,
     ) -> Self {
-        Self { name: SmolStr::new(name), signature, special: Special::None, body: Arc::new(body) }
+        Self { name, signature, special: Special::None, body: Box::new(body) }
     }
 
     pub(crate) fn special(mut self, special: Special) -> Self {
@@ -58,21 +56,29 @@ impl Function {
     }
 
     /// The function's name.
-    pub fn name(&self) -> &str {
-        &self.name
+    pub fn name(&self) -> &'static str {
+        self.name
     }
 }
 
 /// Functions by name.
-#[derive(Clone, Default)]
+#[derive(Default)]
 pub struct Functions {
-    by_name: FxHashMap<SmolStr, Arc<Function>>,
+    /// Functions by their ids; those that were replaced or removed stay.
+    all: Vec<Function>,
+    by_name: FxHashMap<&'static str, u32>,
 }
+
+/// How many functions Go, Sprig and Helm have, about.
+const EXPECTED: usize = 288;
 
 impl Functions {
     /// Go's own functions.
     pub fn builtins() -> Self {
-        let mut functions = Self::default();
+        let mut functions = Self {
+            all: Vec::with_capacity(EXPECTED),
+            by_name: FxHashMap::with_capacity_and_hasher(EXPECTED, Default::default()),
+        };
         crate::builtins::register(&mut functions);
         functions
     }
@@ -87,7 +93,8 @@ impl Functions {
 
     /// Adds or replaces a function.
     pub fn insert(&mut self, function: Function) {
-        self.by_name.insert(function.name.clone(), Arc::new(function));
+        self.by_name.insert(function.name, self.all.len() as u32);
+        self.all.push(function);
     }
 
     /// Removes a function.
@@ -96,12 +103,21 @@ impl Functions {
     }
 
     /// The function of that name.
-    pub fn get(&self, name: &str) -> Option<&Arc<Function>> {
-        self.by_name.get(name)
+    pub fn get(&self, name: &str) -> Option<&Function> {
+        self.id(name).map(|id| self.at(id))
+    }
+
+    /// What templates call the function of that name by.
+    pub(crate) fn id(&self, name: &str) -> Option<u32> {
+        self.by_name.get(name).copied()
+    }
+
+    pub(crate) fn at(&self, id: u32) -> &Function {
+        &self.all[id as usize]
     }
 
     /// All names, in no order.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.by_name.keys().map(SmolStr::as_str)
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.by_name.keys().copied()
     }
 }

@@ -21,8 +21,8 @@ pub use env::{Clock, Entropy, Env, FixedClock, Limits, SeededEntropy, SystemCloc
 pub use error::{CallError, CallResult, ExecError, Limit, ParseError};
 pub use exec::Context;
 pub use functions::{Function, Functions};
-pub use parse::Tree;
-pub use template::{MissingKey, TemplateSet};
+pub use parse::{Nameless, Tree};
+pub use template::{MissingKey, TemplateSet, Text};
 pub use trace::{Site, Tracer};
 pub use value::{
     Entry, Kind, List, ListType, Map, MapMethods, MapType, Numbers, Object, OriginId, Signature, Type, Value,

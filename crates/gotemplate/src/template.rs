@@ -1,12 +1,12 @@
 //! Sets of parsed templates.
 
-use crate::parse::{self, Tree};
+use crate::parse::{self, Nameless, Tree};
 use crate::{Context, Env, ExecError, Functions, ParseError, Tracer, Value};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use std::borrow::Cow;
 use std::sync::{
-    Arc,
+    Arc, Mutex, PoisonError,
     atomic::{AtomicUsize, Ordering},
 };
 use std::thread;
@@ -85,7 +85,7 @@ impl TemplateSet {
     ///
     /// # Errors
     /// The error of the first text that Go's parser refuses. The set then holds those before it.
-    pub fn parse_all(&mut self, texts: &[(&str, Cow<'_, str>)]) -> Result<(), ParseError> {
+    pub fn parse_all(&mut self, texts: &[Text<'_>]) -> Result<(), ParseError> {
         for trees in parse_each(texts, &self.functions) {
             trees?.into_iter().for_each(|tree| self.add(Arc::new(tree)));
         }
@@ -131,6 +131,32 @@ impl TemplateSet {
     }
 }
 
+/// A text to parse.
+pub struct Text<'t> {
+    name: &'t str,
+    text: Cow<'t, str>,
+    parsed: Mutex<Option<Nameless>>,
+}
+
+impl<'t> Text<'t> {
+    /// What the template is called, its text, and what was made of the text before the name was known.
+    pub fn new(name: &'t str, text: Cow<'t, str>, parsed: Option<Nameless>) -> Self {
+        Self { name, text, parsed: Mutex::new(parsed) }
+    }
+
+    fn parse(&self, functions: &Functions) -> Trees {
+        let parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match parsed.and_then(|parsed| parsed.named(self.name)) {
+            Some(trees) => Ok(trees),
+            None => parse::parse(self.name, &self.text, functions),
+        }
+    }
+
+    fn is_parsed(&self) -> bool {
+        self.parsed.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+}
+
 /// Bytes of text that are worth a thread.
 const WORTH_A_THREAD: usize = 128 << 10;
 /// More threads than this wait for each other's memory.
@@ -139,9 +165,9 @@ const MAX_THREADS: usize = 4;
 type Trees = Result<Vec<Tree>, ParseError>;
 
 /// Parses every text; each thread takes the next one that nobody has taken.
-fn parse_each(texts: &[(&str, Cow<'_, str>)], functions: &Functions) -> Vec<Trees> {
-    let one = |(name, text): &(&str, Cow<'_, str>)| parse::parse(name, text, functions);
-    let bytes: usize = texts.iter().map(|(_, text)| text.len()).sum();
+fn parse_each(texts: &[Text<'_>], functions: &Functions) -> Vec<Trees> {
+    let one = |text: &Text<'_>| text.parse(functions);
+    let bytes: usize = texts.iter().filter(|text| !text.is_parsed()).map(|text| text.text.len()).sum();
     let wanted = (bytes / WORTH_A_THREAD).min(MAX_THREADS);
     // The number of processors is asked for only if it matters: the answer takes a few files.
     let threads =

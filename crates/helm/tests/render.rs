@@ -43,6 +43,54 @@ fn an_empty_document_decodes_to_what_can_be_filled() {
 }
 
 #[test]
+fn values_have_the_methods_of_their_go_type() {
+    let values = ("values.yaml", "a: {b: {c: 1}, d: x}\ne: z\n");
+    let text = |expression: &str| {
+        let files = [CHART, values, ("templates/a.yaml", expression)];
+        render(&files, &options()).map(|text| text.lines().skip(2).collect::<Vec<_>>().join("|"))
+    };
+    let calls = "a: >-\n  {{ dig \"a\" \"d\" 0 .Values.AsMap }} {{ (.Values.Table \"a.b\").YAML | trim | quote }} {{ .Values.PathValue \"a.d\" }} {{ .Values.PathValue \"e\" }}";
+    assert_eq!(text(calls).unwrap(), "a: >-|  x \"c: 1\" x z");
+    for (call, reason) in [
+        (".Values.Table \"a.d\"", "error calling Table: \"d\" is not a table"),
+        (".Values.PathValue \"a.b\"", "error calling PathValue: \"b\" is not a value"),
+        (".Values.PathValue \"x.y.z\"", "error calling PathValue: \"z\" is not a value"),
+        (".Values.PathValue \"\"", "error calling PathValue: YAML path cannot be empty"),
+    ] {
+        let error = text(&format!("{{{{ {call} }}}}")).unwrap_err();
+        assert!(error.contains(reason), "{error}");
+    }
+}
+
+#[test]
+fn templates_parsed_ahead_render_the_same() {
+    let filler = "# some text that makes the file long enough for a thread\n".repeat(400);
+    let body = format!("{{{{ include \"n\" . }}}}{{{{ .Template.Name }}}}: {{{{ .Values.x }}}}\n{filler}");
+    let names: Vec<String> = (0..12).map(|number| format!("templates/t{number}.yaml")).collect();
+    let mut files =
+        vec![CHART, ("values.yaml", "x: 1"), ("templates/_h.tpl", "{{ define \"n\" }}a{{ end }}")];
+    files.extend(names.iter().map(|name| (name.as_str(), body.as_str())));
+    let run = |files: &[(&str, &str)], ahead: bool| {
+        let tree = MemTree::from_files(files.iter().copied());
+        let load = if ahead { Chart::load_ahead } else { Chart::load_as };
+        let chart = load(&tree, "", Compat::Helm4).unwrap();
+        template(&chart, &options()).map(|output| output.stdout).map_err(|error| error.to_string())
+    };
+    let text = run(&files, true);
+    assert!(text.as_ref().is_ok_and(|text| text.contains("c/templates/t11.yaml: 1")));
+    assert_eq!(text, run(&files, false));
+    for bad in [
+        "{{ if }}",
+        "{{ define \"c/templates/z.yaml\" }}b{{ end }}{{ include .Template.Name . }}",
+        "{{ fail .Template.Name }}",
+    ] {
+        let mut files = files.clone();
+        files.push(("templates/z.yaml", bad));
+        assert_eq!(run(&files, true), run(&files, false), "{bad}");
+    }
+}
+
+#[test]
 fn helm_3_trims_documents_and_knows_no_order_for_webhooks() {
     let text = "kind: ValidatingWebhookConfiguration\n---\nkind: Certificate\n";
     let files = [CHART, ("templates/a.yaml", text)];

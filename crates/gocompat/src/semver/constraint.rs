@@ -1,5 +1,6 @@
 //! Constraints: comparisons joined by spaces or commas (all must hold) and by `||` (one group must hold).
 
+use super::plain;
 use super::version::{Version, compare_prerelease};
 use crate::strconv::quote;
 use ::regex::Regex;
@@ -55,7 +56,7 @@ enum Operator {
 
 /// One comparison.
 #[derive(Clone, Debug)]
-struct Constraint {
+pub(super) struct Constraint {
     operator: Operator,
     version: Version,
     /// The version as written.
@@ -66,6 +67,16 @@ struct Constraint {
     patch_dirty: bool,
 }
 
+/// The texts that make up one comparison: the numbers behind the first with their dots, the pre-release with its dash.
+pub(super) struct Parts<'t> {
+    pub(super) operator: &'t str,
+    pub(super) version: &'t str,
+    pub(super) major: &'t str,
+    pub(super) minor: &'t str,
+    pub(super) patch: &'t str,
+    pub(super) prerelease: &'t str,
+}
+
 /// A parsed constraint.
 #[derive(Clone, Debug)]
 pub struct Constraints {
@@ -73,7 +84,7 @@ pub struct Constraints {
 }
 
 #[derive(Clone, Debug)]
-struct Group {
+pub(super) struct Group {
     all: Vec<Constraint>,
     /// A comparison names a pre-release: then pre-releases may match.
     has_prerelease: bool,
@@ -87,6 +98,9 @@ impl Constraints {
     pub fn parse(text: &str) -> Result<Self, ConstraintError> {
         if text.len() > MAX_LENGTH {
             return Err(ConstraintError::TooLong);
+        }
+        if let Some(group) = plain::parse(text) {
+            return Ok(Self { groups: vec![group?] });
         }
         let text = rewrite_ranges(text);
         let parts: Vec<&str> = text.split("||").collect();
@@ -138,10 +152,21 @@ fn parse_group(text: &str) -> Result<Group, ConstraintError> {
     if !VALID.is_match(text) {
         return Err(ConstraintError::Improper(text.to_owned()));
     }
-    let all: Vec<Constraint> =
-        FIND.find_iter(text).map(|found| Constraint::parse(found.as_str())).collect::<Result<_, _>>()?;
-    let has_prerelease = all.iter().any(|one| !one.version.prerelease.is_empty());
-    Ok(Group { all, has_prerelease })
+    FIND.find_iter(text).map(|found| Constraint::parse(found.as_str())).collect()
+}
+
+impl FromIterator<Constraint> for Group {
+    fn from_iter<I: IntoIterator<Item = Constraint>>(items: I) -> Self {
+        let all: Vec<Constraint> = items.into_iter().collect();
+        let has_prerelease = all.iter().any(|one| !one.version.prerelease.is_empty());
+        Self { all, has_prerelease }
+    }
+}
+
+/// Reads a group whatever it looks like.
+#[cfg(test)]
+pub(super) fn general(text: &str) -> Result<Group, ConstraintError> {
+    parse_group(&rewrite_ranges(text))
 }
 
 fn is_wildcard(text: &str) -> bool {
@@ -157,20 +182,31 @@ impl Constraint {
     fn parse(text: &str) -> Result<Self, ConstraintError> {
         let found = ONE.captures(text).ok_or_else(|| ConstraintError::Improper(text.to_owned()))?;
         let group = |at: usize| found.get(at).map_or("", |part| part.as_str());
-        let missing = |at: usize| group(at).is_empty() || is_wildcard(group(at).trim_start_matches('.'));
-        let prerelease = group(6);
-        let (major_dirty, minor_dirty, patch_dirty) = (missing(3), missing(4), missing(5));
+        Self::of(&Parts {
+            operator: group(1),
+            version: group(2),
+            major: group(3),
+            minor: group(4),
+            patch: group(5),
+            prerelease: group(6),
+        })
+    }
+
+    pub(super) fn of(parts: &Parts<'_>) -> Result<Self, ConstraintError> {
+        let missing = |part: &str| part.is_empty() || is_wildcard(part.trim_start_matches('.'));
+        let Parts { major, minor, prerelease, .. } = parts;
+        let (major_dirty, minor_dirty, patch_dirty) = (missing(major), missing(minor), missing(parts.patch));
         let version = if major_dirty {
             format!("0.0.0{prerelease}")
         } else if minor_dirty {
-            format!("{}.0.0{prerelease}", group(3))
+            format!("{major}.0.0{prerelease}")
         } else if patch_dirty {
-            format!("{}{}.0{prerelease}", group(3), group(4))
+            format!("{major}{minor}.0{prerelease}")
         } else {
-            group(2).to_owned()
+            parts.version.to_owned()
         };
         Ok(Self {
-            operator: match group(1) {
+            operator: match parts.operator {
                 "!=" => Operator::NotEqual,
                 ">" => Operator::Greater,
                 "<" => Operator::Less,
@@ -181,7 +217,7 @@ impl Constraint {
                 _ => Operator::TildeOrEqual,
             },
             version: Version::parse(&version).map_err(|_| ConstraintError::Version)?,
-            original: group(2).to_owned(),
+            original: parts.version.to_owned(),
             dirty: major_dirty || minor_dirty || patch_dirty,
             minor_dirty: !major_dirty && minor_dirty,
             patch_dirty: !major_dirty && !minor_dirty && patch_dirty,

@@ -23,14 +23,14 @@ impl Context<'_> {
             (Special::Call, None, Some(last)) => Some(format!("<{} Value>", last.value.type_name())),
             _ => None,
         };
-        let mut argv = self.arguments(frame, dot, &function.name, function.signature, args, last)?;
+        let mut argv = self.arguments(frame, dot, function.name, function.signature, args, last)?;
         if let Some(callee) = callee {
             argv.insert(0, Value::from(callee));
         }
         self.call.pos = node.pos();
         let result = (function.body)(self, &mut argv);
         self.recycle(argv);
-        self.finish_call(frame, node, &function.name, result)
+        self.finish_call(frame, node, function.name, result)
     }
 
     pub(super) fn finish_call<'t>(
@@ -129,7 +129,7 @@ impl Context<'_> {
         args: &'t [Operand],
         last: Option<Slot>,
     ) -> Run<Slot> {
-        self.check_count(frame, &function.name, function.signature, args.len(), last.is_some())?;
+        self.check_count(frame, function.name, function.signature, args.len(), last.is_some())?;
         let stop_at = function.special == Special::Or;
         let mut slot = Slot::default();
         for operand in args {

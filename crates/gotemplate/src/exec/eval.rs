@@ -47,7 +47,14 @@ impl Context<'_> {
             }
             Operand::Function { function, .. } => {
                 frame.at(Quoted::Operand(first));
-                return self.function(frame, dot, &function.0, Quoted::Command(command), args, last);
+                return self.function(
+                    frame,
+                    dot,
+                    frame.functions.at(*function),
+                    Quoted::Command(command),
+                    args,
+                    last,
+                );
             }
             Operand::Pipe(pipe) => {
                 self.not_a_function(frame, first, args, &last)?;
@@ -104,7 +111,7 @@ impl Context<'_> {
         match base {
             Operand::Pipe(pipe) => self.nested(frame, dot, pipe),
             Operand::Function { function, .. } => {
-                self.function(frame, dot, &function.0, Quoted::Operand(base), &[], None)
+                self.function(frame, dot, frame.functions.at(*function), Quoted::Operand(base), &[], None)
             }
             _ => {
                 let shown = frame.tree.quote(Quoted::Operand(chain));
@@ -181,7 +188,7 @@ impl Context<'_> {
             }
             Operand::Pipe(pipe) => self.nested(frame, dot, pipe)?,
             Operand::Function { function, .. } => {
-                self.function(frame, dot, &function.0, Quoted::Operand(operand), &[], None)?
+                self.function(frame, dot, frame.functions.at(*function), Quoted::Operand(operand), &[], None)?
             }
             Operand::Chain { base, names, .. } => {
                 let receiver = self.chain_base(frame, dot, operand, base)?;

@@ -6,7 +6,7 @@ mod field;
 mod walk;
 
 use crate::parse::{Quoted, Tree};
-use crate::{Env, ExecError, Limit, OriginId, Site, TemplateSet, Tracer, Value};
+use crate::{Env, ExecError, Functions, Limit, OriginId, Site, TemplateSet, Tracer, Value};
 use jiff::Timestamp;
 use smol_str::SmolStr;
 use std::cell::Cell;
@@ -51,6 +51,7 @@ struct Variable {
 /// One execution of one template.
 struct Frame<'t> {
     tree: &'t Tree,
+    functions: &'t Functions,
     /// Where the frame's variables begin.
     base: usize,
     /// The node that errors point at.
@@ -270,7 +271,8 @@ impl<'e> Context<'e> {
         }
         self.call = Call { tree: Some(tree.clone()), pos: 0 };
         self.variables.push(Variable { id: 0, slot: data.clone() });
-        let frame = Frame { tree, base, node: Cell::new(Quoted::None) };
+        let functions = self.set.functions.clone();
+        let frame = Frame { tree, functions: &functions, base, node: Cell::new(Quoted::None) };
         let result = self.deeper(|context| context.walk_list(&frame, &data, &tree.root));
         self.variables.truncate(base);
         self.depth -= 1;

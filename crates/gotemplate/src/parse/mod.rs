@@ -1,11 +1,13 @@
 //! Parsing of templates.
 
 mod lex;
+mod nameless;
 mod node;
 mod number;
 mod parser;
 mod print;
 
+pub use nameless::Nameless;
 pub use node::Tree;
 pub(crate) use node::{Branch, Call, Command, List, Node, Number, Operand, Pipe, Variable};
 pub(crate) use parser::parse;

@@ -1,14 +1,21 @@
 //! The syntax tree. Positions are byte offsets into the parsed text, where Go's nodes have theirs.
 
-use crate::functions::Function;
 use smol_str::SmolStr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// A parsed text, shared by the trees that it defines.
 #[derive(Debug)]
 pub(crate) struct Source {
-    pub(crate) name: SmolStr,
+    /// Set once it is known.
+    pub(crate) name: OnceLock<SmolStr>,
     pub(crate) text: Box<str>,
+}
+
+impl Source {
+    /// The text's name; empty before it is known.
+    pub(crate) fn name(&self) -> &str {
+        self.name.get().map_or("", SmolStr::as_str)
+    }
 }
 
 /// One parsed template.
@@ -31,7 +38,7 @@ impl Tree {
 
     /// Name of the parsed text.
     pub fn file(&self) -> &str {
-        &self.source.name
+        self.source.name()
     }
 
     /// The parsed text.
@@ -128,7 +135,10 @@ pub(crate) enum Operand {
     Variable(Variable),
     Function {
         pos: Pos,
-        function: FunctionRef,
+        /// Behind the name, which stands in the source from `pos` on.
+        end: Pos,
+        /// Id in the table of functions.
+        function: u32,
     },
     Chain {
         pos: Pos,
@@ -136,15 +146,6 @@ pub(crate) enum Operand {
         names: Box<[SmolStr]>,
     },
     Pipe(Box<Pipe>),
-}
-
-#[derive(Clone)]
-pub(crate) struct FunctionRef(pub(crate) Arc<Function>);
-
-impl std::fmt::Debug for FunctionRef {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.0.name())
-    }
 }
 
 /// A number literal with every reading that its text allows.

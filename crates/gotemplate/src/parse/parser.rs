@@ -1,13 +1,11 @@
 //! The parser. Its steps and look-ahead follow Go's, so that errors name the same token and line.
 
 use super::lex::{Kind, Lexer, Token};
-use super::node::{
-    Branch, Call, Command, FunctionRef, List, Node, Operand, Pipe, Pos, Source, Tree, Variable,
-};
+use super::node::{Branch, Call, Command, List, Node, Operand, Pipe, Pos, Source, Tree, Variable};
 use super::number;
 use crate::{Functions, ParseError};
 use smol_str::SmolStr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tiphys_gocompat::strconv;
 
 /// How deep parentheses and control structures may nest, each.
@@ -24,9 +22,14 @@ fn at_depth<R>(depth: usize, run: impl FnOnce() -> R) -> R {
     if depth < SHALLOW { run() } else { stacker::maybe_grow(RED_ZONE, STACK, run) }
 }
 
+/// What a text is called whose name is not known yet; no file has it.
+pub(super) const NAMELESS: &str = "\0";
+
 /// Parses a text into the trees it defines: itself last, unless it defines its own name.
 pub(crate) fn parse(name: &str, text: &str, functions: &Functions) -> Result<Vec<Tree>, ParseError> {
-    let source = Arc::new(Source { name: SmolStr::new(name), text: text.into() });
+    let known = OnceLock::from(SmolStr::new(name));
+    let source =
+        Arc::new(Source { name: if name == NAMELESS { OnceLock::new() } else { known }, text: text.into() });
     if text.len() > u32::MAX as usize {
         return Err(ParseError { name: name.to_owned(), line: 1, message: "template too large".to_owned() });
     }
@@ -195,7 +198,7 @@ impl<'p, 's> Parser<'p, 's> {
 
     fn error<T>(&self, message: impl Into<String>) -> Parsed<T> {
         Err(Box::new(ParseError {
-            name: self.shared.source.name.to_string(),
+            name: self.shared.source.name().to_owned(),
             line: self.tokens[0].line as usize,
             message: message.into(),
         }))
@@ -208,7 +211,7 @@ impl<'p, 's> Parser<'p, 's> {
             let mut extra = String::new();
             if self.action_line != 0 && self.action_line != token.line {
                 let action = if text.ends_with(" action") { "" } else { " in action" };
-                extra = format!("{action} started at {}:{}", self.shared.source.name, self.action_line);
+                extra = format!("{action} started at {}:{}", self.shared.source.name(), self.action_line);
             }
             return self.error(format!("{text}{extra}"));
         }
@@ -620,8 +623,8 @@ impl<'p, 's> Parser<'p, 's> {
         Ok(Some(match token.kind {
             Kind::Identifier => {
                 let name = self.text(token);
-                match self.shared.functions.get(name) {
-                    Some(function) => Operand::Function { pos, function: FunctionRef(function.clone()) },
+                match self.shared.functions.id(name) {
+                    Some(function) => Operand::Function { pos, end: token.to, function },
                     None => return self.error(format!("function {} not defined", strconv::quote(name))),
                 }
             }
@@ -667,7 +670,7 @@ impl<'p, 's> Parser<'p, 's> {
 }
 
 /// FNV-1a
-fn name_hash(name: &str) -> u64 {
+pub(super) fn name_hash(name: &str) -> u64 {
     name.bytes()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }

@@ -153,12 +153,11 @@ impl Printer<'_> {
             Operand::Nil { .. } => self.out.push_str("nil"),
             Operand::Bool { value, .. } => self.out.push_str(if *value { "true" } else { "false" }),
             Operand::Number(number) => self.out.push_str(&number.text),
-            Operand::String { pos, end, .. } => {
+            Operand::String { pos, end, .. } | Operand::Function { pos, end, .. } => {
                 self.out.push_str(&self.tree.source.text[*pos as usize..*end as usize])
             }
             Operand::Field { names, .. } => self.names(names),
             Operand::Variable(variable) => self.variable(variable),
-            Operand::Function { function, .. } => self.out.push_str(function.0.name()),
             Operand::Chain { base, names, .. } => {
                 self.parenthesised(base);
                 self.names(names);

@@ -40,7 +40,7 @@ pub(crate) fn register(functions: &mut Functions) {
 /// Adds a function with a fixed number of parameters under each of its names.
 fn add(
     functions: &mut Functions,
-    names: &[&str],
+    names: &[&'static str],
     params: &'static [Type],
     body: impl Fn(&mut Context<'_>, &mut [Value]) -> CallResult + Send + Sync + Copy + 'static,
 ) {
@@ -52,7 +52,7 @@ fn add(
 /// Adds a function whose last parameter repeats under each of its names.
 fn add_variadic(
     functions: &mut Functions,
-    names: &[&str],
+    names: &[&'static str],
     params: &'static [Type],
     body: impl Fn(&mut Context<'_>, &mut [Value]) -> CallResult + Send + Sync + Copy + 'static,
 ) {

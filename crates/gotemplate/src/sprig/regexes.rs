@@ -75,7 +75,7 @@ pub(super) fn register(f: &mut Functions) {
 /// A function and its `must` form.
 fn register_pair(
     f: &mut Functions,
-    names: [&str; 2],
+    names: [&'static str; 2],
     params: &'static [Type],
     body: impl Fn(&Regex, &[Value]) -> Result<Value, CallError> + Send + Sync + Copy + 'static,
 ) {

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     Compat, HelmError,
+    engine::{Ahead, TemplateCache},
     values::{Table, read_values},
 };
 
@@ -20,7 +21,12 @@ use crate::{
 const MAX_SUBCHART_DEPTH: usize = 32;
 
 /// Loads a folder or an archive.
-pub(crate) fn load(tree: &dyn FileTree, path: &str, compat: Compat) -> Result<Chart, HelmError> {
+pub(crate) fn load(
+    tree: &dyn FileTree,
+    path: &str,
+    compat: Compat,
+    mut ahead: Option<Ahead>,
+) -> Result<Chart, HelmError> {
     let path = tiphys_vfs::normalize(path)?;
     if tree.is_file(&path) {
         return load_archive(&tree.read(&path)?, &path, compat);
@@ -39,8 +45,12 @@ pub(crate) fn load(tree: &dyn FileTree, path: &str, compat: Compat) -> Result<Ch
         error.into()
     })?;
     check_api_version(&text, compat)?;
-    let files = chart_files(tree, &path)?;
-    Loader { compat, budget: MAX_CHART_SIZE }.chart(files, &path, 0)
+    let files = chart_files(tree, &path, ahead.as_mut())?;
+    let mut chart = Loader { compat, budget: MAX_CHART_SIZE }.chart(files, &path, 0)?;
+    if let Some(ahead) = ahead {
+        chart.cache = Arc::new(TemplateCache::with_ahead(ahead));
+    }
+    Ok(chart)
 }
 
 /// Loads a packaged chart.

@@ -11,7 +11,12 @@ use std::sync::Arc;
 
 use tiphys_vfs::FileTree;
 
-use crate::{Compat, HelmError, engine::TemplateCache, schema::SchemaCache, values::Table};
+use crate::{
+    Compat, HelmError,
+    engine::{Ahead, TemplateCache},
+    schema::SchemaCache,
+    values::Table,
+};
 
 pub(crate) use decode::{Field, is_field};
 pub use metadata::{Dependency, Lock, Maintainer, Metadata};
@@ -71,7 +76,16 @@ impl Chart {
     /// # Errors
     /// As [`Chart::load`].
     pub fn load_as(tree: &dyn FileTree, path: &str, compat: Compat) -> Result<Self, HelmError> {
-        load::load(tree, path, compat)
+        load::load(tree, path, compat, None)
+    }
+
+    /// As [`Chart::load_as`], parsing templates on a thread of its own while files are still being read: for processes
+    /// that render a chart once.
+    ///
+    /// # Errors
+    /// As [`Chart::load`].
+    pub fn load_ahead(tree: &dyn FileTree, path: &str, compat: Compat) -> Result<Self, HelmError> {
+        load::load(tree, path, compat, Some(Ahead::new()))
     }
 
     /// Loads a packaged chart. `name` is what errors and origins call it.

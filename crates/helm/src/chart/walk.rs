@@ -3,7 +3,7 @@
 use tiphys_vfs::{EntryKind, FileTree};
 
 use super::{ChartFile, archive, ignore::Rules};
-use crate::HelmError;
+use crate::{HelmError, engine::Ahead};
 
 /// How deep a chart's folders may nest (a link may lead back up).
 const MAX_DEPTH: usize = 64;
@@ -11,11 +11,15 @@ const MAX_DEPTH: usize = 64;
 /// How many files a chart may have.
 const MAX_FILES: usize = 50_000;
 
-/// Reads every file of a chart folder that `.helmignore` does not leave out.
+/// Reads every file of a chart folder that `.helmignore` does not leave out, and gives templates to `ahead` too.
 ///
 /// # Errors
 /// A file that cannot be read or is over Helm's limit, or a bad `.helmignore`.
-pub(crate) fn chart_files(tree: &dyn FileTree, root: &str) -> Result<Vec<ChartFile>, HelmError> {
+pub(crate) fn chart_files(
+    tree: &dyn FileTree,
+    root: &str,
+    ahead: Option<&mut Ahead>,
+) -> Result<Vec<ChartFile>, HelmError> {
     let ignore_file = below(root, ".helmignore");
     let rules = if tree.is_file(&ignore_file) {
         let text = tree.read(&ignore_file)?;
@@ -23,7 +27,7 @@ pub(crate) fn chart_files(tree: &dyn FileTree, root: &str) -> Result<Vec<ChartFi
     } else {
         Rules::default()
     };
-    let mut walk = Walk { tree, root, rules: rules.with_defaults(), files: Vec::new() };
+    let mut walk = Walk { tree, root, rules: rules.with_defaults(), files: Vec::new(), ahead };
     walk.folder("", 0)?;
     Ok(walk.files)
 }
@@ -37,6 +41,7 @@ struct Walk<'a> {
     root: &'a str,
     rules: Rules,
     files: Vec<ChartFile>,
+    ahead: Option<&'a mut Ahead>,
 }
 
 impl Walk<'_> {
@@ -68,7 +73,18 @@ impl Walk<'_> {
             let text = format!("chart file {name:?} is larger than the maximum file size {limit}");
             return Err(HelmError::Load(text));
         }
-        self.files.push(ChartFile { name: path.into(), data: archive::without_bom(data) });
+        let data = archive::without_bom(data);
+        if let Some(ahead) = &mut self.ahead
+            && is_template(&path)
+        {
+            ahead.add(&data);
+        }
+        self.files.push(ChartFile { name: path.into(), data });
         Ok(())
     }
+}
+
+/// Whether a file is a template of the chart or of a subchart in a folder.
+fn is_template(path: &str) -> bool {
+    path.starts_with("templates/") || (path.starts_with("charts/") && path.contains("/templates/"))
 }

@@ -1,5 +1,6 @@
 //! Executing a chart's templates.
 
+mod ahead;
 mod data;
 mod errors;
 mod files;
@@ -16,14 +17,18 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use rustc_hash::FxHashSet;
 use tiphys_gotemplate::{
-    Clock, Entropy, Env, Limits, MissingKey, SeededEntropy, SystemClock, SystemEntropy, TemplateSet, Value,
+    Clock, Entropy, Env, Limits, MissingKey, SeededEntropy, SystemClock, SystemEntropy, TemplateSet, Text,
+    Value,
 };
 
 use crate::{
     Chart, Compat, HelmError, RenderOptions, capabilities::Capabilities, origins::Trace, values::Table,
 };
 
+pub(crate) use ahead::Ahead;
+use ahead::ParsedAhead;
 pub(crate) use data::{Renderable, Roots};
 pub use state::ClusterLookup;
 use state::RenderState;
@@ -35,21 +40,29 @@ const ROOT: &str = "gotpl";
 const MAX_TIME: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// Templates of a chart, parsed, with the files that they were parsed from.
-#[derive(Debug, Default)]
-pub(crate) struct TemplateCache(Mutex<Option<Parsed>>);
+#[derive(Default)]
+pub(crate) struct TemplateCache {
+    last: Mutex<Option<Parsed>>,
+    ahead: Mutex<Option<Ahead>>,
+}
 
 struct Parsed {
     key: Vec<(String, usize)>,
     set: Arc<TemplateSet>,
 }
 
-impl std::fmt::Debug for Parsed {
+impl std::fmt::Debug for TemplateCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Parsed").field("files", &self.key.len()).finish_non_exhaustive()
+        f.debug_struct("TemplateCache").finish_non_exhaustive()
     }
 }
 
 impl TemplateCache {
+    /// An empty cache that makes use of templates which are being parsed.
+    pub(crate) fn with_ahead(ahead: Ahead) -> Self {
+        Self { last: Mutex::default(), ahead: Mutex::new(Some(ahead)) }
+    }
+
     /// The parsed templates, from the last rendering if it had the same files under the same names.
     fn parse(
         &self,
@@ -60,15 +73,20 @@ impl TemplateCache {
             .iter()
             .map(|template| (template.name.clone(), template.file.data.as_ptr() as usize))
             .collect();
-        let mut cached = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cached = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(parsed) = cached.as_ref().filter(|parsed| parsed.key == key) {
             return Ok(parsed.set.clone());
         }
         let missing = if options.strict { MissingKey::Error } else { MissingKey::Zero };
         let mut set = TemplateSet::new(functions::table()).with_missing_key(missing).with_root_name(ROOT);
+        let mut ahead = self.parsed_ahead(&key);
         let texts: Vec<_> = templates
             .iter()
-            .map(|template| (template.name.as_str(), tiphys_gocompat::rawstr::encode(&template.file.data)))
+            .map(|template| {
+                let data = &template.file.data;
+                let parsed = ahead.remove(&(data.as_ptr() as usize));
+                Text::new(&template.name, tiphys_gocompat::rawstr::encode(data), parsed)
+            })
             .collect();
         set.parse_all(&texts)
             .map_err(|error| HelmError::Template(errors::parse_error(&error.to_string())))?;
@@ -77,6 +95,13 @@ impl TemplateCache {
             *cached = Some(Parsed { key, set: set.clone() });
         }
         Ok(set)
+    }
+
+    fn parsed_ahead(&self, key: &[(String, usize)]) -> ParsedAhead {
+        let ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(ahead) = ahead else { return ParsedAhead::default() };
+        let wanted: FxHashSet<usize> = key.iter().map(|(_, address)| *address).collect();
+        ahead.finish(|address| wanted.contains(&address))
     }
 }
 

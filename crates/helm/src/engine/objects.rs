@@ -2,8 +2,9 @@
 
 use std::{borrow::Cow, rc::Rc};
 
+use tiphys_gocompat::strconv::quote;
 use tiphys_gotemplate::{
-    CallError, CallResult, Context, Kind, Map, MapMethods, Object, Signature, Type, Value,
+    CallError, CallResult, Context, Kind, Map, MapMethods, MapType, Object, Signature, Type, Value,
 };
 
 use crate::{
@@ -36,19 +37,37 @@ impl MapMethods for ValuesType {
         let path = args.first().and_then(Value::as_str).unwrap_or_default();
         match name {
             "YAML" => Ok(Value::from(tiphys_yaml::to_yaml(&Value::Map(map.clone()).to_json()?))),
-            "AsMap" => Ok(Value::Map(map.clone())),
-            _ => {
-                let mut at = Value::Map(map.clone());
-                for step in path.split('.') {
-                    let below = at.as_map().and_then(|map| map.get(step));
-                    let is_value = name == "PathValue";
-                    let what = if is_value { "value" } else { "table" };
-                    at = below.ok_or_else(|| CallError::new(format!("{step:?} is not a {what}")))?;
-                }
-                Ok(at)
-            }
+            "AsMap" if map.is_empty() => Ok(Value::Map(Map::new())),
+            "AsMap" => Ok(Value::Map(map.as_unnamed())),
+            "PathValue" if path.is_empty() => Err(CallError::new(match self.0 {
+                "common.Values" => "YAML path cannot be empty",
+                _ => "YAML path string cannot be zero length",
+            })),
+            "PathValue" => path_value(map, path),
+            _ => Ok(Value::Map(match map.map_type() {
+                MapType::Named(values) => table(map, path)?.as_named(values),
+                _ => table(map, path)?,
+            })),
         }
     }
+}
+
+/// The table at a path of keys joined by dots.
+fn table(map: &Map, path: &str) -> Result<Map, CallError> {
+    path.split('.').try_fold(map.clone(), |at, step| {
+        at.get(step)
+            .and_then(|below| below.as_map().cloned())
+            .ok_or_else(|| CallError::new(format!("{} is not a table", quote(step))))
+    })
+}
+
+/// The value at a path of keys joined by dots; tables are none.
+fn path_value(map: &Map, path: &str) -> CallResult {
+    let (above, key) = path.rsplit_once('.').map_or((None, path), |(above, key)| (Some(above), key));
+    let value = above.map_or_else(|| Ok(map.clone()), |above| table(map, above)).ok();
+    let is_table = |value: &Value| value.as_map().is_some_and(|map| map.map_type() == MapType::Any);
+    let value = value.and_then(|table| table.get(key)).filter(|value| !is_table(value));
+    value.ok_or_else(|| CallError::new(format!("{} is not a value", quote(key))))
 }
 
 fn package(compat: Compat) -> &'static str {

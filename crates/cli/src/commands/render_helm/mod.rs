@@ -144,7 +144,7 @@ fn load(place: &Path, compat: Compat, offline: bool) -> anyhow::Result<Chart> {
         return Ok(chart);
     }
     let tree = DiskTree::open(place)?;
-    let mut chart = Chart::load_as(&tree, "", compat)?;
+    let mut chart = Chart::load_ahead(&tree, "", compat)?;
     complete(&mut chart, place, offline)?;
     Ok(chart)
 }
