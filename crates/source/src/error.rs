@@ -27,7 +27,7 @@ pub enum SourceError {
         hint: String,
     },
     /// The host cannot be reached, refused, or broke off.
-    #[error("cannot fetch {}: {}", shown(url), silenced(url, reason))]
+    #[error("cannot fetch {}: {}", shown(url), plain(url, reason))]
     Fetch {
         /// The repository.
         url: String,
@@ -115,6 +115,35 @@ fn shown(url: &str) -> String {
     }
 }
 
+/// The host of an address.
+fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    match host.strip_prefix('[') {
+        Some(address) => address.split(']').next().unwrap_or_default(),
+        None => host.split(':').next().unwrap_or_default(),
+    }
+}
+
+/// A reason in few words where the libraries below take many, none of which says what is wrong.
+fn plain(url: &str, reason: &str) -> String {
+    const UNKNOWN_HOST: [&str; 3] =
+        ["failed to lookup address", "Could not resolve host", "Temporary failure in name resolution"];
+    const REFUSED: &str = "Connection refused";
+    // What is left of an ssh that ended before it said anything.
+    const CUT: &str = "failed to fill whole buffer";
+    if UNKNOWN_HOST.iter().any(|text| reason.contains(text)) {
+        format!("the name {} cannot be resolved", host(url))
+    } else if reason.contains(REFUSED) {
+        format!("{} refuses the connection", host(url))
+    } else if reason.contains(CUT) {
+        format!("the connection to {} ended before there was an answer", host(url))
+    } else {
+        silenced(url, reason)
+    }
+}
+
 /// A reason that names no credentials of the address.
 fn silenced(url: &str, reason: &str) -> String {
     let Some((_, held)) = credentials(url) else { return reason.to_owned() };
@@ -129,5 +158,29 @@ impl SourceError {
     /// Whether trying again later, with nothing changed, may succeed.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Fetch { .. } | Self::Timeout { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SourceError;
+
+    fn shown(url: &str, reason: &str) -> String {
+        SourceError::Fetch { url: url.into(), reason: reason.into() }.to_string()
+    }
+
+    #[test]
+    fn what_keeps_a_host_from_answering_is_told_in_few_words() {
+        let long = "Transport handshake failed: An IO error occurred: dns error: failed to lookup address information";
+        let unknown = "the name git.example.com cannot be resolved";
+        for url in ["https://u:secret@git.example.com:8443/acme/shop", "git@git.example.com:acme/shop.git"] {
+            let text = shown(url, long);
+            assert!(text.ends_with(unknown), "{text}");
+            assert!(!text.contains("secret"), "{text}");
+        }
+        let text = shown("https://git.example.com/x", "tcp connect error: Connection refused (os error 111)");
+        assert!(text.ends_with("git.example.com refuses the connection"), "{text}");
+        let text = shown("https://git.example.com/x", "the server answers 500");
+        assert!(text.ends_with("the server answers 500"), "{text}");
     }
 }

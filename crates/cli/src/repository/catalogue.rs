@@ -50,6 +50,8 @@ pub struct Catalogue {
     children: BTreeMap<Node, BTreeSet<Node>>,
     /// The AppProjects and cluster Secrets that Applications render.
     others: BTreeSet<(String, Id)>,
+    /// The projects that Applications name.
+    projects: BTreeSet<String>,
     /// Settings of the renderers, if other than the defaults.
     settings: Option<RenderSettings>,
 }
@@ -120,6 +122,7 @@ impl Catalogue {
         repositories: &Repositories,
         origins: bool,
     ) -> Vec<Value> {
+        self.projects.insert(app.spec.project.clone());
         let is_ours =
             app.spec.effective_sources().iter().any(|source| repositories.is_given(&source.repo_url));
         let rendered = if is_ours || origins {
@@ -179,6 +182,17 @@ impl Catalogue {
     pub fn unrendered_others(&self, scan: &Scan) -> Vec<Found> {
         let all = scan.projects.iter().chain(&scan.clusters);
         all.filter(|found| !self.renders(found)).cloned().collect()
+    }
+
+    /// The projects that Applications name, of a repository that declares none at all: somebody made them by
+    /// other means. Where some are declared, a missing one is a mistake.
+    pub fn undeclared_projects(&self, scan: &Scan) -> Vec<&str> {
+        let is_rendered = self.others.iter().any(|(kind, _)| kind == "AppProject");
+        if is_rendered || !scan.projects.is_empty() {
+            return Vec::new();
+        }
+        let names = self.projects.iter().map(String::as_str);
+        names.filter(|name| !matches!(*name, "" | "default")).collect()
     }
 
     /// Everything that an Application or set leads to, itself included.

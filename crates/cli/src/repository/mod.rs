@@ -6,6 +6,7 @@ mod scan;
 mod units;
 
 use std::{
+    collections::BTreeSet,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -54,6 +55,11 @@ pub struct Repository {
     /// Whether the Applications were found in what charts and kustomizations render.
     in_units: bool,
 }
+
+/// Of ten paths that Applications name under an address, how many have to be here for the address to be that of
+/// the repository that was given. Not all: one Application with a wrong path is no reason to see nothing of the
+/// others.
+const OUT_OF_TEN: usize = 6;
 
 impl Repository {
     /// Opens what was given and finds the Applications in it.
@@ -150,16 +156,25 @@ impl Repository {
         if urls.keys().any(|url| self.repositories.is_given(url)) {
             return;
         }
-        let fits = |url: &&String| {
-            let mut paths = self.scan.paths_of(url);
+        let evidence = |url: &String| {
+            let mut paths: BTreeSet<String> = self.scan.paths_of(url).into_iter().collect();
             // Every repository has a root.
             paths.retain(|path| !matches!(path.trim_matches('/'), "" | "."));
-            !paths.is_empty() && paths.iter().all(|path| self.tree.is_dir(path))
+            let here = paths.iter().filter(|path| self.tree.is_dir(path)).count();
+            (here, paths.len())
         };
-        let Some(url) = urls.keys().filter(fits).max_by_key(|url| urls[*url]) else { return };
-        self.repositories.add_address(url);
-        self.notices
-            .push(format!("{url} is taken to be this repository: its Applications' paths are all here"));
+        let counted = urls.keys().map(|url| (url, evidence(url)));
+        let fits = counted.filter(|(_, (here, all))| *here > 0 && here * 10 >= all * OUT_OF_TEN);
+        let Some((best, (here, all))) = fits.max_by_key(|(_, (here, _))| *here) else { return };
+        let name = repository_name(best);
+        // Other spellings of the address: by ssh, at a mirror.
+        urls.keys()
+            .filter(|url| repository_name(url) == name)
+            .for_each(|url| self.repositories.add_address(url));
+        let which = if here == all { "all".to_owned() } else { format!("{here} of {all}") };
+        self.notices.push(format!(
+            "{best} is taken to be this repository: of the paths that Applications name in it, {which} are here"
+        ));
     }
 }
 
@@ -214,6 +229,12 @@ impl Repository {
 fn names_any(scan: &Scan, remotes: &[String]) -> bool {
     let ids: Vec<_> = remotes.iter().filter_map(|url| tiphys_source::RepoId::parse(url)).collect();
     scan.source_urls().keys().filter_map(|url| tiphys_source::RepoId::parse(url)).any(|id| ids.contains(&id))
+}
+
+/// The last step of an address, without `.git`.
+fn repository_name(url: &str) -> String {
+    let last = url.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
+    last.trim_end_matches(".git").to_ascii_lowercase()
 }
 
 /// The folder that `--path` names.

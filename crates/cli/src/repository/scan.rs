@@ -117,6 +117,16 @@ impl Scan {
         }
     }
 
+    /// Takes over what was found elsewhere.
+    fn take(&mut self, other: Self) {
+        self.applications.extend(other.applications);
+        self.projects.extend(other.projects);
+        self.sets.extend(other.sets);
+        self.clusters.extend(other.clusters);
+        self.settings.extend(other.settings);
+        self.faults.extend(other.faults);
+    }
+
     fn sources(&self) -> impl Iterator<Item = tiphys_model::ApplicationSource> {
         let plain = self
             .applications
@@ -181,7 +191,8 @@ fn fixed_part(pattern: &str) -> &str {
 /// Looks through the manifest files below a folder.
 pub fn scan(tree: &dyn FileTree, folder: &str) -> Scan {
     let mut scan = Scan::default();
-    for file in files(tree, folder) {
+    let mut templates = Scan::default();
+    for (file, is_template) in files(tree, folder) {
         scan.files += 1;
         // What cannot be read is judged by whoever renders it.
         let Ok(bytes) = tree.read(&file) else { continue };
@@ -189,7 +200,16 @@ pub fn scan(tree: &dyn FileTree, folder: &str) -> Scan {
             continue;
         }
         let Ok(text) = std::str::from_utf8(&bytes) else { continue };
-        read(&mut scan, &file, text);
+        match is_template {
+            // It may parse as a manifest, and still be none.
+            true if text.contains("{{") => {}
+            true => read(&mut templates, &file, text),
+            false => read(&mut scan, &file, text),
+        }
+    }
+    // Where nothing else declares an Application, the charts are rendered that do.
+    if !scan.applications.is_empty() || !scan.sets.is_empty() {
+        scan.take(templates);
     }
     scan
 }
@@ -200,24 +220,41 @@ pub(super) fn may_define(bytes: &[u8]) -> bool {
     marks.into_iter().any(|mark| bytes.windows(mark.len()).any(|window| window == mark))
 }
 
-fn files(tree: &dyn FileTree, folder: &str) -> Vec<String> {
+/// The manifest files below a folder, and whether each is a template of a chart.
+fn files(tree: &dyn FileTree, folder: &str) -> Vec<(String, bool)> {
     let mut files = Vec::new();
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
+    let mut folders = vec![(folder.to_owned(), is_below_templates(tree, folder))];
+    while let Some((folder, in_templates)) = folders.pop() {
         let Ok(entries) = tree.read_dir(&folder) else { continue };
+        let is_chart = entries.iter().any(|entry| entry.name == "Chart.yaml");
         for entry in entries {
             let is_manifest = [".yaml", ".yml", ".json"].iter().any(|end| entry.name.ends_with(end));
+            let is_template = in_templates || is_chart && entry.name == "templates";
             let skipped = entry.is_symlink || SKIPPED.contains(&entry.name.as_str());
             let path = if folder.is_empty() { entry.name } else { format!("{folder}/{}", entry.name) };
             match entry.kind {
-                EntryKind::File if is_manifest => files.push(path),
-                EntryKind::Dir if !skipped => folders.push(path),
+                EntryKind::File if is_manifest => files.push((path, in_templates)),
+                EntryKind::Dir if !skipped => folders.push((path, is_template)),
                 EntryKind::File | EntryKind::Dir => {}
             }
         }
     }
     files.sort();
     files
+}
+
+/// Whether a folder lies in the templates of a chart.
+fn is_below_templates(tree: &dyn FileTree, folder: &str) -> bool {
+    let mut above = Some(folder).filter(|folder| !folder.is_empty());
+    while let Some(folder) = above {
+        let (parent, name) = folder.rsplit_once('/').unwrap_or(("", folder));
+        let mark = if parent.is_empty() { "Chart.yaml".to_owned() } else { format!("{parent}/Chart.yaml") };
+        if name == "templates" && tree.is_file(&mark) {
+            return true;
+        }
+        above = Some(parent).filter(|parent| !parent.is_empty());
+    }
+    false
 }
 
 fn read(scan: &mut Scan, file: &str, text: &str) {
@@ -269,19 +306,35 @@ mod tests {
     }
 
     #[test]
+    fn templates_of_a_chart_alone_are_left_to_whoever_renders_it() {
+        let tree = MemTree::from_files([
+            ("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n"),
+            ("chart/templates/a/app.yaml", APP),
+        ]);
+        for folder in ["", "chart", "chart/templates", "chart/templates/a"] {
+            assert!(scan(&tree, folder).applications.is_empty(), "{folder}");
+        }
+    }
+
+    #[test]
     fn finds_what_is_plain_and_passes_over_what_is_not() {
         let template = APP.replace("name: a", "name: {{ .Values.name }}");
+        let quoted = APP.replace("name: a", "name: '{{ .Values.name }}'");
         let broken = APP.replace("spec:", "spec: [");
         let tree = MemTree::from_files([
             ("root.yaml", APP),
-            ("chart/templates/app.yaml", template.as_str()),
+            ("drafts/app.yaml", template.as_str()),
+            ("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n"),
+            ("chart/templates/quoted.yaml", quoted.as_str()),
+            ("chart/templates/plain.yaml", APP),
             ("broken.yaml", broken.as_str()),
             ("node_modules/x/root.yaml", APP),
             ("notes.txt", APP),
         ]);
         let scan = scan(&tree, "");
-        assert_eq!(scan.applications.len(), 1);
+        assert_eq!(scan.applications.len(), 2);
         assert_eq!(scan.applications[0].place(), "root.yaml:1");
+        assert_eq!(scan.applications[1].place(), "chart/templates/plain.yaml:1");
         assert_eq!(scan.faults.len(), 1, "{:?}", scan.faults);
         assert_eq!(scan.source_urls().into_keys().collect::<Vec<_>>(), ["https://git.example.com/x"]);
     }

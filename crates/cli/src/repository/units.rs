@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use tiphys_controller::Checkouts;
-use tiphys_graph::{Input, Object, Survey, Unit, UnitKind};
+use tiphys_graph::{Input, Object, Outcome, Survey, Unit, UnitKind};
 use tiphys_model::names;
 use tiphys_value::Value;
 
@@ -19,7 +19,7 @@ impl Repository {
         if !self.scan.applications.is_empty() || !self.scan.sets.is_empty() {
             return;
         }
-        self.in_units = true;
+        let is_first = !std::mem::replace(&mut self.in_units, true);
         let settings = self.scan.render_settings();
         let checkouts = Checkouts::new(&self.repositories).with_settings(settings);
         let survey = Survey::of(&Input {
@@ -40,8 +40,13 @@ impl Repository {
                 }
             }
         }
+        self.scan.faults.extend(unrenderable(&survey));
         survey.adopted.iter().for_each(|url| self.repositories.add_address(url));
-        if !from.is_empty() && self.notices.is_empty() {
+        if is_first {
+            // The survey sees no more than the folder that was asked for.
+            self.adopt_addresses();
+        }
+        if !from.is_empty() && is_first {
             let from: Vec<String> = from.into_iter().collect();
             self.notices.push(format!(
                 "no file declares an Application; they are taken from what {} renders to as it stands",
@@ -49,6 +54,29 @@ impl Repository {
             ));
         }
     }
+}
+
+/// The charts whose templates speak of Applications and that do not render as they stand, each with why.
+fn unrenderable(survey: &Survey) -> Vec<String> {
+    let charts = survey.units.iter().filter(|unit| unit.kind == UnitKind::Chart);
+    charts
+        .filter_map(|unit| {
+            let why = match &unit.outcome {
+                Outcome::Failed(error) => error.to_string(),
+                Outcome::Unseen(why) => why.clone(),
+                Outcome::Rendered | Outcome::Duplicate(_) => return None,
+            };
+            let templates = if unit.path.is_empty() { "templates/".to_owned() } else { format!("{}/templates/", unit.path) };
+            let mut files = survey.files.paths().filter(|path| path.starts_with(templates.as_str()));
+            let declares = files.any(|path| {
+                survey.files.text(path).is_some_and(|text| {
+                    text.contains("argoproj.io/") && text.contains("kind: Application")
+                })
+            });
+            let place = if unit.path.is_empty() { "." } else { &unit.path };
+            declares.then(|| format!("the chart {place} declares Applications, and does not render with its own values alone: {why}"))
+        })
+        .collect()
 }
 
 /// The object as somebody would apply it: without the mark of an Application that does not exist.

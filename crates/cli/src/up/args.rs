@@ -28,6 +28,10 @@ pub struct Args {
     /// Know no other destination cluster than the embedded one's own address.
     #[arg(long)]
     pub respect_destinations: bool,
+    /// Sync Applications without an automated policy too, as a person would who presses the button: once for each
+    /// revision, without pruning.
+    #[arg(long)]
+    pub sync_all: bool,
     /// How often a repository given by its address is asked for new commits.
     #[arg(long, default_value = "30s", value_parser = duration::parse, value_name = "DURATION")]
     pub poll: Duration,

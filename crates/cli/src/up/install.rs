@@ -2,14 +2,30 @@
 
 use std::collections::BTreeSet;
 
-use tiphys_cluster::{ApplyOptions, Cluster, Propagation};
+use tiphys_cluster::{ApplyOptions, Cluster, ClusterError, Propagation};
 use tiphys_controller::crds;
 use tiphys_value::{ObjectExt, Value, json};
 
 use crate::{ENGINE_NAMESPACE, repository::Found};
 
+/// How an apply says that a kind does not have a field. Files of old repositories hold such fields, and whoever
+/// created the object from one met no objection.
+const UNKNOWN_FIELD: &str = "field not declared in schema";
+
 /// Who owns the fields of what is installed.
 const FIELD_MANAGER: &str = "tiphys-up";
+
+/// What the cluster does not take.
+pub struct Refused {
+    /// Kind of the object.
+    pub kind: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Where it stands, and what the cluster says.
+    pub why: String,
+}
 
 /// What is put into a cluster.
 pub struct Install<'a> {
@@ -32,23 +48,28 @@ impl Install<'_> {
         Ok(())
     }
 
-    /// Projects and root Applications, with the namespaces that they live in.
+    /// Projects and root Applications, with the namespaces that they live in. Returns what the cluster refuses
+    /// of them: one that is invalid keeps nobody else from running.
     ///
     /// # Errors
-    /// The cluster refuses one.
-    pub async fn applications(&self, roots: &[Found]) -> anyhow::Result<()> {
+    /// The cluster refuses a namespace or the default project.
+    pub async fn applications(&self, roots: &[Found]) -> anyhow::Result<Vec<Refused>> {
         let found = roots.iter().chain(self.projects);
         let mut namespaces: BTreeSet<String> = found.map(|found| found.id().0).collect();
         namespaces.insert(ENGINE_NAMESPACE.to_owned());
         for name in namespaces {
             self.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})).await?;
         }
-        self.apply(&default_project()).await?;
+        self.apply(&open_project("default")).await?;
+        let mut refused = Vec::new();
         for found in self.projects.iter().chain(roots) {
-            let applied = self.apply(&clean(found)).await;
-            applied.map_err(|error| error.context(found.place()))?;
+            if let Err(error) = self.apply(&clean(found)).await {
+                let (namespace, name) = found.id();
+                let why = format!("{}: {error:#}", found.place());
+                refused.push(Refused { kind: found.object.kind().to_owned(), namespace, name, why });
+            }
         }
-        Ok(())
+        Ok(refused)
     }
 
     /// Deletes what was installed and is in the repository no more. Whether the objects of an Application
@@ -70,11 +91,24 @@ impl Install<'_> {
             dry_run: false,
             validate: false,
         };
-        self.cluster
-            .apply(object, &options)
-            .await
-            .map_err(|error| anyhow::anyhow!("cannot create {} {}: {error}", object.kind(), object.name()))?;
-        Ok(())
+        let applied = match self.cluster.apply(object, &options).await {
+            Err(error) if error.to_string().contains(UNKNOWN_FIELD) => self.write(object).await,
+            other => other.map(drop),
+        };
+        applied.map_err(|error| anyhow::anyhow!("cannot create {} {}: {error}", object.kind(), object.name()))
+    }
+
+    /// Creates or replaces an object: unlike an apply, that drops the fields that its kind does not have.
+    async fn write(&self, object: &Value) -> Result<(), ClusterError> {
+        let resource = self.cluster.resource(&object.gvk()).await?;
+        match self.cluster.get(&resource, object.namespace(), object.name()).await? {
+            None => self.cluster.create(object, FIELD_MANAGER, false).await.map(drop),
+            Some(live) => {
+                let mut object = object.clone();
+                object["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"].clone();
+                self.cluster.replace(&object, FIELD_MANAGER, false).await.map(drop)
+            }
+        }
     }
 }
 
@@ -95,12 +129,12 @@ fn clean(found: &Found) -> Value {
     object
 }
 
-/// The project that allows everything, which every installation has.
-fn default_project() -> Value {
+/// A project that allows everything; every installation has one that is named `default`.
+pub fn open_project(name: &str) -> Value {
     json!({
         "apiVersion": "argoproj.io/v1alpha1",
         "kind": "AppProject",
-        "metadata": {"name": "default", "namespace": ENGINE_NAMESPACE},
+        "metadata": {"name": name, "namespace": ENGINE_NAMESPACE},
         "spec": {
             "sourceRepos": ["*"],
             "destinations": [{"server": "*", "namespace": "*"}],

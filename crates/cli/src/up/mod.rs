@@ -6,10 +6,15 @@ mod install;
 mod report;
 mod rows;
 mod signals;
+mod sync;
 mod table;
 mod twin;
+mod waits;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use tiphys_controller::{AppKey, Controller, Destinations, Settings};
 use tiphys_source::Checkout;
@@ -64,7 +69,7 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
     reporter.cluster(&twin.address, &args.kubeconfig, twin.ready_in);
     let install = install::Install { cluster: &twin.cluster, projects: &projects };
     install.definitions().await?;
-    install.applications(&roots).await?;
+    let refused = install.applications(&roots).await?;
     let settings = Settings {
         namespace: ENGINE_NAMESPACE.into(),
         destinations: if args.respect_destinations { Destinations::InCluster } else { Destinations::AllHere },
@@ -83,6 +88,8 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         edits,
         commits,
         installed,
+        refused: rows::refused(&refused),
+        asked: BTreeSet::new(),
         reporter,
         started,
         was_green: false,
@@ -120,19 +127,52 @@ fn prepare(args: &Args) -> anyhow::Result<Plan> {
         Choice::Ask(environments) => return Err(WrongUse(ask(&environments)).into()),
         Choice::Clash(first, second) => {
             return Err(WrongUse(format!(
-                "two Applications are named {:?}: {} and {}; rename one, or narrow the search with --path",
-                first.object["metadata"]["name"].as_str().unwrap_or_default(),
+                "two {}s are named {:?}: {} and {}; rename one, or narrow the search with {}",
+                first.object.kind(),
+                first.object.name(),
                 first.place(),
-                second.place()
+                second.place(),
+                narrower(&first.file, &second.file),
             ))
             .into());
         }
     };
-    let projects = catalogue.unrendered_others(&repository.scan);
+    let mut projects = catalogue.unrendered_others(&repository.scan);
+    let undeclared = undeclared(&catalogue, &repository);
     let mut notices = repository.notices.clone();
     notices.extend(repository.scan.faults.iter().map(|fault| fault.trim_end().to_owned()));
     notices.extend(ignored_revisions(args, &repository));
+    if !undeclared.is_empty() {
+        let names: Vec<&str> = undeclared.iter().map(|found| found.object.name()).collect();
+        notices.push(format!(
+            "the repository declares no AppProject; these are taken to allow everything: {}",
+            names.join(", ")
+        ));
+    }
+    projects.extend(undeclared);
     Ok(Plan { repository, roots, projects, notices })
+}
+
+/// The projects that somebody has to have made by other means.
+fn undeclared(catalogue: &Catalogue, repository: &Repository) -> Vec<Found> {
+    let names = catalogue.undeclared_projects(&repository.scan).into_iter();
+    let found = |name| Found { file: "AppProject".to_owned(), line: 1, object: install::open_project(name) };
+    names.map(found).collect()
+}
+
+/// The flags that tell two files apart.
+fn narrower(first: &str, second: &str) -> String {
+    let ways = [(first, second), (second, first)];
+    let parting =
+        ways.iter().filter_map(|(one, other)| tiphys_graph::survey::environment_parting(one, other));
+    // A folder that holds both does not tell them apart.
+    let parting = parting.filter(|folder| ![first, second].iter().all(|file| is_below(file, folder)));
+    let flags: Vec<String> = parting.map(|folder| format!("--path {folder}")).collect();
+    if flags.is_empty() { "--path".to_owned() } else { flags.join(" or ") }
+}
+
+fn is_below(file: &str, folder: &str) -> bool {
+    file.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
 fn nothing_found(repository: &Repository) -> String {
@@ -190,6 +230,10 @@ struct Session<'a> {
     commits: Commits,
     /// What was put into the cluster, by kind and id.
     installed: BTreeMap<(String, String, String), Found>,
+    /// Applications and sets that the cluster did not take.
+    refused: Vec<Row>,
+    /// What was asked to be synced, for --sync-all: namespace, name and revision.
+    asked: BTreeSet<(String, String, String)>,
     reporter: Reporter,
     started: Instant,
     was_green: bool,
@@ -218,6 +262,7 @@ impl Session<'_> {
                     stale = false;
                     let rows = self.rows();
                     self.was_green &= !self.reporter.rows(&rows);
+                    self.sync_all(&rows).await;
                     if let Some(end) = self.judge(&rows, &mut stale) {
                         return end;
                     }
@@ -266,9 +311,13 @@ impl Session<'_> {
     }
 
     /// Whether everything that is not green cannot become green by itself: it does not render, its spec
-    /// is invalid, or it waits for such an Application.
+    /// is invalid, only a person would sync it, or it waits for such an Application.
     fn is_stuck(&self, rows: &[Row]) -> bool {
-        let broken = |row: &Row| row.is_invalid || (!row.is_set && self.controller.is_broken(&key_of(row)));
+        let broken = |row: &Row| {
+            row.is_invalid
+                || (row.waits_for_a_person() && (!self.args.sync_all || row.phase.is_some()))
+                || (!row.is_set && self.controller.is_broken(&key_of(row)))
+        };
         let waits_for_broken = |row: &Row| {
             let names: Vec<&str> =
                 rows.iter().filter(|row| broken(row)).map(|row| row.name.as_str()).collect();
@@ -281,11 +330,25 @@ impl Session<'_> {
     }
 
     fn rows(&self) -> Vec<Row> {
-        rows::of(self.controller.cache())
+        let mut rows = rows::of(self.controller.cache());
+        rows.extend(self.refused.iter().cloned());
+        rows
+    }
+
+    /// With --sync-all, asks for a sync of what nobody else would: once for each revision.
+    async fn sync_all(&mut self, rows: &[Row]) {
+        for row in rows.iter().filter(|row| self.args.sync_all && row.waits_for_a_person()) {
+            if !self.asked.insert((row.namespace.clone(), row.name.clone(), row.revision.clone())) {
+                continue;
+            }
+            if let Err(error) = sync::ask(&self.twin.cluster, row).await {
+                self.reporter.notice(&format!("{} cannot be synced: {error:#}", row.name));
+            }
+        }
     }
 
     fn has_seen(&self, row: &Row) -> bool {
-        row.is_set || self.controller.has_seen(&key_of(row))
+        row.is_set || row.is_refused || self.controller.has_seen(&key_of(row))
     }
 
     fn is_green(&self, rows: &[Row]) -> bool {
@@ -330,9 +393,10 @@ impl Session<'_> {
             return Ok(());
         };
         let roots: Vec<Found> = roots.into_iter().cloned().collect();
-        let projects = catalogue.unrendered_others(&self.repository.scan);
+        let mut projects = catalogue.unrendered_others(&self.repository.scan);
+        projects.extend(undeclared(&catalogue, &self.repository));
         let install = install::Install { cluster: &self.twin.cluster, projects: &projects };
-        install.applications(&roots).await?;
+        self.refused = rows::refused(&install.applications(&roots).await?);
         let present = installed(&roots, &projects);
         // What a broken file held is not gone.
         if self.repository.scan.faults.is_empty() {

@@ -10,22 +10,29 @@ use std::{
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
-use super::{rows::Row, table::table};
+use super::{rows::Row, table::table, waits};
 use crate::duration::shown;
 
 /// Tells of progress.
 pub struct Reporter {
     json: bool,
     started: Instant,
-    told: BTreeMap<(String, String), Row>,
+    told: BTreeMap<Key, Row>,
     live: Option<Live>,
     was_green: bool,
+}
+
+/// Whether it is an ApplicationSet, namespace and name: an Application may have the name of a set.
+type Key = (bool, String, String);
+
+fn key_of(row: &Row) -> Key {
+    (row.is_set, row.namespace.clone(), row.name.clone())
 }
 
 /// The live view on a terminal: a line for each Application that is not green.
 struct Live {
     all: MultiProgress,
-    bars: BTreeMap<(String, String), ProgressBar>,
+    bars: BTreeMap<Key, ProgressBar>,
 }
 
 impl Reporter {
@@ -71,7 +78,7 @@ impl Reporter {
     pub fn rows(&mut self, rows: &[Row]) -> bool {
         let mut moved = false;
         for row in rows {
-            let key = (row.namespace.clone(), row.name.clone());
+            let key = key_of(row);
             if self.live.is_some() {
                 self.animate(&key, row);
             }
@@ -93,23 +100,22 @@ impl Reporter {
                 self.line(&self.described(row));
             }
         }
-        let gone: Vec<_> = self
-            .told
-            .keys()
-            .filter(|(namespace, name)| {
-                !rows.iter().any(|row| row.namespace == *namespace && row.name == *name)
-            })
-            .cloned()
-            .collect();
+        let gone: Vec<_> =
+            self.told.keys().filter(|key| !rows.iter().any(|row| key_of(row) == **key)).cloned().collect();
         for key in gone {
             self.told.remove(&key);
             if let Some(bar) = self.live.as_mut().and_then(|live| live.bars.remove(&key)) {
                 bar.finish_and_clear();
             }
+            // A set is shown only while something is the matter with it.
+            let (is_set, namespace, name) = key;
+            if is_set {
+                continue;
+            }
             if self.json {
-                self.event(json!({"event": "deleted", "namespace": key.0, "name": key.1}));
+                self.event(json!({"event": "deleted", "namespace": namespace, "name": name}));
             } else {
-                self.line(&format!("{:>7}  {} is deleted", shown(self.started.elapsed()), key.1));
+                self.line(&format!("{:>7}  {name} is deleted", shown(self.started.elapsed())));
             }
         }
         moved
@@ -147,10 +153,12 @@ impl Reporter {
         }
         let missing: Vec<&Row> = rows.iter().filter(|row| !row.is_green()).collect();
         self.line(&format!("{} of {} Applications are not Synced and Healthy:", missing.len(), rows.len()));
-        for row in missing {
-            self.line(&format!("\n{}: {} {}", row.name, row.sync.as_str(), row.health_text()));
-            for wait in &row.waits {
-                self.line(&format!("  {wait} since {}", wait.since));
+        for rows in alike(&missing) {
+            let row = rows[0];
+            let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+            self.line(&format!("\n{}: {} {}", names.join(", "), row.sync.as_str(), row.health_text()));
+            for line in waits::lines(&row.waits) {
+                self.line(&format!("  {line}"));
             }
             for reason in &row.reasons {
                 self.line(&format!("  {}", reason.replace('\n', "\n  ")));
@@ -167,7 +175,7 @@ impl Reporter {
         }
     }
 
-    fn animate(&mut self, key: &(String, String), row: &Row) {
+    fn animate(&mut self, key: &Key, row: &Row) {
         let Some(live) = &mut self.live else { return };
         if row.is_green() {
             if let Some(bar) = live.bars.remove(key) {
@@ -223,6 +231,25 @@ impl Reporter {
             }
         }
     }
+}
+
+/// Rows of which the same is to be told, together, at the place of the first.
+fn alike<'a>(rows: &[&'a Row]) -> Vec<Vec<&'a Row>> {
+    let mut groups: Vec<Vec<&Row>> = Vec::new();
+    for row in rows {
+        let same = |group: &&mut Vec<&Row>| {
+            let first = group[0];
+            !row.reasons.is_empty()
+                && (first.sync, first.health, &first.reasons) == (row.sync, row.health, &row.reasons)
+                && first.waits.is_empty()
+                && row.waits.is_empty()
+        };
+        match groups.iter_mut().find(same) {
+            Some(group) => group.push(row),
+            None => groups.push(vec![row]),
+        }
+    }
+    groups
 }
 
 /// What of a row is worth a line when it changes.

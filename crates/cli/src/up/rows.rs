@@ -9,8 +9,9 @@ use tiphys_model::{
     Application, ConditionType, HealthCode, OperationPhase, SyncStatusCode, hook, names, time::elapsed,
 };
 use tiphys_sync::{SyncState, Wait};
-use tiphys_value::{GroupKind, ObjectExt, Value};
+use tiphys_value::{GroupKind, ObjectExt, Value, json};
 
+use super::install::Refused;
 use crate::duration::shown;
 
 /// An Application as it stands.
@@ -45,6 +46,11 @@ pub struct Row {
     pub is_invalid: bool,
     /// It is an ApplicationSet, shown because it is not up to date or yields nothing.
     pub is_set: bool,
+    /// It has no automated policy: somebody has to ask for each sync.
+    pub is_manual: bool,
+    /// The cluster did not take it.
+    #[serde(skip)]
+    pub is_refused: bool,
     /// The Applications among its objects that are not healthy.
     #[serde(skip)]
     children: Vec<String>,
@@ -85,7 +91,7 @@ fn row(object: &Value) -> Row {
         phase,
         doing: String::new(),
         waits,
-        reasons: reasons(&app),
+        reasons: faults(&app),
         is_invalid: status
             .conditions
             .iter()
@@ -93,7 +99,19 @@ fn row(object: &Value) -> Row {
         children: unhealthy_applications(&app),
         warnings: warnings(&app),
         is_set: false,
+        is_manual: app.automated().is_none(),
+        is_refused: false,
     };
+    if row.waits_for_a_person() {
+        row.reasons.push(
+            "it has no automated sync policy, so nobody syncs it; `tiphys app sync` does, or `tiphys up --sync-all` for all such"
+                .to_owned(),
+        );
+    }
+    // That objects are missing which nobody was asked to create says nothing.
+    if !(row.is_manual && row.phase.is_none()) {
+        row.reasons.extend(objects_out_of_place(&app));
+    }
     row.doing = doing(&row, state.map(|state| state.message).unwrap_or_default());
     row
 }
@@ -117,7 +135,23 @@ fn unreadable(object: &Value) -> Row {
         children: Vec::new(),
         warnings: Vec::new(),
         is_set: false,
+        is_manual: false,
+        is_refused: false,
     }
+}
+
+/// The rows of Applications and sets that the cluster did not take.
+pub fn refused(all: &[Refused]) -> Vec<Row> {
+    let ours = all.iter().map(|refused| {
+        let object = json!({
+            "apiVersion": names::API_VERSION,
+            "kind": refused.kind,
+            "metadata": {"namespace": refused.namespace, "name": refused.name},
+            "status": {"conditions": [{"message": refused.why}]},
+        });
+        Row { is_refused: true, is_set: refused.kind == "ApplicationSet", ..unreadable(&object) }
+    });
+    ours.collect()
 }
 
 /// A set is told of while it is not up to date, or yields nothing; otherwise its Applications speak for it.
@@ -181,8 +215,8 @@ fn unhealthy_applications(app: &Application) -> Vec<String> {
         .collect()
 }
 
-/// Why an Application is not green, one line each.
-fn reasons(app: &Application) -> Vec<String> {
+/// What is wrong with an Application, or with its last sync, one line each.
+fn faults(app: &Application) -> Vec<String> {
     let mut reasons: Vec<String> = app
         .status
         .conditions
@@ -190,12 +224,19 @@ fn reasons(app: &Application) -> Vec<String> {
         .filter(|condition| condition.kind.is_error())
         .map(|condition| format!("{:?}: {}", condition.kind, condition.message))
         .collect();
-    if let Some(state) = app.status.operation_state.as_ref().filter(|state| !state.phase.is_successful()) {
+    let ended = |phase: OperationPhase| phase.is_completed() && !phase.is_successful();
+    if let Some(state) = app.status.operation_state.as_ref().filter(|state| ended(state.phase)) {
         reasons.push(format!("sync {:?}: {}", state.phase, state.message));
         let failed = state.sync_result.iter().flat_map(|result| &result.resources);
         let failed = failed.filter(|r| r.status == Some(tiphys_model::ResultCode::SyncFailed));
         reasons.extend(failed.map(|r| format!("{}/{}: {}", r.kind, r.name, r.message)));
     }
+    reasons
+}
+
+/// The objects that keep an Application from being green, one line each.
+fn objects_out_of_place(app: &Application) -> Vec<String> {
+    let mut reasons = Vec::new();
     for resource in &app.status.resources {
         let bad = resource.health.as_ref().filter(|h| !matches!(h.status, HealthCode::Healthy));
         if let Some(health) = bad {
@@ -214,6 +255,13 @@ impl Row {
     pub fn is_green(&self) -> bool {
         self.sync == SyncStatusCode::Synced
             && self.health == Some(HealthCode::Healthy)
+            && self.phase.is_none_or(OperationPhase::is_completed)
+    }
+
+    /// Whether nothing happens to it before somebody asks for a sync.
+    pub fn waits_for_a_person(&self) -> bool {
+        self.is_manual
+            && self.sync == SyncStatusCode::OutOfSync
             && self.phase.is_none_or(OperationPhase::is_completed)
     }
 

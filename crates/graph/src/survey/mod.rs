@@ -29,7 +29,7 @@ use tiphys_vfs::FileTree;
 
 use crate::tools::Tools;
 
-pub use environment::of as environment_of;
+pub use environment::{of as environment_of, parting as environment_parting};
 pub use files::Files;
 pub use index::World;
 pub use kinds::is_namespaced;

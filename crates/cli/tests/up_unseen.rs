@@ -1,0 +1,177 @@
+//! `tiphys up` on repositories as people have them: written for an installation that nobody sees, with one thing or
+//! another that is not as it should be. What can run runs, and what does not is told in words that help.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use common::{Repo, URL, application, config_map};
+
+const CHART: &str = "apiVersion: v2\nname: NAME\nversion: 1.0.0\n";
+
+/// An Application that nobody syncs by itself.
+fn manual(name: &str, path: &str) -> String {
+    application(name, path).replace("    automated: {prune: true, selfHeal: true}\n", "")
+}
+
+/// A template of an Application that needs to be told its environment.
+fn template(name: &str) -> String {
+    application(name, "web")
+        .replace("path: web", "path: \"{{ required `environment is needed` .Values.env }}\"")
+}
+
+#[test]
+fn an_application_without_automated_sync_waits_for_a_person() {
+    let repo = Repo::with(&[("root.yaml", &manual("shop", "web")), ("web/a.yaml", &config_map("a", "1"))]);
+    let run = repo.run(&["up", "repo", "--once", "--timeout", "1h"]);
+    run.expect(1, &["shop: OutOfSync", "it has no automated sync policy", "tiphys app sync", "--sync-all"]);
+    assert!(!run.text().contains("ConfigMap/a is"), "{}", run.text());
+    repo.once(&["--sync-all"]).expect(0, &["all 1 Applications are Synced and Healthy"]);
+}
+
+#[test]
+fn with_sync_all_what_cannot_be_synced_ends_too() {
+    let bad = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not_A_Name}\n";
+    let repo = Repo::with(&[("root.yaml", &manual("shop", "web")), ("web/a.yaml", bad)]);
+    repo.run(&["up", "repo", "--once", "--timeout", "1h", "--sync-all"])
+        .expect(1, &["sync Failed", "Not_A_Name"]);
+}
+
+#[test]
+fn a_field_that_an_application_does_not_have_is_dropped() {
+    let odd = application("shop", "web").replace("automated: {", "automated: {automated: true, ");
+    let repo = Repo::with(&[("root.yaml", &odd), ("web/a.yaml", &config_map("a", "1"))]);
+    repo.once(&[]).expect(0, &["all 1 Applications are Synced and Healthy"]);
+}
+
+#[test]
+fn an_application_that_the_api_refuses_keeps_no_other_from_running() {
+    let bad = application("bad", "web").replace("selfHeal: true", "selfHeal: always");
+    let repo = Repo::with(&[
+        ("apps/bad.yaml", &bad),
+        ("apps/good.yaml", &application("good", "web")),
+        ("web/a.yaml", &config_map("a", "1")),
+    ]);
+    let run = repo.run(&["up", "repo", "--once", "--timeout", "1h"]);
+    run.expect(
+        1,
+        &["1 of 2 Applications are not", "apps/bad.yaml:1: cannot create Application bad", "selfHeal"],
+    );
+}
+
+#[test]
+fn one_wrong_path_does_not_make_a_copy_of_a_repository_a_foreign_one() {
+    // No `git remote` says what the repository is called.
+    let repo = Repo::with(&[
+        ("apps/a.yaml", &application("a", "web")),
+        ("apps/b.yaml", &application("b", "api")),
+        ("apps/c.yaml", &application("c", "gone")),
+        ("web/a.yaml", &config_map("a", "1")),
+        ("api/a.yaml", &config_map("a", "1")),
+    ]);
+    let texts =
+        ["is taken to be this repository", "2 of 3 are here", "1 of 3 Applications are not", "\"gone\""];
+    repo.run(&["up", "repo", "--once", "--timeout", "1h"]).expect(1, &texts);
+}
+
+#[test]
+fn a_project_that_nobody_declares_is_open_and_one_that_is_forgotten_is_not() {
+    let app = application("shop", "web").replace("project: default", "project: team");
+    let repo = Repo::with(&[("root.yaml", &app), ("web/a.yaml", &config_map("a", "1"))]);
+    repo.once(&[]).expect(0, &["declares no AppProject", "allow everything: team", "Synced and Healthy"]);
+    let other = "apiVersion: argoproj.io/v1alpha1\nkind: AppProject\nmetadata: {name: teams, namespace: argocd}\nspec: {sourceRepos: ['*']}\n";
+    repo.write("projects/teams.yaml", other);
+    repo.run(&["up", "repo", "--once", "--timeout", "1h"])
+        .expect(1, &["Application referencing project team which does not exist"]);
+}
+
+#[test]
+fn a_chart_of_applications_that_needs_values_is_named_with_what_it_needs() {
+    let repo = Repo::with(&[
+        ("bootstrap/Chart.yaml", &CHART.replace("NAME", "bootstrap")),
+        ("bootstrap/templates/root.yaml", &template("root")),
+    ]);
+    repo.once(&[]).expect(
+        2,
+        &["no Application found", "the chart bootstrap declares Applications", "environment is needed"],
+    );
+}
+
+#[test]
+fn charts_that_declare_the_same_application_are_told_apart_by_their_folders() {
+    let app = application("apps", "web");
+    let repo = Repo::with(&[
+        ("one/Chart.yaml", &CHART.replace("NAME", "one")),
+        ("one/templates/root/app.yaml", &app),
+        ("other/Chart.yaml", &CHART.replace("NAME", "other")),
+        ("other/templates/app.yaml", &app),
+        ("web/a.yaml", &config_map("a", "1")),
+    ]);
+    repo.once(&[]).expect(2, &["\"apps\"", "--path one or --path other"]);
+    repo.once(&["--path", "other"]).expect(0, &["all 1 Applications are Synced and Healthy"]);
+}
+
+#[test]
+fn an_application_may_have_the_name_of_the_set_that_it_brings() {
+    let set = format!(
+        "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {{name: web, namespace: argocd}}\nspec:\n  \
+         generators:\n  - git: {{repoURL: {URL}, revision: HEAD, directories: [{{path: 'parts/*'}}]}}\n  template:\n    \
+         metadata: {{name: 'part-{{{{path.basename}}}}'}}\n    spec:\n      project: default\n      \
+         source: {{repoURL: {URL}, path: '{{{{path}}}}'}}\n      destination: {{name: in-cluster, namespace: parts}}\n      \
+         syncPolicy: {{automated: {{}}, syncOptions: [CreateNamespace=true]}}\n"
+    );
+    let repo = Repo::with(&[
+        ("root.yaml", &application("web", "sets")),
+        ("sets/set.yaml", &set),
+        ("parts/one/a.yaml", &config_map("a", "1")),
+    ]);
+    let run = repo.once(&[]);
+    run.expect(0, &["all 2 Applications are Synced and Healthy"]);
+    assert!(!run.text().contains("is deleted"), "{}", run.text());
+}
+
+/// An Application of a chart here, with values from wherever `reference` is.
+fn with_values(reference: &str, helm: &str) -> String {
+    application("shop", "chart").replace(
+        &format!("  source:\n    repoURL: {URL}\n    targetRevision: HEAD\n    path: chart\n"),
+        &format!(
+            "  sources:\n  - repoURL: {URL}\n    path: chart\n    helm: {helm}\n  - repoURL: {reference}\n    targetRevision: HEAD\n    ref: values\n"
+        ),
+    )
+}
+
+fn chart_with(root: &str) -> Repo {
+    Repo::with(&[
+        ("apps/root.yaml", root),
+        ("apps/good.yaml", &application("good", "web")),
+        ("web/a.yaml", &config_map("a", "1")),
+        ("chart/Chart.yaml", &CHART.replace("NAME", "shop")),
+        ("chart/values.yaml", "key: default\n"),
+        ("chart/templates/map.yaml", &config_map("map", "{{ .Values.key }}")),
+        ("env/prod.yaml", "key: prod\n"),
+    ])
+}
+
+#[test]
+fn a_missing_repository_of_values_is_named_and_others_go_on() {
+    let root = with_values("file:///nowhere/values", "{valueFiles: [$values/prod.yaml]}");
+    chart_with(&root)
+        .run(&["up", "repo", "--once", "--timeout", "1h"])
+        .expect(1, &["1 of 2 Applications are not", "shop: Unknown", "/nowhere/values"]);
+}
+
+#[test]
+fn a_missing_values_file_is_named_unless_it_may_be_missing() {
+    let root = with_values(URL, "{valueFiles: [$values/env/prod.yaml, $values/env/eu.yaml]}");
+    chart_with(&root)
+        .run(&["up", "repo", "--once", "--timeout", "1h"])
+        .expect(1, &["1 of 2 Applications are not", "shop: Unknown", "env/eu.yaml"]);
+    let lenient = root.replace("helm: {", "helm: {ignoreMissingValueFiles: true, ");
+    let repo = chart_with(&lenient);
+    repo.once(&[]).expect(0, &["all 2 Applications are Synced and Healthy"]);
+    let gone = lenient.replace(
+        &format!("- repoURL: {URL}\n    targetRevision"),
+        "- repoURL: file:///nowhere/values\n    targetRevision",
+    );
+    // That a file may be missing does not say that a repository may.
+    chart_with(&gone).run(&["up", "repo", "--once", "--timeout", "1h"]).expect(1, &["/nowhere/values"]);
+}
