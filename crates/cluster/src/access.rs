@@ -100,6 +100,7 @@ impl Access {
         let mut config =
             Config::from_custom_kubeconfig(read, &options).await.map_err(|error| fail(&error))?;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
+        config.default_retry = false;
         let client = kube::Client::try_from(config).map_err(|error| fail(&error))?;
         Ok(Cluster::from_client(client))
     }

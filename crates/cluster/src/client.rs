@@ -1,11 +1,8 @@
 //! Requests.
 
-use std::{
-    sync::{
-        Arc, PoisonError, RwLock,
-        atomic::{AtomicU64, Ordering},
-    },
-    time::Duration,
+use std::sync::{
+    Arc, PoisonError, RwLock,
+    atomic::{AtomicU64, Ordering},
 };
 
 use http::{Method, Request};
@@ -14,14 +11,12 @@ use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
 use tower::{BoxError, Service};
 
 use crate::{
-    ClusterError, Discovery, Resource,
+    ClusterError, Discovery, Resource, attempt,
     discovery::{CoreVersions, GroupList, ResourceList, escaped},
 };
 
 /// How many objects one page of a list holds.
 const PAGE: usize = 500;
-/// How long the answer to a request may take: API servers give up after 60 s themselves.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// A cluster. Cheap to clone.
 #[derive(Clone)]
@@ -141,12 +136,13 @@ impl Cluster {
         self.discovery.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Asks what the cluster serves. A group that does not answer is left out, with a warning: an
-    /// aggregated API that is down must not stop everything else.
+    /// Asks what the cluster serves. A group that does not answer must not stop everything else: it stays as
+    /// it was last known, with a warning, and what was never known of it is left out.
     ///
     /// # Errors
     /// The list of groups cannot be read.
     pub async fn discover(&self) -> Result<Arc<Discovery>, ClusterError> {
+        let known = self.discovery();
         let mut discovery = Discovery::default();
         let core: CoreVersions = self.get_json("/api").await?;
         for version in &core.versions {
@@ -158,11 +154,18 @@ impl Cluster {
                 let path = format!("/apis/{}/{version}", group.name);
                 match self.get_json::<ResourceList>(&path).await {
                     Ok(list) => discovery.add(&group.name, &version, list),
+                    // The group is listed, this version of it just went.
+                    Err(error) if error.is_not_found() => {}
                     Err(error) => {
-                        tracing::warn!(group = %group.name, %version, %error, "API group does not answer")
+                        tracing::warn!(group = %group.name, %version, %error, "API group does not answer");
+                        discovery.keep(&known, &group.name, &version);
                     }
                 }
             }
+        }
+        if *known == discovery {
+            // The same answer is the same object: who keeps one can tell at a glance.
+            return Ok(known);
         }
         let discovery = Arc::new(discovery);
         *self.discovery.write().unwrap_or_else(PoisonError::into_inner) = discovery.clone();
@@ -362,10 +365,8 @@ impl Cluster {
             request = request.header("content-type", content_type);
         }
         let request = request.body(bytes).map_err(|e| fail(&e))?;
-        match tokio::time::timeout(REQUEST_TIMEOUT, self.client.request(request)).await {
-            Ok(answer) => Ok(answer?),
-            Err(_) => Err(ClusterError::Transport(format!("no answer within {REQUEST_TIMEOUT:?}"))),
-        }
+        let answer = attempt::send(&self.client, &request).await?;
+        serde_json::from_slice(&answer).map_err(|e| fail(&e))
     }
 }
 

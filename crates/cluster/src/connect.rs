@@ -48,8 +48,10 @@ impl Cluster {
     }
 }
 
-fn open(config: Config) -> Result<Connection, ClusterError> {
+fn open(mut config: Config) -> Result<Connection, ClusterError> {
     let (address, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
+    // What is sent again is decided in one place, for all clusters alike.
+    config.default_retry = false;
     let client = kube::Client::try_from(config).map_err(|error| ClusterError::Config(chain(&error)))?;
     Ok(Connection {
         cluster: Cluster::from_client(client),

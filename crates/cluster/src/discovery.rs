@@ -106,6 +106,16 @@ impl Discovery {
         all
     }
 
+    /// Whether `group/version` or `group/version/Kind` is served.
+    pub fn has_api_version(&self, wanted: &str) -> bool {
+        let mut kinds = self.by_gvk.keys();
+        kinds.any(|gvk| {
+            wanted.strip_prefix(&gvk.api_version()).is_some_and(|rest| {
+                rest.is_empty() || rest.strip_prefix('/').is_some_and(|kind| kind == gvk.kind)
+            })
+        })
+    }
+
     /// Adds a group's version; versions are added in the group's order of preference.
     pub(crate) fn add(&mut self, group: &str, version: &str, list: ResourceList) {
         for entry in list.resources {
@@ -113,15 +123,24 @@ impl Discovery {
                 continue;
             }
             let gvk = GroupVersionKind::new(group, version, entry.kind);
-            let resource = Resource {
-                gvk: gvk.clone(),
+            self.insert(Resource {
+                gvk,
                 plural: entry.name,
                 namespaced: entry.namespaced,
                 verbs: entry.verbs,
-            };
-            self.preferred.entry(gvk.group_kind()).or_insert_with(|| resource.clone());
-            self.by_gvk.insert(gvk, resource);
+            });
         }
+    }
+
+    /// Takes over what was known of a group's version.
+    pub(crate) fn keep(&mut self, known: &Self, group: &str, version: &str) {
+        let kept = known.by_gvk.values().filter(|r| r.gvk.group == group && r.gvk.version == version);
+        kept.cloned().for_each(|resource| self.insert(resource));
+    }
+
+    fn insert(&mut self, resource: Resource) {
+        self.preferred.entry(resource.gvk.group_kind()).or_insert_with(|| resource.clone());
+        self.by_gvk.insert(resource.gvk.clone(), resource);
     }
 }
 

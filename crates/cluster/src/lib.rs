@@ -5,6 +5,7 @@
 //! over TLS or to a service in this process is decided where a [`Cluster`] is made, never later.
 
 mod access;
+mod attempt;
 mod cache;
 mod client;
 mod connect;

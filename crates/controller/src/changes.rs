@@ -25,11 +25,20 @@ use crate::{
 const GATHER_LIVE: Duration = Duration::from_millis(10);
 /// Changes of a set's Applications are gathered for so long.
 const GATHER_SETS: Duration = Duration::from_millis(50);
+
+/// Follows what the engine's own cluster serves.
+pub(crate) async fn follow_home(engine: Arc<Engine>) {
+    loop {
+        engine.places.home().new_kinds().await;
+        engine.add_all(Level::Live);
+    }
+}
+
 /// Takes changes of the live state to the Applications that they concern.
 pub(crate) async fn route(engine: Arc<Engine>, mut changes: Receiver<Arc<Change>>) {
     loop {
         match changes.recv().await {
-            Ok(change) => engine.take(&change).await,
+            Ok(change) => engine.take(&change),
             Err(RecvError::Lagged(_)) => engine.add_all(Level::Live),
             Err(RecvError::Closed) => return,
         }
@@ -37,7 +46,7 @@ pub(crate) async fn route(engine: Arc<Engine>, mut changes: Receiver<Arc<Change>
 }
 
 impl Engine {
-    async fn take(self: &Arc<Self>, change: &Change) {
+    fn take(self: &Arc<Self>, change: &Change) {
         self.sets.take(change, GATHER_SETS);
         if change.key.group_kind() == application_kind() {
             let key = AppKey { namespace: change.key.namespace.clone(), name: change.key.name.clone() };
@@ -72,11 +81,7 @@ impl Engine {
             self.add_members(&change.key.name);
         }
         if defines_kinds(change) {
-            if let Err(error) = self.cache.follow_new_kinds().await {
-                tracing::warn!(%error, "cannot discover what the cluster serves");
-            }
-            self.add_all(Level::Live);
-            return;
+            self.places.home().ask_for_kinds();
         }
         for app in self.concerned(self.places.home(), change) {
             self.queue.add(app, Level::Live, Instant::now() + GATHER_LIVE);
@@ -84,13 +89,9 @@ impl Engine {
     }
 
     /// Takes a change in another cluster to the Applications that it concerns.
-    pub(crate) async fn take_at(&self, place: &Place, change: &Change) {
+    pub(crate) fn take_at(&self, place: &Place, change: &Change) {
         if defines_kinds(change) {
-            if let Err(error) = place.cache.follow_new_kinds().await {
-                tracing::warn!(server = %place.server, %error, "cannot discover what the cluster serves");
-            }
-            self.add_inhabitants(&place.server);
-            return;
+            place.ask_for_kinds();
         }
         for app in self.concerned(place, change) {
             self.queue.add(app, Level::Live, Instant::now() + GATHER_LIVE);

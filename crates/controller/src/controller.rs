@@ -12,7 +12,7 @@ use tokio::{sync::Semaphore, task::JoinHandle, time::Instant};
 
 use crate::{
     AppKey, Level,
-    changes::route,
+    changes::{follow_home, route},
     engine::{Engine, GATHER_EDITS},
     installation::Installation,
     metrics::Metrics,
@@ -70,6 +70,7 @@ impl Controller {
             tokio::spawn(route(engine.clone(), changes)),
             tokio::spawn(work(engine.clone())),
             tokio::spawn(work_on_sets(engine.clone())),
+            tokio::spawn(follow_home(engine.clone())),
         ];
         Ok(Self { engine, tasks })
     }
@@ -143,6 +144,7 @@ async fn work(engine: Arc<Engine>) {
             };
             let began = std::time::Instant::now();
             let next = engine.reconcile(&key, level).await;
+            let next = engine.after_losses(&key, next);
             engine.metrics.looked(&key.namespace, engine.server_of(&key), began.elapsed());
             engine.queue.done(&key);
             if next.again {

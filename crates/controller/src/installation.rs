@@ -115,11 +115,6 @@ impl Installation {
         }
     }
 
-    /// Whether objects of a kind have a health.
-    pub fn has_health(&self, object: &Value) -> bool {
-        self.rules.knows(object)
-    }
-
     /// Whether a kind of a cluster is left alone.
     pub fn excludes(&self, kind: &GroupKind, server: &str) -> bool {
         self.argo.filters.excludes(&kind.group, &kind.kind, server)

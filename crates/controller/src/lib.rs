@@ -41,6 +41,7 @@ pub use checkouts::Checkouts;
 pub use clusters::declared_cluster;
 pub use controller::Controller;
 pub use lease::Lease;
+pub use places::open_destination;
 pub use queue::{AppKey, Level};
 pub use sets::SetInputs;
 pub use settings::{Clock, Destinations, Settings};

@@ -3,8 +3,10 @@
 use std::{
     collections::{BTreeSet, HashMap},
     sync::{Arc, MutexGuard, PoisonError},
+    time::Duration,
 };
 
+use tiphys_cluster::ClusterError;
 use tiphys_model::Application;
 use tiphys_source::Footprint;
 use tiphys_value::ResourceKey;
@@ -17,8 +19,12 @@ use crate::{
     places::Place,
     predict::Answers,
     prevent::rivals::Rival,
+    reconcile::Next,
     rendering::Rendering,
 };
+
+/// First and longest pause after something could not be written; it doubles from look to look.
+const LOSS_PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 /// What is known of an Application beyond its object.
 #[derive(Default)]
@@ -40,6 +46,10 @@ pub(crate) struct Memory {
     moved: bool,
     /// Another engine that works on it too.
     pub(crate) rival: Option<Rival>,
+    /// Something was not written in this look.
+    lost: bool,
+    /// In how many looks one after the other that was so.
+    losses: u32,
 }
 
 impl Engine {
@@ -75,18 +85,48 @@ impl Engine {
         good.is_for_the_spec_of(failed).then_some(good)
     }
 
+    /// Something of an Application could not be written: the look has to be taken again.
+    pub(crate) fn lost_write(&self, key: &AppKey, error: &ClusterError) {
+        if error.is_not_found() {
+            return;
+        }
+        tracing::warn!(app = %key.name, %error, "cannot write what was found out; it is tried again");
+        self.memory().entry(key.clone()).or_default().lost = true;
+    }
+
+    /// What a look leads to if something could not be written in it: another one after a pause, whatever else
+    /// was to come.
+    pub(crate) fn after_losses(&self, key: &AppKey, next: Next) -> Next {
+        let mut memory = self.memory();
+        let Some(known) = memory.get_mut(key) else { return next };
+        if !std::mem::take(&mut known.lost) {
+            known.losses = 0;
+            return next;
+        }
+        let pause = (LOSS_PAUSE.0 * 2u32.pow(known.losses.min(6))).min(LOSS_PAUSE.1);
+        known.losses = known.losses.saturating_add(1);
+        Next { at: Some(tiphys_model::time::after(self.now(), pause)), again: false }
+    }
+
     /// Who asks for a look means now: edits of a working tree are told a moment later, and remotes are not
-    /// asked every time.
-    pub(crate) fn ask_anew(&self, key: &AppKey) {
+    /// asked every time. Only the repositories of the Application's own sources are asked again.
+    pub(crate) fn ask_anew(&self, key: &AppKey, app: &Application) {
         let mut memory = self.memory();
         let Some(known) = memory.get_mut(key) else { return };
         let Some(rendering) = &known.rendering else { return };
         if rendering.reads_remotes {
-            self.repositories.expire();
+            self.expire_sources(app);
         }
         match rendering.reads_remotes && rendering.footprint == Footprint::default() {
             true => known.moved = true,
             false => known.rendering = None,
+        }
+    }
+
+    /// Forgets how fresh the repositories of an Application's sources are.
+    pub(crate) fn expire_sources(&self, app: &Application) {
+        for source in app.spec.effective_sources() {
+            self.repositories.expire_address(&source.repo_url);
         }
     }
 

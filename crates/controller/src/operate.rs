@@ -46,10 +46,12 @@ impl Engine {
         for _ in 0..MAX_STEPS {
             let SyncStep { state: planned, batch, requeue_at } = self.plan(app, &state, &compared);
             state = planned;
-            self.persist(key, app, &state, &mut before).await;
+            if !self.persist(key, app, &state, &mut before).await {
+                // What is done without a trace would be done twice after a crash.
+                return Next::default();
+            }
             if state.is_completed() {
                 self.metrics.ended(app, &state.shown);
-                record_history(app);
                 self.drop_operation_rendering(key);
                 return Next { at: None, again: true };
             }
@@ -265,17 +267,31 @@ impl Engine {
     }
 
     /// Writes the state of the operation before anything is done for it, so that whoever comes after a
-    /// crash knows what was begun.
-    async fn persist(&self, key: &AppKey, app: &mut Application, state: &SyncState, before: &mut Value) {
+    /// crash knows what was begun; with the end, what it adds to the history. `false` if that failed.
+    async fn persist(
+        &self,
+        key: &AppKey,
+        app: &mut Application,
+        state: &SyncState,
+        before: &mut Value,
+    ) -> bool {
         let shown = Some(state.to_operation_state());
         if app.status.operation_state == shown && before.get("operation").is_none() {
-            return;
+            return true;
         }
         app.status.operation_state = shown;
-        self.write(key, before, app).await;
+        if state.is_completed() {
+            record_history(app);
+        }
+        let written = self.write(key, before, app).await;
         if let Some(now) = self.cache.get(&own_key(app)) {
             *before = Value::clone(&now);
         }
+        if let Some(map) = before.as_object_mut().filter(|_| written) {
+            // What is there now was asked for since: it is served after this one, not taken away with it.
+            map.remove("operation");
+        }
+        written
     }
 
     /// An operation whose desired state cannot be known ends.

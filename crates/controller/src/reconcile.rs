@@ -107,13 +107,13 @@ impl Engine {
         let level = match refresh.as_deref() {
             Some("hard") => Level::Hard,
             Some(_) => {
-                self.ask_anew(key);
+                self.ask_anew(key, &app);
                 level.max(Level::Sources)
             }
             None => level,
         };
         if app.operation.is_some() && !is_running(&app) {
-            self.ask_anew(key);
+            self.ask_anew(key, &app);
         }
         let next = self.bring_forward(key, &mut app, level, &object).await;
         self.write(key, &object, &app).await;
@@ -270,7 +270,6 @@ impl Engine {
             differ: &|target, live| installation.differ(app, target, live, &predictions),
             permit: &|object, namespaced| policy.permit(object, namespaced),
             excluded: &|kind| installation.excludes(kind, &place.server),
-            has_health: &|object| installation.has_health(object),
         });
         comparison.conditions.extend(predictions.conditions());
         let orphans = self.orphans(app, &policy, &live, place);
@@ -395,13 +394,14 @@ impl Engine {
         after["status"]["health"] = tiphys_value::json!({"status": "Unknown"});
         after["status"]["conditions"] = tiphys_value::json!([{"type": "InvalidSpecError", "message": fault}]);
         if let Err(error) = status::write(&self.cache, key, object, &after).await {
-            tracing::warn!(app = %key.name, %error, "cannot write the status");
+            self.lost_write(key, &error);
         }
         self.mark_seen(key);
     }
 
-    /// Writes what changed of status, operation and the refresh request.
-    pub(crate) async fn write(&self, key: &AppKey, before: &Value, app: &Application) {
+    /// Writes what changed of status, operation and the refresh request. `false` if that failed: then the
+    /// Application is looked at again later.
+    pub(crate) async fn write(&self, key: &AppKey, before: &Value, app: &Application) -> bool {
         let mut after = before.clone();
         let written = app.to_value();
         for field in ["status", "operation"] {
@@ -419,14 +419,27 @@ impl Engine {
             annotations.remove(names::REFRESH);
             annotations.remove(names::REFRESH_TIMESTAMP);
         }
+        if after.get("operation").is_none() && self.was_asked_anew(app, before) {
+            // It is served after this one, not taken away with it.
+            after["operation"] = before["operation"].clone();
+        }
         if self.says_nothing_new(before, &after) {
-            return;
+            return true;
         }
         match status::write(&self.cache, key, before, &after).await {
-            Ok(()) => {}
-            Err(error) if error.is_not_found() => {}
-            Err(error) => tracing::warn!(app = %key.name, %error, "cannot write the status"),
+            Ok(()) => true,
+            Err(error) => {
+                self.lost_write(key, &error);
+                false
+            }
         }
+    }
+
+    /// Whether somebody asked for another operation while one was taken up.
+    fn was_asked_anew(&self, app: &Application, before: &Value) -> bool {
+        let Some(taken) = before.get("operation") else { return false };
+        let now = self.cache.get(&own_key(app));
+        now.is_some_and(|now| now.get("operation").is_some_and(|asked| asked != taken))
     }
 
     /// Remote repositories tell nobody of new commits; they are asked at intervals that differ from

@@ -3,6 +3,8 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use tiphys_cluster::Discovery;
+use tiphys_helm::Questions;
 use tiphys_model::{Application, SourceType};
 use tiphys_render::{Context, RenderError, render};
 use tiphys_source::Footprint;
@@ -29,6 +31,10 @@ pub(crate) struct Rendering {
     pub reads_remotes: bool,
     /// What was read of repositories, if nothing else was read of remotes and no object says the revision.
     reads: Option<Vec<Read>>,
+    /// What the cluster served.
+    discovery: Arc<Discovery>,
+    /// What was asked of that, with the answers.
+    asked_versions: BTreeMap<String, bool>,
     made_at: Instant,
 }
 
@@ -55,6 +61,16 @@ impl Rendering {
     /// Whether two renderings were made for the same spec.
     pub fn is_for_the_spec_of(&self, other: &Self) -> bool {
         self.inputs == other.inputs
+    }
+
+    /// Whether it would be answered as it was by what a cluster serves now. Why something did not render, nobody
+    /// knows: often a chart says that it misses a kind.
+    fn is_answered_by(&self, now: &Arc<Discovery>) -> bool {
+        let answered = |(version, answer): (&String, &bool)| {
+            version != Questions::ALL && now.has_api_version(version) == *answer
+        };
+        Arc::ptr_eq(&self.discovery, now)
+            || (self.targets.is_ok() && self.asked_versions.iter().all(answered))
     }
 
     fn serves(&self, inputs: &Value, level: Level, fresh_for: Duration) -> bool {
@@ -92,8 +108,10 @@ impl Engine {
     ) -> Arc<Rendering> {
         let wanted = inputs(app);
         let moved = self.has_moved(key);
+        let served = place.cache.cluster().discovery();
         if !moved
             && let Some(known) = self.known_rendering(key)
+            && known.is_answered_by(&served)
             && known.serves(&wanted, level, self.installation().refresh)
         {
             return known;
@@ -101,6 +119,7 @@ impl Engine {
         if level != Level::Hard
             && let Some(known) = self.known_rendering(key)
             && known.inputs == wanted
+            && known.is_answered_by(&served)
             && let Some(same) = self.ask_again(known).await
         {
             let same = Arc::new(same);
@@ -109,7 +128,7 @@ impl Engine {
             return same;
         }
         if level == Level::Hard {
-            self.repositories.expire();
+            self.expire_sources(app);
         }
         let edits = self.edits();
         let made = self.render(app, place).await;
@@ -156,6 +175,8 @@ impl Engine {
             footprint: known.footprint.clone(),
             reads_remotes: known.reads_remotes,
             reads: Some(now),
+            discovery: known.discovery.clone(),
+            asked_versions: known.asked_versions.clone(),
             made_at: Instant::now(),
         })
     }
@@ -174,6 +195,8 @@ impl Engine {
             footprint: Footprint::default(),
             reads_remotes: false,
             reads: None,
+            discovery: Arc::default(),
+            asked_versions: BTreeMap::new(),
             made_at: Instant::now(),
         }))
     }
@@ -206,6 +229,8 @@ impl Engine {
             warnings: Vec::new(),
             reads_remotes: checkouts.reads_remotes(),
             reads: None,
+            asked_versions: BTreeMap::new(),
+            discovery: discovery.clone(),
             made_at: Instant::now(),
             footprint: Footprint::default(),
         };
@@ -216,6 +241,8 @@ impl Engine {
                 made.revisions = described.collect();
                 made.source_types = rendered.sources.iter().filter_map(|source| source.source_type).collect();
                 made.warnings = rendered.warnings;
+                made.asked_versions =
+                    rendered.sources.iter().flat_map(|source| source.asked_versions.clone()).collect();
                 let names_revision = rendered.sources.iter().any(|source| source.names_revision);
                 made.reads = if names_revision { None } else { checkouts.reads() };
                 let objects = rendered.objects.into_iter().map(|object| Arc::new(object.value));

@@ -10,33 +10,31 @@ pub struct Member<'a> {
     pub key: &'a ResourceKey,
     /// Its health; `None` if its kind has none.
     pub health: Option<&'a HealthStatus>,
-    /// It bears the annotation that its health does not count.
+    /// It bears the annotation that its health does not count, or is the Application itself.
     pub ignored: bool,
+    /// It is in the cluster.
+    pub live: bool,
 }
 
 /// How many culprits the message names.
 const NAMED: usize = 3;
 
-/// The worst health of the members: hooks and the Application itself are not to be among them. A single
-/// missing object does not count, all of them do; a child Application that is missing or unknown does not
-/// count. The message names the culprits.
+/// The worst health of the members: hooks are not to be among them. An object that is not there does not count,
+/// unless nothing is there at all: then the whole is missing. A child Application that is missing or
+/// unknown does not count. The message names the culprits.
 pub fn roll_up(members: &[Member<'_>]) -> HealthStatus {
-    let judged: Vec<_> = members
+    let counted: Vec<_> = members
         .iter()
-        .filter(|member| !member.ignored)
+        .filter(|member| !member.ignored && member.live)
         .filter_map(|member| Some((member.key, member.health?)))
-        .collect();
-    let missing = judged.iter().filter(|(_, health)| health.status == HealthCode::Missing).count();
-    if missing > 0 && missing == judged.len() {
-        return HealthStatus::new(HealthCode::Missing, "");
-    }
-    let counted: Vec<_> = judged
-        .iter()
         .filter(|(key, health)| {
             let is_child = key.group == "argoproj.io" && key.kind == "Application";
-            health.status != HealthCode::Missing && !(is_child && health.status == HealthCode::Unknown)
+            !(is_child && matches!(health.status, HealthCode::Missing | HealthCode::Unknown))
         })
         .collect();
+    if !members.is_empty() && members.iter().all(|member| !member.live) {
+        return HealthStatus::new(HealthCode::Missing, "");
+    }
     let worst = counted.iter().map(|(_, health)| health.status).max().unwrap_or(HealthCode::Healthy);
     if worst == HealthCode::Healthy {
         return HealthStatus::new(worst, "");
@@ -72,7 +70,10 @@ mod tests {
             .collect();
         let members: Vec<_> = owned
             .iter()
-            .map(|(key, health)| Member { key, health: health.as_ref(), ignored: false })
+            .map(|(key, health)| {
+                let live = health.as_ref().is_none_or(|health| health.status != HealthCode::Missing);
+                Member { key, health: health.as_ref(), ignored: false, live }
+            })
             .collect();
         roll_up(&members)
     }
@@ -91,6 +92,11 @@ mod tests {
             HealthCode::Healthy
         );
         assert_eq!(roll(&[("Pod", Some(HealthCode::Missing))]).status, HealthCode::Missing);
+        // A kind without a health is there all the same.
+        assert_eq!(
+            roll(&[("Pod", Some(HealthCode::Missing)), ("ConfigMap", None)]).status,
+            HealthCode::Healthy
+        );
         assert_eq!(roll(&[]).status, HealthCode::Healthy);
     }
 

@@ -1,6 +1,6 @@
 //! What templates are told about the cluster and about Helm.
 
-use crate::{Compat, HelmError};
+use crate::{Compat, HelmError, Questions};
 use tiphys_gocompat::strconv::{parse_uint, quote};
 
 /// The API versions that Helm 4.2.4 knows without a cluster: those of client-go 0.36.
@@ -77,7 +77,11 @@ pub(crate) struct KubeVersion {
 #[derive(Clone, Debug)]
 pub(crate) struct Capabilities {
     pub(crate) kube_version: KubeVersion,
+    /// The built-in ones, then what was given.
     pub(crate) api_versions: Vec<String>,
+    /// How many are built in.
+    pub(crate) built_in: usize,
+    pub(crate) questions: Questions,
     pub(crate) helm_version: &'static str,
     /// Missing in Helm 3.
     pub(crate) kube_client_version: Option<&'static str>,
@@ -102,12 +106,14 @@ impl Capabilities {
             HelmError::Option(format!("invalid kube version '{}': {error}", wanted.unwrap_or_default()))
         })?;
         let mut known = default_api_versions(compat);
+        let built_in = known.len();
         known.extend(api_versions.iter().cloned());
         let (helm_version, kube_client_version) = match compat {
             Compat::Helm4 => ("v4.2.4", Some("v1.36")),
             Compat::Helm3 => ("v3.19.5", None),
         };
-        Ok(Self { kube_version, api_versions: known, helm_version, kube_client_version })
+        let questions = Questions::default();
+        Ok(Self { kube_version, api_versions: known, built_in, questions, helm_version, kube_client_version })
     }
 }
 

@@ -1,6 +1,9 @@
 //! What a rendering depends on besides the chart.
 
-use std::sync::Arc;
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 pub use tiphys_gotemplate::FixedClock;
 
@@ -74,4 +77,25 @@ pub struct RenderOptions {
     pub lookup: Option<Arc<dyn ClusterLookup>>,
     /// Fetches schemas that a `values.schema.json` refers to by address; without it such a chart fails, naming them.
     pub schemas: Option<Arc<dyn SchemaLoader>>,
+    /// Notes what templates ask of [`Self::api_versions`].
+    pub questions: Questions,
+}
+
+/// What templates asked of the API versions beyond the built-in ones: another answer may lead to another output.
+/// Cheap to clone; clones note in one place.
+#[derive(Clone, Debug, Default)]
+pub struct Questions(Arc<Mutex<BTreeMap<String, bool>>>);
+
+impl Questions {
+    /// Stands for the whole list, which a template went through.
+    pub const ALL: &str = "*";
+
+    /// What was asked for, with the answers. [`Self::ALL`] is always answered with `true`.
+    pub fn asked(&self) -> BTreeMap<String, bool> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn note(&self, version: &str, answer: bool) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(version.to_owned(), answer);
+    }
 }

@@ -29,7 +29,8 @@ pub fn template(chart: &Chart, options: &RenderOptions) -> Result<TemplateOutput
     let mut output = TemplateOutput { warnings: load_warnings(chart), ..TemplateOutput::default() };
     check_installable(chart, compat, &mut output)?;
     check_name(&options.release_name)?;
-    let capabilities = Capabilities::new(options.kube_version.as_deref(), &options.api_versions, compat)?;
+    let mut capabilities = Capabilities::new(options.kube_version.as_deref(), &options.api_versions, compat)?;
+    capabilities.questions = options.questions.clone();
     let mut chart = chart.clone();
     dependencies::process(&mut chart, &given, compat, &mut output.warnings)?;
     let values = coalesce_values(&chart, &given, compat, &mut output.warnings)?;

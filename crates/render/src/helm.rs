@@ -15,8 +15,11 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
     let helm = job.source.helm.clone().unwrap_or_default();
     let mut chart = Chart::load(tree, &job.source.path).map_err(helm_error)?;
     job.context.sources.complete(&mut chart, tree)?;
-    let output = tiphys_helm::template(&chart, &options(job, &helm)?).map_err(helm_error)?;
-    Ok(Yield { objects: output.objects(), warnings: output.warnings, ..Yield::default() })
+    let options = options(job, &helm)?;
+    let output = tiphys_helm::template(&chart, &options).map_err(helm_error)?;
+    // Versions that the source itself gives do not depend on the cluster.
+    let asked_versions = helm.api_versions.is_empty().then(|| options.questions.asked()).unwrap_or_default();
+    Ok(Yield { objects: output.objects(), warnings: output.warnings, asked_versions, ..Yield::default() })
 }
 
 fn helm_error(error: HelmError) -> RenderError {

@@ -19,6 +19,8 @@ mod overrides;
 mod sources;
 mod tool;
 
+use std::collections::BTreeMap;
+
 use tiphys_model::{Application, ApplicationSource, SourceType, Tracking};
 use tiphys_value::{GroupVersionKind, RenderedObject};
 use tiphys_vfs::EntryKind;
@@ -58,6 +60,8 @@ pub struct RenderedSource {
     /// Whether the source may say the revision's name in its objects (`$ARGOCD_APP_REVISION`): then another
     /// revision renders to something else though its files are the same.
     pub names_revision: bool,
+    /// API versions of the cluster that the source asked for, with the answers, see [`tiphys_helm::Questions`].
+    pub asked_versions: BTreeMap<String, bool>,
 }
 
 /// The objects that an Application wants.
@@ -90,6 +94,7 @@ pub fn render(app: &Application, context: &Context<'_>) -> Result<Rendered, Rend
             revision: set.revision(index).to_owned(),
             source_type: one.source_type,
             names_revision: one.names_revision,
+            asked_versions: one.asked_versions,
         });
         rendered.warnings.extend(one.warnings);
         rendered.objects.extend(one.objects);
@@ -105,6 +110,7 @@ pub(crate) struct Yield {
     warnings: Vec<String>,
     source_type: Option<SourceType>,
     names_revision: bool,
+    asked_versions: BTreeMap<String, bool>,
 }
 
 /// Everything that rendering one source needs.

@@ -111,6 +111,14 @@ impl Fetcher {
         }
     }
 
+    /// The same for one address, of a Git or chart repository.
+    pub fn expire_address(&self, url: &str) {
+        self.git.expire_address(url);
+        if let Some((charts, _)) = self.helm.get() {
+            charts.expire_address(url);
+        }
+    }
+
     /// Puts the dependencies that a chart lacks beside those that it has, as `helm dependency build`
     /// would. `tree` is what `file://` repositories are read from; the path that the chart was loaded
     /// from counts from the folder `below` of it.

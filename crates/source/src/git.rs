@@ -1,10 +1,10 @@
 //! Fetching repositories with Git, and reading revisions of what was fetched.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
         mpsc,
     },
@@ -43,6 +43,8 @@ pub struct GitCache {
     folder: PathBuf,
     /// When each address was fetched last; also the lock that makes fetches of one address wait.
     fetched: Mutex<BTreeMap<RepoId, Arc<Mutex<Option<Instant>>>>>,
+    /// Addresses that the next use has to ask, however fresh they are.
+    stale: Mutex<BTreeSet<RepoId>>,
     /// How long a fetched state serves before the remote is asked again.
     fresh_for: Duration,
     access: AccessTable,
@@ -72,6 +74,7 @@ impl GitCache {
         Self {
             folder: folder.into(),
             fetched: Mutex::default(),
+            stale: Mutex::default(),
             fresh_for,
             access: AccessTable::default(),
             opened: Mutex::default(),
@@ -86,7 +89,20 @@ impl GitCache {
 
     /// Forgets how fresh everything is, so that the next use fetches.
     pub fn expire(&self) {
-        self.fetched.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let all: Vec<RepoId> =
+            self.fetched.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();
+        self.stale().extend(all);
+    }
+
+    /// The same for one address.
+    pub fn expire_address(&self, url: &str) {
+        if let Some(id) = RepoId::parse(url) {
+            self.stale().insert(id);
+        }
+    }
+
+    fn stale(&self) -> MutexGuard<'_, BTreeSet<RepoId>> {
+        self.stale.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A repository at a revision, with its submodules: branch, tag, commit (also shortened), `HEAD`,
@@ -132,7 +148,9 @@ impl GitCache {
         let path = self.folder.join(id.to_string().replace(['/', ':'], "_"));
         let repository = open_or_init(&path, url)?;
         let known = is_commit_id(revision) && resolve(&repository, url, revision).is_ok();
-        let fresh = stamp.is_some_and(|at| at.elapsed() < self.fresh_for);
+        // A fetch that was under way when somebody asked for another may have begun before what it is to bring.
+        let asked = self.stale().remove(&id);
+        let fresh = !asked && stamp.is_some_and(|at| at.elapsed() < self.fresh_for);
         if !known && !fresh {
             let access = self.access.lookup(url);
             let keys = self.folder.join("keys");

@@ -113,6 +113,13 @@ impl Repositories {
         }
     }
 
+    /// The same for one address.
+    pub fn expire_address(&self, url: &str) {
+        if let Some(fetcher) = &self.fetcher {
+            fetcher.expire_address(url);
+        }
+    }
+
     /// What fetches, if anything does.
     pub fn fetcher(&self) -> Option<&Arc<Fetcher>> {
         self.fetcher.as_ref()

@@ -6,8 +6,14 @@ use crate::Failure;
 /// The meaning of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorClass {
-    /// The way to the API server, its load, or a token that has run out: repeat soon.
+    /// The API server could not be asked: the way to it, its load, a token that has run out. Says nothing of the
+    /// request: repeat until it answers.
+    Unanswered,
+    /// An answer that may be another one next time: repeat soon.
     Transient,
+    /// Whoever asks may not do that. Rules come with other objects, of this Application or of others, and
+    /// authorizers see them a moment later: repeat a few times, then the attempt has failed, not the operation.
+    Forbidden,
     /// Another object stands in the way: repeat until it is repaired, however long that takes.
     Blocked(Blocker),
     /// The request itself is at fault.
@@ -50,11 +56,18 @@ pub fn classify(failure: &Failure) -> ErrorClass {
         return ErrorClass::Blocked(MissingNamespace);
     }
     match failure.code {
-        None | Some(401 | 408 | 409 | 429 | 500 | 502 | 503 | 504) if !has("AlreadyExists") => {
-            ErrorClass::Transient
-        }
+        None | Some(401 | 408 | 429 | 502 | 503 | 504) => ErrorClass::Unanswered,
+        Some(409 | 500) if !has("AlreadyExists") => ErrorClass::Transient,
+        Some(403) if is_about_rules(text) => ErrorClass::Forbidden,
         _ => ErrorClass::Permanent,
     }
+}
+
+/// Whether a refusal is the authorizer's, not an admission's: its texts name the verb and the resource, or the
+/// permissions that are not held.
+fn is_about_rules(text: &str) -> bool {
+    text.contains(" cannot ") && text.contains(" resource ")
+        || text.contains("attempting to grant RBAC permissions not currently held")
 }
 
 #[cfg(test)]
@@ -86,10 +99,25 @@ mod tests {
                 "Deployment.apps \"a\" is invalid: spec.selector: field is immutable",
                 ErrorClass::Permanent,
             ),
-            (Some(403), "User \"u\" cannot patch resource", ErrorClass::Permanent),
-            (Some(401), "Unauthorized", ErrorClass::Transient),
-            (Some(429), "too many requests", ErrorClass::Transient),
-            (None, "connection reset by peer", ErrorClass::Transient),
+            (
+                Some(403),
+                "configmaps \"c\" is forbidden: User \"u\" cannot patch resource \"configmaps\" in API group \"\" in the namespace \"n\"",
+                ErrorClass::Forbidden,
+            ),
+            (
+                Some(403),
+                "roles.rbac.authorization.k8s.io \"r\" is forbidden: user \"u\" (groups=[]) is attempting to grant RBAC permissions not currently held",
+                ErrorClass::Forbidden,
+            ),
+            (
+                Some(403),
+                "pods \"p\" is forbidden: violates PodSecurity \"restricted:latest\": privileged",
+                ErrorClass::Permanent,
+            ),
+            (Some(500), "etcdserver: leader changed", ErrorClass::Transient),
+            (Some(401), "Unauthorized", ErrorClass::Unanswered),
+            (Some(429), "too many requests", ErrorClass::Unanswered),
+            (None, "connection reset by peer", ErrorClass::Unanswered),
         ];
         for (code, message, expected) in rows {
             let failure = Failure { code, reason: String::new(), message: message.into() };

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use tiphys_health::{Member, roll_up};
 use tiphys_model::{
     Application, Condition, ConditionType, HealthCode, HealthStatus, ResourceStatus, Summary, SyncStatusCode,
@@ -39,8 +39,6 @@ pub struct CompareInput<'a> {
     pub permit: &'a dyn Fn(&Value, bool) -> Result<(), String>,
     /// Whether the settings exclude a kind.
     pub excluded: &'a dyn Fn(&GroupKind) -> bool,
-    /// Health of an object that lacks everything but its kind: whether the kind has a health rule.
-    pub has_health: &'a dyn Fn(&Value) -> bool,
 }
 
 /// The result of a comparison.
@@ -108,7 +106,7 @@ pub fn compare(input: &CompareInput<'_>) -> Comparison {
     let mut out = Comparison { sync: SyncStatusCode::Synced, ..Comparison::default() };
     let targets = distinct_targets(input, &mut out);
     out.summary.is_app_of_apps = targets.keys().any(is_application);
-    let mut health: Vec<(ResourceKey, Option<HealthStatus>, bool)> = Vec::new();
+    let mut health = Vec::new();
     for (key, target) in &targets {
         compare_target(input, key, target, &mut out, &mut health);
     }
@@ -120,12 +118,25 @@ pub fn compare(input: &CompareInput<'_>) -> Comparison {
     });
     let members: Vec<_> = health
         .iter()
-        .map(|(key, health, ignored)| Member { key, health: health.as_ref(), ignored: *ignored })
+        .map(|one| Member {
+            key: &one.key,
+            health: one.health.as_ref(),
+            ignored: one.ignored,
+            live: one.live,
+        })
         .collect();
     out.health = Some(roll_up(&members));
     out.summary.images.sort();
     out.summary.images.dedup();
     out
+}
+
+/// What an object adds to the health of the whole.
+struct Judged {
+    key: ResourceKey,
+    health: Option<HealthStatus>,
+    ignored: bool,
+    live: bool,
 }
 
 fn is_application(key: &ResourceKey) -> bool {
@@ -187,7 +198,7 @@ fn compare_target(
     key: &ResourceKey,
     target: &Arc<Value>,
     out: &mut Comparison,
-    health: &mut Vec<(ResourceKey, Option<HealthStatus>, bool)>,
+    health: &mut Vec<Judged>,
 ) {
     let mut status = status_of(key, target);
     status.requires_deletion_confirmation = needs_confirmation(input, target);
@@ -221,21 +232,21 @@ fn compare_target(
     let is_self = input.own_key.as_ref() == Some(key);
     status.health = match live {
         Some(live) => live.health.clone(),
-        None => has_rule(input, target).then(|| HealthStatus::new(HealthCode::Missing, "")),
+        None => Some(HealthStatus::new(HealthCode::Missing, "")),
     };
     let ignored = target.annotation(names::IGNORE_HEALTHCHECK) == Some("true")
         || live.is_some_and(|live| live.object.annotation(names::IGNORE_HEALTHCHECK) == Some("true"));
-    health.push((key.clone(), status.health.clone(), ignored || is_self));
+    health.push(Judged {
+        key: key.clone(),
+        health: status.health.clone(),
+        ignored: ignored || is_self,
+        live: live.is_some(),
+    });
     if is_self {
         let message = format!("{} is among its own objects; it is applied, but not awaited", input.instance);
         out.conditions.push(Condition::new(ConditionType::SelfManaged, message));
     }
     out.resources.push(status);
-}
-
-fn has_rule(input: &CompareInput<'_>, target: &Value) -> bool {
-    let bare = json!({"apiVersion": target.api_version(), "kind": target.kind(), "metadata": {}});
-    (input.has_health)(&bare)
 }
 
 fn worsen(out: &mut Comparison) {
@@ -250,7 +261,7 @@ fn compare_extra(
     key: &ResourceKey,
     live: &LiveObject,
     out: &mut Comparison,
-    health: &mut Vec<(ResourceKey, Option<HealthStatus>, bool)>,
+    health: &mut Vec<Judged>,
 ) {
     let object = &*live.object;
     let owned =
@@ -277,7 +288,7 @@ fn compare_extra(
             worsen(out);
         }
         let ignored = object.annotation(names::IGNORE_HEALTHCHECK) == Some("true");
-        health.push((key.clone(), live.health.clone(), ignored));
+        health.push(Judged { key: key.clone(), health: live.health.clone(), ignored, live: true });
     }
     out.resources.push(status);
 }

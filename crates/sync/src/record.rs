@@ -10,6 +10,8 @@ use crate::{
 
 /// How often a transient failure of one object is repeated before it counts.
 const TRANSIENT_ATTEMPTS: u32 = 8;
+/// How often what the authorizer refused is repeated: authorizers see new rules within seconds.
+const FORBIDDEN_ATTEMPTS: u32 = 3;
 
 /// Pause after a failed read or clean-up.
 const PAUSE: Duration = Duration::from_secs(3);
@@ -94,13 +96,18 @@ fn hold(
     now: Timestamp,
 ) -> bool {
     let class = classify(failure);
-    if settings.compat || class == ErrorClass::Permanent {
-        return false;
-    }
+    let most = match class {
+        _ if settings.compat => return false,
+        ErrorClass::Permanent => return false,
+        ErrorClass::Forbidden => FORBIDDEN_ATTEMPTS,
+        ErrorClass::Transient => TRANSIENT_ATTEMPTS,
+        // They end by the deadline of what waits for them.
+        ErrorClass::Unanswered | ErrorClass::Blocked(_) => u32::MAX,
+    };
     let blocked = matches!(class, ErrorClass::Blocked(_));
     let earlier = state.extension.held.get(key);
     let attempts = earlier.map_or(0, |held| held.attempts).saturating_add(1);
-    if !blocked && attempts > TRANSIENT_ATTEMPTS {
+    if attempts > most {
         state.extension.held.remove(key);
         return false;
     }

@@ -58,7 +58,6 @@ fn compared(
         },
         permit: &|_, _| Ok(()),
         excluded: &|_| false,
-        has_health: &|object| object.kind() == "Deployment",
     })
 }
 

@@ -267,7 +267,7 @@ fn prune_confirmation_waits_for_the_annotation() {
 
 #[test]
 fn retries_follow_their_back_off_and_end() {
-    let transient = || Failure { code: Some(503), reason: String::new(), message: "busy".into() };
+    let transient = || Failure { code: Some(500), reason: String::new(), message: "busy".into() };
     let mut sim = Sim::new(vec![object("ConfigMap", "a", &[])]);
     sim.operation().retry = RetryStrategy { limit: 2, ..RetryStrategy::default() };
     sim.faults.insert("a".into(), transient());
@@ -287,6 +287,46 @@ fn what_the_api_server_refuses_for_good_is_not_repeated_unless_compat() {
         assert!(sim.run());
         assert_eq!((sim.state.shown.phase, sim.state.shown.retry_count), (OperationPhase::Failed, retries));
     }
+}
+
+#[test]
+fn what_the_authorizer_refuses_is_tried_again_and_counts_as_a_failed_attempt() {
+    let text = "configmaps \"a\" is forbidden: User \"u\" cannot patch resource \"configmaps\" in API group \"\"";
+    let refused = Failure { code: Some(403), reason: "Forbidden".into(), message: text.into() };
+    let mut sim = Sim::new(vec![object("ConfigMap", "a", &[]), object("ConfigMap", "b", &[])]);
+    sim.operation().retry = RetryStrategy { limit: 2, ..RetryStrategy::default() };
+    sim.faults.insert("a".into(), refused.clone());
+    sim.settle();
+    // The dry run says nothing of it: the rule may come with an earlier object of this very operation.
+    assert_eq!(sim.order(), ["b"]);
+    assert_eq!(sim.state.waits()[0].kind, WaitKind::Retry);
+    assert_eq!(sim.state.waits()[0].cause, text);
+    assert!(sim.run());
+    assert_eq!((sim.state.shown.phase, sim.state.shown.retry_count), (OperationPhase::Failed, 2));
+    assert_eq!(sim.state.extension.ending, None, "automated sync tries it again later");
+    let mut sim = Sim::new(vec![object("ConfigMap", "a", &[])]);
+    sim.faults.insert("a".into(), refused);
+    sim.settle();
+    sim.faults.clear();
+    assert!(sim.run());
+    assert_eq!((sim.state.shown.phase, sim.state.shown.retry_count), (OperationPhase::Succeeded, 0));
+}
+
+#[test]
+fn an_api_server_that_does_not_answer_uses_up_no_attempt() {
+    let mut sim = Sim::new(vec![object("ConfigMap", "a", &[])]);
+    sim.faults.insert("a".into(), Failure { code: Some(503), reason: String::new(), message: "busy".into() });
+    let start = sim.now;
+    while tiphys_model::time::elapsed(start, sim.now) < std::time::Duration::from_secs(3600) {
+        match sim.step() {
+            result if result.batch.is_empty() => sim.now = result.requeue_at.expect("looked at again"),
+            _ => {}
+        }
+        assert_eq!(sim.state.shown.phase, OperationPhase::Running);
+    }
+    sim.faults.clear();
+    assert!(sim.run());
+    assert_eq!((sim.state.shown.phase, sim.state.shown.retry_count), (OperationPhase::Succeeded, 0));
 }
 
 #[test]

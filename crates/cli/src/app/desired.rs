@@ -8,8 +8,8 @@ use std::{
 use anyhow::Context as _;
 use futures::{StreamExt as _, stream};
 use tiphys_cluster::Cluster;
-use tiphys_controller::Checkouts;
-use tiphys_model::{Application, ArgoSettings, settings};
+use tiphys_controller::{Checkouts, open_destination};
+use tiphys_model::{Application, ArgoSettings, Destination, names, settings};
 use tiphys_render::{Context, Rendered, render};
 use tiphys_value::{GroupKind, GroupVersionKind, ObjectExt, ResourceKey, Value};
 
@@ -46,18 +46,44 @@ pub async fn settings_of(session: &Session) -> anyhow::Result<ArgoSettings> {
     Ok(ArgoSettings::from_objects(config.as_ref(), params.as_ref()))
 }
 
-/// Renders an Application as the engine would, for the cluster that it is in.
+/// The cluster that an Application is synced to.
+///
+/// # Errors
+/// No cluster Secret declares it, the Secrets may not be read, or it cannot be reached.
+pub async fn destination(session: &Session, app: &Application) -> anyhow::Result<Cluster> {
+    let home = &session.cluster;
+    let destination = &app.spec.destination;
+    if session.is_twin || is_in_cluster(destination) {
+        return Ok(home.clone());
+    }
+    let secret = home.resource(&GroupVersionKind::new("", "v1", "Secret")).await?;
+    let secrets = home.list(&secret, &session.namespace).await.with_context(|| {
+        format!(
+            "the Secrets of {}, which say where the cluster of {} is",
+            session.namespace, app.metadata.name
+        )
+    })?;
+    Ok(open_destination(home, &secrets.items, destination).await?)
+}
+
+fn is_in_cluster(destination: &Destination) -> bool {
+    let server = destination.server.trim_end_matches('/');
+    server == names::IN_CLUSTER_SERVER || (server.is_empty() && destination.name == names::IN_CLUSTER_NAME)
+}
+
+/// Renders an Application as the engine would, for the cluster that it is synced to.
 ///
 /// # Errors
 /// A source cannot be had, or does not render.
 pub async fn rendered(
     session: &Session,
+    cluster: &Cluster,
     app: &Application,
     wanted: &Wanted,
     settings: &ArgoSettings,
 ) -> anyhow::Result<Rendered> {
-    let kube_version = session.cluster.version().await?;
-    let discovery = session.cluster.discovery();
+    let kube_version = cluster.version().await?;
+    let discovery = cluster.discovery();
     let served = session.repository.clone();
     let (mut app, wanted, settings) = (app.clone(), wanted.clone(), settings.clone());
     let namespace = session.namespace.clone();

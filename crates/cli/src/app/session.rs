@@ -25,6 +25,8 @@ pub struct Session {
     pub namespace: String,
     /// The repository that a `tiphys up` serves, if the cluster is one's.
     pub repository: Option<Served>,
+    /// The cluster is a `tiphys up`'s: it stands for every destination.
+    pub is_twin: bool,
     apps: Resource,
 }
 
@@ -61,7 +63,8 @@ impl Session {
         let kind = GroupVersionKind::from_api_version(names::API_VERSION, "Application");
         let apps = cluster.resource(&kind).await.with_context(|| format!("the cluster at {address}"))?;
         let namespace = target.app_namespace.clone();
-        Ok(Self { cluster, address, namespace, repository: chosen.repository, apps })
+        let (repository, is_twin) = (chosen.repository, chosen.is_twin);
+        Ok(Self { cluster, address, namespace, repository, is_twin, apps })
     }
 
     /// The Application that a word of the command line means: `name` or `namespace/name`.

@@ -38,6 +38,8 @@ pub struct Chosen {
     pub connection: Connection,
     /// The repository that a `tiphys up` serves, if the cluster is one's.
     pub repository: Option<Served>,
+    /// The cluster is a `tiphys up`'s.
+    pub is_twin: bool,
 }
 
 /// The repository that a `tiphys up` serves.
@@ -60,7 +62,8 @@ impl Target {
         let connection = Cluster::connect(file, self.context.as_deref()).await;
         let connection = connection.map_err(|error| WrongUse(format!("{error}")))?;
         let repository = file.and_then(served);
-        Ok(Chosen { connection, repository })
+        let is_twin = repository.is_some() || file.is_some_and(|file| file.ends_with(TWIN));
+        Ok(Chosen { connection, repository, is_twin })
     }
 
     /// The kubeconfig of a `tiphys up` that runs in this folder or above, unless another one is asked for.

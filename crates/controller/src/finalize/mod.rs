@@ -141,7 +141,7 @@ impl Engine {
         Next::default()
     }
 
-    pub(super) fn again_in(&self, wait: Duration) -> Next {
+    pub(crate) fn again_in(&self, wait: Duration) -> Next {
         Next { at: Some(tiphys_model::time::after(self.now(), wait)), again: false }
     }
 
@@ -177,7 +177,7 @@ impl Engine {
             Ok(_) => {}
             // Whoever changed it leads back here.
             Err(error) if error.is_not_found() || error.is_conflict() => {}
-            Err(error) => tracing::warn!(app = %key.name, %error, "cannot change the finalizers"),
+            Err(error) => self.lost_write(key, &error),
         }
     }
 
@@ -191,7 +191,7 @@ impl Engine {
         condition.last_transition_time = Some(Time::from(self.now()));
         let patch = json!({"status": {"conditions": [condition]}});
         if let Err(error) = status::patch_application(&self.cache, key, &patch).await {
-            tracing::warn!(app = %key.name, %error, "cannot write the status");
+            self.lost_write(key, &error);
         }
     }
 }

@@ -40,7 +40,7 @@ pub(super) async fn keep(shared: Weak<Engine>, declared: Declared) {
     tracing::info!(cluster = %declared.info.name, %server, "connected");
     engine.set_state(&server, State::Ready(place.clone()));
     drop(engine);
-    tokio::join!(route(&shared, &place, changes), watch(&shared, &place));
+    tokio::join!(route(&shared, &place, changes), watch(&shared, &place), follow_kinds(&shared, &place));
 }
 
 type Opened = (Arc<Place>, Receiver<Arc<Change>>);
@@ -69,10 +69,19 @@ async fn route(shared: &Weak<Engine>, place: &Arc<Place>, mut changes: Receiver<
         let change = changes.recv().await;
         let Some(engine) = shared.upgrade() else { return };
         match change {
-            Ok(change) => engine.take_at(place, &change).await,
+            Ok(change) => engine.take_at(place, &change),
             Err(RecvError::Lagged(_)) => engine.add_inhabitants(&place.server),
             Err(RecvError::Closed) => return,
         }
+    }
+}
+
+/// Follows what a cluster serves.
+async fn follow_kinds(engine: &Weak<Engine>, place: &Arc<Place>) {
+    loop {
+        place.new_kinds().await;
+        let Some(engine) = engine.upgrade() else { return };
+        engine.add_inhabitants(&place.server);
     }
 }
 

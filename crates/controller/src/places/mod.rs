@@ -5,17 +5,23 @@
 
 mod connect;
 mod declared;
+mod once;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+    time::Duration,
 };
 
 pub(crate) use declared::Declared;
+pub use once::open_destination;
 use tiphys_cluster::LiveCache;
 use tiphys_model::{Application, Destination, names};
 use tiphys_value::{ResourceKey, Value};
-use tokio::{sync::Semaphore, task::JoinHandle};
+use tokio::{
+    sync::{Notify, Semaphore},
+    task::JoinHandle,
+};
 
 use crate::{
     AppKey,
@@ -39,7 +45,12 @@ pub(crate) struct Place {
     wanted: RwLock<HashMap<ResourceKey, BTreeSet<AppKey>>>,
     /// Which Applications want to know what comes and goes in a namespace.
     watched: RwLock<BTreeSet<(String, AppKey)>>,
+    /// Kinds were defined or withdrawn since it was last asked what it serves.
+    kinds: Notify,
 }
+
+/// First and longest pause after a cluster did not say what it serves.
+const KINDS_PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 impl Place {
     pub fn new(server: &str, is_home: bool, cache: LiveCache, kube_version: String, workers: usize) -> Self {
@@ -51,6 +62,23 @@ impl Place {
             workers: Arc::new(Semaphore::new(workers)),
             wanted: RwLock::default(),
             watched: RwLock::default(),
+            kinds: Notify::new(),
+        }
+    }
+
+    /// Asks for the cluster to be asked what it serves: once for all kinds that are defined meanwhile.
+    pub fn ask_for_kinds(&self) {
+        self.kinds.notify_one();
+    }
+
+    /// Returns when kinds were defined or withdrawn, and are followed, or no longer.
+    pub async fn new_kinds(&self) {
+        self.kinds.notified().await;
+        let mut pause = KINDS_PAUSE.0;
+        while let Err(error) = self.cache.follow_new_kinds().await {
+            tracing::warn!(server = %self.server, %error, "cannot discover what the cluster serves; it is asked again");
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(KINDS_PAUSE.1);
         }
     }
 
@@ -138,6 +166,29 @@ impl Drop for Entry {
     }
 }
 
+/// The address of the cluster that a destination means, of clusters with address and name.
+fn find<'a>(
+    destination: &Destination,
+    known: impl Iterator<Item = (&'a str, &'a str)> + Clone,
+) -> Result<String, String> {
+    let server = destination.server.trim_end_matches('/');
+    let is_meant = |(address, name): &(&str, &str)| match server.is_empty() {
+        true => *name == destination.name,
+        false => *address == server,
+    };
+    let hits: Vec<&str> = known.clone().filter(is_meant).map(|(address, _)| address).collect();
+    match hits.as_slice() {
+        [one] => Ok((*one).to_owned()),
+        [] => {
+            let wanted = if server.is_empty() { &destination.name } else { server };
+            let names: Vec<&str> =
+                std::iter::once(names::IN_CLUSTER_NAME).chain(known.map(|(_, name)| name)).collect();
+            Err(format!("there is no cluster {wanted:?}; known are {}", names.join(", ")))
+        }
+        many => Err(format!("there are {} clusters with the name {:?}", many.len(), destination.name)),
+    }
+}
+
 /// How a cluster is shown in metrics.
 pub(crate) struct Seen {
     pub server: String,
@@ -195,29 +246,14 @@ impl Places {
 
     /// The address of the cluster that a destination means.
     fn server_of(&self, destination: &Destination) -> Result<String, String> {
-        let server = destination.server.trim_end_matches('/');
         if is_own(destination) {
             return Ok(names::IN_CLUSTER_SERVER.to_owned());
         }
         let entries = self.lock();
-        let hits: Vec<&String> = entries
-            .iter()
-            .filter(|(address, entry)| match server.is_empty() {
-                true => entry.declared.info.name == destination.name,
-                false => address.as_str() == server,
-            })
-            .map(|(address, _)| address)
-            .collect();
-        match hits.as_slice() {
-            [one] => Ok((*one).clone()),
-            [] => {
-                let wanted = if server.is_empty() { &destination.name } else { server };
-                let mut known = vec![names::IN_CLUSTER_NAME.to_owned()];
-                known.extend(entries.values().map(|entry| entry.declared.info.name.clone()));
-                Err(format!("there is no cluster {wanted:?}; known are {}", known.join(", ")))
-            }
-            many => Err(format!("there are {} clusters with the name {:?}", many.len(), destination.name)),
-        }
+        find(
+            destination,
+            entries.iter().map(|(server, entry)| (server.as_str(), entry.declared.info.name.as_str())),
+        )
     }
 
     /// A destination with address and name of its cluster where they are known, and the project that the

@@ -4,7 +4,7 @@ mod inputs;
 mod memory;
 mod status;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream};
 use inputs::Dependencies;
@@ -25,7 +25,7 @@ use tokio::time::Instant;
 use crate::{
     AppKey, Level,
     engine::{Engine, GATHER_EDITS},
-    reconcile::Next,
+    reconcile::{Next, earliest},
     status::{application_kind, application_resource, merge_patch},
 };
 
@@ -53,7 +53,8 @@ impl Engine {
             return self.finalize_set(&set).await;
         }
         if let Err(error) = self.hold_for_order(&set).await {
-            tracing::warn!(set = %key.name, %error, "cannot add the finalizer");
+            tracing::warn!(set = %key.name, %error, "cannot add the finalizer; it is tried again");
+            return self.again_in(RETRY);
         }
         let asked = set.annotation(names::APPLICATION_SET_REFRESH) == Some("true");
         let made = self.yielded(key, &set, if asked { Level::Hard } else { level }).await;
@@ -74,7 +75,8 @@ impl Engine {
             self.sets.queue.add(key.clone(), Level::Live, Instant::now());
         }
         if let Err(error) = self.show_set(&set, &seen, asked).await {
-            tracing::warn!(set = %key.name, %error, "cannot write the status");
+            tracing::warn!(set = %key.name, %error, "cannot write the status; it is tried again");
+            next.at = earliest(next.at, self.again_in(RETRY).at);
         }
         next
     }
@@ -95,7 +97,7 @@ impl Engine {
             return known;
         }
         if level == Level::Hard {
-            self.repositories.expire();
+            repositories_of(&spec, 0).into_iter().for_each(|url| self.repositories.expire_address(url));
         }
         let edits = self.edits();
         let (engine, object) = (self.clone(), set.clone());
@@ -343,15 +345,17 @@ impl Engine {
             Ok(false) => return Next::default(),
             Err(error) => {
                 tracing::warn!(set = set.name(), %error, "cannot delete the set's Applications");
-                return Next { at: Some(tiphys_model::time::after(self.now(), RETRY)), again: false };
+                return self.again_in(RETRY);
             }
         }
         match self.write_finalizers(set, &kept).await {
-            Ok(()) => {}
-            Err(error) if error.is_not_found() => {}
-            Err(error) => tracing::warn!(set = set.name(), %error, "cannot remove the finalizer"),
+            Ok(()) => Next::default(),
+            Err(error) if error.is_not_found() => Next::default(),
+            Err(error) => {
+                tracing::warn!(set = set.name(), %error, "cannot remove the finalizer; it is tried again");
+                self.again_in(RETRY)
+            }
         }
-        Next::default()
     }
 
     /// Whether nothing of the set has to be waited for any more.
@@ -378,6 +382,21 @@ impl Engine {
 fn finalizers_of(set: &Value) -> Vec<String> {
     let list = set.at(&["metadata", "finalizers"]).and_then(Value::as_array);
     list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// The addresses of repositories that a spec names, in generators and templates alike.
+fn repositories_of(spec: &Value, depth: usize) -> BTreeSet<&str> {
+    const MAX_DEPTH: usize = 64;
+    let below = |value| repositories_of(value, depth + 1);
+    match spec {
+        _ if depth > MAX_DEPTH => BTreeSet::new(),
+        Value::Object(map) => {
+            let own = map.get("repoURL").and_then(Value::as_str);
+            map.values().flat_map(below).chain(own).collect()
+        }
+        Value::Array(list) => list.iter().flat_map(below).collect(),
+        _ => BTreeSet::new(),
+    }
 }
 
 fn reason_of(error: &GenerateError) -> &'static str {

@@ -143,6 +143,35 @@ async fn applications_go_to_the_clusters_that_secrets_declare_and_a_broken_one_h
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_reaches_the_cluster_that_a_destination_means() {
+    let (home, east) = (Remote::new().await, Remote::new().await);
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "where", "namespace": "default"}});
+    east.cluster.create(&object, "test", false).await.unwrap();
+    let secrets = [
+        json!({"kind": "Secret", "metadata": {"name": "other"}}),
+        secret("east", &east.address, &east.config(&east.token, east.verified())),
+    ];
+    let open = async |destination: Value| {
+        let destination: tiphys_model::Destination = serde_json::from_value(destination).unwrap();
+        tiphys_controller::open_destination(&home.cluster, &secrets, &destination).await
+    };
+    let kind = tiphys_value::GroupVersionKind::new("", "v1", "ConfigMap");
+    let destinations = [
+        (json!({"name": "east"}), true),
+        (json!({"server": east.address}), true),
+        (json!({"name": "in-cluster"}), false),
+    ];
+    for (destination, is_east) in destinations {
+        let cluster = open(destination.clone()).await.unwrap();
+        let resource = cluster.discovery().resource(&kind).cloned().expect("known at once");
+        let found = cluster.get(&resource, "default", "where").await.unwrap();
+        assert_eq!(found.is_some(), is_east, "{destination}");
+    }
+    let error = open(json!({"name": "north"})).await.err().expect("there is none").to_string();
+    assert!(error.contains("there is no cluster \"north\"; known are in-cluster, east"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn credentials_that_change_are_taken_up_and_never_told() {
     let east = Remote::new().await;
     let stage = stage().await;

@@ -163,3 +163,43 @@ async fn a_retry_that_refreshes_takes_the_newest_revision() {
         assert_eq!(phase(&ended), expected, "{}", message(&ended));
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_chart_that_asks_for_a_kind_is_rendered_again_when_the_kind_comes_and_others_are_not() {
+    let template = "{{ if .Capabilities.APIVersions.Has \"example.com/v1/Widget\" }}\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: monitored}\n{{ end }}\n";
+    let fussy = "{{ if not (.Capabilities.APIVersions.Has \"example.com/v1\") }}{{ fail \"install the operator first\" }}{{ end }}\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: fussy}\n";
+    let chart = "apiVersion: v2\nname: c\nversion: 1.0.0\n";
+    let files = [
+        ("app/Chart.yaml", chart),
+        ("app/templates/a.yaml", &*config_map("a", "1")),
+        ("app/templates/b.yaml", template),
+        ("fussy/Chart.yaml", chart),
+        ("fussy/templates/a.yaml", fussy),
+        ("plain/Chart.yaml", chart),
+        ("plain/templates/a.yaml", &*config_map("a", "{{ .Capabilities.APIVersions.Has \"apps/v1\" }}")),
+    ];
+    let stage = Stage::new(&files).await;
+    for name in ["app", "plain", "fussy"] {
+        stage.apply(application(name, name)).await;
+    }
+    stage.until_green("app").await;
+    stage.until_green("plain").await;
+    let failed = stage.until_app("fussy", |app| condition(app, "ComparisonError").is_some()).await;
+    assert!(condition(&failed, "ComparisonError").unwrap().contains("install the operator first"));
+    assert!(stage.get(CONFIG_MAP, "app", "monitored").await.is_none());
+    let renders = || {
+        let metrics = stage.engine.as_ref().unwrap().metrics();
+        let rows = metrics.lines().filter(|line| line.starts_with("tiphys_app_renders_total"));
+        rows.map(str::to_owned).collect::<Vec<_>>().join("\n")
+    };
+    let before = renders();
+    let widgets = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "widgets", "singular": "widget", "kind": "Widget"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object"}}}]}});
+    stage.apply(widgets).await;
+    stage.until_object(CONFIG_MAP, "app", "monitored", |_| true).await;
+    stage.until_green("fussy").await;
+    stage.until_green("plain").await;
+    assert_eq!((before.contains(" 3"), renders().contains(" 5")), (true, true), "{before}\n{}", renders());
+}

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tiphys_value::{ObjectExt, Value, json};
 
+use crate::faults::Fault;
 use crate::stage::{
     APPLICATION, CONFIG_MAP, ENGINE, Stage, application, condition, config_map, message, phase,
 };
@@ -48,6 +49,24 @@ async fn a_sync_is_asked_for_by_patch_whole_selective_and_dry() {
     assert!(kept["status"]["operationState"]["syncResult"]["resources"].to_string().contains("PruneSkipped"));
     ask(&stage, json!({"sync": {"prune": true}})).await;
     assert!(stage.get(CONFIG_MAP, "app", "b").await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_asked_for_while_an_operation_is_at_work_comes_after_it() {
+    let stage = Stage::new(&[("app/a.yaml", &config_map("a", "1"))]).await;
+    stage.apply(manual("app", "app")).await;
+    stage.until_app("app", |app| app["status"]["sync"]["status"] == "OutOfSync").await;
+    stage.faults.plan(|method, path, _| {
+        let applies = method == "PATCH" && path.contains("/configmaps/a") && !path.contains("dryRun");
+        applies.then_some(Fault::Late(Duration::from_secs(60)))
+    });
+    stage.patch(APPLICATION, ENGINE, "app", json!({"operation": {"sync": {}}})).await;
+    stage.until_object(CONFIG_MAP, "app", "a", |_| true).await;
+    let second = json!({"operation": {"sync": {"dryRun": true}, "initiatedBy": {"username": "bob"}}});
+    stage.patch(APPLICATION, ENGINE, "app", second).await;
+    let by = |app: &Value| app.pointer("/status/operationState/operation/initiatedBy/username").cloned();
+    let done = stage.until_app("app", |app| by(app) == Some("bob".into()) && phase(app) == "Succeeded").await;
+    assert_eq!(done["status"]["history"].as_array().map(Vec::len), Some(1), "the first one was done, too");
 }
 
 #[tokio::test(start_paused = true)]

@@ -77,6 +77,24 @@ async fn watches_break_off_and_what_changed_meanwhile_is_seen() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn requests_are_refused_for_load_now_and_then() {
+    let stage = begun().await;
+    stage.faults.plan(|_, _, number| (number % 3 != 0).then_some(Fault::Refuse(429)));
+    assert_done(&stage).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn internal_errors_and_overload_pass() {
+    for code in [500, 503, 504] {
+        let stage = begun().await;
+        stage.faults.plan(move |method, _, number| {
+            (method != "GET" && number % 2 == 0).then_some(Fault::Refuse(code))
+        });
+        assert_done(&stage).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_token_runs_out_and_is_renewed() {
     let stage = begun().await;
     stage.faults.plan(|_, _, _| Some(Fault::Refuse(401)));
@@ -232,6 +250,60 @@ async fn a_namespace_that_does_not_end_blocks_only_what_goes_there() {
     stage.patch(CONFIG_MAP, "app", "held", json!({"metadata": {"finalizers": null}})).await;
     stage.until_object(CONFIG_MAP, "app", "a", |_| true).await;
     stage.until_green("app").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_broken_application_of_five_hundred_leaves_the_others_alone() {
+    const ALL: usize = 500;
+    let mut files: Vec<(String, String)> =
+        (0..ALL).map(|n| (format!("apps/{n}/c.yaml"), config_map(&format!("c{n}"), "1"))).collect();
+    files[250].1 = "apiVersion: v1\nkind: ConfigMap\n  metadata: [\n".into();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let stage = Stage::new(&files).await;
+    for number in 0..ALL {
+        let mut app = application(&format!("app-{number}"), &format!("apps/{number}"));
+        app["spec"]["destination"]["namespace"] = "all".into();
+        stage.apply(app).await;
+    }
+    let broken = stage.until_app("app-250", |app| condition(app, "ComparisonError").is_some()).await;
+    assert!(condition(&broken, "ComparisonError").unwrap().contains("apps/250/c.yaml"));
+    for number in (0..ALL).filter(|number| *number != 250) {
+        stage.until_green(&format!("app-{number}")).await;
+    }
+}
+
+const GADGETS: &str = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: gadgets.other.example.com}\nspec:\n  group: other.example.com\n  scope: Namespaced\n  names: {plural: gadgets, singular: gadget, kind: Gadget}\n  versions:\n  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}\n";
+
+#[tokio::test(start_paused = true)]
+async fn a_group_that_does_not_say_what_it_serves_has_not_lost_its_objects() {
+    let role = "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {name: r}\nrules: []\n";
+    let stage = Stage::new(&[("app/role.yaml", role)]).await;
+    stage.apply(application("app", "app")).await;
+    let before = stage.until_green("app").await;
+    stage
+        .faults
+        .plan(|_, path, _| (path == "/apis/rbac.authorization.k8s.io/v1").then_some(Fault::Refuse(503)));
+    stage.apply_yaml(GADGETS).await;
+    stage.pass(10 * MINUTE).await;
+    let after = stage.until_green("app").await;
+    assert_eq!(after["status"]["operationState"], before["status"]["operationState"], "nothing was synced");
+    assert!(after.pointer("/status/tiphys/reverted").is_none());
+    assert_eq!(stage.faults.writes().iter().filter(|write| write.contains("/roles/")).count(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_end_of_a_deletion_that_cannot_be_written_is_written_later() {
+    let stage = begun().await;
+    assert_done(&stage).await;
+    stage.faults.plan(|method, path, _| {
+        (method == "PATCH" && path.contains("/applications/")).then_some(Fault::Refuse(500))
+    });
+    stage.delete(APPLICATION, ENGINE, "app").await;
+    stage.until_gone(CONFIG_MAP, "app", "a").await;
+    stage.pass(10 * MINUTE).await;
+    assert!(stage.get(APPLICATION, ENGINE, "app").await.is_some());
+    stage.faults.end();
+    stage.until_gone(APPLICATION, ENGINE, "app").await;
 }
 
 #[tokio::test(start_paused = true)]

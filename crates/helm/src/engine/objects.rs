@@ -8,7 +8,7 @@ use tiphys_gotemplate::{
 };
 
 use crate::{
-    Compat,
+    Compat, Questions,
     capabilities::{Capabilities, GO_VERSION, KubeVersion},
 };
 
@@ -94,6 +94,8 @@ impl CapabilitiesObject {
             }),
             api_versions: Value::object(VersionSet {
                 versions: Rc::new(capabilities.api_versions.clone()),
+                built_in: capabilities.built_in,
+                questions: capabilities.questions.clone(),
                 compat,
             }),
             helm_version: Value::object(BuildInfo {
@@ -169,6 +171,8 @@ impl Object for KubeVersionObject {
 
 struct VersionSet {
     versions: Rc<Vec<String>>,
+    built_in: usize,
+    questions: Questions,
     compat: Compat,
 }
 
@@ -187,10 +191,15 @@ impl Object for VersionSet {
 
     fn call(&self, _ctx: &mut Context<'_>, _name: &str, args: &[Value]) -> CallResult {
         let wanted = args.first().and_then(Value::as_str).unwrap_or_default();
-        Ok(Value::Bool(self.versions.iter().any(|known| known == wanted)))
+        let at = self.versions.iter().position(|known| known == wanted);
+        if at.is_none_or(|at| at >= self.built_in) {
+            self.questions.note(wanted, at.is_some());
+        }
+        Ok(Value::Bool(at.is_some()))
     }
 
     fn content(&self) -> Option<Value> {
+        self.questions.note(Questions::ALL, true);
         Some(Value::strings(self.versions.iter()))
     }
 }

@@ -189,6 +189,13 @@ impl Charts {
         self.indexes.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
+    /// The same for the index of one repository.
+    pub fn expire_address(&self, repository: &str) {
+        if let Ok(url) = index_url(repository) {
+            self.indexes.lock().unwrap_or_else(PoisonError::into_inner).remove(&url);
+        }
+    }
+
     fn index(&self, repository: &str) -> Result<Arc<Index>, SourceError> {
         let url = index_url(repository)?;
         let mut indexes = self.indexes.lock().unwrap_or_else(PoisonError::into_inner);

@@ -84,18 +84,19 @@ async fn changes(session: &Session, args: &Args) -> anyhow::Result<Vec<Change>> 
     let object = if args.refresh { session.refresh(&id, false).await? } else { session.get(&id).await? };
     let app = Application::from_value(&object)?;
     let settings = desired::settings_of(session).await?;
-    let rendered = desired::rendered(session, &app, &args.wanted, &settings).await?;
+    let cluster = desired::destination(session, &app).await?;
+    let rendered = desired::rendered(session, &cluster, &app, &args.wanted, &settings).await?;
     let mut targets: BTreeMap<ResourceKey, Value> = BTreeMap::new();
     for object in rendered.objects {
         if !hook::is_hook(&object.value) && !object.value.name().is_empty() {
-            targets.insert(desired::key_of(&session.cluster, &object.value, &app), object.value);
+            targets.insert(desired::key_of(&cluster, &object.value, &app), object.value);
         }
     }
     let mut keys: BTreeSet<(ResourceKey, String)> =
         targets.iter().map(|(key, target)| (key.clone(), target.gvk().version)).collect();
     let known: BTreeSet<&ResourceKey> = targets.keys().collect();
     keys.extend(desired::listed(&app).into_iter().filter(|(key, _)| !known.contains(key)));
-    let live = desired::live(&session.cluster, &keys).await?;
+    let live = desired::live(&cluster, &keys).await?;
     let mut all = Vec::new();
     for (key, _) in keys {
         all.extend(match (targets.get(&key), live.get(&key)) {

@@ -47,12 +47,11 @@ enum Source {
 pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
     let app = Application::from_value(&session.get(&session.id(&args.app)).await?)?;
     let settings = desired::settings_of(session).await?;
+    let cluster = desired::destination(session, &app).await?;
     let mut objects: Vec<Value> = match args.source {
-        Source::Live => {
-            desired::live(&session.cluster, &desired::listed(&app)).await?.into_values().collect()
-        }
+        Source::Live => desired::live(&cluster, &desired::listed(&app)).await?.into_values().collect(),
         Source::Git => {
-            let rendered = desired::rendered(session, &app, &args.wanted, &settings).await?;
+            let rendered = desired::rendered(session, &cluster, &app, &args.wanted, &settings).await?;
             rendered.warnings.iter().for_each(|warning| eprintln!("{warning}"));
             rendered.objects.into_iter().map(|object| object.value).collect()
         }
