@@ -291,7 +291,8 @@ fn what_the_api_server_refuses_for_good_is_not_repeated_unless_compat() {
 
 #[test]
 fn what_the_authorizer_refuses_is_tried_again_and_counts_as_a_failed_attempt() {
-    let text = "configmaps \"a\" is forbidden: User \"u\" cannot patch resource \"configmaps\" in API group \"\"";
+    let text =
+        "configmaps \"a\" is forbidden: User \"u\" cannot patch resource \"configmaps\" in API group \"\"";
     let refused = Failure { code: Some(403), reason: "Forbidden".into(), message: text.into() };
     let mut sim = Sim::new(vec![object("ConfigMap", "a", &[]), object("ConfigMap", "b", &[])]);
     sim.operation().retry = RetryStrategy { limit: 2, ..RetryStrategy::default() };
