@@ -1,12 +1,16 @@
 //! What can be said of a rule before there is data: fields that the schema does not have.
 
-use kube_cel::cel::{IdedExpr, common::ast::Expr};
+use kube_cel::cel::{
+    IdedExpr,
+    common::ast::{CallExpr, Expr, LiteralValue},
+};
 use serde_json::Value;
 
 use super::{
     CompileError, Expression,
     convert::escape,
-    expression::{children, fault_at},
+    expression::{children, fault_at, shown_at},
+    macros::UNUSED,
 };
 
 /// The name of a variable and the schema of its value, where that is known.
@@ -21,6 +25,16 @@ pub(super) fn fields(expression: &Expression, schema: &Value, is_root: bool) -> 
     checker.visit(expression.root(), &mut scope)
 }
 
+/// What CEL calls the type of the result, where that can be told.
+pub(super) fn kind(expression: &Expression, schema: &Value, is_root: bool) -> Option<&'static str> {
+    let scope: Scope<'_> = vec![("self".into(), Some(schema)), ("oldSelf".into(), None)];
+    let checker = Checker { source: expression.source(), root: is_root.then_some(schema) };
+    checker.kind(expression.root(), &scope, 0)
+}
+
+/// How deep types are looked for.
+const MAX_DEPTH: usize = 100;
+
 /// What CEL calls the type of a schema that has no fields.
 fn scalar(schema: &Value) -> Option<&'static str> {
     if schema["x-kubernetes-int-or-string"] == true {
@@ -33,6 +47,21 @@ fn scalar(schema: &Value) -> Option<&'static str> {
         ("boolean", _) => Some("bool"),
         _ => None,
     }
+}
+
+/// The first place of an operator that is no part of a text.
+fn outside_quotes(source: &str, operator: &str) -> Option<usize> {
+    let mut quote = None;
+    for (at, c) in source.char_indices() {
+        match quote {
+            Some(open) if c == open => quote = None,
+            Some(_) => {}
+            None if c == '\'' || c == '"' => quote = Some(c),
+            None if source[at..].starts_with(operator) => return Some(at),
+            None => {}
+        }
+    }
+    None
 }
 
 struct Checker<'a> {
@@ -69,7 +98,101 @@ impl<'a> Checker<'a> {
                 return Err(fault_at(self.source, &point, &message));
             }
         }
-        children(node).into_iter().try_for_each(|child| self.visit(child, scope))
+        children(node).into_iter().try_for_each(|child| self.visit(child, scope))?;
+        match &node.expr {
+            Expr::Call(call) => self.overload(call, scope),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses operators on types that they are not for.
+    fn overload(&self, call: &CallExpr, scope: &Scope<'a>) -> Result<(), CompileError> {
+        let kinds: Option<Vec<&str>> = call.args.iter().map(|arg| self.kind(arg, scope, 0)).collect();
+        if matches!(call.func_name.as_str(), "_&&_" | "_||_") {
+            return call.args.iter().try_for_each(|arg| self.is_bool(arg, scope));
+        }
+        let Some(kinds) = kinds.filter(|kinds| !kinds.iter().any(|kind| kind.contains('('))) else {
+            return Ok(());
+        };
+        let is_number = |kind: &str| matches!(kind, "int" | "uint" | "double");
+        let fits = match (call.func_name.as_str(), kinds.as_slice()) {
+            ("_==_" | "_!=_", [a, b]) => a == b,
+            ("_<_" | "_<=_" | "_>_" | "_>=_", [a, b]) => a == b || (is_number(a) && is_number(b)),
+            ("_+_", [a, b]) => a == b && *a != "bool",
+            ("_-_" | "_*_" | "_/_", [a, b]) => a == b && is_number(a),
+            ("_%_", [a, b]) => a == b && matches!(*a, "int" | "uint"),
+            ("!_", [a]) => *a == "bool",
+            _ => true,
+        };
+        if fits {
+            return Ok(());
+        }
+        let operator = call.func_name.trim_matches('_');
+        let place = outside_quotes(self.source, operator).unwrap_or(0);
+        let applied = kinds.join(", ");
+        let message = format!("found no matching overload for '{}' applied to '({applied})'", call.func_name);
+        Err(CompileError(shown_at(self.source, place, &message)))
+    }
+
+    fn is_bool(&self, node: &IdedExpr, scope: &Scope<'a>) -> Result<(), CompileError> {
+        let Some(kind) = self.kind(node, scope, 0).filter(|kind| *kind != "bool") else { return Ok(()) };
+        let name = match &node.expr {
+            Expr::Select(select) => format!(".{}", select.field),
+            Expr::Ident(name) => name.clone(),
+            _ => return Ok(()),
+        };
+        let place = self.source.rfind(&name).unwrap_or(0);
+        let message = format!("expected type 'bool' but found '{kind}'");
+        Err(CompileError(shown_at(self.source, place, &message)))
+    }
+
+    /// What CEL calls the type of a node, where that can be told.
+    fn kind(&self, node: &IdedExpr, scope: &Scope<'a>, depth: usize) -> Option<&'static str> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        match &node.expr {
+            Expr::Literal(LiteralValue::Boolean(_)) => Some("bool"),
+            Expr::Literal(LiteralValue::String(_)) => Some("string"),
+            Expr::Literal(LiteralValue::Int(_)) => Some("int"),
+            Expr::Literal(LiteralValue::UInt(_)) => Some("uint"),
+            Expr::Literal(LiteralValue::Double(_)) => Some("double"),
+            Expr::List(_) => Some("list(dyn)"),
+            Expr::Map(_) => Some("map(dyn, dyn)"),
+            Expr::Select(select) if select.test => Some("bool"),
+            Expr::Select(_) | Expr::Ident(_) => scalar(self.schema_of(node, scope)?),
+            Expr::Comprehension(c) if c.iter_var != UNUSED => {
+                self.kind(&c.accu_init, scope, depth + 1).filter(|kind| *kind == "bool" || kind.contains('('))
+            }
+            Expr::Call(call) => self.kind_of_call(call, node, scope, depth),
+            _ => None,
+        }
+    }
+
+    fn kind_of_call(
+        &self,
+        call: &CallExpr,
+        node: &IdedExpr,
+        scope: &Scope<'a>,
+        depth: usize,
+    ) -> Option<&'static str> {
+        let of = |at: usize| self.kind(call.args.get(at)?, scope, depth + 1);
+        match call.func_name.as_str() {
+            "_==_" | "_!=_" | "_<_" | "_<=_" | "_>_" | "_>=_" | "_&&_" | "_||_" | "!_" | "@in" => {
+                Some("bool")
+            }
+            "contains" | "startsWith" | "endsWith" | "matches" | "hasValue" | "isSorted" => Some("bool"),
+            "_+_" | "_-_" | "_*_" | "_/_" | "_%_" => of(0).filter(|kind| of(1) == Some(kind)),
+            "-_" => of(0),
+            "_?_:_" => of(1).filter(|kind| of(2) == Some(kind)),
+            "@cost" => of(1),
+            "size" => Some("int"),
+            "string" | "lowerAscii" | "upperAscii" | "trim" | "replace" | "substring" | "join" => {
+                Some("string")
+            }
+            "_[_]" => scalar(self.schema_of(node, scope)?),
+            _ => None,
+        }
     }
 
     /// The schema of what an expression yields, if that follows from the schema of a variable.

@@ -2,24 +2,22 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use super::{
+    functions,
+    macros::{self, UNUSED},
+    names,
+};
 use kube_cel::{
     KubeCelExt,
     cel::{
         Context, ExecutionError, IdedExpr, Value,
-        common::ast::{
-            CallExpr, ComprehensionExpr, EntryExpr, Expr, ListExpr, LiteralValue, MapEntryExpr, MapExpr,
-        },
+        common::ast::{CallExpr, EntryExpr, Expr, LiteralValue, MapEntryExpr, MapExpr},
         parser::Parser,
     },
 };
 
 /// Longest expression that is read, in bytes.
 const MAX_LENGTH: usize = 64 * 1024;
-/// Most steps of nested loops that an evaluation may take. The API server counts costs more finely; its
-/// limit per expression is of this order.
-const MAX_STEPS: u64 = 10_000_000;
-/// The pseudo-variable that `cel.bind` loops over: nothing.
-const UNUSED: &str = "#unused";
 
 /// Why an expression cannot be compiled, in the API server's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,15 +47,13 @@ pub struct Expression {
     root: Arc<IdedExpr>,
     source: Arc<str>,
     variables: Arc<BTreeSet<String>>,
-    /// How deep loops are nested.
-    loops: u32,
+    /// What an evaluation costs at least; loops add to it.
+    cost: u64,
 }
 
 /// The variables that expressions see.
 pub struct Environment<'a> {
     context: Context<'a>,
-    /// Items of the largest list or map in them.
-    largest: u64,
 }
 
 thread_local! {
@@ -65,6 +61,7 @@ thread_local! {
     static FUNCTIONS: &'static Context<'static> = {
         let mut context = Context::default().with_all();
         super::authorizer::register(&mut context);
+        functions::register(&mut context);
         Box::leak(Box::new(context))
     };
 }
@@ -74,13 +71,11 @@ impl Environment<'_> {
     pub fn new(variables: impl IntoIterator<Item = (String, Value)>) -> Environment<'static> {
         let parent = FUNCTIONS.with(|functions| *functions);
         let mut context = parent.new_inner_scope();
-        let mut largest = 1;
         for (name, value) in variables {
-            largest = largest.max(largest_part(&value, 0));
             // A CEL value becomes a CEL value without fail.
             let _ = context.add_variable(name, value);
         }
-        Environment { context, largest }
+        Environment { context }
     }
 }
 
@@ -97,15 +92,14 @@ impl Expression {
         }
         let parsed = Parser::default().enable_optional_syntax(true).parse(source);
         let mut root = parsed.map_err(|errors| CompileError(shown(&errors.to_string())))?;
-        expand_bindings(&mut root);
-        let mut facts = Facts { declared, bound: Vec::new(), unknown: None, used: BTreeSet::new(), loops: 0 };
-        facts.visit(&root, 0)?;
-        if let Some(name) = facts.unknown {
-            let message = format!("undeclared reference to '{name}' (in container '')");
-            return Err(fault_at(source, &name, &message));
+        expand(&mut root);
+        let mut facts = Facts { declared, bound: Vec::new(), unknown: Vec::new(), used: BTreeSet::new() };
+        facts.visit(&root)?;
+        if !facts.unknown.is_empty() {
+            return Err(undeclared(source, &facts.unknown));
         }
-        let (variables, loops) = (Arc::new(facts.used), facts.loops);
-        Ok(Self { root: Arc::new(root), source: source.into(), variables, loops })
+        let cost = meter(&mut root);
+        Ok(Self { root: Arc::new(root), source: source.into(), variables: Arc::new(facts.used), cost })
     }
 
     /// The text.
@@ -142,10 +136,18 @@ impl Expression {
     /// # Errors
     /// Missing keys, operands that do not fit, loops that take too long.
     pub fn evaluate(&self, environment: &Environment<'_>) -> Result<Value, EvaluationError> {
-        if environment.largest.saturating_pow(self.loops) > MAX_STEPS {
-            return Err(EvaluationError::Cost);
+        functions::begin(self.cost);
+        let result = Value::resolve(&self.root, &environment.context);
+        match functions::spent() > functions::PER_CALL {
+            true => Err(EvaluationError::Cost),
+            false => result.map_err(explained),
         }
-        Value::resolve(&self.root, &environment.context).map_err(explained)
+    }
+
+    /// What the last evaluation of any expression in this thread cost, in units of the API server's kind:
+    /// about one for every name, field and call, again for every step of a loop.
+    pub(super) fn last_cost() -> u64 {
+        functions::spent()
     }
 
     /// Evaluates an expression whose result is a truth value.
@@ -167,17 +169,18 @@ fn shown(text: &str) -> String {
 
 /// A fault at the first place where a name stands in the text.
 pub(super) fn fault_at(source: &str, name: &str, message: &str) -> CompileError {
-    let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-    let place = source.match_indices(name).find(|(at, _)| {
-        (name.starts_with('.') || !is_word(source[..*at].chars().next_back()))
-            && !is_word(source[at + name.len()..].chars().next())
-    });
-    let offset = place.map_or(0, |(at, _)| at);
+    let mut places = source.match_indices(name).map(|(at, _)| at);
+    let place = places.find(|at| is_whole(source, *at, name));
+    CompileError(shown_at(source, place.unwrap_or(0), message))
+}
+
+/// A message with the place in the text that it is about, given in bytes.
+pub(super) fn shown_at(source: &str, offset: usize, message: &str) -> String {
     let line = source[..offset].matches('\n').count();
     let text = source.lines().nth(line).unwrap_or_default();
     let column = offset - source[..offset].rfind('\n').map_or(0, |at| at + 1);
     let dots = ".".repeat(column);
-    CompileError(format!("ERROR: <input>:{}:{}: {message}\n | {text}\n | {dots}^", line + 1, column + 1))
+    format!("ERROR: <input>:{}:{}: {message}\n | {text}\n | {dots}^", line + 1, column + 1)
 }
 
 fn explained(error: ExecutionError) -> EvaluationError {
@@ -202,19 +205,6 @@ fn explained(error: ExecutionError) -> EvaluationError {
     }
 }
 
-/// Items of the largest list or map in a value. Values are as deep as JSON bodies at most.
-fn largest_part(value: &Value, depth: usize) -> u64 {
-    let inner = |values: &mut dyn Iterator<Item = &Value>| {
-        values.map(|value| largest_part(value, depth + 1)).max().unwrap_or(0)
-    };
-    match value {
-        _ if depth > 200 => 0,
-        Value::List(items) => (items.len() as u64).max(inner(&mut items.iter())),
-        Value::Map(map) => (map.map.len() as u64).max(inner(&mut map.map.values())),
-        _ => 0,
-    }
-}
-
 /// Replaces what mutating policies make, such as `Object.spec{replicas: 1}` and `JSONPatch{op: "add"}`, by maps.
 fn expand_objects(node: &mut IdedExpr) {
     let is_known = |name: &str| name == "Object" || name == "JSONPatch" || name.starts_with("Object.");
@@ -236,34 +226,43 @@ fn expand_objects(node: &mut IdedExpr) {
     }
 }
 
-/// Replaces `cel.bind(name, value, body)` by the loop over nothing that the macro stands for.
-fn expand_bindings(node: &mut IdedExpr) {
+/// Replaces macros and names of Kubernetes' environment by what they stand for, the inner ones first.
+fn expand(node: &mut IdedExpr) {
     expand_objects(node);
-    let is_bind = matches!(&node.expr, Expr::Call(call) if call.func_name == "bind" && call.args.len() == 3
-        && call.target.as_ref().is_some_and(|t| t.expr == Expr::Ident("cel".into())));
-    if is_bind && let Expr::Call(call) = &mut node.expr {
-        let (body, value) = (call.args.pop().unwrap_or_default(), call.args.pop().unwrap_or_default());
-        if let Some(Expr::Ident(name)) = call.args.pop().map(|name| name.expr) {
-            let plain = |expr| IdedExpr { id: node.id, expr };
-            node.expr = Expr::Comprehension(Box::new(ComprehensionExpr {
-                iter_range: plain(Expr::List(ListExpr::new(Vec::new()))),
-                iter_var: UNUSED.into(),
-                iter_var2: None,
-                accu_var: name.clone(),
-                accu_init: value,
-                loop_cond: plain(Expr::Literal(LiteralValue::Boolean(false.into()))),
-                loop_step: plain(Expr::Ident(name)),
-                result: body,
-            }));
-        }
-    }
+    children_mut(node).into_iter().for_each(expand);
+    macros::expand(node);
     // The name with the point is one variable of Kubernetes' environment.
     let of_request = matches!(&node.expr, Expr::Select(select) if select.field == "requestResource"
         && select.operand.expr == Expr::Ident("authorizer".into()));
     if of_request {
         node.expr = Expr::Ident("authorizer.requestResource".into());
     }
-    children_mut(node).into_iter().for_each(expand_bindings);
+}
+
+/// Has every step of a loop pay for itself; returns what the rest costs.
+fn meter(node: &mut IdedExpr) -> u64 {
+    let own = match &node.expr {
+        Expr::Literal(_) | Expr::Unspecified => 0,
+        Expr::List(_) => 10,
+        Expr::Map(_) | Expr::Struct(_) => 30,
+        Expr::Call(call) if call.func_name == "_?_:_" => 0,
+        Expr::Ident(_) | Expr::Select(_) | Expr::Call(_) | Expr::Comprehension(_) => 1,
+    };
+    let Expr::Comprehension(c) = &mut node.expr else {
+        return children_mut(node).into_iter().map(meter).fold(own, u64::saturating_add);
+    };
+    let outside = meter(&mut c.iter_range).saturating_add(meter(&mut c.accu_init));
+    let inside = meter(&mut c.loop_cond).saturating_add(meter(&mut c.loop_step)).saturating_add(1);
+    let after = meter(&mut c.result);
+    if c.iter_var != UNUSED {
+        let id = c.loop_step.id;
+        let cost = i64::try_from(inside).unwrap_or(i64::MAX);
+        let cost = IdedExpr { id, expr: Expr::Literal(LiteralValue::Int(cost.into())) };
+        let args = vec![cost, std::mem::take(&mut c.loop_step)];
+        let paid = CallExpr { func_name: "@cost".into(), target: None, args };
+        c.loop_step = IdedExpr { id, expr: Expr::Call(paid) };
+    }
+    outside.saturating_add(after).saturating_add(own)
 }
 
 fn children_mut(node: &mut IdedExpr) -> Vec<&mut IdedExpr> {
@@ -310,7 +309,7 @@ pub(super) fn children(node: &IdedExpr) -> Vec<&IdedExpr> {
 }
 
 /// Names of types and libraries, which stand in expressions as variables do.
-const GLOBALS: [&str; 22] = [
+const GLOBALS: [&str; 16] = [
     "bool",
     "int",
     "uint",
@@ -321,89 +320,92 @@ const GLOBALS: [&str; 22] = [
     "map",
     "null_type",
     "type",
-    "math",
     "sets",
     "strings",
     "lists",
-    "base64",
     "optional",
-    "cel",
     "format",
-    "jsonpatch",
-    "google",
-    "net",
-    "kubernetes",
+    "ip",
 ];
 
 /// What a look through an expression finds.
 struct Facts<'a> {
     declared: &'a [&'a str],
-    bound: Vec<&'a str>,
-    unknown: Option<String>,
+    /// Names that loops have given, the innermost last.
+    bound: Vec<String>,
+    /// Names of nothing, and whether they are called.
+    unknown: Vec<(String, bool)>,
     used: BTreeSet<String>,
-    loops: u32,
 }
 
 impl Facts<'_> {
-    fn visit(&mut self, node: &IdedExpr, loops: u32) -> Result<(), CompileError> {
-        let mut inner = Facts {
-            declared: self.declared,
-            bound: self.bound.clone(),
-            unknown: self.unknown.take(),
-            used: std::mem::take(&mut self.used),
-            loops: self.loops.max(loops),
-        };
-        let result = inner.walk(node, loops);
-        self.unknown = inner.unknown;
-        self.used = inner.used;
-        self.loops = inner.loops;
-        result
+    /// Whether the variables are those of policies.
+    fn is_policy(&self) -> bool {
+        self.declared.contains(&"object")
     }
 
-    fn walk<'n>(&mut self, node: &'n IdedExpr, loops: u32) -> Result<(), CompileError> {
+    fn visit(&mut self, node: &IdedExpr) -> Result<(), CompileError> {
         match &node.expr {
             Expr::Struct(_) | Expr::Unspecified => {
                 return Err(CompileError(
                     "ERROR: <input>:1:1: message construction is not supported here".into(),
                 ));
             }
-            Expr::Ident(name) => {
-                if self.declared.contains(&name.as_str()) {
-                    self.used.insert(name.clone());
-                } else if !self.bound.contains(&name.as_str()) && !GLOBALS.contains(&name.as_str()) {
-                    self.unknown.get_or_insert_with(|| name.clone());
-                }
+            Expr::Ident(name) => self.look_up(name),
+            Expr::Call(call) if !names::is_function(&call.func_name, self.is_policy()) => {
+                self.unknown.push((call.func_name.clone(), true));
             }
             Expr::Comprehension(c) => {
-                let deeper = loops + u32::from(c.iter_var != UNUSED);
-                self.visit(&c.iter_range, loops)?;
-                self.visit(&c.accu_init, loops)?;
-                let names: Vec<&'n str> = [Some(&c.iter_var), c.iter_var2.as_ref(), Some(&c.accu_var)]
-                    .into_iter()
-                    .flatten()
-                    .map(String::as_str)
-                    .collect();
-                let mut bound = self.bound.clone();
-                bound.extend(names);
-                let mut inner = Facts {
-                    declared: self.declared,
-                    bound,
-                    unknown: self.unknown.take(),
-                    used: std::mem::take(&mut self.used),
-                    loops: self.loops,
-                };
-                let result = [&c.loop_cond, &c.loop_step, &c.result]
-                    .into_iter()
-                    .try_for_each(|part| inner.visit(part, deeper));
-                self.unknown = inner.unknown;
-                self.used = inner.used;
-                self.loops = inner.loops;
+                self.visit(&c.iter_range)?;
+                self.visit(&c.accu_init)?;
+                let depth = self.bound.len();
+                self.bound.extend([c.iter_var.clone(), c.accu_var.clone()]);
+                let parts = [&c.loop_cond, &c.loop_step, &c.result];
+                let result = parts.into_iter().try_for_each(|part| self.visit(part));
+                self.bound.truncate(depth);
                 return result;
             }
             _ => {}
         }
-        children(node).into_iter().try_for_each(|child| self.visit(child, loops))
+        children(node).into_iter().try_for_each(|child| self.visit(child))
     }
+
+    fn look_up(&mut self, name: &str) {
+        let is_library = GLOBALS.contains(&name) || (name == "jsonpatch" && self.is_policy());
+        if self.declared.contains(&name) {
+            self.used.insert(name.to_owned());
+        } else if !is_library && !name.starts_with('@') && !self.bound.iter().any(|bound| bound == name) {
+            self.unknown.push((name.to_owned(), false));
+        }
+    }
+}
+
+/// The faults of names that nothing has, in the order of their places.
+fn undeclared(source: &str, unknown: &[(String, bool)]) -> CompileError {
+    let mut faults: Vec<(usize, String)> = Vec::new();
+    for (name, is_called) in unknown {
+        let seen = |at: usize| faults.iter().any(|(known, _)| *known == at);
+        let places =
+            source.match_indices(name.as_str()).map(|(at, _)| at).filter(|at| is_whole(source, *at, name));
+        let places = places.filter_map(|at| match (is_called, source[at + name.len()..].starts_with('(')) {
+            (true, true) => Some(at + name.len()),
+            (false, false) if !source[..at].ends_with('.') => Some(at),
+            _ => None,
+        });
+        let place = places.into_iter().find(|at| !seen(*at)).unwrap_or(0);
+        faults.push((place, format!("undeclared reference to '{name}' (in container '')")));
+    }
+    faults.sort();
+    faults.dedup();
+    let shown: Vec<String> = faults.iter().map(|(at, message)| shown_at(source, *at, message)).collect();
+    CompileError(shown.join("\n"))
+}
+
+/// Whether what stands at a place is the whole name.
+fn is_whole(source: &str, at: usize, name: &str) -> bool {
+    let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    (name.starts_with('.') || !is_word(source[..at].chars().next_back()))
+        && !is_word(source[at + name.len()..].chars().next())
 }
 
 #[cfg(test)]
@@ -427,7 +429,21 @@ mod tests {
     fn libraries_and_macros() {
         for source in [
             "self.all(x, x > 0) && self.exists(x, x == 3)",
-            "cel.bind(s, size(self), s == 2 && s < 3)",
+            "self.sortBy(x, -x) == [3, 1] && self.sortBy(x, x) == [1, 3]",
+            "self.all(i, x, x >= i) && self.exists(i, x, i == 1 && x == 1) && self.existsOne(i, x, x == 3)",
+            "self.transformList(i, x, i + x) == [3, 2] && self.transformList(i, x, i > 0, x) == [1]",
+            "{'a': 1, 'b': 2}.transformMap(k, v, v * 2) == {'a': 2, 'b': 4}",
+            "{'a': 1, 'b': 2}.transformMap(k, v, k != 'a', v) == {'b': 2}",
+            "self.transformMapEntry(i, x, {x: i}) == {3: 0, 1: 1}",
+            "[[1, 2], [3]].all(i, l, l.all(j, x, x == i * 2 + j + 1))",
+            "self.first().value() == 3 && !([].last().hasValue())",
+            "self.?x.optMap(v, v + 1).orValue(7) == 7 || true",
+            "optional.of(2).optMap(v, v * 2).value() == 4",
+            "optional.of(2).optFlatMap(v, optional.none()).hasValue() == false",
+            "optional.unwrap([optional.of(1), optional.none()]) == [1] && [optional.of(1)].unwrapOpt() == [1]",
+            "type(self[0]) == int && type('a') != int && dyn(self[0]) != 'a'",
+            "'\u{e9}'.size() == 1 && ip.isCanonical('10.0.0.1')",
+            "format.named('uuid').value().validate('x').hasValue() && !format.named('nope').hasValue()",
             "quantity('1Gi').isGreaterThan(quantity('1M'))",
             "'a-b'.split('-')[1] == 'b'",
             "self.?x.orValue(1) == 1 || true",
@@ -445,6 +461,14 @@ mod tests {
             error.to_string(),
             "compilation failed: ERROR: <input>:1:11: undeclared reference to 'othr' (in container '')\n | self.x == othr\n | ..........^"
         );
+        let told = |source: &str| Expression::compile(source, &["self"]).unwrap_err().to_string();
+        assert_eq!(
+            told("nope(1)"),
+            "compilation failed: ERROR: <input>:1:5: undeclared reference to 'nope' (in container '')\n | nope(1)\n | ....^"
+        );
+        assert_eq!(told("math.greatest(1, 2) == 2").matches("ERROR").count(), 2);
+        assert!(told("cel.bind(x, 1, x == 1)").contains("undeclared reference to 'bind'"));
+        assert!(Expression::compile("jsonpatch.escapeKey('a/b') == 'a~1b'", &["object"]).is_ok());
         assert!(Expression::compile("self.", &["self"]).is_err());
         assert!(Expression::compile("Foo{a: 1}", &["self"]).is_err());
         assert_eq!(holds("self[5] == 1"), Err(EvaluationError::Other("index out of bounds: 5".into())));

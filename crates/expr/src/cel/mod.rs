@@ -4,7 +4,10 @@ mod authorizer;
 mod check;
 mod convert;
 mod expression;
+mod functions;
 mod json;
+mod macros;
+mod names;
 mod rules;
 
 pub use authorizer::{Decide, Query, authorizer};

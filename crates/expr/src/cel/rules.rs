@@ -7,6 +7,10 @@ use tiphys_schema::{ErrorKind, ErrorList, FieldError, Path};
 
 use super::{CompileError, Environment, EvaluationError, Expression, by_schema, check};
 
+/// What all rules of an object together may cost.
+const BUDGET: u64 = 10_000_000;
+const OUT_OF_BUDGET: &str =
+    "validation failed due to running out of cost budget, no further validation rules will be run";
 /// How deep schemas and objects are followed.
 const MAX_DEPTH: usize = 200;
 
@@ -29,6 +33,25 @@ struct Rule {
     expression: Result<Expression, CompileError>,
     message_expression: Option<Expression>,
     source: Value,
+}
+
+/// What has been found, and what may still be spent.
+struct Run {
+    errors: ErrorList,
+    /// `None` once too much was spent: nothing is evaluated any more.
+    budget: Option<u64>,
+}
+
+impl Run {
+    /// Takes what the last evaluation cost from the budget.
+    fn pay(&mut self, place: &Place<'_>, schema: &Value) {
+        let left = self.budget.and_then(|budget| budget.checked_sub(Expression::last_cost()));
+        if left.is_none() && self.budget.is_some() {
+            let kind = schema["type"].as_str().unwrap_or_default();
+            self.errors.push(FieldError::invalid(place.path, kind, OUT_OF_BUDGET));
+        }
+        self.budget = left;
+    }
 }
 
 /// What is validated at one place, and what was there before.
@@ -75,23 +98,23 @@ impl Rules {
 
     /// Faults of an object; `old` is what is stored.
     pub fn validate(&self, object: &Value, old: Option<&Value>) -> ErrorList {
-        let mut errors = ErrorList::new();
+        let mut run = Run { errors: ErrorList::new(), budget: Some(BUDGET) };
         let path = Path::root();
-        self.at(&Place { value: object, old, unchanged: old == Some(object), path: &path }, &mut errors, 0);
-        errors
+        self.at(&Place { value: object, old, unchanged: old == Some(object), path: &path }, &mut run, 0);
+        run.errors
     }
 
-    fn at(&self, place: &Place<'_>, errors: &mut ErrorList, depth: usize) {
-        if place.value.is_null() || depth > MAX_DEPTH {
+    fn at(&self, place: &Place<'_>, run: &mut Run, depth: usize) {
+        if place.value.is_null() || depth > MAX_DEPTH || run.budget.is_none() {
             return;
         }
-        self.evaluate(place, errors);
+        self.evaluate(place, run);
         for part in &self.all_of {
-            part.at(place, errors, depth + 1);
+            part.at(place, run, depth + 1);
         }
-        let inner = |value, old, path: &Path, rules: &Rules, errors: &mut ErrorList| {
+        let inner = |value, old, path: &Path, rules: &Rules, run: &mut Run| {
             let unchanged = place.unchanged || old == Some(value);
-            rules.at(&Place { value, old, unchanged, path }, errors, depth + 1);
+            rules.at(&Place { value, old, unchanged, path }, run, depth + 1);
         };
         match place.value {
             Value::Object(fields) => {
@@ -99,14 +122,14 @@ impl Rules {
                     let Some(rules) = self.properties.get(name).or(self.others.as_deref()) else { continue };
                     let is_field = self.properties.contains_key(name);
                     let path = if is_field { place.path.child(name) } else { place.path.key(name) };
-                    inner(value, place.old.and_then(|old| old.get(name)), &path, rules, errors);
+                    inner(value, place.old.and_then(|old| old.get(name)), &path, rules, run);
                 }
             }
             Value::Array(items) => {
                 let Some(rules) = self.items.as_deref() else { return };
                 for (at, value) in items.iter().enumerate() {
                     let old = place.old.and_then(|old| self.counterpart(old, value));
-                    inner(value, old, &place.path.index(at), rules, errors);
+                    inner(value, old, &place.path.index(at), rules, run);
                 }
             }
             _ => {}
@@ -121,7 +144,7 @@ impl Rules {
         old.as_array()?.iter().find(|other| self.keys.iter().all(|key| other[key] == item[key]))
     }
 
-    fn evaluate(&self, place: &Place<'_>, errors: &mut ErrorList) {
+    fn evaluate(&self, place: &Place<'_>, run: &mut Run) {
         if self.here.is_empty() {
             return;
         }
@@ -131,6 +154,9 @@ impl Rules {
             .extend(place.old.filter(|old| !old.is_null()).map(|old| ("oldSelf".to_owned(), shown(old))));
         let environment = Environment::new(variables.clone());
         for rule in &self.here {
+            if run.budget.is_none() {
+                return;
+            }
             let optional = rule.source["optionalOldSelf"] == true;
             let transition = rule.expression.as_ref().is_ok_and(|e| e.mentions("oldSelf"));
             if transition && place.old.is_none_or(Value::is_null) && !optional {
@@ -146,10 +172,17 @@ impl Rules {
             } else {
                 &environment
             };
-            if let Some(fault) = rule.fault(place, environment, &self.schema)
+            let outcome = rule.expression.as_ref().map(|expression| expression.holds(environment));
+            if let Ok(Err(EvaluationError::Cost)) = &outcome {
+                run.errors.extend(rule.fault(place, environment, &self.schema, outcome));
+                run.budget = None;
+                return;
+            }
+            run.pay(place, &self.schema);
+            if let Some(fault) = rule.fault(place, environment, &self.schema, outcome)
                 && (transition || !place.unchanged)
             {
-                errors.push(fault);
+                run.errors.push(fault);
             }
         }
     }
@@ -188,14 +221,21 @@ impl Rule {
         self.text("message").or_else(|| self.text("rule")).unwrap_or_default()
     }
 
-    fn fault(&self, place: &Place<'_>, environment: &Environment<'_>, schema: &Value) -> Option<FieldError> {
+    /// What came of the rule as a fault, unless it holds.
+    fn fault(
+        &self,
+        place: &Place<'_>,
+        environment: &Environment<'_>,
+        schema: &Value,
+        outcome: Result<Result<bool, EvaluationError>, &CompileError>,
+    ) -> Option<FieldError> {
         let kind = schema["type"].as_str().unwrap_or_default();
         let refuse = |detail: String| Some(FieldError::invalid(place.path, kind, detail));
-        let expression = match &self.expression {
-            Ok(expression) => expression,
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
             Err(error) => return refuse(format!("rule compile error: {error}")),
         };
-        match expression.holds(environment) {
+        match outcome {
             Ok(true) => None,
             Ok(false) => Some(self.failed(place, environment, kind)),
             Err(error @ EvaluationError::NoSuchOverload) => refuse(format!(
@@ -282,8 +322,16 @@ fn check_rule(rule: &Value, schema: &Value, is_root: bool, path: &Path, errors: 
         let expression = Expression::compile(source, &["self", "oldSelf"])?;
         check::fields(&expression, schema, is_root)
     };
-    if let Err(error) = checked(source) {
-        errors.push(FieldError::invalid_as(&path.child("rule"), internal(rule), error.to_string()));
+    let is_no_bool = || {
+        let expression = Expression::compile(source, &["self", "oldSelf"]).ok()?;
+        check::kind(&expression, schema, is_root).filter(|kind| *kind != "bool")
+    };
+    let fault = match checked(source) {
+        Err(error) => Some(error.to_string()),
+        Ok(()) => is_no_bool().map(|_| "cel expression must evaluate to a bool".to_owned()),
+    };
+    if let Some(fault) = fault {
+        errors.push(FieldError::invalid_as(&path.child("rule"), internal(rule), fault));
     }
     if let Some(message) = rule["messageExpression"].as_str().filter(|text| !text.is_empty())
         && let Err(error) = checked(message)
@@ -365,6 +413,42 @@ mod tests {
     }
 
     #[test]
+    fn what_costs_too_much_ends_the_validation() {
+        let schema = |rule: &str| {
+            json!({"type": "object", "properties": {
+            "l": {"type": "array", "items": {"type": "integer"}, "x-kubernetes-validations": [{"rule": rule}]},
+            "z": {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "integer"},
+                "x-kubernetes-validations": [{"rule": rule}, {"rule": "false"}]}}}})
+        };
+        let told = |rule: &str, object: Value| -> Vec<String> {
+            Rules::new(&schema(rule))
+                .unwrap()
+                .validate(&object, None)
+                .iter()
+                .map(ToString::to_string)
+                .collect()
+        };
+        let many = |count: u32| (0..count).collect::<Vec<_>>();
+        let nested = "self.all(x, self.all(y, self.exists(z, z == x)))";
+        assert_eq!(
+            told(nested, json!({"l": many(400)})),
+            [format!(
+                "l: Invalid value: \"array\": 'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost exceeds limit for rule: {nested}"
+            )]
+        );
+        let lists: BTreeMap<String, Vec<u32>> = (10..90).map(|at| (format!("k{at}"), many(200))).collect();
+        let quadratic = told("self.all(x, self.all(y, x != y || x == y))", json!({"z": lists}));
+        let last = quadratic.last().unwrap();
+        assert!(
+            last.ends_with(
+                "validation failed due to running out of cost budget, no further validation rules will be run"
+            ),
+            "{last}"
+        );
+        assert!(quadratic.len() < 80, "not all were looked at");
+    }
+
+    #[test]
     fn a_rule_about_an_unknown_field_is_refused_with_its_definition() {
         let faults = |rule: &str| {
             let errors = Rules::check(&schema(json!([{"rule": rule}])), &Path::new("schema"));
@@ -373,5 +457,13 @@ mod tests {
         assert_eq!(faults("self.replicas > 1 && has(self.name)"), "");
         assert!(faults("self.replcas > 1").contains("undefined field 'replcas'"));
         assert!(faults("self.replicas >").contains("Syntax error"));
+        assert!(faults("self.replicas").ends_with("cel expression must evaluate to a bool"));
+        let told = faults("self.replicas == 'a'");
+        assert!(
+            told.contains("1:15: found no matching overload for '_==_' applied to '(int, string)'"),
+            "{told}"
+        );
+        assert!(faults("self.replicas && true").contains("1:5: expected type 'bool' but found 'int'"));
+        assert_eq!(faults("self.replicas > 1.5 && self.name + 'a' != 'b' && !(1 == 2)"), "");
     }
 }
