@@ -10,6 +10,7 @@ use super::{
     CompileError, Expression,
     convert::escape,
     expression::{children, fault_at, shown_at},
+    literals,
     macros::UNUSED,
 };
 
@@ -99,6 +100,7 @@ impl<'a> Checker<'a> {
             }
         }
         children(node).into_iter().try_for_each(|child| self.visit(child, scope))?;
+        literals::check(self.source, node)?;
         match &node.expr {
             Expr::Call(call) => self.overload(call, scope),
             _ => Ok(()),

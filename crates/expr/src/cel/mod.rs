@@ -6,6 +6,7 @@ mod convert;
 mod expression;
 mod functions;
 mod json;
+mod literals;
 mod macros;
 mod names;
 mod rules;
