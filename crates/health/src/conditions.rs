@@ -19,7 +19,12 @@ impl Condition {
         let text = |key: &str| value.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
         Self {
             kind: text("type"),
-            status: text("status"),
+            // Some controllers write a boolean where the conventions want a text.
+            status: match value.get("status") {
+                Some(Value::Bool(true)) => "True".to_owned(),
+                Some(Value::Bool(false)) => "False".to_owned(),
+                _ => text("status"),
+            },
             reason: text("reason"),
             message: text("message"),
             observed_generation: value.get("observedGeneration").and_then(Value::as_i64),

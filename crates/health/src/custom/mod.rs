@@ -57,11 +57,11 @@ fn rules_of(gvk: &GroupVersionKind) -> Option<&'static KindRules> {
 }
 
 /// Whether the status speaks of an older spec. Some projects write the number as a text, others a hash,
-/// which says nothing.
+/// which says nothing; and −1 stands for none yet, whatever else the status may tell.
 fn is_behind(object: &Value) -> bool {
     let seen = object.at(&["status", "observedGeneration"]);
     let seen = seen.and_then(|seen| seen.as_i64().or_else(|| seen.as_str()?.parse().ok()));
-    seen.is_some_and(|seen| seen < object.generation())
+    seen.is_some_and(|seen| (0..object.generation()).contains(&seen))
 }
 
 fn message(rule: &table::Rule, object: &Value) -> String {

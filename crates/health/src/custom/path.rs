@@ -1,8 +1,9 @@
-//! Paths of the tables: `.status.phase`, `.status.parents[].conditions`, `.metadata.labels.a\.b/c`.
+//! Paths of the tables: `.status.phase`, `.status.parents[].conditions`, `.status.racks.*.members`,
+//! `.metadata.labels.a\.b/c`.
 
 use serde_json::Value;
 
-/// A path; `[]` after a key means every item of the list that stands there.
+/// A path; `[]` after a key means every item of the list that stands there, `*` every value of a map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Path {
     steps: Vec<Step>,
@@ -13,6 +14,7 @@ pub(super) struct Path {
 enum Step {
     Key(String),
     Items,
+    Values,
 }
 
 impl Path {
@@ -26,7 +28,10 @@ impl Path {
             if key.is_empty() {
                 return Err(format!("{text} is no path"));
             }
-            steps.push(Step::Key(key.replace('\0', ".")));
+            steps.push(match key {
+                "*" => Step::Values,
+                key => Step::Key(key.replace('\0', ".")),
+            });
             steps.extend(items.then_some(Step::Items));
         }
         Ok(Self { steps, text })
@@ -38,6 +43,9 @@ impl Path {
         for step in &self.steps {
             found = match step {
                 Step::Key(key) => found.into_iter().filter_map(|value| value.get(key)).collect(),
+                Step::Values => {
+                    found.into_iter().filter_map(Value::as_object).flat_map(|map| map.values()).collect()
+                }
                 Step::Items => found.into_iter().filter_map(Value::as_array).flatten().collect(),
             };
         }
@@ -55,10 +63,11 @@ impl Path {
         })
     }
 
-    /// The number that stands there; of a text such as `2/3` the first one.
+    /// The number that stands there, of several their sum; of a text such as `2/3` the first one.
     pub fn number(&self, object: &Value) -> Option<f64> {
-        let value = *self.values(object).first()?;
-        value.as_f64().or_else(|| value.as_str()?.split('/').next()?.parse().ok())
+        let number =
+            |value: &Value| value.as_f64().or_else(|| value.as_str()?.split('/').next()?.parse().ok());
+        self.values(object).into_iter().filter_map(number).reduce(|sum, number| sum + number)
     }
 }
 

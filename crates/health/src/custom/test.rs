@@ -8,13 +8,16 @@ use crate::conditions::Condition;
 
 /// Where conditions stand unless a test says otherwise.
 const CONDITIONS: &str = ".status.conditions";
+/// Stands for the status of a condition that speaks of an older generation.
+const OUTDATED: &str = "outdated";
 
 /// One test of an object.
 #[derive(Clone, Debug)]
 pub(super) enum Test {
     /// `Ready=False|Unknown(Pending,Failed)`, `Ready=False(!Pending)`, `Ready`, and any of these with
     /// `in .path`: a condition of this type (`*` is any type) with one of these statuses and one, or with
-    /// `!` none, of these reasons. One that speaks of an older generation does not count.
+    /// `!` none, of these reasons. One that speaks of an older generation does not count, but for
+    /// `Ready=outdated`, which is such a one.
     Condition(ConditionTest),
     /// `.status.phase`, `!.status.phase`: something stands there, or nothing.
     Set(Path, bool),
@@ -32,6 +35,7 @@ pub(super) struct ConditionTest {
     statuses: Vec<&'static str>,
     reasons: Vec<&'static str>,
     excludes_reasons: bool,
+    outdated: bool,
     place: Path,
 }
 
@@ -137,10 +141,13 @@ impl ConditionTest {
             return Err(format!("{text} is no condition"));
         }
         let excludes_reasons = reasons.starts_with('!');
-        let list = |text: &'static str, by: char| text.split(by).filter(|item| !item.is_empty()).collect();
+        let list = |text: &'static str, by: char| -> Vec<&'static str> {
+            text.split(by).filter(|item| !item.is_empty()).collect()
+        };
         Ok(Self {
             kind,
-            statuses: list(statuses, '|'),
+            outdated: statuses == OUTDATED,
+            statuses: list(statuses, '|').into_iter().filter(|status| *status != OUTDATED).collect(),
             reasons: list(reasons.trim_start_matches('!'), ','),
             excludes_reasons,
             place: Path::parse(place)?,
@@ -156,7 +163,7 @@ impl ConditionTest {
                 && (self.statuses.is_empty() || self.statuses.contains(&condition.status.as_str()))
                 && (self.reasons.is_empty()
                     || self.reasons.contains(&condition.reason.as_str()) != self.excludes_reasons)
-                && condition.observed_generation.is_none_or(|seen| seen >= generation)
+                && condition.observed_generation.is_some_and(|seen| seen < generation) == self.outdated
         })
     }
 }
@@ -199,6 +206,7 @@ mod tests {
             "status": {"phase": "Ready", "ready": 2, "empty": [],
                 "conditions": [{"type": "Ready", "status": "False", "reason": "Creating"},
                     {"type": "Old", "status": "True", "observedGeneration": 2}],
+                "racks": {"a": {"members": 2}, "b": {"members": 3}},
                 "parents": [{"conditions": [{"type": "Accepted", "status": "True"}]}]},
         });
         Test::parse(text).unwrap().holds(&object)
@@ -216,6 +224,9 @@ mod tests {
             "!Ready=True",
             "!Old",
             "Accepted=True in .status.parents[].conditions",
+            "Old=outdated",
+            ".status.racks.*.members=2",
+            ".status.racks.*.members>=5",
             ".status.phase",
             ".status.phase=Ready|Bound",
             ".status.phase!=Failed",
@@ -237,6 +248,8 @@ mod tests {
             "Ready=False(Failed)",
             "Ready=False(!Creating)",
             "Old=True",
+            "Ready=outdated",
+            ".status.racks.*.members>5",
             "!.status.phase",
             ".status.phase=Bound",
             ".status.empty",
