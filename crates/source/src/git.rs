@@ -11,7 +11,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gix::{ObjectId, ThreadSafeRepository, bstr::ByteSlice, remote::Direction};
+use gix::{
+    ObjectId, ThreadSafeRepository,
+    bstr::{BString, ByteSlice},
+    remote::Direction,
+};
 
 use tiphys_gocompat::semver::{Constraints, Version};
 use tiphys_vfs::FileTree;
@@ -250,24 +254,27 @@ fn fetch(
     if let Some(fault) = access.unsupported.clone().or_else(|| ssh::tls_fault(url, access)) {
         return Err(fail(fault));
     }
-    let interrupt = AtomicBool::new(false);
-    let (done, finished) = mpsc::channel::<()>();
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let finished = finished;
-            if finished.recv_timeout(limit) == Err(mpsc::RecvTimeoutError::Timeout) {
-                interrupt.store(true, Ordering::Relaxed);
-            }
-        });
-        let result = fetch_now(repository, url, access, shell, &interrupt);
-        drop(done);
-        match result {
-            Err(_) if interrupt.load(Ordering::Relaxed) => {
-                Err(SourceError::Timeout { url: url.to_owned(), limit })
-            }
-            other => other.map_err(fail),
+    // In a thread of its own, which ends by itself later: a host that takes the connection and then says nothing
+    // holds it for as long as the HTTP client likes.
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let (done, finished) = mpsc::channel();
+    let job = {
+        let (repository, url, access) = (repository.clone(), url.to_owned(), access.clone());
+        let (shell, interrupt) = (shell.map(str::to_owned), interrupt.clone());
+        move || {
+            // Nobody listens any more once the limit has passed.
+            let _ = done.send(fetch_now(&repository, &url, &access, shell.as_deref(), &interrupt));
         }
-    })
+    };
+    std::thread::Builder::new().name("git fetch".into()).spawn(job).map_err(|e| fail(e.to_string()))?;
+    match finished.recv_timeout(limit) {
+        Ok(result) => result.map_err(fail),
+        Err(mpsc::RecvTimeoutError::Timeout) => {
+            interrupt.store(true, Ordering::Relaxed);
+            Err(SourceError::Timeout { url: url.to_owned(), limit })
+        }
+        Err(mpsc::RecvTimeoutError::Disconnected) => Err(fail("the fetch broke off".to_owned())),
+    }
 }
 
 fn fetch_now(
@@ -302,11 +309,27 @@ fn fetch_now(
         }
         _ => Ok(None),
     });
-    connection
+    let prepared = connection
         .prepare_fetch(gix::progress::Discard, gix::remote::ref_map::Options::default())
-        .map_err(|e| chain(&e))?
-        .receive(gix::progress::Discard, interrupt)
         .map_err(|e| chain(&e))?;
+    let present = prepared.ref_map().mappings.iter().filter_map(|mapping| mapping.local.clone()).collect();
+    forget_deleted(&local, &present).map_err(|e| chain(&*e))?;
+    prepared.receive(gix::progress::Discard, interrupt).map_err(|e| chain(&e))?;
+    Ok(())
+}
+
+/// Forgets the branches and tags that the host has no more: they would be served for ever, and `a` would stand in
+/// the way of `a/b`.
+fn forget_deleted(
+    repository: &gix::Repository,
+    present: &BTreeSet<BString>,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    for prefix in ["refs/remotes/origin/", "refs/tags/"] {
+        let known: Vec<_> = repository.references()?.prefixed(prefix)?.collect::<Result<_, _>>()?;
+        for reference in known.into_iter().filter(|known| !present.contains(known.name().as_bstr())) {
+            reference.delete()?;
+        }
+    }
     Ok(())
 }
 

@@ -1,0 +1,216 @@
+//! Git hosts that stall, refuse, lose branches and come back; and credentials, which go nowhere they should not.
+
+mod server;
+
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    time::Duration,
+};
+
+use server::{Host, Mode};
+use tempfile::TempDir;
+use tiphys_source::{Access, AccessTable, Checkout, GitCache, SourceError};
+use tiphys_vfs::FileTree;
+
+/// A limit for hosts that never answer.
+const SHORT: Duration = Duration::from_secs(1);
+
+/// A repository, its host, and a cache that asks for news each time.
+struct Place {
+    folder: TempDir,
+    host: Host,
+    cache: GitCache,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self::with_access(|_| AccessTable::default())
+    }
+
+    fn with_access(access: impl FnOnce(&str) -> AccessTable) -> Self {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let repository = folder.path().join("shop");
+        std::fs::create_dir(&repository).expect("a folder can be made");
+        git(&repository, &["init", "-q", "-b", "main"]);
+        let host = Host::of(&repository);
+        let cache = GitCache::new(folder.path().join("cache"), Duration::ZERO).with_access(access(&host.url));
+        let place = Self { folder, host, cache };
+        place.commit("one");
+        place
+    }
+
+    fn repository(&self) -> PathBuf {
+        self.folder.path().join("shop")
+    }
+
+    fn git(&self, args: &[&str]) {
+        git(&self.repository(), args);
+    }
+
+    fn commit(&self, text: &str) {
+        std::fs::write(self.repository().join("a.txt"), text).expect("is writable");
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "-m", text]);
+    }
+
+    fn checkout(&self, revision: &str, limit: Duration) -> Result<Checkout, SourceError> {
+        self.cache.checkout_within(&self.host.url, revision, Some(limit), true)
+    }
+
+    /// What the file says at a revision.
+    fn text(&self, revision: &str) -> String {
+        let checkout = self.checkout(revision, Duration::from_secs(120)).expect("it is served");
+        String::from_utf8_lossy(&checkout.tree.read("a.txt").expect("is there")).into_owned()
+    }
+
+    fn error(&self, revision: &str, limit: Duration) -> SourceError {
+        match self.checkout(revision, limit) {
+            Err(error) => error,
+            Ok(checkout) => panic!("{revision} is {}", checkout.revision),
+        }
+    }
+}
+
+fn git(folder: &Path, args: &[&str]) {
+    let identity = ["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "commit.gpgsign=false"];
+    let output = Command::new("git").args(identity).args(args).current_dir(folder).output();
+    let output = output.expect("git is installed");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_host_that_says_nothing_is_given_up_and_asked_again() {
+    let place = Place::new();
+    place.host.set(Mode::Silent);
+    let error = place.error("main", SHORT);
+    assert!(matches!(error, SourceError::Timeout { .. }), "{error}");
+    assert!(error.is_transient() && error.to_string().contains("no answer within 1 s"), "{error}");
+    place.host.set(Mode::Serve);
+    assert_eq!(place.text("main"), "one");
+}
+
+#[test]
+fn a_host_that_stalls_in_the_middle_is_given_up_and_asked_again() {
+    let place = Place::new();
+    assert_eq!(place.text("main"), "one");
+    place.commit("two");
+    place.host.set(Mode::StopsMidway);
+    let error = place.error("main", SHORT);
+    assert!(matches!(error, SourceError::Timeout { .. }), "{error}");
+    place.host.set(Mode::HangsUp);
+    let error = place.error("main", Duration::from_secs(120));
+    assert!(matches!(error, SourceError::Fetch { .. }) && error.is_transient(), "{error}");
+    place.host.set(Mode::Serve);
+    assert_eq!(place.text("main"), "two");
+}
+
+#[test]
+fn a_forced_push_is_followed() {
+    let place = Place::new();
+    place.commit("two");
+    assert_eq!(place.text("main"), "two");
+    place.git(&["reset", "-q", "--hard", "HEAD~1"]);
+    place.commit("instead of two");
+    assert_eq!(place.text("main"), "instead of two");
+    assert_eq!(place.text(""), "instead of two");
+    // A tag may move too.
+    place.git(&["tag", "v1"]);
+    assert_eq!(place.text("v1"), "instead of two");
+    place.commit("three");
+    place.git(&["tag", "-f", "v1"]);
+    assert_eq!(place.text("v1"), "three");
+}
+
+#[test]
+fn a_deleted_branch_or_tag_is_gone() {
+    let place = Place::new();
+    place.git(&["branch", "feature"]);
+    place.git(&["tag", "v1"]);
+    assert_eq!((place.text("feature"), place.text("v1")), ("one".into(), "one".into()));
+    place.git(&["branch", "-q", "-D", "feature"]);
+    place.git(&["tag", "-d", "v1"]);
+    for name in ["feature", "v1"] {
+        let error = place.error(name, Duration::from_secs(120));
+        assert!(matches!(error, SourceError::UnknownRevision { .. }), "{error}");
+        assert!(
+            error.to_string().contains(&format!("no branch, tag or commit {name:?}; it has main")),
+            "{error}"
+        );
+    }
+    assert_eq!(place.text("main"), "one");
+    place.git(&["branch", "feature/two"]);
+    assert_eq!(place.text("feature/two"), "one");
+}
+
+#[test]
+fn a_missing_submodule_is_named() {
+    let place = Place::new();
+    let gone = format!("{}-gone", place.host.url);
+    std::fs::write(
+        place.repository().join(".gitmodules"),
+        format!("[submodule \"lib\"]\n\tpath = lib\n\turl = file:///nowhere/lib\n\tnote = {gone}\n"),
+    )
+    .expect("is writable");
+    let commit = "1111111111111111111111111111111111111111";
+    place.git(&["add", ".gitmodules"]);
+    place.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{commit},lib")]);
+    place.git(&["commit", "-q", "-m", "with a submodule"]);
+    let error = place.error("main", Duration::from_secs(120));
+    assert!(error.to_string().contains("/nowhere/lib"), "{error}");
+    // Whoever needs none of it is served.
+    let without = place.cache.checkout_within(&place.host.url, "main", None, false).expect("is there");
+    assert!(without.tree.is_file("a.txt"));
+}
+
+/// Credentials for one address.
+fn login(url: &str) -> AccessTable {
+    let mut table = AccessTable::default();
+    let (username, password) = (Some("deployer".to_owned()), Some("hunter2".to_owned()));
+    table.insert(url, Access { username, password, ..Access::default() });
+    table
+}
+
+#[test]
+fn cve_2023_25163_a_refused_password_is_in_no_error() {
+    let place = Place::with_access(login);
+    place.host.set(Mode::Refuse);
+    let errors = [
+        place.error("main", Duration::from_secs(120)),
+        place
+            .cache
+            .checkout(&place.host.url.replace("http://", "http://deployer:hunter3@"), "main")
+            .map(|checkout| checkout.revision)
+            .expect_err("is refused"),
+    ];
+    for error in errors {
+        let text = format!("{error} {error:?}");
+        assert!(!error.to_string().contains("hunter"), "{error}");
+        assert!(error.to_string().contains("127.0.0.1"), "{error}");
+        assert!(!text.contains("hunter2"), "{text}");
+    }
+    place.host.set(Mode::Serve);
+    assert_eq!(place.text("main"), "one");
+}
+
+#[test]
+fn cve_2020_5260_credentials_go_to_no_other_host() {
+    let place = Place::with_access(login);
+    let foreign = Place::new();
+    foreign.host.set(Mode::Refuse);
+    // A host that wants a password for an address that spells the known one out behind a line break.
+    let known = place.host.url.trim_start_matches("http://");
+    let known = known.split('/').next().expect("has a host");
+    let crafted = format!("{}?%0ahost={known}%0aprotocol=http", foreign.host.url);
+    for url in [foreign.host.url.clone(), crafted] {
+        let error = place.cache.checkout(&url, "main").map(|checkout| checkout.revision);
+        let error = error.expect_err("nobody knows the password");
+        assert!(!error.to_string().contains("hunter2"), "{error}");
+    }
+    assert_eq!(foreign.host.authorizations(), [""; 0]);
+    // The known host sends us there.
+    place.host.set(Mode::Redirect(foreign.host.url.clone()));
+    let error = place.error("main", Duration::from_secs(120));
+    assert!(!error.to_string().contains("hunter2"), "{error}");
+    assert_eq!(foreign.host.authorizations(), [""; 0]);
+}

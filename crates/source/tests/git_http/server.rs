@@ -1,0 +1,156 @@
+//! A Git host on loopback that misbehaves on request. It speaks the stateless protocol over HTTP; `git upload-pack`
+//! does the work.
+
+use std::{
+    io::{BufRead, BufReader, Read, Write},
+    net::{TcpListener, TcpStream},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    sync::{Arc, Mutex},
+};
+
+/// What the host does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Serves everybody.
+    Serve,
+    /// Takes the connection and says nothing.
+    Silent,
+    /// Begins to send the objects, and says nothing more.
+    StopsMidway,
+    /// Begins to send the objects, and hangs up.
+    HangsUp,
+    /// Wants a password, and no password is right.
+    Refuse,
+    /// Sends everybody to another address.
+    Redirect(String),
+}
+
+/// The host.
+pub struct Host {
+    pub url: String,
+    mode: Arc<Mutex<Mode>>,
+    seen: Arc<Mutex<Vec<String>>>,
+}
+
+impl Host {
+    /// Serves one repository.
+    pub fn of(repository: &Path) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+        let url = format!("http://{}/acme/shop", listener.local_addr().expect("it is bound"));
+        let mode = Arc::new(Mutex::new(Mode::Serve));
+        let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (repository, shared, log) = (repository.to_owned(), mode.clone(), seen.clone());
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (repository, mode, log) = (repository.clone(), shared.clone(), log.clone());
+                std::thread::spawn(move || {
+                    let _ = answer(stream, &repository, &mode, &log);
+                });
+            }
+        });
+        Self { url, mode, seen }
+    }
+
+    /// Behaves otherwise from now on.
+    pub fn set(&self, mode: Mode) {
+        *self.mode.lock().expect("no thread panicked") = mode;
+    }
+
+    /// The values of the authorization headers that came.
+    pub fn authorizations(&self) -> Vec<String> {
+        self.seen.lock().expect("no thread panicked").clone()
+    }
+}
+
+struct Request {
+    path: String,
+    authorization: Option<String>,
+    body: Vec<u8>,
+}
+
+fn read(reader: &mut impl BufRead) -> std::io::Result<Option<Request>> {
+    let mut first = String::new();
+    if reader.read_line(&mut first)? == 0 {
+        return Ok(None);
+    }
+    let (mut authorization, mut length, mut line) = (None, 0, String::new());
+    loop {
+        line.clear();
+        reader.read_line(&mut line)?;
+        let Some((name, value)) = line.trim_end().split_once(": ") else { break };
+        match name.to_ascii_lowercase().as_str() {
+            "authorization" => authorization = Some(value.to_owned()),
+            "content-length" => length = value.parse().unwrap_or(0),
+            "expect" => {}
+            _ => {}
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body)?;
+    let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
+    Ok(Some(Request { path, authorization, body }))
+}
+
+fn answer(
+    mut stream: TcpStream,
+    repository: &PathBuf,
+    mode: &Mutex<Mode>,
+    log: &Mutex<Vec<String>>,
+) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let Some(request) = read(&mut reader)? else { return Ok(()) };
+    log.lock().expect("no thread panicked").extend(request.authorization.clone());
+    let mode = mode.lock().expect("no thread panicked").clone();
+    let advertises = request.path.contains("/info/refs");
+    match mode {
+        Mode::Silent => return silence(&mut reader),
+        Mode::Refuse => {
+            let head = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"shop\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            return stream.write_all(head.as_bytes());
+        }
+        Mode::Redirect(to) => {
+            let rest = request.path.split_once("/acme/shop").map_or("", |(_, rest)| rest);
+            let head = format!(
+                "HTTP/1.1 302 Found\r\nLocation: {to}{rest}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            );
+            return stream.write_all(head.as_bytes());
+        }
+        Mode::Serve | Mode::StopsMidway | Mode::HangsUp => {}
+    }
+    let body = upload_pack(repository, &request.body, advertises);
+    let kind = if advertises { "advertisement" } else { "result" };
+    let head = format!(
+        "HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-{kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    if advertises || mode == Mode::Serve {
+        return stream.write_all(&body);
+    }
+    stream.write_all(&body[..body.len() / 2])?;
+    stream.flush()?;
+    if mode == Mode::StopsMidway { silence(&mut reader) } else { Ok(()) }
+}
+
+/// Says nothing until the other side hangs up.
+fn silence(reader: &mut impl Read) -> std::io::Result<()> {
+    reader.read_to_end(&mut Vec::new()).map(drop)
+}
+
+fn upload_pack(repository: &Path, input: &[u8], advertises: bool) -> Vec<u8> {
+    let mut command = Command::new("git");
+    command.args(["upload-pack", "--stateless-rpc"]);
+    if advertises {
+        command.arg("--advertise-refs");
+    }
+    let child = command.arg(repository).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let mut child = child.expect("git is installed");
+    let mut stdin = child.stdin.take().expect("is piped");
+    stdin.write_all(input).expect("git reads it");
+    drop(stdin);
+    let output = child.wait_with_output().expect("git ends").stdout;
+    let mut body = if advertises { b"001e# service=git-upload-pack\n0000".to_vec() } else { Vec::new() };
+    body.extend(output);
+    body
+}
