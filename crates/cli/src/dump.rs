@@ -1,4 +1,4 @@
-//! Reading what `kubectl get -o yaml|json` and `kubectl cluster-info dump` wrote.
+//! Reading what `kubectl get -o yaml|json`, `kubectl cluster-info dump` and collectors like must-gather wrote.
 
 use std::{
     io::Read as _,
@@ -10,16 +10,38 @@ use serde_json::Value;
 use tiphys_value::ObjectExt;
 
 /// Folders inside a dump deeper than this are no dump.
-const MAX_DEPTH: usize = 8;
+const MAX_DEPTH: usize = 32;
 /// What surrounds the logs in a dump that is one text.
 const LOGS: (&str, &str) = ("==== START logs for", "==== END logs for");
 
-/// The objects of a dump: a file, a folder, or `-` for the standard input. Lists are taken apart.
+/// What a dump holds.
+#[derive(Debug, Default)]
+pub struct Dump {
+    /// The objects; lists are taken apart.
+    pub objects: Vec<Value>,
+    /// The files of a folder that hold something else, and what is wrong with them.
+    pub skipped: Vec<String>,
+}
+
+/// The objects of files: a file, a folder, or `-` for the standard input. Lists are taken apart.
 ///
 /// # Errors
 /// It cannot be read, holds text that is neither YAML nor JSON, or no object at all.
 pub fn read(place: &Path) -> anyhow::Result<Vec<Value>> {
-    let mut objects = Vec::new();
+    let dump = read_dump(place)?;
+    match dump.skipped.into_iter().next() {
+        Some(why) => bail!(why),
+        None => Ok(dump.objects),
+    }
+}
+
+/// As [`read`], but what collectors put into a folder beside objects is left out and named.
+///
+/// # Errors
+/// As [`read`]; in a folder, only that it holds no object at all.
+pub fn read_dump(place: &Path) -> anyhow::Result<Dump> {
+    let Dump { mut objects, mut skipped } = Dump::default();
+    let is_folder = place.is_dir();
     if place == Path::new("-") {
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text).context("cannot read the standard input")?;
@@ -27,8 +49,19 @@ pub fn read(place: &Path) -> anyhow::Result<Vec<Value>> {
     } else {
         for file in files(place)? {
             let shown = file.display();
-            let text = std::fs::read_to_string(&file).with_context(|| format!("cannot read {shown}"))?;
-            parse(&text, &mut objects).with_context(|| shown.to_string())?;
+            let bytes = std::fs::read(&file).with_context(|| format!("cannot read {shown}"))?;
+            let before = objects.len();
+            let parsed = String::from_utf8(bytes)
+                .context("no text")
+                .and_then(|text| parse(&text, &mut objects))
+                .with_context(|| shown.to_string());
+            match parsed {
+                Err(why) if is_folder => {
+                    objects.truncate(before);
+                    skipped.push(format!("{why:#}"));
+                }
+                other => other?,
+            }
         }
     }
     if objects.is_empty() {
@@ -37,7 +70,7 @@ pub fn read(place: &Path) -> anyhow::Result<Vec<Value>> {
             place.display()
         );
     }
-    Ok(objects)
+    Ok(Dump { objects, skipped })
 }
 
 /// The files of a dump in order of their paths; logs and other files of a folder are left out.
@@ -159,5 +192,23 @@ mod tests {
             assert!(format!("{error:#}").contains(why), "{error:#}");
         }
         assert!(read(Path::new("/nonexistent/dump")).is_err());
+    }
+
+    #[test]
+    fn what_else_a_collector_left_in_a_folder_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let deep = folder.path().join("must-gather/image/namespaces/shop/pods/web/c/c/logs");
+        std::fs::create_dir_all(&deep).unwrap();
+        let write = |path: &Path, text: &[u8]| std::fs::write(path, text).unwrap();
+        write(&deep.join("current.log"), b"{ not read");
+        write(&deep.join("values.yaml"), b"a: b: c");
+        write(&deep.join("x.json"), &[0xff, 0xfe]);
+        let pod = b"apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop}\n";
+        write(&folder.path().join("must-gather/image/namespaces/shop/pods.yaml"), pod);
+        assert!(read(folder.path()).is_err());
+        let dump = read_dump(folder.path()).unwrap();
+        assert_eq!(dump.objects.len(), 1);
+        assert_eq!(dump.skipped.len(), 2, "{:?}", dump.skipped);
+        assert!(dump.skipped.iter().any(|why| why.contains("values.yaml")));
     }
 }

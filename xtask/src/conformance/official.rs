@@ -119,9 +119,17 @@ async fn one(bench: &Bench, name: &str, timeout: &str) -> anyhow::Result<Outcome
     let message = spec["Failure"]["Message"].as_str().unwrap_or_default();
     let why = match spec["State"].as_str() {
         Some("timedout" | "interrupted") => format!("not done after {timeout}"),
-        _ => message.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(200).collect(),
+        _ => told(bench, message).chars().take(200).collect(),
     };
     Ok(Outcome { group, name: leaf, is_passed, why })
+}
+
+/// A message on one line, without what differs from machine to machine.
+fn told(bench: &Bench, message: &str) -> String {
+    let text = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = text.replace(&format!("--server=https://{} ", bench.address), "");
+    let text = text.replace(&format!("--kubeconfig={}/kubeconfig ", bench.output.display()), "");
+    text.replace(&bench.kubectl.display().to_string(), "kubectl")
 }
 
 async fn start(bench: &Bench, flags: &[String], report: &Path) -> anyhow::Result<()> {

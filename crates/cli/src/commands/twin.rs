@@ -46,7 +46,7 @@ pub struct Args {
     /// The Kubernetes minor version to be, such as 1.34.
     #[arg(long, value_name = "VERSION")]
     kubernetes_version: Option<KubernetesVersion>,
-    /// Load what `kubectl get -o yaml` or `kubectl cluster-info dump` wrote: a file, a folder, or - for
+    /// Load what `kubectl get -o yaml`, `kubectl cluster-info dump` or must-gather wrote: a file, a folder, or - for
     /// the standard input.
     #[arg(long, value_name = "DUMP", conflicts_with = "nodes")]
     from: Option<PathBuf>,
@@ -65,7 +65,7 @@ async fn serve(args: &Args) -> anyhow::Result<()> {
     let start = Instant::now();
     let mut signals = Signals::new()?;
     clear_stale(&args.kubeconfig)?;
-    let objects = args.from.as_deref().map(dump::read).transpose();
+    let objects = args.from.as_deref().map(dump::read_dump).transpose();
     let objects = objects.map_err(|error| WrongUse(format!("{error:#}")))?;
     let server = ApiServer::new(ApiServerOptions {
         state_dir: args.state.clone(),
@@ -140,9 +140,15 @@ async fn work(driver: Option<Driver>) {
 }
 
 /// Loads a dump, and says what of it could not be taken.
-fn load(server: &ApiServer, objects: Vec<serde_json::Value>) {
-    let imported = server.import(objects);
+fn load(server: &ApiServer, dump: dump::Dump) {
+    let imported = server.import(dump.objects);
     eprintln!("{} objects loaded; they stay as they are, no controller runs", imported.objects);
+    for why in dump.skipped.iter().take(SHOWN) {
+        eprintln!("not read: {why}");
+    }
+    if dump.skipped.len() > SHOWN {
+        eprintln!("not read: {} more files that hold no objects", dump.skipped.len() - SHOWN);
+    }
     let mut reasons: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for (object, why) in &imported.refused {
         reasons.entry(why).or_default().push(object);
