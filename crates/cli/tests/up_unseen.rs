@@ -175,3 +175,38 @@ fn a_missing_values_file_is_named_unless_it_may_be_missing() {
     // That a file may be missing does not say that a repository may.
     chart_with(&gone).run(&["up", "repo", "--once", "--timeout", "1h"]).expect(1, &["/nowhere/values"]);
 }
+
+/// An Application of a folder for a cluster.
+fn for_cluster(name: &str, path: &str, cluster: &str) -> String {
+    application(name, path)
+        .replace("server: https://kubernetes.default.svc", cluster)
+        .replace(&format!("namespace: {name}\n  syncPolicy"), "namespace: shop\n  syncPolicy")
+}
+
+#[test]
+fn applications_of_several_clusters_do_not_fight_over_one() {
+    let repo = Repo::with(&[
+        ("apps/dev.yaml", &for_cluster("shop-dev", "dev", "name: dev")),
+        ("apps/prod.yaml", &for_cluster("shop-prod", "prod", "server: https://prod.example.com:6443")),
+        ("apps/hub.yaml", &for_cluster("shop-hub", "hub", "name: in-cluster")),
+        ("dev/a.yaml", &config_map("a", "dev")),
+        ("prod/a.yaml", &config_map("a", "prod")),
+        ("hub/a.yaml", &config_map("a", "hub")),
+    ]);
+    let run = repo.once(&[]);
+    run.expect(
+        0,
+        &[
+            "dev is a cluster of its own",
+            "prod.example.com is a cluster of its own",
+            "kubeconfig.dev",
+            "all 3 Applications are Synced and Healthy",
+        ],
+    );
+    // Nothing in common: one cluster does for all.
+    repo.write("dev/a.yaml", config_map("b", "dev"));
+    repo.write("prod/a.yaml", config_map("c", "prod"));
+    let run = repo.once(&[]);
+    run.expect(0, &["all 3 Applications are Synced and Healthy"]);
+    assert!(!run.text().contains("of its own"), "{}", run.text());
+}

@@ -83,7 +83,7 @@ impl Engine {
 /// The namespace of the engine that an Application was written for.
 pub(crate) fn engine_namespace<'a>(settings: &'a Settings, app: &'a Application) -> &'a str {
     match settings.destinations {
-        Destinations::AllHere => &app.metadata.namespace,
+        Destinations::AllHere | Destinations::Apart => &app.metadata.namespace,
         Destinations::InCluster => &settings.namespace,
     }
 }

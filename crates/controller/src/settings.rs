@@ -3,6 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use jiff::Timestamp;
+use tiphys_cluster::Cluster;
 use tiphys_health::HealthSettings;
 use tiphys_model::{ArgoSettings, Destination, Tracking, names};
 use tiphys_sync::{AutoSettings, SyncSettings};
@@ -17,6 +18,31 @@ pub enum Destinations {
     AllHere,
     /// The cluster of the engine itself, by its address or name, and those that Secrets declare.
     InCluster,
+    /// As [`Self::InCluster`]; and each namespace with Applications is that of an engine of its own, as with
+    /// [`Self::AllHere`].
+    Apart,
+}
+
+/// Opens declared clusters by other means than their address: embedded ones, by the address that stands for them.
+#[derive(Clone)]
+pub struct Opener(Arc<dyn Fn(&str) -> Option<Cluster> + Send + Sync>);
+
+impl Opener {
+    /// An opener that asks a function; it answers `None` for clusters that are reached as usual.
+    pub fn new(open: impl Fn(&str) -> Option<Cluster> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(open))
+    }
+
+    /// The cluster of an address.
+    pub(crate) fn open(&self, server: &str) -> Option<Cluster> {
+        (self.0)(server)
+    }
+}
+
+impl std::fmt::Debug for Opener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Opener")
+    }
 }
 
 /// Where the engine's time comes from. Waits are counted by tokio's clock; under a paused one both have
@@ -63,6 +89,8 @@ pub struct Settings {
     pub health: HealthSettings,
     /// Which destinations there are.
     pub destinations: Destinations,
+    /// Who opens declared clusters, if not all of them are reached by their addresses.
+    pub opener: Option<Opener>,
     /// How many Applications are worked on at once.
     pub workers: usize,
     /// How often remote repositories are asked for news.
@@ -84,6 +112,7 @@ impl Default for Settings {
             auto: AutoSettings::default(),
             health: HealthSettings::default(),
             destinations: Destinations::default(),
+            opener: None,
             workers: 16,
             refresh: Duration::from_secs(120),
             tombstones: Duration::from_secs(7 * 24 * 3600),

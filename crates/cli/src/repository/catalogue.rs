@@ -1,19 +1,19 @@
 //! All Applications that a repository leads to, and which of them nothing else renders.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, HashMap},
     sync::Arc,
 };
 
 use tiphys_appset::ClusterInfo;
 use tiphys_controller::{Checkouts, SetInputs, declared_cluster};
 use tiphys_model::{
-    Application, ArgoSettings, Tracking, names,
+    Application, ArgoSettings, Destination, Tracking, names,
     settings::{CONFIG_MAP, RenderSettings},
 };
 use tiphys_render::{Context, RenderError, Rendered, render};
 use tiphys_source::Repositories;
-use tiphys_value::{ObjectExt, Value};
+use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use super::{Found, Scan};
 use crate::ENGINE_NAMESPACE;
@@ -35,6 +35,8 @@ pub struct Node {
 
 /// An Application and what it renders to.
 pub struct Entry {
+    /// The cluster and namespace that it is for.
+    pub destination: Destination,
     /// What it renders to, or why not.
     pub rendered: Result<Rendered, RenderError>,
 }
@@ -143,7 +145,7 @@ impl Catalogue {
                 _ => {}
             }
         }
-        self.entries.insert(id.clone(), Entry { rendered });
+        self.entries.insert(id.clone(), Entry { destination: app.spec.destination.clone(), rendered });
         children
     }
 
@@ -195,6 +197,25 @@ impl Catalogue {
         names.filter(|name| !matches!(*name, "" | "default")).collect()
     }
 
+    /// The clusters other than the engine's own that Applications name, if two Applications for different clusters
+    /// have an object in common: in one cluster they would fight over it. Empty otherwise.
+    pub fn clusters_apart(&self) -> Vec<Destination> {
+        let mut owners: HashMap<ResourceKey, (&str, &str)> = HashMap::new();
+        let mut collide = false;
+        let mut foreign: BTreeMap<(&str, &str), &Destination> = BTreeMap::new();
+        for entry in self.entries.values() {
+            let cluster = cluster_of(&entry.destination);
+            if cluster != HOME {
+                foreign.insert(cluster, &entry.destination);
+            }
+            for object in entry.rendered.iter().flat_map(|rendered| &rendered.objects) {
+                let owner = owners.entry(object.value.resource_key()).or_insert(cluster);
+                collide |= *owner != cluster;
+            }
+        }
+        if collide { foreign.into_values().cloned().collect() } else { Vec::new() }
+    }
+
     /// Everything that an Application or set leads to, itself included.
     pub fn reach(&self, from: Node, reached: &mut BTreeSet<Node>) {
         let mut open = vec![from];
@@ -203,6 +224,21 @@ impl Catalogue {
                 open.extend(self.children.get(&node).into_iter().flatten().cloned());
             }
         }
+    }
+}
+
+/// The engine's own cluster, as [`cluster_of`] names it.
+pub const HOME: (&str, &str) = (names::IN_CLUSTER_SERVER, "");
+
+/// What tells the cluster of a destination from others: its address, or else its name.
+pub fn cluster_of(destination: &Destination) -> (&str, &str) {
+    let server = destination.server.trim_end_matches('/');
+    let is_home = server == names::IN_CLUSTER_SERVER || destination.name == names::IN_CLUSTER_NAME;
+    // One without either is no destination at all, and told of elsewhere.
+    if is_home || (server.is_empty() && destination.name.is_empty()) {
+        HOME
+    } else {
+        (server, &destination.name)
     }
 }
 

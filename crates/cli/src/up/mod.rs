@@ -1,6 +1,7 @@
 //! `tiphys up`: the embedded cluster, the engine on it, and what is told of both.
 
 mod args;
+mod clusters;
 mod follow;
 mod install;
 mod report;
@@ -17,6 +18,7 @@ use std::{
 };
 
 use tiphys_controller::{AppKey, Controller, Destinations, Settings};
+use tiphys_model::Destination;
 use tiphys_source::Checkout;
 use tiphys_value::ObjectExt as _;
 use tokio::{
@@ -32,6 +34,7 @@ use crate::{
 };
 pub use args::Args;
 use args::Output;
+use clusters::Clusters;
 use follow::{Commits, Edits};
 use report::Reporter;
 use rows::Row;
@@ -57,7 +60,7 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         move || prepare(&args)
     });
     let mut signals = Signals::new()?;
-    let Plan { repository, roots, projects, notices } = tokio::select! {
+    let Plan { repository, roots, projects, notices, apart } = tokio::select! {
         plan = opened => plan??,
         () = signals.wait() => return Ok(()),
     };
@@ -70,9 +73,19 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
     let install = install::Install { cluster: &twin.cluster, projects: &projects };
     install.definitions().await?;
     let refused = install.applications(&roots).await?;
+    let mut clusters = Clusters::default();
+    for destination in &apart {
+        let told = clusters.provide(args, &twin.cluster, destination).await?;
+        told.iter().for_each(|text| reporter.notice(text));
+    }
     let settings = Settings {
         namespace: ENGINE_NAMESPACE.into(),
-        destinations: if args.respect_destinations { Destinations::InCluster } else { Destinations::AllHere },
+        destinations: match (args.respect_destinations, apart.is_empty()) {
+            (true, _) => Destinations::InCluster,
+            (false, true) => Destinations::AllHere,
+            (false, false) => Destinations::Apart,
+        },
+        opener: Some(clusters.opener()),
         ..Settings::default()
     };
     let controller =
@@ -84,6 +97,7 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         args,
         controller,
         twin,
+        clusters: (!apart.is_empty()).then_some(clusters),
         repository,
         edits,
         commits,
@@ -104,6 +118,8 @@ struct Plan {
     roots: Vec<Found>,
     projects: Vec<Found>,
     notices: Vec<String>,
+    /// Clusters that cannot be one with the engine's own.
+    apart: Vec<Destination>,
 }
 
 /// Opens the repository and decides what to run.
@@ -150,7 +166,8 @@ fn prepare(args: &Args) -> anyhow::Result<Plan> {
         ));
     }
     projects.extend(undeclared);
-    Ok(Plan { repository, roots, projects, notices })
+    let apart = if args.respect_destinations { Vec::new() } else { catalogue.clusters_apart() };
+    Ok(Plan { repository, roots, projects, notices, apart })
 }
 
 /// The projects that somebody has to have made by other means.
@@ -225,6 +242,8 @@ struct Session<'a> {
     args: &'a Args,
     controller: Controller,
     twin: Twin,
+    /// The clusters beside it, if there are any.
+    clusters: Option<Clusters>,
     repository: Repository,
     edits: Edits,
     commits: Commits,
@@ -260,6 +279,7 @@ impl Session<'_> {
                 // Nothing ticks while nothing happens.
                 _ = ticks.tick(), if stale || self.reporter.is_animated() => {
                     stale = false;
+                    self.provide_clusters().await;
                     let rows = self.rows();
                     self.was_green &= !self.reporter.rows(&rows);
                     self.sync_all(&rows).await;
@@ -333,6 +353,17 @@ impl Session<'_> {
         let mut rows = rows::of(self.controller.cache());
         rows.extend(self.refused.iter().cloned());
         rows
+    }
+
+    /// Starts the clusters of destinations that were not known before.
+    async fn provide_clusters(&mut self) {
+        let Some(clusters) = &mut self.clusters else { return };
+        for destination in rows::destinations(self.controller.cache()) {
+            match clusters.provide(self.args, &self.twin.cluster, &destination).await {
+                Ok(told) => told.iter().for_each(|text| self.reporter.notice(text)),
+                Err(error) => self.reporter.notice(&format!("{error:#}")),
+            }
+        }
     }
 
     /// With --sync-all, asks for a sync of what nobody else would: once for each revision.

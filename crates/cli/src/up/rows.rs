@@ -1,12 +1,13 @@
 //! What is told of each Application.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use jiff::Timestamp;
 use serde::Serialize;
 use tiphys_cluster::LiveCache;
 use tiphys_model::{
-    Application, ConditionType, HealthCode, OperationPhase, SyncStatusCode, hook, names, time::elapsed,
+    Application, ConditionType, Destination, HealthCode, OperationPhase, SyncStatusCode, hook, names,
+    time::elapsed,
 };
 use tiphys_sync::{SyncState, Wait};
 use tiphys_value::{GroupKind, ObjectExt, Value, json};
@@ -69,6 +70,12 @@ pub fn of(cache: &LiveCache) -> Vec<Row> {
     rows
 }
 
+/// The destinations of the Applications of a cluster.
+pub fn destinations(cache: &LiveCache) -> Vec<Destination> {
+    let apps = cache.of_kind(&GroupKind::new(names::GROUP, "Application"));
+    apps.iter().filter_map(|app| Application::from_value(app).ok()).map(|app| app.spec.destination).collect()
+}
+
 fn row(object: &Value) -> Row {
     let Ok(app) = Application::from_value(object) else { return unreadable(object) };
     let state = app.status.operation_state.clone();
@@ -110,7 +117,8 @@ fn row(object: &Value) -> Row {
     }
     // That objects are missing which nobody was asked to create says nothing.
     if !(row.is_manual && row.phase.is_none()) {
-        row.reasons.extend(objects_out_of_place(&app));
+        let out_of_place = objects_out_of_place(&app, &row.waits);
+        row.reasons.extend(out_of_place);
     }
     row.doing = doing(&row, state.map(|state| state.message).unwrap_or_default());
     row
@@ -186,7 +194,13 @@ fn row_of_set(set: &Value) -> Option<Row> {
 
 fn warnings(app: &Application) -> Vec<String> {
     let list = app.status.tiphys.as_ref().and_then(|ours| ours.get("warnings")?.as_array());
-    list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    let texts = list.into_iter().flatten().filter_map(Value::as_str);
+    let mut warnings: Vec<String> =
+        texts.map(|text| text.trim_start_matches("# Warning: ").to_owned()).collect();
+    // A base and its overlay may give cause to the same one.
+    let mut told = BTreeSet::new();
+    warnings.retain(|warning| told.insert(warning.clone()));
+    warnings
 }
 
 fn doing(row: &Row, message: String) -> String {
@@ -234,10 +248,18 @@ fn faults(app: &Application) -> Vec<String> {
     reasons
 }
 
-/// The objects that keep an Application from being green, one line each.
-fn objects_out_of_place(app: &Application) -> Vec<String> {
+/// The objects that keep an Application from being green, one line each; not those whose wait is told of.
+fn objects_out_of_place(app: &Application, waits: &[Wait]) -> Vec<String> {
     let mut reasons = Vec::new();
-    for resource in &app.status.resources {
+    let awaited: BTreeSet<(&str, &str, &str)> = waits
+        .iter()
+        .filter_map(|wait| wait.object.as_ref())
+        .map(|object| (object.kind.as_str(), object.namespace.as_str(), object.name.as_str()))
+        .collect();
+    let is_awaited = |resource: &&tiphys_model::ResourceStatus| {
+        awaited.contains(&(resource.kind.as_str(), resource.namespace.as_str(), resource.name.as_str()))
+    };
+    for resource in app.status.resources.iter().filter(|resource| !is_awaited(resource)) {
         let bad = resource.health.as_ref().filter(|h| !matches!(h.status, HealthCode::Healthy));
         if let Some(health) = bad {
             let why = if health.message.is_empty() { String::new() } else { format!(": {}", health.message) };

@@ -1,7 +1,8 @@
 //! The embedded cluster: the API, what stands behind it, and its address for kubectl.
 
 use std::{
-    path::Path,
+    net::SocketAddr,
+    path::{Path, PathBuf},
     time::{Duration, Instant},
 };
 
@@ -30,16 +31,31 @@ impl Twin {
     /// # Errors
     /// The state folder cannot be used, or the address not listened on.
     pub async fn start(args: &Args) -> anyhow::Result<Self> {
+        Self::start_at(args.state.clone(), args.listen, &args.kubeconfig).await
+    }
+
+    /// Starts one more beside it, which has its name in the names of its files.
+    ///
+    /// # Errors
+    /// As of [`Self::start`].
+    pub async fn start_beside(args: &Args, name: &str) -> anyhow::Result<Self> {
+        let state = args.state.as_ref().map(|folder| folder.join("clusters").join(name));
+        let listen = SocketAddr::new(args.listen.ip(), 0);
+        Self::start_at(state, listen, &kubeconfig_beside(args, name)).await
+    }
+
+    async fn start_at(
+        state_dir: Option<PathBuf>,
+        listen: SocketAddr,
+        kubeconfig: &Path,
+    ) -> anyhow::Result<Self> {
         let start = Instant::now();
-        let server = ApiServer::new(ApiServerOptions {
-            state_dir: args.state.clone(),
-            ..ApiServerOptions::default()
-        })?;
-        let serving = server.bind(args.listen).await.map_err(listen_error)?;
-        make_private_folder(&args.kubeconfig)?;
+        let server = ApiServer::new(ApiServerOptions { state_dir, ..ApiServerOptions::default() })?;
+        let serving = server.bind(listen).await.map_err(listen_error)?;
+        make_private_folder(kubeconfig)?;
         serving
-            .write_kubeconfig(&args.kubeconfig)
-            .with_context(|| format!("cannot write {}", args.kubeconfig.display()))?;
+            .write_kubeconfig(kubeconfig)
+            .with_context(|| format!("cannot write {}", kubeconfig.display()))?;
         let settings =
             Settings { root_ca: serving.ca_pem().to_owned(), probe_delays: false, ..Settings::default() };
         let driver = Driver::new(&server, settings)
@@ -55,6 +71,13 @@ impl Drop for Twin {
     fn drop(&mut self) {
         self.tasks.iter().for_each(JoinHandle::abort);
     }
+}
+
+/// Where the kubeconfig of a cluster beside the first is.
+pub fn kubeconfig_beside(args: &Args, name: &str) -> PathBuf {
+    let mut path = args.kubeconfig.clone().into_os_string();
+    path.push(format!(".{name}"));
+    path.into()
 }
 
 /// Why the address cannot be listened on, and what to do.

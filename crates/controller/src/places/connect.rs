@@ -46,12 +46,15 @@ pub(super) async fn keep(shared: Weak<Engine>, declared: Declared) {
 type Opened = (Arc<Place>, Receiver<Arc<Change>>);
 
 async fn open(shared: &Weak<Engine>, declared: &Declared) -> Result<Option<Opened>, ClusterError> {
-    let cluster = declared.access()?.open().await?;
-    let Some((tracking, shadow, workers)) = shared.upgrade().map(|engine| {
+    let Some((tracking, shadow, workers, opener)) = shared.upgrade().map(|engine| {
         let settings = &engine.settings;
-        (settings.tracking.clone(), settings.shadow.is_some(), settings.workers)
+        (settings.tracking.clone(), settings.shadow.is_some(), settings.workers, settings.opener.clone())
     }) else {
         return Ok(None);
+    };
+    let cluster = match opener.and_then(|opener| opener.open(&declared.info.server)) {
+        Some(cluster) => cluster,
+        None => declared.access()?.open().await?,
     };
     let cluster = if shadow { cluster.read_only() } else { cluster };
     let version = cluster.version().await?;

@@ -346,7 +346,7 @@ impl Engine {
         }
         match self.settings.destinations {
             Destinations::AllHere => None,
-            Destinations::InCluster => self.places.server_of(destination).err(),
+            Destinations::InCluster | Destinations::Apart => self.places.server_of(destination).err(),
         }
     }
 

@@ -122,7 +122,7 @@ impl Engine {
     /// The namespace of the engine that a set was written for.
     fn set_namespace<'a>(&'a self, set: &'a Value) -> &'a str {
         match self.settings.destinations {
-            crate::Destinations::AllHere => set.namespace(),
+            crate::Destinations::AllHere | crate::Destinations::Apart => set.namespace(),
             crate::Destinations::InCluster => &self.settings.namespace,
         }
     }

@@ -4,7 +4,7 @@
 use std::{
     io::{BufRead, BufReader, Read, Write},
     net::{TcpListener, TcpStream},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Command, Stdio},
     sync::{Arc, Mutex},
 };
@@ -94,7 +94,7 @@ fn read(reader: &mut impl BufRead) -> std::io::Result<Option<Request>> {
 
 fn answer(
     mut stream: TcpStream,
-    repository: &PathBuf,
+    repository: &Path,
     mode: &Mutex<Mode>,
     log: &Mutex<Vec<String>>,
 ) -> std::io::Result<()> {

@@ -1,0 +1,103 @@
+//! More embedded clusters beside the engine's own: one for each that Applications name, where these would fight over
+//! objects in a common one.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tiphys_cluster::{ApplyOptions, Cluster};
+use tiphys_controller::Opener;
+use tiphys_model::{Destination, names};
+use tiphys_value::json;
+
+use super::{
+    args::Args,
+    twin::{Twin, kubeconfig_beside},
+};
+use crate::{
+    ENGINE_NAMESPACE,
+    repository::{HOME, cluster_of},
+};
+
+/// Who owns the fields of the Secrets.
+const FIELD_MANAGER: &str = "tiphys-up";
+
+/// The clusters beside the engine's own. Dropping it ends them.
+#[derive(Default)]
+pub struct Clusters {
+    /// By the address that stands for each.
+    opened: Arc<Mutex<BTreeMap<String, Cluster>>>,
+    twins: Vec<Twin>,
+    known: BTreeSet<(String, String)>,
+}
+
+impl Clusters {
+    /// Leads the engine to them.
+    pub fn opener(&self) -> Opener {
+        let opened = self.opened.clone();
+        Opener::new(move |server| opened.lock().unwrap_or_else(PoisonError::into_inner).get(server).cloned())
+    }
+
+    /// Starts the cluster of a destination, and declares it to the engine, unless that was done before. Returns what
+    /// is to be told of a new one.
+    ///
+    /// # Errors
+    /// The cluster cannot be started, or the Secret not be written.
+    pub async fn provide(
+        &mut self,
+        args: &Args,
+        home: &Cluster,
+        destination: &Destination,
+    ) -> anyhow::Result<Option<String>> {
+        let cluster = cluster_of(destination);
+        if cluster == HOME || !self.known.insert((cluster.0.to_owned(), cluster.1.to_owned())) {
+            return Ok(None);
+        }
+        let (server, name) = match cluster {
+            ("", name) => (format!("https://{name}"), name.to_owned()),
+            (server, _) => (server.to_owned(), host(server)),
+        };
+        let file = file_name(&name);
+        let twin = Twin::start_beside(args, &file).await?;
+        self.opened
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(server.clone(), twin.cluster.clone());
+        self.twins.push(twin);
+        let secret = json!({
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {
+                "name": format!("cluster-{file}"),
+                "namespace": ENGINE_NAMESPACE,
+                "labels": {names::SECRET_TYPE: "cluster"},
+            },
+            "stringData": {"name": name, "server": server, "config": "{}"},
+        });
+        let options = ApplyOptions {
+            field_manager: FIELD_MANAGER.into(),
+            force: true,
+            dry_run: false,
+            validate: false,
+        };
+        home.apply(&secret, &options).await?;
+        let kubeconfig = kubeconfig_beside(args, &file);
+        Ok(Some(format!(
+            "{name} is a cluster of its own, as Applications for several clusters have the same objects; its kubeconfig is {}",
+            kubeconfig.display()
+        )))
+    }
+}
+
+/// The host of an address.
+fn host(server: &str) -> String {
+    let rest = server.split_once("://").map_or(server, |(_, rest)| rest);
+    rest.split(['/', ':']).next().unwrap_or(rest).to_owned()
+}
+
+/// A name that files and Secrets may have.
+fn file_name(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c.to_ascii_lowercase() } else { '-' };
+    name.chars().map(plain).collect::<String>().trim_matches('-').to_owned()
+}
