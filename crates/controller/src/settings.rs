@@ -25,7 +25,9 @@ pub enum Destinations {
 
 /// Opens declared clusters by other means than their address: embedded ones, by the address that stands for them.
 #[derive(Clone)]
-pub struct Opener(Arc<dyn Fn(&str) -> Option<Cluster> + Send + Sync>);
+pub struct Opener(Arc<Open>);
+
+type Open = dyn Fn(&str) -> Option<Cluster> + Send + Sync;
 
 impl Opener {
     /// An opener that asks a function; it answers `None` for clusters that are reached as usual.
