@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tiphys_gocompat::{strconv::quote, unicode::is_print};
 use tiphys_value::Value;
 
 use crate::{
@@ -22,10 +23,20 @@ pub(crate) fn process(
     compat: Compat,
     warnings: &mut Warnings,
 ) -> Result<(), HelmError> {
-    enable(chart, values, "", compat, warnings)
-        .map_err(|error| HelmError::Values(format!("chart dependencies processing failed: {error}")))?;
-    import_all(chart, compat, warnings)
-        .map_err(|error| HelmError::Values(format!("chart dependencies processing failed: {error}")))
+    let result = enable(chart, values, "", compat, warnings);
+    result.and_then(|()| import_all(chart, compat, warnings)).map_err(|error| {
+        if compat == Compat::Helm4 {
+            let reason = logged(&error.to_string());
+            warnings.push(format!("level=ERROR msg=\"chart dependencies processing failed\" error={reason}"));
+        }
+        HelmError::Values(format!("chart dependencies processing failed: {error}"))
+    })
+}
+
+/// A text as Helm's log shows it: quoted where it would be taken for several.
+fn logged(text: &str) -> String {
+    let is_odd = |c: char| c <= ' ' || matches!(c, '"' | '=') || !is_print(c);
+    if text.is_empty() || text.contains(is_odd) { quote(text) } else { text.to_owned() }
 }
 
 fn enable(

@@ -30,4 +30,4 @@ pub use options::{Compat, FixedClock, Questions, RenderOptions, ValuesSource};
 pub use output::{Hook, HookEvent, Manifest, TemplateOutput};
 pub use resolver::{DependencyRequest, DependencyResolver};
 pub use schema::SchemaLoader;
-pub use template::template;
+pub use template::{template, template_with_warnings};

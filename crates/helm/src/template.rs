@@ -13,7 +13,7 @@ use crate::{
     release::{sort_manifests, split_manifests},
     schema,
     semver::is_compatible,
-    values::{coalesce_values, user_values},
+    values::{Warnings, coalesce_values, user_values},
 };
 
 /// The longest release name.
@@ -24,19 +24,34 @@ const MAX_NAME: usize = 53;
 /// # Errors
 /// What `helm template` prints after `Error: `, see [`HelmError`].
 pub fn template(chart: &Chart, options: &RenderOptions) -> Result<TemplateOutput, HelmError> {
+    let mut warnings = Warnings::new();
+    let output = template_with_warnings(chart, options, &mut warnings)?;
+    Ok(TemplateOutput { warnings, ..output })
+}
+
+/// As [`template`], adding what Helm logs to `warnings`, also if it fails.
+///
+/// # Errors
+/// As [`template`].
+pub fn template_with_warnings(
+    chart: &Chart,
+    options: &RenderOptions,
+    warnings: &mut Vec<String>,
+) -> Result<TemplateOutput, HelmError> {
     let compat = options.compat;
-    let given = user_values(&options.values, compat)?;
-    let mut output = TemplateOutput { warnings: load_warnings(chart), ..TemplateOutput::default() };
-    check_installable(chart, compat, &mut output)?;
-    check_name(&options.release_name)?;
     let mut capabilities = Capabilities::new(options.kube_version.as_deref(), &options.api_versions, compat)?;
     capabilities.questions = options.questions.clone();
+    let given = user_values(&options.values, compat)?;
+    warnings.extend(load_warnings(chart));
+    let mut output = TemplateOutput::default();
+    check_installable(chart, compat, warnings)?;
+    check_name(&options.release_name)?;
     let mut chart = chart.clone();
-    dependencies::process(&mut chart, &given, compat, &mut output.warnings)?;
-    let values = coalesce_values(&chart, &given, compat, &mut output.warnings)?;
+    dependencies::process(&mut chart, &given, compat, warnings)?;
+    let values = coalesce_values(&chart, &given, compat, warnings)?;
     if !options.skip_schema_validation {
         let loader = options.schemas.as_deref();
-        schema::validate(&chart, &values, loader, compat, &mut output.warnings).map_err(HelmError::Schema)?;
+        schema::validate(&chart, &values, loader, compat, warnings).map_err(HelmError::Schema)?;
     }
     let wanted = &chart.metadata.kube_version;
     if !wanted.is_empty() && !is_compatible(wanted, &capabilities.kube_version.normalized) {
@@ -55,7 +70,7 @@ pub fn template(chart: &Chart, options: &RenderOptions) -> Result<TemplateOutput
         }
         !is_notes
     });
-    let sorted = sort_manifests(&files, compat, &mut output.warnings).map_err(HelmError::InvalidYaml)?;
+    let sorted = sort_manifests(&files, compat, warnings).map_err(HelmError::InvalidYaml)?;
     if options.include_crds {
         collect_crds(&chart, chart.name(), &mut output.crds);
     }
@@ -77,13 +92,13 @@ fn load_warnings(chart: &Chart) -> Vec<String> {
     warnings
 }
 
-fn check_installable(chart: &Chart, compat: Compat, output: &mut TemplateOutput) -> Result<(), HelmError> {
+fn check_installable(chart: &Chart, compat: Compat, warnings: &mut Warnings) -> Result<(), HelmError> {
     let kind = &chart.metadata.chart_type;
     if !matches!(kind.as_str(), "" | "application") {
         return Err(HelmError::Load(format!("{kind} charts are not installable")));
     }
     if chart.metadata.deprecated {
-        output.warnings.push(match compat {
+        warnings.push(match compat {
             Compat::Helm4 => "level=WARN msg=\"this chart is deprecated\"".to_owned(),
             Compat::Helm3 => "WARNING: This chart is deprecated".to_owned(),
         });

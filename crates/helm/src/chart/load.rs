@@ -143,7 +143,7 @@ impl Loader {
         let mut parts = Parts::default();
         for file in files.iter().filter(|file| &*file.name == "Chart.yaml") {
             let metadata = parts.metadata.get_or_insert_default();
-            metadata.read(&file.data).map_err(|error| cannot_load("Chart.yaml", &error))?;
+            metadata.read(&file.data).map_err(|error| cannot_load("Chart.yaml", &error, self.compat))?;
             if metadata.api_version.is_empty() {
                 "v1".clone_into(&mut metadata.api_version);
             }
@@ -158,17 +158,18 @@ impl Loader {
         match &*file.name {
             "Chart.yaml" => {}
             "Chart.lock" => {
-                let lock = Lock::read(&file.data).map_err(|error| cannot_load("Chart.lock", &error))?;
+                let lock =
+                    Lock::read(&file.data).map_err(|error| cannot_load("Chart.lock", &error, self.compat))?;
                 parts.lock = Some(lock);
             }
             "values.yaml" => {
                 let text = String::from_utf8_lossy(&file.data);
-                parts.values =
-                    read_values(&text, self.compat).map_err(|error| cannot_load("values.yaml", &error))?;
+                parts.values = read_values(&text, self.compat)
+                    .map_err(|error| cannot_load("values.yaml", &error, self.compat))?;
                 parts.values_text = Some(file.data);
             }
             "values.schema.json" => parts.schema = Some(file.data),
-            "requirements.yaml" | "requirements.lock" => requirements(parts, file)?,
+            "requirements.yaml" | "requirements.lock" => requirements(parts, file, self.compat)?,
             name if name.starts_with("templates/") => parts.templates.push(file),
             name => match name.strip_prefix("charts/") {
                 Some(rest) if !rest.ends_with(".prov") => {
@@ -222,7 +223,7 @@ impl Loader {
 }
 
 /// The files by which charts of `apiVersion: v1` name their dependencies.
-fn requirements(parts: &mut Parts, file: ChartFile) -> Result<(), HelmError> {
+fn requirements(parts: &mut Parts, file: ChartFile, compat: Compat) -> Result<(), HelmError> {
     let metadata = parts.metadata.get_or_insert_default();
     let is_v1 = metadata.api_version == "v1";
     if &*file.name == "requirements.yaml" {
@@ -232,7 +233,7 @@ fn requirements(parts: &mut Parts, file: ChartFile) -> Result<(), HelmError> {
                     .to_owned(),
             );
         }
-        metadata.read(&file.data).map_err(|error| cannot_load("requirements.yaml", &error))?;
+        metadata.read(&file.data).map_err(|error| cannot_load("requirements.yaml", &error, compat))?;
     } else {
         if !is_v1 {
             parts.warnings.push(
@@ -240,7 +241,8 @@ fn requirements(parts: &mut Parts, file: ChartFile) -> Result<(), HelmError> {
                     .to_owned(),
             );
         }
-        let lock = Lock::read(&file.data).map_err(|error| cannot_load("requirements.lock", &error))?;
+        let lock =
+            Lock::read(&file.data).map_err(|error| cannot_load("requirements.lock", &error, compat))?;
         parts.lock = Some(lock);
     }
     if is_v1 {
@@ -249,6 +251,12 @@ fn requirements(parts: &mut Parts, file: ChartFile) -> Result<(), HelmError> {
     Ok(())
 }
 
-fn cannot_load(file: &str, error: &str) -> HelmError {
+fn cannot_load(file: &str, error: &str, compat: Compat) -> HelmError {
+    // The package of a chart's types was called otherwise in Helm 3.
+    let renamed = error.rsplit_once(" type ").filter(|_| compat == Compat::Helm3);
+    let error = match renamed {
+        Some((reason, kind)) => &format!("{reason} type {}", kind.replace("v2.", "chart.")),
+        None => error,
+    };
     HelmError::Load(format!("cannot load {file}: {error}"))
 }

@@ -154,7 +154,7 @@ impl Metadata {
                     ("url", &mut maintainer.url),
                 ] {
                     if is_field(key, name) {
-                        Field { path: &format!("Metadata.maintainers.{name}") }.string(value, target)?;
+                        Field { path: &format!("Maintainer.maintainers.{name}") }.string(value, target)?;
                     }
                 }
             }
@@ -240,7 +240,9 @@ impl Dependency {
         self.tags.iter_mut().for_each(sanitize);
     }
 
-    fn read(map: &Map<String, Value>, path: &str) -> Result<Self, String> {
+    fn read(map: &Map<String, Value>) -> Result<Self, String> {
+        // Go names the innermost type, then the way from the outermost.
+        const PATH: &str = "Dependency.dependencies";
         let mut read = Self::default();
         for (key, value) in map {
             for (name, target) in [
@@ -251,15 +253,15 @@ impl Dependency {
                 ("alias", &mut read.alias),
             ] {
                 if is_field(key, name) {
-                    Field { path: &format!("{path}.{name}") }.string(value, target)?;
+                    Field { path: &format!("{PATH}.{name}") }.string(value, target)?;
                 }
             }
             if is_field(key, "tags") {
-                Field { path: &format!("{path}.tags") }.strings(value, &mut read.tags)?;
+                Field { path: &format!("{PATH}.tags") }.strings(value, &mut read.tags)?;
             } else if is_field(key, "enabled") {
-                Field { path: &format!("{path}.enabled") }.bool(value, &mut read.enabled)?;
+                Field { path: &format!("{PATH}.enabled") }.bool(value, &mut read.enabled)?;
             } else if is_field(key, "import-values") {
-                let path = format!("{path}.import-values");
+                let path = format!("{PATH}.import-values");
                 let items = Field { path: &path }.items(value, "[]interface {}")?;
                 read.import_values = items.unwrap_or_default().to_vec();
             }
@@ -274,7 +276,7 @@ fn read_dependencies(value: &Value, path: &str, target: &mut Vec<Dependency>) ->
     target.clear();
     for item in items {
         let entry = match field.entries(item, "v2.Dependency")? {
-            Some(map) => Dependency::read(map, path)?,
+            Some(map) => Dependency::read(map)?,
             None => Dependency { is_null: true, ..Dependency::default() },
         };
         target.push(entry);

@@ -59,10 +59,10 @@ fn read_metadata(value: &Value, head: &mut Head) -> Result<(), String> {
     for (key, field) in entries.into_iter().flatten() {
         if is_field(key, "name") {
             let mut name = String::new();
-            Field { path: "SimpleHead.metadata.name" }.string(field, &mut name)?;
+            Field { path: ".metadata.name" }.string(field, &mut name)?;
         } else if is_field(key, "annotations") {
             let mut annotations = None;
-            Field { path: "SimpleHead.metadata.annotations" }.string_map(field, &mut annotations)?;
+            Field { path: ".metadata.annotations" }.string_map(field, &mut annotations)?;
             head.annotations.extend(annotations.into_iter().flatten());
         }
     }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail, ensure};
-use tiphys_helm::{Chart, Compat, RenderOptions, ValuesSource, name_from_template};
+use tiphys_helm::{Chart, Compat, RenderOptions, ValuesSource, name_from_template, template_with_warnings};
 use tiphys_kustomize::RemoteLoader as _;
 use tiphys_vfs::DiskTree;
 
@@ -109,10 +109,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         Version::Helm3 => Compat::Helm3,
     };
     let chart = load(Path::new(chart), compat, args.offline)?;
-    let output = tiphys_helm::template(&chart, &options(args, &name, compat)?)?;
-    for warning in &output.warnings {
-        eprintln!("{warning}");
-    }
+    let mut warnings = Vec::new();
+    let output = template_with_warnings(&chart, &options(args, &name, compat)?, &mut warnings);
+    warnings.iter().for_each(|warning| eprintln!("{warning}"));
+    let output = output?;
     match &args.output_dir {
         Some(folder) if args.release_name => output_dir::write(&folder.join(&name), folder, &output)?,
         Some(folder) => output_dir::write(folder, folder, &output)?,
