@@ -77,12 +77,11 @@ fn names_come_from_templates() {
 }
 
 #[test]
-fn flags_that_need_a_cluster_or_another_program_are_refused_by_name() {
+fn flags_that_need_the_network_or_another_program_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     chart(folder.path());
     for flag in [
         "--validate",
-        "--dry-run=server",
         "--enable-dns",
         "--post-renderer=cat",
         "--repo=https://charts.example.test",

@@ -1,6 +1,6 @@
 //! What templates are told about the cluster and about Helm.
 
-use crate::{Compat, HelmError, Questions};
+use crate::{Compat, HelmError, Questions, RenderOptions};
 use tiphys_gocompat::strconv::{parse_uint, quote};
 
 /// The API versions that Helm 4.2.4 knows without a cluster: those of client-go 0.36.
@@ -91,6 +91,23 @@ pub(crate) struct Capabilities {
 pub(crate) const GO_VERSION: &str = "go1.26.8";
 
 impl Capabilities {
+    /// What the options ask for, or what the cluster is whose capabilities they hold.
+    ///
+    /// # Errors
+    /// As [`Capabilities::new`].
+    pub(crate) fn of(options: &RenderOptions) -> Result<Self, HelmError> {
+        let mut capabilities = match &options.served {
+            Some(served) => Self {
+                api_versions: served.api_versions.clone(),
+                built_in: 0,
+                ..Self::new(Some(&served.kube_version), &[], options.compat)?
+            },
+            None => Self::new(options.kube_version.as_deref(), &options.api_versions, options.compat)?,
+        };
+        capabilities.questions = options.questions.clone();
+        Ok(capabilities)
+    }
+
     /// Helm's defaults with the Kubernetes version and API versions that were asked for.
     ///
     /// # Errors

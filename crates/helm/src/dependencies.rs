@@ -29,7 +29,10 @@ pub(crate) fn process(
             let reason = logged(&error.to_string());
             warnings.push(format!("level=ERROR msg=\"chart dependencies processing failed\" error={reason}"));
         }
-        HelmError::Values(format!("chart dependencies processing failed: {error}"))
+        HelmError::Values(match compat {
+            Compat::Helm4 => format!("chart dependencies processing failed: {error}"),
+            Compat::Helm3 => error.to_string(),
+        })
     })
 }
 

@@ -38,6 +38,15 @@ pub enum ValuesSource {
     SetLiteral(String),
 }
 
+/// What a cluster says of itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Served {
+    /// Version of Kubernetes, such as `v1.36.1`.
+    pub kube_version: String,
+    /// `group/version` and `group/version/Kind` of everything served.
+    pub api_versions: Vec<String>,
+}
+
 /// What a rendering depends on besides the chart: the flags of `helm template`.
 #[derive(Clone, Default)]
 pub struct RenderOptions {
@@ -73,6 +82,9 @@ pub struct RenderOptions {
     pub clock: Option<FixedClock>,
     /// Whether a missing value fails, which `helm template` has no flag for.
     pub strict: bool,
+    /// What a cluster is and serves, in place of `kube_version`, `api_versions` and the built-in ones, as with
+    /// `helm template --dry-run=server`.
+    pub served: Option<Served>,
     /// Answers `lookup`; without it lookups find nothing.
     pub lookup: Option<Arc<dyn ClusterLookup>>,
     /// Fetches schemas that a `values.schema.json` refers to by address; without it such a chart fails, naming them.

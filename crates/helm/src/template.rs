@@ -39,8 +39,7 @@ pub fn template_with_warnings(
     warnings: &mut Vec<String>,
 ) -> Result<TemplateOutput, HelmError> {
     let compat = options.compat;
-    let mut capabilities = Capabilities::new(options.kube_version.as_deref(), &options.api_versions, compat)?;
-    capabilities.questions = options.questions.clone();
+    let capabilities = Capabilities::of(options)?;
     let given = user_values(&options.values, compat)?;
     warnings.extend(load_warnings(chart));
     let mut output = TemplateOutput::default();

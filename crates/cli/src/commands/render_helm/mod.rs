@@ -1,5 +1,6 @@
 //! `tiphys render helm [NAME] CHART`.
 
+mod live;
 mod output_dir;
 mod refused;
 mod schemas;
@@ -14,6 +15,8 @@ use anyhow::{Context as _, bail, ensure};
 use tiphys_helm::{Chart, Compat, RenderOptions, ValuesSource, name_from_template, template_with_warnings};
 use tiphys_kustomize::RemoteLoader as _;
 use tiphys_vfs::DiskTree;
+
+use crate::app::target::Target;
 
 /// Which chart, and with which values: the flags of `helm template`.
 #[derive(Debug, clap::Args)]
@@ -87,6 +90,17 @@ pub struct Args {
     /// Fetch nothing: dependencies must be vendored, or have been fetched before.
     #[arg(long)]
     offline: bool,
+    /// With `server` templates see the cluster's version, what it serves, and by `lookup` its objects; nothing is
+    /// written.
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "client", default_value_t = DryRun::Client)]
+    dry_run: DryRun,
+    /// Kubeconfig for --dry-run=server; by default that of a `tiphys up` running here (.tiphys/kubeconfig), else
+    /// $KUBECONFIG, else ~/.kube/config.
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig.
+    #[arg(long, value_name = "NAME")]
+    kube_context: Option<String>,
     #[command(flatten)]
     refused: refused::Flags,
 }
@@ -95,6 +109,16 @@ pub struct Args {
 enum Version {
     Helm4,
     Helm3,
+}
+
+/// What a rendering may ask.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum DryRun {
+    /// No cluster.
+    #[value(alias = "none")]
+    Client,
+    /// The cluster of the kubeconfig.
+    Server,
 }
 
 /// Renders and prints.
@@ -110,7 +134,13 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     };
     let chart = load(Path::new(chart), compat, args.offline)?;
     let mut warnings = Vec::new();
-    let output = template_with_warnings(&chart, &options(args, &name, compat)?, &mut warnings);
+    let mut options = options(args, &name, compat)?;
+    if args.dry_run == DryRun::Server {
+        let (lookup, served) = live::Live::connect(&target(args))?;
+        options.lookup = Some(lookup);
+        options.served = Some(served);
+    }
+    let output = template_with_warnings(&chart, &options, &mut warnings);
     warnings.iter().for_each(|warning| eprintln!("{warning}"));
     let output = output?;
     match &args.output_dir {
@@ -121,6 +151,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     // The process ends here: giving the memory of every template back, node by node, is a tenth of the time.
     std::mem::forget((chart, output));
     Ok(())
+}
+
+fn target(args: &Args) -> Target {
+    let (kubeconfig, context) = (args.kubeconfig.clone(), args.kube_context.clone());
+    Target { kubeconfig, context, ..Target::default() }
 }
 
 fn name_and_chart(args: &Args) -> anyhow::Result<(String, &str)> {

@@ -6,9 +6,6 @@ use anyhow::bail;
 /// Flags that scripts written for `helm template` give.
 #[derive(Debug, clap::Args)]
 pub struct Flags {
-    /// Only `client` is possible: nothing is installed.
-    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "client")]
-    dry_run: Option<String>,
     #[arg(long, hide = true)]
     validate: bool,
     #[arg(long, hide = true)]
@@ -38,15 +35,9 @@ impl Flags {
     /// # Errors
     /// Names the flag and what to do.
     pub fn check(&self) -> anyhow::Result<()> {
-        match self.dry_run.as_deref() {
-            None | Some("client") => {}
-            Some(mode) => bail!(
-                "--dry-run={mode} is not supported: nothing here asks a cluster; use `tiphys up` to try it on one"
-            ),
-        }
         if self.validate {
             bail!(
-                "--validate is not supported: nothing here asks a cluster; use `tiphys up` to try it on one"
+                "--validate is not supported: no manifest is sent to a cluster; for its version and `lookup` use --dry-run=server, to try the chart `tiphys up`"
             );
         }
         if self.enable_dns {
