@@ -1,7 +1,8 @@
 //! # An object that the API server refuses
 //!
 //! Every rendered object is read as the API server reads it: built-in kinds by their types and rules,
-//! custom resources by the definitions that are in the repository or its charts, and by Argo CD's own.
+//! custom resources by the definitions that are in the repository or its charts, by Argo CD's own, and, where there is
+//! none, by the published fields of widely used operators.
 //! A value of a wrong type or one that breaks a rule is refused, and with it the sync. An unknown field is
 //! refused too where the engine validates (Argo CD does unless `Validate=false`), else it is dropped.
 //!
@@ -48,12 +49,26 @@ const OF_ONE_CLUSTER: &str = "on this cluster";
 /// What a message says where no value could make the object right.
 const OF_TEMPLATE: &str = "does not match template";
 
+/// What is said where the repository does not hold the definition.
+const OF_REFERENCE: &str =
+    "the definition is not in the repository: this is by the operator's API reference of August 2026";
+
 /// One fault of an object, as the API server says it.
 struct Fault {
     message: String,
     field: FieldPath,
     severity: Severity,
     help: Option<String>,
+    /// Whether the cluster's definition may say otherwise.
+    is_doubtful: bool,
+}
+
+impl Fault {
+    fn doubt(&mut self) {
+        self.severity = Severity::Warning;
+        self.is_doubtful = true;
+        self.help = Some(OF_REFERENCE.to_owned());
+    }
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
@@ -95,7 +110,10 @@ fn finding(context: &Context<'_>, object: &Object, fault: &Fault) -> Finding {
         diagnostic.severity = diagnostic.severity.min(Severity::Warning);
         diagnostic.mechanism = "the API server answers with this text when it is applied".to_owned();
     }
-    let finding = RULE.finding(context, object, diagnostic);
+    let mut finding = RULE.finding(context, object, diagnostic);
+    if fault.is_doubtful {
+        finding = finding.likely();
+    }
     if !image_option::is_entry(&field) || field != fault.field {
         return finding;
     }
@@ -137,11 +155,29 @@ fn faults(survey: &Survey, object: &Object, definitions: &Definitions<'_>) -> Ve
             .retain(|fault| !fault.message.contains(" is invalid: ") || fault.message.contains(OF_TEMPLATE));
     }
     // Parameters of an ApplicationSet are texts, and have to be where texts are allowed.
-    let is_filled_in = gvk.kind != "ApplicationSet" && placeholders::has(object.value());
-    if !faults.is_empty() && (is_filled_in || object.value().get("sops").is_some()) {
+    if !faults.is_empty() && gvk.kind != "ApplicationSet" && placeholders::has(object.value()) {
+        faults.retain(|fault| is_beside_placeholders(object, fault));
+    }
+    if object.value().get("sops").is_some() {
         faults.clear();
     }
+    faults.retain(|fault| !is_prose(&fault.message));
     faults
+}
+
+/// Whether a fault stands whatever takes the place of an object's placeholders: a field that is not known, or a value of
+/// a wrong type that holds none of them.
+fn is_beside_placeholders(object: &Object, fault: &Fault) -> bool {
+    let is_plain =
+        |field: &FieldPath| field.get(object.value()).is_some_and(|value| !placeholders::has(value));
+    let is_of_field = fault.message.contains("unknown field") || fault.message.contains("must be of type");
+    is_of_field && is_plain(&fault.field)
+}
+
+/// Whether what is refused is a sentence for people in place of a name: `<domain>, please fill in`.
+fn is_prose(message: &str) -> bool {
+    let quoted = message.split_once("Invalid value: \"").and_then(|(_, rest)| rest.split_once('"'));
+    quoted.is_some_and(|(value, _)| !value.is_ascii() && value.contains(' '))
 }
 
 fn built_in(object: &Object, gvk: &GroupVersionKind, ty: TypeRef<'_>) -> Vec<Fault> {
@@ -187,6 +223,9 @@ fn custom(object: &Object, gvk: &GroupVersionKind, definitions: &Definitions<'_>
         // What is not even of the type that is wanted has no fields to be known.
         faults.retain(|unknown| !errors.iter().any(|error| unknown.field.starts_with(&error.field)));
         faults.extend(errors);
+        if custom.is_shipped {
+            faults.iter_mut().for_each(Fault::doubt);
+        }
         let is_better = best.as_ref().is_none_or(|best| faults.len() < best.len());
         if is_better {
             best = Some(faults);
@@ -204,6 +243,7 @@ fn undecodable(object: &Object, gvk: &GroupVersionKind, error: &str) -> Fault {
         field: through_lists(object.value(), path),
         severity: Severity::Error,
         help: None,
+        is_doubtful: false,
     }
 }
 
@@ -234,6 +274,7 @@ fn unknown(gvk: &GroupVersionKind, field: &str, ty: Option<TypeRef<'_>>) -> Faul
         help: ty.and_then(|ty| meant(ty, &path)).map(|name| format!("there is a field {name}")),
         field: path,
         severity: Severity::Warning,
+        is_doubtful: false,
     }
 }
 
@@ -259,6 +300,7 @@ fn invalid(object: &Object, gvk: &GroupVersionKind, error: &FieldError) -> Fault
         field: fields::of_api(&error.field),
         severity: Severity::Error,
         help: None,
+        is_doubtful: false,
     }
 }
 

@@ -10,12 +10,15 @@ use tiphys_graph::{Object, Survey, World};
 use tiphys_schema::{ErrorKind, ErrorList, FieldError, StructuralSchema, crd_version_schema};
 use tiphys_value::{GroupKind, GroupVersionKind, ObjectExt, Value};
 
+use super::shipped;
+
 static ARGO_CD: LazyLock<Vec<Value>> = LazyLock::new(tiphys_model::crd::definitions);
 
 /// Definitions by the kind that they define.
 pub struct Definitions<'a> {
     by_kind: HashMap<GroupKind, Vec<Known<'a>>>,
     schemas: Mutex<HashMap<SchemaKey, Option<Arc<Custom>>>>,
+    shipped: Mutex<HashMap<GroupVersionKind, Option<Arc<Custom>>>>,
 }
 
 /// What a definition asks of objects of one version.
@@ -24,6 +27,8 @@ pub struct Custom {
     pub schema: StructuralSchema,
     /// Its CEL rules.
     rules: Option<Rules>,
+    /// Whether it comes from what is known of the operator, not from a definition of the repository.
+    pub is_shipped: bool,
 }
 
 impl Custom {
@@ -87,17 +92,26 @@ impl<'a> Definitions<'a> {
                 known.push(Known { definition, world: None, file: "" });
             }
         }
-        Self { by_kind, schemas: Mutex::default() }
+        Self { by_kind, schemas: Mutex::default(), shipped: Mutex::default() }
     }
 
-    /// The schemas that may be meant for an object: those of its own cluster, else all that are known.
+    /// The schemas that may be meant for an object: those of its own cluster, else all that are near, else what is
+    /// known of the kind.
     pub fn schemas(&self, object: &Object, gvk: &GroupVersionKind) -> Vec<Arc<Custom>> {
-        let Some(known) = self.by_kind.get(&gvk.group_kind()) else { return Vec::new() };
+        let Some(known) = self.by_kind.get(&gvk.group_kind()) else {
+            return self.shipped(gvk).into_iter().collect();
+        };
         let world = object.world();
         let own: Vec<&Known> = known.iter().filter(|it| it.world.as_ref() == Some(&world)).collect();
         let near = || known.iter().filter(|it| it.is_near(object)).collect();
         let chosen = if own.is_empty() { near() } else { own };
         chosen.into_iter().filter_map(|it| self.schema(it.definition, &gvk.version)).collect()
+    }
+
+    fn shipped(&self, gvk: &GroupVersionKind) -> Option<Arc<Custom>> {
+        let mut known = self.shipped.lock().unwrap_or_else(PoisonError::into_inner);
+        let read = || Some(Arc::new(Custom { schema: shipped::schema(gvk)?, rules: None, is_shipped: true }));
+        known.entry(gvk.clone()).or_insert_with(read).clone()
     }
 
     fn schema(&self, definition: &'a Value, version: &str) -> Option<Arc<Custom>> {
@@ -113,7 +127,7 @@ impl<'a> Definitions<'a> {
 fn custom(definition: &Value, version: &str) -> Option<Arc<Custom>> {
     let schema = crd_version_schema(definition, version)?;
     let rules = Rules::new(schema.as_value());
-    Some(Arc::new(Custom { schema, rules }))
+    Some(Arc::new(Custom { schema, rules, is_shipped: false }))
 }
 
 fn is_definition(object: &Object) -> bool {

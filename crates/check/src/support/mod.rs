@@ -14,4 +14,5 @@ pub mod pods;
 pub mod references;
 pub mod selectors;
 pub mod set_aside;
+pub mod shipped;
 pub mod similar;
