@@ -6,6 +6,7 @@
 //!   is among them. With `creationPolicy: Merge` or `Orphan` the Secret has no owner reference, so that it
 //!   looks like an object of the Application that has left Git: it is pruned, again and again.
 //! - `creationPolicy: Merge` writes only into a Secret that is there, and nothing in the repository makes it.
+//! - Two ExternalSecrets have one target; only one of them may own it.
 //! - A chart or manifest renders the Secret, and a controller makes the same one: each overwrites the other.
 //!
 //! People see: a Secret that disappears within seconds, `secrets "argocd-secret" not found`, an ExternalSecret
@@ -72,6 +73,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 if let Some(other) = rendered.first() {
                     add_twice(context, report, product, maker, other);
                 }
+                add_twin(context, report, product, maker);
             }
         }
     }
@@ -132,6 +134,27 @@ fn add_missing(context: &Context<'_>, report: &mut Report, product: &Product, ma
         .help("use `creationPolicy: Owner`, or render the Secret");
     diagnostic.severity = Severity::Info;
     report.add(RULE.finding(context, maker, diagnostic).likely());
+}
+
+/// Reports two ExternalSecrets that each own one Secret.
+fn add_twin(context: &Context<'_>, report: &mut Report, product: &Product, maker: &Object) {
+    let makers = context.analyses().edges.products(maker, &product.key).iter();
+    let mut others =
+        makers.filter(|it| it.policy == CreationPolicy::Owned).map(|it| context.survey.object(it.from));
+    let is_twin = |other: &&Object| {
+        other.key.kind == "ExternalSecret"
+            && maker.key.kind == "ExternalSecret"
+            && other.key.name != maker.key.name
+    };
+    let Some(other) = others.find(is_twin).filter(|other| maker.id < other.id) else { return };
+    let message = format!("{} and {} both make {}", maker.title(), other.title(), name(product));
+    let diagnostic = RULE
+        .diagnostic(message)
+        .at(context.survey.span(other, &product.field), "made from this")
+        .see(context.survey.span(maker, &product.field), "and from this")
+        .because("the controller lets one of them own the Secret and refuses the other: `target is owned by another ExternalSecret`")
+        .help("give each a target of its own, or put both into one ExternalSecret");
+    report.add(RULE.finding(context, other, diagnostic));
 }
 
 fn add_twice(context: &Context<'_>, report: &mut Report, product: &Product, maker: &Object, other: &Object) {

@@ -162,6 +162,10 @@ fn faults(survey: &Survey, object: &Object, definitions: &Definitions<'_>) -> Ve
         faults.clear();
     }
     faults.retain(|fault| !is_prose(&fault.message));
+    // Without a spec it is a part of an Application, for a kustomization to fill in.
+    if parts::is_loose_file(survey, object) && object.value().get("spec").is_none() {
+        faults.clear();
+    }
     faults
 }
 
@@ -213,6 +217,7 @@ fn name_fully(definition: &mut Value) {
 
 fn custom(object: &Object, gvk: &GroupVersionKind, definitions: &Definitions<'_>) -> Vec<Fault> {
     let mut best: Option<Vec<Fault>> = None;
+    let misnamed = unknown_metadata(object, gvk);
     for custom in definitions.schemas(object, gvk) {
         let mut value = object.value().clone();
         let mut faults: Vec<Fault> =
@@ -231,7 +236,40 @@ fn custom(object: &Object, gvk: &GroupVersionKind, definitions: &Definitions<'_>
             best = Some(faults);
         }
     }
-    best.unwrap_or_default()
+    let mut faults = best.unwrap_or_default();
+    faults.extend(misnamed);
+    faults
+}
+
+/// Fields of the metadata that no object has; of those that are nearly right, which is meant.
+fn unknown_metadata(object: &Object, gvk: &GroupVersionKind) -> Vec<Fault> {
+    const KNOWN: [&str; 15] = [
+        "annotations",
+        "clusterName",
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "finalizers",
+        "generateName",
+        "generation",
+        "labels",
+        "managedFields",
+        "name",
+        "namespace",
+        "ownerReferences",
+        "resourceVersion",
+        "selfLink",
+    ];
+    let fields = object.value()["metadata"].as_object().into_iter().flat_map(|map| map.keys());
+    let unknown_ones = fields.filter(|field| !KNOWN.contains(&field.as_str()) && *field != "uid");
+    // What another tool calls a kind need not have an object's metadata.
+    let is_sent = gvk.group.contains('.');
+    let slips = unknown_ones.filter_map(|field| Some((field, similar::nearest(field, KNOWN.into_iter())?)));
+    let fault = |(field, meant): (&String, &str)| Fault {
+        help: Some(format!("there is a field {meant}")),
+        ..unknown(gvk, &format!("metadata.{field}"), None)
+    };
+    if is_sent { slips.map(fault).collect() } else { Vec::new() }
 }
 
 fn undecodable(object: &Object, gvk: &GroupVersionKind, error: &str) -> Fault {

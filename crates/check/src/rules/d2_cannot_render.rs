@@ -21,7 +21,7 @@
 use tiphys_diag::{Edit, Severity, Span};
 use tiphys_graph::{App, Declaration, Fault as Unread, Outcome, UnitKind};
 use tiphys_render::{Cause, RenderError};
-use tiphys_value::{Location, ObjectExt};
+use tiphys_value::{FieldPath, Location, ObjectExt};
 
 use crate::{
     Context, Finding, Report, Rule,
@@ -58,6 +58,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
             once.add(error.headline(), of_app(context, app, error));
         }
     }
+    for app in context.survey.apps.iter().filter(|app| matches!(app.outcome, Outcome::Unseen(_))) {
+        if let Some((what, finding)) = values(context, app) {
+            once.add(&what, finding);
+        }
+    }
     for unit in context.survey.units.iter().filter(|unit| unit.kind == UnitKind::Kustomization) {
         if let Outcome::Failed(error) = &unit.outcome
             && error.cause() == Cause::Other
@@ -79,6 +84,30 @@ fn check(context: &Context<'_>, report: &mut Report) {
         once.add(fault.error.headline(), finding);
     }
     once.report(report);
+}
+
+/// Values of a chart out of reach that no chart could read: no YAML, or no mapping.
+fn values(context: &Context<'_>, app: &App) -> Option<(String, Finding)> {
+    let spec = &app.application.spec;
+    let sources = spec.effective_sources();
+    let texts =
+        sources.iter().enumerate().filter_map(|(at, it)| Some((at, it.helm.as_ref()?.values.as_str())));
+    for (at, text) in texts.filter(|(_, text)| !text.trim().is_empty() && !text.contains("{{")) {
+        let what = match tiphys_yaml::from_yaml(text) {
+            Ok(value) if value.is_object() || value.is_null() => continue,
+            Ok(_) => "they are no mapping of names to values".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let mut place = FieldPath::default().key("spec");
+        place =
+            if spec.has_multiple_sources() { place.key("sources").index(at) } else { place.key("source") };
+        let diagnostic = RULE
+            .diagnostic(format!("Application {} cannot be rendered: its values cannot be read: {what}", app.name()))
+            .at(context.survey.app_span(app, &place.key("helm").key("values")), "these values")
+            .because("without its manifests the engine applies nothing of the Application; what runs stays as it is");
+        return Some((what, Finding::new(RULE.incident, diagnostic).app(app.name())));
+    }
+    None
 }
 
 /// Whether what is missing is a file that Git is told to ignore: something makes it before it is read.
@@ -124,7 +153,38 @@ fn of_app(context: &Context<'_>, app: &App, error: &RenderError) -> Finding {
         finding = finding.fix(format!("name the file {known}, which exists"), edit);
     }
     let is_doubtful = is_elsewhere(context, app, error) || is_set_aside(context, app);
+    if is_part(context, app, error) || waits_for_values(context, app, error) {
+        finding.diagnostic.severity = Severity::Info;
+        return finding.likely();
+    }
     if is_doubtful { weaken(finding) } else { finding }
+}
+
+/// Whether a file is but a part of an Application: a kustomization above it gives the address of its sources.
+fn is_part(context: &Context<'_>, app: &App, error: &RenderError) -> bool {
+    const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+    let file = app.declared.location.file.as_ref();
+    let mut folders = file.match_indices('/').map(|(at, _)| &file[..at]);
+    app.declaration == Declaration::File
+        && error.headline().contains("no repoURL")
+        && folders
+            .any(|folder| NAMES.iter().any(|name| context.survey.files.contains(&format!("{folder}/{name}"))))
+}
+
+/// Whether a chart that nothing applies renders the Application from its default values, and a name in it is empty
+/// because everybody has to give a part of it: `values-.yaml`.
+fn waits_for_values(context: &Context<'_>, app: &App, error: &RenderError) -> bool {
+    let mut top = app;
+    while let Declaration::App(parent) = top.declaration {
+        top = context.survey.app(parent);
+    }
+    let Declaration::Unit(unit) = top.declaration else { return false };
+    let text = error.headline();
+    context.survey.units[unit.0].kind == UnitKind::Chart
+        && (error.cause() != Cause::Missing
+            || text.contains("-.")
+            || text.contains("//")
+            || text.contains("/.yaml"))
 }
 
 /// Whether nobody may have applied an Application: it stands in a file that nothing renders, while others

@@ -21,7 +21,7 @@
 
 use tiphys_diag::Severity;
 use tiphys_graph::Object;
-use tiphys_value::{FieldPath, ResourceKey, Value};
+use tiphys_value::{FieldPath, ResourceKey, Value, json};
 
 use crate::{
     Context, Finding, Report, Rule,
@@ -29,6 +29,7 @@ use crate::{
         cluster::Cluster,
         fields::keys,
         once::Once,
+        placeholders,
         pods::{Pod, list, text},
         selectors, similar,
     },
@@ -48,11 +49,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for cluster in context.clusters() {
         for object in &cluster.objects {
-            if cluster.is_partly_hidden(&object.key.namespace) {
-                continue;
-            }
             match (object.key.group.as_str(), object.key.kind.as_str()) {
                 ("networking.k8s.io", "Ingress") => ingress(context, cluster, object, &mut once),
+                ("gateway.networking.k8s.io", kind) if kind.ends_with("Route") => {
+                    route(context, cluster, object, &mut once);
+                }
+                ("traefik.io", "IngressRoute" | "IngressRouteTCP") => {
+                    traefik(context, cluster, object, &mut once);
+                }
                 ("", "Service") => service(context, cluster, object, &mut once),
                 ("autoscaling", "HorizontalPodAutoscaler") => autoscaler(context, cluster, object, &mut once),
                 _ => {}
@@ -83,7 +87,9 @@ fn ingress(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
         let path = path.key("service");
         match cluster.core("Service", &object.key.namespace, name) {
             Some(found) => port(context, object, found, target, &path, once),
-            None if is_action(object, name) || cluster.may_be_made(&object.key.namespace, name) => {}
+            None if is_action(object, name)
+                || cluster.is_partly_hidden(&object.key.namespace)
+                || cluster.may_be_made(&object.key.namespace, name) => {}
             None => {
                 let what = format!("{} sends to Service/{name}, which nothing makes", object.title());
                 let names = cluster.objects.iter().filter(|it| {
@@ -99,6 +105,68 @@ fn ingress(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
             }
         }
     }
+}
+
+/// The backends of a route of the Gateway API.
+fn route(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mut Once) {
+    for (rule, value) in list(&object.value()["spec"], "rules").iter().enumerate() {
+        let place = keys(&["spec", "rules"]).index(rule).key("backendRefs");
+        for (at, backend) in list(value, "backendRefs").iter().enumerate() {
+            if matches!(text(backend, "kind"), "" | "Service") {
+                target(context, cluster, object, backend, &place.index(at), once);
+            }
+        }
+    }
+}
+
+/// The backends of a route of Traefik.
+fn traefik(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mut Once) {
+    for (route, value) in list(&object.value()["spec"], "routes").iter().enumerate() {
+        let place = keys(&["spec", "routes"]).index(route).key("services");
+        for (at, backend) in list(value, "services").iter().enumerate() {
+            if matches!(text(backend, "kind"), "" | "Service") {
+                target(context, cluster, object, backend, &place.index(at), once);
+            }
+        }
+    }
+}
+
+/// A Service that a route names, and its port.
+fn target(
+    context: &Context<'_>,
+    cluster: &Cluster<'_>,
+    object: &Object,
+    backend: &Value,
+    path: &FieldPath,
+    once: &mut Once,
+) {
+    let (name, given) = (text(backend, "name"), text(backend, "namespace"));
+    let namespace = if given.is_empty() { object.key.namespace.as_str() } else { given };
+    if name.is_empty()
+        || placeholders::has(backend)
+        || name.contains('@')
+        || cluster.is_partly_hidden(namespace)
+    {
+        return;
+    }
+    if let Some(found) = cluster.core("Service", namespace, name) {
+        let wanted = match &backend["port"] {
+            Value::String(name) => json!({"port": {"name": name}}),
+            number => json!({"port": {"number": number}}),
+        };
+        return port(context, object, found, &wanted, path, once);
+    }
+    if cluster.is_partly_hidden(namespace)
+        || cluster.may_be_made(namespace, name)
+        || cluster.has_operated_pods(namespace)
+    {
+        return;
+    }
+    let what = format!("{} sends to Service/{name} in {namespace}, which nothing makes", object.title());
+    let services = cluster.objects.iter().filter(|it| it.key.kind == "Service" && it.key.group.is_empty());
+    let beside = services.filter(|it| it.key.namespace == namespace);
+    let nearest = similar::nearest(name, beside.map(|it| it.key.name.as_str()));
+    once.add(&what, finding(context, object, &what, &path.key("name"), "no such Service", nearest));
 }
 
 /// The AWS controller and Traefik use names of Services for what is none.
@@ -146,6 +214,7 @@ fn service(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
     let wanted = selectors::labels(object);
     let namespace = &object.key.namespace;
     if wanted.is_empty()
+        || cluster.is_partly_hidden(namespace)
         || cluster.pods.iter().any(|pod| selectors::selects(object, pod))
         || cluster.has_operated_pods(namespace)
     {
@@ -186,7 +255,8 @@ fn autoscaler(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, onc
     let group = text(target, "apiVersion").split_once('/').map_or("", |(group, _)| group);
     let namespace = &object.key.namespace;
     let key = ResourceKey::new(group, kind, namespace, name);
-    if !matches!(kind, "Deployment" | "StatefulSet") || cluster.find(&key).is_some() {
+    let is_hidden = cluster.is_partly_hidden(namespace);
+    if is_hidden || !matches!(kind, "Deployment" | "StatefulSet") || cluster.find(&key).is_some() {
         return;
     }
     let others = cluster.objects.iter().filter(|it| it.key.kind == kind && it.key.namespace == *namespace);

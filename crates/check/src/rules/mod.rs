@@ -3,34 +3,47 @@
 //! a `pub const RULE`; a line here; a folder under `tests/incidents/`.
 
 mod a1_circle;
+mod a1_flux_dependency;
 mod a1_parent_wait;
 mod a1_self_wait;
 mod a1_wave_order;
+mod a2_eviction_blocked;
 mod a2_finalizer_without_controller;
 mod b1_other_tool;
 mod b2_installed_twice;
 mod b3_two_owners;
 mod b4_copied_tracking_label;
+mod b5_endless_job;
+mod b5_random_values;
+mod b5_replicas_fight;
 mod c1_chart_with_large_crd;
 mod c1_last_applied_too_long;
 mod c2_inline_manifest;
 mod c2_invalid;
+mod c2_pod_security;
+mod c2_quota;
+mod c2_rbac_no_effect;
 mod c2_removed_api;
 mod c3_conversion_webhook;
 mod c3_webhook_before_backend;
 mod c4_immutable;
 mod c5_cr_before_crd;
 mod c5_crd_twice;
+mod c5_no_namespace;
 mod d1_load_restriction;
 mod d2_appset_fault;
 mod d2_cannot_render;
 mod d2_duplicate_key;
 mod d2_duplicate_name;
+mod d2_no_effect;
 mod d2_project_forbids;
+mod d2_unread_values;
 mod d3_incomplete_registration;
 mod e1_platform_pruned;
 mod e2_dangling_reference;
+mod e2_missing_key;
 mod e2_no_pull_secret;
+mod e2_no_store;
 mod e3_withdrawn_image;
 mod e4_foreign_image;
 mod e5_entrypoint_module;
@@ -45,6 +58,7 @@ mod f2_probes_blocked;
 mod f3_security_group_ports;
 mod f4_no_backend;
 mod f4_redirect_loop;
+mod f4_route_refused;
 mod g1_workflow_syntax;
 mod g2_play_as_tasks;
 mod g3_orphaned_cloud_resources;
@@ -59,34 +73,47 @@ use crate::Rule;
 /// Every rule, in the order of the ids.
 pub const ALL: &[&Rule] = &[
     &a1_circle::RULE,
+    &a1_flux_dependency::RULE,
     &a1_parent_wait::RULE,
     &a1_self_wait::RULE,
     &a1_wave_order::RULE,
+    &a2_eviction_blocked::RULE,
     &a2_finalizer_without_controller::RULE,
     &b1_other_tool::RULE,
     &b2_installed_twice::RULE,
     &b3_two_owners::RULE,
     &b4_copied_tracking_label::RULE,
+    &b5_endless_job::RULE,
+    &b5_random_values::RULE,
+    &b5_replicas_fight::RULE,
     &c1_chart_with_large_crd::RULE,
     &c1_last_applied_too_long::RULE,
     &c2_inline_manifest::RULE,
     &c2_invalid::RULE,
+    &c2_pod_security::RULE,
+    &c2_quota::RULE,
+    &c2_rbac_no_effect::RULE,
     &c2_removed_api::RULE,
     &c3_conversion_webhook::RULE,
     &c3_webhook_before_backend::RULE,
     &c4_immutable::RULE,
     &c5_cr_before_crd::RULE,
     &c5_crd_twice::RULE,
+    &c5_no_namespace::RULE,
     &d1_load_restriction::RULE,
     &d2_appset_fault::RULE,
     &d2_cannot_render::RULE,
     &d2_duplicate_key::RULE,
     &d2_duplicate_name::RULE,
+    &d2_no_effect::RULE,
     &d2_project_forbids::RULE,
+    &d2_unread_values::RULE,
     &d3_incomplete_registration::RULE,
     &e1_platform_pruned::RULE,
     &e2_dangling_reference::RULE,
+    &e2_missing_key::RULE,
     &e2_no_pull_secret::RULE,
+    &e2_no_store::RULE,
     &e3_withdrawn_image::RULE,
     &e4_foreign_image::RULE,
     &e5_entrypoint_module::RULE,
@@ -101,6 +128,7 @@ pub const ALL: &[&Rule] = &[
     &f3_security_group_ports::RULE,
     &f4_no_backend::RULE,
     &f4_redirect_loop::RULE,
+    &f4_route_refused::RULE,
     &g1_workflow_syntax::RULE,
     &g2_play_as_tasks::RULE,
     &g3_orphaned_cloud_resources::RULE,

@@ -114,6 +114,11 @@ fn makes_objects(object: &Object) -> bool {
         let mut keys = annotations.into_iter().flat_map(|map| map.keys());
         return keys.any(|key| key.starts_with("cert-manager.io/") || key.contains("acme"));
     }
+    // Routes name what others make.
+    if matches!(object.key.group.as_str(), "gateway.networking.k8s.io" | "traefik.io" | "traefik.containo.us")
+    {
+        return false;
+    }
     let is_service_ca = |key: &str| object.value().annotation(key).is_some();
     Catalog::latest().kind(&object.value().gvk()).is_none()
         || is_service_ca("service.beta.openshift.io/serving-cert-secret-name")

@@ -10,6 +10,7 @@ pub mod images;
 pub mod once;
 pub mod parts;
 pub mod placeholders;
+pub mod pod_security;
 pub mod pods;
 pub mod references;
 pub mod selectors;

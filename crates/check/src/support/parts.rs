@@ -11,8 +11,24 @@ pub fn is_loose(survey: &Survey, object: &Object) -> bool {
     !declares && in_a_file(survey, object)
 }
 
+/// Whether an object stands in a file that nothing renders, whatever it declares.
+pub fn is_loose_file(survey: &Survey, object: &Object) -> bool {
+    in_a_file(survey, object)
+}
+
 fn in_a_file(survey: &Survey, object: &Object) -> bool {
     matches!(object.owner, Owner::Unit(unit) if survey.units[unit.0].kind == UnitKind::Manifest)
+}
+
+/// Whether a kustomization names a file beside it among its resources.
+fn lists(survey: &Survey, kustomization: &str, name: &str) -> bool {
+    let read = || tiphys_yaml::from_yaml(&survey.files.text(kustomization)?).ok();
+    let content = read().unwrap_or_default();
+    let resources = content.get("resources").and_then(tiphys_value::Value::as_array);
+    resources
+        .into_iter()
+        .flatten()
+        .any(|it| it.as_str().is_some_and(|it| it.trim_start_matches("./") == name))
 }
 
 /// Whether an object comes from a chart that no Application reaches, and so from its default values alone.
@@ -31,6 +47,9 @@ pub fn may_be_a_patch(survey: &Survey, object: &Object) -> bool {
     }
     let beside = |other: &str| if folder.is_empty() { other.to_owned() } else { format!("{folder}/{other}") };
     is_called_patch
-        || KUSTOMIZATIONS.iter().any(|it| survey.files.contains(&beside(it)))
+        || KUSTOMIZATIONS.iter().any(|it| {
+            let kustomization = beside(it);
+            survey.files.contains(&kustomization) && !lists(survey, &kustomization, name)
+        })
         || survey.with_key(&object.key).any(|other| !is_loose(survey, other))
 }

@@ -1,13 +1,13 @@
 //! What was put away: folders whose files nobody applies as they are, and files that are made when they are needed.
 
 use tiphys_diag::Severity;
-use tiphys_graph::{Declaration, Files, Survey};
+use tiphys_graph::{App, Declaration, Files, Survey};
 use tiphys_model::glob;
 
 use crate::Finding;
 
 /// Folder names that say: this is kept, not used.
-const PUT_AWAY: [&str; 16] = [
+const PUT_AWAY: [&str; 17] = [
     "archive",
     "archived",
     "archives",
@@ -23,14 +23,21 @@ const PUT_AWAY: [&str; 16] = [
     "old",
     "retired",
     "testdata",
+    "tests",
     "unused",
 ];
+/// Parts of folder names that say the same.
+const MARKS: [&str; 5] = ["archive", "archived", "deprecated", "disabled", "obsolete"];
 /// Folder names that say: this is to be read.
 const SHOWN: [&str; 6] = ["doc", "docs", "example", "examples", "samples", "website"];
 
 fn has_step(path: &str, names: &[&str]) -> bool {
     let mut folders = path.split('/').rev().skip(1);
-    folders.any(|step| names.contains(&step.trim_start_matches(['.', '_']).to_ascii_lowercase().as_str()))
+    folders.any(|step| {
+        let step = step.trim_start_matches(['.', '_']).to_ascii_lowercase();
+        // `z-archive`, `archived-apps`
+        names.contains(&step.as_str()) || step.split(['-', '_']).any(|part| MARKS.contains(&part))
+    })
 }
 
 /// Findings about what was put away, and that no Application in use leads to, count as information.
@@ -44,7 +51,9 @@ pub fn weigh(survey: &Survey, findings: &mut [Finding]) {
         let Some(label) = &finding.diagnostic.primary else { continue };
         let is_unused = match finding.app.as_deref() {
             None => is_aside(&label.span.file),
-            Some(app) => has_step(&label.span.file, &PUT_AWAY) && is_left_alone(survey, app),
+            Some(app) => {
+                has_step(&label.span.file, &PUT_AWAY) && is_left_alone(survey, app, &label.span.file)
+            }
         };
         if is_unused {
             finding.diagnostic.severity = Severity::Info;
@@ -52,9 +61,13 @@ pub fn weigh(survey: &Survey, findings: &mut [Finding]) {
     }
 }
 
-/// Whether all Applications of a name stand where things were put away, and nothing renders them.
-fn is_left_alone(survey: &Survey, name: &str) -> bool {
-    survey.apps.iter().filter(|app| app.name() == name).all(|app| {
+/// Whether all Applications of a name stand where things were put away, and nothing renders them; of several, that which
+/// a file declares counts.
+fn is_left_alone(survey: &Survey, name: &str, file: &str) -> bool {
+    let named = || survey.apps.iter().filter(|app| app.name() == name);
+    let is_own = |app: &&App| app.declared.location.file.as_ref() == file;
+    let is_declared_here = named().any(|app| is_own(&app));
+    named().filter(|app| !is_declared_here || is_own(app)).all(|app| {
         matches!(app.declaration, Declaration::File | Declaration::Unit(_))
             && has_step(&app.declared.location.file, &PUT_AWAY)
     })

@@ -126,7 +126,7 @@ mod tests {
         let mut object = json!({"spec": {"secretStoreRef": {"name": 1, "vault": "x"}, "data": null}});
         assert_eq!(schema.prune(&mut object), ["spec.secretStoreRef.vault"]);
         let errors = schema.validate(&object, None);
-        assert_eq!(errors.len(), 1, "{errors:?}");
+        assert_eq!(errors.0.len(), 1, "{errors:?}");
         assert!(super::schema(&gvk("external-secrets.io", "v1", "Secret")).is_none());
     }
 }

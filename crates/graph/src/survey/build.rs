@@ -185,7 +185,8 @@ fn is_consumed(
         .any(|it| matches!(it.outcome, Outcome::Rendered) && it.read.contains(&object.location.file))
 }
 
-/// The objects in manifest files that nothing renders, by file.
+/// The objects in manifest files that nothing renders, by file. What was read by a rendering that came to nothing, such as
+/// one that needs a chart out of reach, is looked at as it stands.
 fn loose(
     objects: Vec<RenderedObject>,
     renderings: &[(Value, Arc<Rendering>)],
@@ -195,6 +196,7 @@ fn loose(
         .iter()
         .map(|(_, it)| it)
         .chain(units.iter().map(|(_, it)| it))
+        .filter(|rendering| matches!(rendering.outcome, Outcome::Rendered))
         .flat_map(|rendering| rendering.read.iter())
         .collect();
     let mut loose: BTreeMap<Arc<str>, Vec<RenderedObject>> = BTreeMap::new();

@@ -1,0 +1,145 @@
+//! # A Flux object that waits for one that is not there, or for itself
+//!
+//! A Kustomization or HelmRelease of Flux waits until everything in its `dependsOn` is ready. A name that nothing makes,
+//! or a circle, lets it wait for ever, and with it whatever waits for it.
+//!
+//! People see: `dependency 'flux-system/cert-manager' is not ready`, `unable to get 'flux-system/db' dependency:
+//! kustomizations.kustomize.toolkit.fluxcd.io "db" not found`.
+//!
+//! ## Bad
+//! ```yaml
+//! dependsOn: [{name: cert-manger}]
+//! ```
+//! ## Good
+//! ```yaml
+//! dependsOn: [{name: cert-manager}]
+//! ```
+//! ## When to suppress
+//! Where the other object is made outside of the repository.
+
+use tiphys_diag::Severity;
+use tiphys_graph::{Object, ObjectId};
+use tiphys_value::{FieldPath, ObjectExt};
+
+use crate::{
+    Context, Report, Rule,
+    support::{
+        fields::keys,
+        once::Once,
+        placeholders,
+        pods::{list, text},
+        similar,
+    },
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "A1-flux-dependency",
+    incident: "A1",
+    severity: Severity::Warning,
+    title: "a Flux object waits for one that nothing makes, or for itself",
+    source: include_str!("a1_flux_dependency.rs"),
+    check,
+};
+
+const GROUPS: [&str; 2] = ["kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io"];
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let all: Vec<&Object> =
+        context.survey.objects.iter().filter(|it| GROUPS.contains(&it.key.group.as_str())).collect();
+    let mut once = Once::default();
+    for object in &all {
+        for (name, namespace, path) in dependencies(object) {
+            let found = named(&all, object, name, namespace);
+            if found.is_empty() && !is_written(context, object, name) {
+                missing(context, &all, object, name, path, &mut once);
+            } else if !found.is_empty() && leads_back(&all, &found, object) {
+                let mut diagnostic = RULE
+                    .diagnostic(format!("{} waits for {name}, which waits for it", object.title()))
+                    .at(context.survey.span(object, &path), "waits for this")
+                    .because("none of the circle is ever ready")
+                    .help("take one of the dependencies out");
+                diagnostic.severity = Severity::Error;
+                diagnostic = diagnostic.see(context.survey.start(found[0]), "this one waits for it in turn");
+                once.add("", RULE.finding(context, object, diagnostic));
+            }
+        }
+    }
+    once.report(report);
+}
+
+/// What an object waits for: name, namespace if it is given, and place.
+fn dependencies(object: &Object) -> Vec<(&str, Option<&str>, FieldPath)> {
+    let listed = list(&object.value()["spec"], "dependsOn").iter().enumerate();
+    let of = |(at, it)| {
+        let path = keys(&["spec", "dependsOn"]).index(at).key("name");
+        (text(it, "name"), it.str_at(&["namespace"]), path)
+    };
+    listed.map(of).filter(|(name, ..)| !name.is_empty() && !placeholders::is_in(name)).collect()
+}
+
+/// Whether a file has it that does not come out as objects, or Flux makes it when it is installed.
+fn is_written(context: &Context<'_>, near: &Object, name: &str) -> bool {
+    let (kind, name_line) = (format!("kind: {}", near.key.kind), format!("name: {name}"));
+    let has = |text: &str| {
+        text.contains(&kind)
+            && text
+                .lines()
+                .any(|line| line.trim().trim_start_matches("- ") == name_line && !line.contains("- "))
+    };
+    let mut files = context.survey.files.ending(&[".yaml", ".yml"]);
+    name == "flux-system" || files.any(|path| context.survey.files.text(path).is_some_and(|text| has(&text)))
+}
+
+/// The objects of a kind and name. A manifest may leave its namespace to whoever applies it.
+fn named<'a>(all: &[&'a Object], near: &Object, name: &str, namespace: Option<&str>) -> Vec<&'a Object> {
+    let wanted = namespace.or_else(|| near.value().str_at(&["metadata", "namespace"]));
+    let fits = |object: &&&Object| {
+        let own = object.value().str_at(&["metadata", "namespace"]);
+        object.key.kind == near.key.kind
+            && (object.key.name == name || placeholders::is_in(&object.key.name))
+            && (own.is_none() || wanted.is_none() || own == wanted)
+    };
+    all.iter().filter(fits).copied().collect()
+}
+
+/// Whether objects wait, by however many others, for one.
+fn leads_back(all: &[&Object], from: &[&Object], to: &Object) -> bool {
+    // Of several that are called alike, nobody knows which is meant.
+    let mut open: Vec<&Object> = if from.len() == 1 { from.to_vec() } else { return false };
+    let mut seen: Vec<ObjectId> = Vec::new();
+    while let Some(object) = open.pop() {
+        if object.id == to.id {
+            return true;
+        }
+        if seen.contains(&object.id) {
+            continue;
+        }
+        seen.push(object.id);
+        for (name, namespace, _) in dependencies(object) {
+            if let [only] = named(all, object, name, namespace)[..] {
+                open.push(only);
+            }
+        }
+    }
+    false
+}
+
+fn missing(
+    context: &Context<'_>,
+    all: &[&Object],
+    object: &Object,
+    name: &str,
+    path: FieldPath,
+    once: &mut Once,
+) {
+    let others = all.iter().filter(|it| it.key.kind == object.key.kind);
+    let mut diagnostic = RULE
+        .diagnostic(format!("{} waits for {} {name}, which nothing makes", object.title(), object.key.kind))
+        .at(context.survey.span(object, &path), "waits for this")
+        .because("it is never reconciled, and what waits for it is not either");
+    if let Some(nearest) = similar::nearest(name, others.map(|it| it.key.name.as_str())) {
+        diagnostic = diagnostic.help(format!("perhaps {nearest} is meant"));
+    }
+    once.add("", RULE.finding(context, object, diagnostic).likely());
+}

@@ -1,0 +1,160 @@
+//! # A namespace that nothing makes
+//!
+//! An Application's objects go to a namespace that no manifest makes, and the Application does not ask for it to be made.
+//! On a cluster that does not have it by chance, the sync fails.
+//!
+//! It is told only where other Applications of the repository do make theirs, and no script or text names the namespace.
+//!
+//! People see: `namespaces "shop" not found`, `one or more objects failed to apply`.
+//!
+//! ## Bad
+//! ```yaml
+//! spec: {destination: {namespace: shop}}
+//! ```
+//! ## Good
+//! ```yaml
+//! spec: {destination: {namespace: shop}, syncPolicy: {syncOptions: [CreateNamespace=true]}}
+//! ```
+//! ## When to suppress
+//! Where the namespace is made outside of the repository.
+
+use std::collections::BTreeMap;
+
+use tiphys_diag::Severity;
+use tiphys_graph::{App, Declaration, Object, Owner, Survey, survey::is_namespaced};
+use tiphys_value::ObjectExt;
+
+use crate::{
+    Context, Report, Rule,
+    support::{cluster::Cluster, fields::keys, placeholders},
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "C5-no-namespace",
+    incident: "C5",
+    severity: Severity::Warning,
+    title: "objects for a namespace that nothing makes",
+    source: include_str!("c5_no_namespace.rs"),
+    check,
+};
+
+/// Namespaces that clusters have, or that an installer makes.
+const GIVEN: [&str; 8] = [
+    "default",
+    "kube-system",
+    "kube-public",
+    "kube-node-lease",
+    "argocd",
+    "argo-cd",
+    "flux-system",
+    "cattle-system",
+];
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for cluster in context.clusters() {
+        let mut first: BTreeMap<&str, (&Object, &App)> = BTreeMap::new();
+        for object in &cluster.objects {
+            let Some(app) = context.survey.app_of(object) else { continue };
+            if is_namespaced(&object.value().gvk()) == Some(true) {
+                first.entry(&object.key.namespace).or_insert((object, app));
+            }
+        }
+        if !makes_namespaces(context.survey, cluster, &first) {
+            continue;
+        }
+        for (namespace, (object, app)) in first {
+            if !is_made(context, cluster, namespace, app) {
+                add(context, report, namespace, object, app);
+            }
+        }
+    }
+}
+
+/// Whether most of a cluster's Applications bring their namespaces: whoever does so for all but one has forgotten it.
+fn makes_namespaces(survey: &Survey, cluster: &Cluster<'_>, used: &BTreeMap<&str, (&Object, &App)>) -> bool {
+    let made = used.iter().filter(|(namespace, (_, app))| {
+        cluster.core("Namespace", "", namespace).is_some() || creates(survey, app, namespace)
+    });
+    made.count() * 2 > used.len()
+}
+
+/// Whether an Application beside another one asks for a namespace to be made.
+fn creates(survey: &Survey, near: &App, namespace: &str) -> bool {
+    let mut beside =
+        survey.apps.iter().filter(|it| it.environment == near.environment && it.cluster() == near.cluster());
+    beside.any(|app| {
+        app.application.spec.destination.namespace == namespace
+            && app.application.sync_options().is_on("CreateNamespace")
+    })
+}
+
+fn is_made(context: &Context<'_>, cluster: &Cluster<'_>, namespace: &str, app: &App) -> bool {
+    let survey = context.survey;
+    let engines = &app.application.metadata.namespace;
+    let mut namespaces =
+        survey.objects.iter().filter(|it| it.key.kind == "Namespace" && it.key.group.is_empty());
+    GIVEN.contains(&namespace)
+        || namespace.is_empty()
+        || namespace == engines
+        || namespace.starts_with("openshift")
+        || placeholders::is_in(namespace)
+        || is_symbolic(survey, app)
+        || cluster.is_partly_hidden(namespace)
+        || cluster.core("Namespace", "", namespace).is_some()
+        || namespaces.any(|it| it.key.name == namespace && matches!(it.owner, Owner::Unit(_)))
+        || creates(survey, app, namespace)
+        || is_product(context, namespace)
+        || survey.apps.iter().any(|it| {
+            !it.is_rendered() && it.application.spec.effective_sources().iter().any(|s| s.chart.is_empty())
+        })
+        || is_named(context, namespace)
+}
+
+/// Whether a generator stands in for clusters that only the installation knows.
+fn is_symbolic(survey: &Survey, app: &App) -> bool {
+    match app.declaration {
+        Declaration::Set(set) => survey.sets[set.0].symbolic,
+        Declaration::App(parent) => is_symbolic(survey, survey.app(parent)),
+        Declaration::File | Declaration::Unit(_) => false,
+    }
+}
+
+/// Whether a controller makes the namespace.
+fn is_product(context: &Context<'_>, namespace: &str) -> bool {
+    let mut products = context.analyses().edges.all_products();
+    products.any(|product| product.key.kind == "Namespace" && product.key.name == namespace)
+}
+
+/// Whether a script, a playbook, Terraform or a text for people names the namespace.
+fn is_named(context: &Context<'_>, namespace: &str) -> bool {
+    const ENDINGS: [&str; 13] = [
+        ".sh", ".bash", ".tf", ".py", ".md", ".adoc", ".ps1", ".j2", ".hcl", ".mk", "Makefile", "justfile",
+        ".go",
+    ];
+    let files = &context.survey.files;
+    files.ending(&ENDINGS).any(|path| files.text(path).is_some_and(|text| text.contains(namespace)))
+}
+
+fn add(context: &Context<'_>, report: &mut Report, namespace: &str, object: &Object, app: &App) {
+    let survey = context.survey;
+    let is_destination = app.application.spec.destination.namespace == namespace;
+    let place = if is_destination {
+        survey.app_span(app, &keys(&["spec", "destination", "namespace"]))
+    } else {
+        survey.span(object, &keys(&["metadata", "namespace"]))
+    };
+    let mut diagnostic = RULE
+        .diagnostic(format!("{} goes to namespace {namespace}, which nothing makes", object.title()))
+        .at(place, "this namespace")
+        .because(format!(
+            "on a cluster without it the sync of {} fails: `namespaces \"{namespace}\" not found`",
+            app.name()
+        ));
+    diagnostic = if is_destination {
+        diagnostic.help("add `CreateNamespace=true` to spec.syncPolicy.syncOptions")
+    } else {
+        diagnostic.help("render the Namespace too; CreateNamespace makes only that of the destination")
+    };
+    report.add(RULE.finding(context, object, diagnostic).likely());
+}

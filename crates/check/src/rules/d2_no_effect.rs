@@ -1,0 +1,191 @@
+//! # A patch or image of a kustomization that finds nothing
+//!
+//! A patch with a `target`, or an entry of `images`, is applied to what it fits. What fits nothing is no error: Kustomize
+//! leaves it out and says nothing, and what was to be changed stays as it was.
+//!
+//! People see: nothing: the old image runs on, the patch has no effect.
+//!
+//! ## Bad
+//! ```yaml
+//! images: [{name: shop/web, newTag: v2}]       # the manifests have ghcr.io/shop/web
+//! ```
+//! ## Good
+//! ```yaml
+//! images: [{name: ghcr.io/shop/web, newTag: v2}]
+//! ```
+//! ## When to suppress
+//! Where the entry is for objects that only some bases have.
+
+use std::sync::Arc;
+
+use tiphys_diag::Severity;
+use tiphys_graph::{App, Object};
+use tiphys_value::{Location, ObjectExt, Value};
+use tiphys_yaml::{Content, Node, Profile};
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{once::Once, placeholders, similar},
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "D2-no-effect",
+    incident: "D2",
+    severity: Severity::Warning,
+    title: "a patch or image of a kustomization that finds nothing",
+    source: include_str!("d2_no_effect.rs"),
+    check,
+};
+
+const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
+    for app in context.survey.apps.iter().filter(|app| app.is_rendered()) {
+        let sources = app.application.spec.effective_sources();
+        let [only] = sources.as_slice() else { continue };
+        let folder = only.path.trim_start_matches("./").trim_end_matches('/');
+        let named = NAMES.iter().map(|name| format!("{folder}/{name}"));
+        let Some(file) = named.filter_map(|path| app.read.get(path.as_str())).next() else { continue };
+        let Some(text) = context.survey.files.text(file) else { continue };
+        let Ok(documents) = tiphys_yaml::parse_documents(&text, Profile::Go2) else { continue };
+        let Some(root) = documents.first().map(|document| &document.root) else { continue };
+        let objects: Vec<&Object> = context.survey.objects_of(app.id).collect();
+        images(context, app, file, root, &objects, &mut once);
+        // What a patch deletes is not there to be seen.
+        if !text.contains("$patch: delete") && !app.read.iter().any(|it| deletes(context, it)) {
+            patches(context, app, file, root, &objects, &mut once);
+        }
+    }
+    once.report(report);
+}
+
+fn deletes(context: &Context<'_>, file: &str) -> bool {
+    context.survey.files.text(file).is_some_and(|text| text.contains("$patch: delete"))
+}
+
+/// The entry of a mapping.
+fn entry<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
+    let Content::Mapping(pairs) = &node.content else { return None };
+    let found =
+        pairs.iter().find(|(key, _)| matches!(&key.content, Content::Scalar(text) if &**text == name));
+    found.map(|(_, value)| value)
+}
+
+fn scalar<'n>(node: &'n Node, name: &str) -> Option<&'n str> {
+    match &entry(node, name)?.content {
+        Content::Scalar(text) if !text.is_empty() => Some(text),
+        _ => None,
+    }
+}
+
+fn items<'n>(node: &'n Node, name: &str) -> &'n [Node] {
+    match entry(node, name).map(|it| &it.content) {
+        Some(Content::Sequence(items)) => items,
+        _ => &[],
+    }
+}
+
+fn images(
+    context: &Context<'_>,
+    app: &App,
+    file: &Arc<str>,
+    root: &Node,
+    objects: &[&Object],
+    once: &mut Once,
+) {
+    let mut known: Vec<&str> = Vec::new();
+    objects.iter().for_each(|object| gather(object.value(), &mut known, 0));
+    let repositories: Vec<&str> = known.iter().map(|image| repository(image)).collect();
+    for image in items(root, "images") {
+        let Some(name) = scalar(image, "name").filter(|name| !placeholders::is_in(name)) else { continue };
+        let wanted = scalar(image, "newName").unwrap_or(name);
+        // A kustomization without images may be about other kinds altogether.
+        if repositories.iter().any(|it| *it == wanted || *it == name) || repositories.is_empty() {
+            continue;
+        }
+        let last = |text: &str| text.rsplit('/').next().unwrap_or(text).to_owned();
+        let meant = repositories.iter().copied().find(|it| last(it) == last(name));
+        let meant = meant.or_else(|| similar::nearest(name, repositories.iter().copied()));
+        let mut diagnostic = RULE
+            .diagnostic(format!("no container of Application {} has image {name}: the entry has no effect", app.name()))
+            .at(place(context, file, image, "name"), "found nowhere")
+            .because("kustomize changes the images that are called so, letter by letter, and says nothing if there are none");
+        if let Some(meant) = meant {
+            diagnostic = diagnostic.help(format!("perhaps {meant} is meant"));
+        }
+        once.add("", Finding::new(RULE.incident, diagnostic).app(app.name()));
+    }
+}
+
+/// An image without tag and digest.
+fn repository(image: &str) -> &str {
+    let name = image.split('@').next().unwrap_or(image);
+    match name.rsplit_once(':') {
+        Some((name, tag)) if !tag.contains('/') => name,
+        _ => name,
+    }
+}
+
+fn gather<'a>(value: &'a Value, images: &mut Vec<&'a str>, depth: usize) {
+    const MAX_DEPTH: usize = 64;
+    if depth > MAX_DEPTH {
+        return;
+    }
+    match value {
+        Value::Object(map) => {
+            if let Some(image) = map.get("image").and_then(Value::as_str) {
+                images.push(image);
+            }
+            map.values().for_each(|inner| gather(inner, images, depth + 1));
+        }
+        Value::Array(items) => items.iter().for_each(|inner| gather(inner, images, depth + 1)),
+        _ => {}
+    }
+}
+
+fn patches(
+    context: &Context<'_>,
+    app: &App,
+    file: &Arc<str>,
+    root: &Node,
+    objects: &[&Object],
+    once: &mut Once,
+) {
+    for patch in items(root, "patches") {
+        let Some(target) = entry(patch, "target") else { continue };
+        let selects = ["labelSelector", "annotationSelector"].iter().any(|it| entry(target, it).is_some());
+        let (kind, name) = (scalar(target, "kind"), scalar(target, "name"));
+        let is_plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        if selects || !kind.is_none_or(is_plain) || !name.is_none_or(is_plain) {
+            continue;
+        }
+        let (Some(kind), name) = (kind, name) else { continue };
+        let of_kind = || objects.iter().filter(|object| object.key.kind == kind);
+        // Prefixes and suffixes come to names later.
+        let fits = |object: &&&Object| name.is_none_or(|name| object.value().name().contains(name));
+        if of_kind().any(|object| fits(&object)) || objects.is_empty() {
+            continue;
+        }
+        let shown = name.map_or_else(|| kind.to_owned(), |name| format!("{kind}/{name}"));
+        let field = if name.is_some() { "name" } else { "kind" };
+        let mut diagnostic = RULE
+            .diagnostic(format!("Application {} renders no {shown}: the patch has no effect", app.name()))
+            .at(place(context, file, target, field), "found nowhere")
+            .because(
+                "a patch is applied to what its target fits; if that is nothing, kustomize says nothing",
+            );
+        if let Some(nearest) =
+            name.and_then(|name| similar::nearest(name, of_kind().map(|it| it.value().name())))
+        {
+            diagnostic = diagnostic.help(format!("perhaps {nearest} is meant"));
+        }
+        once.add("", Finding::new(RULE.incident, diagnostic).app(app.name()));
+    }
+}
+
+fn place(context: &Context<'_>, file: &Arc<str>, node: &Node, field: &str) -> tiphys_diag::Span {
+    let at = entry(node, field).unwrap_or(node).span.start;
+    context.survey.files.span(&Location::new(file.clone(), at.line, at.column))
+}

@@ -1,0 +1,143 @@
+//! # Values that nothing reads
+//!
+//! A chart with nothing but dependencies hands to each of them the values under its name. A key that is the name of none
+//! of them is read by nobody: what it says has no effect, and nothing tells so.
+//!
+//! People see: nothing: the default values are in force.
+//!
+//! ## Bad
+//! ```yaml
+//! # Chart.yaml: dependencies: [{name: traefik}]
+//! replicas: 3
+//! ```
+//! ## Good
+//! ```yaml
+//! traefik:
+//!   replicas: 3
+//! ```
+//! ## When to suppress
+//! Where another tool reads the file.
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use tiphys_diag::Severity;
+use tiphys_graph::{Files, Survey};
+use tiphys_value::{Location, Value};
+use tiphys_yaml::{Content, Profile};
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{
+        placeholders,
+        pods::{list, text},
+        similar,
+    },
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "D2-unread-values",
+    incident: "D2",
+    severity: Severity::Warning,
+    title: "values that no chart reads",
+    source: include_str!("d2_unread_values.rs"),
+    check,
+};
+
+/// How many findings one file is worth.
+const MOST: usize = 5;
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let files = &context.survey.files;
+    for path in files.ending(&["/Chart.yaml"]).filter(|path| !placeholders::is_skeleton(path)) {
+        let folder = path.trim_end_matches("Chart.yaml").to_owned();
+        let Some(read) = read_by_dependencies(files, path, &folder) else { continue };
+        for file in values_files(context.survey, path, &folder) {
+            look(context, &file, &read, report);
+        }
+    }
+}
+
+/// The keys that a chart without templates of its own hands on; nothing for every other chart.
+fn read_by_dependencies(files: &Files, path: &str, folder: &str) -> Option<BTreeSet<String>> {
+    let chart = tiphys_yaml::from_yaml(&files.text(path)?).ok()?;
+    let (templates, charts) = (format!("{folder}templates/"), format!("{folder}charts/"));
+    let crds = format!("{folder}crds/");
+    let has_own = files.paths().any(|it| it.starts_with(&templates) || it.starts_with(&crds));
+    let mut dependencies = list(&chart, "dependencies").to_vec();
+    if let Some(old) = files.text(&format!("{folder}requirements.yaml")) {
+        dependencies.extend(list(&tiphys_yaml::from_yaml(&old).ok()?, "dependencies").iter().cloned());
+    }
+    if has_own || dependencies.is_empty() || text(&chart, "type") == "library" {
+        return None;
+    }
+    let mut read: BTreeSet<String> = ["global", "tags"].map(str::to_owned).into();
+    for dependency in &dependencies {
+        let alias = text(dependency, "alias");
+        read.insert(if alias.is_empty() { text(dependency, "name") } else { alias }.to_owned());
+        let conditions = text(dependency, "condition").split(',');
+        read.extend(conditions.filter_map(|it| it.trim().split('.').next()).map(str::to_owned));
+        // What a chart imports stands where the importing chart says.
+        if dependency.get("import-values").is_some_and(Value::is_array) {
+            return None;
+        }
+    }
+    let vendored = files.paths().filter_map(|it| it.strip_prefix(charts.as_str())?.split('/').next());
+    read.extend(vendored.map(str::to_owned));
+    Some(read)
+}
+
+/// The values files of a chart: those beside it, and those that Applications give it.
+fn values_files(survey: &Survey, chart: &str, folder: &str) -> BTreeSet<Arc<str>> {
+    let is_values = |path: &str| {
+        let base = path.strip_prefix(folder).unwrap_or_default();
+        base.starts_with("values")
+            && !base.contains('/')
+            && (base.ends_with(".yaml") || base.ends_with(".yml"))
+    };
+    let mut found: BTreeSet<Arc<str>> =
+        survey.files.paths().filter(|path| is_values(path)).cloned().collect();
+    for app in survey.apps.iter().filter(|app| app.read.contains(chart)) {
+        let sources = app.application.spec.effective_sources();
+        let [only] = sources.as_slice() else { continue };
+        for file in only.helm.iter().flat_map(|helm| &helm.value_files) {
+            let name = file.rsplit('/').next().unwrap_or(file);
+            found.extend(app.read.iter().filter(|path| path.rsplit('/').next() == Some(name)).cloned());
+        }
+    }
+    found
+}
+
+fn look(context: &Context<'_>, file: &Arc<str>, read: &BTreeSet<String>, report: &mut Report) {
+    let files = &context.survey.files;
+    let Some(content) = files.text(file) else { return };
+    let Ok(documents) = tiphys_yaml::parse_documents(&content, Profile::Go2) else { return };
+    let Some(Content::Mapping(pairs)) = documents.first().map(|it| &it.root.content) else { return };
+    let mut found = Vec::new();
+    for (key, value) in pairs {
+        let Content::Scalar(name) = &key.content else { continue };
+        let line = content.lines().nth(key.span.start.line as usize - 1).unwrap_or_default();
+        // An anchor is there to be referred to; an alias is what it stands for.
+        let is_shared = line.contains(": &") || matches!(value.content, Content::Alias(_));
+        let is_aside = name.starts_with(['.', '_', '$']) || name.starts_with("x-") || &**name == "<<";
+        let is_empty = matches!(&value.content, Content::Scalar(text) if text.is_empty())
+            || matches!(&value.content, Content::Mapping(pairs) if pairs.is_empty());
+        if read.contains(&**name) || is_shared || is_aside || is_empty || line.contains("{{") {
+            continue;
+        }
+        found.push((name.to_string(), key.span.start));
+    }
+    for (name, at) in found.into_iter().take(MOST) {
+        let known: Vec<&str> =
+            read.iter().map(String::as_str).filter(|it| !matches!(*it, "global" | "tags")).collect();
+        let mut diagnostic = RULE
+            .diagnostic(format!("the value {name} is read by nobody: the chart has no templates, and no dependency of this name"))
+            .at(files.span(&Location::new(file.clone(), at.line, at.column)), "has no effect")
+            .because(format!("a chart hands to a dependency what stands under its name: {}", known.join(", ")));
+        diagnostic = match similar::nearest(&name, known.iter().copied()) {
+            Some(nearest) => diagnostic.help(format!("perhaps {nearest} is meant")),
+            None => diagnostic.help("put it below the name of the dependency that it is for"),
+        };
+        report.add(Finding::new(RULE.incident, diagnostic));
+    }
+}

@@ -1,0 +1,103 @@
+//! # A store or issuer that nothing makes
+//!
+//! An ExternalSecret reads from a store, a Certificate is signed by an issuer, both by name and kind. A name that nothing
+//! makes, where others of the kind are in Git, leaves the Secret unmade, and every pod that needs it waits.
+//!
+//! People see: `could not get provider client: ClusterSecretStore "vault" not found`, `Referenced "ClusterIssuer" not
+//! found: clusterissuer.cert-manager.io "letsencrypt" not found`, a Certificate that is never Ready.
+//!
+//! ## Bad
+//! ```yaml
+//! issuerRef: {kind: ClusterIssuer, name: letsencrypt}      # the issuer is called letsencrypt-prod
+//! ```
+//! ## Good
+//! ```yaml
+//! issuerRef: {kind: ClusterIssuer, name: letsencrypt-prod}
+//! ```
+//! ## When to suppress
+//! Where the store or issuer is made outside of the repository.
+
+use tiphys_diag::Severity;
+use tiphys_graph::{
+    Object, Owner,
+    edges::{EdgeKind, Target},
+};
+use tiphys_value::{FieldPath, ResourceKey};
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{once::Once, placeholders, similar},
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "E2-no-store",
+    incident: "E2",
+    severity: Severity::Warning,
+    title: "an ExternalSecret or Certificate names a store or issuer that nothing makes",
+    source: include_str!("e2_no_store.rs"),
+    check,
+};
+
+const GROUPS: [&str; 2] = ["external-secrets.io", "cert-manager.io"];
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let survey = context.survey;
+    let mut once = Once::default();
+    for object in &survey.objects {
+        for edge in context.analyses().edges.from(object.id) {
+            let (EdgeKind::Needs, Target::Named(key)) = (edge.kind, &edge.to) else { continue };
+            if !GROUPS.contains(&key.group.as_str())
+                || placeholders::is_in(&key.name)
+                || is_hidden(context, object, key)
+            {
+                continue;
+            }
+            let Some(finding) = look(context, object, key, &edge.field) else { continue };
+            once.add_by(format!("{} {} {}", key.kind, key.namespace, key.name), finding);
+        }
+    }
+    once.report(report);
+}
+
+/// Whether something that was not seen may bring what is needed.
+fn is_hidden(context: &Context<'_>, object: &Object, key: &ResourceKey) -> bool {
+    let mut clusters = context.clusters().iter();
+    let own = clusters.find(|cluster| cluster.objects.iter().any(|it| it.id == object.id));
+    !key.namespace.is_empty() && own.is_some_and(|cluster| cluster.is_partly_hidden(&key.namespace))
+}
+
+fn look(context: &Context<'_>, object: &Object, key: &ResourceKey, field: &FieldPath) -> Option<Finding> {
+    let survey = context.survey;
+    let is_loose = matches!(object.owner, Owner::Unit(_));
+    let of = |kind: &str| -> Vec<&Object> {
+        survey.objects.iter().filter(|it| it.key.group == key.group && it.key.kind == kind).collect()
+    };
+    let same = of(&key.kind);
+    // What is in the repository but not applied may be applied by hand.
+    let may_be_there = |it: &&Object| {
+        placeholders::is_in(&it.key.name)
+            || it.key.name == key.name && (is_loose || matches!(it.owner, Owner::Unit(_)))
+    };
+    if same.iter().any(may_be_there) {
+        return None;
+    }
+    let other_kind = match key.kind.strip_prefix("Cluster") {
+        Some(kind) => kind.to_owned(),
+        None => format!("Cluster{}", key.kind),
+    };
+    let twin = of(&other_kind).into_iter().find(|it| it.key.name == key.name);
+    let here: Vec<&Object> = same.into_iter().filter(|it| is_loose || it.lives_with(object)).collect();
+    let near = twin.or_else(|| here.first().copied())?;
+    let mut diagnostic = RULE
+        .diagnostic(format!("{} needs {}/{}, which nothing makes", object.title(), key.kind, key.name))
+        .at(survey.span(object, field), "named here")
+        .see(survey.start(near), format!("there is {}", near.title()))
+        .because("its controller waits for it, and whatever needs the Secret waits too");
+    if twin.is_some() {
+        diagnostic = diagnostic.help(format!("say `kind: {other_kind}`"));
+    } else if let Some(nearest) = similar::nearest(&key.name, here.iter().map(|it| it.key.name.as_str())) {
+        diagnostic = diagnostic.help(format!("perhaps {nearest} is meant"));
+    }
+    Some(RULE.finding(context, object, diagnostic).likely())
+}

@@ -1,0 +1,331 @@
+//! # A route that its Gateway or its backend does not take
+//!
+//! A route of the Gateway API names its Gateway, perhaps a listener of it, and Services. The Gateway decides from which
+//! namespaces and for which hosts it takes routes; a Service of another namespace needs a ReferenceGrant there. A route
+//! that is refused stands there as if it were right, and its host answers 404 or 500.
+//!
+//! People see: `NotAllowedByListeners`, `NoMatchingListenerHostname`, `NoMatchingParent`, `RefNotPermitted` among the
+//! conditions of the route.
+//!
+//! ## Bad
+//! ```yaml
+//! parentRefs: [{name: web, namespace: gateway, sectionName: htps}]
+//! ```
+//! ## Good
+//! ```yaml
+//! parentRefs: [{name: web, namespace: gateway, sectionName: https}]
+//! ```
+//! ## When to suppress
+//! Where the Gateway, its listeners or the grant are made outside of the repository.
+
+use tiphys_diag::Severity;
+use tiphys_graph::Object;
+use tiphys_schema::LabelSelector;
+use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value, json};
+
+use crate::{
+    Context, Report, Rule,
+    support::{
+        cluster::Cluster,
+        fields::keys,
+        once::Once,
+        placeholders,
+        pods::{list, text},
+        similar,
+    },
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "F4-route-refused",
+    incident: "F4",
+    severity: Severity::Warning,
+    title: "a route that its Gateway or its backend does not take",
+    source: include_str!("f4_route_refused.rs"),
+    check,
+};
+
+const GROUP: &str = "gateway.networking.k8s.io";
+
+const ISTIO: &str = "networking.istio.io";
+
+/// Why a Gateway does not take a route.
+struct Refusal {
+    field: FieldPath,
+    message: String,
+    label: &'static str,
+    help: String,
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
+    for cluster in context.clusters() {
+        for route in &cluster.objects {
+            if route.key.group == ISTIO && route.key.kind == "VirtualService" {
+                istio(context, cluster, route, &mut once);
+            }
+            if route.key.group != GROUP || !route.key.kind.ends_with("Route") {
+                continue;
+            }
+            for (at, parent) in list(&route.value()["spec"], "parentRefs").iter().enumerate() {
+                let path = keys(&["spec", "parentRefs"]).index(at);
+                if let Some((refusal, gateway)) = refused(cluster, route, parent, &path) {
+                    add(context, &mut once, route, refusal, gateway);
+                }
+            }
+            grants(context, cluster, route, &mut once);
+        }
+    }
+    once.report(report);
+}
+
+fn add(context: &Context<'_>, once: &mut Once, route: &Object, refusal: Refusal, near: Option<&Object>) {
+    let mut diagnostic = RULE
+        .diagnostic(refusal.message.clone())
+        .at(context.survey.span(route, &refusal.field), refusal.label)
+        .because("the route is stored and has no effect: its hosts are not served")
+        .help(refusal.help);
+    if let Some(near) = near {
+        diagnostic = diagnostic.see(context.survey.start(near), format!("this is {}", near.title()));
+    }
+    once.add(&refusal.message, RULE.finding(context, route, diagnostic).likely());
+}
+
+fn refused<'a>(
+    cluster: &Cluster<'a>,
+    route: &Object,
+    parent: &Value,
+    path: &FieldPath,
+) -> Option<(Refusal, Option<&'a Object>)> {
+    let name = text(parent, "name");
+    let kind = parent.str_at(&["kind"]).unwrap_or("Gateway");
+    let namespace = parent.str_at(&["namespace"]).unwrap_or(&route.key.namespace);
+    if kind != "Gateway" || name.is_empty() || placeholders::has(parent) || placeholders::is_in(namespace) {
+        return None;
+    }
+    let key = ResourceKey::new(GROUP, "Gateway", namespace, name);
+    let Some(gateway) = cluster.find(&key) else {
+        return Some((missing(cluster, route, namespace, name, path)?, None));
+    };
+    // Operators add listeners of their own, and merge Gateways.
+    if placeholders::has(&gateway.value()["spec"])
+        || gateway.value()["spec"].get("allowedListeners").is_some()
+    {
+        return None;
+    }
+    let listeners: Vec<&Value> = list(&gateway.value()["spec"], "listeners").iter().collect();
+    let refusal = by_section(gateway, &listeners, parent, path)
+        .or_else(|| by_namespace(cluster, route, gateway, &chosen(&listeners, parent), path))
+        .or_else(|| by_host(route, gateway, &chosen(&listeners, parent)))?;
+    Some((refusal, Some(gateway)))
+}
+
+/// Gateways of Istio that a VirtualService names, as `namespace/name` or `name`.
+fn istio(context: &Context<'_>, cluster: &Cluster<'_>, route: &Object, once: &mut Once) {
+    let is_gateway = |it: &&&Object| it.key.group == ISTIO && it.key.kind == "Gateway";
+    let all: Vec<&&Object> = cluster.objects.iter().filter(is_gateway).collect();
+    for (at, named) in list(&route.value()["spec"], "gateways").iter().enumerate() {
+        let Some(named) = named.as_str().filter(|it| *it != "mesh" && !placeholders::is_in(it)) else {
+            continue;
+        };
+        let (namespace, name) = named.split_once('/').unwrap_or((&route.key.namespace, named));
+        let is_there = all.iter().any(|it| it.key.namespace == namespace && it.key.name == name);
+        if is_there || all.is_empty() || name.contains('.') || cluster.is_partly_hidden(namespace) {
+            continue;
+        }
+        let nearest = similar::nearest(name, all.iter().map(|it| it.key.name.as_str()));
+        let refusal = Refusal {
+            field: keys(&["spec", "gateways"]).index(at),
+            message: format!("{} is for Gateway/{name} in {namespace}, which nothing makes", route.title()),
+            label: "no such Gateway",
+            help: nearest.map_or_else(
+                || "name a Gateway that is there, with its namespace in front".to_owned(),
+                |nearest| format!("perhaps {nearest} is meant"),
+            ),
+        };
+        add(context, once, route, refusal, None);
+    }
+}
+
+fn missing(
+    cluster: &Cluster<'_>,
+    route: &Object,
+    namespace: &str,
+    name: &str,
+    path: &FieldPath,
+) -> Option<Refusal> {
+    let others: Vec<&&Object> =
+        cluster.objects.iter().filter(|it| it.key.group == GROUP && it.key.kind == "Gateway").collect();
+    if others.is_empty() || cluster.is_partly_hidden(namespace) || cluster.may_be_made(namespace, name) {
+        return None;
+    }
+    let elsewhere = others.iter().find(|it| it.key.name == name);
+    let help = match (elsewhere, similar::nearest(name, others.iter().map(|it| it.key.name.as_str()))) {
+        (Some(other), _) => format!("it is in namespace {}: say so with `namespace`", other.key.namespace),
+        (None, Some(nearest)) => format!("perhaps {nearest} is meant"),
+        (None, None) => "name a Gateway that is there".to_owned(),
+    };
+    Some(Refusal {
+        field: path.key("name"),
+        message: format!("{} is for Gateway/{name} in {namespace}, which nothing makes", route.title()),
+        label: "no such Gateway",
+        help,
+    })
+}
+
+/// The listeners that a reference is about.
+fn chosen<'v>(listeners: &[&'v Value], parent: &Value) -> Vec<&'v Value> {
+    let (section, port) = (text(parent, "sectionName"), parent["port"].as_i64());
+    let fits = |it: &&&Value| {
+        (section.is_empty() || text(it, "name") == section)
+            && port.is_none_or(|port| it["port"].as_i64() == Some(port))
+    };
+    listeners.iter().filter(fits).copied().collect()
+}
+
+fn by_section(gateway: &Object, listeners: &[&Value], parent: &Value, path: &FieldPath) -> Option<Refusal> {
+    if listeners.is_empty() || !chosen(listeners, parent).is_empty() {
+        return None;
+    }
+    let names: Vec<&str> = listeners.iter().map(|it| text(it, "name")).collect();
+    let field = if parent.get("sectionName").is_some() { "sectionName" } else { "port" };
+    Some(Refusal {
+        field: path.key(field),
+        message: format!(
+            "{} has no listener {}",
+            gateway.title(),
+            parent[field].to_string().trim_matches('"')
+        ),
+        label: "no such listener",
+        help: format!("its listeners are {}", names.join(", ")),
+    })
+}
+
+fn by_namespace(
+    cluster: &Cluster<'_>,
+    route: &Object,
+    gateway: &Object,
+    listeners: &[&Value],
+    path: &FieldPath,
+) -> Option<Refusal> {
+    let takes = |listener: &&Value| {
+        let allowed = listener.at(&["allowedRoutes", "namespaces"]);
+        match allowed.and_then(|it| it.str_at(&["from"])).unwrap_or("Same") {
+            "Same" => route.key.namespace == gateway.key.namespace,
+            "Selector" => selects(cluster, allowed, &route.key.namespace),
+            "None" => false,
+            _ => true,
+        }
+    };
+    if listeners.is_empty() || listeners.iter().any(takes) {
+        return None;
+    }
+    Some(Refusal {
+        field: path.clone(),
+        message: format!("{} takes no routes of namespace {}: NotAllowedByListeners", gateway.title(), route.key.namespace),
+        label: "refused there",
+        help: "allow the namespace in `allowedRoutes.namespaces` of the listener; without it, only its own counts".into(),
+    })
+}
+
+/// Whether a selector of namespaces finds one; one that is not seen is taken to fit.
+fn selects(cluster: &Cluster<'_>, allowed: Option<&Value>, namespace: &str) -> bool {
+    let Some(object) = cluster.core("Namespace", "", namespace) else { return true };
+    let selector = allowed.and_then(|it| LabelSelector::from_object(it.get("selector")?).ok()?);
+    let mut labels = object.value().at(&["metadata", "labels"]).cloned().unwrap_or_else(|| json!({}));
+    labels["kubernetes.io/metadata.name"] = namespace.into();
+    selector.is_none_or(|selector| selector.matches(&labels))
+}
+
+fn by_host(route: &Object, gateway: &Object, listeners: &[&Value]) -> Option<Refusal> {
+    let hosts: Vec<&str> =
+        list(&route.value()["spec"], "hostnames").iter().filter_map(Value::as_str).collect();
+    let meets = |listener: &&Value| {
+        let of = text(listener, "hostname");
+        of.is_empty() || hosts.iter().any(|host| meet(host, of))
+    };
+    if hosts.is_empty() || hosts.iter().any(|it| placeholders::is_in(it)) || listeners.iter().any(meets) {
+        return None;
+    }
+    let served: Vec<&str> = listeners.iter().map(|it| text(it, "hostname")).collect();
+    Some(Refusal {
+        field: keys(&["spec", "hostnames"]).index(0),
+        message: format!(
+            "{} does not serve {}: NoMatchingListenerHostname",
+            gateway.title(),
+            hosts.join(", ")
+        ),
+        label: "not served",
+        help: format!("its listeners serve {}", served.join(", ")),
+    })
+}
+
+/// Whether two host names, each perhaps with a wildcard in front, have one in common.
+fn meet(one: &str, other: &str) -> bool {
+    let covers = |wild: &str, host: &str| {
+        wild.strip_prefix('*').is_some_and(|end| host.len() > end.len() && host.ends_with(end))
+    };
+    one == other || covers(one, other) || covers(other, one)
+}
+
+/// Services of other namespaces that nothing there allows to be referred to.
+fn grants(context: &Context<'_>, cluster: &Cluster<'_>, route: &Object, once: &mut Once) {
+    for (rule, value) in list(&route.value()["spec"], "rules").iter().enumerate() {
+        for (at, backend) in list(value, "backendRefs").iter().enumerate() {
+            let namespace = text(backend, "namespace");
+            let is_service = matches!(text(backend, "kind"), "" | "Service");
+            if !is_service
+                || namespace.is_empty()
+                || namespace == route.key.namespace
+                || placeholders::is_in(namespace)
+            {
+                continue;
+            }
+            let is_granted = cluster.objects.iter().any(|it| {
+                it.key.kind == "ReferenceGrant"
+                    && it.key.namespace == namespace
+                    && grants_to(it.value(), route)
+            });
+            if is_granted || cluster.is_partly_hidden(namespace) {
+                continue;
+            }
+            let refusal = Refusal {
+                field: keys(&["spec", "rules"]).index(rule).key("backendRefs").index(at).key("namespace"),
+                message: format!(
+                    "{} sends to Service/{} in {namespace}, where no ReferenceGrant allows it: RefNotPermitted",
+                    route.title(),
+                    text(backend, "name")
+                ),
+                label: "another namespace",
+                help: format!("add a ReferenceGrant to namespace {namespace}, or move the route there"),
+            };
+            add(context, once, route, refusal, None);
+        }
+    }
+}
+
+fn grants_to(grant: &Value, route: &Object) -> bool {
+    let from = list(&grant["spec"], "from")
+        .iter()
+        .any(|it| text(it, "kind") == route.key.kind && text(it, "namespace") == route.key.namespace);
+    from && list(&grant["spec"], "to").iter().any(|it| text(it, "kind") == "Service")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::meet;
+
+    #[test]
+    fn hosts_meet_as_listeners_and_routes_do() {
+        for (one, other) in
+            [("a.example.com", "*.example.com"), ("*.example.com", "a.b.example.com"), ("a.b", "a.b")]
+        {
+            assert!(meet(one, other), "{one} {other}");
+        }
+        for (one, other) in
+            [("example.com", "*.example.com"), ("a.example.org", "*.example.com"), ("a.b", "b.b")]
+        {
+            assert!(!meet(one, other), "{one} {other}");
+        }
+    }
+}
