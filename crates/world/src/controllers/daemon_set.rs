@@ -67,7 +67,8 @@ impl Controller for DaemonSetController {
             .filter(|node| wants_node(&sample, node) && !has_untolerated_taint(&sample, node))
             .collect();
         let availability = Availability::of(&set, context.now);
-        let look = Look { set: &set, pods: &pods, hash: &revisions.hash, availability };
+        let now = context.now.as_nanosecond().to_string();
+        let look = Look { set: &set, pods: &pods, hash: &revisions.hash, availability, now: &now };
         let mut writes = claims.released;
         writes.extend(revisions.keep(&set, &pods));
         let names: Vec<_> = wanted.iter().map(|node| node.name()).collect();
@@ -100,6 +101,8 @@ struct Look<'a> {
     pods: &'a [Arc<Object>],
     hash: &'a str,
     availability: Availability,
+    /// The time; a pod that comes after another one has a name of its own.
+    now: &'a str,
 }
 
 impl Look<'_> {
@@ -172,8 +175,11 @@ impl Look<'_> {
 
     fn create(&self, node: &str) -> Vec<Write> {
         let number = self.pods.iter().filter(|pod| pod.is_terminating()).count().to_string();
-        let name =
-            format!("{}-{}", self.set.name(), stable_suffix(&[self.set.uid(), node, self.hash, &number], 5));
+        let name = format!(
+            "{}-{}",
+            self.set.name(),
+            stable_suffix(&[self.set.uid(), node, self.hash, &number, self.now], 5)
+        );
         let object = pod_for(self.set, node, &name, self.hash);
         vec![Write::Create { resource: resources::pods(), object }, created(self.set, SIGNATURE, &name)]
     }

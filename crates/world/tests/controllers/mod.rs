@@ -304,3 +304,43 @@ fn a_circle_of_owners_goes_and_what_another_owner_keeps_stays() {
     cluster.run(MINUTE);
     assert_eq!(cluster.names(&config_maps, "shop"), ["keeper", "kept", "kube-root-ca.crt"]);
 }
+
+#[test]
+fn sets_of_a_deployment_that_rolls_are_scaled_in_proportion() {
+    let mut cluster = Cluster::new();
+    cluster.behave("images: [{image: 'web:2', pull: notFound}]");
+    let (deployments, sets) = (resource("apps", "v1", "deployments"), resource("apps", "v1", "replicasets"));
+    let mut web = workload("Deployment", "web", 10);
+    web["spec"]["strategy"] = json!({"rollingUpdate": {"maxSurge": 3, "maxUnavailable": 2}});
+    cluster.create(&deployments, web);
+    cluster.run(MINUTE);
+    let mut web = cluster.get(&deployments, "shop", "web").unwrap();
+    web["spec"]["template"] = super::template("web:2");
+    cluster.update(&deployments, web);
+    cluster.run(MINUTE);
+    let sizes = |cluster: &Cluster| {
+        let names = cluster.names(&sets, "shop");
+        let size = |name: &String| {
+            let set = cluster.get(&sets, "shop", name).unwrap();
+            let image =
+                set["spec"]["template"]["spec"]["containers"][0]["image"].as_str().unwrap().to_owned();
+            (image, set["spec"]["replicas"].as_i64().unwrap())
+        };
+        let mut sizes: Vec<_> = names.iter().map(size).collect();
+        sizes.sort();
+        sizes
+    };
+    let of = |old: i64, new: i64| vec![("web:1".to_owned(), old), ("web:2".to_owned(), new)];
+    assert_eq!(sizes(&cluster), of(8, 5));
+    let scale = |cluster: &mut Cluster, replicas: i64| {
+        let mut web = cluster.get(&deployments, "shop", "web").unwrap();
+        web["spec"]["replicas"] = replicas.into();
+        cluster.update(&deployments, web);
+        cluster.run(MINUTE);
+    };
+    scale(&mut cluster, 15);
+    assert_eq!(sizes(&cluster).iter().map(|(_, size)| size).sum::<i64>(), 18);
+    assert_eq!(sizes(&cluster), of(11, 7));
+    scale(&mut cluster, 0);
+    assert_eq!(sizes(&cluster), of(0, 0));
+}

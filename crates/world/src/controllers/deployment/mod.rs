@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+mod proportion;
 mod status;
 
 use serde_json::{Value, json};
@@ -75,9 +76,11 @@ impl Controller for DeploymentController {
         writes
             .extend(updated.map(|object| Write::UpdateStatus { resource: resources::deployments(), object }));
         match (&new, is_paused) {
-            (None, true) => {}
+            (new, true) => writes.extend(proportion::rescale(&deployment, new.as_ref(), &old)),
+            (new, false) if proportion::is_rescaled(&deployment, new.as_ref(), &old) => {
+                writes.extend(proportion::rescale(&deployment, new.as_ref(), &old));
+            }
             (None, false) => writes.extend(create_replica_set(&deployment, &hash, &sets, revision)),
-            (Some(new), true) => writes.extend(scale_paused(&deployment, new, &old)),
             (Some(new), false) => match relabelled(&deployment, new, revision) {
                 Some(write) => writes.push(write),
                 None => writes.extend(scale(&deployment, new, &old)),
@@ -122,8 +125,6 @@ fn relabelled(deployment: &Value, new: &Value, wanted_revision: i64) -> Option<W
     for (key, value) in passed_on(deployment) {
         annotations[key] = value;
     }
-    annotations[DESIRED] = wanted(deployment).to_string().into();
-    annotations[MAXIMUM] = bounds(deployment).0.to_string().into();
     (object["metadata"]["annotations"] != new["metadata"]["annotations"])
         .then(|| Write::Update { resource: resources::replica_sets(), object })
 }
@@ -238,14 +239,7 @@ fn scaled(deployment: &Value, set: &str, from: i64, to: i64) -> Write {
     Event::normal(deployment, Reporter::Controller(SIGNATURE), "ScalingReplicaSet", message).into()
 }
 
-/// A paused Deployment follows its number of replicas with the set that is there, and does not roll.
-fn scale_paused(deployment: &Value, new: &Arc<Object>, old: &[Arc<Object>]) -> Vec<Write> {
-    let of_old: i64 = old.iter().map(|set| replicas(set)).sum();
-    let goal = (wanted(deployment) - of_old).max(0);
-    if of_old == 0 && replicas(new) != goal { resize(deployment, new, goal) } else { Vec::new() }
-}
-
-/// The next step of a roll-over: raise the new set as far as the surge allows, lower old ones as
+/// The next step of a roll-over: raise the new set as far as the surge allows, then lower old ones as
 /// far as availability allows.
 fn scale(deployment: &Value, new: &Arc<Object>, old: &[Arc<Object>]) -> Vec<Write> {
     let (most, least_available) = bounds(deployment);
@@ -258,19 +252,39 @@ fn scale(deployment: &Value, new: &Arc<Object>, old: &[Arc<Object>]) -> Vec<Writ
     if replicas(new) != goal && (replicas(new) < goal || replicas(new) > wanted(deployment)) {
         writes.extend(resize(deployment, new, goal));
     }
-    let available: i64 = in_status(new, "availableReplicas")
-        + old.iter().map(|set| in_status(set, "availableReplicas")).sum::<i64>();
-    let mut spare = if is_recreate(deployment) { of_old } else { (available - least_available).max(0) };
-    for set in old.iter().filter(|set| replicas(set) > 0) {
-        // A pod that is not available costs nothing to take away.
-        let unavailable = (replicas(set) - in_status(set, "availableReplicas")).max(0);
-        let taken = (unavailable + spare).min(replicas(set));
-        spare -= (taken - unavailable).max(0);
-        if taken > 0 {
-            writes.extend(resize(deployment, set, replicas(set) - taken));
-        }
+    let lowered = |set: &Arc<Object>| resize(deployment, set, 0);
+    match is_recreate(deployment) {
+        true => writes.extend(old.iter().filter(|set| replicas(set) > 0).flat_map(lowered)),
+        // The new set is raised first: what it lacks is known once it has been told.
+        false if writes.is_empty() => writes = lower(deployment, new, old, least_available),
+        false => {}
     }
     writes
+}
+
+/// Lowers old sets as far as enough pods stay available: those that are not available go first, as they cost
+/// nothing. What the new set still lacks is never made up for by what an old one loses.
+fn lower(deployment: &Value, new: &Arc<Object>, old: &[Arc<Object>], least_available: i64) -> Vec<Write> {
+    let available = |set: &Value| in_status(set, "availableReplicas");
+    let all: i64 = replicas(new) + old.iter().map(|set| replicas(set)).sum::<i64>();
+    let most = all - least_available - (replicas(new) - available(new));
+    if most <= 0 {
+        return Vec::new();
+    }
+    let mut sizes: Vec<i64> = old.iter().map(|set| replicas(set)).collect();
+    let mut left = most;
+    for (size, set) in sizes.iter_mut().zip(old) {
+        let unavailable = (*size - available(set)).clamp(0, left);
+        (*size, left) = (*size - unavailable, left - unavailable);
+    }
+    let there: i64 = available(new) + old.iter().map(|set| available(set)).sum::<i64>();
+    let mut spare = there - least_available;
+    for size in &mut sizes {
+        let taken = spare.clamp(0, *size);
+        (*size, spare) = (*size - taken, spare - taken);
+    }
+    let changed = old.iter().zip(sizes).filter(|(set, size)| replicas(set) != *size);
+    changed.flat_map(|(set, size)| resize(deployment, set, size)).collect()
 }
 
 fn resize(deployment: &Value, set: &Value, to: i64) -> Vec<Write> {

@@ -25,7 +25,10 @@ pub fn end_of(container: &Value) -> Option<End> {
     let line: Option<Vec<&str>> = words("command").chain(words("args")).map(Value::as_str).collect();
     let line = line?;
     // Without a command the image decides what is run with the arguments.
-    words("command").next()?;
+    if words("command").next().is_none() {
+        let image = container.str_at(&["image"]).unwrap_or_default();
+        return is_pause(image).then_some(End { after: None, code: 0 });
+    }
     match line.as_slice() {
         [shell, flags, script] if SHELLS.contains(&base_name(shell)) && is_script_flag(flags) => run(script),
         words => {
@@ -34,6 +37,12 @@ pub fn end_of(container: &Value) -> Option<End> {
             Some(end)
         }
     }
+}
+
+/// Whether an image is the one that every pod's own container is made of: it waits to be told to end.
+fn is_pause(image: &str) -> bool {
+    let name = base_name(image.split('@').next().unwrap_or(image));
+    name.split(':').next() == Some("pause")
 }
 
 fn base_name(path: &str) -> &str {
@@ -137,5 +146,8 @@ mod tests {
         assert_eq!(end_of(&json!({"command": ["false"]})), end(0, 1));
         assert_eq!(end_of(&json!({"command": ["/app/server", "--port", "80"]})), None);
         assert_eq!(end_of(&json!({})), None);
+        let waits = Some(End { after: None, code: 0 });
+        assert_eq!(end_of(&json!({"image": "registry.example:5000/pause:3.10"})), waits);
+        assert_eq!(end_of(&json!({"image": "example/pauser:1"})), None);
     }
 }
