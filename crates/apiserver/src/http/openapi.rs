@@ -70,7 +70,9 @@ pub(super) fn serve(context: &Context<'_>, path: &str) -> ApiResult<Response<Res
             if !registry.has_group_version(group, version) {
                 return Err(ApiError::no_such_path());
             }
-            let document: Value = v3::document(&registry, group, version);
+            let info = context.server.inner.version.info();
+            let document: Value =
+                v3::document(&registry, group, version, info["gitVersion"].as_str().unwrap_or_default());
             Ok(json_response(200, &document))
         }
     }

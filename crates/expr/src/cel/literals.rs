@@ -5,12 +5,25 @@ use kube_cel::cel::{
     common::ast::{CallExpr, EntryExpr, Expr, LiteralValue},
 };
 
-use super::{CompileError, Environment, Expression, Value, expression::shown_at};
+use super::{
+    CompileError, Environment, Expression, Value,
+    expression::{children, shown_at},
+};
 
-/// Refuses arguments that no evaluation could use, and lists and maps of mixed literals.
+/// Refuses arguments that no evaluation could use, and parts that are lists or maps of mixed literals.
 pub(super) fn check(source: &str, node: &IdedExpr) -> Result<(), CompileError> {
+    if let Expr::Call(call) = &node.expr {
+        argument(source, call)?;
+        // What is formatted may be of all kinds.
+        if call.func_name == "format" {
+            return Ok(());
+        }
+    }
+    children(node).into_iter().try_for_each(|part| mixture(source, part))
+}
+
+fn mixture(source: &str, node: &IdedExpr) -> Result<(), CompileError> {
     match &node.expr {
-        Expr::Call(call) => argument(source, call),
         Expr::List(list) => alike(source, list.elements.iter()),
         Expr::Map(map) => alike(
             source,
@@ -98,6 +111,7 @@ mod tests {
         assert!(
             told("{'a': 1, 'b': 'x'}.size() == 2").contains("1:15: expected type 'int' but found 'string'")
         );
+        assert_eq!(told("'%s-%d'.format(['a', 1]) == self"), "");
         assert_eq!(told("self.matches('^a') && duration('1h') > duration('1m') && self in ['a', 'b']"), "");
     }
 }

@@ -32,8 +32,8 @@ pub(super) fn fingerprint(registry: &Registry, group: &str, version: &str) -> St
     format!("{:X}", hash.finalize())
 }
 
-/// The document of a group and version: its paths and the schemas of its kinds.
-pub(super) fn document(registry: &Registry, group: &str, version: &str) -> Value {
+/// The document of a group and version, with the version of the server: its paths and the schemas of its kinds.
+pub(super) fn document(registry: &Registry, group: &str, version: &str, server: &str) -> Value {
     let catalog = Catalog::latest();
     let mut writer = Writer::new(Dialect::V3.prefix());
     let mut schemas = Map::new();
@@ -67,7 +67,7 @@ pub(super) fn document(registry: &Registry, group: &str, version: &str) -> Value
         schemas.insert(definition.name.clone(), schema);
     }
     json!({
-        "openapi": "3.0.0", "info": {"title": "Kubernetes", "version": "v1.36.1"},
+        "openapi": "3.0.0", "info": {"title": "Kubernetes", "version": server},
         "paths": paths, "components": {"schemas": schemas},
     })
 }
