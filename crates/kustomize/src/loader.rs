@@ -7,6 +7,7 @@ use tiphys_vfs::{FileTree, VfsError, VfsErrorKind};
 
 use crate::{
     error::{Error, ErrorKind, Result},
+    kustomization::go_json::nearest_of,
     options::{BuildOptions, LoadRestrictor, RemoteError},
     provenance::join_clean,
     repo_url::RepoUrl,
@@ -163,7 +164,18 @@ impl<'a> Loader<'a> {
             VfsErrorKind::OutsideTree => return self.outside(shown),
             _ => error.kind.to_string(),
         };
-        Error::new(ErrorKind::Load, format!("evalsymlink failure on '{shown}' : {cause}"))
+        let error = Error::new(ErrorKind::Load, format!("evalsymlink failure on '{shown}' : {cause}"));
+        match self.nearest_file(inside) {
+            Some(nearest) => error.advise(format!("did you mean `{nearest}`?")),
+            None => error,
+        }
+    }
+
+    /// What stands beside a missing file under a name most like its own.
+    fn nearest_file(&self, inside: &str) -> Option<String> {
+        let beside = self.tree().read_dir(tiphys_vfs::parent(inside).unwrap_or_default()).ok()?;
+        let name = tiphys_vfs::base_name(inside);
+        nearest_of(name, beside.iter().map(|entry| entry.name.as_str())).map(str::to_owned)
     }
 
     /// Which step of a path is the first that is not there.

@@ -93,6 +93,14 @@ fn errors_have_places_and_advice() {
     assert!(error.advice()[0].contains("`resources`"), "{:?}", error.advice());
     let error = build(&tree("resources: [d.yaml, nope.yaml]\n"), "", &BuildOptions::default()).unwrap_err();
     assert_eq!(error.location().unwrap().line, 1);
+    let replacement = "replacements:\n- source: {kind: Deployment, name: shops}\n  targets: []\n";
+    for (text, advice) in [
+        ("resources: [dd.yaml]\n", "did you mean `d.yaml`?"),
+        (&*format!("resources: [d.yaml]\n{replacement}"), "did you mean Deployment.v1.apps/shop.[noNs]?"),
+    ] {
+        let error = build(&tree(text), "", &BuildOptions::default()).unwrap_err();
+        assert_eq!(error.advice(), [advice], "{error}");
+    }
 }
 
 #[test]

@@ -200,7 +200,7 @@ impl Patches {
 }
 
 /// Adds what there is that is similar to an id that nothing has.
-fn with_similar(error: Error, id: &ResId, objects: &ResourceMap) -> Error {
+pub(super) fn with_similar(error: Error, id: &ResId, objects: &ResourceMap) -> Error {
     let same_kind = objects.list.iter().filter(|resource| resource.gvk().kind == id.gvk.kind);
     let same_name = objects.list.iter().find(|resource| resource.node.name() == id.name);
     if let Some(nearest) = nearest_of(&id.name, same_kind.clone().map(|resource| resource.node.name())) {

@@ -1,6 +1,6 @@
 //! Copying a field of one object into fields of others.
 
-use super::{Transformer, structured};
+use super::{Transformer, patches::with_similar, structured};
 use crate::{
     context::Context,
     error::{Error, Result},
@@ -106,7 +106,10 @@ fn select_source<'a>(objects: &'a ResourceMap, source: &Source) -> Result<&'a Re
             Err(Error::transform(format!("multiple matches for selector {}", describe(source)))
                 .advise(format!("{} and {} both match; narrow the selector", first.id(), second.id())))
         }
-        (None, _) => Err(Error::transform(format!("nothing selected by {}", describe(source)))),
+        (None, _) => {
+            let error = Error::transform(format!("nothing selected by {}", describe(source)));
+            Err(with_similar(error, &wanted, objects))
+        }
     }
 }
 
