@@ -29,7 +29,8 @@ pub fn read(file: Option<&Path>) -> anyhow::Result<ArgoSettings> {
 
 /// The rules of health under settings; scripts that do not parse are said on stderr.
 pub fn rules(settings: &ArgoSettings, compat: bool) -> Rules {
-    let rules = Rules::new(HealthSettings { compat }, settings.customizations.clone());
+    let rules =
+        Rules::new(HealthSettings { compat, ..HealthSettings::default() }, settings.customizations.clone());
     for fault in rules.faults() {
         eprintln!("warning: {fault}");
     }

@@ -119,6 +119,9 @@ fn new_commits_of_an_address_are_followed() {
     let mut running = repo.start_at(&address, &["--poll", "1s"]);
     let first = running.until_green();
     repo.write("manifests/b.yaml", config_map("b", "1"));
+    git(&repo, &["add", "-A"]);
+    git(&repo, &["commit", "-q", "-m", "one more object"]);
+    running.until(|event| event["event"] == "result" && event["applications"][0]["resources"] == 2);
     repo.write("second.yaml", application("second", "manifests"));
     git(&repo, &["add", "-A"]);
     git(&repo, &["commit", "-q", "-m", "more"]);

@@ -1,5 +1,6 @@
 //! The loops: Applications and ApplicationSets are handed to workers.
 
+use std::collections::BTreeMap;
 use std::sync::{
     Arc, Mutex, RwLock,
     atomic::{AtomicU64, Ordering},
@@ -8,6 +9,7 @@ use std::sync::{
 use tiphys_cluster::{Cluster, ClusterError, LiveCache};
 use tiphys_model::names;
 use tiphys_source::Repositories;
+use tiphys_value::GroupKind;
 use tokio::{sync::Semaphore, task::JoinHandle, time::Instant};
 
 use crate::{
@@ -111,9 +113,19 @@ impl Controller {
         }
     }
 
-    /// Lets every Application be looked at again.
-    pub fn refresh_all(&self) {
-        self.engine.add_all(Level::Sources);
+    /// The objects of Applications that wait for an operator that is not there
+    /// ([`HealthSettings::attended`](tiphys_health::HealthSettings)): how many of each kind.
+    pub fn unattended(&self) -> BTreeMap<GroupKind, usize> {
+        let installation = self.engine.installation();
+        let mut kinds = BTreeMap::new();
+        for (place, key) in self.engine.wanted() {
+            // No kind of Kubernetes itself is without somebody.
+            let object = key.group.contains('.').then(|| place.cache.get(&key)).flatten();
+            if object.is_some_and(|object| installation.is_unattended(&object)) {
+                *kinds.entry(key.group_kind()).or_default() += 1;
+            }
+        }
+        kinds
     }
 }
 

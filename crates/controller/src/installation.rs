@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tiphys_cluster::{Change, Cluster, LiveCache};
 use tiphys_diff::{DiffOptions, IgnoreRules};
-use tiphys_health::Rules;
+use tiphys_health::{RuleOrigin, Rules};
 use tiphys_model::{
     Application, ArgoSettings, HealthStatus, IgnoreDifference, glob, names,
     settings::{CONFIG_MAP, IgnoreStatus, PARAMS_CONFIG_MAP},
@@ -113,6 +113,11 @@ impl Installation {
             (Some(given), Some(known)) if known.status > given.status => Some(known),
             (health, _) => health,
         }
+    }
+
+    /// Whether a live object waits for an operator that is not there.
+    pub fn is_unattended(&self, object: &Value) -> bool {
+        self.rules.judge(object).origin == RuleOrigin::Unattended
     }
 
     /// Whether a kind of a cluster is left alone.

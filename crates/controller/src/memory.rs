@@ -204,6 +204,16 @@ impl Engine {
         concerned
     }
 
+    /// Every object that an Application wants, with its cluster.
+    pub(crate) fn wanted(&self) -> Vec<(Arc<Place>, ResourceKey)> {
+        let memory = self.memory();
+        let wants = |known: &Memory| -> Vec<_> {
+            let place = known.place.iter();
+            place.flat_map(|place| known.wants.iter().map(|key| (place.clone(), key.clone()))).collect()
+        };
+        memory.values().flat_map(wants).collect()
+    }
+
     /// Lets everything be rendered anew.
     pub(crate) fn drop_renderings(&self) {
         self.memory().values_mut().for_each(|known| known.rendering = None);

@@ -421,7 +421,8 @@ mod tests {
         let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"},
             "status": {"conditions": [{"type": "Suspended", "status": "False"}]}});
         assert_eq!(of(&job).status, HealthCode::Progressing);
-        let compat = crate::assess(&job, &HealthSettings { compat: true }).expect("rule");
+        let compat =
+            crate::assess(&job, &HealthSettings { compat: true, ..HealthSettings::default() }).expect("rule");
         assert_eq!(compat.status, HealthCode::Healthy);
     }
 

@@ -14,14 +14,20 @@ mod rules;
 pub use lua::{Clock, LuaError, check as check_script};
 pub use rollup::{Member, roll_up};
 pub use rules::{Assessment, RuleOrigin, Rules, ScriptFault};
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 use tiphys_model::{HealthStatus, settings::Customizations};
+use tiphys_value::GroupKind;
 
 /// Settings of the built-in rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HealthSettings {
     /// Argo CD's behaviour where ours differs on purpose: no health for Applications, suspended jobs.
     pub compat: bool,
+    /// The kinds of custom resources whose operators work in the cluster; `None` where it is taken that all do.
+    /// What no operator will ever write a status of has no health, and counts as done.
+    pub attended: Option<BTreeSet<GroupKind>>,
 }
 
 /// Health of a live object by the built-in rules alone; see [`Rules::assess`].

@@ -18,6 +18,8 @@ pub enum RuleOrigin {
     },
     /// A rule for the kind.
     BuiltIn,
+    /// There is a rule, and nobody who would write the status that it judges.
+    Unattended,
     /// Nothing is known of the kind.
     None,
 }
@@ -85,6 +87,14 @@ impl Rules {
             let health = HealthStatus::new(HealthCode::Progressing, "Pending deletion");
             return Assessment { health: Some(health), origin: RuleOrigin::Deletion, fault: None };
         }
+        let judged = self.judge_by_kind(object);
+        match self.is_unattended(object, judged.health.as_ref()) {
+            true => Assessment { health: None, origin: RuleOrigin::Unattended, fault: judged.fault },
+            false => judged,
+        }
+    }
+
+    fn judge_by_kind(&self, object: &Value) -> Assessment {
         let gvk = object.gvk();
         if let Some(entry) = self.customizations.health_of(&gvk) {
             let origin = RuleOrigin::User { key: entry.health_key.clone() };
@@ -100,6 +110,20 @@ impl Rules {
         let health = built_in(&gvk, object, &self.settings);
         let origin = if health.is_some() { RuleOrigin::BuiltIn } else { RuleOrigin::None };
         Assessment { health, origin, fault: None }
+    }
+
+    /// Whether a rule waits for a status that nobody will write.
+    fn is_unattended(&self, object: &Value, health: Option<&HealthStatus>) -> bool {
+        let Some(attended) = &self.settings.attended else { return false };
+        let gvk = object.gvk();
+        let status = object.get("status");
+        let has_status = status.and_then(Value::as_object).is_some_and(|status| !status.is_empty());
+        let waits = health.is_some_and(|health| {
+            matches!(health.status, HealthCode::Progressing | HealthCode::Missing | HealthCode::Unknown)
+        });
+        // Kinds of Kubernetes' own are never without somebody; Workflows have a rule beside theirs.
+        let is_custom = gvk.group == names::GROUP || builtin::assess(&gvk, object, &self.settings).is_none();
+        waits && !has_status && is_custom && !attended.contains(&gvk.group_kind())
     }
 
     /// Whether objects of a kind have a health that somebody could wait for, by any rule. A user's script
@@ -149,6 +173,7 @@ mod tests {
     use super::*;
     use serde_json::json;
     use tiphys_model::ArgoSettings;
+    use tiphys_value::GroupKind;
 
     fn rules(pairs: &[(&str, &str)]) -> Rules {
         let map: BTreeMap<String, String> =
@@ -174,6 +199,26 @@ mod tests {
         let rules = rules(&[("resource.customizations.health.apps_Deployment", "return nil")]);
         let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}});
         assert_eq!(rules.assess(&object), None);
+    }
+
+    #[test]
+    fn what_no_operator_attends_to_has_no_health_until_somebody_writes_a_status() {
+        let attended = Some([GroupKind::new("cert-manager.io", "Issuer")].into());
+        let rules =
+            Rules::new(HealthSettings { attended, ..HealthSettings::default() }, Customizations::default());
+        let of = |api_version: &str, kind: &str, status: Value| {
+            let object =
+                json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}, "status": status});
+            rules.judge(&object)
+        };
+        let progressing = |judged: Assessment| judged.health.unwrap().status == HealthCode::Progressing;
+        assert!(progressing(of("cert-manager.io/v1", "Issuer", json!({}))));
+        assert!(progressing(of("apps/v1", "Deployment", json!({}))));
+        let gateway = of("gateway.networking.k8s.io/v1", "Gateway", json!({}));
+        assert_eq!((gateway.health, gateway.origin), (None, RuleOrigin::Unattended));
+        let refused = json!({"conditions": [{"type": "Programmed", "status": "False", "reason": "Invalid"}]});
+        let judged = of("gateway.networking.k8s.io/v1", "Gateway", refused);
+        assert_eq!(judged.health.unwrap().status, HealthCode::Degraded);
     }
 
     #[test]

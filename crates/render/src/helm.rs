@@ -18,7 +18,8 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
     let options = options(job, &helm)?;
     let output = tiphys_helm::template(&chart, &options).map_err(helm_error)?;
     // Versions that the source itself gives do not depend on the cluster.
-    let asked_versions = helm.api_versions.is_empty().then(|| options.questions.asked()).unwrap_or_default();
+    let asked_versions =
+        if helm.api_versions.is_empty() { options.questions.asked() } else { Default::default() };
     Ok(Yield { objects: output.objects(), warnings: output.warnings, asked_versions, ..Yield::default() })
 }
 

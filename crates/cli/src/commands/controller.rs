@@ -160,7 +160,7 @@ async fn start(args: &Args, cluster: Cluster) -> anyhow::Result<Controller> {
         namespace: args.namespace.clone(),
         sync: if args.compat { SyncSettings::compat() } else { SyncSettings::default() },
         auto: AutoSettings { compat: args.compat, ..AutoSettings::default() },
-        health: HealthSettings { compat: args.compat },
+        health: HealthSettings { compat: args.compat, ..HealthSettings::default() },
         destinations: match args.all_destinations_here {
             true => Destinations::AllHere,
             false => Destinations::InCluster,

@@ -90,7 +90,7 @@ fn value((object, assessment): &(Value, Assessment)) -> Value {
         RuleOrigin::Deletion => json!("deletion"),
         RuleOrigin::User { key } => json!(key),
         RuleOrigin::BuiltIn => json!("built-in"),
-        RuleOrigin::None => Value::Null,
+        RuleOrigin::Unattended | RuleOrigin::None => Value::Null,
     };
     json!({
         "apiVersion": object.api_version(),

@@ -18,9 +18,10 @@ use std::{
 };
 
 use tiphys_controller::{AppKey, Controller, Destinations, Settings};
+use tiphys_health::HealthSettings;
 use tiphys_model::Destination;
 use tiphys_source::Checkout;
-use tiphys_value::ObjectExt as _;
+use tiphys_value::{GroupKind, ObjectExt as _};
 use tokio::{
     sync::broadcast::error::RecvError,
     time::{Instant, MissedTickBehavior, interval, sleep_until},
@@ -86,6 +87,7 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
             (false, false) => Destinations::Apart,
         },
         opener: Some(clusters.opener()),
+        health: HealthSettings { attended: Some(twin::attended()), ..HealthSettings::default() },
         ..Settings::default()
     };
     let controller =
@@ -108,6 +110,7 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         started,
         was_green: false,
         stuck_since: None,
+        unattended: BTreeSet::new(),
     };
     session.stay(&mut signals).await
 }
@@ -257,6 +260,8 @@ struct Session<'a> {
     started: Instant,
     was_green: bool,
     stuck_since: Option<Instant>,
+    /// The kinds of which it was told that nobody attends to them.
+    unattended: BTreeSet<GroupKind>,
 }
 
 impl Session<'_> {
@@ -306,6 +311,7 @@ impl Session<'_> {
     fn judge(&mut self, rows: &[Row], stale: &mut bool) -> Option<anyhow::Result<()>> {
         if self.is_green(rows) {
             self.stuck_since = None;
+            self.tell_of_unattended();
             if self.args.once {
                 self.reporter.end(rows, true);
                 return Some(Ok(()));
@@ -328,6 +334,23 @@ impl Session<'_> {
         }
         self.reporter.end(rows, false);
         Some(Err(Reported.into()))
+    }
+
+    /// That a custom resource looks done though no operator has seen it is not passed over in silence.
+    fn tell_of_unattended(&mut self) {
+        let mut kinds = self.controller.unattended();
+        kinds.retain(|kind, _| self.unattended.insert(kind.clone()));
+        if kinds.is_empty() {
+            return;
+        }
+        let kinds: Vec<String> = kinds
+            .into_iter()
+            .map(|(kind, count)| format!("{}.{} ({count})", kind.kind, kind.group))
+            .collect();
+        self.reporter.notice(&format!(
+            "the embedded cluster plays no operator for these kinds, so nothing comes of them and their health does not count: {}",
+            kinds.join(", ")
+        ));
     }
 
     /// Whether everything that is not green cannot become green by itself: it does not render, its spec
@@ -411,7 +434,7 @@ impl Session<'_> {
         if let Err(error) = self.rescan().await {
             self.reporter.notice(&format!("{error:#}"));
         }
-        self.controller.refresh_all();
+        self.controller.changed(&[String::new()]);
     }
 
     async fn rescan(&mut self) -> anyhow::Result<()> {

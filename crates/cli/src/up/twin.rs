@@ -1,6 +1,7 @@
 //! The embedded cluster: the API, what stands behind it, and its address for kubectl.
 
 use std::{
+    collections::BTreeSet,
     net::SocketAddr,
     path::{Path, PathBuf},
     time::{Duration, Instant},
@@ -9,6 +10,8 @@ use std::{
 use anyhow::Context as _;
 use tiphys_apiserver::{ApiServer, ApiServerOptions, ServeError};
 use tiphys_cluster::Cluster;
+use tiphys_model::names;
+use tiphys_value::GroupKind;
 use tiphys_world::{Driver, Settings};
 use tokio::task::JoinHandle;
 
@@ -78,6 +81,15 @@ pub fn kubeconfig_beside(args: &Args, name: &str) -> PathBuf {
     let mut path = args.kubeconfig.clone().into_os_string();
     path.push(format!(".{name}"));
     path.into()
+}
+
+/// The custom resources that somebody attends to: the operators that the cluster plays, and the engine.
+pub fn attended() -> BTreeSet<GroupKind> {
+    let own = ["Application", "ApplicationSet", "AppProject"].map(|kind| GroupKind::new(names::GROUP, kind));
+    let played = Settings::default().behaviours.operators;
+    own.into_iter()
+        .chain(played.iter().map(|operator| GroupKind::new(&operator.group, &operator.kind)))
+        .collect()
 }
 
 /// Why the address cannot be listened on, and what to do.

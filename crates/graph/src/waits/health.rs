@@ -82,7 +82,7 @@ fn application_health(survey: &Survey, setting: &super::Setting) -> Option<Appli
     let kind = GroupVersionKind::from_api_version(names::API_VERSION, "Application");
     let entry = customizations.health_of(&kind)?;
     let key = entry.health_key.clone();
-    let rules = Rules::new(HealthSettings { compat: true }, customizations);
+    let rules = Rules::new(HealthSettings { compat: true, ..HealthSettings::default() }, customizations);
     // A script that does not run makes no claim: its kind is Unknown, and that is a rule of its own.
     let waits = |status: Value| {
         let judged = rules.judge(&probe(status));

@@ -97,7 +97,10 @@ impl Cluster {
             targets,
             objects: BTreeMap::new(),
             operations: BTreeMap::new(),
-            rules: Rules::new(HealthSettings { compat: true }, settings.customizations),
+            rules: Rules::new(
+                HealthSettings { compat: true, ..HealthSettings::default() },
+                settings.customizations,
+            ),
             now: Timestamp::from_second(1_700_000_000).expect("valid"),
         }
     }
