@@ -4,7 +4,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use tiphys_model::{
-    Application, ApplicationSource, ConditionType, Operation, OperationPhase, SyncOptions, Time, names,
+    Application, ApplicationSource, ConditionType, Operation, OperationPhase, SyncOperation, SyncOptions,
+    Time, names,
 };
 use tiphys_sync::{SyncInput, SyncState, SyncStep, record, record_history, step, target_key};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
@@ -16,7 +17,8 @@ use crate::{
     live::Kinds,
     places::Place,
     prevent::awaits,
-    reconcile::{Compared, Next, own_key},
+    reconcile::{Compared, Next, is_running, own_key},
+    rendering::Rendering,
     status::application_kind,
 };
 
@@ -33,15 +35,22 @@ impl Engine {
         object: &Value,
         place: &Arc<Place>,
     ) -> Next {
+        let is_new = !is_running(app);
         let mut state = match self.taken_up(key, app, compared.as_ref()) {
             Some(state) => state,
             None => return Next::default(),
         };
+        if let Some(fault) = self.revision_fault(app, &state, compared.as_ref()).filter(|_| is_new) {
+            self.end_unbegun(app, &mut state, fault);
+            return Next { at: None, again: true };
+        }
         self.take_newest(key, &mut state, compared.as_ref());
         let Some(mut compared) = self.desired(key, app, &state, compared, place).await else {
-            self.fail_without_targets(app, &mut state);
+            self.fail_without_targets(key, app, &mut state);
+            self.drop_operation_rendering(key);
             return Next { at: None, again: true };
         };
+        note_revisions(&mut state, &compared.rendering);
         let mut before = object.clone();
         for _ in 0..MAX_STEPS {
             let SyncStep { state: planned, batch, requeue_at } = self.plan(app, &state, &compared);
@@ -94,17 +103,21 @@ impl Engine {
             (Some(source), true) => vec![source.clone()],
             (None, true) => app.spec.effective_sources(),
         };
-        let multiple = app.spec.has_multiple_sources();
+        let multiple = match sync.source.is_some() {
+            true => !sync.sources.is_empty(),
+            false => !sync.sources.is_empty() || app.spec.has_multiple_sources(),
+        };
         let newest = compared.map(|compared| compared.rendering.revisions.clone()).unwrap_or_default();
         let revisions = match (sync.revisions.is_empty(), sync.revision.is_empty()) {
             (false, _) => sync.revisions.clone(),
             (true, false) if !multiple => vec![sync.revision.clone()],
+            // What they mean is found out when they are rendered.
+            _ if brings_its_own(&sync) => vec![String::new(); sources.len()],
             _ => newest,
         };
         let is_newest = compared.is_some_and(|compared| compared.rendering.revisions == revisions);
         if is_newest
-            && sync.source.is_none()
-            && sync.sources.is_empty()
+            && !brings_its_own(&sync)
             && let Some(compared) = compared
         {
             self.keep_operation_rendering(key, compared.rendering.clone());
@@ -116,7 +129,8 @@ impl Engine {
     fn take_newest(&self, key: &AppKey, state: &mut SyncState, compared: Option<&Compared>) {
         let between_attempts = state.shown.finished_at.is_some() && !state.is_completed();
         let Some(newest) = compared.map(|compared| &compared.rendering.revisions) else { return };
-        if !state.shown.operation.retry.refresh || !between_attempts {
+        let own_sources = state.shown.operation.sync.as_ref().is_some_and(brings_its_own);
+        if !state.shown.operation.retry.refresh || !between_attempts || own_sources {
             return;
         }
         if let Some(sync) = &mut state.shown.operation.sync {
@@ -156,7 +170,12 @@ impl Engine {
             return if is_current { compared } else { self.compare(app, kept, place).await };
         }
         let sync = state.shown.operation.sync.clone().unwrap_or_default();
-        let own_sources = sync.source.is_some() || !sync.sources.is_empty();
+        if !sync.manifests.is_empty() {
+            let rendering = self.render_given(app, sync.manifests, place).await;
+            self.keep_operation_rendering(key, rendering.clone());
+            return self.compare(app, rendering, place).await;
+        }
+        let own_sources = brings_its_own(&sync);
         let result = state.shown.sync_result.as_ref();
         let wanted = result
             .map(|r| if r.revisions.is_empty() { vec![r.revision.clone()] } else { r.revisions.clone() });
@@ -183,14 +202,45 @@ impl Engine {
     /// Ends the operation of an Application whose spec is not valid.
     pub(crate) fn refuse_operation(&self, key: &AppKey, app: &mut Application) {
         if let Some(mut state) = self.taken_up(key, app, None) {
-            self.fail_without_targets(app, &mut state);
+            self.fail_without_targets(key, app, &mut state);
             self.drop_operation_rendering(key);
         }
     }
 
     /// Whether an older revision can be had at all: a working tree has only its present.
     fn can_render_at(&self, app: &Application) -> bool {
-        !app.spec.effective_sources().iter().any(|source| self.repositories.is_given(&source.repo_url))
+        app.spec.effective_sources().iter().all(|source| self.repositories.has_revisions(&source.repo_url))
+    }
+
+    /// Why a revision that somebody asks for cannot be had.
+    fn revision_fault(
+        &self,
+        app: &Application,
+        state: &SyncState,
+        compared: Option<&Compared>,
+    ) -> Option<String> {
+        let operation = &state.shown.operation;
+        let sync = operation.sync.as_ref().filter(|_| !operation.initiated_by.automated)?;
+        let own: Vec<ApplicationSource> = sync.source.iter().chain(&sync.sources).cloned().collect();
+        let sources = if own.is_empty() { app.spec.effective_sources() } else { own };
+        let newest = compared.map(|compared| compared.rendering.revisions.as_slice()).unwrap_or_default();
+        let declared: Vec<String> =
+            app.spec.effective_sources().iter().map(|source| source.revision_or_head().to_owned()).collect();
+        let asked =
+            if sync.revisions.is_empty() { std::slice::from_ref(&sync.revision) } else { &sync.revisions };
+        sources.iter().enumerate().find_map(|(at, source)| {
+            let named = asked.get(at).filter(|revision| !revision.is_empty());
+            let revision = named.map_or(source.revision_or_head(), String::as_str);
+            let is_present = revision == "HEAD"
+                || newest.get(at).is_some_and(|newest| newest == revision)
+                || declared.get(at).is_some_and(|declared| declared == revision);
+            (!is_present && !self.repositories.has_revisions(&source.repo_url)).then(|| {
+                format!(
+                    "revision {revision} of {} cannot be had: the repository is taken as it is in the working tree",
+                    source.repo_url
+                )
+            })
+        })
     }
 
     fn plan(&self, app: &Application, state: &SyncState, compared: &Compared) -> SyncStep {
@@ -295,11 +345,19 @@ impl Engine {
     }
 
     /// An operation whose desired state cannot be known ends.
-    fn fail_without_targets(&self, app: &mut Application, state: &mut SyncState) {
+    fn fail_without_targets(&self, key: &AppKey, app: &mut Application, state: &mut SyncState) {
         let forbidden = self.forbidden_sources(app, &state.shown.operation).into_iter().next();
         let faults = app.status.conditions.iter().filter(|condition| condition.kind.is_error());
-        let fault = forbidden.or_else(|| faults.map(|fault| fault.message.clone()).next());
-        state.shown.message = fault.unwrap_or_else(|| "the sources do not render".to_owned());
+        // Its own sources say more than those of the Application.
+        let own = self.operation_rendering(key);
+        let own = own.and_then(|own| own.targets.as_ref().err().map(|error| format!("{error:#}")));
+        let fault = forbidden.or(own).or_else(|| faults.map(|fault| fault.message.clone()).next());
+        self.end_unbegun(app, state, fault.unwrap_or_else(|| "the sources do not render".to_owned()));
+    }
+
+    /// Ends an operation before anything was done for it.
+    fn end_unbegun(&self, app: &mut Application, state: &mut SyncState, message: String) {
+        state.shown.message = message;
         state.shown.phase = OperationPhase::Error;
         state.shown.finished_at = Some(Time::from(self.now()));
         self.metrics.ended(app, &state.shown);
@@ -325,6 +383,20 @@ fn effective(
     (targets, protected)
 }
 
+/// Whether an operation is about other sources than the Application's.
+fn brings_its_own(sync: &SyncOperation) -> bool {
+    sync.source.is_some() || !sync.sources.is_empty() || !sync.manifests.is_empty()
+}
+
+/// Names in the result what the revisions turned out to mean.
+fn note_revisions(state: &mut SyncState, rendering: &Rendering) {
+    let Some(result) = state.shown.sync_result.as_mut().filter(|_| rendering.targets.is_ok()) else { return };
+    match result.sources.is_empty() {
+        true => rendering.revision().clone_into(&mut result.revision),
+        false => result.revisions.clone_from(&rendering.revisions),
+    }
+}
+
 /// The options in force: the operation's if it has any, else the spec's.
 fn options(app: &Application, operation: &Operation) -> SyncOptions {
     let own = operation.sync.as_ref().map(|sync| sync.sync_options.as_slice()).unwrap_or_default();
@@ -341,6 +413,7 @@ fn pinned(
     let mut app = app.clone();
     if let Some(source) = source {
         app.spec.source = Some(source.clone());
+        app.spec.sources.clear();
     }
     if !sources.is_empty() {
         app.spec.sources = sources.to_vec();

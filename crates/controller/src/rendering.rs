@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tiphys_cluster::Discovery;
 use tiphys_helm::Questions;
 use tiphys_model::{Application, SourceType};
-use tiphys_render::{Context, RenderError, render};
+use tiphys_render::{Context, RenderError, Rendered, render, render_given};
 use tiphys_source::Footprint;
 use tiphys_value::{GroupVersionKind, Value};
 use tokio::time::Instant;
@@ -181,45 +181,51 @@ impl Engine {
         })
     }
 
+    /// The objects that somebody gives in the place of an Application's sources.
+    pub(crate) async fn render_given(
+        self: &Arc<Self>,
+        app: &Application,
+        manifests: Vec<String>,
+        place: &Arc<Place>,
+    ) -> Arc<Rendering> {
+        let (engine, app, place) = (self.clone(), app.clone(), place.clone());
+        let task = tokio::task::spawn_blocking(move || {
+            engine.render_by(&app, &place, |context| render_given(&app, &manifests, context))
+        });
+        broken_off_or(task.await)
+    }
+
     /// Renders an Application for a cluster, on a thread that may block.
     pub(crate) async fn render(self: &Arc<Self>, app: &Application, place: &Arc<Place>) -> Arc<Rendering> {
         self.metrics.rendered(true);
         let (engine, app, place) = (self.clone(), app.clone(), place.clone());
-        let task = tokio::task::spawn_blocking(move || engine.render_now(&app, &place));
-        Arc::new(task.await.unwrap_or_else(|error| Rendering {
-            inputs: Value::Null,
-            targets: Err(RenderError::new(format!("rendering broke off: {error}"))),
-            revisions: Vec::new(),
-            source_types: Vec::new(),
-            warnings: Vec::new(),
-            footprint: Footprint::default(),
-            reads_remotes: false,
-            reads: None,
-            discovery: Arc::default(),
-            asked_versions: BTreeMap::new(),
-            made_at: Instant::now(),
-        }))
+        let task = tokio::task::spawn_blocking(move || {
+            engine.render_by(&app, &place, |context| render(&app, context))
+        });
+        broken_off_or(task.await)
     }
 
-    fn render_now(&self, app: &Application, place: &Place) -> Rendering {
+    fn render_by(
+        &self,
+        app: &Application,
+        place: &Place,
+        render: impl FnOnce(&Context<'_>) -> Result<Rendered, RenderError>,
+    ) -> Rendering {
         let checkouts = Checkouts::new(&self.repositories)
             .with_settings(self.installation().argo.rendering.clone())
             .for_project(app.project());
         let discovery = place.cache.cluster().discovery();
         let api_versions = discovery.api_versions();
         let is_namespaced = |kind: &GroupVersionKind| discovery.resource(kind).map(|known| known.namespaced);
-        let rendered = render(
-            app,
-            &Context {
-                sources: &checkouts,
-                kube_version: &place.kube_version,
-                api_versions: &api_versions,
-                tracking: &self.settings.tracking,
-                engine_namespace: &self.settings.namespace,
-                is_namespaced: &is_namespaced,
-                origins: false,
-            },
-        );
+        let rendered = render(&Context {
+            sources: &checkouts,
+            kube_version: &place.kube_version,
+            api_versions: &api_versions,
+            tracking: &self.settings.tracking,
+            engine_namespace: &self.settings.namespace,
+            is_namespaced: &is_namespaced,
+            origins: false,
+        });
         let footprint = checkouts.footprint();
         let mut made = Rendering {
             inputs: inputs(app),
@@ -253,4 +259,21 @@ impl Engine {
         made.footprint = footprint;
         made
     }
+}
+
+/// What a thread rendered, or that it broke off.
+fn broken_off_or(made: Result<Rendering, tokio::task::JoinError>) -> Arc<Rendering> {
+    Arc::new(made.unwrap_or_else(|error| Rendering {
+        inputs: Value::Null,
+        targets: Err(RenderError::new(format!("rendering broke off: {error}"))),
+        revisions: Vec::new(),
+        source_types: Vec::new(),
+        warnings: Vec::new(),
+        footprint: Footprint::default(),
+        reads_remotes: false,
+        reads: None,
+        discovery: Arc::default(),
+        asked_versions: BTreeMap::new(),
+        made_at: Instant::now(),
+    }))
 }

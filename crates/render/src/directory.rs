@@ -1,8 +1,8 @@
-//! Plain directories of manifests (Argo CD user guide, "Directory").
+//! Plain directories of manifests and Jsonnet files (Argo CD user guide, "Directory").
 
 use tiphys_vfs::{EntryKind, FileTree};
 
-use crate::{Cause, Job, RenderError, Yield, glob, manifest};
+use crate::{Job, RenderError, Yield, glob, jsonnet, manifest};
 
 /// A file that holds this text is no manifest, whatever its name.
 const SKIP_MARK: &str = "+argocd:skip-file-rendering";
@@ -23,10 +23,9 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
             continue;
         }
         if is_jsonnet {
-            return Err(RenderError::new(format!(
-                "{path}: Jsonnet is not supported yet; exclude the file (source.directory.exclude) or render it beforehand"
-            ))
-            .caused_by(Cause::Unsupported));
+            let text = jsonnet::evaluate(job, &path)?;
+            yielded.objects.extend(manifest::parse_values(&path, &text)?);
+            continue;
         }
         read_file(tree, &path, job.context.origins, &mut yielded)?;
     }

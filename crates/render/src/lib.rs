@@ -13,6 +13,7 @@ mod error;
 mod finish;
 mod glob;
 mod helm;
+mod jsonnet;
 mod kustomize;
 pub mod manifest;
 mod overrides;
@@ -99,6 +100,25 @@ pub fn render(app: &Application, context: &Context<'_>) -> Result<Rendered, Rend
         rendered.warnings.extend(one.warnings);
         rendered.objects.extend(one.objects);
     }
+    finish::finish(&mut rendered, app, context)?;
+    Ok(rendered)
+}
+
+/// The objects of manifests that are given in the place of an Application's sources.
+///
+/// # Errors
+/// A manifest cannot be read. The error names it by its number.
+pub fn render_given(
+    app: &Application,
+    manifests: &[String],
+    context: &Context<'_>,
+) -> Result<Rendered, RenderError> {
+    let mut rendered = Rendered::default();
+    for (index, text) in manifests.iter().enumerate() {
+        let name = format!("manifest {} of the operation", index + 1);
+        rendered.objects.extend(manifest::parse_objects(&name, text, context.origins)?);
+    }
+    finish::expand_lists(&mut rendered.objects)?;
     finish::finish(&mut rendered, app, context)?;
     Ok(rendered)
 }

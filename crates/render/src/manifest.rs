@@ -34,6 +34,28 @@ pub fn looks_like_manifest(text: &str) -> bool {
     marks.iter().filter(|mark| text.lines().any(|line| line.starts_with(**mark))).count() >= 2
 }
 
+/// The objects of JSON that a program yielded: one, or a list of them.
+///
+/// # Errors
+/// It is no JSON, or one of them is no object with `apiVersion`, `kind` and name.
+pub(crate) fn parse_values(file: &str, text: &str) -> Result<Vec<RenderedObject>, RenderError> {
+    let fail = |error: &dyn std::fmt::Display| {
+        RenderError::new(format!("{file}: what it yields is no JSON: {error}"))
+    };
+    let values = match serde_json::from_str(text).map_err(|error| fail(&error))? {
+        serde_json::Value::Array(values) => values,
+        one => vec![one],
+    };
+    let mut objects = Vec::new();
+    for value in values {
+        for mut object in parse_objects(file, &value.to_string(), false)? {
+            object.location = Location::new(file, 1, 1);
+            objects.push(object);
+        }
+    }
+    Ok(objects)
+}
+
 /// The objects of a YAML or JSON text, one for each document that is not empty.
 ///
 /// # Errors

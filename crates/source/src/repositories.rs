@@ -75,6 +75,12 @@ impl Repositories {
         RepoId::parse(url).is_some_and(|id| addresses.contains(&id))
     }
 
+    /// Whether a repository can be had at other revisions than its present one: a given one is as it is, unless
+    /// revisions are respected.
+    pub fn has_revisions(&self, url: &str) -> bool {
+        self.respect_revisions || !self.is_given(url)
+    }
+
     /// A repository at a revision.
     ///
     /// # Errors

@@ -260,16 +260,14 @@ fn whole_sync(app: &Application, revisions: &[String], prune: bool) -> Operation
     }
 }
 
-/// Adds a finished operation to the history, if it belongs there: a whole sync that succeeded and was no
-/// dry run. The oldest entries go.
+/// Adds a finished operation to the history, if it belongs there: a whole sync of sources (not of given manifests,
+/// to which nobody can go back) that succeeded and was no dry run. The oldest entries go.
 pub fn record_history(app: &mut Application) {
     let limit = app.spec.history_limit();
     let Some(state) = &app.status.operation_state else { return };
-    let counts = state
-        .operation
-        .sync
-        .as_ref()
-        .is_some_and(|sync| !sync.is_selective() && !sync.dry_run && state.phase.is_successful());
+    let counts = state.operation.sync.as_ref().is_some_and(|sync| {
+        !sync.is_selective() && !sync.dry_run && sync.manifests.is_empty() && state.phase.is_successful()
+    });
     let (Some(result), Some(finished), true) = (&state.sync_result, state.finished_at, counts) else {
         return;
     };

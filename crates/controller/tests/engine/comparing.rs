@@ -203,3 +203,27 @@ async fn a_chart_that_asks_for_a_kind_is_rendered_again_when_the_kind_comes_and_
     stage.until_green("plain").await;
     assert_eq!((before.contains(" 3"), renders().contains(" 5")), (true, true), "{before}\n{}", renders());
 }
+
+#[tokio::test(start_paused = true)]
+async fn jsonnet_is_rendered_and_follows_its_imports() {
+    let main = "local lib = import 'map.libsonnet'; function(suffix) [lib.map(std.extVar('name') + suffix), lib.map('$ARGOCD')]";
+    let library = |value: &str| {
+        format!(
+            "{{map(name):: {{apiVersion: 'v1', kind: 'ConfigMap', metadata: {{name: std.asciiLower(std.strReplace(name, '$', ''))}}, data: {{k: '{value}'}}}}}}"
+        )
+    };
+    let files = [("app/main.jsonnet", main), ("lib/map.libsonnet", &*library("1"))];
+    let stage = Stage::new(&files).await;
+    let mut app = application("app", "app");
+    app["spec"]["source"]["directory"] = json!({"jsonnet": {"libs": ["lib"],
+        "extVars": [{"name": "name", "value": "$ARGOCD_APP_NAME"}], "tlas": [{"name": "suffix", "value": "'-' + 2", "code": true}]}});
+    stage.apply(app).await;
+    stage.until_green("app").await;
+    assert_eq!(stage.names(CONFIG_MAP, "app").await, ["app-2", "argocd", "kube-root-ca.crt"]);
+    stage.write("lib/map.libsonnet", &library("2"));
+    stage.until_object(CONFIG_MAP, "app", "app-2", |object| object["data"]["k"] == "2").await;
+    stage.write("lib/map.libsonnet", "error 'not today'");
+    let failed = stage.until_app("app", |app| condition(app, "ComparisonError").is_some()).await;
+    let told = condition(&failed, "ComparisonError").unwrap();
+    assert!(told.contains("lib/map.libsonnet:1:1: not today"), "{told}");
+}

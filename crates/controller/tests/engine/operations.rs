@@ -52,6 +52,36 @@ async fn a_sync_is_asked_for_by_patch_whole_selective_and_dry() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_operation_brings_manifests_of_its_own_and_no_revision_that_cannot_be_had() {
+    let stage = Stage::new(&[("app/a.yaml", &config_map("a", "1"))]).await;
+    let mut app = manual("app", "app");
+    app["spec"]["source"]["targetRevision"] = "main".into();
+    stage.apply(app).await;
+    stage.until_app("app", |app| app["status"]["sync"]["status"] == "OutOfSync").await;
+    let given =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "given"}, "data": {"k": "v"}});
+    let done = ask(&stage, json!({"sync": {"manifests": [given.to_string()]}})).await;
+    assert_eq!(phase(&done), "Succeeded", "{}", message(&done));
+    let given = stage.get(CONFIG_MAP, "app", "given").await.expect("synced");
+    assert_eq!(given.annotation("argocd.argoproj.io/tracking-id"), Some("app:/ConfigMap:app/given"));
+    assert!(stage.get(CONFIG_MAP, "app", "a").await.is_none(), "the sources did not count");
+    assert!(done["status"].get("history").is_none(), "nobody can go back to it");
+    let odd = ask(&stage, json!({"sync": {"manifests": ["kind: [\n"]}})).await;
+    assert_eq!(phase(&odd), "Error");
+    assert!(message(&odd).contains("manifest 1 of the operation"), "{}", message(&odd));
+    // The sources count again, and the revision is named as what it turned out to be.
+    let named = ask(&stage, json!({"sync": {"revision": "main"}})).await;
+    assert_eq!(phase(&named), "Succeeded", "{}", message(&named));
+    assert!(stage.get(CONFIG_MAP, "app", "a").await.is_some());
+    let result = |app: &Value| app.pointer("/status/operationState/syncResult/revision").cloned();
+    assert_eq!(result(&named).as_ref(), named.pointer("/status/sync/revision"));
+    let old = ask(&stage, json!({"sync": {"revision": "0123456789012345678901234567890123456789"}})).await;
+    assert_eq!(phase(&old), "Error");
+    assert!(message(&old).contains("revision 0123456789012345678901234567890123456789"), "{}", message(&old));
+    assert!(message(&old).contains("as it is in the working tree"), "{}", message(&old));
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_is_asked_for_while_an_operation_is_at_work_comes_after_it() {
     let stage = Stage::new(&[("app/a.yaml", &config_map("a", "1"))]).await;
     stage.apply(manual("app", "app")).await;
