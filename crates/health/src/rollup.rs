@@ -101,9 +101,11 @@ mod tests {
     }
 
     #[test]
-    fn child_applications_missing_or_unknown_are_ignored_degraded_is_not() {
+    fn v20_child_applications_missing_or_unknown_are_ignored_degraded_is_not() {
         let healthy = ("Service", Some(HealthCode::Healthy));
-        assert_eq!(roll(&[("Application", Some(HealthCode::Unknown)), healthy]).status, HealthCode::Healthy);
+        for ignored in [Some(HealthCode::Unknown), Some(HealthCode::Missing), None] {
+            assert_eq!(roll(&[("Application", ignored), healthy]).status, HealthCode::Healthy);
+        }
         assert_eq!(
             roll(&[("Application", Some(HealthCode::Degraded)), healthy]).status,
             HealthCode::Degraded

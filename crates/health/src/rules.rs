@@ -195,6 +195,19 @@ mod tests {
     }
 
     #[test]
+    fn v20_a_degraded_child_counts_with_a_script_of_the_user_or_our_own_rule() {
+        let child = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"name": "child"},
+            "status": {"health": {"status": "Degraded"}, "sync": {"status": "Synced"}}});
+        let compat = || HealthSettings { compat: true };
+        assert_eq!(Rules::new(compat(), Customizations::default()).assess(&child), None);
+        let script = "return {status = obj.status.health.status}";
+        let custom = rules(&[("resource.customizations.health.argoproj.io_Application", script)]);
+        let custom = Rules::new(compat(), custom.customizations);
+        assert_eq!(custom.assess(&child).unwrap().status, HealthCode::Degraded);
+        assert_eq!(Rules::default().assess(&child).unwrap().status, HealthCode::Degraded);
+    }
+
+    #[test]
     fn nothing_returned_means_no_health_even_where_there_is_a_built_in_rule() {
         let rules = rules(&[("resource.customizations.health.apps_Deployment", "return nil")]);
         let object = json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}});

@@ -29,6 +29,11 @@ impl BuildEnv {
         Self(variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
     }
 
+    /// Whether there is a variable of this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
     /// Replaces `$NAME` and `${NAME}`; `$$` is a dollar sign; an unknown variable is empty.
     pub fn expand(&self, text: &str) -> String {
         let mut out = String::with_capacity(text.len());

@@ -74,7 +74,7 @@ fn values(job: &Job<'_>, helm: &HelmSource) -> Result<Vec<ValuesSource>, RenderE
         all.push(set(parameter, job));
     }
     for parameter in &helm.file_parameters {
-        let path = job.env.expand(&parameter.path);
+        let path = expanded(job, &parameter.path);
         let (tree, path) = locate(job, &path)?;
         let bytes = tree.read(&path).map_err(|e| RenderError::new(e.to_string()))?;
         all.push(ValuesSource::SetFile(format!("{}={path}", parameter.name), vec![(path, bytes)]));
@@ -110,7 +110,7 @@ fn escape_commas(value: &str) -> String {
 /// by itself keeps the place where it is named.
 fn value_files(job: &Job<'_>, helm: &HelmSource) -> Result<Vec<ValuesSource>, RenderError> {
     let mut wanted: Vec<(Arc<dyn FileTree>, String, String)> = Vec::new();
-    let named: Vec<String> = helm.value_files.iter().map(|entry| job.env.expand(entry)).collect();
+    let named: Vec<String> = helm.value_files.iter().map(|entry| expanded(job, entry)).collect();
     for entry in &named {
         if entry.starts_with("http://") || entry.starts_with("https://") {
             let text = format!("value file {entry}: fetching value files by URL is not supported");
@@ -123,8 +123,10 @@ fn value_files(job: &Job<'_>, helm: &HelmSource) -> Result<Vec<ValuesSource>, Re
             return Err(RenderError::new(text).caused_by(Cause::Missing));
         }
         for found in matches {
-            let explicit =
-                found != path && named.iter().any(|other| locate(job, other).is_ok_and(|(_, p)| p == found));
+            let is_named = |other: &String| {
+                locate(job, other).is_ok_and(|(of, path)| Arc::ptr_eq(&of, &tree) && path == found)
+            };
+            let explicit = found != path && named.iter().any(is_named);
             let known = wanted.iter().any(|(have, path, _)| Arc::ptr_eq(have, &tree) && *path == found);
             if !explicit && !known {
                 wanted.push((tree.clone(), found, entry.clone()));
@@ -143,6 +145,18 @@ fn value_files(job: &Job<'_>, helm: &HelmSource) -> Result<Vec<ValuesSource>, Re
         }
     }
     Ok(files)
+}
+
+/// A values file as it is named, with variables replaced. `$name/…` is a reference to a source, unless `name` is a
+/// variable: as one it would be empty, and the rest a file of this repository.
+fn expanded(job: &Job<'_>, entry: &str) -> String {
+    let reference = entry.strip_prefix('$').and_then(|rest| rest.split_once('/'));
+    match reference {
+        Some((name, path)) if job.set.has_reference(name) || !job.env.has(name) => {
+            format!("${name}/{}", job.env.expand(path))
+        }
+        _ => job.env.expand(entry),
+    }
 }
 
 /// The files that match a glob, in path order.

@@ -108,6 +108,11 @@ impl SourceSet {
         &self.trees[index].revision
     }
 
+    /// Whether a source has this `ref`.
+    pub fn has_reference(&self, name: &str) -> bool {
+        self.by_ref.contains_key(name)
+    }
+
     /// The tree of the source that has a `ref`.
     pub fn referred(&self, name: &str) -> Result<&Arc<dyn FileTree>, RenderError> {
         let index = self.by_ref.get(name).copied().ok_or_else(|| {

@@ -1,0 +1,108 @@
+//! The order of values files, as it shows in what is rendered.
+
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use tiphys_model::{Application, Tracking};
+use tiphys_render::{Context, RenderError, SourceTree, Sources, render};
+use tiphys_value::{Value, json};
+use tiphys_vfs::MemTree;
+
+const HERE: &str = "https://git.example.com/acme/shop";
+const VALUES: &str = "https://git.example.com/acme/values";
+
+/// Repositories by address.
+struct Repositories(BTreeMap<&'static str, Arc<MemTree>>);
+
+impl Sources for Repositories {
+    fn repository(&self, url: &str, _revision: &str) -> Result<SourceTree, RenderError> {
+        let tree = self.0.get(url).ok_or_else(|| RenderError::new(format!("no repository {url}")))?;
+        Ok(SourceTree { tree: tree.clone(), revision: "1".into() })
+    }
+
+    fn chart(&self, _: &str, chart: &str, _: &str) -> Result<SourceTree, RenderError> {
+        Err(RenderError::new(format!("no chart {chart}")))
+    }
+}
+
+/// What the chart prints of `last`, which each values file sets to its own name, and of `all`, of which each sets
+/// a part.
+fn rendered(helm: &Value) -> Result<(String, String), RenderError> {
+    let file = |name: &str| format!("last: {name}\nall: {{{name}: here}}\n");
+    let (x, q, z) = (file("x"), file("q"), file("z"));
+    let here = MemTree::from_files([
+        ("chart/Chart.yaml", "apiVersion: v2\nname: shop\nversion: 1.0.0\n"),
+        (
+            "chart/templates/map.yaml",
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\ndata: {last: '{{ .Values.last }}', all: '{{ keys .Values.all | sortAlpha | join \",\" }}'}\n",
+        ),
+        ("chart/a/x.yaml", x.as_str()),
+        ("chart/a/q.yaml", q.as_str()),
+        ("chart/a/z.yaml", z.as_str()),
+        ("chart/a/deeper/w.yaml", "last: w\n"),
+    ]);
+    let foreign = file("foreign");
+    let values = MemTree::from_files([("chart/a/x.yaml", foreign.as_str())]);
+    let repositories = Repositories(BTreeMap::from([(HERE, Arc::new(here)), (VALUES, Arc::new(values))]));
+    let app = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+        "metadata": {"name": "shop", "namespace": "argocd"},
+        "spec": {"project": "default", "destination": {"name": "in-cluster", "namespace": "shop"}, "sources": [
+            {"repoURL": HERE, "path": "chart", "helm": helm}, {"repoURL": VALUES, "ref": "values"}]}});
+    let tracking = Tracking::default();
+    let result = render(
+        &Application::from_value(&app).unwrap(),
+        &Context {
+            sources: &repositories,
+            kube_version: "",
+            api_versions: &[],
+            tracking: &tracking,
+            engine_namespace: "argocd",
+            is_namespaced: &|_| Some(true),
+            origins: false,
+        },
+    )?;
+    let data = &result.objects[0].value["data"];
+    Ok((data["last"].as_str().unwrap().to_owned(), data["all"].as_str().unwrap().to_owned()))
+}
+
+fn last(files: &Value) -> String {
+    rendered(&json!({"valueFiles": files})).unwrap().0
+}
+
+#[test]
+fn v18_a_file_that_is_named_keeps_its_place_before_a_pattern() {
+    assert_eq!(last(&json!(["a/*.yaml"])), "z");
+    assert_eq!(last(&json!(["a/z.yaml", "a/*.yaml"])), "x");
+    assert_eq!(last(&json!(["a/*.yaml", "a/x.yaml"])), "x");
+    assert_eq!(last(&json!(["a/q.yaml", "a/*.yaml", "a/x.yaml"])), "x");
+    // Nothing is lost by it.
+    assert_eq!(rendered(&json!({"valueFiles": ["a/z.yaml", "a/*.yaml"]})).unwrap().1, "q,x,z");
+}
+
+#[test]
+fn a_file_of_the_same_path_in_another_repository_is_another_file() {
+    let both = json!({"valueFiles": ["$values/chart/a/*.yaml", "a/x.yaml"]});
+    assert_eq!(rendered(&both).unwrap(), ("x".to_owned(), "foreign,x".to_owned()));
+}
+
+#[test]
+fn a_reference_is_no_variable_and_what_follows_it_may_hold_some() {
+    let text = |files: Value| rendered(&json!({"valueFiles": files})).map_err(|error| error.to_string());
+    assert_eq!(text(json!(["$values/$ARGOCD_APP_SOURCE_PATH/a/x.yaml"])).unwrap().0, "foreign");
+    assert_eq!(text(json!(["/$ARGOCD_APP_SOURCE_PATH/a/x.yaml"])).unwrap().0, "x");
+    let error = text(json!(["$valeus/chart/a/x.yaml"])).unwrap_err();
+    assert!(error.contains("no source has the ref \"valeus\""), "{error}");
+    let parameters = json!({"valueFiles": ["a/x.yaml"], "fileParameters": [{"name": "last", "path": "$values/chart/a/x.yaml"}]});
+    assert!(rendered(&parameters).unwrap().0.contains("foreign"));
+}
+
+#[test]
+fn a_missing_file_or_pattern_fails_unless_it_may_be_missing() {
+    for files in [json!(["a/x.yaml", "a/none.yaml"]), json!(["a/x.yaml", "none/*.yaml"])] {
+        let error = rendered(&json!({"valueFiles": files})).unwrap_err().to_string();
+        assert!(error.contains("none"), "{error}");
+        let lenient = rendered(&json!({"valueFiles": files, "ignoreMissingValueFiles": true})).unwrap();
+        assert_eq!(lenient.0, "x");
+    }
+}
