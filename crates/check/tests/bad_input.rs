@@ -87,6 +87,49 @@ fn an_empty_repository_is_no_fault() {
     assert!(run(&[]) > 0);
 }
 
+/// The messages of all findings over files.
+fn messages(files: &[(&str, &[u8])]) -> Vec<String> {
+    let mut tree = MemTree::default();
+    for (path, bytes) in files {
+        tree.insert(path, bytes.to_vec()).expect("the path is fine");
+    }
+    let survey = common::survey(Arc::new(tree));
+    let checked = tiphys_check::check(&Context::new(&survey, None), rules::ALL);
+    checked.findings.into_iter().map(|finding| finding.diagnostic.message).collect()
+}
+
+#[test]
+fn what_is_no_utf8_is_named() {
+    let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n";
+    let utf16: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let latin = [text.as_bytes(), b"data: {a: \xe9}\n"].concat();
+    let found = messages(&[
+        ("utf16.yaml", utf16.as_slice()),
+        ("latin.yaml", &latin),
+        ("picture.yaml", b"\0\x01\xff"),
+    ]);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found.iter().all(|message| message.contains("this is no UTF-8 text")), "{found:?}");
+}
+
+#[test]
+fn what_is_not_checked_out_is_named_and_is_no_error() {
+    let app = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web}\nspec:\n  project: default\n  source: {repoURL: 'https://git.example.com/x', path: vendor/web}\n  destination: {server: 'https://kubernetes.default.svc', namespace: web}\n";
+    let modules = "[submodule \"web\"]\n\tpath = vendor/web\n\turl = https://git.example.com/web\n";
+    let found = messages(&[("apps/web.yaml", app.as_bytes()), (".gitmodules", modules.as_bytes())]);
+    assert_eq!(found, ["Application web was not seen: its submodule vendor/web is not checked out"]);
+    let files: [(&str, &[u8]); 2] =
+        [("apps/web.yaml", app.as_bytes()), (".git/config", b"[core]\n\tsparseCheckout = true\n")];
+    let mut tree = MemTree::default();
+    for (path, bytes) in files {
+        tree.insert(path, bytes.to_vec()).expect("the path is fine");
+    }
+    let survey = common::survey(Arc::new(tree));
+    let checked = tiphys_check::check(&Context::new(&survey, None), rules::ALL);
+    assert!(!checked.findings.is_empty());
+    assert!(checked.findings.iter().all(|finding| finding.diagnostic.severity == Severity::Info));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
 

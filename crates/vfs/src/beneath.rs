@@ -49,6 +49,8 @@ pub(crate) enum ListedKind {
     File,
     Dir,
     Symlink,
+    /// A pipe, socket or device: whoever opened it might wait for ever.
+    Special,
     Unknown,
 }
 
@@ -120,7 +122,8 @@ mod imp {
                 FileType::Directory => ListedKind::Dir,
                 FileType::Symlink => ListedKind::Symlink,
                 FileType::Unknown => ListedKind::Unknown,
-                _ => ListedKind::File,
+                FileType::RegularFile => ListedKind::File,
+                _ => ListedKind::Special,
             };
             all.push(Listed { name: OsStr::from_bytes(name).to_owned(), kind });
         }

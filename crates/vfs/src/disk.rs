@@ -58,6 +58,10 @@ impl FileTree for DiskTree {
             None => fs::metadata(self.resolve(path)?),
         };
         let metadata = metadata.map_err(|error| io_error(path, error))?;
+        if !metadata.is_dir() && !metadata.is_file() {
+            let error = std::io::Error::new(ErrorKind::Unsupported, "neither a file nor a folder");
+            return Err(io_error(path, error));
+        }
         Ok(if metadata.is_dir() { EntryKind::Dir } else { EntryKind::File })
     }
 
@@ -95,6 +99,9 @@ impl FileTree for DiskTree {
                 }
                 kind => kind,
             };
+            if listed == ListedKind::Special {
+                continue;
+            }
             let is_symlink = listed == ListedKind::Symlink;
             let kind = match (is_symlink, listed == ListedKind::Dir) {
                 (true, _) => match self.kind(&format!("{path}/{name}")) {
@@ -136,10 +143,11 @@ fn list(folder: &Path) -> std::io::Result<Vec<Listed>> {
 }
 
 fn listed_kind(file_type: fs::FileType) -> ListedKind {
-    match (file_type.is_symlink(), file_type.is_dir()) {
-        (true, _) => ListedKind::Symlink,
-        (false, true) => ListedKind::Dir,
-        (false, false) => ListedKind::File,
+    match (file_type.is_symlink(), file_type.is_dir(), file_type.is_file()) {
+        (true, ..) => ListedKind::Symlink,
+        (_, true, _) => ListedKind::Dir,
+        (.., true) => ListedKind::File,
+        _ => ListedKind::Special,
     }
 }
 

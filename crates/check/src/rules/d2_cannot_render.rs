@@ -25,7 +25,7 @@ use tiphys_value::{FieldPath, Location, ObjectExt};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{fields::keys, once::Once, placeholders, pods::list, set_aside, similar},
+    support::{checkout, fields::keys, once::Once, placeholders, pods::list, set_aside, similar},
 };
 
 /// See the module.
@@ -46,6 +46,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for app in &context.survey.apps {
         if let Outcome::Failed(error) = &app.outcome
             && error.cause() != Cause::LoadRestricted
+            && submodule(context, app).is_none()
             && !placeholders::is_in(
                 &app.application
                     .spec
@@ -56,6 +57,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
             )
         {
             once.add(error.headline(), of_app(context, app, error));
+        }
+    }
+    for app in context.survey.apps.iter().filter(|app| app.objects.is_empty()) {
+        if let Some((of, finding)) = submodule(context, app) {
+            once.add(&of, finding);
         }
     }
     for app in context.survey.apps.iter().filter(|app| matches!(app.outcome, Outcome::Unseen(_))) {
@@ -84,6 +90,22 @@ fn check(context: &Context<'_>, report: &mut Report) {
         once.add(fault.error.headline(), finding);
     }
     once.report(report);
+}
+
+/// An Application whose manifests are in a submodule that is not checked out, so that nothing is seen of it.
+fn submodule(context: &Context<'_>, app: &App) -> Option<(String, Finding)> {
+    let sources = app.application.spec.effective_sources();
+    let of = sources.iter().find_map(|it| {
+        let path = it.path.trim_start_matches("./").trim_end_matches('/');
+        checkout::empty_submodule(&context.survey.files, path)
+    })?;
+    let mut diagnostic = RULE
+        .diagnostic(format!("Application {} was not seen: its submodule {of} is not checked out", app.name()))
+        .at(source(context, app), "this source")
+        .because("what is not there is not checked; the engine checks submodules out itself")
+        .help("run `git submodule update --init` before the check");
+    diagnostic.severity = Severity::Warning;
+    Some((of, Finding::new(RULE.incident, diagnostic).app(app.name()).likely()))
 }
 
 /// Values of a chart out of reach that no chart could read: no YAML, or no mapping.
@@ -153,7 +175,14 @@ fn of_app(context: &Context<'_>, app: &App, error: &RenderError) -> Finding {
         finding = finding.fix(format!("name the file {known}, which exists"), edit);
     }
     let is_doubtful = is_elsewhere(context, app, error) || is_set_aside(context, app);
-    if is_part(context, app, error) || waits_for_values(context, app, error) {
+    let is_left_out = error.cause() == Cause::Missing && checkout::is_sparse(&context.survey.files);
+    if is_left_out {
+        finding
+            .diagnostic
+            .help
+            .push("the checkout is sparse: what is missing here may be in the repository".into());
+    }
+    if is_left_out || is_part(context, app, error) || waits_for_values(context, app, error) {
         finding.diagnostic.severity = Severity::Info;
         return finding.likely();
     }

@@ -101,11 +101,17 @@ fn images(
     for image in items(root, "images") {
         let Some(name) = scalar(image, "name").filter(|name| !placeholders::is_in(name)) else { continue };
         let wanted = scalar(image, "newName").unwrap_or(name);
-        // A kustomization without images may be about other kinds altogether.
-        if repositories.iter().any(|it| *it == wanted || *it == name) || repositories.is_empty() {
+        // A kustomization without images may be about other kinds altogether; of two spellings one is enough.
+        let last = |text: &str| text.rsplit('/').next().unwrap_or(text).to_owned();
+        let is_there = |name: &str| repositories.contains(&repository(name));
+        let mut spellings = items(root, "images").iter().filter_map(|it| scalar(it, "name"));
+        if repositories.is_empty()
+            || is_there(wanted)
+            || is_there(name)
+            || spellings.any(|other| other != name && last(other) == last(name) && is_there(other))
+        {
             continue;
         }
-        let last = |text: &str| text.rsplit('/').next().unwrap_or(text).to_owned();
         let meant = repositories.iter().copied().find(|it| last(it) == last(name));
         let meant = meant.or_else(|| similar::nearest(name, repositories.iter().copied()));
         let mut diagnostic = RULE

@@ -26,7 +26,7 @@ use tiphys_value::{FieldPath, ResourceKey};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{once::Once, placeholders, similar},
+    support::{once::Once, parts, placeholders, similar},
 };
 
 /// See the module.
@@ -47,7 +47,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for object in &survey.objects {
         for edge in context.analyses().edges.from(object.id) {
             let (EdgeKind::Needs, Target::Named(key)) = (edge.kind, &edge.to) else { continue };
-            if !GROUPS.contains(&key.group.as_str())
+            if parts::is_of_defaults(survey, object)
+                || !GROUPS.contains(&key.group.as_str())
                 || placeholders::is_in(&key.name)
                 || is_hidden(context, object, key)
             {

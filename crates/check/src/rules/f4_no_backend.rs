@@ -156,7 +156,10 @@ fn target(
         };
         return port(context, object, found, &wanted, path, once);
     }
-    if cluster.is_partly_hidden(namespace)
+    // A namespace of which nothing is seen is another repository's.
+    let is_seen = cluster.pods.iter().any(|pod| pod.object.key.namespace == namespace);
+    if !is_seen
+        || cluster.is_partly_hidden(namespace)
         || cluster.may_be_made(namespace, name)
         || cluster.has_operated_pods(namespace)
     {

@@ -1,6 +1,7 @@
 //! What several rules need: pods of workloads, sync options of objects, saying a thing once.
 
 pub mod charts;
+pub mod checkout;
 pub mod cluster;
 pub mod crds;
 pub mod declared;

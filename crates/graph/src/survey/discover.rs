@@ -1,6 +1,6 @@
 //! What stands in manifest files: Applications, ApplicationSets, AppProjects, and every other object.
 
-use tiphys_render::manifest;
+use tiphys_render::{RenderError, manifest};
 use tiphys_value::{ObjectExt, RenderedObject};
 
 use super::{Fault, Files};
@@ -20,7 +20,10 @@ pub struct Manifests {
 pub fn read(files: &Files) -> Manifests {
     let mut found = Manifests::default();
     for path in files.ending(&MANIFESTS) {
-        let Some(text) = files.text(path) else { continue };
+        let Some(text) = files.text(path) else {
+            found.faults.extend(unreadable(files, path));
+            continue;
+        };
         if !is_candidate(path, &text) {
             continue;
         }
@@ -37,6 +40,27 @@ pub fn read(files: &Files) -> Manifests {
         }
     }
     found
+}
+
+/// Why a YAML file that is no text may hold a manifest nevertheless. What git-crypt keeps says nothing.
+fn unreadable(files: &Files, path: &str) -> Option<Fault> {
+    if path.ends_with(".json") {
+        return None;
+    }
+    let error = match files.tree().read(path) {
+        Ok(bytes) => {
+            // Every other byte of UTF-16 is a zero where the text is ASCII.
+            let plain: Vec<u8> = bytes.iter().copied().filter(|byte| *byte != 0).collect();
+            let is_manifest =
+                plain.windows(10).any(|at| at == b"apiVersion") && !plain.starts_with(b"GITCRYPT");
+            if !is_manifest {
+                return None;
+            }
+            format!("{path}: this is no UTF-8 text")
+        }
+        Err(error) => error.to_string(),
+    };
+    Some(Fault { file: path.to_owned(), error: RenderError::new(error), is_manifest: true })
 }
 
 /// Whether a text may hold manifests. Schemas and lock files in JSON are large and never do.
