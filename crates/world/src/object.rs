@@ -4,6 +4,9 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use tiphys_value::{GroupVersionResource, ObjectExt};
 
+/// Marks a Secret or ConfigMap that also holds keys which only an outside store knows.
+pub const MORE_KEYS: &str = "tiphys.dev/more-keys";
+
 /// The resources that the controllers of this crate deal with.
 pub mod resources {
     use super::GroupVersionResource;

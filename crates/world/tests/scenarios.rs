@@ -3,6 +3,7 @@
 
 mod causes;
 mod controllers;
+mod operators;
 mod ownership;
 mod scheduling;
 mod support;

@@ -1,10 +1,10 @@
 //! What programs do.
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 use tiphys_value::ObjectExt;
 
-use super::{Behaviours, Cause, Pattern, Pods, Span, Target};
+use super::{Behaviours, Cause, Pattern, Pods, Span, Target, fill};
 use crate::{
     Key, View,
     labels::service_key,
@@ -21,6 +21,8 @@ pub struct ContainerRule {
     pub container: Pattern,
     /// Containers of these pods.
     pub pods: Pods,
+    /// Containers with this command line: command and arguments with blanks between them.
+    pub line: Pattern,
     /// What the program cannot do without. While something is missing it ends as `exits` says, or is not
     /// Ready if `exits` is not given.
     pub needs: Vec<Need>,
@@ -30,6 +32,9 @@ pub struct ContainerRule {
     pub ready: Readiness,
     /// How long it takes to end when it is asked to.
     pub stops: Span,
+    /// Objects that the program makes if they are not there: when it has ended well, or when it starts if it
+    /// does not end. Templates of `pod` and of `flags`, which are those of the command line.
+    pub makes: Vec<Value>,
 }
 
 /// How a program ends by itself.
@@ -98,12 +103,41 @@ impl ContainerRule {
         (self.image.matches(image) || self.image.matches(&super::image::full_name(image)))
             && self.container.matches(container.str_at(&["name"]).unwrap_or_default())
             && self.pods.contains(pod)
+            && self.line.matches(&words(container).join(" "))
+    }
+
+    /// The objects that the program of a container makes.
+    pub fn products(&self, pod: &Value, container: &Value) -> Vec<Value> {
+        if self.makes.is_empty() {
+            return Vec::new();
+        }
+        let facts = json!({"pod": pod, "flags": flags(&words(container))});
+        self.makes.iter().map(|template| fill(template, &facts)).collect()
     }
 
     /// The first need that is not met.
     pub fn unmet(&self, pod: &Value, behaviours: &Behaviours, view: &View<'_>) -> Option<Cause> {
         self.needs.iter().find_map(|need| need.unmet(pod, behaviours, view))
     }
+}
+
+/// Command and arguments.
+fn words(container: &Value) -> Vec<&str> {
+    let words = |field: &str| container.at(&[field]).and_then(Value::as_array).into_iter().flatten();
+    words("command").chain(words("args")).filter_map(Value::as_str).collect()
+}
+
+/// `--name=value` and `--name value`, by name.
+fn flags(words: &[&str]) -> Map<String, Value> {
+    let next = words.iter().skip(1).map(|word| Some(*word)).chain([None]);
+    let flag = |(word, next): (&&str, Option<&str>)| {
+        let flag = word.strip_prefix('-')?.trim_start_matches('-').to_owned();
+        match flag.split_once('=') {
+            Some((name, value)) => Some((name.to_owned(), value.into())),
+            None => next.filter(|next| !next.starts_with('-')).map(|value| (flag, value.into())),
+        }
+    };
+    words.iter().zip(next).filter_map(flag).collect()
 }
 
 impl Need {
@@ -142,4 +176,30 @@ pub fn has_ready_endpoint(namespace: &str, service: &str, view: &View<'_>) -> bo
         let endpoints = slice.get("endpoints").and_then(Value::as_array);
         endpoints.into_iter().flatten().any(|e| e.at(&["conditions", "ready"]) != Some(&Value::Bool(false)))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_program_makes_is_told_by_its_flags() {
+        let rule: ContainerRule = serde_json::from_value(json!({
+            "image": "*certgen*", "line": "create *",
+            "makes": [{"kind": "Secret", "metadata": {"name": "{flags.secret-name|none.given}", "namespace": "{pod.metadata.namespace}"}}],
+        }))
+        .unwrap();
+        let pod = json!({"metadata": {"name": "job-x", "namespace": "ingress"}});
+        let container = |args: Value| json!({"name": "a", "image": "registry/certgen:v1", "args": args});
+        for args in [
+            json!(["create", "--host=a,b", "--secret-name=tls"]),
+            json!(["create", "--secret-name", "tls", "-v"]),
+        ] {
+            let container = container(args);
+            assert!(rule.is_about(&pod, &container));
+            let made = json!({"kind": "Secret", "metadata": {"name": "tls", "namespace": "ingress"}});
+            assert_eq!(rule.products(&pod, &container), [made]);
+        }
+        assert!(!rule.is_about(&pod, &container(json!(["patch", "--secret-name=tls"]))));
+    }
 }

@@ -27,8 +27,11 @@ pub use operator::{NeedTemplate, Operator, Policy, Product};
 pub use pattern::{Pattern, Pods, Span};
 pub(crate) use template::fill;
 
-/// The operators that are known without being told.
-const OPERATORS: &str = include_str!("../../data/operators.yaml");
+/// The operators and programs that are known without being told.
+const KNOWN: [(&str, &str); 2] = [
+    ("operators.yaml", include_str!("../../data/operators.yaml")),
+    ("programs.yaml", include_str!("../../data/programs.yaml")),
+];
 /// Where rules are read from in a running cluster.
 pub(crate) const CONFIG_MAP: (&str, &str) = ("kube-system", "tiphys-world");
 
@@ -59,12 +62,16 @@ pub struct BehaviourError {
 }
 
 impl Behaviours {
-    /// The operators that are known without being told, and nothing else.
+    /// The operators and programs that are known without being told, and nothing else.
     ///
     /// # Panics
-    /// Never: the list is part of the program and a test reads it.
+    /// Never: the lists are part of the program and a test reads them.
     pub fn builtin() -> Self {
-        Self::from_yaml("operators.yaml", OPERATORS).expect("the list is part of the program")
+        let mut all = Self::default();
+        for (name, text) in KNOWN {
+            all.extend(Self::from_yaml(name, text).expect("the list is part of the program"));
+        }
+        all
     }
 
     /// Reads rules from a YAML document.
@@ -111,8 +118,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_known_operators_can_be_read() {
-        assert!(Behaviours::builtin().operators.len() >= 3);
+    fn what_is_known_can_be_read() {
+        let known = Behaviours::builtin();
+        assert!(known.operators.len() >= 3 && !known.containers.is_empty());
     }
 
     #[test]

@@ -28,7 +28,7 @@ impl Pattern {
     }
 
     /// As it is written.
-    pub(super) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.0
     }
 }

@@ -12,8 +12,8 @@ use crate::{
     behaviour::{Operator, Policy, Product, fill},
     controller::Context,
     object::{
-        created_at, finalizers, is_controlled_by, owner_reference, resources, set_condition, status_of,
-        with_status, without_finalizer,
+        MORE_KEYS, created_at, finalizers, is_controlled_by, owner_reference, remove_condition, resources,
+        set_condition, status_of, with_status, without_finalizer,
     },
 };
 
@@ -133,20 +133,28 @@ impl Look<'_> {
         }
         match unready {
             Some(cause) => self.waits(&cause),
-            None => self.update(&self.operator.status, None).into_iter().collect::<Vec<_>>().into(),
+            None => self.update(None).into_iter().collect::<Vec<_>>().into(),
         }
     }
 
     fn waits(&self, cause: &Cause) -> Outcome {
-        let writes: Vec<_> = self.update(&self.operator.waiting, Some(cause)).into_iter().collect();
+        let writes: Vec<_> = self.update(Some(cause)).into_iter().collect();
         Outcome::from(writes).again(Some(RETRY))
     }
 
-    /// The status with the fields of a template; its conditions are merged by type.
-    fn update(&self, template: &Map<String, Value>, cause: Option<&Cause>) -> Option<Write> {
+    /// The status of an object that is done with, or of one that waits for a cause: the fields of its template, conditions
+    /// merged by type. Conditions of the other template alone go away.
+    fn update(&self, cause: Option<&Cause>) -> Option<Write> {
+        let Operator { status: done, waiting, .. } = self.operator;
+        let (template, other) = if cause.is_some() { (waiting, done) } else { (done, waiting) };
         let mut source = self.object.clone();
         source["cause"] = cause.map(ToString::to_string).unwrap_or_default().into();
         let mut status = status_of(self.object);
+        for gone in
+            condition_types(other).filter(|kind| condition_types(template).all(|stays| stays != *kind))
+        {
+            remove_condition(&mut status, gone);
+        }
         for (field, value) in template {
             let value = fill(value, &source);
             if field != "conditions" {
@@ -185,13 +193,20 @@ impl Look<'_> {
                 object["data"][key] = "c2ltdWxhdGVk".into();
             }
         }
+        if product.more_keys_if.iter().any(|path| !at(self.object, path).is_null()) {
+            object["metadata"]["annotations"][MORE_KEYS] = "true".into();
+        }
         Some((resource, object, policy))
     }
 
     fn keys(&self, path: &str) -> BTreeSet<String> {
-        let list =
-            path.split('.').try_fold(self.object, |value, key| value.get(key)).and_then(Value::as_array);
-        list.into_iter().flatten().filter_map(|item| item.str_at(&["secretKey"])).map(str::to_owned).collect()
+        match at(self.object, path) {
+            Value::Object(map) => map.keys().cloned().collect(),
+            Value::Array(list) => {
+                list.iter().filter_map(|item| item.str_at(&["secretKey"])).map(str::to_owned).collect()
+            }
+            _ => BTreeSet::new(),
+        }
     }
 
     /// Makes a product that is not there, or says what keeps it from counting.
@@ -255,6 +270,11 @@ impl Look<'_> {
     }
 }
 
+/// What stands at a path such as `spec.data`.
+fn at<'a>(object: &'a Value, path: &str) -> &'a Value {
+    path.split('.').try_fold(object, |value, key| value.get(key)).unwrap_or(&Value::Null)
+}
+
 fn is_workload_ready(object: &Value) -> bool {
     let status = |field: &str| object.int_at(&["status", field]).unwrap_or(0);
     if status("observedGeneration") < object.generation() {
@@ -269,4 +289,9 @@ fn is_workload_ready(object: &Value) -> bool {
 fn left(began: Timestamp, takes: Duration, now: Timestamp) -> Option<Duration> {
     let due = began.checked_add(takes).ok()?;
     Duration::try_from(due.duration_since(now)).ok().filter(|left| !left.is_zero())
+}
+
+fn condition_types(template: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    let conditions = template.get("conditions").and_then(Value::as_array);
+    conditions.into_iter().flatten().filter_map(|condition| condition.str_at(&["type"]))
 }

@@ -9,6 +9,7 @@ use tiphys_value::ObjectExt;
 
 use super::{Sync, left, probe, program, references};
 use crate::{
+    Key, Write,
     behaviour::{ContainerRule, Exit, Span},
     object::time,
 };
@@ -141,9 +142,24 @@ impl Sync<'_> {
         }
         status["state"] = json!({"terminated": terminated});
         status["started"] = false.into();
+        if exit.code == 0 {
+            self.make(spec);
+        }
         // An init container counts as ready once it has done its work.
         status["ready"] = (kind == Kind::Init && exit.code == 0).into();
         self.ended(kind, spec, status)
+    }
+
+    /// Makes what the program of a container makes and is not there.
+    fn make(&mut self, spec: &Value) {
+        let Some(rule) = self.rule(spec) else { return };
+        for object in rule.products(self.pod, spec) {
+            let resource = self.context.view.resource_of(object.api_version(), object.kind());
+            let Some(resource) = resource.filter(|_| !object.name().is_empty()) else { continue };
+            if self.context.view.get(&resource, &Key::of(&object)).is_none() {
+                self.told.push(Write::Create { resource, object });
+            }
+        }
     }
 
     /// A container that has ended stays so, or is started again: the first time at once, then with back-off.
@@ -224,6 +240,9 @@ impl Sync<'_> {
         }
         self.tell(false, "Created", "Container created".to_owned(), Some(&field));
         self.tell(false, "Started", "Container started".to_owned(), Some(&field));
+        if self.exit(kind, spec).is_none() {
+            self.make(spec);
+        }
         let image = spec.str_at(&["image"]).unwrap_or_default();
         status["image"] = crate::behaviour::full_image_name(image).into();
         status["imageID"] = image_id(image).into();

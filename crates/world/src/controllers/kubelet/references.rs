@@ -5,7 +5,7 @@ use tiphys_value::{GroupVersionResource, ObjectExt};
 
 use crate::{
     Cause, Key, View,
-    object::{is_condition_true, resources},
+    object::{MORE_KEYS, is_condition_true, resources},
 };
 
 fn items<'a>(value: &'a Value, path: &[&str]) -> impl Iterator<Item = &'a Value> + use<'a> {
@@ -37,6 +37,9 @@ impl Source {
         };
         let has =
             |wanted: &str| ["data", "binaryData"].iter().any(|field| object.at(&[field, wanted]).is_some());
+        if object.str_at(&["metadata", "annotations", MORE_KEYS]).is_some() {
+            return None;
+        }
         let missing = keys.iter().find(|wanted| !has(wanted))?;
         let name = format!("{}/{name}", pod.namespace());
         Some(Cause::MissingKey { kind: self.kind.to_owned(), name, key: (*missing).to_owned() })
