@@ -152,7 +152,8 @@ fn going_back_needs_revisions_and_a_manual_policy() {
     shop.app(&["rollback", "shop", "7"]).expect(2, &["no entry 7; it has 0, 1"]);
     shop.app(&["rollback", "shop"]).expect(0, &["Succeeded", "OutOfSync"]);
     shop.app(&["manifests", "shop", "--source", "live"]).expect(0, &["key: \"1\""]);
-    let log = Command::new("git").args(["log", "--format=%H"]).current_dir(shop.repo.path("")).output().unwrap();
+    let log =
+        Command::new("git").args(["log", "--format=%H"]).current_dir(shop.repo.path("")).output().unwrap();
     let commits = String::from_utf8(log.stdout).unwrap();
     let (newest, first) = commits.trim().split_once('\n').unwrap();
     for (revision, key) in [(newest, "key: two"), (first, "key: \"1\"")] {

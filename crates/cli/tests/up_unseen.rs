@@ -210,3 +210,20 @@ fn applications_of_several_clusters_do_not_fight_over_one() {
     run.expect(0, &["all 3 Applications are Synced and Healthy"]);
     assert!(!run.text().contains("of its own"), "{}", run.text());
 }
+
+#[test]
+fn commands_look_into_the_cluster_that_an_application_has_of_its_own() {
+    let repo = Repo::with(&[
+        ("apps/dev.yaml", &for_cluster("shop-dev", "dev", "name: dev")),
+        ("apps/prod.yaml", &for_cluster("shop-prod", "prod", "server: https://prod.example.com:6443")),
+        ("dev/a.yaml", &config_map("a", "dev")),
+        ("prod/a.yaml", &config_map("a", "prod")),
+    ]);
+    let mut up = repo.start(&[]);
+    up.until(|event| event["event"] == "application");
+    for (app, key) in [("shop-dev", "key: dev"), ("shop-prod", "key: prod")] {
+        repo.run(&["app", "wait", app, "--sync", "--health", "--timeout", "120s"]).expect(0, &[]);
+        repo.run(&["app", "manifests", app, "--source", "live"]).expect(0, &[key]);
+        repo.run(&["app", "diff", app]).expect(0, &[]);
+    }
+}

@@ -8,11 +8,13 @@ use std::{
     time::Duration,
 };
 
+use tiphys_appset::is_owned_by;
 use tiphys_cluster::LiveCache;
 use tiphys_model::{Application, HealthCode, OperationState, time::elapsed};
 use tiphys_sync::SyncState;
+use tiphys_value::{ObjectExt, Value};
 
-use crate::{engine::Engine, places::Seen, status::application_kind};
+use crate::{engine::Engine, places::Seen, sets::set_kind, status::application_kind};
 
 /// Upper bounds of the histogram of looks, in seconds: Argo CD's.
 const BUCKETS: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
@@ -106,6 +108,7 @@ impl Engine {
     pub(crate) fn exposition(&self) -> String {
         let mut text = String::new();
         self.applications(&mut text);
+        self.sets_and_queues(&mut text);
         self.cluster_state(&mut text);
         let counters = self.metrics.engine.lock().unwrap_or_else(PoisonError::into_inner);
         let syncs: Vec<_> = counters.syncs.iter().map(|(labels, n)| (labels.clone(), *n as f64)).collect();
@@ -164,6 +167,38 @@ impl Engine {
         family(text, "argocd_app_orphaned_resources_count", "gauge", help, &orphaned);
         let waits: Vec<_> = waits.into_iter().collect();
         family(text, "tiphys_app_waits", "gauge", "What running operations wait for.", &waits);
+    }
+
+    fn sets_and_queues(&self, text: &mut String) {
+        let sets = self.cache.of_kind(&set_kind());
+        let apps = self.cache.of_kind(&application_kind());
+        let named =
+            |set: &Value| vec![("namespace", set.namespace().to_owned()), ("name", set.name().to_owned())];
+        let status = |set: &Value| {
+            let conditions = set.at(&["status", "conditions"]).and_then(Value::as_array);
+            let current = conditions
+                .into_iter()
+                .flatten()
+                .find(|condition| condition.str_at(&["type"]) == Some("ResourcesUpToDate"));
+            let status = current.and_then(|condition| condition.str_at(&["status"]));
+            (
+                "resource_update_status",
+                if status == Some("True") { "ApplicationSetUpToDate" } else { "" }.to_owned(),
+            )
+        };
+        let info: Vec<_> =
+            sets.iter().map(|set| (labels_of(&[named(set), vec![status(set)]].concat()), 1.0)).collect();
+        family(text, "argocd_appset_info", "gauge", "ApplicationSets.", &info);
+        let owned = sets.iter().map(|set| {
+            let count = apps.iter().filter(|app| is_owned_by(app, set)).count();
+            (labels_of(&named(set)), count as f64)
+        });
+        let help = "Applications of ApplicationSets.";
+        family(text, "argocd_appset_owned_applications", "gauge", help, &owned.collect::<Vec<_>>());
+        let queues = [("app_reconciliation_queue", &self.queue), ("applicationset", &self.sets.queue)];
+        let rows =
+            queues.map(|(name, queue)| (labels_of(&[("name", name.to_owned())]), queue.depth() as f64));
+        family(text, "workqueue_depth", "gauge", "What is due and not begun.", &rows);
     }
 
     fn cluster_state(&self, text: &mut String) {

@@ -101,6 +101,18 @@ impl Queue {
         self.wake.notify_one();
     }
 
+    /// How many are due and not begun.
+    pub fn depth(&self) -> usize {
+        let now = Instant::now();
+        let state = self.lock();
+        state
+            .order
+            .iter()
+            .take_while(|(due, _)| *due <= now)
+            .filter(|(_, key)| !state.running.contains(key))
+            .count()
+    }
+
     /// Lets [`Self::next`] yield nothing more.
     pub fn close(&self) {
         self.lock().closed = true;
@@ -169,6 +181,9 @@ mod tests {
         let early = tokio::time::timeout(Duration::from_secs(5), queue.next()).await;
         assert!(early.is_err());
         queue.done(&key("a"));
+        assert_eq!(queue.depth(), 1);
         assert_eq!(queue.next().await, Some((key("a"), Level::Sources)));
+        queue.add(key("late"), Level::Live, Instant::now() + Duration::from_secs(60));
+        assert_eq!(queue.depth(), 0);
     }
 }

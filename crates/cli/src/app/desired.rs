@@ -9,12 +9,18 @@ use anyhow::Context as _;
 use futures::{StreamExt as _, stream};
 use tiphys_cluster::Cluster;
 use tiphys_controller::{Checkouts, open_destination};
-use tiphys_model::{Application, ArgoSettings, Destination, names, settings};
+use tiphys_model::{Application, ArgoSettings, settings};
 use tiphys_render::{Context, Rendered, render};
 use tiphys_value::{GroupKind, GroupVersionKind, ObjectExt, ResourceKey, Value};
 
-use super::{session::Session, target::Served};
-use crate::repository::{Given, Repository};
+use super::{
+    session::Session,
+    target::{Served, answers},
+};
+use crate::{
+    repository::{Given, HOME, Repository, cluster_of},
+    up::kubeconfig_for,
+};
 
 /// How many objects are asked for at once.
 const AT_ONCE: usize = 16;
@@ -53,7 +59,14 @@ pub async fn settings_of(session: &Session) -> anyhow::Result<ArgoSettings> {
 pub async fn destination(session: &Session, app: &Application) -> anyhow::Result<Cluster> {
     let home = &session.cluster;
     let destination = &app.spec.destination;
-    if session.is_twin || is_in_cluster(destination) {
+    if let Some(first) = &session.twin {
+        let own = kubeconfig_for(first, destination).filter(|file| file.is_file() && answers(file));
+        let Some(own) = own else { return Ok(home.clone()) };
+        let cluster = Cluster::connect(Some(&own), None).await?.cluster;
+        cluster.discover().await?;
+        return Ok(cluster);
+    }
+    if cluster_of(destination) == HOME {
         return Ok(home.clone());
     }
     let secret = home.resource(&GroupVersionKind::new("", "v1", "Secret")).await?;
@@ -64,11 +77,6 @@ pub async fn destination(session: &Session, app: &Application) -> anyhow::Result
         )
     })?;
     Ok(open_destination(home, &secrets.items, destination).await?)
-}
-
-fn is_in_cluster(destination: &Destination) -> bool {
-    let server = destination.server.trim_end_matches('/');
-    server == names::IN_CLUSTER_SERVER || (server.is_empty() && destination.name == names::IN_CLUSTER_NAME)
 }
 
 /// Renders an Application as the engine would, for the cluster that it is synced to.

@@ -1,6 +1,6 @@
 //! A connection to the cluster that Applications live in.
 
-use std::time::Duration;
+use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, bail};
 use tiphys_cluster::{Cluster, ClusterError, PatchType, Report, Resource};
@@ -25,8 +25,8 @@ pub struct Session {
     pub namespace: String,
     /// The repository that a `tiphys up` serves, if the cluster is one's.
     pub repository: Option<Served>,
-    /// The cluster is a `tiphys up`'s: it stands for every destination.
-    pub is_twin: bool,
+    /// The kubeconfig of the cluster, if it is a `tiphys up`'s: it stands for every destination that has none of its own.
+    pub twin: Option<PathBuf>,
     apps: Resource,
 }
 
@@ -63,8 +63,8 @@ impl Session {
         let kind = GroupVersionKind::from_api_version(names::API_VERSION, "Application");
         let apps = cluster.resource(&kind).await.with_context(|| format!("the cluster at {address}"))?;
         let namespace = target.app_namespace.clone();
-        let (repository, is_twin) = (chosen.repository, chosen.is_twin);
-        Ok(Self { cluster, address, namespace, repository, is_twin, apps })
+        let (repository, twin) = (chosen.repository, chosen.twin);
+        Ok(Self { cluster, address, namespace, repository, twin, apps })
     }
 
     /// The Application that a word of the command line means: `name` or `namespace/name`.

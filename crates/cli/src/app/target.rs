@@ -38,8 +38,8 @@ pub struct Chosen {
     pub connection: Connection,
     /// The repository that a `tiphys up` serves, if the cluster is one's.
     pub repository: Option<Served>,
-    /// The cluster is a `tiphys up`'s.
-    pub is_twin: bool,
+    /// The kubeconfig, if the cluster is a `tiphys up`'s.
+    pub twin: Option<PathBuf>,
 }
 
 /// The repository that a `tiphys up` serves.
@@ -62,8 +62,8 @@ impl Target {
         let connection = Cluster::connect(file, self.context.as_deref()).await;
         let connection = connection.map_err(|error| WrongUse(format!("{error}")))?;
         let repository = file.and_then(served);
-        let is_twin = repository.is_some() || file.is_some_and(|file| file.ends_with(TWIN));
-        Ok(Chosen { connection, repository, is_twin })
+        let twin = file.filter(|file| repository.is_some() || file.ends_with(TWIN)).map(Path::to_path_buf);
+        Ok(Chosen { connection, repository, twin })
     }
 
     /// The kubeconfig of a `tiphys up` that runs in this folder or above, unless another one is asked for.
@@ -78,7 +78,7 @@ impl Target {
 }
 
 /// Whether the server of a kubeconfig can be reached.
-fn answers(kubeconfig: &Path) -> bool {
+pub fn answers(kubeconfig: &Path) -> bool {
     let server = || {
         let text = std::fs::read_to_string(kubeconfig).ok()?;
         let config = tiphys_yaml::from_yaml(&text).ok()?;

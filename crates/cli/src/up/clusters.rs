@@ -3,6 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -54,9 +55,10 @@ impl Clusters {
         if cluster == HOME || !self.known.insert((cluster.0.to_owned(), cluster.1.to_owned())) {
             return Ok(None);
         }
-        let (server, name) = match cluster {
-            ("", name) => (format!("https://{name}"), name.to_owned()),
-            (server, _) => (server.to_owned(), host(server)),
+        let name = name_of(cluster);
+        let server = match cluster {
+            ("", name) => format!("https://{name}"),
+            (server, _) => server.to_owned(),
         };
         let file = file_name(&name);
         let twin = Twin::start_beside(args, &file).await?;
@@ -82,11 +84,25 @@ impl Clusters {
             validate: false,
         };
         home.apply(&secret, &options).await?;
-        let kubeconfig = kubeconfig_beside(args, &file);
+        let kubeconfig = kubeconfig_beside(&args.kubeconfig, &file);
         Ok(Some(format!(
             "{name} is a cluster of its own, as Applications for several clusters have the same objects; its kubeconfig is {}",
             kubeconfig.display()
         )))
+    }
+}
+
+/// Where the kubeconfig of a destination's own cluster is, if it has one beside the first, whose kubeconfig is given.
+pub fn kubeconfig_for(first: &Path, destination: &Destination) -> Option<PathBuf> {
+    let cluster = Some(cluster_of(destination)).filter(|cluster| *cluster != HOME)?;
+    Some(kubeconfig_beside(first, &file_name(&name_of(cluster))))
+}
+
+/// What the cluster of an address or a name is called.
+fn name_of(cluster: (&str, &str)) -> String {
+    match cluster {
+        ("", name) => name.to_owned(),
+        (server, _) => host(server),
     }
 }
 

@@ -36,6 +36,7 @@ use crate::{
 pub use args::Args;
 use args::Output;
 use clusters::Clusters;
+pub use clusters::kubeconfig_for;
 use follow::{Commits, Edits};
 use report::Reporter;
 use rows::Row;

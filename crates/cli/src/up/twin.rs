@@ -44,7 +44,7 @@ impl Twin {
     pub async fn start_beside(args: &Args, name: &str) -> anyhow::Result<Self> {
         let state = args.state.as_ref().map(|folder| folder.join("clusters").join(name));
         let listen = SocketAddr::new(args.listen.ip(), 0);
-        Self::start_at(state, listen, &kubeconfig_beside(args, name)).await
+        Self::start_at(state, listen, &kubeconfig_beside(&args.kubeconfig, name)).await
     }
 
     async fn start_at(
@@ -76,9 +76,9 @@ impl Drop for Twin {
     }
 }
 
-/// Where the kubeconfig of a cluster beside the first is.
-pub fn kubeconfig_beside(args: &Args, name: &str) -> PathBuf {
-    let mut path = args.kubeconfig.clone().into_os_string();
+/// Where the kubeconfig of a cluster beside the first, whose kubeconfig is given, is.
+pub fn kubeconfig_beside(first: &Path, name: &str) -> PathBuf {
+    let mut path = first.to_path_buf().into_os_string();
     path.push(format!(".{name}"));
     path.into()
 }

@@ -48,6 +48,12 @@ async fn folders_of_the_working_tree_become_applications_and_go_again() {
     assert_eq!(app["metadata"]["finalizers"], json!(["resources-finalizer.argocd.argoproj.io"]));
     stage.write("apps/three/a.yaml", &config_map("a", "3"));
     stage.until_green("three").await;
+    let metrics = stage.engine.as_ref().unwrap().metrics();
+    let owned = format!("argocd_appset_owned_applications{{namespace=\"{ENGINE}\",name=\"all\"}} 3");
+    assert!(
+        metrics.contains(&owned) && metrics.contains("workqueue_depth{name=\"app_reconciliation_queue\"}"),
+        "{metrics}"
+    );
     let seen = stage
         .until_object(SET, ENGINE, "all", |set| {
             is_up_to_date(set)
