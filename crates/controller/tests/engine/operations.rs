@@ -138,6 +138,25 @@ async fn v25_a_terminated_operation_ends_and_is_not_repeated() {
     assert!(stage.get(CONFIG_MAP, "app", "late").await.is_none());
 }
 
+const KEPT_CLAIM: &str = "apiVersion: v1
+kind: PersistentVolumeClaim
+metadata:
+  name: data
+  annotations: {argocd.argoproj.io/sync-options: Delete=false, argocd.argoproj.io/ignore-healthcheck: 'true'}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+";
+
+const DEFINITION: &str = "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: tools.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: tools, singular: tool, kind: Tool}
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}
+";
+
 #[tokio::test(start_paused = true)]
 async fn v22_a_deleted_application_takes_its_objects_along_wave_by_wave() {
     let wave = |name: &str, wave: &str, more: &str| {
@@ -152,6 +171,8 @@ async fn v22_a_deleted_application_takes_its_objects_along_wave_by_wave() {
         ("app/first.yaml", wave("first", "1", "")),
         ("app/second.yaml", held),
         ("app/kept.yaml", wave("kept", "3", ", argocd.argoproj.io/sync-options: Delete=false")),
+        ("app/data.yaml", KEPT_CLAIM.to_owned()),
+        ("app/definition.yaml", DEFINITION.to_owned()),
     ];
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
     let stage = Stage::new(&files).await;
@@ -165,6 +186,11 @@ async fn v22_a_deleted_application_takes_its_objects_along_wave_by_wave() {
     stage.until_gone(APPLICATION, ENGINE, "app").await;
     assert!(stage.get(CONFIG_MAP, "app", "first").await.is_none());
     assert!(stage.get(CONFIG_MAP, "app", "kept").await.is_some());
+    let claim = stage.get(("v1", "PersistentVolumeClaim"), "app", "data").await;
+    assert!(claim.is_some_and(|claim| !claim.is_terminating()));
+    let definitions = ("apiextensions.k8s.io/v1", "CustomResourceDefinition");
+    let definition = stage.get(definitions, "", "tools.example.com").await;
+    assert!(definition.is_some_and(|definition| !definition.is_terminating()));
 }
 
 #[tokio::test(start_paused = true)]
