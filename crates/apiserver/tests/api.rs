@@ -342,6 +342,9 @@ async fn what_definitions_say_is_published_while_they_say_it() {
         json!({"x-kubernetes-preserve-unknown-fields": true}),
         "who keeps unknown fields must not be told of a type"
     );
+    let config_map = &document["definitions"]["io.k8s.api.core.v1.ConfigMap"];
+    assert!(config_map["description"].as_str().unwrap().contains("no secret"));
+    assert!(config_map["properties"]["metadata"]["description"].is_string());
     let index = async || fetch(&server, "/openapi/v3").await.1["paths"].clone();
     let before = index().await["apis/example.com/v1"].clone();
     let crds = gvr("apiextensions.k8s.io/v1", "customresourcedefinitions");

@@ -44,6 +44,9 @@ impl Writer {
             schema["x-kubernetes-map-type"] = "atomic".into();
         }
         if let Some(gvk) = &definition.gvk {
+            if let Some(text) = super::texts::of_kind(&gvk.kind) {
+                schema["description"] = text.into();
+            }
             schema["x-kubernetes-group-version-kind"] =
                 json!([{"group": gvk.group, "version": gvk.version, "kind": gvk.kind}]);
         }
