@@ -31,6 +31,26 @@ fn node_of(cluster: &Cluster, name: &str) -> Option<String> {
 }
 
 #[test]
+fn a_port_of_a_node_is_given_once_even_past_the_scheduler() {
+    let mut cluster = Cluster::new();
+    let pod = |name: &str| {
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "shop"},
+            "spec": {"nodeName": "node-1", "containers": [
+                {"name": "c", "image": "i", "ports": [{"containerPort": 80, "hostPort": 8080}]}]}})
+    };
+    cluster.create(&pods(), pod("first"));
+    cluster.run(MINUTE);
+    cluster.create(&pods(), pod("second"));
+    cluster.run(MINUTE);
+    assert_eq!(cluster.get(&pods(), "shop", "first").unwrap()["status"]["phase"], "Running");
+    let second = cluster.get(&pods(), "shop", "second").unwrap();
+    assert_eq!(
+        (&second["status"]["phase"], &second["status"]["reason"]),
+        (&json!("Failed"), &json!("NodePorts"))
+    );
+}
+
+#[test]
 fn a_more_important_pod_takes_the_place_of_the_fewest_less_important_ones() {
     let mut cluster = cluster();
     for name in ["a", "b", "c"] {

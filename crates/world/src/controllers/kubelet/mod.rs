@@ -22,7 +22,7 @@ use crate::{
     Change, Controller, Event, Key, Outcome, Reporter, View, Write,
     behaviour::NodeState,
     controller::Context,
-    controllers::workload::is_finished,
+    controllers::{scheduler::share_host_port, workload::is_finished},
     object::{finalizers, resources, time, with_status},
 };
 
@@ -170,7 +170,7 @@ impl Sync<'_> {
             return outcome;
         }
         if pod.at(&["status", "startTime"]).is_none() {
-            let status = self.accepted();
+            let status = self.rejected().unwrap_or_else(|| self.accepted());
             return self.write(status);
         }
         if let Some(why) = self.not_yet() {
@@ -224,6 +224,28 @@ impl Sync<'_> {
         let write = with_status(self.pod, status)
             .map(|object| Write::UpdateStatus { resource: resources::pods(), object });
         Some(write.into_iter().chain([event.into()]).collect::<Vec<_>>().into())
+    }
+
+    /// The status of a pod that was put on the node past the scheduler and wants a port that another one has.
+    fn rejected(&mut self) -> Option<Value> {
+        let on_node = self.context.view.pods_on(self.node.name());
+        let is_taken = on_node.iter().any(|other| {
+            other.uid() != self.pod.uid()
+                && other.at(&["status", "startTime"]).is_some()
+                && !is_finished(other)
+                && share_host_port(self.pod, other)
+        });
+        if !is_taken {
+            return None;
+        }
+        let why = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports";
+        self.tell(true, "NodePorts", why.to_owned(), None);
+        let mut status = self.pod.get("status").cloned().unwrap_or_default();
+        status["phase"] = "Failed".into();
+        status["reason"] = "NodePorts".into();
+        status["message"] = format!("Pod was rejected: {why}").into();
+        status["startTime"] = time(self.context.now);
+        Some(status)
     }
 
     /// The status of a pod that has just come to its node.

@@ -16,7 +16,7 @@ use tiphys_value::ObjectExt;
 
 pub use self::{
     affinity::wants_node,
-    node::{has_untolerated_taint, toleration},
+    node::{has_untolerated_taint, share_host_port, toleration},
     volumes::{SELECTED_NODE, waits_for_consumer},
 };
 use self::{

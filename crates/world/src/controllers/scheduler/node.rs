@@ -140,6 +140,11 @@ pub fn toleration<'a>(pod: &'a Value, taint: &Value) -> Option<&'a Value> {
     })
 }
 
+/// Whether two pods want the same port of their node.
+pub fn share_host_port(pod: &Value, other: &Value) -> bool {
+    host_ports(pod).any(|port| host_ports(other).any(|taken| clash(&port, &taken)))
+}
+
 fn host_ports(pod: &Value) -> impl Iterator<Item = HostPort> {
     let containers = ["containers", "initContainers"].into_iter();
     let containers = containers.filter_map(|field| pod.at(&["spec", field])?.as_array()).flatten();
