@@ -198,7 +198,7 @@ mod tests {
     fn v20_a_degraded_child_counts_with_a_script_of_the_user_or_our_own_rule() {
         let child = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"name": "child"},
             "status": {"health": {"status": "Degraded"}, "sync": {"status": "Synced"}}});
-        let compat = || HealthSettings { compat: true };
+        let compat = || HealthSettings { compat: true, ..HealthSettings::default() };
         assert_eq!(Rules::new(compat(), Customizations::default()).assess(&child), None);
         let script = "return {status = obj.status.health.status}";
         let custom = rules(&[("resource.customizations.health.argoproj.io_Application", script)]);
