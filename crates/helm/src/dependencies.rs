@@ -37,7 +37,7 @@ pub(crate) fn process(
 }
 
 /// A text as Helm's log shows it: quoted where it would be taken for several.
-fn logged(text: &str) -> String {
+pub(crate) fn logged(text: &str) -> String {
     let is_odd = |c: char| c <= ' ' || matches!(c, '"' | '=') || !is_print(c);
     if text.is_empty() || text.contains(is_odd) { quote(text) } else { text.to_owned() }
 }
@@ -115,7 +115,10 @@ fn by_tags(wanted: &mut [Dependency], values: &Table, compat: Compat, warnings: 
                         dependency.name
                     ),
                     Compat::Helm3 => {
-                        format!("Warning: Tag '{tag}' for chart {} returned non-bool value", dependency.name)
+                        format!(
+                            "dependencies.go:95: Warning: Tag '{tag}' for chart {} returned non-bool value",
+                            dependency.name
+                        )
                     }
                 }),
             }
@@ -145,7 +148,7 @@ fn by_conditions(
                         dependency.name
                     ),
                     Compat::Helm3 => format!(
-                        "Warning: Condition path '{condition}' for chart {} returned non-bool value",
+                        "dependencies.go:64: Warning: Condition path '{condition}' for chart {} returned non-bool value",
                         dependency.name
                     ),
                 }),
@@ -185,7 +188,10 @@ fn import(chart: &mut Chart, compat: Compat, warnings: &mut Warnings) -> Result<
                         error.to_string()
                     ),
                     Compat::Helm3 => {
-                        format!("Warning: ImportValues missing table from chart {}: {error}", dependency.name)
+                        format!(
+                            "dependencies.go:270: Warning: ImportValues missing table from chart {}: {error}",
+                            dependency.name
+                        )
                     }
                 }),
             }

@@ -63,6 +63,25 @@ fn values_have_the_methods_of_their_go_type() {
 }
 
 #[test]
+fn subcharts_see_values_of_the_same_type() {
+    let types = "{{ range list . .Values .Subcharts }}{{ typeOf . }},{{ end }}";
+    let above = format!("a: {types}{{{{ typeOf .Subcharts.s }}}},{{{{ typeOf .Values.s }}}}");
+    let below = format!("a: {types}{{{{ dig \"x\" 0 .Values.AsMap }}}}");
+    let files = [
+        CHART,
+        ("templates/a.yaml", above.as_str()),
+        ("charts/s/Chart.yaml", "apiVersion: v2\nname: s\nversion: 1.0.0\n"),
+        ("charts/s/values.yaml", "x: 1\n"),
+        ("charts/s/templates/a.yaml", below.as_str()),
+    ];
+    let text = render(&files, &options()).unwrap();
+    let lines: Vec<_> = text.lines().filter(|line| line.starts_with("a:")).collect();
+    let types = "a: common.Values,common.Values,map[string]interface {},";
+    let any = "map[string]interface {}";
+    assert_eq!(lines, [format!("{types}1"), format!("{types}{any},{any}")]);
+}
+
+#[test]
 fn templates_parsed_ahead_render_the_same() {
     let filler = "# some text that makes the file long enough for a thread\n".repeat(400);
     let body = format!("{{{{ include \"n\" . }}}}{{{{ .Template.Name }}}}: {{{{ .Values.x }}}}\n{filler}");

@@ -119,6 +119,15 @@ pub(crate) fn renderables<'a>(chart: &'a Chart, roots: &Roots) -> Vec<Renderable
     all
 }
 
+/// The values of a subchart, a type of its own in each chart. Helm takes the dots of a name for steps of a path.
+fn own_values(above: &Value, name: &str, kind: MapType) -> Map {
+    let own = name.split('.').try_fold(above.clone(), |at, step| at.as_map()?.get(step));
+    match (own.as_ref().and_then(Value::as_map), kind) {
+        (Some(own), MapType::Named(methods)) => own.as_named(methods),
+        _ => Map::with_type(kind),
+    }
+}
+
 fn collect<'a>(
     chart: &'a Chart,
     roots: &Roots,
@@ -126,7 +135,7 @@ fn collect<'a>(
     full_path: String,
     is_root: bool,
     all: &mut Vec<Renderable<'a>>,
-) -> Value {
+) -> Map {
     let dot = Map::with_type(values_type(roots.compat));
     let subcharts = Map::new();
     dot.insert("Chart", chart_value(&chart.metadata, is_root, roots.compat));
@@ -135,12 +144,10 @@ fn collect<'a>(
     dot.insert("Capabilities", roots.capabilities.clone());
     dot.insert("Subcharts", Value::Map(subcharts.clone()));
     for subchart in &chart.dependencies {
-        let own = values.as_map().and_then(|map| map.get(subchart.name()));
-        let own = own
-            .filter(|own| own.as_map().is_some())
-            .unwrap_or_else(|| Value::Map(Map::with_type(values_type(roots.compat))));
+        let own = Value::Map(own_values(&values, subchart.name(), values_type(roots.compat)));
         let path = format!("{full_path}/charts/{}", subchart.name());
-        subcharts.insert(subchart.name(), collect(subchart, roots, own, path, false, all));
+        let below = collect(subchart, roots, own, path, false, all);
+        subcharts.insert(subchart.name(), Value::Map(below.as_unnamed()));
     }
     dot.insert("Values", values);
     let base_path = format!("{full_path}/templates");
@@ -155,7 +162,7 @@ fn collect<'a>(
             base_path: base_path.clone(),
         });
     }
-    Value::Map(dot)
+    dot
 }
 
 /// `.Template`.

@@ -70,7 +70,7 @@ fn add(
     let Some(events) = events else {
         warnings.push(match compat {
             Compat::Helm4 => format!("level=INFO msg=\"skipping unknown hooks\" hookTypes={types:?}"),
-            Compat::Helm3 => format!("info: skipping unknown hook: {types:?}"),
+            Compat::Helm3 => format!("manifest_sorter.go:199: info: skipping unknown hook: {types:?}"),
         });
         return;
     };

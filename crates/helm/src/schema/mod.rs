@@ -103,7 +103,7 @@ impl Validation<'_> {
                     "level=WARN msg=\"unresolved URN reference ignored; using permissive schema\" urn={urn}"
                 ),
                 Compat::Helm3 => {
-                    format!("WARNING: unresolved URN reference ignored; using permissive schema: {urn}")
+                    format!("jsonschema.go:192: WARNING: unresolved URN reference ignored; using permissive schema: {urn}")
                 }
             });
         }

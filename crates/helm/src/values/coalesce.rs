@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use super::{GLOBAL, Table, Val};
-use crate::{Chart, Compat, HelmError};
+use crate::{Chart, Compat, HelmError, dependencies::logged};
 
 /// What Helm logs on standard error.
 pub(crate) type Warnings = Vec<String>;
@@ -97,6 +97,14 @@ impl Coalescer<'_> {
         Ok(())
     }
 
+    /// Warns as Helm logs: Helm 3 with the line of its `coalesce.go`.
+    fn warn(&mut self, line: u32, text: &str) {
+        self.warnings.push(match self.compat {
+            Compat::Helm4 => format!("level=INFO msg={}", logged(text)),
+            Compat::Helm3 => format!("coalesce.go:{line}: {text}"),
+        });
+    }
+
     /// Gives a subchart the globals of the chart above it.
     fn globals(&mut self, dest: &mut Table, src: &Table, prefix: &str) {
         let mut dest_globals = match dest.get(GLOBAL) {
@@ -104,17 +112,14 @@ impl Coalescer<'_> {
             Some(Val::Table(table)) => (**table).clone(),
             Some(_) => {
                 return self
-                    .warnings
-                    .push("warning: skipping globals because destination global is not a table.".to_owned());
+                    .warn(138, "warning: skipping globals because destination global is not a table.");
             }
         };
         let src_globals = match src.get(GLOBAL) {
             None => Arc::default(),
             Some(Val::Table(table)) => table.clone(),
             Some(_) => {
-                return self
-                    .warnings
-                    .push("warning: skipping globals because source global is not a table.".to_owned());
+                return self.warn(145, "warning: skipping globals because source global is not a table.");
             }
         };
         for (key, value) in src_globals.iter() {
@@ -127,10 +132,13 @@ impl Coalescer<'_> {
                     self.tables(&mut merged, (**own).clone(), &concat_prefix(prefix, key), true);
                     dest_globals.insert(key.clone(), Val::Table(Arc::new(merged)));
                 }
-                (Val::Table(_), Some(_)) => self
-                    .warnings
-                    .push(format!("Conflict: cannot merge map onto non-map for {key:?}. Skipping.")),
-                (_, Some(Val::Table(_))) => self.warnings.push(format!("key {key} is table. Skipping")),
+                (Val::Table(_), Some(_)) => {
+                    self.warn(
+                        161,
+                        &format!("Conflict: cannot merge map onto non-map for {key:?}. Skipping."),
+                    );
+                }
+                (_, Some(Val::Table(_))) => self.warn(175, &format!("key {key} is table. Skipping")),
                 _ => {
                     dest_globals.insert(key.clone(), value.clone());
                 }
@@ -157,7 +165,7 @@ impl Coalescer<'_> {
                 }
                 (Some(Val::Table(_)), Val::Null) => {}
                 (Some(Val::Table(_)), _) => {
-                    self.warnings.push(format!("warning: skipped value for {sub_prefix}.{key}: Not a table."))
+                    self.warn(237, &format!("warning: skipped value for {sub_prefix}.{key}: Not a table."));
                 }
                 (Some(_), _) => {}
                 (None, default) => self.add_default(dest, key, default),
@@ -200,16 +208,20 @@ impl Coalescer<'_> {
                     let src = Arc::unwrap_or_clone(src);
                     self.tables(Arc::make_mut(own), src, &full, merge);
                 }
-                (_, value @ Val::Table(_)) => self.warnings.push(format!(
-                    "warning: cannot overwrite table with non table for {} ({})",
-                    concat_prefix(prefix, &key),
-                    value.go_print()
-                )),
-                (Val::Table(_), value) if !value.is_null() => self.warnings.push(format!(
-                    "warning: destination for {} is a table. Ignoring non-table value ({})",
-                    concat_prefix(prefix, &key),
-                    value.go_print()
-                )),
+                (_, value @ Val::Table(_)) => {
+                    let (at, value) = (concat_prefix(prefix, &key), value.go_print());
+                    self.warn(
+                        303,
+                        &format!("warning: cannot overwrite table with non table for {at} ({value})"),
+                    );
+                }
+                (Val::Table(_), value) if !value.is_null() => {
+                    let (at, value) = (concat_prefix(prefix, &key), value.go_print());
+                    let text = format!(
+                        "warning: destination for {at} is a table. Ignoring non-table value ({value})"
+                    );
+                    self.warn(306, &text);
+                }
                 _ => {}
             }
         }
