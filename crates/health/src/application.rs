@@ -19,8 +19,11 @@ pub(crate) fn assess(app: &Value) -> HealthStatus {
     }
     let phase = app.str_at(&["status", "operationState", "phase"]).unwrap_or_default();
     if app.at(&["operation"]).is_some_and(Value::is_object) || matches!(phase, "Running" | "Terminating") {
-        let why = app.str_at(&["status", "operationState", "message"]).unwrap_or_default();
-        return HealthStatus::new(HealthCode::Progressing, format!("the Application synchronises: {why}"));
+        let message = match app.str_at(&["status", "operationState", "message"]).unwrap_or_default() {
+            "" => "the Application synchronises".to_owned(),
+            doing => format!("the Application synchronises: {doing}"),
+        };
+        return HealthStatus::new(HealthCode::Progressing, message);
     }
     let syncs_itself = app.at(&["spec", "syncPolicy", "automated"]).is_some_and(|automated| {
         automated.is_object() && automated.get("enabled") != Some(&Value::Bool(false))
@@ -72,8 +75,12 @@ mod tests {
 
     #[test]
     fn a_running_operation_is_on_its_way() {
-        let status = json!({"health": {"status": "Healthy"}, "operationState": {"phase": "Running"}});
-        assert_eq!(assess(&app(status)).status, HealthCode::Progressing);
+        let mut status = json!({"health": {"status": "Healthy"}, "operationState": {"phase": "Running"}});
+        let said = |status: &Value| assess(&app(status.clone())).message;
+        assert_eq!(assess(&app(status.clone())).status, HealthCode::Progressing);
+        assert_eq!(said(&status), "the Application synchronises");
+        status["operationState"]["message"] = "wave 1".into();
+        assert_eq!(said(&status), "the Application synchronises: wave 1");
         assert_eq!(assess(&app(json!({}))).status, HealthCode::Progressing);
         let broken = json!({"health": {"status": "Degraded"}, "operationState": {"phase": "Failed"}});
         assert_eq!(assess(&app(broken)).status, HealthCode::Degraded);
