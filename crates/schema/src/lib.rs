@@ -9,6 +9,7 @@ mod decode;
 mod decode_time;
 mod defaults;
 mod error;
+pub mod pod_security;
 mod quantity;
 mod selector;
 mod structural;

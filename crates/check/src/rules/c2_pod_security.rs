@@ -21,15 +21,12 @@
 
 use tiphys_diag::Severity;
 use tiphys_graph::Object;
+use tiphys_schema::pod_security::Level;
 use tiphys_value::ObjectExt;
 
 use crate::{
     Context, Report, Rule,
-    support::{
-        fields::keys,
-        once::Once,
-        pod_security::{Level, violations},
-    },
+    support::{fields::keys, once::Once, pod_security::violations},
 };
 
 /// See the module.
@@ -81,7 +78,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 finding.diagnostic.severity = Severity::Warning;
                 finding = finding.likely();
             }
-            once.add(first, finding);
+            once.add(&first.to_string(), finding);
         }
     }
     once.report(report);

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use tiphys_schema::quote;
 use tiphys_value::{ObjectExt, Value};
 
-use super::{Pod, Violation, containers, plural, quoted};
-use crate::ops::items;
+use super::{Pod, Said, Violation, containers, items, plural, quoted};
+use crate::quote;
 
 const CAPABILITIES: [&str; 13] = [
     "AUDIT_WRITE",
@@ -44,7 +43,7 @@ const APPARMOR: &str = "container.apparmor.security.beta.kubernetes.io/";
 /// What a pod violates, in the order in which the API server looks; `stricter` leaves out what the
 /// restricted level checks in its own way.
 pub(super) fn violations(pod: &Pod<'_>, stricter: bool) -> Vec<Violation> {
-    let mut found: Vec<Option<Violation>> = vec![apparmor(pod)];
+    let mut found: Vec<Option<Said>> = vec![apparmor(pod)];
     if !stricter {
         found.push(capabilities(pod));
     }
@@ -62,7 +61,7 @@ pub(super) fn violations(pod: &Pod<'_>, stricter: bool) -> Vec<Violation> {
         found.push(seccomp(pod));
     }
     found.extend([sysctls(pod), windows_host_process(pod)]);
-    found.into_iter().flatten().collect()
+    found.into_iter().flatten().map(Violation::from).collect()
 }
 
 fn context<'a>(container: &'a Value, keys: &[&str]) -> Option<&'a Value> {
@@ -71,7 +70,7 @@ fn context<'a>(container: &'a Value, keys: &[&str]) -> Option<&'a Value> {
     container.at(&path)
 }
 
-fn apparmor(pod: &Pod<'_>) -> Option<Violation> {
+fn apparmor(pod: &Pod<'_>) -> Option<Said> {
     let allowed = |kind: &str| matches!(kind, "RuntimeDefault" | "Localhost");
     let (mut setters, mut values) = (Vec::new(), BTreeSet::new());
     let kind = |holder: &Value| Some(context(holder, &["appArmorProfile", "type"])?.as_str()?.to_owned());
@@ -107,7 +106,7 @@ fn apparmor(pod: &Pod<'_>) -> Option<Violation> {
     Some((reason, format!("{} must not set AppArmor profile type to {list}", setters.join(" and "))))
 }
 
-fn capabilities(pod: &Pod<'_>) -> Option<Violation> {
+fn capabilities(pod: &Pod<'_>) -> Option<Said> {
     let added = |c: &Value| {
         let added = items(c, "/securityContext/capabilities/add").filter_map(Value::as_str);
         added.filter(|name| !CAPABILITIES.contains(name)).map(str::to_owned).collect::<Vec<_>>()
@@ -124,13 +123,13 @@ fn capabilities(pod: &Pod<'_>) -> Option<Violation> {
     })
 }
 
-fn host_namespaces(pod: &Pod<'_>) -> Option<Violation> {
+fn host_namespaces(pod: &Pod<'_>) -> Option<Said> {
     let set = ["hostNetwork", "hostPID", "hostIPC"].into_iter().filter(|key| pod.spec[*key] == true);
     let set: Vec<String> = set.map(|key| format!("{key}=true")).collect();
     (!set.is_empty()).then(|| ("host namespaces", set.join(", ")))
 }
 
-fn host_paths(pod: &Pod<'_>) -> Option<Violation> {
+fn host_paths(pod: &Pod<'_>) -> Option<Said> {
     let volumes = items(pod.spec, "/volumes").filter(|volume| volume["hostPath"].is_object());
     let names: Vec<&str> = volumes.filter_map(|volume| volume.str_at(&["name"])).collect();
     (!names.is_empty()).then(|| {
@@ -138,7 +137,7 @@ fn host_paths(pod: &Pod<'_>) -> Option<Violation> {
     })
 }
 
-fn host_ports(pod: &Pod<'_>) -> Option<Violation> {
+fn host_ports(pod: &Pod<'_>) -> Option<Said> {
     let ports = |c: &Value| {
         let ports = items(c, "/ports").filter_map(|port| port.int_at(&["hostPort"]));
         ports.filter(|port| *port != 0).map(|port| port.to_string()).collect::<Vec<_>>()
@@ -151,7 +150,7 @@ fn host_ports(pod: &Pod<'_>) -> Option<Violation> {
     })
 }
 
-fn host_probes(pod: &Pod<'_>) -> Option<Violation> {
+fn host_probes(pod: &Pod<'_>) -> Option<Said> {
     let hosts = |c: &Value| {
         let handlers = ["livenessProbe", "readinessProbe", "startupProbe"].map(|probe| &c[probe]);
         let hooks = ["postStart", "preStop"].map(|hook| &c["lifecycle"][hook]);
@@ -168,13 +167,13 @@ fn host_probes(pod: &Pod<'_>) -> Option<Violation> {
     })
 }
 
-fn privileged(pod: &Pod<'_>) -> Option<Violation> {
+fn privileged(pod: &Pod<'_>) -> Option<Said> {
     let bad = pod.names(|c| context(c, &["privileged"]) == Some(&Value::Bool(true)));
     (!bad.is_empty())
         .then(|| ("privileged", format!("{} must not set securityContext.privileged=true", containers(&bad))))
 }
 
-fn proc_mount(pod: &Pod<'_>) -> Option<Violation> {
+fn proc_mount(pod: &Pod<'_>) -> Option<Said> {
     if pod.has_own_users() {
         return None;
     }
@@ -192,7 +191,7 @@ fn proc_mount(pod: &Pod<'_>) -> Option<Violation> {
     })
 }
 
-fn selinux(pod: &Pod<'_>) -> Option<Violation> {
+fn selinux(pod: &Pod<'_>) -> Option<Said> {
     let options = |holder: &Value| context(holder, &["seLinuxOptions"]).cloned().unwrap_or_default();
     let bad_type = |o: &Value| o.str_at(&["type"]).is_some_and(|kind| !SELINUX_TYPES.contains(&kind));
     let bad = |o: &Value| {
@@ -234,7 +233,7 @@ fn selinux(pod: &Pod<'_>) -> Option<Violation> {
     ))
 }
 
-fn seccomp(pod: &Pod<'_>) -> Option<Violation> {
+fn seccomp(pod: &Pod<'_>) -> Option<Said> {
     let kind = |holder: &Value| {
         let kind = context(holder, &["seccompProfile", "type"])?.as_str()?.to_owned();
         (!matches!(kind.as_str(), "RuntimeDefault" | "Localhost")).then_some(kind)
@@ -259,13 +258,13 @@ fn seccomp(pod: &Pod<'_>) -> Option<Violation> {
     })
 }
 
-fn sysctls(pod: &Pod<'_>) -> Option<Violation> {
+fn sysctls(pod: &Pod<'_>) -> Option<Said> {
     let set = items(pod.spec, "/securityContext/sysctls").filter_map(|sysctl| sysctl.str_at(&["name"]));
     let bad: Vec<&str> = set.filter(|name| !SYSCTLS.contains(name)).collect();
     (!bad.is_empty()).then(|| ("forbidden sysctls", bad.join(", ")))
 }
 
-fn windows_host_process(pod: &Pod<'_>) -> Option<Violation> {
+fn windows_host_process(pod: &Pod<'_>) -> Option<Said> {
     let set =
         |holder: &Value| context(holder, &["windowsOptions", "hostProcess"]) == Some(&Value::Bool(true));
     let mut setters = Vec::new();

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use tiphys_value::{ObjectExt, Value};
 
-use super::{Pod, Violation, containers, plural, quoted};
-use crate::ops::items;
+use super::{Pod, Said, Violation, containers, items, plural, quoted};
 
 /// The volume types that are allowed.
 const VOLUMES: [&str; 9] = [
@@ -31,10 +30,10 @@ pub(super) fn violations(pod: &Pod<'_>) -> Vec<Violation> {
         user(pod),
         seccomp(pod).filter(|_| linux),
     ];
-    found.into_iter().flatten().collect()
+    found.into_iter().flatten().map(Violation::from).collect()
 }
 
-fn escalation(pod: &Pod<'_>) -> Option<Violation> {
+fn escalation(pod: &Pod<'_>) -> Option<Said> {
     let bad =
         pod.names(|c| c.at(&["securityContext", "allowPrivilegeEscalation"]) != Some(&Value::Bool(false)));
     (!bad.is_empty()).then(|| {
@@ -43,7 +42,7 @@ fn escalation(pod: &Pod<'_>) -> Option<Violation> {
     })
 }
 
-fn capabilities(pod: &Pod<'_>) -> Option<Violation> {
+fn capabilities(pod: &Pod<'_>) -> Option<Said> {
     let dropped = |c: &Value| items(c, "/securityContext/capabilities/drop").any(|name| name == "ALL");
     let added = |c: &Value| {
         let added = items(c, "/securityContext/capabilities/add").filter_map(Value::as_str);
@@ -68,7 +67,7 @@ fn capabilities(pod: &Pod<'_>) -> Option<Violation> {
     (!details.is_empty()).then(|| ("unrestricted capabilities", details.join("; ")))
 }
 
-fn volumes(pod: &Pod<'_>) -> Option<Violation> {
+fn volumes(pod: &Pod<'_>) -> Option<Said> {
     let kind = |volume: &Value| {
         let fields = volume.as_object().into_iter().flatten();
         let kinds: Vec<&String> =
@@ -95,7 +94,7 @@ fn volumes(pod: &Pod<'_>) -> Option<Violation> {
     })
 }
 
-fn non_root(pod: &Pod<'_>) -> Option<Violation> {
+fn non_root(pod: &Pod<'_>) -> Option<Said> {
     if pod.has_own_users() {
         return None;
     }
@@ -117,7 +116,7 @@ fn non_root(pod: &Pod<'_>) -> Option<Violation> {
     })
 }
 
-fn user(pod: &Pod<'_>) -> Option<Violation> {
+fn user(pod: &Pod<'_>) -> Option<Said> {
     if pod.has_own_users() {
         return None;
     }
@@ -131,7 +130,7 @@ fn user(pod: &Pod<'_>) -> Option<Violation> {
         .then(|| ("runAsUser=0", format!("{} must not set runAsUser=0", setters.join(" and "))))
 }
 
-fn seccomp(pod: &Pod<'_>) -> Option<Violation> {
+fn seccomp(pod: &Pod<'_>) -> Option<Said> {
     let of = |holder: &Value| {
         Some(holder.at(&["securityContext", "seccompProfile", "type"])?.as_str()?.to_owned())
     };
