@@ -183,3 +183,177 @@ proptest! {
         }
     }
 }
+
+/// The network of the workloads under Calico's, or an administrator's, policies.
+fn verdict_under(cni: Cni, policies: &[Value], need: impl Fn(&Need) -> bool) -> Verdict {
+    let (mut network, flows) = network(policies.iter().cloned());
+    network.cnis = vec![cni];
+    let flow = flows.iter().find(|flow| need(&flow.need) && flow.direction == Direction::Egress);
+    network.judge(flow.expect("it is needed")).verdict
+}
+
+fn calico(name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": "projectcalico.org/v3", "kind": "GlobalNetworkPolicy", "metadata": {"name": name}, "spec": spec})
+}
+
+fn tier(name: &str, order: i64, default: &str) -> Value {
+    json!({"apiVersion": "projectcalico.org/v3", "kind": "Tier", "metadata": {"name": name},
+        "spec": {"order": order, "defaultAction": default}})
+}
+
+const API: fn(&Need) -> bool = |need| *need == Need::ApiServer;
+
+#[test]
+fn the_first_rule_of_calico_decides() {
+    let rule = |action: &str| json!([{"action": action, "protocol": "TCP", "destination": {"ports": [443, "6000:7000"]}}]);
+    let of = |order: Option<f64>, action: &str| json!({"order": order, "selector": "app == 'web'", "types": ["Egress"], "egress": rule(action)});
+    let under = |policies: &[Value]| verdict_under(Cni::Calico, policies, API);
+    let (deny, allow) = (of(Some(10.0), "Deny"), of(Some(20.0), "Allow"));
+    assert_eq!(under(&[calico("a", &deny), calico("b", &allow)]), Verdict::Deny);
+    assert_eq!(under(&[calico("a", &of(Some(30.0), "Deny")), calico("b", &allow)]), Verdict::Allow);
+    // Without an order it comes last, and of one order the name decides.
+    assert_eq!(under(&[calico("a", &of(None, "Deny")), calico("b", &allow)]), Verdict::Allow);
+    assert_eq!(under(&[calico("a", &of(Some(20.0), "Deny")), calico("b", &allow)]), Verdict::Deny);
+    // A log decides nothing, and the end of the tier drops.
+    assert_eq!(under(&[calico("a", &of(None, "Log"))]), Verdict::Deny);
+    // Who is not selected is not restricted; other plugins do not know the policy.
+    let other =
+        json!({"selector": "app == 'x' || projectcalico.org/namespace == 'data'", "types": ["Egress"]});
+    assert_eq!(under(&[calico("a", &other)]), Verdict::Allow);
+    assert_eq!(verdict_under(Cni::Cilium, &[calico("a", &deny)], API), Verdict::Allow);
+}
+
+#[test]
+fn calico_asks_its_tiers_in_order() {
+    let in_tier = |tier: &str, action: &str| json!({"tier": tier, "selector": "all()", "types": ["Egress"], "egress": [{"action": action}]});
+    let nothing = json!({"selector": "all()", "types": ["Egress"]});
+    let under = |policies: &[Value]| verdict_under(Cni::Calico, policies, API);
+    let security = tier("security", 100, "Deny");
+    // What passes on is judged by the default tier, and what is allowed is not.
+    assert_eq!(
+        under(&[security.clone(), calico("security.a", &in_tier("security", "Pass")), calico("z", &nothing)]),
+        Verdict::Deny
+    );
+    assert_eq!(
+        under(&[
+            security.clone(),
+            calico("security.a", &in_tier("security", "Allow")),
+            calico("z", &nothing)
+        ]),
+        Verdict::Allow
+    );
+    let restricting = json!({"tier": "security", "selector": "all()", "types": ["Egress"]});
+    assert_eq!(under(&[security, calico("security.a", &restricting)]), Verdict::Deny);
+    assert_eq!(under(&[tier("security", 100, "Pass"), calico("security.a", &restricting)]), Verdict::Allow);
+    // Where a tier stands that nothing declares is not known.
+    assert_eq!(under(&[calico("security.a", &restricting)]), Verdict::Unknown);
+    // A NetworkPolicy is in the default tier, at order 1,000.
+    let ordinary = policy("p", &json!({"podSelector": {}, "policyTypes": ["Egress"], "egress": [{}]}));
+    let late =
+        json!({"order": 2000, "selector": "all()", "types": ["Egress"], "egress": [{"action": "Deny"}]});
+    assert_eq!(under(&[ordinary.clone(), calico("late", &late)]), Verdict::Allow);
+    let early = json!({"order": 5, "selector": "all()", "types": ["Egress"], "egress": [{"action": "Deny"}]});
+    assert_eq!(under(&[ordinary, calico("early", &early)]), Verdict::Deny);
+}
+
+#[test]
+fn peers_of_calico_are_endpoints_addresses_and_services() {
+    let under = |rule: Value, need: fn(&Need) -> bool| {
+        let mut rule = rule;
+        rule["action"] = json!("Allow");
+        let spec = json!({"selector": "app == 'web'", "types": ["Egress"], "egress": [rule]});
+        verdict_under(Cni::Calico, &[calico("a", &spec)], need)
+    };
+    let db: fn(&Need) -> bool = |need| matches!(need, Need::Upstream { .. });
+    let to = |destination: Value| json!({"destination": destination});
+    assert_eq!(under(to(json!({"selector": "app == 'db'"})), db), Verdict::Allow);
+    assert_eq!(
+        under(
+            to(json!({"selector": "app == 'db'", "namespaceSelector": "projectcalico.org/name == 'shop'"})),
+            db
+        ),
+        Verdict::Deny
+    );
+    assert_eq!(
+        under(
+            to(
+                json!({"namespaceSelector": "kubernetes.io/metadata.name in {'data'}", "notSelector": "app == 'db'"})
+            ),
+            db
+        ),
+        Verdict::Deny
+    );
+    assert_eq!(under(to(json!({"selector": "all()"})), API), Verdict::Deny);
+    assert_eq!(
+        under(to(json!({"services": {"name": "kubernetes", "namespace": "default"}})), API),
+        Verdict::Allow
+    );
+    assert_eq!(under(to(json!({"nets": ["0.0.0.0/0"]})), API), Verdict::Allow);
+    assert_eq!(under(to(json!({"nets": ["10.96.0.1/32"]})), API), Verdict::Deny);
+    assert_eq!(under(to(json!({"nets": ["10.0.0.0/16"]})), API), Verdict::Unknown);
+    assert_eq!(under(to(json!({"domains": ["a.example.com"]})), API), Verdict::Unknown);
+    // An expression that is none leaves all open.
+    assert_eq!(under(to(json!({"selector": "app = 'db'"})), db), Verdict::Allow);
+}
+
+#[test]
+fn administrators_are_asked_before_and_after_namespaces() {
+    let admin = |kind: &str, action: &str, priority: i64| {
+        json!({"apiVersion": "policy.networking.k8s.io/v1alpha1", "kind": kind, "metadata": {"name": format!("p{priority}")},
+            "spec": {"priority": priority, "subject": {"namespaces": {}}, "egress": [{"action": action, "to": [{"networks": ["0.0.0.0/0"]}]}]}})
+    };
+    let ordinary =
+        |egress: Value| policy("p", &json!({"podSelector": {}, "policyTypes": ["Egress"], "egress": egress}));
+    let under = |policies: &[Value]| verdict_under(Cni::OvnKubernetes, policies, API);
+    let anp = |action, priority| admin("AdminNetworkPolicy", action, priority);
+    assert_eq!(under(&[anp("Deny", 5), ordinary(json!([{}]))]), Verdict::Deny);
+    assert_eq!(under(&[anp("Allow", 5), ordinary(json!([]))]), Verdict::Allow);
+    assert_eq!(under(&[anp("Pass", 5), anp("Deny", 6), ordinary(json!([{}]))]), Verdict::Allow);
+    assert_eq!(under(&[anp("Deny", 5), anp("Pass", 6), ordinary(json!([{}]))]), Verdict::Deny);
+    let base = admin("BaselineAdminNetworkPolicy", "Deny", 0);
+    assert_eq!(under(std::slice::from_ref(&base)), Verdict::Deny);
+    assert_eq!(under(&[base, ordinary(json!([{}]))]), Verdict::Allow);
+    // Not every plugin knows them.
+    assert_eq!(verdict_under(Cni::Antrea, &[anp("Deny", 5)], API), Verdict::Unknown);
+    assert_eq!(verdict_under(Cni::AwsVpc, &[anp("Deny", 5)], API), Verdict::Allow);
+    let newer = json!({"apiVersion": "policy.networking.k8s.io/v1alpha2", "kind": "ClusterNetworkPolicy", "metadata": {"name": "n"},
+        "spec": {"tier": "Admin", "priority": 1, "subject": {"pods": {"namespaceSelector": {}, "podSelector": {"matchLabels": {"app": "web"}}}},
+            "egress": [{"action": "Deny", "to": [{"networks": ["0.0.0.0/0"]}], "protocols": [{"tcp": {"destinationPort": {"range": {"start": 400, "end": 7000}}}}]}]}});
+    assert_eq!(under(&[newer]), Verdict::Deny);
+}
+
+#[test]
+fn cilium_denies_before_it_allows_in_whole_clusters_too() {
+    let wide = |spec: Value| json!({"apiVersion": "cilium.io/v2", "kind": "CiliumClusterwideNetworkPolicy", "metadata": {"name": "c"}, "spec": spec});
+    let allow = json!({"endpointSelector": {}, "egress": [{"toEntities": ["all"]}]});
+    let deny = json!({"endpointSelector": {"matchLabels": {"app": "web"}}, "egressDeny": [{"toEntities": ["kube-apiserver"]}]});
+    assert_eq!(verdict_under(Cni::Cilium, &[wide(allow.clone())], API), Verdict::Allow);
+    assert_eq!(verdict_under(Cni::Cilium, &[wide(allow), wide(deny)], API), Verdict::Deny);
+}
+
+#[test]
+fn pods_that_operators_make_are_judged() {
+    let cluster = json!({"apiVersion": "postgresql.cnpg.io/v1", "kind": "Cluster", "metadata": {"name": "orders", "namespace": "shop"},
+        "spec": {"instances": 1}});
+    let client = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "client", "namespace": "shop", "labels": {"app": "client"}},
+        "spec": {"containers": [{"name": "c", "env": [{"name": "DB", "value": "postgres://orders-rw.shop.svc:5432/a"}]}]}});
+    let locked = |from: Value| {
+        policy(
+            "db",
+            &json!({"podSelector": {"matchLabels": {"cnpg.io/cluster": "orders"}}, "policyTypes": ["Ingress"],
+            "ingress": [{"from": [from], "ports": [{"port": "postgresql"}]}]}),
+        )
+    };
+    let judge = |from: Value| {
+        let survey = survey(&[cluster.clone(), client.clone(), locked(from)]);
+        let network = Network::of(survey.objects.iter());
+        let flows = network.flows(&survey);
+        let flow = flows.iter().find(|flow| {
+            flow.direction == Direction::Ingress
+                && matches!(&flow.need, Need::Upstream { service, .. } if service == "orders-rw.shop")
+        });
+        network.judge(flow.expect("the client names it")).verdict
+    };
+    assert_eq!(judge(json!({"podSelector": {"matchLabels": {"app": "client"}}})), Verdict::Allow);
+    assert_eq!(judge(json!({"podSelector": {"matchLabels": {"app": "other"}}})), Verdict::Deny);
+}

@@ -48,6 +48,8 @@ fn cause(error: &tiphys_kustomize::Error) -> Cause {
         ErrorKind::Unsupported | ErrorKind::Remote | ErrorKind::Http | ErrorKind::Timeout => {
             Cause::Unsupported
         }
+        // A folder is tried after the address, and its refusal is of another kind.
+        _ if text.contains("no loader for remote content") => Cause::Unsupported,
         _ if text.contains("must specify --enable-helm") => Cause::Unsupported,
         _ => Cause::Other,
     }

@@ -65,7 +65,39 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
         }
     }
+    for object in &all {
+        checked(context, object, &mut once);
+    }
     once.report(report);
+}
+
+/// Objects whose health a Kustomization waits for, by a name that is nearly one of those that there are.
+fn checked(context: &Context<'_>, object: &Object, once: &mut Once) {
+    const OF_KUBERNETES: [&str; 4] = ["", "v1", "apps/v1", "batch/v1"];
+    for (at, entry) in list(&object.value()["spec"], "healthChecks").iter().enumerate() {
+        let (kind, name) = (text(entry, "kind"), text(entry, "name"));
+        // Charts and operators make workloads.
+        if OF_KUBERNETES.contains(&text(entry, "apiVersion")) || placeholders::is_in(name) {
+            continue;
+        }
+        let group = text(entry, "apiVersion").split('/').next().unwrap_or_default();
+        let of_kind = context.survey.objects.iter().filter(|it| it.key.kind == kind && it.key.group == group);
+        let names: Vec<&str> = of_kind.map(|it| it.key.name.as_str()).collect();
+        if names.iter().any(|it| *it == name || placeholders::is_in(it)) {
+            continue;
+        }
+        let Some(nearest) = similar::nearest(name, names.iter().copied()) else { continue };
+        let path = keys(&["spec", "healthChecks"]).index(at).key("name");
+        let diagnostic = RULE
+            .diagnostic(format!(
+                "{} waits for the health of {kind} {name}, which nothing makes",
+                object.title()
+            ))
+            .at(context.survey.span(object, &path), "waits for this")
+            .because("it waits until its time is out, and is never ready; what depends on it is not either")
+            .help(format!("perhaps {nearest} is meant"));
+        once.add(name, RULE.finding(context, object, diagnostic).likely());
+    }
 }
 
 /// What an object waits for: name, namespace if it is given, and place.

@@ -76,7 +76,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for (object, faults) in judge_all(context, &definitions) {
         for fault in faults {
-            once.add(&fault.message, finding(context, object, &fault));
+            // One field that is wrong in every item of a list is one fault.
+            let what: String = fault.message.chars().filter(|c| !c.is_ascii_digit()).collect();
+            let file = &object.rendered.location.file;
+            if fault.message.contains("unknown field") {
+                once.add_by(format!("{file}\n{what}"), finding(context, object, &fault));
+            } else {
+                once.add(&fault.message, finding(context, object, &fault));
+            }
         }
     }
     once.report(report);
@@ -151,8 +158,10 @@ fn faults(survey: &Survey, object: &Object, definitions: &Definitions<'_>) -> Ve
     }
     if parts::is_of_defaults(survey, object) {
         // Values that everybody has to give are empty in the chart's own.
-        faults
-            .retain(|fault| !fault.message.contains(" is invalid: ") || fault.message.contains(OF_TEMPLATE));
+        faults.retain(|fault| {
+            let is_empty = fault.message.contains(" is invalid: ") && !fault.message.contains(OF_TEMPLATE);
+            !is_empty && !fault.message.contains("illegal base64")
+        });
     }
     // Parameters of an ApplicationSet are texts, and have to be where texts are allowed.
     if !faults.is_empty() && gvk.kind != "ApplicationSet" && placeholders::has(object.value()) {

@@ -25,7 +25,9 @@ use tiphys_value::{FieldPath, Location, ObjectExt};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{checkout, fields::keys, once::Once, placeholders, pods::list, set_aside, similar},
+    support::{
+        checkout, fields::keys, kustomizations, once::Once, placeholders, pods::list, set_aside, similar,
+    },
 };
 
 /// See the module.
@@ -47,6 +49,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if let Outcome::Failed(error) = &app.outcome
             && error.cause() != Cause::LoadRestricted
             && submodule(context, app).is_none()
+            && !is_template(app)
             && !placeholders::is_in(
                 &app.application
                     .spec
@@ -79,6 +82,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             once.add(error.headline(), warning(context, &unit.path, text, error));
         }
     }
+    dangling(context, &mut once);
     for fault in context.survey.faults.iter().filter(|fault| fault.is_manifest) {
         let text = context.survey.files.text(&fault.file);
         let is_skeleton = placeholders::is_skeleton(&fault.file);
@@ -90,6 +94,45 @@ fn check(context: &Context<'_>, report: &mut Report) {
         once.add(fault.error.headline(), finding);
     }
     once.report(report);
+}
+
+/// Entries of kustomizations that lead nowhere, where no build told of them.
+fn dangling(context: &Context<'_>, once: &mut Once) {
+    let survey = context.survey;
+    let outcomes = survey.apps.iter().map(|app| &app.outcome);
+    let outcomes = outcomes.chain(survey.units.iter().map(|unit| &unit.outcome));
+    let told: Vec<&str> = outcomes
+        .filter_map(|outcome| match outcome {
+            Outcome::Failed(error) => Some(error.headline()),
+            _ => None,
+        })
+        .collect();
+    for it in kustomizations::dangling(&survey.files) {
+        let is_left_out = placeholders::is_skeleton(&it.file)
+            || set_aside::is_ignored(&survey.files, &it.path)
+            || checkout::is_sparse(&survey.files)
+            || checkout::empty_submodule(&survey.files, &it.path).is_some();
+        let quoted = format!("'{}'", it.entry);
+        if is_left_out || told.iter().any(|text| text.contains(&quoted) || text.contains(&it.path)) {
+            continue;
+        }
+        let why = if it.is_bare { "is a folder without a kustomization" } else { "is not there" };
+        let mut diagnostic = RULE
+            .diagnostic(format!(
+                "the kustomization does not build: accumulating resources from '{}': {} {why}",
+                it.entry, it.path
+            ))
+            .at(survey.files.span(&Location::new(it.file.clone(), it.line, 0)), "this entry")
+            .because("whatever builds it fails here, once what it names before is there");
+        diagnostic.severity = Severity::Warning;
+        let (above, last) = it.path.rsplit_once('/').unwrap_or(("", &it.path));
+        let beside = survey.files.tree().read_dir(above).unwrap_or_default();
+        let names: Vec<String> = beside.into_iter().map(|entry| entry.name).collect();
+        if let Some(nearest) = similar::nearest(last, names.iter().map(String::as_str)) {
+            diagnostic = diagnostic.help(format!("there is {nearest} beside it"));
+        }
+        once.add(&it.path, Finding::new(RULE.incident, diagnostic).likely());
+    }
 }
 
 /// An Application whose manifests are in a submodule that is not checked out, so that nothing is seen of it.
@@ -115,6 +158,9 @@ fn values(context: &Context<'_>, app: &App) -> Option<(String, Finding)> {
     let texts =
         sources.iter().enumerate().filter_map(|(at, it)| Some((at, it.helm.as_ref()?.values.as_str())));
     for (at, text) in texts.filter(|(_, text)| !text.trim().is_empty() && !text.contains("{{")) {
+        if has_gap(text) {
+            continue;
+        }
         let what = match tiphys_yaml::from_yaml(text) {
             Ok(value) if value.is_object() || value.is_null() => continue,
             Ok(_) => "they are no mapping of names to values".to_owned(),
@@ -130,6 +176,19 @@ fn values(context: &Context<'_>, app: &App) -> Option<(String, Finding)> {
         return Some((what, Finding::new(RULE.incident, diagnostic).app(app.name())));
     }
     None
+}
+
+/// Whether another tool, such as Terraform's `templatefile`, writes the values of an Application before it is applied.
+fn is_template(app: &App) -> bool {
+    let sources = app.application.spec.effective_sources();
+    sources.iter().filter_map(|it| it.helm.as_ref()).any(|helm| has_gap(&helm.values))
+}
+
+/// Whether a line of values is nothing but `${…}` or a directive: what takes its place is no single value.
+fn has_gap(text: &str) -> bool {
+    text.lines().map(str::trim).any(|line| {
+        (line.starts_with("${") || line.starts_with("%{")) && line.ends_with('}') && !line.contains("}:")
+    })
 }
 
 /// Whether what is missing is a file that Git is told to ignore: something makes it before it is read.

@@ -19,7 +19,7 @@ use tiphys_graph::{App, AppId, Declaration, Outcome, Survey};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{fields::keys, once::Once},
+    support::{fields::keys, once::Once, placeholders},
 };
 
 /// See the module.
@@ -48,7 +48,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
             of_one_set || root(survey, app).is_some_and(|above| Some(above) == root(survey, first));
         let folder =
             |app: &App| app.declared.location.file.rsplit_once('/').map(|(folder, _)| folder.to_owned());
-        if is_symbolic(survey, app)
+        // Of what another tool fills in, it may apply one or the other.
+        let is_chosen = placeholders::has(&app.declared.value) || placeholders::has(&first.declared.value);
+        if (is_chosen && !together)
+            || is_symbolic(survey, app)
             || is_symbolic(survey, first)
             || (!together && folder(app) != folder(first))
         {

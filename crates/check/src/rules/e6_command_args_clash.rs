@@ -77,7 +77,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
             if is_repeated(program, first) {
                 once.add("repeats", repeated(context, &pod, &container, program, first));
             } else if (command.len() > 1 || !first.starts_with('-')) && is_patched_alone(&pod, &container) {
-                once.add("patched", patched(context, &pod, &container));
+                let mut finding = patched(context, &pod, &container);
+                if goes_on(&container, &command, &args) {
+                    finding.diagnostic.severity = Severity::Info;
+                }
+                once.add("patched", finding);
             }
         }
     }
@@ -127,6 +131,14 @@ fn sets_command_alone(lines: &[&str]) -> Option<usize> {
 
 fn words<'a>(container: &Container<'a>, field: &str) -> Vec<&'a str> {
     pods::list(container.value, field).iter().filter_map(Value::as_str).collect()
+}
+
+/// Whether a new command is but the image's own program with more flags, to which the old flags are added.
+fn goes_on(container: &Container<'_>, command: &[&str], args: &[&str]) -> bool {
+    let is_own = command.first().is_some_and(|program| base(program) == container.name());
+    is_own
+        && args.iter().all(|it| it.starts_with('-'))
+        && command.get(1).is_some_and(|it| it.starts_with('-'))
 }
 
 fn base(program: &str) -> &str {

@@ -113,6 +113,9 @@ fn name(flow: &Flow) -> &'static str {
 
 /// Why the rules that are there do not let the packet through.
 fn mechanism(network: &Network, judgement: &Judgement) -> String {
+    if judgement.is_by_rule {
+        return "policies are asked tier by tier and, in a tier, by their order: the first rule that is for the packet decides, and this one comes before any that lets it pass".to_owned();
+    }
     let mut text = "the API server is no pod: once its Service is translated, the packet goes to the address of a node or of the cloud's control plane, which no namespaceSelector or podSelector selects".to_owned();
     if reach::has_service_block(network, judgement) {
         let translating: Vec<&str> =

@@ -35,6 +35,8 @@ mod d2_appset_fault;
 mod d2_cannot_render;
 mod d2_duplicate_key;
 mod d2_duplicate_name;
+mod d2_flux_path;
+mod d2_misspelt_values;
 mod d2_no_effect;
 mod d2_project_forbids;
 mod d2_unread_values;
@@ -44,6 +46,7 @@ mod e2_dangling_reference;
 mod e2_missing_key;
 mod e2_no_pull_secret;
 mod e2_no_store;
+mod e3_invalid_image;
 mod e3_withdrawn_image;
 mod e4_foreign_image;
 mod e5_entrypoint_module;
@@ -105,6 +108,8 @@ pub const ALL: &[&Rule] = &[
     &d2_cannot_render::RULE,
     &d2_duplicate_key::RULE,
     &d2_duplicate_name::RULE,
+    &d2_flux_path::RULE,
+    &d2_misspelt_values::RULE,
     &d2_no_effect::RULE,
     &d2_project_forbids::RULE,
     &d2_unread_values::RULE,
@@ -114,6 +119,7 @@ pub const ALL: &[&Rule] = &[
     &e2_missing_key::RULE,
     &e2_no_pull_secret::RULE,
     &e2_no_store::RULE,
+    &e3_invalid_image::RULE,
     &e3_withdrawn_image::RULE,
     &e4_foreign_image::RULE,
     &e5_entrypoint_module::RULE,

@@ -50,7 +50,12 @@ pub fn places(
     for (index, at) in judgement.by.iter().take(3).enumerate() {
         let span = policy_span(survey, network.policies[*at].object, flow.direction);
         diagnostic = if index == 0 {
-            diagnostic.at(span, "none of the rules here is for it")
+            let label = if judgement.is_by_rule {
+                "a rule here drops it"
+            } else {
+                "none of the rules here is for it"
+            };
+            diagnostic.at(span, label)
         } else {
             diagnostic.see(span, "nor is one of these")
         };

@@ -8,6 +8,7 @@ pub mod declared;
 pub mod fields;
 pub mod image_option;
 pub mod images;
+pub mod kustomizations;
 pub mod once;
 pub mod parts;
 pub mod placeholders;

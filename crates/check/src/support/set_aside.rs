@@ -7,13 +7,14 @@ use tiphys_model::glob;
 use crate::Finding;
 
 /// Folder names that say: this is kept, not used.
-const PUT_AWAY: [&str; 17] = [
+const PUT_AWAY: [&str; 19] = [
     "archive",
     "archived",
     "archives",
     "attic",
     "backup",
     "backups",
+    "chainsaw-test",
     "deprecated",
     "disabled",
     "fixtures",
@@ -25,6 +26,7 @@ const PUT_AWAY: [&str; 17] = [
     "testdata",
     "tests",
     "unused",
+    "vendor",
 ];
 /// Parts of folder names that say the same.
 const MARKS: [&str; 5] = ["archive", "archived", "deprecated", "disabled", "obsolete"];

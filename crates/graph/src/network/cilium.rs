@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tiphys_value::ObjectExt;
 
 use super::{
-    Peer, Policy, PortName, PortRange, Protocol, Rule, Selector,
+    Action, Cni, Layer, Peer, Policy, PortName, PortRange, Protocol, Rule, Selector,
     policy::{Read, address},
 };
 use crate::Object;
@@ -43,8 +43,9 @@ fn policy(object: &Object, spec: &Value) -> Policy {
     };
     Policy {
         object: object.id,
-        title: object.title(),
-        kind: object.key.kind.clone(),
+        title: super::policy::title(object),
+        layer: Layer::Ordinary,
+        only: Some(Cni::Cilium),
         namespace: (!is_clusterwide).then(|| object.key.namespace.clone()),
         pods,
         namespaces,
@@ -115,7 +116,8 @@ fn rules_of(rule: &Value, side: &str, denies: bool, is_clusterwide: bool) -> Vec
     if rule.get("icmps").is_some() {
         return Vec::new();
     }
-    vec![Rule { denies, peers: names_peers.then_some(peers), ports }]
+    let action = if denies { Action::Deny } else { Action::Allow };
+    vec![Rule { action, peers: names_peers.then_some(peers), ports }]
 }
 
 fn port(value: &Value) -> PortRange {

@@ -39,6 +39,8 @@ pub struct Pod {
     pub namespace: String,
     /// The labels of its pods.
     pub labels: Labels,
+    /// Whether these labels and ports are all of them.
+    pub is_exact: bool,
     /// Its service account.
     pub service_account: String,
     /// Whether it mounts a token.
@@ -87,6 +89,7 @@ impl Pod {
             title: object.title(),
             namespace: object.key.namespace.clone(),
             labels: labels(pod.at(&["metadata", "labels"])),
+            is_exact: true,
             service_account: spec
                 .str_at(&["serviceAccountName"])
                 .or(spec.str_at(&["serviceAccount"]))

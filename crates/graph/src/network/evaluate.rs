@@ -6,7 +6,7 @@ use ipnet::IpNet;
 
 use super::{
     Address, Cni, Destination, Direction, Flow, Network, Peer, Pod, Policy, PortName, PortRange, Protocol,
-    Rule, Selector, Tri,
+    Rule, Selector, Tri, expression::Label,
 };
 
 /// What becomes of a packet.
@@ -27,8 +27,10 @@ pub enum Verdict {
 pub struct Judgement {
     /// What becomes of it.
     pub verdict: Verdict,
-    /// The policies that restrict it, as positions in [`Network::policies`].
+    /// The policies that drop it, or else those that restrict it, as positions in [`Network::policies`].
     pub by: Vec<usize>,
+    /// Whether a rule drops it, not the lack of one.
+    pub is_by_rule: bool,
 }
 
 impl Judgement {
@@ -49,47 +51,67 @@ impl Network {
             .filter(|at| self.restricts(&self.policies[*at], pod, flow.direction) != Tri::No)
             .collect();
         if pod.uses_host_network || by.is_empty() {
-            return Judgement { verdict: Verdict::Allow, by: Vec::new() };
+            return Judgement { verdict: Verdict::Allow, by: Vec::new(), is_by_rule: false };
         }
-        let answers: Vec<(Cni, Tri)> = self.cnis.iter().map(|cni| (*cni, self.passes(flow, *cni))).collect();
-        let all = |wanted: Tri| answers.iter().all(|(_, answer)| *answer == wanted);
+        let outcomes: Vec<_> = self.cnis.iter().map(|cni| (*cni, self.outcome(flow, *cni))).collect();
+        let all = |wanted: Tri| outcomes.iter().all(|(_, outcome)| outcome.passes() == wanted);
         let verdict = if all(Tri::Yes) {
             Verdict::Allow
-        } else if answers.iter().any(|(_, answer)| *answer == Tri::Maybe) || !self.opaque.is_empty() {
+        } else if outcomes.iter().any(|(_, outcome)| outcome.passes() == Tri::Maybe)
+            || !self.opaque.is_empty()
+        {
             Verdict::Unknown
         } else if all(Tri::No) {
             Verdict::Deny
         } else {
-            Verdict::Depends(
-                answers.iter().filter(|(_, answer)| *answer == Tri::No).map(|(cni, _)| *cni).collect(),
-            )
+            let dropping = outcomes.iter().filter(|(_, outcome)| outcome.passes() == Tri::No);
+            Verdict::Depends(dropping.map(|(cni, _)| *cni).collect())
         };
-        Judgement { verdict, by }
+        match outcomes.into_iter().find(|(_, outcome)| outcome.passes() == Tri::No) {
+            Some((_, outcome)) if !outcome.by.is_empty() => {
+                Judgement { verdict, by: outcome.by, is_by_rule: outcome.is_by_rule }
+            }
+            _ => Judgement { verdict, by, is_by_rule: false },
+        }
     }
 
     /// Whether a flow passes under one CNI.
     pub fn passes(&self, flow: &Flow, cni: Cni) -> Tri {
-        let pod = &self.pods[flow.pod];
-        let (mut is_restricted, mut allowed, mut denied) = (Tri::No, Tri::No, Tri::No);
-        for policy in
-            self.policies.iter().filter(|policy| cni == Cni::Cilium || !policy.kind.starts_with("Cilium"))
-        {
-            let selected = self.restricts(policy, pod, flow.direction);
-            is_restricted = is_restricted.max(selected);
-            for rule in policy.rules(flow.direction) {
-                let matched = selected.min(self.matches(policy, rule, flow, cni));
-                if rule.denies {
-                    denied = denied.max(matched);
-                } else {
-                    allowed = allowed.max(matched);
+        self.outcome(flow, cni).passes()
+    }
+
+    /// Whether a selector selects a pod. Calico gives pods labels that tell where they live.
+    pub(super) fn selects(&self, selector: &Selector, pod: &Pod) -> Tri {
+        selector.matches_by(&|key| {
+            let of_namespace = key.strip_prefix("pcns.");
+            match (pod.labels.get(key), key, of_namespace) {
+                (Some(value), ..) => Label::Value(value.clone()),
+                (None, "projectcalico.org/namespace", _) => Label::Value(pod.namespace.clone()),
+                (None, "projectcalico.org/orchestrator", _) => Label::Value("k8s".to_owned()),
+                (None, "projectcalico.org/serviceaccount", _) if pod.is_exact => {
+                    Label::Value(pod.service_account.clone())
                 }
+                (None, _, Some(of)) => self.label_of_namespace(&pod.namespace, of),
+                (None, ..) if pod.is_exact && !key.starts_with("pcsa.") => Label::Missing,
+                (None, ..) => Label::Unknown,
             }
+        })
+    }
+
+    /// Whether a selector selects a namespace.
+    pub(super) fn selects_namespace(&self, selector: &Selector, namespace: &str) -> Tri {
+        selector.matches_by(&|key| self.label_of_namespace(namespace, key))
+    }
+
+    fn label_of_namespace(&self, namespace: &str, key: &str) -> Label {
+        if key == "projectcalico.org/name" {
+            return Label::Value(namespace.to_owned());
         }
-        match (is_restricted, allowed, denied) {
-            (_, _, Tri::Yes) => Tri::No,
-            (Tri::No, _, Tri::No) | (_, Tri::Yes, Tri::No) => Tri::Yes,
-            (Tri::Yes, Tri::No, Tri::No) => Tri::No,
-            _ => Tri::Maybe,
+        let (labels, known) = self.namespaces.labels(namespace);
+        match labels.get(key) {
+            Some(value) => Label::Value(value.clone()),
+            None if known => Label::Missing,
+            None => Label::Unknown,
         }
     }
 
@@ -102,14 +124,13 @@ impl Network {
         if !is_about || policy.namespace.as_ref().is_some_and(|namespace| *namespace != pod.namespace) {
             return Tri::No;
         }
-        let namespace = policy.namespaces.as_ref().map_or(Tri::Yes, |selector| {
-            let (labels, known) = self.namespaces.labels(&pod.namespace);
-            selector.matches(&labels, known)
-        });
-        namespace.min(policy.pods.matches(&pod.labels, pod.object.is_some()))
+        let namespaces = policy.namespaces.as_ref();
+        let namespace =
+            namespaces.map_or(Tri::Yes, |selector| self.selects_namespace(selector, &pod.namespace));
+        namespace.min(self.selects(&policy.pods, pod))
     }
 
-    fn matches(&self, policy: &Policy, rule: &Rule, flow: &Flow, cni: Cni) -> Tri {
+    pub(super) fn matches(&self, policy: &Policy, rule: &Rule, flow: &Flow, cni: Cni) -> Tri {
         let peers = rule
             .peers
             .as_ref()
@@ -149,9 +170,7 @@ impl Network {
                 };
                 match side.and_then(|pod| pod.port(name)) {
                     Some(first) => first,
-                    None if side.is_some_and(|pod| pod.object.is_none())
-                        || flow.other == Destination::Dns =>
-                    {
+                    None if side.is_some_and(|pod| !pod.is_exact) || flow.other == Destination::Dns => {
                         return Tri::Maybe;
                     }
                     None => return Tri::No,
@@ -165,17 +184,21 @@ impl Network {
         match (peer, flow.other) {
             (Peer::Unclear, _) => Tri::Maybe,
             (Peer::Entity(entity), other) => entity_matches(entity, other, self.is_managed),
+            (Peer::Calico(entity), _) => self.is_entity(entity, flow, cni),
+            (Peer::Nodes(_), Destination::ApiServer) if self.is_managed == Some(true) => Tri::No,
+            (Peer::Nodes(nodes), Destination::ApiServer) => {
+                if nodes.is_empty() && self.is_managed == Some(false) { Tri::Yes } else { Tri::Maybe }
+            }
+            (Peer::Nodes(_), Destination::Dns | Destination::Node) => Tri::Maybe,
+            (Peer::Nodes(_), _) => Tri::No,
             (Peer::Addresses(address), other) => self.address(address, other, flow.direction, cni),
             (Peer::Pods { namespaces, pods }, Destination::Pod(at)) => {
                 let pod = &self.pods[at];
                 let namespace = match namespaces {
                     None => Tri::from(policy.namespace.as_ref().is_some_and(|own| *own == pod.namespace)),
-                    Some(selector) => {
-                        let (labels, known) = self.namespaces.labels(&pod.namespace);
-                        selector.matches(&labels, known)
-                    }
+                    Some(selector) => self.selects_namespace(selector, &pod.namespace),
                 };
-                namespace.min(pods.matches(&pod.labels, pod.object.is_some()))
+                namespace.min(self.selects(pods, pod))
             }
             (Peer::Pods { namespaces, pods }, Destination::Dns) => {
                 // Some distributions keep DNS elsewhere.
@@ -211,7 +234,13 @@ impl Network {
         }
     }
 
-    fn address(&self, address: &Address, other: Destination, direction: Direction, cni: Cni) -> Tri {
+    pub(super) fn address(
+        &self,
+        address: &Address,
+        other: Destination,
+        direction: Direction,
+        cni: Cni,
+    ) -> Tri {
         let is_everything = address.block.prefix_len() == 0;
         let is_whole = is_everything && address.except.is_empty();
         match other {

@@ -113,13 +113,7 @@ fn covers(monitor: &Object, namespace: &str) -> bool {
 }
 
 fn is_prometheus(pod: &Pod) -> bool {
-    pod.object.is_none() && pod.labels.get("app.kubernetes.io/name").is_some_and(|name| name == "prometheus")
-}
-
-/// The pods that the operator makes for a Prometheus.
-pub fn operated(object: &Object) -> Option<Pod> {
-    let is_prometheus = object.key.group == "monitoring.coreos.com" && object.key.kind == "Prometheus";
-    is_prometheus.then(|| prometheus(&object.key.namespace))
+    !pod.is_exact && pod.labels.get("app.kubernetes.io/name").is_some_and(|name| name == "prometheus")
 }
 
 /// The Prometheus that an Application is known to make though its chart could not be had.
@@ -138,6 +132,7 @@ fn prometheus(namespace: &str) -> Pod {
         title: format!("Prometheus in {namespace}"),
         namespace: namespace.to_owned(),
         labels: [("app.kubernetes.io/name".to_owned(), "prometheus".to_owned())].into(),
+        is_exact: false,
         service_account: String::new(),
         has_token: false,
         uses_host_network: false,

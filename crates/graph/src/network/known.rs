@@ -41,6 +41,10 @@ controllers! {
     "argocd-application-controller", "argoproj/argocd", "argocd-application-controller", false;
 }
 
+/// A database that asks the API server who leads.
+pub const INSTANCE: Controller =
+    Controller { name: "instance of a database", image: "", label: "", calls_cloud: false };
+
 impl Controller {
     /// The controller that an image is.
     pub fn of_image(image: &str) -> Option<&'static Self> {
@@ -83,6 +87,7 @@ pub fn unseen_pod(app: &App) -> Option<Pod> {
         title: format!("the pods of chart {} in {namespace}", source.chart),
         namespace,
         labels: labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+        is_exact: false,
         service_account: String::new(),
         has_token: true,
         uses_host_network: false,

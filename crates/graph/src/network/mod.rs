@@ -6,28 +6,36 @@
 //! does not settle (addresses of nodes, labels of namespaces that it does not declare) is answered with
 //! [`Tri::Maybe`] and never reported.
 
+mod admin;
+mod calico;
 mod cilium;
 mod cni;
 mod endpoint;
 mod evaluate;
+mod expression;
 mod flows;
 mod inward;
 mod known;
+mod operated;
 mod policy;
 mod remedy;
 mod selector;
+mod tiers;
 mod tri;
 
 use std::collections::BTreeMap;
 
 use crate::{Object, ObjectId, Owner, Survey};
 
+pub use calico::{Entity, Place};
 pub use cni::{Cni, Detected, detect};
 pub use endpoint::{Namespaces, Pod, PortName, Service, ServicePort};
 pub use evaluate::{Judgement, Verdict, is_service_address};
+pub use expression::{Comparison, Expression, Label};
 pub use flows::{Destination, Direction, Flow, Need};
 pub use known::Controller;
-pub use policy::{Address, Peer, Policy, PortRange, Protocol, Rule};
+pub use operated::{Operated, of as operated};
+pub use policy::{Action, Address, Layer, Peer, Policy, PortRange, Protocol, Rule};
 pub use remedy::Remedy;
 pub use selector::Selector;
 pub use tri::Tri;
@@ -47,6 +55,10 @@ pub struct Network {
     pub policies: Vec<Policy>,
     /// Objects that restrict the network in ways that are not understood: then nothing is known for sure.
     pub opaque: Vec<ObjectId>,
+    /// Calico's tiers by name.
+    pub calico_tiers: BTreeMap<String, Place>,
+    /// Whether something gives labels to addresses that are no pod's.
+    pub has_sets: bool,
     /// The CNIs that the cluster may have.
     pub cnis: Vec<Cni>,
     /// Whether the cloud runs the control plane; `None` if the repository does not say.
@@ -67,8 +79,15 @@ impl Network {
             return Vec::new();
         }
         let detected = detect(survey);
-        let networks = groups.into_iter().map(|((environment, cluster, _), objects)| {
+        // A chart or folder by itself does not show what binds the whole cluster that it comes into.
+        let wide: Vec<ObjectId> = survey.objects.iter().filter(|it| is_wide(it)).map(|it| it.id).collect();
+        let names_wide = wide.is_empty() && names_wide(survey);
+        let networks = groups.into_iter().map(|((environment, cluster, unit), objects)| {
             let mut network = Self::of(objects.iter().copied());
+            if unit.is_some() {
+                network.opaque.extend(wide.iter().filter(|id| !network.objects.contains(id)));
+                network.opaque.extend(objects.first().filter(|_| names_wide).map(|it| it.id));
+            }
             network.cnis.clone_from(&detected.cnis);
             network.is_managed = detected.is_managed;
             let apps =
@@ -87,13 +106,19 @@ impl Network {
         for object in objects.clone() {
             network.namespaces.add(object.value());
             network.services.extend(Service::of(object));
-            network.pods.extend(Pod::of(object).or_else(|| inward::operated(object)));
+            network.pods.extend(Pod::of(object));
+            network.has_sets |= calico::is_set(object);
+            if let Some(operated) = operated::of(object) {
+                network.services.extend(operated.services);
+                network.pods.push(operated.pod);
+            }
             match Policy::of(object) {
                 policy::Read::Policies(policies) => network.policies.extend(policies),
                 policy::Read::Opaque => network.opaque.push(object.id),
                 policy::Read::Other => {}
             }
         }
+        network.calico_tiers = calico::tiers(objects.clone());
         flows::note_rights(&mut network.pods, objects);
         network
     }
@@ -107,6 +132,28 @@ impl Network {
     pub fn service(&self, namespace: &str, name: &str) -> Option<&Service> {
         self.services.iter().find(|service| service.namespace == namespace && service.name == name)
     }
+}
+
+/// Kinds of policies that bind whole clusters.
+const WIDE: [&str; 5] = [
+    "GlobalNetworkPolicy",
+    "CiliumClusterwideNetworkPolicy",
+    "AdminNetworkPolicy",
+    "BaselineAdminNetworkPolicy",
+    "ClusterNetworkPolicy",
+];
+
+fn is_wide(object: &Object) -> bool {
+    WIDE.contains(&object.key.kind.as_str())
+}
+
+/// Whether a template that renders nothing by default is for such a policy.
+fn names_wide(survey: &Survey) -> bool {
+    let mut templates = survey.files.ending(&[".yaml", ".yml", ".tpl"]);
+    let is = |line: &str| line.strip_prefix("kind: ").is_some_and(|kind| WIDE.contains(&kind.trim()));
+    templates.any(|path| {
+        survey.files.text(path).is_some_and(|text| text.lines().any(|line| is(line.trim_start())))
+    })
 }
 
 /// Whether an object belongs to an Application that lies in a folder for what is not deployed.

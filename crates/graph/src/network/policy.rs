@@ -4,7 +4,7 @@ use ipnet::IpNet;
 use serde_json::Value;
 use tiphys_value::ObjectExt;
 
-use super::{PortName, Selector, cilium};
+use super::{Cni, PortName, Selector, admin, calico, cilium};
 use crate::{Object, ObjectId};
 
 /// A transport protocol.
@@ -72,19 +72,52 @@ pub enum Peer {
     Addresses(Address),
     /// One of Cilium's entities, such as `kube-apiserver`.
     Entity(String),
+    /// Nodes with labels.
+    Nodes(Selector),
+    /// What a rule of Calico's names.
+    Calico(Box<calico::Entity>),
     /// Something that the repository alone does not tell, such as domain names.
     Unclear,
+}
+
+/// What becomes of a packet that a rule is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It passes, and nothing else is asked.
+    Allow,
+    /// It is dropped, and nothing else is asked.
+    Deny,
+    /// The policies after this tier decide.
+    Pass,
 }
 
 /// What a rule lets pass or drops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// Whether it drops what it is about.
-    pub denies: bool,
+    /// What becomes of what it is about.
+    pub action: Action,
     /// The other sides; `None` for all.
     pub peers: Option<Vec<Peer>>,
     /// The ports; `None` for all.
     pub ports: Option<Vec<PortRange>>,
+}
+
+/// When a policy is asked: before or after others.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Layer {
+    /// Of the cluster's administrator, before all others; smaller numbers first.
+    Admin(i64),
+    /// Of a namespace: their rules are alternatives.
+    Ordinary,
+    /// Of the cluster's administrator, where no other policy selects the pod.
+    Baseline,
+    /// In one of Calico's tiers, at a place in it.
+    Calico {
+        /// The tier's name.
+        tier: String,
+        /// Smaller ones first; infinite if it has none.
+        order: f64,
+    },
 }
 
 /// A policy.
@@ -94,8 +127,10 @@ pub struct Policy {
     pub object: ObjectId,
     /// `Kind/name in namespace`.
     pub title: String,
-    /// Its kind.
-    pub kind: String,
+    /// When it is asked.
+    pub layer: Layer,
+    /// The only network plugin that knows it; `None` if all of them do.
+    pub only: Option<Cni>,
     /// Its namespace; `None` if it is for all of them.
     pub namespace: Option<String>,
     /// The pods that it is for.
@@ -119,16 +154,30 @@ pub enum Read {
 }
 
 impl Policy {
+    /// Whether it is a NetworkPolicy of Kubernetes itself.
+    pub fn is_of_kubernetes(&self) -> bool {
+        self.layer == Layer::Ordinary && self.only.is_none()
+    }
+
     /// Reads an object.
     pub fn of(object: &Object) -> Read {
         match (object.key.group.as_str(), object.key.kind.as_str()) {
             ("networking.k8s.io", "NetworkPolicy") => Read::Policies(vec![network_policy(object)]),
             ("cilium.io", "CiliumNetworkPolicy" | "CiliumClusterwideNetworkPolicy") => cilium::read(object),
-            ("crd.projectcalico.org" | "projectcalico.org", "NetworkPolicy" | "GlobalNetworkPolicy")
-            | ("policy.networking.k8s.io", _) => Read::Opaque,
+            ("crd.projectcalico.org" | "projectcalico.org", "NetworkPolicy" | "GlobalNetworkPolicy") => {
+                calico::read(object)
+            }
+            ("policy.networking.k8s.io", _) => admin::read(object),
+            ("networking.k8s.aws", "ClusterNetworkPolicy") => Read::Opaque,
             _ => Read::Other,
         }
     }
+}
+
+/// The title of a policy. Those of whole clusters have no namespace, though an Application may give them one.
+pub fn title(object: &Object) -> String {
+    let is_namespaced = matches!(object.key.kind.as_str(), "NetworkPolicy" | "CiliumNetworkPolicy");
+    if is_namespaced { object.title() } else { format!("{}/{}", object.key.kind, object.key.name) }
 }
 
 /// A NetworkPolicy of `networking.k8s.io/v1`.
@@ -145,7 +194,8 @@ fn network_policy(object: &Object) -> Policy {
     Policy {
         object: object.id,
         title: object.title(),
-        kind: object.key.kind.clone(),
+        layer: Layer::Ordinary,
+        only: None,
         namespace: Some(object.key.namespace.clone()),
         pods: Selector::of(spec.get("podSelector").unwrap_or(&Value::Null), str::to_owned),
         namespaces: None,
@@ -158,7 +208,7 @@ fn network_policy(object: &Object) -> Policy {
 pub fn rule(value: &Value, peers: &str) -> Rule {
     let list = |key: &str| value.get(key).and_then(Value::as_array).filter(|list| !list.is_empty());
     Rule {
-        denies: false,
+        action: Action::Allow,
         peers: list(peers).map(|all| all.iter().map(peer).collect()),
         ports: list("ports").map(|all| all.iter().map(port).collect()),
     }

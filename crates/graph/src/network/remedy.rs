@@ -18,7 +18,7 @@ impl Network {
     /// NetworkPolicies of Kubernetes itself are added to.
     pub fn remedy(&self, flow: &Flow) -> Option<Remedy> {
         let by = self.judge(flow).by;
-        let policy = by.into_iter().find(|at| self.policies[*at].kind == "NetworkPolicy")?;
+        let policy = by.into_iter().find(|at| self.policies[*at].is_of_kubernetes())?;
         let rule = self.rule(flow);
         let mended = self.with(policy, flow.direction, &rule);
         if mended.judge(flow).verdict != Verdict::Allow {

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::Tri;
+use super::{
+    Tri,
+    expression::{Expression, Label},
+};
 
 /// Labels of an object; `None` as a whole if they are not known.
 pub type Labels = BTreeMap<String, String>;
@@ -40,6 +43,8 @@ impl Term {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selector {
     terms: Vec<Term>,
+    /// What Calico writes in place of terms.
+    expression: Option<Expression>,
 }
 
 impl Selector {
@@ -61,34 +66,51 @@ impl Selector {
                 _ => Term::DoesNotExist(key),
             });
         }
-        Self { terms }
+        Self { terms, expression: None }
+    }
+
+    /// A selector of Calico's; one that says `all()` selects everything.
+    pub fn expressed(expression: Expression) -> Self {
+        Self { terms: Vec::new(), expression: (expression != Expression::All).then_some(expression) }
     }
 
     /// A selector of one label.
     pub fn label(key: &str, value: &str) -> Self {
-        Self { terms: vec![Term::In(key.to_owned(), vec![value.to_owned()])] }
+        Self { terms: vec![Term::In(key.to_owned(), vec![value.to_owned()])], expression: None }
     }
 
     /// Whether it selects everything.
     pub fn is_empty(&self) -> bool {
-        self.terms.is_empty()
+        self.terms.is_empty() && self.expression.is_none()
     }
 
     /// Whether it selects what has these labels. `known` says whether a label that is missing here is
     /// known to be missing.
     pub fn matches(&self, labels: &Labels, known: bool) -> Tri {
-        Tri::all(self.terms.iter().map(|term| match labels.get(term.key()) {
-            Some(value) => Tri::from(term.accepts(value)),
-            None if !known => Tri::Maybe,
-            None => Tri::from(matches!(term, Term::NotIn(..) | Term::DoesNotExist(_))),
-        }))
+        self.matches_by(&|key| match labels.get(key) {
+            Some(value) => Label::Value(value.clone()),
+            None if known => Label::Missing,
+            None => Label::Unknown,
+        })
+    }
+
+    /// Whether it selects what has the labels that `label` tells.
+    pub fn matches_by(&self, label: &impl Fn(&str) -> Label) -> Tri {
+        let terms = Tri::all(self.terms.iter().map(|term| match label(term.key()) {
+            Label::Value(value) => Tri::from(term.accepts(&value)),
+            Label::Unknown => Tri::Maybe,
+            Label::Missing => Tri::from(matches!(term, Term::NotIn(..) | Term::DoesNotExist(_))),
+        }));
+        let expressed = self.expression.as_ref().map_or(Tri::Yes, |it| it.matches(label));
+        terms.min(expressed)
     }
 
     /// The keys and values that it asks for.
     pub fn wanted(&self) -> impl Iterator<Item = (&str, &[String])> {
-        self.terms.iter().filter_map(|term| match term {
+        let terms = self.terms.iter().filter_map(|term| match term {
             Term::In(key, values) => Some((key.as_str(), values.as_slice())),
             _ => None,
-        })
+        });
+        terms.chain(self.expression.iter().flat_map(Expression::wanted))
     }
 }

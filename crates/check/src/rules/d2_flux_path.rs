@@ -1,0 +1,92 @@
+//! # A Flux Kustomization builds a folder that is not there
+//!
+//! `spec.path` counts from the root of the Git repository. A folder that was moved or misspelt is noticed only
+//! when the Kustomization is reconciled: it fails, and whatever waits for it waits on.
+//!
+//! People see: `kustomization path not found: stat /tmp/kustomization-…/cluster/apps/…: no such file or directory`.
+//!
+//! ## Bad
+//! ```yaml
+//! path: ./cluster/apps/web/base          # the folder is cluster/apps/shop/web/base
+//! ```
+//! ## Good
+//! ```yaml
+//! path: ./cluster/apps/shop/web/base
+//! ```
+//! ## When to suppress
+//! Where the folder is on the branch or in the repository that the source reads, and not here.
+
+use std::collections::BTreeMap;
+
+use tiphys_diag::Severity;
+use tiphys_graph::Object;
+use tiphys_value::ObjectExt;
+
+use crate::{
+    Context, Report, Rule,
+    support::{fields::keys, once::Once, placeholders, set_aside, similar},
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "D2-flux-path",
+    incident: "D2",
+    severity: Severity::Warning,
+    title: "a Flux Kustomization builds a folder that is not there",
+    source: include_str!("d2_flux_path.rs"),
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut sources: BTreeMap<(&str, &str), Vec<(&Object, String)>> = BTreeMap::new();
+    for object in &context.survey.objects {
+        let of = |keys: &[&str]| object.value().str_at(keys).unwrap_or_default();
+        let is_flux = object.key.group == "kustomize.toolkit.fluxcd.io" && object.key.kind == "Kustomization";
+        let path = of(&["spec", "path"]);
+        let Some(path) =
+            tiphys_vfs::normalize(path.trim_start_matches('/')).ok().filter(|path| !path.is_empty())
+        else {
+            continue;
+        };
+        if is_flux && !placeholders::is_in(&path) {
+            let source = (of(&["spec", "sourceRef", "kind"]), of(&["spec", "sourceRef", "name"]));
+            sources.entry(source).or_default().push((object, path));
+        }
+    }
+    let mut once = Once::default();
+    for named in sources.values().filter(|named| is_this_repository(context, named)) {
+        for (object, path) in named {
+            if is_here(context, path) || set_aside::is_ignored(&context.survey.files, path) {
+                continue;
+            }
+            once.add(path, missing(context, object, path));
+        }
+    }
+    once.report(report);
+}
+
+/// Whether a source is this repository: nearly all folders that are built from it are here.
+fn is_this_repository(context: &Context<'_>, named: &[(&Object, String)]) -> bool {
+    const FEWEST: usize = 3;
+    let here = named.iter().filter(|(_, path)| is_here(context, path)).count();
+    here >= FEWEST && here * 10 >= named.len() * 7
+}
+
+fn is_here(context: &Context<'_>, path: &str) -> bool {
+    let files = &context.survey.files;
+    files.has_folder(path) || files.contains(path)
+}
+
+fn missing(context: &Context<'_>, object: &Object, path: &str) -> crate::Finding {
+    let mut diagnostic = RULE
+        .diagnostic(format!("{} builds {path}, which is not in the repository", object.title()))
+        .at(context.survey.span(object, &keys(&["spec", "path"])), "there is no such folder")
+        .because("kustomization path not found: it is never reconciled, and what waits for it is not either");
+    let (above, last) = path.rsplit_once('/').unwrap_or(("", path));
+    let beside = context.survey.files.tree().read_dir(above).unwrap_or_default();
+    let names: Vec<String> = beside.into_iter().map(|entry| entry.name).collect();
+    if let Some(nearest) = similar::nearest(last, names.iter().map(String::as_str)) {
+        diagnostic = diagnostic.help(format!("there is {nearest} beside it"));
+    }
+    RULE.finding(context, object, diagnostic).likely()
+}

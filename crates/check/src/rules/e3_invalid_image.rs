@@ -1,0 +1,150 @@
+//! # A name that no image can have
+//!
+//! The API server takes any text for an image. The node takes it apart, and a digest without its `@`, an upper-case
+//! letter in a repository or two colons make it no name at all: the pod waits for ever. Names put together from a
+//! repository and a tag of a chart's values go wrong in the same way.
+//!
+//! People see: `InvalidImageName`, `Failed to apply default image tag "…": couldn't parse image name: invalid
+//! reference format`, `repository name must be lowercase`.
+//!
+//! ## Bad
+//! ```yaml
+//! tag: 10.11.8sha256:93227545077893cc9516f28b3adb733b67bc4691f41b6167428a2a0e3220b81c
+//! ```
+//! ## Good
+//! ```yaml
+//! tag: 10.11.8@sha256:93227545077893cc9516f28b3adb733b67bc4691f41b6167428a2a0e3220b81c
+//! ```
+//! ## When to suppress
+//! Where something rewrites the name before the node sees it.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+use tiphys_diag::Severity;
+use tiphys_value::Location;
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{once::Once, parts, placeholders, pods, set_aside},
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "E3-invalid-image",
+    incident: "E3",
+    severity: Severity::Error,
+    title: "a name that no image can have",
+    source: include_str!("e3_invalid_image.rs"),
+    check,
+};
+
+/// What the reference of an image looks like.
+static REFERENCE: LazyLock<Regex> = LazyLock::new(|| {
+    let host = r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?";
+    let step = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*";
+    let rest =
+        r"(?::\w[\w.-]{0,127})?(?:@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?";
+    Regex::new(&format!("^(?:{host}/)?{step}(?:/{step})*{rest}$")).expect("the expression is right")
+});
+
+/// A line that gives an image or tag with a digest in it.
+static WITH_DIGEST: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"^\s*(?:- )?"?(?:image|tag|newTag)"?:\s+["']?([^\s"'#]*)sha256:[0-9a-f]{64}\b"#)
+        .expect("the expression is right")
+});
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
+    written(context, &mut once);
+    for object in &context.survey.objects {
+        let is_part =
+            parts::is_of_defaults(context.survey, object) || parts::is_loose(context.survey, object);
+        let Some(pod) = pods::of(object).filter(|_| !is_part) else { continue };
+        for container in pod.containers() {
+            let image = container.image();
+            // Without a digest's mark it is told where it is written.
+            let is_told = image.contains("sha256:") && !image.contains("@sha256:");
+            if image.is_empty() || is_told || REFERENCE.is_match(image) || is_filled_in(image) {
+                continue;
+            }
+            let diagnostic = RULE
+                .diagnostic(format!("{image:?} of {} is no name of an image: {}", object.title(), why(image)))
+                .at(context.survey.span(object, &container.path.key("image")), "")
+                .because("the API server takes any text, and the node none that is no name: the pod waits with InvalidImageName");
+            once.add(image, RULE.finding(context, object, diagnostic));
+        }
+    }
+    once.report(report);
+}
+
+/// Whether a name waits to be filled in.
+fn is_filled_in(image: &str) -> bool {
+    placeholders::is_in(image) || image.contains(['$', '%', '<', '>', '{', '}', '*'])
+}
+
+/// What is wrong with a name.
+fn why(image: &str) -> &'static str {
+    let name = image.rsplit_once('/').map_or(image, |(path, _)| path);
+    if image.trim() != image || image.contains(char::is_whitespace) {
+        "it holds a blank"
+    } else if image.starts_with("http://") || image.starts_with("https://") || image.contains("://") {
+        "it is an address with a scheme"
+    } else if name.chars().any(|c| c.is_ascii_uppercase()) || image.to_lowercase() != image {
+        "a repository is written in lower case"
+    } else {
+        "it is not `registry/repository:tag@digest`"
+    }
+}
+
+/// Images and tags whose digest has lost its `@`, wherever they are written.
+fn written(context: &Context<'_>, once: &mut Once) {
+    let files = &context.survey.files;
+    for path in files.ending(&[".yaml", ".yml"]) {
+        let Some(text) = files.text(path).filter(|text| text.contains("sha256:")) else { continue };
+        if placeholders::is_skeleton(path) || set_aside::is_ignored(files, path) {
+            continue;
+        }
+        for (at, line) in text.lines().enumerate() {
+            let Some(found) = WITH_DIGEST.captures(line) else { continue };
+            let before = &found[1];
+            if before.is_empty() || before.ends_with('@') || is_filled_in(before) {
+                continue;
+            }
+            let line = u32::try_from(at + 1).unwrap_or(u32::MAX);
+            let diagnostic = RULE
+                .diagnostic(format!("{before}sha256:… is no name of an image: a digest comes after an @"))
+                .at(files.span(&Location::new(path.clone(), line, 0)), "")
+                .because("the API server takes any text, and the node none that is no name: the pod waits with InvalidImageName")
+                .help(format!("write {}@sha256:…", before.trim_end_matches(':')));
+            once.add(before, Finding::new(RULE.incident, diagnostic));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{REFERENCE, WITH_DIGEST};
+
+    #[test]
+    fn names_of_images_are_known() {
+        let digest = "sha256:93227545077893cc9516f28b3adb733b67bc4691f41b6167428a2a0e3220b81c";
+        for name in
+            ["nginx", "a/b", "host:5000/a/b:v1", "[::1]:5000/a", "GHCR.io/a:B_2", "a__b/c-d.e", "localhost/x"]
+        {
+            assert!(REFERENCE.is_match(name), "{name}");
+            assert!(REFERENCE.is_match(&format!("{name}@{digest}")), "{name}");
+        }
+        for name in ["a/B", "a:b:c", "https://a/b", "a b", "a/", "/a", "a@sha256:0", "a:-x", "-a"] {
+            assert!(!REFERENCE.is_match(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn only_images_and_tags_are_read() {
+        let digest = "sha256:93227545077893cc9516f28b3adb733b67bc4691f41b6167428a2a0e3220b81c";
+        assert_eq!(&WITH_DIGEST.captures(&format!("  tag: 1.0{digest}")).unwrap()[1], "1.0");
+        assert_eq!(&WITH_DIGEST.captures(&format!("- image: \"a:1@{digest}\"")).unwrap()[1], "a:1@");
+        assert!(WITH_DIGEST.captures(&format!("checksum: file:{digest}")).is_none());
+    }
+}

@@ -1,0 +1,105 @@
+//! Entries of kustomizations that lead nowhere. The build tells of the first fault only, and of none where something
+//! out of reach is named before it.
+
+use tiphys_graph::Files;
+use tiphys_value::{ObjectExt, Value};
+use tiphys_vfs::{base_name, join, parent};
+
+const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+
+/// An entry that leads nowhere.
+pub struct Dangling {
+    /// The kustomization.
+    pub file: String,
+    /// The line of the entry, from 1.
+    pub line: u32,
+    /// The entry as it is written.
+    pub entry: String,
+    /// What it comes to, from the root of the repository.
+    pub path: String,
+    /// Whether it is a folder that is there and holds no kustomization.
+    pub is_bare: bool,
+}
+
+/// All entries that lead nowhere.
+pub fn dangling(files: &Files) -> Vec<Dangling> {
+    let mut found = Vec::new();
+    for file in files.paths().filter(|path| NAMES.contains(&base_name(path))) {
+        let Some(text) = files.text(file) else { continue };
+        let Ok(content) = tiphys_yaml::from_yaml(&text) else { continue };
+        let folder = parent(file).unwrap_or_default();
+        for (entry, may_be_folder) in entries(&content) {
+            let Ok(path) = join(folder, entry) else { continue };
+            let is_bare = files.has_folder(&path)
+                && !NAMES.iter().any(|name| files.contains(&format!("{path}/{name}")));
+            let is_there = files.contains(&path) || (may_be_folder && files.has_folder(&path) && !is_bare);
+            let Some(line) = text.lines().position(|line| holds(line, entry)).filter(|_| !is_there) else {
+                continue;
+            };
+            found.push(Dangling {
+                file: file.to_string(),
+                line: u32::try_from(line + 1).unwrap_or(u32::MAX),
+                entry: entry.to_owned(),
+                is_bare: is_bare && may_be_folder,
+                path,
+            });
+        }
+    }
+    found
+}
+
+/// Whether a line is an entry of a list, or a field, with a text.
+fn holds(line: &str, entry: &str) -> bool {
+    let line = line.split(" #").next().unwrap_or_default().trim().trim_start_matches("- ");
+    let value = line.strip_prefix("path:").unwrap_or(line).trim();
+    value.trim_matches(['"', '\'']) == entry
+}
+
+/// The entries that name files or folders, and whether a folder may be meant.
+fn entries(content: &Value) -> Vec<(&str, bool)> {
+    let list = |keys: &[&str]| content.at(keys).and_then(Value::as_array).into_iter().flatten();
+    let mut found: Vec<(&str, bool)> = Vec::new();
+    for key in ["resources", "bases", "components"] {
+        found.extend(list(&[key]).filter_map(Value::as_str).filter(|it| is_local(it)).map(|it| (it, true)));
+    }
+    found.extend(list(&["crds"]).filter_map(Value::as_str).filter(|it| is_local(it)).map(|it| (it, false)));
+    let is_inline = |it: &&str| it.contains('\n') || it.contains(": ");
+    let merges = list(&["patchesStrategicMerge"]).filter_map(Value::as_str).filter(|it| !is_inline(it));
+    found.extend(merges.filter(|it| is_local(it)).map(|it| (it, false)));
+    for key in ["patches", "patchesJson6902", "replacements"] {
+        let paths = list(&[key]).filter_map(|it| it.str_at(&["path"]));
+        found.extend(paths.filter(|it| is_local(it)).map(|it| (it, false)));
+    }
+    found
+}
+
+/// Whether an entry is no address.
+fn is_local(entry: &str) -> bool {
+    let first = entry.split('/').next().unwrap_or_default();
+    let is_host = entry.contains('/') && first.contains('.') && !first.starts_with('.');
+    let is_address =
+        ["://", "git::", "git@", "?ref=", "?timeout=", "//"].iter().any(|mark| entry.contains(mark));
+    !entry.trim().is_empty() && !is_address && !is_host && !entry.contains(['$', '{', '<', '*'])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{holds, is_local};
+
+    #[test]
+    fn addresses_are_told_from_paths() {
+        for path in ["a", "./a.yaml", "../base", "a/b", ".hidden/x", "v1.2.yaml"] {
+            assert!(is_local(path), "{path}");
+        }
+        for address in ["https://x/y", "github.com/a/b", "git@h:a/b.git", "a//b?ref=v1", "${X}/a", ""] {
+            assert!(!is_local(address), "{address}");
+        }
+    }
+
+    #[test]
+    fn entries_are_found_in_their_lines() {
+        assert!(holds("  - ./web.yaml # the shop", "./web.yaml"));
+        assert!(holds("  - path: \"a.yaml\"", "a.yaml"));
+        assert!(!holds("  # - a.yaml", "a.yaml"));
+    }
+}

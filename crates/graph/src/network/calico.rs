@@ -1,0 +1,267 @@
+//! Calico's own policies.
+
+use std::collections::BTreeMap;
+
+use ipnet::IpNet;
+use serde_json::{Value, json};
+use tiphys_value::ObjectExt;
+
+use super::{
+    Action, Address, Cni, Destination, Direction, Flow, Layer, Network, Peer, Policy, PortName, PortRange,
+    Protocol, Rule, Selector, Tri,
+    expression::Expression,
+    policy::{Read, address},
+};
+use crate::Object;
+
+/// One side of a connection, as a rule of Calico's names it: everything that is said has to hold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Entity {
+    /// Endpoints with labels.
+    pub pods: Option<Selector>,
+    /// Endpoints that are not meant.
+    pub not_pods: Option<Selector>,
+    /// The namespaces of the endpoints.
+    pub namespaces: Option<Selector>,
+    /// The namespace of the endpoints, where the policy's own is meant.
+    pub namespace: Option<String>,
+    /// Addresses; empty for any.
+    pub blocks: Vec<Address>,
+    /// Addresses that are not meant.
+    pub not_blocks: Vec<IpNet>,
+    /// Namespace and name of a Service whose endpoints are meant.
+    pub service: Option<(String, String)>,
+    /// Whether something is said that the repository alone does not tell.
+    pub is_unclear: bool,
+}
+
+/// Where a tier stands, and whether what no rule in it matches goes on to the next one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Place {
+    /// Smaller ones first.
+    pub order: f64,
+    /// Whether the end of the tier passes on instead of dropping.
+    pub passes: bool,
+}
+
+/// The tiers of a network: those that are declared, and those that Calico brings.
+pub fn tiers<'a>(objects: impl Iterator<Item = &'a Object>) -> BTreeMap<String, Place> {
+    let mut found: BTreeMap<String, Place> = BTreeMap::new();
+    for object in objects.filter(|object| is_calico(object) && object.key.kind == "Tier") {
+        let spec = object.value().get("spec").unwrap_or(&Value::Null);
+        let order = spec.get("order").and_then(Value::as_f64).unwrap_or(f64::INFINITY);
+        let passes = spec.str_at(&["defaultAction"]) == Some("Pass");
+        found.insert(object.key.name.clone(), Place { order, passes });
+    }
+    for (name, order, passes) in [
+        ("kube-admin", ADMIN, true),
+        ("adminnetworkpolicy", ADMIN, true),
+        (DEFAULT_TIER, ORDINARY, false),
+        ("kube-baseline", BASELINE, true),
+        ("baselineadminnetworkpolicy", BASELINE, true),
+    ] {
+        found.insert(name.to_owned(), Place { order, passes });
+    }
+    found
+}
+
+/// The tier of policies that name none.
+pub const DEFAULT_TIER: &str = "default";
+/// Where Calico puts the policies of administrators.
+pub const ADMIN: f64 = 1_000.0;
+/// Where Calico puts the policies of namespaces.
+pub const ORDINARY: f64 = 1_000_000.0;
+/// Where Calico puts what is asked last.
+pub const BASELINE: f64 = 10_000_000.0;
+
+/// Whether an object is one of Calico's.
+pub fn is_calico(object: &Object) -> bool {
+    matches!(object.key.group.as_str(), "projectcalico.org" | "crd.projectcalico.org")
+}
+
+/// Whether an object gives labels to addresses that are no pod's, so that a selector may select those.
+pub fn is_set(object: &Object) -> bool {
+    is_calico(object)
+        && matches!(object.key.kind.as_str(), "NetworkSet" | "GlobalNetworkSet" | "HostEndpoint")
+}
+
+/// Reads a NetworkPolicy or GlobalNetworkPolicy.
+pub fn read(object: &Object) -> Read {
+    let spec = object.value().get("spec").unwrap_or(&Value::Null);
+    // These are for the interfaces of nodes.
+    if ["doNotTrack", "preDNAT"].iter().any(|key| spec.get(key).and_then(Value::as_bool) == Some(true)) {
+        return Read::Other;
+    }
+    policy(object, spec).map_or(Read::Opaque, |policy| Read::Policies(vec![policy]))
+}
+
+fn policy(object: &Object, spec: &Value) -> Option<Policy> {
+    if spec.str_at(&["serviceAccountSelector"]).is_some_and(|text| !text.trim().is_empty()) {
+        return None;
+    }
+    let own = (object.key.kind == "NetworkPolicy").then(|| object.key.namespace.clone());
+    let rules = |key: &str, other: &str| -> Option<Vec<Rule>> {
+        let rules = spec.get(key).and_then(Value::as_array).into_iter().flatten();
+        let rules = rules.filter(|rule| !matches!(rule.str_at(&["action"]), Some("Log" | "log")));
+        rules.map(|it| rule(it, other, own.as_deref())).collect()
+    };
+    let types = spec.get("types").and_then(Value::as_array);
+    let has = |key: &str| spec.get(key).and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+    let restricts = |name: &str, default: bool| {
+        types.map_or(default, |types| types.iter().any(|it| it.as_str() == Some(name)))
+    };
+    let ingress = restricts("Ingress", has("ingress") || !has("egress"));
+    let egress = restricts("Egress", has("egress"));
+    let tier = spec.str_at(&["tier"]).filter(|tier| !tier.is_empty()).unwrap_or(DEFAULT_TIER);
+    let order = spec.get("order").and_then(Value::as_f64).unwrap_or(f64::INFINITY);
+    let namespaces = spec.str_at(&["namespaceSelector"]).filter(|text| !text.trim().is_empty());
+    Some(Policy {
+        object: object.id,
+        title: super::policy::title(object),
+        layer: Layer::Calico { tier: tier.to_owned(), order },
+        only: Some(Cni::Calico),
+        namespace: own.clone(),
+        pods: selector(spec.str_at(&["selector"]).unwrap_or_default())?,
+        namespaces: namespaces.map(selector).map_or(Some(None), |read| read.map(Some))?,
+        ingress: if ingress { Some(rules("ingress", "source")?) } else { None },
+        egress: if egress { Some(rules("egress", "destination")?) } else { None },
+    })
+}
+
+fn selector(text: &str) -> Option<Selector> {
+    Expression::parse(text).map(Selector::expressed)
+}
+
+/// One rule; `None` if it is not understood.
+fn rule(value: &Value, other: &str, own: Option<&str>) -> Option<Rule> {
+    let action = match value.str_at(&["action"])?.to_ascii_lowercase().as_str() {
+        "allow" => Action::Allow,
+        "deny" => Action::Deny,
+        "pass" | "next-tier" => Action::Pass,
+        _ => return None,
+    };
+    let protocol = value.get("protocol");
+    let mut entity = entity(value.get(other).unwrap_or(&Value::Null), own)?;
+    // What is said of the side whose policy it is narrows the rule down.
+    let near = if other == "source" { "destination" } else { "source" };
+    let narrowing = ["selector", "nets", "notSelector", "notNets", "serviceAccounts", "namespaceSelector"];
+    entity.is_unclear |= narrowing.iter().any(|key| value.at(&[near, key]).is_some());
+    let unclear = ["notProtocol", "http", "icmp", "notICMP", "ipVersion"];
+    entity.is_unclear |= unclear.iter().any(|key| value.get(key).is_some_and(|it| !it.is_null()));
+    entity.is_unclear |= ["source", "destination"].iter().any(|side| value.at(&[side, "notPorts"]).is_some())
+        || value.at(&["source", "ports"]).is_some();
+    let protocol = match protocol {
+        Some(Value::String(name)) => Some(Protocol::of(Some(name))),
+        Some(Value::Number(number)) => Some(match number.as_u64() {
+            Some(6) => Protocol::Tcp,
+            Some(17) => Protocol::Udp,
+            _ => Protocol::Other,
+        }),
+        _ => None,
+    };
+    let ports =
+        value.at(&["destination", "ports"]).and_then(Value::as_array).filter(|ports| !ports.is_empty());
+    let ports = match (ports, protocol) {
+        (Some(ports), _) => Some(ports.iter().filter_map(|it| port(it, protocol)).collect()),
+        (None, Some(_)) => Some(vec![PortRange { protocol, port: None, end: None }]),
+        (None, None) => None,
+    };
+    let peers = (entity != Entity::default()).then(|| vec![Peer::Calico(Box::new(entity))]);
+    Some(Rule { action, peers, ports })
+}
+
+/// A port, a name, or `first:last`.
+fn port(value: &Value, protocol: Option<Protocol>) -> Option<PortRange> {
+    let range = value.as_str().and_then(|text| text.split_once(':'));
+    let (port, end) = match range {
+        Some((first, last)) => (PortName::Number(first.parse().ok()?), last.parse().ok()),
+        None => (PortName::of(value)?, None),
+    };
+    Some(PortRange { protocol, port: Some(port), end })
+}
+
+/// One side; `None` if it is not understood.
+fn entity(value: &Value, own: Option<&str>) -> Option<Entity> {
+    let text = |key: &str| value.str_at(&[key]).filter(|text| !text.trim().is_empty());
+    let read = |key: &str| text(key).map(selector).map_or(Some(None), |read| read.map(Some));
+    let list = |key: &str| value.get(key).and_then(Value::as_array).into_iter().flatten();
+    let service = value.get("services").map(|of| {
+        let part = |key: &str| of.str_at(&[key]).map(str::to_owned);
+        (part("namespace").or(own.map(str::to_owned)).unwrap_or_default(), part("name").unwrap_or_default())
+    });
+    let (pods, namespaces) = (read("selector")?, read("namespaceSelector")?);
+    let is_near = namespaces.is_none() && (pods.is_some() || text("notSelector").is_some());
+    Some(Entity {
+        namespace: own.filter(|_| is_near).map(str::to_owned),
+        pods,
+        namespaces,
+        not_pods: read("notSelector")?,
+        blocks: list("nets").map(|cidr| address(&json!({"cidr": cidr}))).collect::<Option<_>>()?,
+        not_blocks: list("notNets").map(|cidr| cidr.as_str()?.parse().ok()).collect::<Option<_>>()?,
+        service,
+        is_unclear: ["serviceAccounts", "domains"].iter().any(|key| value.get(key).is_some()),
+    })
+}
+
+impl Network {
+    /// Whether one side of a rule of Calico's is the other side of a flow.
+    pub(super) fn is_entity(&self, entity: &Entity, flow: &Flow, cni: Cni) -> Tri {
+        let mut answers = vec![self.is_endpoint(entity, flow.other)];
+        if !entity.blocks.is_empty() {
+            let blocks = entity.blocks.iter();
+            answers.push(Tri::any(blocks.map(|it| self.address(it, flow.other, flow.direction, cni))));
+        }
+        if !entity.not_blocks.is_empty() {
+            answers.push(Tri::Maybe);
+        }
+        if let Some((namespace, name)) = &entity.service {
+            let is_api = namespace == "default" && name == "kubernetes";
+            answers.push(match flow.other {
+                Destination::ApiServer if is_api && flow.direction == Direction::Egress => Tri::Yes,
+                Destination::ApiServer => Tri::No,
+                _ => Tri::Maybe,
+            });
+        }
+        if entity.is_unclear {
+            answers.push(Tri::Maybe);
+        }
+        Tri::all(answers)
+    }
+
+    /// Whether selectors select the other side. What is no pod is selected only if something gives it labels.
+    fn is_endpoint(&self, entity: &Entity, other: Destination) -> Tri {
+        let Entity { pods, not_pods, namespaces, namespace, .. } = entity;
+        if pods.is_none() && not_pods.is_none() && namespaces.is_none() {
+            return Tri::Yes;
+        }
+        let judge = |own: &str, pods_match: &dyn Fn(&Selector) -> Tri| {
+            let near = namespace.as_ref().map_or(Tri::Yes, |namespace| Tri::from(namespace == own));
+            let far = namespaces.as_ref().map_or(Tri::Yes, |selector| self.selects_namespace(selector, own));
+            let meant = pods.as_ref().map_or(Tri::Yes, pods_match);
+            let not_meant = not_pods.as_ref().map_or(Tri::No, pods_match);
+            let rest = match not_meant {
+                Tri::No => Tri::Yes,
+                Tri::Maybe => Tri::Maybe,
+                Tri::Yes => Tri::No,
+            };
+            near.min(far).min(meant).min(rest)
+        };
+        match other {
+            Destination::Pod(at) => {
+                let pod = &self.pods[at];
+                judge(&pod.namespace, &|selector| self.selects(selector, pod))
+            }
+            // Where DNS runs, and under which labels, is the installer's choice.
+            Destination::Dns => {
+                let labels = [("k8s-app".to_owned(), "kube-dns".to_owned())].into();
+                let usual = judge("kube-system", &|selector| selector.matches(&labels, false));
+                let mut wanted = pods.iter().chain(namespaces).flat_map(Selector::wanted);
+                let names_dns = wanted.any(|(_, values)| values.iter().any(|value| value.contains("dns")));
+                if names_dns { usual.max(Tri::Maybe) } else { usual }
+            }
+            _ if self.has_sets => Tri::Maybe,
+            _ if pods.is_none() && namespaces.is_none() => Tri::Yes,
+            _ => Tri::No,
+        }
+    }
+}
