@@ -49,7 +49,7 @@ fn enable(
     compat: Compat,
     warnings: &mut Warnings,
 ) -> Result<(), HelmError> {
-    if chart.metadata.dependencies.is_empty() {
+    if !chart.metadata.names_dependencies {
         return Ok(());
     }
     rename(chart);

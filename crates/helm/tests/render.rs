@@ -63,6 +63,24 @@ fn values_have_the_methods_of_their_go_type() {
 }
 
 #[test]
+fn an_empty_list_of_dependencies_is_followed_and_none_is_not() {
+    let files = |dependencies: &'static str| {
+        let vendored = "apiVersion: v2\nname: s\nversion: 1.0.0\ndependencies: [{name: t, version: 1.0.0, condition: on}]\n";
+        [
+            ("Chart.yaml", dependencies),
+            ("charts/s/Chart.yaml", vendored),
+            ("charts/s/values.yaml", "on: false\n"),
+            ("charts/s/charts/t/Chart.yaml", "apiVersion: v2\nname: t\nversion: 1.0.0\n"),
+            ("charts/s/charts/t/templates/a.yaml", "a: b\n"),
+        ]
+    };
+    let none = render(&files("apiVersion: v2\nname: c\nversion: 1.0.0\n"), &options()).unwrap();
+    assert_eq!(none, "---\n# Source: c/charts/s/charts/t/templates/a.yaml\na: b\n");
+    let empty = "apiVersion: v2\nname: c\nversion: 1.0.0\ndependencies: []\n";
+    assert_eq!(render(&files(empty), &options()).unwrap(), "\n");
+}
+
+#[test]
 fn subcharts_see_values_of_the_same_type() {
     let types = "{{ range list . .Values .Subcharts }}{{ typeOf . }},{{ end }}";
     let above = format!("a: {types}{{{{ typeOf .Subcharts.s }}}},{{{{ typeOf .Values.s }}}}");

@@ -8,6 +8,7 @@ mod fields;
 mod generate;
 mod json_patch;
 mod kustomization;
+mod label_selector;
 mod loader;
 mod merge;
 mod node;

@@ -24,7 +24,6 @@ use crate::{
     provenance::Provenance,
     resource::Resource,
     resource_map::ResourceMap,
-    selector::Matcher,
     transform::{
         Affix, Affixes, Annotations, Configured, ImageTag, JsonPatches, Labels, NamespaceTransformer,
         PatchText, Patches, Replacements, Replicas, StrategicPatches, SubjectMode, Transformer, ValueAdd,
@@ -359,8 +358,7 @@ fn value_add(fields: Config, loader: &Loader<'_>) -> Result<Box<dyn Transformer>
                 target.file_path_position
             ))
         })?;
-        let selector = target.selector.as_ref().map(Matcher::new).transpose()?;
-        Ok(ValueAddTarget { selector, field_path: target.field_path, position })
+        Ok(ValueAddTarget { selector: target.selector, field_path: target.field_path, position })
     };
     let targets = targets.into_iter().map(target).collect::<Result<_>>()?;
     Ok(Box::new(ValueAdd { value, targets }))
@@ -445,7 +443,7 @@ pub(crate) fn load_json_patch(
             text.text
         )));
     }
-    Ok(JsonPatches { places: text.places(context), patch, target: Matcher::new(target)? })
+    Ok(JsonPatches { places: text.places(context), patch, target: target.clone() })
 }
 
 /// The text of operations as kustomize shows it: what does not begin as a list of JSON was converted from YAML.

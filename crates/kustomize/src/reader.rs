@@ -127,7 +127,7 @@ fn check_objects(context: &Context<'_>, source: Text<'_>, nodes: Vec<Node>) -> R
         if node.is_empty() {
             continue;
         }
-        check_metadata(&node).map_err(|message| {
+        check_metadata(&node, &[]).map_err(|message| {
             let place = context.tracker.location(node.origin);
             malformed(message).at(place.or_else(|| Some(Location::new(source.file, 0, 0))))
         })?;
@@ -139,8 +139,8 @@ fn check_objects(context: &Context<'_>, source: Text<'_>, nodes: Vec<Node>) -> R
 /// Kind and name of an object (`GetValidatedMetadata`).
 ///
 /// # Errors
-/// kustomize's text.
-pub(crate) fn check_metadata(node: &Node) -> std::result::Result<(), String> {
+/// kustomize's text, which shows the annotations in which it keeps `state` beside the object's own.
+pub(crate) fn check_metadata(node: &Node, state: &[(String, String)]) -> std::result::Result<(), String> {
     let field = |name: &str| node.get(name).filter(|value| !value.is_empty());
     let metadata = field("metadata");
     let has =
@@ -153,18 +153,23 @@ pub(crate) fn check_metadata(node: &Node) -> std::result::Result<(), String> {
     }
     let kind = field("kind").map(Node::value).unwrap_or_default();
     if kind.is_empty() {
-        return Err(format!("missing kind in object {}", describe(node)));
+        return Err(format!("missing kind in object {}", describe(node, state)));
     }
     if !kind.ends_with("List") && node.name().is_empty() {
-        return Err(format!("missing metadata.name in object {}", describe(node)));
+        return Err(format!("missing metadata.name in object {}", describe(node, state)));
     }
     Ok(())
 }
 
 /// Metadata as Go prints the struct.
-fn describe(node: &Node) -> String {
-    let map = |field: &str| {
-        let pairs: Vec<String> = node.metadata_map(field).iter().map(|(k, v)| format!("{k}:{v}")).collect();
+fn describe(node: &Node, state: &[(String, String)]) -> String {
+    let has_metadata =
+        node.get("metadata").is_some_and(|metadata| matches!(metadata.content, Content::Map(_)));
+    let state = if has_metadata { state } else { &[] };
+    let map = |field: &str, state: &[(String, String)]| {
+        let mut entries = node.metadata_map(field);
+        entries.extend(state.iter().cloned());
+        let pairs: Vec<String> = entries.iter().map(|(k, v)| format!("{k}:{v}")).collect();
         format!("map[{}]", pairs.join(" "))
     };
     let text = |field: &str| node.get(field).filter(|value| !value.is_null()).map_or("", Node::value);
@@ -174,8 +179,8 @@ fn describe(node: &Node) -> String {
         text("kind"),
         node.name(),
         node.namespace(),
-        map("labels"),
-        map("annotations")
+        map("labels", &[]),
+        map("annotations", state)
     )
 }
 

@@ -2,6 +2,7 @@
 
 use std::{cell::Cell, sync::Arc};
 
+use serde_json::{Map, Value};
 use smol_str::SmolStr;
 use tiphys_value::Location;
 
@@ -261,6 +262,19 @@ impl Resource {
         ];
         let kept = lists.into_iter().filter(|(_, list)| !list.is_empty());
         kept.map(|(name, list)| (format!("{INTERNAL}{name}"), list.join(","))).collect()
+    }
+
+    /// The object with the annotations in which kustomize keeps earlier ids, as its errors show it.
+    pub fn json_with_state(&self) -> Value {
+        let mut object = crate::node::to_json(&self.node).unwrap_or_default();
+        let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+        let annotations =
+            metadata.map(|metadata| metadata.entry("annotations").or_insert_with(|| Map::new().into()));
+        if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
+            let state = self.state_annotations();
+            annotations.extend(state.into_iter().map(|(name, value)| (name, value.into())));
+        }
+        object
     }
 
     /// Forgets what kustomize keeps in annotations: a patch removed them.

@@ -5,10 +5,23 @@ use tiphys_gocompat::regex::Regex;
 use crate::{
     error::{Error, Result},
     kustomization::model::Selector,
-    node::StringMap,
-    resid::Gvk,
+    label_selector::LabelSelector,
+    resid::{Gvk, ResId},
     resource::Resource,
+    resource_map::ResourceMap,
 };
+
+impl std::fmt::Display for Selector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let id = ResId {
+            gvk: self.gvk.clone(),
+            name: self.name.as_str().into(),
+            namespace: self.namespace.as_str().into(),
+            cluster_scoped: false,
+        };
+        write!(f, "{id}:a={}:l={}", self.annotation_selector, self.label_selector)
+    }
+}
 
 /// A part of a selector.
 #[derive(Clone, Debug)]
@@ -48,15 +61,37 @@ pub(crate) struct Matcher {
     kind: Pattern,
     name: Pattern,
     namespace: Pattern,
-    labels: Requirements,
-    annotations: Requirements,
+    labels: Metadata,
+    annotations: Metadata,
+}
+
+/// A selector of labels or annotations; one that is none fails once an object is held against it.
+#[derive(Clone, Debug)]
+struct Metadata {
+    field: &'static str,
+    selector: Result<LabelSelector, String>,
+    is_empty: bool,
+}
+
+impl Metadata {
+    fn new(field: &'static str, text: &str) -> Self {
+        Self { field, selector: LabelSelector::parse(text), is_empty: text.is_empty() }
+    }
+
+    fn fits(&self, resource: &Resource) -> Result<bool> {
+        if self.is_empty {
+            return Ok(true);
+        }
+        let selector = self.selector.as_ref().map_err(Error::transform)?;
+        Ok(selector.fits(&resource.node.metadata_map(self.field)))
+    }
 }
 
 impl Matcher {
     /// Compiles a selector.
     ///
     /// # Errors
-    /// Texts that are no regular expression or no label selector.
+    /// Texts that are no regular expression.
     pub fn new(selector: &Selector) -> Result<Self> {
         let gvk = &selector.gvk;
         Ok(Self {
@@ -65,8 +100,8 @@ impl Matcher {
             kind: Pattern::new(&gvk.kind)?,
             name: Pattern::new(&selector.name)?,
             namespace: Pattern::new(&selector.namespace)?,
-            labels: Requirements::parse(&selector.label_selector)?,
-            annotations: Requirements::parse(&selector.annotation_selector)?,
+            labels: Metadata::new("labels", &selector.label_selector),
+            annotations: Metadata::new("annotations", &selector.annotation_selector),
         })
     }
 
@@ -80,26 +115,36 @@ impl Matcher {
         self.fits_kind(gvk) && self.name.fits(name) && self.namespace.fits(namespace)
     }
 
-    /// Whether labels and annotations fit.
-    pub fn fits_metadata(&self, resource: &Resource) -> bool {
-        self.labels.fit(resource, "labels") && self.annotations.fit(resource, "annotations")
+    /// Whether annotations and labels fit.
+    ///
+    /// # Errors
+    /// A selector that is none.
+    pub fn fits_metadata(&self, resource: &Resource) -> Result<bool> {
+        Ok(self.annotations.fits(resource)? & self.labels.fits(resource)?)
     }
 
     /// Whether there are label or annotation selectors.
     pub fn has_metadata(&self) -> bool {
-        !self.labels.0.is_empty() || !self.annotations.0.is_empty()
+        !self.labels.is_empty || !self.annotations.is_empty
     }
 
-    /// Whether an object is selected, by its first or its current name and namespace (`Select`).
-    pub fn selects(&self, resource: &Resource) -> bool {
+    /// For each object whether it is selected, by its first or its current name and namespace (`Select`).
+    ///
+    /// # Errors
+    /// A label or annotation selector that is none, if it comes to that.
+    pub fn select(&self, objects: &ResourceMap) -> Result<Vec<bool>> {
+        objects.list.iter().map(|resource| self.selects(resource)).collect()
+    }
+
+    fn selects(&self, resource: &Resource) -> Result<bool> {
         if !self.fits_kind(&resource.gvk()) {
-            return false;
+            return Ok(false);
         }
         let earlier = resource.earlier.first();
         let name = resource.node.name();
         let first_name = earlier.map_or(name, |earlier| earlier.name.as_str());
         if !self.name.fits(first_name) && !self.name.fits(name) {
-            return false;
+            return Ok(false);
         }
         let namespace_fits = match &self.namespace {
             Pattern::Any => true,
@@ -108,151 +153,13 @@ impl Matcher {
                 pattern.fits(original.effective_namespace()) || pattern.fits(resource.effective_namespace())
             }
         };
-        namespace_fits && self.fits_metadata(resource)
+        Ok(namespace_fits && self.labels.fits(resource)? && self.annotations.fits(resource)?)
     }
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Test {
-    Exists,
-    Absent,
-    In(Vec<String>),
-    NotIn(Vec<String>),
-    Greater(i64),
-    Less(i64),
-}
-
-/// A label selector: `a=b,c in (d,e),!f`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Requirements(Vec<(String, Test)>);
-
-impl Requirements {
-    fn parse(text: &str) -> Result<Self> {
-        let mut requirements = Vec::new();
-        for part in split_outside_parentheses(text) {
-            let part = part.trim();
-            if part.is_empty() {
-                if text.trim().is_empty() {
-                    continue;
-                }
-                return Err(unparsable(text));
-            }
-            requirements.push(parse_requirement(part).ok_or_else(|| unparsable(part))?);
-        }
-        Ok(Self(requirements))
-    }
-
-    fn fit(&self, resource: &Resource, field: &str) -> bool {
-        if self.0.is_empty() {
-            return true;
-        }
-        let have = resource.node.metadata_map(field);
-        self.0.iter().all(|(key, test)| fits(&have, key, test))
-    }
-}
-
-fn unparsable(text: &str) -> Error {
-    Error::transform(format!("unable to parse requirement: {text:?} is no label selector"))
-}
-
-fn fits(have: &StringMap, key: &str, test: &Test) -> bool {
-    let value = have.get(key);
-    let number = || value.and_then(|value| value.parse::<i64>().ok());
-    match test {
-        Test::Exists => value.is_some(),
-        Test::Absent => value.is_none(),
-        Test::In(wanted) => value.is_some_and(|value| wanted.contains(value)),
-        Test::NotIn(refused) => value.is_none_or(|value| !refused.contains(value)),
-        Test::Greater(bound) => number().is_some_and(|number| number > *bound),
-        Test::Less(bound) => number().is_some_and(|number| number < *bound),
-    }
-}
-
-fn split_outside_parentheses(text: &str) -> Vec<&str> {
-    let mut parts = Vec::new();
-    let (mut depth, mut start) = (0_usize, 0);
-    for (at, letter) in text.char_indices() {
-        match letter {
-            '(' => depth += 1,
-            ')' => depth = depth.saturating_sub(1),
-            ',' if depth == 0 => {
-                parts.push(&text[start..at]);
-                start = at + 1;
-            }
-            _ => {}
-        }
-    }
-    parts.push(&text[start..]);
-    parts
-}
-
-fn parse_requirement(text: &str) -> Option<(String, Test)> {
-    if let Some(key) = text.strip_prefix('!') {
-        return Some((word(key)?, Test::Absent));
-    }
-    let one = |value: &str| {
-        let value = value.trim();
-        (value.is_empty() || word(value).is_some()).then(|| vec![value.to_owned()])
-    };
-    for (operator, negative) in [("!=", true), ("==", false), ("=", false)] {
-        if let Some((key, value)) = text.split_once(operator) {
-            let values = one(value)?;
-            return Some((word(key)?, if negative { Test::NotIn(values) } else { Test::In(values) }));
-        }
-    }
-    for (operator, greater) in [('>', true), ('<', false)] {
-        if let Some((key, value)) = text.split_once(operator) {
-            let bound = value.trim().parse().ok()?;
-            return Some((word(key)?, if greater { Test::Greater(bound) } else { Test::Less(bound) }));
-        }
-    }
-    if let Some(list) = text.strip_suffix(')') {
-        let (head, values) = list.split_once('(')?;
-        let (key, operator) = head.trim().rsplit_once(char::is_whitespace)?;
-        let values = values.split(',').map(|value| value.trim().to_owned()).collect();
-        return match operator {
-            "in" => Some((word(key)?, Test::In(values))),
-            "notin" => Some((word(key)?, Test::NotIn(values))),
-            _ => None,
-        };
-    }
-    Some((word(text)?, Test::Exists))
-}
-
-/// A single label key or value.
-fn word(text: &str) -> Option<String> {
-    let text = text.trim();
-    let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
-    (!text.is_empty() && text.chars().all(allowed)).then(|| text.to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn check(selector: &str, labels: &[(&str, &str)]) -> bool {
-        let have = labels.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
-        Requirements::parse(selector).unwrap().0.iter().all(|(key, test)| fits(&have, key, test))
-    }
-
-    #[test]
-    fn label_selectors() {
-        let labels = [("app", "web"), ("tier", "front"), ("n", "5")];
-        for (selector, expected) in [
-            ("", true),
-            ("app=web", true),
-            ("app==web, tier!=back", true),
-            ("app in (web, api),tier notin (back)", true),
-            ("!missing,app", true),
-            ("n>4", true),
-            ("n<4", false),
-            ("app=api", false),
-            ("missing", false),
-        ] {
-            assert_eq!(check(selector, &labels), expected, "{selector}");
-        }
-        assert!(Requirements::parse("a b c").is_err());
-    }
 
     #[test]
     fn patterns_are_anchored() {

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::{
     Compat, HelmError,
+    dependencies::logged,
     engine::{Ahead, TemplateCache},
     values::{Table, read_values},
 };
@@ -228,18 +229,20 @@ fn requirements(parts: &mut Parts, file: ChartFile, compat: Compat) -> Result<()
     let is_v1 = metadata.api_version == "v1";
     if &*file.name == "requirements.yaml" {
         if !is_v1 {
-            parts.warnings.push(
-                "Warning: Dependencies are handled in Chart.yaml since apiVersion \"v2\". We recommend migrating dependencies to Chart.yaml."
-                    .to_owned(),
-            );
+            const TEXT: &str = "Warning: Dependencies are handled in Chart.yaml since apiVersion \"v2\". We recommend migrating dependencies to Chart.yaml.";
+            parts.warnings.push(match compat {
+                Compat::Helm4 => format!("level=INFO msg={}", logged(TEXT)),
+                Compat::Helm3 => format!("load.go:120: {TEXT}"),
+            });
         }
         metadata.read(&file.data).map_err(|error| cannot_load("requirements.yaml", &error, compat))?;
     } else {
         if !is_v1 {
-            parts.warnings.push(
-                "Warning: Dependency locking is handled in Chart.lock since apiVersion \"v2\". We recommend migrating to Chart.lock."
-                    .to_owned(),
-            );
+            const TEXT: &str = "Warning: Dependency locking is handled in Chart.lock since apiVersion \"v2\". We recommend migrating to Chart.lock.";
+            parts.warnings.push(match compat {
+                Compat::Helm4 => format!("level=INFO msg={}", logged(TEXT)),
+                Compat::Helm3 => format!("load.go:138: {TEXT}"),
+            });
         }
         let lock =
             Lock::read(&file.data).map_err(|error| cannot_load("requirements.lock", &error, compat))?;

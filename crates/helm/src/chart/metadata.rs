@@ -42,6 +42,8 @@ pub struct Metadata {
     pub kube_version: String,
     /// Charts that this one needs.
     pub dependencies: Vec<Dependency>,
+    /// Whether `dependencies` is a list, be it empty; Helm looks into the charts below only then.
+    pub names_dependencies: bool,
     /// `application`, `library` or empty.
     pub chart_type: String,
 }
@@ -136,6 +138,7 @@ impl Metadata {
             return self.read_maintainers(value);
         }
         if is_field(key, "dependencies") {
+            self.names_dependencies = value.is_array();
             return read_dependencies(value, "Metadata.dependencies", &mut self.dependencies);
         }
         Ok(())

@@ -7,7 +7,7 @@ use super::{
     order::compare_kinds,
     split::split_manifests,
 };
-use crate::{Compat, Hook, HookEvent, Manifest, values::Warnings};
+use crate::{Compat, Hook, HookEvent, Manifest, dependencies::logged, values::Warnings};
 
 const HOOK: &str = "helm.sh/hook";
 const HOOK_WEIGHT: &str = "helm.sh/hook-weight";
@@ -69,7 +69,7 @@ fn add(
         types.split(',').map(|name| HookEvent::from_name(&name.trim().to_lowercase())).collect();
     let Some(events) = events else {
         warnings.push(match compat {
-            Compat::Helm4 => format!("level=INFO msg=\"skipping unknown hooks\" hookTypes={types:?}"),
+            Compat::Helm4 => format!("level=INFO msg=\"skipping unknown hooks\" hookTypes={}", logged(types)),
             Compat::Helm3 => format!("manifest_sorter.go:199: info: skipping unknown hook: {types:?}"),
         });
         return;

@@ -510,7 +510,7 @@ impl<'a> Visit<'a, '_> {
     }
 
     fn bound_text(&self, keyword: &str, want: &Value) -> String {
-        let shown = |value: &Value| number::grouped(value.as_f64().unwrap_or_default());
+        let shown = |value: &Value| number::printed(value.as_f64().unwrap_or_default());
         format!("{keyword}: got {}, want {}", shown(self.value), shown(want))
     }
 

@@ -48,10 +48,27 @@ fn decimal(text: &str) -> Option<(i128, u32)> {
     }
 }
 
-/// A number as the validator prints it in English, thousands grouped.
-pub(super) fn grouped(number: f64) -> String {
-    let text = number.to_string();
-    let (sign, rest) = text.strip_prefix('-').map_or(("", text.as_str()), |rest| ("-", rest));
+/// A number as the validator prints it in English: thousands grouped, or with a power of ten where Go's `%g` has one.
+pub(super) fn printed(number: f64) -> String {
+    let scientific = format!("{number:e}");
+    let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    match exponent.parse().unwrap_or_default() {
+        -4..6 => grouped(&number.to_string()),
+        exponent => format!("{digits}×10{}", superscript(exponent)),
+    }
+}
+
+/// An exponent of at least two digits, raised.
+fn superscript(exponent: i32) -> String {
+    const DIGITS: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let sign = if exponent < 0 { "⁻" } else { "" };
+    let digits = format!("{:02}", exponent.unsigned_abs());
+    sign.chars().chain(digits.bytes().map(|digit| DIGITS[usize::from(digit - b'0')])).collect()
+}
+
+/// Decimal digits with commas between the thousands.
+fn grouped(text: &str) -> String {
+    let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
     let (whole, fraction) = rest.split_once('.').unwrap_or((rest, ""));
     let mut digits = String::new();
     for (at, digit) in whole.chars().enumerate() {
@@ -66,9 +83,7 @@ pub(super) fn grouped(number: f64) -> String {
 
 /// A count as the validator prints it.
 pub(super) fn count(number: usize) -> String {
-    // Counts of what is in memory are exact as floating-point numbers.
-    #[allow(clippy::cast_precision_loss)]
-    grouped(number as f64)
+    grouped(&number.to_string())
 }
 
 /// Equality of JSON values, numbers by what they are worth.
@@ -102,8 +117,20 @@ mod tests {
     }
 
     #[test]
-    fn thousands_are_grouped() {
-        assert_eq!(grouped(-1_234_567.5), "-1,234,567.5");
+    fn numbers_are_printed_in_english() {
+        for (number, text) in [
+            (0.0, "0"),
+            (-1234.5, "-1,234.5"),
+            (999_999.0, "999,999"),
+            (1_000_000.0, "1×10⁰⁶"),
+            (-12_345_678.5, "-1.23456785×10⁰⁷"),
+            (0.0001, "0.0001"),
+            (1.2345e-5, "1.2345×10⁻⁰⁵"),
+            (1.5e300, "1.5×10³⁰⁰"),
+        ] {
+            assert_eq!(printed(number), text);
+        }
         assert_eq!(count(999), "999");
+        assert_eq!(count(1_000_000), "1,000,000");
     }
 }

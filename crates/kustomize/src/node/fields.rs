@@ -119,7 +119,7 @@ fn quote_ambiguous(value: &mut Node) {
 
 /// kyaml's text for a node of the wrong kind.
 pub(crate) fn kind_error(expected: Kind, node: &Node) -> String {
-    let printed = tiphys_yaml::to_yaml(&super::to_json(node).unwrap_or_default());
+    let printed = tiphys_yaml::emit(&node.to_yaml_node(), tiphys_yaml::EmitOptions::KYAML);
     format!(
         "wrong node kind: expected {} but got {}: node contents:\n{printed}",
         expected.name(),

@@ -90,7 +90,7 @@ pub(crate) fn build<'a>(
 /// Objects that are only for the build (`config.kubernetes.io/local-config`).
 fn drop_local(objects: &mut ResourceMap) -> Result<()> {
     let check = |resource: &Resource| {
-        crate::reader::check_metadata(&resource.node).map_err(|message| {
+        crate::reader::check_metadata(&resource.node, &resource.state_annotations()).map_err(|message| {
             Error::new(ErrorKind::MalformedYaml, message).at(Some(resource.location.clone()))
         })
     };

@@ -1,7 +1,7 @@
 //! Running transformers: those of the kustomization's own fields in kustomize's order, then those in
 //! files; and validators.
 
-use tiphys_value::{Location, OriginKind};
+use tiphys_value::{Location, OriginKind, Value};
 
 use super::{Accumulator, Target};
 use crate::{
@@ -11,6 +11,7 @@ use crate::{
     kustomization::model::{FieldSpec, Label},
     plugins,
     resource::Resource,
+    resource_map::ResourceMap,
     transform::{
         Affix, Affixes, Annotations, Configured, ImageTag, Labels, NamespaceTransformer, PatchText, Replicas,
         SubjectMode, Transformer,
@@ -49,11 +50,9 @@ impl Target<'_> {
         for validator in plugins::transformers(&configs, &self.loader, context)? {
             let before = all.objects.clone();
             validator.run(&mut all.objects, context)?;
-            let same = before.list.len() == all.objects.list.len()
-                && before.list.iter().zip(&all.objects.list).all(|(before, after)| unchanged(before, after));
-            if !same {
-                return Err(Error::transform("validator shouldn't modify the resource map")
-                    .at(Some(validator.location)));
+            if let Some(change) = difference(&before, &all.objects) {
+                let text = format!("validator shouldn't modify the resource map: {change}");
+                return Err(Error::transform(text).at(Some(validator.location)));
             }
         }
         Ok(())
@@ -265,15 +264,32 @@ fn label_specs(label: &Label, config: &TransformerConfig) -> Result<Vec<FieldSpe
     Ok(specs)
 }
 
-/// Whether a validator left an object alone, its mark aside.
-fn unchanged(before: &Resource, after: &Resource) -> bool {
-    let value = |resource: &Resource| {
-        let mut value = crate::node::to_json(&resource.node).unwrap_or_default();
-        if let Some(labels) = value.pointer_mut("/metadata/labels").and_then(|labels| labels.as_object_mut())
-        {
-            labels.remove("validated-by");
-        }
-        value
-    };
-    value(before) == value(after)
+/// What a validator changed, in kustomize's words as far as they are no addresses in memory.
+fn difference(before: &ResourceMap, after: &ResourceMap) -> Option<String> {
+    if before.list.len() != after.list.len() {
+        return Some("lists have different number of entries".to_owned());
+    }
+    before.list.iter().find_map(|old| {
+        let id = old.id();
+        let found: Vec<&Resource> = after.list.iter().filter(|new| new.id().same(&id)).collect();
+        let [new] = found.as_slice() else {
+            return Some(match found.len() {
+                0 => format!("id in self missing from other; id: {id}"),
+                count => format!("id in self matches {count} in other; id: {id}"),
+            });
+        };
+        let (old, new) = (old.json_with_state(), without_mark(new.json_with_state()));
+        (old != new).then(|| format!("nodes unequal: \n -- {old},\n -- {new}"))
+    })
+}
+
+/// An object without the label that a validator may set.
+fn without_mark(mut object: Value) -> Value {
+    let labels = object.pointer_mut("/metadata/labels").and_then(Value::as_object_mut);
+    if labels.is_some_and(|labels| labels.remove("validated-by").is_some() && labels.is_empty())
+        && let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
+    {
+        metadata.remove("labels");
+    }
+    object
 }

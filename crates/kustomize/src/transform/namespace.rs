@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Map, Value};
-
 use super::Transformer;
 use crate::{
     context::Context,
@@ -116,26 +114,13 @@ impl Ids {
 fn conflict(objects: &ResourceMap, at: usize) -> Error {
     let id = objects.list[at].id();
     let same: Vec<&Resource> = objects.list.iter().filter(|other| other.id().same(&id)).collect();
-    let texts: Vec<String> = same.iter().map(|resource| with_state(resource).to_string()).collect();
+    let texts: Vec<String> = same.iter().map(|resource| resource.json_with_state().to_string()).collect();
     let places: Vec<String> = same.iter().map(|r| r.location.to_string()).collect();
     Error::new(
         ErrorKind::Conflict,
         format!("namespace transformation produces ID conflict: [{}]", texts.join(" ")),
     )
     .advise(format!("{} would be one object; rename one of them", places.join(" and ")))
-}
-
-/// An object with the annotations in which kustomize keeps earlier ids.
-fn with_state(resource: &Resource) -> Value {
-    let mut object = crate::node::to_json(&resource.node).unwrap_or_default();
-    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
-    let annotations =
-        metadata.map(|metadata| metadata.entry("annotations").or_insert_with(|| Map::new().into()));
-    if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
-        let state = resource.state_annotations();
-        annotations.extend(state.into_iter().map(|(name, value)| (name, value.into())));
-    }
-    object
 }
 
 /// The spec of an object's own namespace.

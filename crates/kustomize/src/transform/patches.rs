@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use tiphys_gocompat::strconv::quote;
 use tiphys_value::Location;
 
 use super::Transformer;
@@ -41,7 +42,7 @@ enum Content {
 #[derive(Debug)]
 pub(crate) struct Patches {
     content: Content,
-    target: Option<(Selector, Matcher)>,
+    target: Option<Selector>,
     /// How errors name the patch.
     source: String,
 }
@@ -55,7 +56,7 @@ pub(crate) struct StrategicPatches {
 pub(crate) struct JsonPatches {
     pub patch: JsonPatch,
     pub places: Places,
-    pub target: Matcher,
+    pub target: Selector,
 }
 
 impl PatchText {
@@ -130,9 +131,7 @@ impl Patches {
                     .advise(format!("as a JSON patch: {operations}")));
             }
         };
-        let target =
-            target.map(|target| Ok::<_, Error>((target.clone(), Matcher::new(target)?))).transpose()?;
-        Ok(Self { content, target, source })
+        Ok(Self { content, target: target.cloned(), source })
     }
 
     fn strategic(
@@ -141,7 +140,7 @@ impl Patches {
         objects: &mut ResourceMap,
         context: &mut Context<'_>,
     ) -> Result<()> {
-        let Some((_, matcher)) = &self.target else {
+        let Some(target) = &self.target else {
             for patch in patches {
                 let id = patch.original_id();
                 let at = objects.only(&id).map_err(|error| {
@@ -168,8 +167,13 @@ impl Patches {
                 ))),
             };
         };
-        let selected: HashSet<ResId> =
-            objects.list.iter().filter(|resource| matcher.selects(resource)).map(Resource::id).collect();
+        let chosen = Matcher::new(target).and_then(|matcher| matcher.select(objects));
+        let chosen = chosen.map_err(|error| {
+            error
+                .context(format!("unable to find patch target {} in `resources`", quote(&target.to_string())))
+        })?;
+        let chosen = objects.list.iter().zip(chosen).filter(|(_, chosen)| *chosen);
+        let selected: HashSet<ResId> = chosen.map(|(resource, _)| resource.id()).collect();
         if selected.is_empty() {
             self.warn_unmatched(patch.location.clone(), context);
         }
@@ -183,10 +187,11 @@ impl Patches {
         objects: &mut ResourceMap,
         context: &mut Context<'_>,
     ) -> Result<()> {
-        let Some((_, matcher)) = &self.target else {
+        let Some(target) = &self.target else {
             return Err(Error::transform(format!("must specify a target for JSON patch {}", self.source)));
         };
-        for resource in objects.list.iter_mut().filter(|resource| matcher.selects(resource)) {
+        let selected = Matcher::new(target)?.select(objects)?;
+        for (resource, _) in objects.list.iter_mut().zip(selected).filter(|(_, selected)| *selected) {
             resource.remember_id();
             apply_json(resource, patch, places, true, context)?;
         }
@@ -246,8 +251,13 @@ impl Transformer for StrategicPatches {
 
 impl Transformer for JsonPatches {
     fn transform(&self, objects: &mut ResourceMap, context: &mut Context<'_>) -> Result<()> {
-        for resource in objects.list.iter_mut().filter(|resource| self.target.selects(resource)) {
+        let selected = Matcher::new(&self.target)?.select(objects)?;
+        for (resource, _) in objects.list.iter_mut().zip(selected).filter(|(_, selected)| *selected) {
             apply_json(resource, &self.patch, &self.places, false, context)?;
+            let metadata = resource.node.get("metadata").filter(|metadata| !metadata.is_null());
+            if let Some(metadata) = metadata.filter(|metadata| metadata.kind() != crate::node::Kind::Map) {
+                return Err(Error::transform(crate::node::kind_error(crate::node::Kind::Map, metadata)));
+            }
         }
         Ok(())
     }

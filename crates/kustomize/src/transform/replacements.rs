@@ -138,13 +138,15 @@ fn apply(objects: &mut ResourceMap, value: &Node, target: &Target) -> Result<()>
     let Some(select) = &target.select else {
         return Err(Error::transform("target must specify resources to select"));
     };
-    let matcher = Matcher::new(select)?;
-    let rejects =
-        target.reject.iter().map(|reject| Ok((reject, Matcher::new(reject)?))).collect::<Result<Vec<_>>>()?;
+    let matcher = |selector| {
+        Matcher::new(selector).map_err(|error| error.context("error creating target selector".to_owned()))
+    };
+    let rejects = target.reject.iter().map(|reject| Ok((reject, matcher(reject)?)));
+    let (matcher, rejects) = (matcher(select)?, rejects.collect::<Result<Vec<_>>>()?);
     let default = [DEFAULT_PATH.to_owned()];
     let paths: &[String] = if target.field_paths.is_empty() { &default } else { &target.field_paths };
     for resource in &mut objects.list {
-        if !is_target(resource, &matcher, &rejects) {
+        if !is_target(resource, &matcher, &rejects)? {
             continue;
         }
         resource.touched = true;
@@ -158,20 +160,22 @@ fn apply(objects: &mut ResourceMap, value: &Node, target: &Target) -> Result<()>
     Ok(())
 }
 
-fn is_target(resource: &Resource, select: &Matcher, rejects: &[(&Selector, Matcher)]) -> bool {
-    if !select.fits_metadata(resource) {
-        return false;
+fn is_target(resource: &Resource, select: &Matcher, rejects: &[(&Selector, Matcher)]) -> Result<bool> {
+    if !select.fits_metadata(resource)? {
+        return Ok(false);
     }
-    if rejects.iter().any(|(_, reject)| reject.has_metadata() && reject.fits_metadata(resource)) {
-        return false;
+    for (_, reject) in rejects.iter().filter(|(_, reject)| reject.has_metadata()) {
+        if reject.fits_metadata(resource)? {
+            return Ok(false);
+        }
     }
     let ids = ids(resource);
     let fits = |matcher: &Matcher, id: &ResId| matcher.fits_id(&id.gvk, &id.name, &id.namespace);
-    let rejected = rejects.iter().filter(|(selector, _)| names_something(selector));
-    if rejected.into_iter().any(|(_, reject)| ids.iter().any(|id| fits(reject, id))) {
-        return false;
+    let mut rejected = rejects.iter().filter(|(selector, _)| names_something(selector));
+    if rejected.any(|(_, reject)| ids.iter().any(|id| fits(reject, id))) {
+        return Ok(false);
     }
-    ids.iter().any(|id| fits(select, id))
+    Ok(ids.iter().any(|id| fits(select, id)))
 }
 
 fn names_something(selector: &Selector) -> bool {

@@ -4,6 +4,7 @@ use super::{NamespaceTransformer, SubjectMode, Transformer};
 use crate::{
     context::Context,
     error::{Error, Result},
+    kustomization::model::Selector,
     node::{Kind, Node, lookup_create},
     provenance::join_clean,
     resource_map::ResourceMap,
@@ -12,7 +13,7 @@ use crate::{
 
 /// One place to write.
 pub(crate) struct ValueAddTarget {
-    pub selector: Option<Matcher>,
+    pub selector: Option<Selector>,
     pub field_path: String,
     /// From 1; 0 replaces the whole field.
     pub position: usize,
@@ -27,10 +28,11 @@ pub(crate) struct ValueAdd {
 impl Transformer for ValueAdd {
     fn transform(&self, objects: &mut ResourceMap, _: &mut Context<'_>) -> Result<()> {
         for target in &self.targets {
-            let selected = |resource: &crate::resource::Resource| {
-                target.selector.as_ref().is_none_or(|selector| selector.selects(resource))
+            let selected = match &target.selector {
+                Some(selector) => Matcher::new(selector)?.select(objects)?,
+                None => vec![true; objects.list.len()],
             };
-            for resource in objects.list.iter_mut().filter(|resource| selected(resource)) {
+            for (resource, _) in objects.list.iter_mut().zip(selected).filter(|(_, selected)| *selected) {
                 resource.touched = true;
                 let scoped = resource.is_cluster_scoped();
                 self.apply(&mut resource.node, target, scoped).map_err(Error::transform)?;
