@@ -229,19 +229,34 @@ pub(crate) fn from_json(value: &Value) -> Node {
     }
 }
 
+/// Text in the style that go-yaml v3 writes it in; a later writer of the scalar may keep it.
 fn string_node(text: &str) -> Node {
-    let style = if text.contains('\n') {
-        Style::Block
-    } else if reads_as_plain(text) {
-        Style::Plain
-    } else {
-        Style::DoubleQuoted
+    let style = match text.contains('\n') {
+        true => written_style(text, yaml::Style::Literal),
+        false if !super::reads_as_string(text) => Style::DoubleQuoted,
+        false if is_simple(text) => Style::Plain,
+        false => written_style(text, yaml::Style::Plain),
     };
     Node { style, ..Node::tagged(text, Tag::Str) }
 }
 
-fn reads_as_plain(text: &str) -> bool {
-    super::reads_as_string(text)
+/// Whether a text has nothing that YAML could take for syntax.
+fn is_simple(text: &str) -> bool {
+    let is_inner = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.' | b'/');
+    text.bytes().all(is_inner) && text.bytes().next().is_none_or(|c| c.is_ascii_alphanumeric())
+}
+
+/// What becomes of a style when the text is written.
+fn written_style(text: &str, style: yaml::Style) -> Style {
+    let value = yaml::Node { style, ..yaml::Node::string(text) };
+    let document = yaml::Node::mapping(vec![(yaml::Node::string("a"), value)]);
+    let written = yaml::emit(&document, yaml::EmitOptions::KYAML);
+    match written.strip_prefix("a: ").and_then(|value| value.chars().next()) {
+        Some('"') => Style::DoubleQuoted,
+        Some('\'') => Style::SingleQuoted,
+        Some('|') => Style::Block,
+        _ => Style::Plain,
+    }
 }
 
 fn number_node(number: &Number) -> Node {
@@ -321,6 +336,23 @@ pub(crate) fn quoted_json(value: &Value) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn texts_get_the_style_that_they_are_written_in() {
+        for (text, style) in [
+            ("plain", Style::Plain),
+            ("a b", Style::Plain),
+            ("", Style::DoubleQuoted),
+            ("12", Style::DoubleQuoted),
+            ("{{a}}", Style::SingleQuoted),
+            ("a: b", Style::SingleQuoted),
+            ("a\tb", Style::DoubleQuoted),
+            ("a\nb\n", Style::Block),
+            ("a \nb", Style::DoubleQuoted),
+        ] {
+            assert_eq!(string_node(text).style, style, "{text:?}");
+        }
+    }
 
     #[test]
     fn types_of_scalars_follow_tag_style_and_text() {
