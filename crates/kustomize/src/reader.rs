@@ -164,7 +164,7 @@ pub(crate) fn check_metadata(node: &Node, state: &[(String, String)]) -> std::re
 /// Metadata as Go prints the struct.
 fn describe(node: &Node, state: &[(String, String)]) -> String {
     let has_metadata =
-        node.get("metadata").is_some_and(|metadata| matches!(metadata.content, Content::Map(_)));
+        node.get("metadata").is_none_or(|metadata| matches!(metadata.content, Content::Map(_)));
     let state = if has_metadata { state } else { &[] };
     let map = |field: &str, state: &[(String, String)]| {
         let mut entries = node.metadata_map(field);

@@ -23,7 +23,7 @@ mod split;
 pub use convert::{
     from_value, from_yaml, from_yaml_entries, from_yaml_strict, to_value, to_yaml, try_to_yaml, yaml_to_json,
 };
-pub use emit::{EmitOptions, SequenceIndent, emit, emit_documents};
+pub use emit::{EmitOptions, SequenceIndent, emit, emit_documents, string_style};
 pub use error::{Error, ErrorKind, Position};
 pub use node::{Comments, Content, Document, Kind, Node, Span, Style};
 pub use number::go_float;

@@ -231,11 +231,10 @@ pub(crate) fn from_json(value: &Value) -> Node {
 
 /// Text in the style that go-yaml v3 writes it in; a later writer of the scalar may keep it.
 fn string_node(text: &str) -> Node {
-    let style = match text.contains('\n') {
-        true => written_style(text, yaml::Style::Literal),
-        false if !super::reads_as_string(text) => Style::DoubleQuoted,
-        false if is_simple(text) => Style::Plain,
-        false => written_style(text, yaml::Style::Plain),
+    let style = match yaml::string_style(text, yaml::Profile::Go3) {
+        yaml::Style::DoubleQuoted => Style::DoubleQuoted,
+        yaml::Style::Plain if is_simple(text) => Style::Plain,
+        style => written_style(text, style),
     };
     Node { style, ..Node::tagged(text, Tag::Str) }
 }
@@ -344,6 +343,7 @@ mod tests {
             ("a b", Style::Plain),
             ("", Style::DoubleQuoted),
             ("12", Style::DoubleQuoted),
+            ("1:30", Style::DoubleQuoted),
             ("{{a}}", Style::SingleQuoted),
             ("a: b", Style::SingleQuoted),
             ("a\tb", Style::DoubleQuoted),

@@ -14,6 +14,7 @@ mod value;
 use crate::{Document, Node};
 use state::Emitter;
 
+pub use value::string_style;
 pub(crate) use value::{emit_value, value_to_node};
 
 /// How a block sequence below a mapping key is indented.

@@ -122,8 +122,8 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// The style in which go-yaml marshals a Go string.
-pub(super) fn string_style(text: &str, profile: Profile) -> Style {
+/// The style in which go-yaml marshals a Go string, before it looks whether the text can be written so.
+pub fn string_style(text: &str, profile: Profile) -> Style {
     if text.contains('\n') {
         return Style::Literal;
     }
