@@ -45,18 +45,21 @@ fn a_document_without_kind_or_name_is_shown() {
 }
 
 #[test]
-fn duplicate_keys_are_shown() {
+fn of_duplicate_keys_the_last_counts_and_they_are_shown() {
     let text = format!("{}  key: b\n", config_map("a", "a"));
     with_bad("bad.yaml", text)
         .once(&[])
-        .expect(1, &["manifests/bad.yaml:7:3", "\"key\" is set twice", "7 |   key: b"]);
+        .expect(0, &["manifests/bad.yaml:7:3: the key \"key\" is set twice", "the last counts"]);
 }
 
 #[test]
 fn a_kind_that_nobody_defines_is_named() {
     let text = "apiVersion: example.com/v1\nkind: Gadget\nmetadata:\n  name: a\n";
     let repo = with_bad("bad.yaml", text);
-    repo.run(&["up", "repo", "--once", "--timeout", "3s"]).expect(1, &["Gadget", "example.com"]);
+    repo.run(&["up", "repo", "--once", "--timeout", "1h"])
+        .expect(1, &["no kind Gadget of example.com", "--stand-ins"]);
+    repo.once(&["--stand-ins", "always"])
+        .expect(0, &["definitions that take any field stand in", "Gadget.example.com", "Synced and Healthy"]);
 }
 
 #[test]
@@ -81,7 +84,16 @@ fn a_revision_that_does_not_exist_is_wrong_use() {
 fn two_applications_of_one_name_are_named_with_their_places() {
     let repo =
         Repo::with(&[("one.yaml", &application("shop", "a")), ("sub/two.yaml", &application("shop", "b"))]);
-    repo.once(&[]).expect(2, &["two Applications are named \"shop\"", "one.yaml:1", "sub/two.yaml:1"]);
+    let texts = ["two Applications are named \"shop\"", "one.yaml:1 runs", "sub/two.yaml:1 does not"];
+    repo.once(&[]).expect(1, &texts);
+}
+
+#[test]
+fn objects_of_another_engine_are_named() {
+    let flux = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: apps}\n";
+    Repo::with(&[("clusters/a.yaml", flux), ("clusters/b.yaml", flux)])
+        .once(&[])
+        .expect(2, &["no Application found", "2 files hold objects of Flux, which is another engine"]);
 }
 
 #[test]

@@ -25,3 +25,18 @@ fn applications_of_a_chart_that_nothing_installs_are_run() {
         &["taken from what bootstrap renders to as it stands", "all 2 Applications are Synced and Healthy"],
     );
 }
+
+#[test]
+fn a_chart_that_declares_an_application_of_itself_is_found() {
+    let template = format!(
+        "{{{{- range list \"bootstrap\" \"web\" }}}}\n---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata:\n  name: {{{{ . }}}}\n  namespace: argocd\n\
+         spec:\n  project: default\n  source: {{repoURL: {URL}, path: {{{{ . }}}}}}\n  destination: {{server: https://kubernetes.default.svc, namespace: argocd}}\n  \
+         syncPolicy: {{automated: {{}}}}\n{{{{- end }}}}\n"
+    );
+    let repo = Repo::with(&[
+        ("bootstrap/Chart.yaml", "apiVersion: v2\nname: bootstrap\nversion: 1.0.0\n"),
+        ("bootstrap/templates/apps.yaml", &template),
+        ("web/a.yaml", &config_map("a", "1")),
+    ]);
+    repo.once(&[]).expect(0, &["all 2 Applications are Synced and Healthy"]);
+}

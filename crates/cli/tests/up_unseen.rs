@@ -106,7 +106,8 @@ fn charts_that_declare_the_same_application_are_told_apart_by_their_folders() {
         ("other/templates/app.yaml", &app),
         ("web/a.yaml", &config_map("a", "1")),
     ]);
-    repo.once(&[]).expect(2, &["\"apps\"", "--path one or --path other"]);
+    repo.once(&[])
+        .expect(0, &["\"apps\"", "one/templates/root/app.yaml:1 runs", "--path one or --path other"]);
     repo.once(&["--path", "other"]).expect(0, &["all 1 Applications are Synced and Healthy"]);
 }
 
@@ -226,4 +227,68 @@ fn commands_look_into_the_cluster_that_an_application_has_of_its_own() {
         repo.run(&["app", "manifests", app, "--source", "live"]).expect(0, &[key]);
         repo.run(&["app", "diff", app]).expect(0, &[]);
     }
+}
+
+#[test]
+fn of_two_applications_of_one_name_the_first_runs_and_both_are_named() {
+    let repo = Repo::with(&[
+        ("apps/a.yaml", &application("shop", "web")),
+        ("apps/old/b.yaml", &application("shop", "web")),
+        ("web/a.yaml", &config_map("a", "1")),
+    ]);
+    let texts =
+        ["two Applications are named \"shop\"", "apps/a.yaml:1 runs, apps/old/b.yaml:1 does not", "all 1"];
+    repo.once(&[]).expect(0, &texts);
+}
+
+#[test]
+fn a_project_that_only_its_own_application_brings_was_made_by_somebody() {
+    let app = application("shop", "web").replace("project: default", "project: team");
+    let project = "apiVersion: argoproj.io/v1alpha1\nkind: AppProject\nmetadata: {name: team, namespace: argocd}\nspec:\n  sourceRepos: ['*']\n  destinations: [{server: '*', namespace: '*'}]\n  clusterResourceWhitelist: [{group: '*', kind: '*'}]\n";
+    let repo = Repo::with(&[("root.yaml", &app), ("web/project.yaml", project)]);
+    repo.once(&[]).expect(0, &["all 1 Applications are Synced and Healthy"]);
+}
+
+/// A route of a platform, and what needs it.
+const ROUTE: &str = "apiVersion: route.openshift.io/v1\nkind: Route\nmetadata: {name: web}\nspec:\n  to: {kind: Service, name: web}\n";
+
+#[test]
+fn what_a_platform_serves_by_itself_has_definitions_that_stand_in() {
+    let repo = Repo::with(&[("root.yaml", &application("shop", "web")), ("web/route.yaml", ROUTE)]);
+    repo.once(&[]).expect(0, &["stand in", "Route.route.openshift.io", "all 1 Applications are Synced"]);
+    let run = repo.run(&["up", "repo", "--once", "--timeout", "1h", "--stand-ins", "never"]);
+    run.expect(1, &["no kind Route of route.openshift.io", "waiting are web"]);
+}
+
+#[test]
+fn what_a_chart_out_of_reach_would_define_has_definitions_that_stand_in() {
+    let chart = application("operator", "x")
+        .replace(URL, "https://charts.example.invalid")
+        .replace("path: x", "chart: operator")
+        .replace("targetRevision: HEAD", "targetRevision: 1.0.0");
+    let widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec: {size: 1}\n";
+    let repo = Repo::with(&[
+        ("apps/operator.yaml", &chart),
+        ("apps/shop.yaml", &application("shop", "web")),
+        ("web/w.yaml", widget),
+    ]);
+    let run = repo.run(&["up", "repo", "--once", "--offline", "--timeout", "1h"]);
+    run.expect(
+        1,
+        &["stand in", "Widget.example.com", "1 of 2 Applications are not", "charts.example.invalid"],
+    );
+}
+
+#[test]
+fn kustomizations_that_inflate_charts_are_built_as_somebody_allowed() {
+    let chart = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
+    let template = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n";
+    let repo = Repo::with(&[
+        ("root.yaml", &application("shop", "web")),
+        ("web/kustomization.yaml", "helmCharts:\n- name: web\n  releaseName: web\n"),
+        ("web/charts/web/Chart.yaml", chart),
+        ("web/charts/web/values.yaml", "{}\n"),
+        ("web/charts/web/templates/c.yaml", template),
+    ]);
+    repo.once(&[]).expect(0, &["all 1 Applications are Synced and Healthy"]);
 }

@@ -8,7 +8,7 @@ use std::sync::{
 use tiphys_helm::Chart;
 use tiphys_kustomize::{RemoteError, RemoteLoader, RepoUrl};
 use tiphys_model::{ArgoSettings, settings::RenderSettings};
-use tiphys_render::{RenderError, SourceTree, Sources, refuse_missing};
+use tiphys_render::{Cause, RenderError, SourceTree, Sources, refuse_missing};
 use tiphys_source::{Checkout, Fetcher, Footprint, RecordingTree, Repositories, SourceError};
 use tiphys_vfs::FileTree;
 
@@ -126,10 +126,7 @@ impl<'a> Checkouts<'a> {
         checkout: Result<Checkout, SourceError>,
         asked: Option<(String, String)>,
     ) -> Result<SourceTree, RenderError> {
-        let checkout = checkout.map_err(|error| {
-            let transient = error.is_transient();
-            RenderError::new(error.to_string()).transient(transient)
-        })?;
+        let checkout = checkout.map_err(|error| out_of_reach(&error))?;
         let recording = checkout.recording();
         let tree = SourceTree { tree: recording.clone(), revision: checkout.revision.clone() };
         self.lock().push(Opened { checkout, recording, asked });
@@ -171,6 +168,12 @@ impl Sources for Checkouts<'_> {
         let fetcher = self.repositories.fetcher()?.clone();
         Some(Arc::new(Noting { fetcher, fetched: self.fetched.clone() }))
     }
+}
+
+fn out_of_reach(error: &SourceError) -> RenderError {
+    let told = RenderError::new(error.to_string()).transient(error.is_transient());
+    let is_offline = matches!(error, SourceError::Offline { .. });
+    if is_offline { told.caused_by(Cause::OutOfReach) } else { told }
 }
 
 /// Fetches remote bases, and notes that it did.

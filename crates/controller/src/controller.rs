@@ -8,6 +8,7 @@ use std::sync::{
 
 use tiphys_cluster::{Cluster, ClusterError, LiveCache};
 use tiphys_model::names;
+use tiphys_render::Cause;
 use tiphys_source::Repositories;
 use tiphys_value::GroupKind;
 use tokio::{sync::Semaphore, task::JoinHandle, time::Instant};
@@ -111,6 +112,18 @@ impl Controller {
             Err(error) => !error.is_transient(),
             Ok(_) => self.engine.was_refused(key, known.revision()),
         }
+    }
+
+    /// Whether an Application's sources could not be had: nothing is fetched, a host does not answer, a name is not
+    /// known.
+    pub fn is_out_of_reach(&self, key: &AppKey) -> bool {
+        let known = self.engine.known_rendering(key);
+        known.is_some_and(|known| {
+            known
+                .targets
+                .as_ref()
+                .is_err_and(|error| error.is_transient() || error.cause() == Cause::OutOfReach)
+        })
     }
 
     /// The objects of Applications that wait for an operator that is not there

@@ -37,8 +37,15 @@ fn read_file(tree: &dyn FileTree, path: &str, origins: bool, yielded: &mut Yield
     if text.contains(SKIP_MARK) {
         return Ok(());
     }
-    match manifest::parse_objects(path, &text, origins) {
-        Ok(objects) => yielded.objects.extend(objects),
+    let mut repeated = Vec::new();
+    match manifest::parse_objects_as_argo_cd(path, &text, origins, &mut repeated) {
+        Ok(objects) => {
+            let first_line =
+                |error: &RenderError| error.to_string().lines().next().unwrap_or_default().to_owned();
+            let told = repeated.iter().map(|error| format!("{}: the last counts", first_line(error)));
+            yielded.warnings.extend(told);
+            yielded.objects.extend(objects);
+        }
         Err(error) if manifest::looks_like_manifest(&text) || path.ends_with(".json") => return Err(error),
         Err(error) => {
             yielded.warnings.push(format!("{path} is left out, it is no manifest: {}", error.headline()))

@@ -27,6 +27,8 @@ pub enum Cause {
     LoadRestricted,
     /// A path that a source names does not exist in its repository.
     Missing,
+    /// A source that cannot be had here: nothing is fetched, or its host is not there.
+    OutOfReach,
 }
 
 #[derive(Clone, Debug)]

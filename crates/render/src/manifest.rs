@@ -61,6 +61,21 @@ pub(crate) fn parse_values(file: &str, text: &str) -> Result<Vec<RenderedObject>
 /// # Errors
 /// It does not parse, has a key twice, or a document is no object with `apiVersion`, `kind` and name.
 pub fn parse_objects(file: &str, text: &str, origins: bool) -> Result<Vec<RenderedObject>, RenderError> {
+    let mut repeated = Vec::new();
+    let objects = parse_objects_as_argo_cd(file, text, origins, &mut repeated)?;
+    repeated.into_iter().next().map_or(Ok(objects), Err)
+}
+
+/// The same as Argo CD takes them: of a key that is set twice in one mapping the last counts. Each is told of.
+///
+/// # Errors
+/// It does not parse, or a document is no object with `apiVersion`, `kind` and name.
+pub fn parse_objects_as_argo_cd(
+    file: &str,
+    text: &str,
+    origins: bool,
+    repeated: &mut Vec<RenderError>,
+) -> Result<Vec<RenderedObject>, RenderError> {
     let documents =
         tiphys_yaml::parse_documents(text, Profile::Go2).map_err(|error| yaml_error(file, text, &error))?;
     let name: Arc<str> = file.into();
@@ -70,7 +85,7 @@ pub fn parse_objects(file: &str, text: &str, origins: bool) -> Result<Vec<Render
         if root.is_null() {
             continue;
         }
-        check_duplicates(file, text, root, 0)?;
+        check_duplicates(file, text, root, 0, repeated)?;
         let value =
             tiphys_yaml::to_value(root, Profile::Go2).map_err(|error| yaml_error(file, text, &error))?;
         if value.as_object().is_some_and(serde_json::Map::is_empty) {
@@ -107,7 +122,13 @@ fn point(file: &str, position: Position) -> Span {
 }
 
 /// A mapping that has one key twice means something else to every reader.
-fn check_duplicates(file: &str, text: &str, node: &Node, depth: usize) -> Result<(), RenderError> {
+fn check_duplicates(
+    file: &str,
+    text: &str,
+    node: &Node,
+    depth: usize,
+    repeated: &mut Vec<RenderError>,
+) -> Result<(), RenderError> {
     // The parser bounds nesting far below what this stack could not hold.
     const MAX_DEPTH: usize = 10_000;
     if depth > MAX_DEPTH {
@@ -129,14 +150,14 @@ fn check_duplicates(file: &str, text: &str, node: &Node, depth: usize) -> Result
                     .see(point(file, first), "first set here")
                     .because("only one of the two values can be meant; readers differ in which they take")
                     .help(format!("remove one of the two {name:?}"));
-                    return Err(RenderError::at(diagnostic, file, text));
+                    repeated.push(RenderError::at(diagnostic, file, text));
                 }
-                check_duplicates(file, text, value, depth + 1)?;
+                check_duplicates(file, text, value, depth + 1, repeated)?;
             }
             Ok(())
         }
         Content::Sequence(items) => {
-            items.iter().try_for_each(|item| check_duplicates(file, text, item, depth + 1))
+            items.iter().try_for_each(|item| check_duplicates(file, text, item, depth + 1, repeated))
         }
         Content::Scalar(_) | Content::Alias(_) => Ok(()),
     }
@@ -248,6 +269,17 @@ mod tests {
         assert!(nameless.starts_with("a/b.yaml:1:1: this A has no metadata.name"), "{nameless}");
         let number = fault("apiVersion: v1\nkind: A\nmetadata:\n  name: 1\n");
         assert!(number.contains("a/b.yaml:4:3: metadata.name must be"), "{number}");
+    }
+
+    #[test]
+    fn of_a_key_that_is_set_twice_argo_cd_takes_the_last() {
+        let mut repeated = Vec::new();
+        let text = "apiVersion: v1\nkind: A\nmetadata: {name: a}\ndata:\n  k: x\n  k: y\n  k: z\n";
+        let objects = parse_objects_as_argo_cd("f", text, true, &mut repeated).unwrap();
+        assert_eq!(objects[0].value["data"]["k"], "z");
+        let told: Vec<String> = repeated.iter().map(|error| error.to_string()).collect();
+        assert_eq!(told.len(), 2, "{told:?}");
+        assert!(told[0].contains("f:6:3: the key \"k\" is set twice"), "{told:?}");
     }
 
     #[test]

@@ -31,13 +31,17 @@ pub enum Blocker {
     MissingNamespace,
     /// The namespace is being deleted.
     TerminatingNamespace,
+    /// The service account that a pod runs as is missing; that of a new namespace comes a moment after it.
+    MissingServiceAccount,
     /// A quota is used up.
     Quota,
 }
 
 /// Classifies a failure by status code, reason and the texts of the API server.
 pub fn classify(failure: &Failure) -> ErrorClass {
-    use Blocker::{MissingKind, MissingNamespace, Quota, TerminatingNamespace, Webhook};
+    use Blocker::{
+        MissingKind, MissingNamespace, MissingServiceAccount, Quota, TerminatingNamespace, Webhook,
+    };
     let text = failure.message.as_str();
     let has = |part: &str| text.contains(part);
     if has("failed calling webhook") || has("conversion webhook") && has("failed") {
@@ -54,6 +58,9 @@ pub fn classify(failure: &Failure) -> ErrorClass {
     }
     if failure.code == Some(404) && has("namespaces ") && has("not found") {
         return ErrorClass::Blocked(MissingNamespace);
+    }
+    if has("error looking up service account") {
+        return ErrorClass::Blocked(MissingServiceAccount);
     }
     match failure.code {
         None | Some(401 | 408 | 429 | 502 | 503 | 504) => ErrorClass::Unanswered,
@@ -84,6 +91,11 @@ mod tests {
             ),
             (Some(403), "pods \"a\" is forbidden: exceeded quota: q", ErrorClass::Blocked(Blocker::Quota)),
             (Some(404), "namespaces \"shop\" not found", ErrorClass::Blocked(Blocker::MissingNamespace)),
+            (
+                Some(403),
+                "pods \"p\" is forbidden: error looking up service account shop/default: serviceaccount \"default\" not found",
+                ErrorClass::Blocked(Blocker::MissingServiceAccount),
+            ),
             (
                 Some(403),
                 "configmaps \"c\" is forbidden: unable to create new content in namespace n because it is being terminated",

@@ -71,6 +71,24 @@ pub(crate) fn sort(tasks: &mut Vec<Task<'_>>) {
     });
 }
 
+/// Objects of a kind that the cluster does not have wait for the Applications of later waves, too: one of these may
+/// bring the kind, and none of them would ever come if the wave of such an object had to end first. Once the kind
+/// is there they are back in their own wave.
+pub(crate) fn put_off(tasks: &mut [Task<'_>]) {
+    let brings = |task: &Task<'_>| {
+        task.id.key.group == tiphys_model::names::GROUP
+            && matches!(task.id.key.kind.as_str(), "Application" | "ApplicationSet")
+            && !task.is_prune()
+    };
+    let sync = tiphys_model::SyncPhase::Sync;
+    let last = tasks.iter().filter(|task| task.id.phase == sync && brings(task)).map(|task| task.wave).max();
+    let Some(last) = last else { return };
+    let waits = |task: &&mut Task<'_>| task.unknown_kind && task.id.phase == sync && !task.is_hook();
+    for task in tasks.iter_mut().filter(waits) {
+        task.wave = task.wave.max(last);
+    }
+}
+
 /// What other tasks need a task for.
 enum Needs {
     Namespace(String),

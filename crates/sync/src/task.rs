@@ -91,6 +91,9 @@ pub(crate) fn build<'a>(input: &SyncInput<'a>, state: &SyncState) -> Vec<Task<'a
     add_destination_namespace(input, &mut tasks);
     add_prunes(input, &mut tasks);
     order::assign_prune_waves(&mut tasks);
+    if !input.settings.compat {
+        order::put_off(&mut tasks);
+    }
     order::sort(&mut tasks);
     for task in &mut tasks {
         task.result = state.result(&task.id).cloned();

@@ -10,7 +10,7 @@ use tiphys_model::{
 use tiphys_value::ObjectExt;
 
 use crate::{
-    Action, ApplyMethod, Claim, LiveObject, Verb, WaitKind, finish,
+    Action, ApplyMethod, Claim, LiveObject, SyncInput, Verb, WaitKind, finish,
     step::{Progress, action, remove_hook_finalizer, result_of},
     task::{self, Task},
 };
@@ -64,6 +64,7 @@ pub(crate) fn dry_run(progress: &mut Progress<'_, '_>) -> bool {
         .iter()
         .filter(|task| !task.unknown_kind && !progress.is_left_out(task) && !skips_dry_run(task))
         .filter(|task| !task.is_prune() || (prunes && !task.live.is_some_and(is_terminating)))
+        .filter(|task| !input.settings.compat || is_tried_by_the_server(task, input))
         .map(|task| match &task.target {
             Some(object) => action(task, dry_apply(object), false),
             None => action(task, delete(task, progress, true), false),
@@ -75,6 +76,13 @@ pub(crate) fn dry_run(progress: &mut Progress<'_, '_>) -> bool {
     }
     progress.batch.push(actions);
     true
+}
+
+/// Argo CD's dry run is kubectl's of the client, which never asks the API server what it makes of an object, unless
+/// it is applied on the server's side.
+fn is_tried_by_the_server(task: &Task<'_>, input: &SyncInput<'_>) -> bool {
+    let of_object = task.object().map(SyncOptions::of_object);
+    input.options.is_on("ServerSideApply") || of_object.is_some_and(|own| own.is_on("ServerSideApply"))
 }
 
 /// An object that may be deleted and created again says nothing in a dry run of its update.

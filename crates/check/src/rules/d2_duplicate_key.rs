@@ -74,6 +74,8 @@ fn files(survey: &Survey) -> BTreeSet<Arc<str>> {
         .filter(|path| is_meant(path) && !path.contains("/templates/"))
         .cloned()
         .collect();
+    let manifests = survey.objects.iter().map(|object| &object.rendered.location.file);
+    found.extend(manifests.filter(|path| is_yaml(path) && !path.contains("/templates/")).cloned());
     for app in &survey.apps {
         for source in app.application.spec.effective_sources() {
             for file in source.helm.iter().flat_map(|helm| &helm.value_files) {

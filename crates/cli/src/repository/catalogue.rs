@@ -50,8 +50,8 @@ pub struct Catalogue {
     sets: BTreeSet<Id>,
     /// Which Applications and sets each Application renders, and each set generates.
     children: BTreeMap<Node, BTreeSet<Node>>,
-    /// The AppProjects and cluster Secrets that Applications render.
-    others: BTreeSet<(String, Id)>,
+    /// The AppProjects and cluster Secrets that Applications render, and the projects of those Applications.
+    others: BTreeMap<(String, Id), BTreeSet<String>>,
     /// The projects that Applications name.
     projects: BTreeSet<String>,
     /// Settings of the renderers, if other than the defaults.
@@ -140,7 +140,8 @@ impl Catalogue {
                     children.push(object.clone());
                 }
                 "AppProject" | "Secret" => {
-                    self.others.insert((object.kind().to_owned(), id_of(object)));
+                    let key = (object.kind().to_owned(), id_of(object));
+                    self.others.entry(key).or_default().insert(app.spec.project.clone());
                 }
                 _ => {}
             }
@@ -175,9 +176,22 @@ impl Catalogue {
         self.children.contains_key(node)
     }
 
-    /// Whether an Application renders an AppProject or cluster Secret.
+    /// Whether an Application renders an AppProject or cluster Secret, and can: not one that belongs to that project
+    /// itself, which somebody has to have made first.
     pub fn renders(&self, found: &Found) -> bool {
-        self.others.contains(&(found.object.kind().to_owned(), found.id()))
+        let by = self.others.get(&(found.object.kind().to_owned(), found.id()));
+        let is_project = found.object.kind() == "AppProject";
+        by.is_some_and(|projects| {
+            !is_project || projects.iter().any(|project| project != found.object.name())
+        })
+    }
+
+    /// Whether an Application renders Argo CD's settings.
+    pub fn brings_settings(&self) -> bool {
+        let rendered = self.entries.values().filter_map(|entry| entry.rendered.as_ref().ok());
+        rendered
+            .flat_map(|rendered| &rendered.objects)
+            .any(|object| object.value.kind() == "ConfigMap" && object.value.name() == CONFIG_MAP)
     }
 
     /// The found AppProjects and cluster Secrets that no Application renders.
@@ -189,7 +203,7 @@ impl Catalogue {
     /// The projects that Applications name, of a repository that declares none at all: somebody made them by
     /// other means. Where some are declared, a missing one is a mistake.
     pub fn undeclared_projects(&self, scan: &Scan) -> Vec<&str> {
-        let is_rendered = self.others.iter().any(|(kind, _)| kind == "AppProject");
+        let is_rendered = self.others.keys().any(|(kind, _)| kind == "AppProject");
         if is_rendered || !scan.projects.is_empty() {
             return Vec::new();
         }

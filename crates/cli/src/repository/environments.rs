@@ -8,12 +8,10 @@ use super::{Catalogue, Found, catalogue::Node};
 
 /// What to run.
 pub enum Choice<'a> {
-    /// These Applications.
-    Run(Vec<&'a Found>),
+    /// These Applications. Of two of one name the first is among them; each such pair is named.
+    Run(Vec<&'a Found>, Vec<(&'a Found, &'a Found)>),
     /// One of several environments; each with its folder and its Applications.
     Ask(BTreeMap<String, Vec<&'a Found>>),
-    /// Two Applications of one name that are no environments.
-    Clash(&'a Found, &'a Found),
 }
 
 /// Decides what is to be run of the Applications that nothing else renders.
@@ -25,12 +23,17 @@ pub fn choose<'a>(roots: Vec<&'a Found>, catalogue: &Catalogue) -> Choice<'a> {
         return Choice::Ask(environments);
     }
     let mut seen: BTreeMap<Node, &Found> = BTreeMap::new();
-    for root in &roots {
-        if let Some(first) = seen.insert(root.node(), root) {
-            return Choice::Clash(first, root);
+    let (mut run, mut passed_over) = (Vec::new(), Vec::new());
+    for root in roots {
+        match seen.get(&root.node()) {
+            Some(first) => passed_over.push((*first, root)),
+            None => {
+                seen.insert(root.node(), root);
+                run.push(root);
+            }
         }
     }
-    Choice::Run(roots)
+    Choice::Run(run, passed_over)
 }
 
 /// Groups the roots by the first folder in which two of them differ while everything below it is
@@ -98,7 +101,7 @@ mod tests {
         let all: Vec<Found> = files.iter().map(|(file, name)| found(file, name)).collect();
         match choose(all.iter().collect(), &Catalogue::default()) {
             Choice::Ask(groups) => Some(groups.into_keys().collect()),
-            Choice::Run(_) | Choice::Clash(..) => None,
+            Choice::Run(..) => None,
         }
     }
 
@@ -117,8 +120,13 @@ mod tests {
     }
 
     #[test]
-    fn two_of_one_name_clash() {
-        let all = [found("a.yaml", "x"), found("sub/b.yaml", "x")];
-        assert!(matches!(choose(all.iter().collect(), &Catalogue::default()), Choice::Clash(..)));
+    fn of_two_of_one_name_the_first_runs() {
+        let all = [found("a.yaml", "x"), found("sub/b.yaml", "x"), found("c.yaml", "y")];
+        let Choice::Run(run, passed_over) = choose(all.iter().collect(), &Catalogue::default()) else {
+            panic!("no environments")
+        };
+        let files = |list: &[&Found]| list.iter().map(|found| found.file.clone()).collect::<Vec<_>>();
+        assert_eq!(files(&run), ["a.yaml", "c.yaml"]);
+        assert_eq!(files(&[passed_over[0].0, passed_over[0].1]), ["a.yaml", "sub/b.yaml"]);
     }
 }

@@ -189,6 +189,11 @@ impl Repository {
             })
     }
 
+    /// How many of its files hold objects of other engines than Argo CD, by engine.
+    pub fn of_other_engines(&self) -> std::collections::BTreeMap<&'static str, usize> {
+        scan::of_other_engines(self.tree.as_ref(), &self.folder)
+    }
+
     /// Whether it was given as an address, so that its new commits have to be asked for.
     pub fn is_remote(&self) -> bool {
         self.root.is_none() && self.address.is_some()

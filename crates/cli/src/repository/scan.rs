@@ -62,15 +62,38 @@ pub struct Scan {
     pub faults: Vec<String>,
     /// How many manifest files were looked at.
     pub files: usize,
+    /// What else than `argocd-cm` says how kustomizations are built: values of Argo CD's chart, its operator's resource.
+    build_options: BTreeSet<String>,
+    /// Whether a kustomization inflates charts.
+    inflates_charts: bool,
 }
 
 impl Scan {
     /// What the repository's own `argocd-cm` says of the renderers, if there is exactly one with data: of
-    /// several nobody knows which holds where.
+    /// several nobody knows which holds where. What it does not say of kustomizations, see [`Self::build_options`].
     pub fn render_settings(&self) -> RenderSettings {
+        let mut settings =
+            ArgoSettings::from_objects(self.own_settings().map(|it| &it.object), None).rendering;
+        if let Some(options) = self.build_options().filter(|_| settings.kustomize.build_options.is_empty()) {
+            settings.kustomize.build_options = options;
+        }
+        settings
+    }
+
+    /// The only `argocd-cm` with data.
+    pub fn own_settings(&self) -> Option<&Found> {
         let mut with_data = self.settings.iter().filter(|found| found.object.get("data").is_some());
-        let only = with_data.next().filter(|_| with_data.next().is_none());
-        ArgoSettings::from_objects(only.map(|found| &found.object), None).rendering
+        with_data.next().filter(|_| with_data.next().is_none())
+    }
+
+    /// How kustomizations are built where no `argocd-cm` tells: as values of Argo CD's chart or its operator's resource
+    /// say, if they are of one mind; and where kustomizations inflate charts, somebody allowed that by other means.
+    pub fn build_options(&self) -> Option<String> {
+        match self.build_options.len() {
+            0 => self.inflates_charts.then(|| "--enable-helm".to_owned()),
+            1 => self.build_options.first().cloned(),
+            _ => None,
+        }
     }
 
     /// The repositories that Applications name, and how many sources name each.
@@ -114,6 +137,31 @@ impl Scan {
             "Secret" if is_cluster(object) => Some(&mut self.clusters),
             "ConfigMap" if object.name() == CONFIG_MAP => Some(&mut self.settings),
             _ => None,
+        }
+    }
+
+    /// Notes what a file that is no `argocd-cm` tells of how kustomizations are built.
+    fn note_how_to_build(&mut self, file: &str, text: &str) {
+        let name = file.rsplit('/').next().unwrap_or(file);
+        self.inflates_charts |=
+            name.starts_with("kustomization.y") && text.lines().any(|line| line.starts_with("helmCharts:"));
+        let mut lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
+        while let Some(line) = lines.next() {
+            let Some((key, value)) = line.split_once(':') else { continue };
+            let key = key.trim().trim_matches(['"', '\'']);
+            if !matches!(key, "kustomize.buildOptions" | "kustomizeBuildOptions") {
+                continue;
+            }
+            let value = value.trim();
+            let value = if value.is_empty() || value.starts_with(['|', '>']) {
+                lines.next().unwrap_or_default().trim()
+            } else {
+                value
+            };
+            let value = value.split(" #").next().unwrap_or(value).trim().trim_matches(['"', '\'']);
+            if value.starts_with('-') && !value.contains("{{") {
+                self.build_options.insert(value.to_owned());
+            }
         }
     }
 
@@ -196,10 +244,13 @@ pub fn scan(tree: &dyn FileTree, folder: &str) -> Scan {
         scan.files += 1;
         // What cannot be read is judged by whoever renders it.
         let Ok(bytes) = tree.read(&file) else { continue };
+        let Ok(text) = std::str::from_utf8(&bytes) else { continue };
+        if !is_template {
+            scan.note_how_to_build(&file, text);
+        }
         if !may_define(&bytes) {
             continue;
         }
-        let Ok(text) = std::str::from_utf8(&bytes) else { continue };
         match is_template {
             // It may parse as a manifest, and still be none.
             true if text.contains("{{") => {}
@@ -212,6 +263,31 @@ pub fn scan(tree: &dyn FileTree, folder: &str) -> Scan {
         scan.take(templates);
     }
     scan
+}
+
+/// Other engines whose objects somebody may take for Applications: a mark of their files, and what they are called.
+const OTHER_ENGINES: [(&str, &str); 5] = [
+    ("toolkit.fluxcd.io/", "Flux"),
+    ("fleet.cattle.io/", "Fleet"),
+    ("apps.open-cluster-management.io/", "Open Cluster Management"),
+    ("app.k8s.io/", "the Application controller of SIG Apps"),
+    ("cd.jenkins.io/", "Jenkins X"),
+];
+
+/// How many files below a folder hold objects of other engines.
+pub(super) fn of_other_engines(tree: &dyn FileTree, folder: &str) -> BTreeMap<&'static str, usize> {
+    let mut counts = BTreeMap::new();
+    for (file, _) in files(tree, folder) {
+        let Ok(bytes) = tree.read(&file) else { continue };
+        let Ok(text) = std::str::from_utf8(&bytes) else { continue };
+        let versions: Vec<&str> = text.lines().filter(|line| line.starts_with("apiVersion:")).collect();
+        for (mark, engine) in OTHER_ENGINES {
+            if versions.iter().any(|line| line.contains(mark)) {
+                *counts.entry(engine).or_default() += 1;
+            }
+        }
+    }
+    counts
 }
 
 /// Whether a file may hold objects of Argo CD's API.
@@ -258,7 +334,8 @@ fn is_below_templates(tree: &dyn FileTree, folder: &str) -> bool {
 }
 
 fn read(scan: &mut Scan, file: &str, text: &str) {
-    let objects = match manifest::parse_objects(file, text, false) {
+    // A key that is set twice is told of by whoever renders it.
+    let objects = match manifest::parse_objects_as_argo_cd(file, text, false, &mut Vec::new()) {
         Ok(objects) => objects,
         // Templates of charts and of ApplicationSets are no manifests.
         Err(_) if text.contains("{{") => return,
@@ -270,9 +347,21 @@ fn read(scan: &mut Scan, file: &str, text: &str) {
         }
     };
     for object in objects {
+        if is_placeholder(object.value.name()) {
+            continue;
+        }
         let Some(list) = scan.list_of(&object.value) else { continue };
         list.push(Found { file: file.to_owned(), line: object.location.line, object: object.value });
     }
+}
+
+/// Whether a name is one that some generator of files has still to fill in.
+fn is_placeholder(name: &str) -> bool {
+    let is_upper = |c: char| c.is_ascii_uppercase() || c == '_';
+    name.contains("${")
+        || name.contains("{{")
+        || name.contains('<')
+        || (name.starts_with("__") && name.chars().all(is_upper))
 }
 
 fn is_cluster(object: &Value) -> bool {
@@ -301,8 +390,22 @@ mod tests {
         let settings = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm}\ndata: {kustomize.buildOptions: --enable-helm}\n";
         let one = scan(&MemTree::from_files([("cm.yaml", settings)]), "");
         assert_eq!(one.render_settings().kustomize.build_options, "--enable-helm");
-        let two = scan(&MemTree::from_files([("a/cm.yaml", settings), ("b/cm.yaml", settings)]), "");
+        let other = settings.replace("--enable-helm", "--load-restrictor LoadRestrictionsNone");
+        let two = scan(&MemTree::from_files([("a/cm.yaml", settings), ("b/cm.yaml", other.as_str())]), "");
         assert_eq!(two.render_settings().kustomize.build_options, "");
+    }
+
+    #[test]
+    fn how_kustomizations_are_built_is_read_wherever_it_stands() {
+        let options = |file: &str, text: &str| {
+            scan(&MemTree::from_files([(file, text)]), "").render_settings().kustomize.build_options
+        };
+        let values = "configs:\n  cm:\n    # kustomize.buildOptions: --no\n    kustomize.buildOptions: \"--enable-helm --enable-exec\" # both\n";
+        assert_eq!(options("argocd/values.yaml", values), "--enable-helm --enable-exec");
+        let resource = "kind: ArgoCD\nspec:\n  kustomizeBuildOptions: >-\n    --enable-helm\n";
+        assert_eq!(options("argocd.yaml", resource), "--enable-helm");
+        assert_eq!(options("a/kustomization.yaml", "helmCharts:\n- name: x\n"), "--enable-helm");
+        assert_eq!(options("a/kustomization.yaml", "resources: []\n"), "");
     }
 
     #[test]
@@ -320,10 +423,12 @@ mod tests {
     fn finds_what_is_plain_and_passes_over_what_is_not() {
         let template = APP.replace("name: a", "name: {{ .Values.name }}");
         let quoted = APP.replace("name: a", "name: '{{ .Values.name }}'");
+        let placeholder = APP.replace("name: a", "name: ${NAME}");
         let broken = APP.replace("spec:", "spec: [");
         let tree = MemTree::from_files([
             ("root.yaml", APP),
             ("drafts/app.yaml", template.as_str()),
+            ("drafts/skeleton.yaml", placeholder.as_str()),
             ("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n"),
             ("chart/templates/quoted.yaml", quoted.as_str()),
             ("chart/templates/plain.yaml", APP),

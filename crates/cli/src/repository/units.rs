@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use tiphys_controller::Checkouts;
-use tiphys_graph::{Input, Object, Outcome, Survey, Unit, UnitKind};
+use tiphys_graph::{Declaration, Input, Object, Outcome, Survey, Unit, UnitKind};
 use tiphys_model::names;
 use tiphys_value::Value;
 
@@ -39,6 +39,23 @@ impl Repository {
                     from.insert(unit.path.clone());
                 }
             }
+        }
+        // Somebody applies a file among the templates of a chart by hand, which then renders that chart.
+        let is_plain = |file: &str| survey.files.text(file).is_some_and(|text| !text.contains("{{"));
+        let by_hand = survey.apps.iter().filter(|app| {
+            matches!(app.declaration, Declaration::File) && is_plain(&app.declared.location.file)
+        });
+        for app in by_hand.filter(|_| from.is_empty()) {
+            let location = &app.declared.location;
+            let found = Found {
+                file: location.file.to_string(),
+                line: location.line,
+                object: app.declared.value.clone(),
+            };
+            self.scan.applications.push(found);
+            self.notices.extend(is_first.then(|| {
+                format!("the Application {} is taken from the template {}", app.name(), location.file)
+            }));
         }
         self.scan.faults.extend(unrenderable(&survey));
         survey.adopted.iter().for_each(|url| self.repositories.add_address(url));

@@ -4,6 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::ValueEnum;
 
+use super::stand_ins;
 use crate::duration;
 
 /// Run a repository's Applications on the embedded cluster and follow its changes.
@@ -32,13 +33,16 @@ pub struct Args {
     /// revision, without pruning.
     #[arg(long)]
     pub sync_all: bool,
+    /// Definitions of custom resources that stand in for those that nothing brings.
+    #[arg(long, value_enum, default_value_t = stand_ins::When::Auto, value_name = "WHEN")]
+    pub stand_ins: stand_ins::When,
     /// How often a repository given by its address is asked for new commits.
     #[arg(long, default_value = "30s", value_parser = duration::parse, value_name = "DURATION")]
     pub poll: Duration,
     /// Fetch nothing: repositories other than this one fail.
     #[arg(long)]
     pub offline: bool,
-    /// End once all Applications are Synced and Healthy, or --timeout has passed.
+    /// End once all Applications are Synced and Healthy, nothing moves any more, or --timeout has passed.
     #[arg(long)]
     pub once: bool,
     /// How long --once waits.

@@ -4,9 +4,16 @@ use std::collections::BTreeSet;
 
 use tiphys_cluster::{ApplyOptions, Cluster, ClusterError, Propagation};
 use tiphys_controller::crds;
+use tiphys_model::settings::CONFIG_MAP;
 use tiphys_value::{ObjectExt, Value, json};
 
-use crate::{ENGINE_NAMESPACE, repository::Found};
+use crate::{
+    ENGINE_NAMESPACE,
+    repository::{Catalogue, Found, Scan},
+};
+
+/// The setting that says how kustomizations are built.
+const BUILD_OPTIONS: &str = "kustomize.buildOptions";
 
 /// How an apply says that a kind does not have a field. Files of old repositories hold such fields, and whoever
 /// created the object from one met no objection.
@@ -33,6 +40,8 @@ pub struct Install<'a> {
     pub cluster: &'a Cluster,
     /// AppProjects and cluster Secrets that no Application brings.
     pub projects: &'a [Found],
+    /// Argo CD's settings (`argocd-cm`), if no Application brings them.
+    pub settings: Option<&'a Value>,
 }
 
 impl Install<'_> {
@@ -52,15 +61,23 @@ impl Install<'_> {
     /// of them: one that is invalid keeps nobody else from running.
     ///
     /// # Errors
-    /// The cluster refuses a namespace or the default project.
+    /// The cluster refuses the engine's namespace or the default project.
     pub async fn applications(&self, roots: &[Found]) -> anyhow::Result<Vec<Refused>> {
         let found = roots.iter().chain(self.projects);
         let mut namespaces: BTreeSet<String> = found.map(|found| found.id().0).collect();
         namespaces.insert(ENGINE_NAMESPACE.to_owned());
         for name in namespaces {
-            self.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})).await?;
+            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            match self.apply(&namespace).await {
+                // What is to live in it is refused, and that is told of.
+                Err(_) if name != ENGINE_NAMESPACE => {}
+                other => other?,
+            }
         }
         self.apply(&open_project("default")).await?;
+        if let Some(settings) = self.settings {
+            self.apply(settings).await?;
+        }
         let mut refused = Vec::new();
         for found in self.projects.iter().chain(roots) {
             if let Err(error) = self.apply(&clean(found)).await {
@@ -70,6 +87,24 @@ impl Install<'_> {
             }
         }
         Ok(refused)
+    }
+
+    /// Namespaces and projects that something out of reach would have made.
+    ///
+    /// # Errors
+    /// The cluster refuses one.
+    pub async fn stand_ins(
+        &self,
+        namespaces: &BTreeSet<String>,
+        projects: &BTreeSet<String>,
+    ) -> anyhow::Result<()> {
+        for name in namespaces {
+            self.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})).await?;
+        }
+        for name in projects {
+            self.apply(&open_project(name)).await?;
+        }
+        Ok(())
     }
 
     /// Deletes what was installed and is in the repository no more. Whether the objects of an Application
@@ -110,6 +145,23 @@ impl Install<'_> {
             }
         }
     }
+}
+
+/// Argo CD's settings as a repository states them, or as it presupposes them; `None` if an Application brings them.
+pub fn settings(scan: &Scan, catalogue: &Catalogue) -> Option<Value> {
+    if catalogue.brings_settings() {
+        return None;
+    }
+    let data = scan.own_settings().and_then(|found| found.object.get("data")).cloned();
+    let mut data = data.unwrap_or_else(|| json!({}));
+    if let (Some(options), None) = (scan.build_options(), data.get(BUILD_OPTIONS)) {
+        data[BUILD_OPTIONS] = options.into();
+    }
+    let is_empty = data.as_object().is_none_or(tiphys_value::Map::is_empty);
+    (!is_empty).then(|| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "data": data,
+            "metadata": {"name": CONFIG_MAP, "namespace": ENGINE_NAMESPACE}})
+    })
 }
 
 /// An object as its author wrote it: without what a cluster added to a copy taken from one.

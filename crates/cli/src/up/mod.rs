@@ -6,7 +6,9 @@ mod follow;
 mod install;
 mod report;
 mod rows;
+mod settle;
 mod signals;
+mod stand_ins;
 mod sync;
 mod table;
 mod twin;
@@ -40,12 +42,16 @@ pub use clusters::kubeconfig_for;
 use follow::{Commits, Edits};
 use report::Reporter;
 use rows::Row;
+use settle::Stillness;
 pub(crate) use signals::Signals;
 use twin::Twin;
 pub(crate) use twin::{listen_error, make_private_folder};
 
 /// How often what has changed is told.
 const TELL: Duration = Duration::from_millis(100);
+
+/// How often it is looked whether anything still moves.
+const LOOK: Duration = Duration::from_secs(1);
 
 /// How long nothing may be able to become green before `--once` gives up ahead of its timeout.
 const STUCK: Duration = Duration::from_secs(1);
@@ -62,7 +68,7 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         move || prepare(&args)
     });
     let mut signals = Signals::new()?;
-    let Plan { repository, roots, projects, notices, apart } = tokio::select! {
+    let Plan { repository, roots, projects, settings, notices, apart } = tokio::select! {
         plan = opened => plan??,
         () = signals.wait() => return Ok(()),
     };
@@ -72,7 +78,8 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
     let served = folder.map(|folder| Served { folder, by_revision: args.respect_revisions });
     note_served(&args.kubeconfig, served.as_ref())?;
     reporter.cluster(&twin.address, &args.kubeconfig, twin.ready_in);
-    let install = install::Install { cluster: &twin.cluster, projects: &projects };
+    let install =
+        install::Install { cluster: &twin.cluster, projects: &projects, settings: settings.as_ref() };
     install.definitions().await?;
     let refused = install.applications(&roots).await?;
     let mut clusters = Clusters::default();
@@ -111,6 +118,8 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         started,
         was_green: false,
         stuck_since: None,
+        stillness: Stillness::new(),
+        stood_in: BTreeSet::new(),
         unattended: BTreeSet::new(),
     };
     session.stay(&mut signals).await
@@ -121,6 +130,8 @@ struct Plan {
     repository: Repository,
     roots: Vec<Found>,
     projects: Vec<Found>,
+    /// Argo CD's settings, if no Application brings them.
+    settings: Option<tiphys_value::Value>,
     notices: Vec<String>,
     /// Clusters that cannot be one with the engine's own.
     apart: Vec<Destination>,
@@ -142,24 +153,19 @@ fn prepare(args: &Args) -> anyhow::Result<Plan> {
     if roots.is_empty() {
         return Err(WrongUse(nothing_found(&repository)).into());
     }
+    let mut clashes = Vec::new();
     let roots: Vec<Found> = match choose(roots, &catalogue) {
-        Choice::Run(roots) => roots.into_iter().cloned().collect(),
-        Choice::Ask(environments) => return Err(WrongUse(ask(&environments)).into()),
-        Choice::Clash(first, second) => {
-            return Err(WrongUse(format!(
-                "two {}s are named {:?}: {} and {}; rename one, or narrow the search with {}",
-                first.object.kind(),
-                first.object.name(),
-                first.place(),
-                second.place(),
-                narrower(&first.file, &second.file),
-            ))
-            .into());
+        Choice::Run(roots, passed_over) => {
+            clashes.extend(passed_over.iter().map(|(first, second)| clash(first, second)));
+            roots.into_iter().cloned().collect()
         }
+        Choice::Ask(environments) => return Err(WrongUse(ask(&environments)).into()),
     };
     let mut projects = catalogue.unrendered_others(&repository.scan);
     let undeclared = undeclared(&catalogue, &repository);
+    let settings = install::settings(&repository.scan, &catalogue);
     let mut notices = repository.notices.clone();
+    notices.extend(clashes);
     notices.extend(repository.scan.faults.iter().map(|fault| fault.trim_end().to_owned()));
     notices.extend(ignored_revisions(args, &repository));
     if !undeclared.is_empty() {
@@ -171,7 +177,7 @@ fn prepare(args: &Args) -> anyhow::Result<Plan> {
     }
     projects.extend(undeclared);
     let apart = if args.respect_destinations { Vec::new() } else { catalogue.clusters_apart() };
-    Ok(Plan { repository, roots, projects, notices, apart })
+    Ok(Plan { repository, roots, projects, settings, notices, apart })
 }
 
 /// The projects that somebody has to have made by other means.
@@ -179,6 +185,18 @@ fn undeclared(catalogue: &Catalogue, repository: &Repository) -> Vec<Found> {
     let names = catalogue.undeclared_projects(&repository.scan).into_iter();
     let found = |name| Found { file: "AppProject".to_owned(), line: 1, object: install::open_project(name) };
     names.map(found).collect()
+}
+
+/// What is told of two Applications of one name, of which one runs.
+fn clash(first: &Found, second: &Found) -> String {
+    format!(
+        "two {}s are named {:?}: {} runs, {} does not; rename one, or narrow the search with {}",
+        first.object.kind(),
+        first.object.name(),
+        first.place(),
+        second.place(),
+        narrower(&first.file, &second.file),
+    )
 }
 
 /// The flags that tell two files apart.
@@ -203,6 +221,12 @@ fn nothing_found(repository: &Repository) -> String {
         "no Application found in {place}: looked through {} YAML and JSON files for kind: Application and ApplicationSet of argoproj.io/v1alpha1",
         repository.scan.files
     );
+    for (engine, count) in repository.of_other_engines() {
+        let (files, hold) = if count == 1 { ("file", "holds") } else { ("files", "hold") };
+        text.push_str(&format!(
+            "\n{count} {files} {hold} objects of {engine}, which is another engine: tiphys runs Argo CD's Applications"
+        ));
+    }
     for fault in &repository.scan.faults {
         text.push_str("\n\n");
         text.push_str(fault.trim_end());
@@ -261,6 +285,9 @@ struct Session<'a> {
     started: Instant,
     was_green: bool,
     stuck_since: Option<Instant>,
+    stillness: Stillness,
+    /// The kinds for which definitions stand in.
+    stood_in: BTreeSet<GroupKind>,
     /// The kinds of which it was told that nobody attends to them.
     unattended: BTreeSet<GroupKind>,
 }
@@ -271,6 +298,8 @@ impl Session<'_> {
         let mut changes = self.controller.cache().subscribe();
         let mut ticks = interval(TELL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut looks = interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let deadline = self.started + self.args.timeout;
         let mut stale = true;
         loop {
@@ -289,10 +318,12 @@ impl Session<'_> {
                     let rows = self.rows();
                     self.was_green &= !self.reporter.rows(&rows);
                     self.sync_all(&rows).await;
+                    self.stand_in(&rows).await;
                     if let Some(end) = self.judge(&rows, &mut stale) {
                         return end;
                     }
                 }
+                _ = looks.tick(), if !self.was_green => stale = true,
                 edits = self.edits.next() => self.take(&edits).await,
                 commit = self.commits.next() => self.move_to(commit).await,
                 () = sleep_until(deadline), if self.args.once => {
@@ -325,6 +356,10 @@ impl Session<'_> {
         self.was_green = false;
         // The engine may still be about to look at the last of them.
         *stale |= rows.iter().any(|row| !self.has_seen(row));
+        if self.args.once && self.has_seen_all(rows) && self.stillness.is_quiet(self.controller.cache()) {
+            self.reporter.end(rows, false);
+            return Some(Err(Reported.into()));
+        }
         if !self.args.once || !self.is_stuck(rows) {
             self.stuck_since = None;
             return None;
@@ -352,6 +387,71 @@ impl Session<'_> {
             "the embedded cluster plays no operator for these kinds, so nothing comes of them and their health does not count: {}",
             kinds.join(", ")
         ));
+    }
+
+    /// Puts definitions in the place of those that are out of reach, once nothing else moves.
+    async fn stand_in(&mut self, rows: &[Row]) {
+        self.stillness.look(rows);
+        if self.args.stand_ins == stand_ins::When::Never
+            || !self.stillness.is_settled()
+            || !self.has_seen_all(rows)
+        {
+            return;
+        }
+        let unreachable = self.is_anything_out_of_reach(rows);
+        self.stand_in_for_namespaces_and_projects(rows, unreachable).await;
+        let cache = self.controller.cache();
+        let mut kinds = stand_ins::missing(cache, rows);
+        kinds.retain(|kind, _| !self.stood_in.contains(kind));
+        if self.args.stand_ins == stand_ins::When::Auto && !kinds.is_empty() {
+            kinds = stand_ins::excused(kinds, cache, unreachable);
+        }
+        if kinds.is_empty() {
+            return;
+        }
+        self.reporter.notice(&stand_ins::told(&kinds));
+        self.stood_in.extend(kinds.keys().cloned());
+        self.stillness.stir();
+        let beside = self.clusters.iter().flat_map(Clusters::all);
+        for cluster in std::iter::once(&self.twin.cluster).chain(beside) {
+            if let Err(error) = stand_ins::provide(cluster, &kinds).await {
+                self.reporter.notice(&format!("{error:#}"));
+            }
+        }
+    }
+
+    async fn stand_in_for_namespaces_and_projects(&mut self, rows: &[Row], unreachable: bool) {
+        let namespaces = stand_ins::namespaces(rows);
+        let projects =
+            if unreachable { stand_ins::projects(self.controller.cache()) } else { BTreeSet::new() };
+        if namespaces.is_empty() && projects.is_empty() {
+            return;
+        }
+        let given = |what: &str, names: &BTreeSet<String>, why: &str| {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            (!names.is_empty()).then(|| format!("{what} that {why}: {}", names.join(", ")))
+        };
+        let told = [
+            given("namespaces", &namespaces, "the platform has from the beginning are made"),
+            given("projects", &projects, "nothing in reach declares are taken to allow everything"),
+        ];
+        told.into_iter().flatten().for_each(|text| self.reporter.notice(&text));
+        self.stillness.stir();
+        let install = install::Install { cluster: &self.twin.cluster, projects: &[], settings: None };
+        if let Err(error) = install.stand_ins(&namespaces, &projects).await {
+            self.reporter.notice(&format!("{error:#}"));
+        }
+    }
+
+    fn is_anything_out_of_reach(&self, rows: &[Row]) -> bool {
+        rows.iter().any(|row| match row.is_set {
+            true => row.is_invalid,
+            false => self.controller.is_out_of_reach(&key_of(row)),
+        })
+    }
+
+    fn has_seen_all(&self, rows: &[Row]) -> bool {
+        rows.iter().all(|row| self.has_seen(row))
     }
 
     /// Whether everything that is not green cannot become green by itself: it does not render, its spec
@@ -444,13 +544,13 @@ impl Session<'_> {
         for fault in &self.repository.scan.faults {
             self.reporter.notice(fault.trim_end());
         }
-        let Choice::Run(roots) = choose(catalogue.roots(&self.repository.scan), &catalogue) else {
+        let Choice::Run(roots, _) = choose(catalogue.roots(&self.repository.scan), &catalogue) else {
             return Ok(());
         };
         let roots: Vec<Found> = roots.into_iter().cloned().collect();
         let mut projects = catalogue.unrendered_others(&self.repository.scan);
         projects.extend(undeclared(&catalogue, &self.repository));
-        let install = install::Install { cluster: &self.twin.cluster, projects: &projects };
+        let install = install::Install { cluster: &self.twin.cluster, projects: &projects, settings: None };
         self.refused = rows::refused(&install.applications(&roots).await?);
         let present = installed(&roots, &projects);
         // What a broken file held is not gone.

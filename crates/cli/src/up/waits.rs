@@ -25,7 +25,7 @@ pub fn lines(waits: &[Wait]) -> Vec<String> {
             more => format!(" and {more} more"),
         };
         lines.push(format!(
-            "blocked: the cluster has no kind {kind} of {group}: no CustomResourceDefinition brings it; waiting are {}{more} since {}",
+            "blocked: the cluster has no kind {kind} of {group}: no CustomResourceDefinition brings it (--stand-ins always puts one in its place); waiting are {}{more} since {}",
             names[..names.len().min(NAMED)].join(", "),
             waits[0].since
         ));
@@ -34,7 +34,7 @@ pub fn lines(waits: &[Wait]) -> Vec<String> {
 }
 
 /// The group and kind of an object that waits for its definition.
-fn missing_kind(wait: &Wait) -> Option<(&str, &str)> {
+pub fn missing_kind(wait: &Wait) -> Option<(&str, &str)> {
     let object = wait.object.as_ref()?;
     let is_missing = wait.kind == WaitKind::Blocked
         && wait.cause.starts_with("The Kubernetes API could not find")

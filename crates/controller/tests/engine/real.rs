@@ -6,7 +6,7 @@ use tiphys_cluster::Cluster;
 use tiphys_oracles::RealApiServer;
 
 use crate::{
-    incidents::{admission, endless, owners},
+    incidents::{admission, endless, owners, rendering},
     stage::{on_real, on_real_as},
 };
 
@@ -27,6 +27,25 @@ fn incidents_on_a_real_api_server() {
         endless::a1_a_chain_of_applications_that_leads_back,
         endless::a2_a_deletion_that_a_finalizer_holds_for_ever,
         endless::a2_a_wait_for_a_deletion_names_who_holds_it_and_since_and_until_when,
+        endless::a3_an_operation_that_only_waits_gives_way,
+        endless::a4_what_another_application_blocks_resumes_by_itself,
+        owners::b1_another_tool_owns_the_object,
+        owners::b3_one_object_in_two_applications,
+        owners::b4_a_secret_that_bears_a_copied_label,
+        owners::b4_what_something_that_stays_needs_is_not_pruned,
+        owners::b5_a_repair_by_hand_is_taken_back_every_time,
+        owners::b5_a_repair_by_hand_is_told_of,
+        admission::c1_large_objects_need_no_annotation,
+        admission::c2_a_violated_schema_leaves_half_of_an_application,
+        admission::c2_a_violated_schema_stops_everything_before_the_first_write,
+        admission::c3_a_webhook_whose_backend_is_down,
+        admission::c4_an_immutable_field_leaves_half_of_a_revision,
+        admission::c4_an_immutable_field_is_refused_before_anything_is_written,
+        admission::c5_custom_resources_before_their_definition_fail_for_ever,
+        admission::c5_custom_resources_wait_for_what_a_later_wave_brings,
+        admission::c5_custom_resources_wait_for_their_definition,
+        rendering::d1_what_does_not_render_leaves_the_last_good_state_in_force,
+        rendering::e1_a_storage_driver_is_not_pruned_unconfirmed,
     ];
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
@@ -34,7 +53,9 @@ fn incidents_on_a_real_api_server() {
         for (name, scenario) in scenarios {
             // Shown if a scenario fails.
             eprintln!("{name}");
+            let start = std::time::Instant::now();
             on_real(&cluster, scenario()).await;
+            eprintln!("  {:.1} s", start.elapsed().as_secs_f64());
         }
     });
 }

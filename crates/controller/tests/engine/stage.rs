@@ -58,7 +58,7 @@ pub fn stage_is_real() -> bool {
 /// What a stage stands on.
 enum Ground {
     Embedded { server: ApiServer, world: JoinHandle<()> },
-    Real,
+    Real { collector: JoinHandle<()> },
 }
 
 pub struct Stage {
@@ -78,8 +78,9 @@ pub struct Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        if let Ground::Embedded { world, .. } = &self.ground {
-            world.abort();
+        match &self.ground {
+            Ground::Embedded { world, .. } => world.abort(),
+            Ground::Real { collector } => collector.abort(),
         }
     }
 }
@@ -104,7 +105,11 @@ impl Stage {
         let faults = Faults::default();
         let mut settings = Settings::default();
         let (ground, cluster, reached) = match REAL.try_with(Clone::clone) {
-            Ok((people, engine)) => (Ground::Real, people, engine),
+            Ok((people, engine)) => {
+                clear::everything(&people).await;
+                let collector = tokio::spawn(clear::collect(people.clone()));
+                (Ground::Real { collector }, people, engine)
+            }
             Err(_) => {
                 let options = ApiServerOptions { seed: Some(7), ..ApiServerOptions::default() };
                 let server = ApiServer::new(options).unwrap();
@@ -134,9 +139,6 @@ impl Stage {
         }
         stage.repositories.give_working_tree(Arc::new(WorkingTree::open(stage.dir.path()).unwrap()));
         stage.repositories.add_address(URL);
-        if let Ground::Real = stage.ground {
-            clear::everything(&stage.cluster).await;
-        }
         for definition in crds::definitions() {
             stage.apply(definition).await;
         }
@@ -215,7 +217,7 @@ impl Stage {
     pub fn now(&self) -> Timestamp {
         match &self.ground {
             Ground::Embedded { server, .. } => server.now(),
-            Ground::Real => Timestamp::now(),
+            Ground::Real { .. } => Timestamp::now(),
         }
     }
 
@@ -320,14 +322,14 @@ impl Stage {
 
     /// Whether time is real.
     pub fn is_real(&self) -> bool {
-        matches!(self.ground, Ground::Real)
+        matches!(self.ground, Ground::Real { .. })
     }
 
     /// Returns when the cluster may have changed since this was called.
     fn changed(&self) -> impl Future<Output = ()> + use<> {
         let server = match &self.ground {
             Ground::Embedded { server, .. } => Some((server.clone(), server.revision())),
-            Ground::Real => None,
+            Ground::Real { .. } => None,
         };
         async move {
             match server {

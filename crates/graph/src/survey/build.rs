@@ -57,8 +57,13 @@ pub fn build(input: &Input<'_>) -> Survey {
     found.memo.render(&applications.iter().collect::<Vec<_>>(), input);
     let inner: Vec<RenderedObject> =
         applications.iter().filter_map(|it| found.memo.get(it)).flat_map(declaring).collect();
+    let roots = found.roots(&places, &applications);
     renderings.extend(found.follow(inner));
-    places.retain(|place| !is_reached(place, &renderings, &found.files));
+    let mut at = 0;
+    places.retain(|_| {
+        at += 1;
+        roots.contains(&(at - 1))
+    });
     let units: Vec<(Place, Arc<Rendering>)> = places
         .into_iter()
         .filter_map(|place| Some((place.clone(), found.memo.get(&units::application(&place))?.clone())))
@@ -77,6 +82,34 @@ pub fn build(input: &Input<'_>) -> Survey {
 }
 
 impl Found<'_> {
+    /// Which of these places no other of them leads to: a chart may well declare an Application of itself. Of
+    /// those that only lead to each other, the first.
+    fn roots(&mut self, places: &[Place], applications: &[Value]) -> BTreeSet<usize> {
+        let reached: Vec<BTreeSet<usize>> = applications
+            .iter()
+            .map(|application| {
+                let inner = self.memo.get(application).map(declaring).unwrap_or_default();
+                if inner.is_empty() {
+                    return BTreeSet::new();
+                }
+                let renderings = self.follow(inner);
+                let is_reached = |place: &Place| is_reached(place, &renderings, &self.files);
+                places.iter().enumerate().filter(|(_, place)| is_reached(place)).map(|(at, _)| at).collect()
+            })
+            .collect();
+        let is_led_to =
+            |at: usize| reached.iter().enumerate().any(|(from, reached)| from != at && reached.contains(&at));
+        let mut roots: BTreeSet<usize> = (0..places.len()).filter(|at| !is_led_to(*at)).collect();
+        let mut known: BTreeSet<usize> = roots.iter().flat_map(|at| &reached[*at]).copied().collect();
+        for at in 0..places.len() {
+            if !roots.contains(&at) && !known.contains(&at) {
+                roots.insert(at);
+                known.extend(&reached[at]);
+            }
+        }
+        roots
+    }
+
     /// Renders Applications and what they declare in turn, to the end. Returns what each rendered to.
     fn follow(&mut self, declared: Vec<RenderedObject>) -> Vec<(Value, Arc<Rendering>)> {
         let mut done: Vec<(Value, Arc<Rendering>)> = Vec::new();

@@ -1,20 +1,26 @@
 //! C. The API server refuses.
 
+use tiphys_controller::Settings;
 use tiphys_value::{ObjectExt, Value, json};
 
-use super::{DEPLOYMENT, HOUR, SECRET, compat, definition, deployment, on_embedded, yaml};
+use super::{DEPLOYMENT, HOUR, SECRET, compat, definition, deployment, in_wave, on_embedded, parent, yaml};
 use crate::stage::{
     APPLICATION, CONFIG_MAP, ENGINE, Stage, application, condition, config_map, message, phase,
 };
 
 on_embedded!(
     c1_large_objects_need_no_annotation,
+    c2_a_violated_schema_leaves_half_of_an_application,
     c2_a_violated_schema_stops_everything_before_the_first_write,
     c3_a_webhook_whose_backend_is_down_burns_the_retries,
     c3_a_webhook_whose_backend_is_down,
+    c4_an_immutable_field_leaves_half_of_a_revision,
     c4_an_immutable_field_is_refused_before_anything_is_written,
     c4_a_selector_is_replaced_if_that_is_allowed,
+    c5_custom_resources_before_their_definition_fail_for_ever,
+    c5_custom_resources_wait_for_what_a_later_wave_brings,
     c5_custom_resources_wait_for_their_definition,
+    c5_custom_resources_wait_for_a_definition_of_another_application,
 );
 
 pub async fn c1_large_objects_need_no_annotation() {
@@ -39,9 +45,13 @@ pub async fn c1_large_objects_need_no_annotation() {
 const TOO_LARGE: &str =
     "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec: {size: large}\n";
 
-/// A cluster that serves Widgets, and an Application of a wrong one and of something else.
-async fn with_a_wrong_widget() -> Stage {
-    let stage = Stage::new(&[("app/w.yaml", TOO_LARGE), ("app/a.yaml", &config_map("a", "1"))]).await;
+/// A cluster that serves Widgets, and an Application of a wrong one, of something before and of something after it.
+async fn with_a_wrong_widget(change: impl FnOnce(&mut Settings)) -> Stage {
+    let late = config_map("late", "1")
+        .replace("name: late", "name: late\n  annotations: {argocd.argoproj.io/sync-wave: '1'}");
+    let files =
+        [("app/w.yaml", TOO_LARGE), ("app/a.yaml", &*config_map("a", "1")), ("app/late.yaml", &*late)];
+    let stage = Stage::with(&files, change).await;
     stage.apply(definition("widgets", "Widget")).await;
     stage.until_served("Widget").await;
     stage.namespace("app").await;
@@ -49,8 +59,18 @@ async fn with_a_wrong_widget() -> Stage {
     stage
 }
 
+pub async fn c2_a_violated_schema_leaves_half_of_an_application() {
+    let stuck = with_a_wrong_widget(compat).await;
+    let app = stuck.until_app("app", |app| phase(app) == "Failed").await;
+    assert!(message(&app).contains("one or more objects failed to apply"), "{}", message(&app));
+    assert_eq!(app["status"]["operationState"]["retryCount"], 5, "five times for nothing");
+    assert!(stuck.get(CONFIG_MAP, "app", "a").await.is_some(), "half of it is there");
+    stuck.pass(9 * HOUR).await;
+    assert!(stuck.get(CONFIG_MAP, "app", "late").await.is_none(), "what comes later never does");
+}
+
 pub async fn c2_a_violated_schema_stops_everything_before_the_first_write() {
-    let stage = with_a_wrong_widget().await;
+    let stage = with_a_wrong_widget(|_| {}).await;
     let app = stage.until_app("app", |app| phase(app) == "Failed").await;
     assert!(message(&app).contains("spec.size"), "{}", message(&app));
     assert!(stage.get(CONFIG_MAP, "app", "a").await.is_none());
@@ -108,9 +128,9 @@ fn typed(kind: &str, annotations: &str) -> String {
 }
 
 /// An Application at rest, of which one object's immutable field and another object change.
-async fn changing_what_is_immutable() -> Stage {
+async fn changing_what_is_immutable(change: impl FnOnce(&mut Settings)) -> Stage {
     let files = [("app/s.yaml", &*typed("example.com/a", "")), ("app/a.yaml", &*config_map("a", "1"))];
-    let stage = Stage::new(&files).await;
+    let stage = Stage::with(&files, change).await;
     stage.apply(application("app", "app")).await;
     stage.until_green("app").await;
     stage.hold();
@@ -120,8 +140,16 @@ async fn changing_what_is_immutable() -> Stage {
     stage
 }
 
+pub async fn c4_an_immutable_field_leaves_half_of_a_revision() {
+    let stuck = changing_what_is_immutable(compat).await;
+    let app = stuck.until_app("app", |app| phase(app) == "Failed").await;
+    assert!(message(&app).contains("one or more objects failed to apply"), "{}", message(&app));
+    assert_eq!(stuck.get(CONFIG_MAP, "app", "a").await.unwrap()["data"]["key"], "2", "half of it is new");
+    assert_eq!(stuck.get(SECRET, "app", "s").await.unwrap()["type"], "example.com/a", "and half is old");
+}
+
 pub async fn c4_an_immutable_field_is_refused_before_anything_is_written() {
-    let stage = changing_what_is_immutable().await;
+    let stage = changing_what_is_immutable(|_| {}).await;
     let app = stage.until_app("app", |app| phase(app) == "Failed").await;
     assert!(message(&app).contains("field is immutable"), "{}", message(&app));
     assert_eq!(stage.get(CONFIG_MAP, "app", "a").await.unwrap()["data"]["key"], "1", "nothing was written");
@@ -155,6 +183,51 @@ fn out_of_order() -> [(&'static str, String); 2] {
     let mut crd = definition("widgets", "Widget");
     crd["metadata"]["annotations"] = json!({"argocd.argoproj.io/sync-wave": "5"});
     [("app/w.yaml", widget.to_owned()), ("app/crd.yaml", yaml(&crd))]
+}
+
+/// An App-of-Apps with a custom resource in an early wave, whose definition an Application of a late one brings.
+fn defined_by_a_late_child() -> (Value, [(&'static str, String); 3]) {
+    let [(_, widget), (_, crd)] = out_of_order();
+    let files = [
+        ("root/w.yaml", widget),
+        ("root/provider.yaml", yaml(&in_wave(application("provider", "provider"), "5"))),
+        ("provider/crd.yaml", crd),
+    ];
+    (parent("root", "root"), files)
+}
+
+pub async fn c5_custom_resources_before_their_definition_fail_for_ever() {
+    let (root, files) = defined_by_a_late_child();
+    let files = files.each_ref().map(|(path, text)| (*path, text.as_str()));
+    let stuck = Stage::with(&files, compat).await;
+    stuck.apply(root).await;
+    let app = stuck.until_app("root", |app| phase(app) == "Failed").await;
+    assert_eq!(app["status"]["operationState"]["retryCount"], 5);
+    stuck.pass(9 * HOUR).await;
+    assert!(stuck.get(APPLICATION, ENGINE, "provider").await.is_none(), "its wave never comes");
+}
+
+pub async fn c5_custom_resources_wait_for_what_a_later_wave_brings() {
+    let (root, files) = defined_by_a_late_child();
+    let files = files.each_ref().map(|(path, text)| (*path, text.as_str()));
+    let stage = Stage::new(&files).await;
+    stage.apply(root).await;
+    stage.until_green("provider").await;
+    let app = stage.until_green("root").await;
+    assert_eq!(app["status"]["operationState"].get("retryCount"), None);
+    assert!(stage.get(("example.com/v1", "Widget"), ENGINE, "w").await.is_some());
+}
+
+pub async fn c5_custom_resources_wait_for_a_definition_of_another_application() {
+    let [(_, widget), (_, crd)] = out_of_order();
+    let files = [("user/w.yaml", &*widget), ("provider/crd.yaml", &*crd)];
+    let stage = Stage::new(&files).await;
+    stage.apply(application("user", "user")).await;
+    let app = stage.until_app("user", |app| condition(app, "BlockedBy").is_some()).await;
+    assert!(condition(&app, "BlockedBy").unwrap().contains("Widget"));
+    stage.apply(application("provider", "provider")).await;
+    let app = stage.until_green("user").await;
+    assert_eq!(app["status"]["operationState"].get("retryCount"), None);
 }
 
 pub async fn c5_custom_resources_wait_for_their_definition() {

@@ -1,0 +1,96 @@
+//! When nothing moves any more.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use tiphys_cluster::LiveCache;
+use tiphys_sync::WaitKind;
+use tiphys_value::{GroupKind, ObjectExt, Value};
+use tokio::time::Instant;
+
+use super::rows::Row;
+
+/// How long what is told of the Applications stays the same before they count as settled.
+const SETTLED: Duration = Duration::from_secs(3);
+
+/// How long before that is taken to be the end.
+const QUIET: Duration = Duration::from_secs(15);
+
+/// Since when nothing moves.
+pub struct Stillness {
+    seen: Vec<Row>,
+    since: Instant,
+}
+
+impl Stillness {
+    /// From now on.
+    pub fn new() -> Self {
+        Self { seen: Vec::new(), since: Instant::now() }
+    }
+
+    /// Takes up what is to be told now.
+    pub fn look(&mut self, rows: &[Row]) {
+        if self.seen != rows {
+            self.seen = rows.to_vec();
+            self.since = Instant::now();
+        }
+    }
+
+    /// Something was done that will move things.
+    pub fn stir(&mut self) {
+        self.since = Instant::now();
+    }
+
+    /// Whether things have come to rest for the moment.
+    pub fn is_settled(&self) -> bool {
+        self.since.elapsed() >= SETTLED
+    }
+
+    /// Whether nothing has moved for long, and nothing is known to be on its way: no attempt is to be repeated, no
+    /// program is starting or at work on something that ends.
+    pub fn is_quiet(&self, cache: &LiveCache) -> bool {
+        self.since.elapsed() >= QUIET
+            && !self.seen.iter().any(is_moving)
+            && !cache.of_kind(&GroupKind::new("", "Pod")).iter().any(|pod| is_busy(pod))
+    }
+}
+
+fn is_moving(row: &Row) -> bool {
+    row.waits.iter().any(|wait| matches!(wait.kind, WaitKind::Retry | WaitKind::WaveDelay))
+}
+
+/// Whether a pod's program runs and is not where it should be: not ready yet, or to end one day.
+fn is_busy(pod: &Value) -> bool {
+    let statuses = |field: &str| {
+        let list = pod.at(&["status", field]).and_then(Value::as_array);
+        list.into_iter().flatten().collect::<Vec<_>>()
+    };
+    let is_running = |status: &&Value| status.at(&["state", "running"]).is_some();
+    let owners = pod.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
+    let kinds: BTreeSet<&str> =
+        owners.into_iter().flatten().filter_map(|owner| owner.str_at(&["kind"])).collect();
+    let ends = kinds.contains("Job");
+    statuses("initContainerStatuses")
+        .iter()
+        .chain(&statuses("containerStatuses"))
+        .filter(|status| is_running(status))
+        .any(|status| ends || status.get("ready") != Some(&Value::Bool(true)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiphys_value::json;
+
+    #[test]
+    fn programs_that_run_and_are_not_ready_are_on_their_way() {
+        let pod = |kind: &str, state: &str, ready: bool| {
+            json!({"metadata": {"ownerReferences": [{"kind": kind}]},
+                "status": {"containerStatuses": [{"ready": ready, "state": {state: {}}}]}})
+        };
+        assert!(is_busy(&pod("ReplicaSet", "running", false)));
+        assert!(!is_busy(&pod("ReplicaSet", "running", true)));
+        assert!(is_busy(&pod("Job", "running", true)));
+        assert!(!is_busy(&pod("Job", "terminated", false)));
+        assert!(!is_busy(&pod("ReplicaSet", "waiting", false)));
+    }
+}

@@ -1,0 +1,254 @@
+//! Definitions that stand in for those out of reach: of the chart that cannot be fetched, of the platform that the
+//! repository was written for, of what an operator would install at run time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use clap::ValueEnum;
+use tiphys_cluster::{ApplyOptions, Cluster, LiveCache};
+use tiphys_model::{Application, names};
+use tiphys_value::{GroupKind, ObjectExt, Value, json};
+
+use super::{rows::Row, waits};
+
+/// When definitions stand in for missing ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// Where something is out of reach that may bring them.
+    #[default]
+    Auto,
+    /// For every kind that something waits for and nothing brings.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Who owns the fields of such a definition.
+const FIELD_MANAGER: &str = "tiphys-up";
+
+/// Groups that platforms serve by themselves; those below them too.
+const OF_PLATFORMS: [&str; 7] = [
+    "openshift.io",
+    "operators.coreos.com",
+    "open-cluster-management.io",
+    "networking.gke.io",
+    "cloud.google.com",
+    "k8s.amazonaws.com",
+    "cattle.io",
+];
+
+/// Kinds whose objects have operators bring further kinds at run time.
+const BRINGERS: [(&str, &str); 6] = [
+    ("operators.coreos.com", "Subscription"),
+    ("pkg.crossplane.io", "Provider"),
+    ("pkg.crossplane.io", "Configuration"),
+    ("apiextensions.crossplane.io", "CompositeResourceDefinition"),
+    ("kro.run", "ResourceGraphDefinition"),
+    ("templates.gatekeeper.sh", "ConstraintTemplate"),
+];
+
+/// Kinds that live outside of namespaces.
+const CLUSTER_KINDS: &str = include_str!("../../data/cluster-kinds.txt");
+
+/// Kinds called after clusters that live in namespaces all the same.
+const NAMESPACED: [&str; 9] = [
+    "Cluster",
+    "ClusterServiceVersion",
+    "ClusterDeployment",
+    "ClusterClaim",
+    "ClusterPool",
+    "ClusterClass",
+    "ClusterInstance",
+    "ClusterLogging",
+    "ClusterLogForwarder",
+];
+
+/// The kinds that objects wait for, with the versions asked for.
+pub type Kinds = BTreeMap<GroupKind, BTreeSet<String>>;
+
+/// The kinds that objects of Applications wait for because the cluster does not have them.
+pub fn missing(cache: &LiveCache, rows: &[Row]) -> Kinds {
+    let waited: BTreeSet<(&str, &str)> =
+        rows.iter().flat_map(|row| &row.waits).filter_map(waits::missing_kind).collect();
+    let mut kinds = Kinds::new();
+    if waited.is_empty() {
+        return kinds;
+    }
+    for app in applications(cache) {
+        for resource in &app.status.resources {
+            if waited.contains(&(resource.group.as_str(), resource.kind.as_str())) {
+                let kind = GroupKind::new(&resource.group, &resource.kind);
+                kinds.entry(kind).or_default().insert(resource.version.clone());
+            }
+        }
+    }
+    kinds
+}
+
+/// Those of them that something out of reach may bring. `unreachable`: a source of the repository's Applications
+/// cannot be fetched.
+pub fn excused(kinds: Kinds, cache: &LiveCache, unreachable: bool) -> Kinds {
+    let is_brought = || {
+        applications(cache).any(|app| {
+            app.status.resources.iter().any(|it| BRINGERS.contains(&(it.group.as_str(), it.kind.as_str())))
+        })
+    };
+    if unreachable || is_brought() {
+        return kinds;
+    }
+    kinds.into_iter().filter(|(kind, _)| is_of_platform(&kind.group)).collect()
+}
+
+fn applications(cache: &LiveCache) -> impl Iterator<Item = Application> {
+    let apps = cache.of_kind(&GroupKind::new(names::GROUP, "Application"));
+    apps.into_iter().filter_map(|app| Application::from_value(&app).ok())
+}
+
+fn is_of_platform(group: &str) -> bool {
+    let is_below =
+        |above: &&str| group.strip_suffix(*above).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    OF_PLATFORMS.iter().any(|above| is_below(&above))
+}
+
+/// Namespaces that a platform has from the beginning and that something waits for.
+pub fn namespaces(rows: &[Row]) -> BTreeSet<String> {
+    let causes = rows.iter().flat_map(|row| &row.waits).map(|wait| wait.cause.as_str());
+    let missing = causes.filter_map(|cause| cause.split_once("namespaces \"")?.1.split_once("\" not found"));
+    missing.map(|(name, _)| name.to_owned()).filter(|name| name.starts_with("openshift-")).collect()
+}
+
+/// Projects that Applications belong to and that are not there: something out of reach may bring them.
+pub fn projects(cache: &LiveCache) -> BTreeSet<String> {
+    let there = cache.of_kind(&GroupKind::new(names::GROUP, "AppProject"));
+    let there: BTreeSet<&str> = there.iter().map(|project| project.name()).collect();
+    let named = applications(cache).map(|app| app.spec.project);
+    named.filter(|name| !name.is_empty() && !there.contains(name.as_str())).collect()
+}
+
+/// Puts definitions in place that take any field.
+///
+/// # Errors
+/// The cluster refuses one.
+pub async fn provide(cluster: &Cluster, kinds: &Kinds) -> anyhow::Result<()> {
+    let options =
+        ApplyOptions { field_manager: FIELD_MANAGER.into(), force: true, dry_run: false, validate: false };
+    for (kind, versions) in kinds {
+        let definition = definition(kind, versions);
+        cluster.apply(&definition, &options).await.map_err(|error| {
+            anyhow::anyhow!("nothing can stand in for {}.{}: {error}", kind.kind, kind.group)
+        })?;
+    }
+    Ok(())
+}
+
+/// What is told of it.
+pub fn told(kinds: &Kinds) -> String {
+    let names: Vec<String> = kinds.keys().map(|kind| format!("{}.{}", kind.kind, kind.group)).collect();
+    format!(
+        "nothing in reach defines these kinds, so definitions that take any field stand in (--stand-ins never leaves them missing): {}",
+        names.join(", ")
+    )
+}
+
+fn definition(kind: &GroupKind, versions: &BTreeSet<String>) -> Value {
+    let plural = plural(&kind.kind);
+    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let last = versions.last();
+    let versions: Vec<Value> = versions
+        .iter()
+        .map(|version| {
+            json!({"name": version, "served": true, "storage": Some(version) == last,
+                "schema": {"openAPIV3Schema": any}, "subresources": {"status": {}}})
+        })
+        .collect();
+    let mut metadata = json!({"name": format!("{plural}.{}", kind.group)});
+    if kind.group.ends_with(".k8s.io") || kind.group.ends_with(".kubernetes.io") {
+        metadata["annotations"] =
+            json!({"api-approved.kubernetes.io": "unapproved, stands in for a definition out of reach"});
+    }
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": metadata,
+        "spec": {
+            "group": kind.group,
+            "scope": if is_cluster_wide(kind) { "Cluster" } else { "Namespaced" },
+            "names": {"kind": kind.kind, "listKind": format!("{}List", kind.kind), "plural": plural, "singular": kind.kind.to_lowercase()},
+            "versions": versions,
+        },
+    })
+}
+
+/// Whether objects of a kind live outside of namespaces, as far as that is known.
+fn is_cluster_wide(kind: &GroupKind) -> bool {
+    let fits = |group: &str| match group.strip_prefix('.') {
+        Some(_) => kind.group.ends_with(group),
+        None => kind.group == group,
+    };
+    for line in CLUSTER_KINDS.lines().filter(|line| !line.starts_with('#')) {
+        let mut words = line.split(' ');
+        if !words.next().is_some_and(fits) {
+            continue;
+        }
+        let words: Vec<&str> = words.collect();
+        let excepted = words.iter().any(|word| word.strip_prefix('-') == Some(&kind.kind));
+        return !excepted && (words.contains(&"*") || words.contains(&kind.kind.as_str()));
+    }
+    kind.kind.starts_with("Cluster") && !NAMESPACED.contains(&kind.kind.as_str())
+}
+
+/// The plural as definitions usually have it.
+fn plural(kind: &str) -> String {
+    let kind = kind.to_lowercase();
+    let before_last = kind.chars().rev().nth(1);
+    let is_consonant = before_last.is_some_and(|c| !"aeiou".contains(c));
+    if kind.ends_with("constraints") {
+        kind
+    } else if ["s", "x", "z", "ch", "sh"].iter().any(|end| kind.ends_with(end)) {
+        format!("{kind}es")
+    } else if kind.ends_with('y') && is_consonant {
+        format!("{}ies", &kind[..kind.len() - 1])
+    } else {
+        format!("{kind}s")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plurals_are_the_usual_ones() {
+        let rows = [
+            ("HTTPRoute", "httproutes"),
+            ("GatewayClass", "gatewayclasses"),
+            ("NetworkPolicy", "networkpolicies"),
+            ("Gateway", "gateways"),
+            ("Prometheus", "prometheuses"),
+            ("SecurityContextConstraints", "securitycontextconstraints"),
+        ];
+        for (kind, expected) in rows {
+            assert_eq!(plural(kind), expected);
+        }
+    }
+
+    #[test]
+    fn scopes_are_those_of_the_real_definitions() {
+        let is_wide = |group: &str, kind: &str| is_cluster_wide(&GroupKind::new(group, kind));
+        assert!(is_wide("gateway.networking.k8s.io", "GatewayClass"));
+        assert!(!is_wide("gateway.networking.k8s.io", "HTTPRoute"));
+        assert!(is_wide("cert-manager.io", "ClusterIssuer"));
+        assert!(!is_wide("postgresql.cnpg.io", "Cluster"));
+        assert!(is_wide("operator.openshift.io", "Console"));
+        assert!(!is_wide("operator.openshift.io", "IngressController"));
+        assert!(is_wide("s3.aws.upbound.io", "Bucket"));
+        assert!(!is_wide("operators.coreos.com", "Subscription"));
+    }
+
+    #[test]
+    fn groups_of_platforms_are_known_by_their_end() {
+        assert!(is_of_platform("route.openshift.io"));
+        assert!(is_of_platform("networking.gke.io"));
+        assert!(!is_of_platform("myopenshift.io"));
+        assert!(!is_of_platform("traefik.io"));
+    }
+}
