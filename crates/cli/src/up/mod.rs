@@ -365,7 +365,9 @@ impl Session<'_> {
             return None;
         }
         *stale = true;
-        if self.stuck_since.get_or_insert_with(Instant::now).elapsed() < STUCK {
+        // What stands in for something out of reach is put in place a little later.
+        let patience = if self.is_anything_out_of_reach(rows) { 5 * STUCK } else { STUCK };
+        if self.stuck_since.get_or_insert_with(Instant::now).elapsed() < patience {
             return None;
         }
         self.reporter.end(rows, false);
@@ -414,7 +416,7 @@ impl Session<'_> {
         self.stillness.stir();
         let beside = self.clusters.iter().flat_map(Clusters::all);
         for cluster in std::iter::once(&self.twin.cluster).chain(beside) {
-            if let Err(error) = stand_ins::provide(cluster, &kinds).await {
+            if let Err(error) = stand_ins::provide(cluster, &kinds, &self.stood_in).await {
                 self.reporter.notice(&format!("{error:#}"));
             }
         }

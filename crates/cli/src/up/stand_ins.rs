@@ -7,6 +7,7 @@ use clap::ValueEnum;
 use tiphys_cluster::{ApplyOptions, Cluster, LiveCache};
 use tiphys_model::{Application, names};
 use tiphys_value::{GroupKind, ObjectExt, Value, json};
+use tiphys_world::Behaviours;
 
 use super::{rows::Row, waits};
 
@@ -105,8 +106,8 @@ fn applications(cache: &LiveCache) -> impl Iterator<Item = Application> {
 
 fn is_of_platform(group: &str) -> bool {
     let is_below =
-        |above: &&str| group.strip_suffix(*above).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-    OF_PLATFORMS.iter().any(|above| is_below(&above))
+        |above: &str| group.strip_suffix(above).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    OF_PLATFORMS.into_iter().any(is_below)
 }
 
 /// Namespaces that a platform has from the beginning and that something waits for.
@@ -124,11 +125,12 @@ pub fn projects(cache: &LiveCache) -> BTreeSet<String> {
     named.filter(|name| !name.is_empty() && !there.contains(name.as_str())).collect()
 }
 
-/// Puts definitions in place that take any field.
+/// Puts definitions in place that take any field, and has the known operators of `all` kinds for which some do work
+/// without pods.
 ///
 /// # Errors
 /// The cluster refuses one.
-pub async fn provide(cluster: &Cluster, kinds: &Kinds) -> anyhow::Result<()> {
+pub async fn provide(cluster: &Cluster, kinds: &Kinds, all: &BTreeSet<GroupKind>) -> anyhow::Result<()> {
     let options =
         ApplyOptions { field_manager: FIELD_MANAGER.into(), force: true, dry_run: false, validate: false };
     for (kind, versions) in kinds {
@@ -137,6 +139,10 @@ pub async fn provide(cluster: &Cluster, kinds: &Kinds) -> anyhow::Result<()> {
             anyhow::anyhow!("nothing can stand in for {}.{}: {error}", kind.kind, kind.group)
         })?;
     }
+    let is_stood_in = |group: &str, kind: &str| all.contains(&GroupKind::new(group, kind));
+    if let Some(rules) = Behaviours::operators_without_pods(is_stood_in) {
+        cluster.apply(&rules, &options).await?;
+    }
     Ok(())
 }
 
@@ -144,7 +150,7 @@ pub async fn provide(cluster: &Cluster, kinds: &Kinds) -> anyhow::Result<()> {
 pub fn told(kinds: &Kinds) -> String {
     let names: Vec<String> = kinds.keys().map(|kind| format!("{}.{}", kind.kind, kind.group)).collect();
     format!(
-        "nothing in reach defines these kinds, so definitions that take any field stand in (--stand-ins never leaves them missing): {}",
+        "nothing in reach defines these kinds, so definitions that take any field stand in, and known operators of them are played (--stand-ins never leaves them missing): {}",
         names.join(", ")
     )
 }

@@ -101,10 +101,10 @@ impl Found<'_> {
             |at: usize| reached.iter().enumerate().any(|(from, reached)| from != at && reached.contains(&at));
         let mut roots: BTreeSet<usize> = (0..places.len()).filter(|at| !is_led_to(*at)).collect();
         let mut known: BTreeSet<usize> = roots.iter().flat_map(|at| &reached[*at]).copied().collect();
-        for at in 0..places.len() {
+        for (at, reached) in reached.iter().enumerate() {
             if !roots.contains(&at) && !known.contains(&at) {
                 roots.insert(at);
-                known.extend(&reached[at]);
+                known.extend(reached);
             }
         }
         roots

@@ -102,6 +102,26 @@ impl Behaviours {
         Ok(all)
     }
 
+    /// Rules for the ConfigMap `kube-system/tiphys-world` by which the known operators of some kinds, told by group and
+    /// kind, work though none of their pods runs. `None` if no operator of them is known.
+    ///
+    /// # Panics
+    /// Never: the list is part of the program and a test reads it.
+    pub fn operators_without_pods(is_wanted: impl Fn(&str, &str) -> bool) -> Option<Value> {
+        let known: Value = tiphys_yaml::from_yaml(KNOWN[0].1).expect("the list is part of the program");
+        let mut operators = known.at(&["operators"]).and_then(Value::as_array).cloned().unwrap_or_default();
+        let text = |operator: &Value, key: &str| operator.str_at(&[key]).unwrap_or_default().to_owned();
+        operators.retain(|operator| is_wanted(&text(operator, "group"), &text(operator, "kind")));
+        for operator in operators.iter_mut().filter_map(Value::as_object_mut) {
+            operator.remove("image");
+        }
+        let rules = tiphys_yaml::to_yaml(&serde_json::json!({"operators": operators}));
+        let (namespace, name) = CONFIG_MAP;
+        let map = serde_json::json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"namespace": namespace, "name": name}, "data": {"stand-ins.yaml": rules}});
+        (!operators.is_empty()).then_some(map)
+    }
+
     /// These rules, and after them others.
     pub fn extend(&mut self, others: Self) {
         self.images.extend(others.images);
@@ -121,6 +141,15 @@ mod tests {
     fn what_is_known_can_be_read() {
         let known = Behaviours::builtin();
         assert!(known.operators.len() >= 3 && !known.containers.is_empty());
+    }
+
+    #[test]
+    fn operators_can_be_played_without_their_pods() {
+        let map = Behaviours::operators_without_pods(|_, kind| kind == "ClusterIssuer").unwrap();
+        let rules = Behaviours::from_config_map(&map).unwrap();
+        assert_eq!(rules.operators.len(), 1);
+        assert!(rules.operators[0].image.is_none() && !rules.operators[0].status.is_empty());
+        assert!(Behaviours::operators_without_pods(|_, kind| kind == "Nothing").is_none());
     }
 
     #[test]
