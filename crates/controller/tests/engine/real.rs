@@ -6,7 +6,7 @@ use tiphys_cluster::Cluster;
 use tiphys_oracles::RealApiServer;
 
 use crate::{
-    incidents::{admission, endless, owners, rendering},
+    incidents::{admission, endless, owners},
     stage::{on_real, on_real_as},
 };
 
@@ -36,16 +36,6 @@ fn incidents_on_a_real_api_server() {
         owners::b5_a_repair_by_hand_is_taken_back_every_time,
         owners::b5_a_repair_by_hand_is_told_of,
         admission::c1_large_objects_need_no_annotation,
-        admission::c2_a_violated_schema_leaves_half_of_an_application,
-        admission::c2_a_violated_schema_stops_everything_before_the_first_write,
-        admission::c3_a_webhook_whose_backend_is_down,
-        admission::c4_an_immutable_field_leaves_half_of_a_revision,
-        admission::c4_an_immutable_field_is_refused_before_anything_is_written,
-        admission::c5_custom_resources_before_their_definition_fail_for_ever,
-        admission::c5_custom_resources_wait_for_what_a_later_wave_brings,
-        admission::c5_custom_resources_wait_for_their_definition,
-        rendering::d1_what_does_not_render_leaves_the_last_good_state_in_force,
-        rendering::e1_a_storage_driver_is_not_pruned_unconfirmed,
     ];
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
