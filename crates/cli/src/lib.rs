@@ -10,6 +10,7 @@ mod exit;
 mod fetch;
 mod metrics;
 mod output;
+mod plugins;
 pub mod reference;
 mod repository;
 mod revisions;
@@ -35,6 +36,10 @@ pub(crate) const ENGINE_NAMESPACE: &str = "argocd";
 pub struct Cli {
     #[command(subcommand)]
     command: Command,
+    /// Let this config management plugin render the sources that ask for it: NAME=COMMAND, or a file with a
+    /// ConfigManagementPlugin. By default no program of others runs. May be repeated.
+    #[arg(long, global = true, value_name = "NAME=COMMAND|FILE", help_heading = "Plugins")]
+    allow_plugin: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -80,7 +85,7 @@ impl Cli {
             // Giving it back takes as long again as building it.
             std::mem::forget(definition);
             if let Ok(Frequent::Render(render)) = parsed {
-                return Self { command: Command::Render(render) };
+                return Self { command: Command::Render(render), allow_plugin: Vec::new() };
             }
         }
         Self::parse_from(arguments)
@@ -89,6 +94,9 @@ impl Cli {
 
 /// Runs a parsed command line.
 pub fn run(cli: Cli) -> ExitCode {
+    if let Err(error) = plugins::allow(&cli.allow_plugin) {
+        return exit::code(Err(error));
+    }
     let result = match cli.command {
         Command::Up(args) => commands::up::run(&args),
         Command::Twin(args) => commands::twin::run(&args),

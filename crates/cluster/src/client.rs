@@ -23,6 +23,8 @@ const PAGE: usize = 500;
 pub struct Cluster {
     client: kube::Client,
     read_only: bool,
+    /// Whom requests are made for, if not for the one who is connected.
+    acting_as: Option<Arc<str>>,
     discovery: Arc<RwLock<Arc<Discovery>>>,
     sent: Arc<[AtomicU64; METHODS.len()]>,
 }
@@ -116,13 +118,19 @@ impl Cluster {
     }
 
     pub(crate) fn from_client(client: kube::Client) -> Self {
-        Self { client, read_only: false, discovery: Arc::default(), sent: Arc::default() }
+        Self { client, read_only: false, acting_as: None, discovery: Arc::default(), sent: Arc::default() }
     }
 
     /// The same cluster, of which every request that would change something is refused before it leaves.
     #[must_use]
     pub fn read_only(&self) -> Self {
         Self { read_only: true, ..self.clone() }
+    }
+
+    /// The same cluster, of which every request is made as somebody else (user impersonation).
+    #[must_use]
+    pub fn acting_as(&self, user: &str) -> Self {
+        Self { acting_as: Some(user.into()), ..self.clone() }
     }
 
     /// How many requests were sent, by method; watches are left out.
@@ -363,6 +371,9 @@ impl Cluster {
         let mut request = Request::builder().method(method).uri(path).header("accept", "application/json");
         if !content_type.is_empty() {
             request = request.header("content-type", content_type);
+        }
+        if let Some(user) = &self.acting_as {
+            request = request.header("impersonate-user", &**user);
         }
         let request = request.body(bytes).map_err(|e| fail(&e))?;
         let answer = attempt::send(&self.client, &request).await?;

@@ -1,15 +1,20 @@
 //! The repositories that one rendering reads, and what it read of them.
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use tiphys_helm::Chart;
 use tiphys_kustomize::{RemoteError, RemoteLoader, RepoUrl};
-use tiphys_model::{ArgoSettings, settings::RenderSettings};
+use tiphys_model::{ArgoSettings, SourceType, settings::RenderSettings};
 use tiphys_render::{Cause, RenderError, SourceTree, Sources, refuse_missing};
-use tiphys_source::{Checkout, Fetcher, Footprint, RecordingTree, Repositories, SourceError};
+use tiphys_source::{
+    Checkout, Fetcher, Footprint, PluginInput, Plugins, RecordingTree, Repositories, SourceError,
+};
 use tiphys_vfs::FileTree;
 
 /// Serves one rendering and notes what it reads of the working tree.
@@ -164,6 +169,27 @@ impl Sources for Checkouts<'_> {
         self.settings.kustomize.options_for(version)
     }
 
+    fn is_enabled(&self, tool: SourceType) -> bool {
+        match tool {
+            SourceType::Helm => self.settings.helm_enabled,
+            SourceType::Kustomize => self.settings.kustomize.enabled,
+            SourceType::Directory | SourceType::Plugin => true,
+        }
+    }
+
+    fn evaluates_jsonnet(&self) -> bool {
+        self.settings.jsonnet_enabled
+    }
+
+    fn plugins(&self) -> Option<Arc<dyn tiphys_render::Plugins>> {
+        let allowed = self.repositories.fetcher()?.plugins();
+        (!allowed.is_empty()).then(|| Arc::new(Allowed(allowed.clone())) as _)
+    }
+
+    fn tag_revision(&self, prefix: &str, constraint: &str) -> Result<String, RenderError> {
+        Ok(tiphys_source::tag_revision(prefix, constraint))
+    }
+
     fn remote_bases(&self) -> Option<Arc<dyn RemoteLoader>> {
         let fetcher = self.repositories.fetcher()?.clone();
         Some(Arc::new(Noting { fetcher, fetched: self.fetched.clone() }))
@@ -191,5 +217,37 @@ impl RemoteLoader for Noting {
     fn file(&self, url: &str) -> Result<Vec<u8>, RemoteError> {
         self.fetched.store(true, Ordering::Relaxed);
         self.fetcher.file(url)
+    }
+}
+
+/// The plugins that are allowed, for the renderer.
+struct Allowed(Arc<Plugins>);
+
+impl tiphys_render::Plugins for Allowed {
+    fn choose(
+        &self,
+        name: &str,
+        tree: &dyn FileTree,
+        folder: &str,
+        env: &BTreeMap<String, String>,
+    ) -> Result<Option<String>, RenderError> {
+        let found = self.0.choose(name, &PluginInput { tree, folder, env });
+        let found =
+            found.map_err(|error| RenderError::new(error.to_string()).caused_by(Cause::Unsupported))?;
+        Ok(found.map(|plugin| plugin.name().to_owned()))
+    }
+
+    fn generate(
+        &self,
+        name: &str,
+        tree: &dyn FileTree,
+        folder: &str,
+        env: &BTreeMap<String, String>,
+    ) -> Result<String, RenderError> {
+        let input = PluginInput { tree, folder, env };
+        let fail = |error: tiphys_source::PluginError| RenderError::new(error.to_string());
+        let plugin = self.0.choose(name, &input).map_err(fail)?;
+        let plugin = plugin.ok_or_else(|| RenderError::new(format!("plugin {name:?} is not allowed")))?;
+        plugin.generate(&input).map_err(fail)
     }
 }

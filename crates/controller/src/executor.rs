@@ -15,13 +15,14 @@ const PARALLEL: usize = 16;
 /// How long a deletion that precedes a creation may take.
 const RECREATE_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Carries out a batch, group after group.
-pub(crate) async fn execute(cache: &LiveCache, batch: Batch) -> Vec<Outcome> {
+/// Carries out a batch, group after group, by the requests of `cluster`: that of the cache, perhaps as somebody
+/// else.
+pub(crate) async fn execute(cache: &LiveCache, cluster: &Cluster, batch: Batch) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
     for group in batch {
         let done: Vec<Outcome> = stream::iter(group)
             .map(|action| async move {
-                let result = perform(cache, &action).await.map_err(failure);
+                let result = perform(cache, cluster, &action).await.map_err(failure);
                 if let Ok(Done { live: Some(live), .. }) = &result
                     && !action.is_dry_run()
                 {
@@ -37,12 +38,12 @@ pub(crate) async fn execute(cache: &LiveCache, batch: Batch) -> Vec<Outcome> {
     outcomes
 }
 
-async fn perform(cache: &LiveCache, action: &Action) -> Result<Done, ClusterError> {
-    let cluster = cache.cluster();
+async fn perform(cache: &LiveCache, cluster: &Cluster, action: &Action) -> Result<Done, ClusterError> {
     let key = &action.task.key;
     match &action.verb {
         Verb::Apply { object, method, validate, force, dry_run, share, migrate_managers } => {
-            let write = Write { cache, object, validate: *validate, dry_run: *dry_run, share: *share };
+            let write =
+                Write { cache, cluster, object, validate: *validate, dry_run: *dry_run, share: *share };
             match method {
                 ApplyMethod::ServerSide => {
                     if !dry_run && !migrate_managers.is_empty() {
@@ -93,6 +94,7 @@ fn shown(gvk: &GroupVersionKind, name: &str) -> String {
 /// One object that is to be written.
 struct Write<'a> {
     cache: &'a LiveCache,
+    cluster: &'a Cluster,
     object: &'a Value,
     validate: bool,
     dry_run: bool,
@@ -100,10 +102,6 @@ struct Write<'a> {
 }
 
 impl Write<'_> {
-    fn cluster(&self) -> &Cluster {
-        self.cache.cluster()
-    }
-
     fn done(&self, live: Value, verb: &str) -> Done {
         let dry = if self.dry_run { " (dry run)" } else { "" };
         let message = format!("{} {verb}{dry}", shown(&self.object.gvk(), self.object.name()));
@@ -117,7 +115,7 @@ impl Write<'_> {
             dry_run: self.dry_run,
             validate: self.validate,
         };
-        match self.cluster().apply(self.object, &options).await {
+        match self.cluster.apply(self.object, &options).await {
             Ok(live) => Ok(self.done(live, "serverside-applied")),
             Err(ClusterError::Api { code: 409 | 422, .. }) if recreate => self.recreate().await,
             Err(error) => Err(error),
@@ -125,33 +123,33 @@ impl Write<'_> {
     }
 
     async fn create(&self) -> Result<Done, ClusterError> {
-        let live = self.cluster().create(self.object, names::FIELD_MANAGER, self.dry_run).await?;
+        let live = self.cluster.create(self.object, names::FIELD_MANAGER, self.dry_run).await?;
         Ok(self.done(live, "created"))
     }
 
     async fn replace(&self) -> Result<Done, ClusterError> {
-        let resource = self.cluster().resource(&self.object.gvk()).await?;
-        let live = self.cluster().get(&resource, self.object.namespace(), self.object.name()).await?;
+        let resource = self.cluster.resource(&self.object.gvk()).await?;
+        let live = self.cluster.get(&resource, self.object.namespace(), self.object.name()).await?;
         let Some(live) = live else { return self.create().await };
         let mut object = self.object.clone();
         if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
             metadata.insert("resourceVersion".into(), live.resource_version().into());
         }
-        let live = self.cluster().replace(&object, names::FIELD_MANAGER, self.dry_run).await?;
+        let live = self.cluster.replace(&object, names::FIELD_MANAGER, self.dry_run).await?;
         Ok(self.done(live, "replaced"))
     }
 
     async fn recreate(&self) -> Result<Done, ClusterError> {
-        let resource = self.cluster().resource(&self.object.gvk()).await?;
+        let resource = self.cluster.resource(&self.object.gvk()).await?;
         let name = (self.object.namespace(), self.object.name());
         let key = resource.key(name.0, name.1);
         let mut changes = self.cache.subscribe();
-        self.cluster().delete(&resource, name, Propagation::Foreground, "", self.dry_run).await?;
+        self.cluster.delete(&resource, name, Propagation::Foreground, "", self.dry_run).await?;
         if self.dry_run {
             return Ok(self.done(self.object.clone(), "recreated"));
         }
         let gone = tokio::time::timeout(RECREATE_TIMEOUT, async {
-            while self.cluster().get(&resource, name.0, name.1).await?.is_some() {
+            while self.cluster.get(&resource, name.0, name.1).await?.is_some() {
                 wait_for(&mut changes, &key).await;
             }
             Ok::<(), ClusterError>(())
@@ -168,7 +166,7 @@ impl Write<'_> {
                 });
             }
         }
-        let live = self.cluster().create(self.object, names::FIELD_MANAGER, false).await?;
+        let live = self.cluster.create(self.object, names::FIELD_MANAGER, false).await?;
         Ok(self.done(live, "recreated"))
     }
 }

@@ -31,6 +31,7 @@ mod prevent;
 mod queue;
 mod reconcile;
 mod rendering;
+mod report;
 mod sets;
 mod settings;
 mod shadow;

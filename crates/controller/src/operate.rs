@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use tiphys_cluster::Cluster;
 use tiphys_model::{
     Application, ApplicationSource, ConditionType, Operation, OperationPhase, SyncOperation, SyncOptions,
     Time, names,
@@ -45,12 +46,34 @@ impl Engine {
             return Next { at: None, again: true };
         }
         self.take_newest(key, &mut state, compared.as_ref());
-        let Some(mut compared) = self.desired(key, app, &state, compared, place).await else {
+        let Some(compared) = self.desired(key, app, &state, compared, place).await else {
             self.fail_without_targets(key, app, &mut state);
             self.drop_operation_rendering(key);
             return Next { at: None, again: true };
         };
+        let acting = match self.acting(app, &compared.place) {
+            Ok(cluster) => cluster,
+            Err(fault) => {
+                self.end_unbegun(app, &mut state, fault);
+                self.drop_operation_rendering(key);
+                return Next { at: None, again: true };
+            }
+        };
         note_revisions(&mut state, &compared.rendering);
+        note_namespace(&mut state, app);
+        self.take_steps(key, app, state, compared, object, &acting).await
+    }
+
+    /// Plans and acts until there is nothing to do but wait.
+    async fn take_steps(
+        &self,
+        key: &AppKey,
+        app: &mut Application,
+        mut state: SyncState,
+        mut compared: Compared,
+        object: &Value,
+        acting: &Cluster,
+    ) -> Next {
         let mut before = object.clone();
         for _ in 0..MAX_STEPS {
             let SyncStep { state: planned, batch, requeue_at } = self.plan(app, &state, &compared);
@@ -71,7 +94,7 @@ impl Engine {
                 batch.iter().flatten().any(|action| action.gvk.kind == "CustomResourceDefinition");
             let place = compared.place.clone();
             self.keep_pruned(app, &batch, &compared.live, &place).await;
-            let outcomes = execute(&place.cache, batch).await;
+            let outcomes = execute(&place.cache, acting, batch).await;
             if defines_kinds && let Err(error) = place.cache.follow_new_kinds().await {
                 tracing::warn!(%error, "cannot discover new kinds");
             }
@@ -281,7 +304,10 @@ impl Engine {
         let children = targets.iter().filter(|target| target.gvk().group_kind() == application_kind());
         let children = children.map(|child| target_key(child, &app.spec.destination.namespace, &kinds));
         let never_await = own.as_ref().map(|own| awaits::never_awaited(&self.cache, own, children));
-        let never_await = never_await.unwrap_or_default();
+        let mut never_await = never_await.unwrap_or_default();
+        let claims = targets.iter().filter(|target| target.kind() == "PersistentVolumeClaim");
+        let claims = claims.map(|claim| (target_key(claim, namespace, &kinds), &**claim));
+        never_await.extend(awaits::unbound_claims(&compared.place.cache, claims));
         let input = SyncInput {
             own_key: own,
             destination_namespace: &app.spec.destination.namespace,
@@ -394,6 +420,15 @@ fn note_revisions(state: &mut SyncState, rendering: &Rendering) {
     match result.sources.is_empty() {
         true => rendering.revision().clone_into(&mut result.revision),
         false => result.revisions.clone_from(&rendering.revisions),
+    }
+}
+
+/// Notes which metadata the destination namespace is given.
+fn note_namespace(state: &mut SyncState, app: &Application) {
+    let policy = app.spec.sync_policy.as_ref();
+    let managed = policy.and_then(|policy| policy.managed_namespace_metadata.clone());
+    if let Some(result) = &mut state.shown.sync_result {
+        result.managed_namespace_metadata = managed;
     }
 }
 

@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use tiphys_cluster::LiveCache;
 use tiphys_model::{
     AppProject, Application, ApplicationSource, Destination, Operation, SyncAttempt, names,
-    settings::GlobalProject, window,
+    settings::{GlobalProject, Impersonation},
+    window,
 };
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value};
 
@@ -115,6 +116,15 @@ impl Policy {
         let name = &self.project.metadata.name;
         let mut faults = self.source_faults(&app.spec.effective_sources());
         let Destination { server, name: cluster, namespace } = &self.destination;
+        let is_git = |source: &&ApplicationSource| !source.is_helm_repository() && !source.is_oci();
+        for source in app.spec.effective_sources().iter().filter(is_git) {
+            if let Some(field) = self.project.demands_signatures(&source.repo_url) {
+                let url = &source.repo_url;
+                faults.push(format!(
+                    "project '{name}' demands signed commits of {url} ({field}), and Tiphys verifies no signatures: nothing of it is synced"
+                ));
+            }
+        }
         if !self.project.permits_destination(&self.destination) {
             let server = if server.is_empty() { cluster } else { server };
             faults.push(format!(
@@ -167,6 +177,26 @@ impl Policy {
             return Ok(());
         }
         Err(format!("namespace {} is not permitted in project '{project}'", destination.namespace))
+    }
+
+    /// The user that a sync is made as; `None` is the engine itself.
+    ///
+    /// # Errors
+    /// With a text for the operation: the project names none, and has to.
+    pub fn service_account(&self, app: &Application, rules: Impersonation) -> Result<Option<String>, String> {
+        if !rules.enabled {
+            return Ok(None);
+        }
+        let Destination { server, namespace, .. } = &self.destination;
+        let found = self.project.service_account(&self.destination, &app.metadata.namespace);
+        match found
+            .map_err(|why| format!("failed to find a matching service account to impersonate: {why}"))?
+        {
+            None if rules.enforced => Err(format!(
+                "failed to find a matching service account to impersonate: no matching service account found for destination server {server} and namespace {namespace}"
+            )),
+            found => Ok(found),
+        }
     }
 
     /// Whether the sync windows let the engine begin a sync by itself.
@@ -263,6 +293,31 @@ mod tests {
         assert!(faults.len() == 1 && faults[0].contains("is not a cluster of project 'team'"), "{faults:?}");
         policy.cluster_project = "team".into();
         assert!(policy.faults(&app("team"), "argocd").is_empty());
+    }
+
+    #[test]
+    fn signatures_that_nobody_verifies_are_no_signatures() {
+        let policy =
+            policy(json!({"sourceRepos": ["*"], "destinations": [{"server": "*", "namespace": "*"}],
+            "signatureKeys": [{"keyID": "4AEE18F83AFDEB23"}]}));
+        let faults = policy.faults(&app("team"), "argocd");
+        assert!(faults.len() == 1 && faults[0].contains("(signatureKeys)"), "{faults:?}");
+        let mut chart = app("team");
+        chart.spec.source.as_mut().expect("has one").chart = "x".into();
+        assert!(policy.faults(&chart, "argocd").is_empty(), "charts have no commits");
+    }
+
+    #[test]
+    fn syncs_are_made_as_service_accounts_if_that_is_wanted() {
+        let account = json!([{"server": "*", "namespace": "shop", "defaultServiceAccount": "deployer"}]);
+        let named = policy(json!({"destinationServiceAccounts": account}));
+        let rules = |enabled, enforced| Impersonation { enabled, enforced };
+        assert_eq!(named.service_account(&app("team"), rules(false, true)), Ok(None));
+        let user = Some("system:serviceaccount:shop:deployer".to_owned());
+        assert_eq!(named.service_account(&app("team"), rules(true, true)), Ok(user));
+        let unnamed = policy(json!({}));
+        assert!(unnamed.service_account(&app("team"), rules(true, true)).is_err());
+        assert_eq!(unnamed.service_account(&app("team"), rules(true, false)), Ok(None));
     }
 
     #[test]

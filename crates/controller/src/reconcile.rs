@@ -7,10 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use tiphys_model::{
-    Application, Condition, ConditionType, HealthCode, SyncStatusCode, Time, Tracking, names,
-    status::{ComparedTo, SyncStatus},
-};
+use tiphys_model::{Application, Condition, ConditionType, SyncStatusCode, Time, Tracking, names};
 use tiphys_sync::{AutoSync, CompareInput, Comparison, LiveObject, auto_sync, compare};
 use tiphys_value::{Map, ObjectExt, ResourceKey, Value};
 
@@ -23,7 +20,7 @@ use crate::{
     policy::{Policy, engine_namespace},
     prevent::{blockers, drift, guard, owners, pause},
     rendering::Rendering,
-    status,
+    report::set_conditions,
 };
 
 /// How long after a look at closed sync windows the next one follows: schedules count minutes.
@@ -131,68 +128,31 @@ impl Engine {
     ) -> Next {
         let faults = self.spec_faults(app);
         if !faults.is_empty() {
-            let invalid = |fault| Condition::new(ConditionType::InvalidSpecError, fault);
-            self.set_unknown(app);
-            set_conditions(app, faults.into_iter().map(invalid).collect(), self.now());
-            self.refuse_operation(key, app);
-            return Next::default();
+            return self.refuse_spec(key, app, faults);
         }
         let place = match self.place_of(app) {
             Ok(place) => place,
             Err(absent) => return self.wait_for_cluster(app, absent),
         };
-        let mut conditions = Vec::new();
         let rendering = self.rendering(key, app, level, &place).await;
-        let mut compared = self.compare(app, rendering.clone(), &place).await;
-        if let Err(error) = &rendering.targets {
-            conditions.push(Condition::new(ConditionType::ComparisonError, format!("{error:#}")));
-            // The last good state stays in force: what is changed in the cluster is still healed.
-            if let Some(good) =
-                self.last_good_rendering(key, &rendering).filter(|_| !self.settings.sync.compat)
-            {
-                compared = self.compare(app, good, &place).await;
-            }
-        }
+        let compared = self.compare_in_force(key, app, &rendering, &place).await;
         if let Ok(targets) = &rendering.targets {
             self.keep_hook_finalizers(key, app, targets).await;
         }
-        let is_stale = rendering.targets.is_err();
         let mut next = self.follow_remotes(key, &rendering);
         self.show(app, compared.as_ref(), level);
-        if is_stale {
+        let mut conditions = Vec::new();
+        if let Err(error) = &rendering.targets {
             app.status.sync.status = SyncStatusCode::Unknown;
+            conditions.push(Condition::new(ConditionType::ComparisonError, format!("{error:#}")));
         }
         if let Some(compared) = &compared {
-            conditions.extend(compared.comparison.conditions.iter().cloned());
-            let open = compared.policy.may_begin(app, self.now());
-            if open == Ok(false) {
-                next.at = earliest(next.at, Some(tiphys_model::time::after(self.now(), WINDOW_LOOK)));
-            }
-            let decision = self.decide(app, compared, open == Ok(true));
-            conditions.extend(open.err().map(|fault| Condition::new(ConditionType::InvalidSpecError, fault)));
-            next.at =
-                compared.paused.values().fold(next.at, |at, until| earliest(at, Some(until.timestamp())));
-            conditions.extend(told_of(compared));
-            match decision {
-                AutoSync::Start(operation) => {
-                    let reverted = drift::reverted(&operation, &compared.comparison, &compared.live);
-                    self.tell_of_reverts(key, app, reverted).await;
-                    app.operation = Some(*operation);
-                }
-                AutoSync::Held(at, condition) => {
-                    next.at = earliest(next.at, Some(at));
-                    conditions.push(condition);
-                }
-                AutoSync::Refused(condition) => conditions.push(condition),
-                AutoSync::Later(at, _) => next.at = earliest(next.at, Some(at)),
-                AutoSync::Nothing(_) => {}
-            }
+            let (at, told) = self.begin(key, app, compared).await;
+            next.at = earliest(next.at, at);
+            conditions.extend(told);
         }
-        conditions.extend(blockers::conditions(
-            &place.cache,
-            &self.settings.tracking,
-            app.status.operation_state.as_ref(),
-        ));
+        let state = app.status.operation_state.as_ref();
+        conditions.extend(blockers::conditions(&place.cache, &self.settings.tracking, state));
         set_conditions(app, conditions, self.now());
         if app.operation.is_some() || is_running(app) {
             let worked = self.operate(key, app, compared, object, &place).await;
@@ -200,6 +160,63 @@ impl Engine {
             next.again |= worked.again;
         }
         next
+    }
+
+    /// An Application whose spec is not valid: nothing is done for it, and whoever asks for an operation is told.
+    fn refuse_spec(&self, key: &AppKey, app: &mut Application, faults: Vec<String>) -> Next {
+        let invalid = |fault| Condition::new(ConditionType::InvalidSpecError, fault);
+        self.set_unknown(app);
+        set_conditions(app, faults.into_iter().map(invalid).collect(), self.now());
+        self.refuse_operation(key, app);
+        Next::default()
+    }
+
+    /// Compares with what is in force: where the sources do not render, the last good state of the same spec, so
+    /// that what is changed in the cluster is still healed.
+    async fn compare_in_force(
+        &self,
+        key: &AppKey,
+        app: &Application,
+        rendering: &Arc<Rendering>,
+        place: &Arc<Place>,
+    ) -> Option<Compared> {
+        let fails = rendering.targets.is_err() && !self.settings.sync.compat;
+        let in_force = match self.last_good_rendering(key, rendering).filter(|_| fails) {
+            Some(good) => good,
+            None => rendering.clone(),
+        };
+        self.compare(app, in_force, place).await
+    }
+
+    /// Lets automated sync begin an operation if it is time. Returns when to look again, and what to tell.
+    async fn begin(
+        &self,
+        key: &AppKey,
+        app: &mut Application,
+        compared: &Compared,
+    ) -> (Option<Timestamp>, Vec<Condition>) {
+        let mut conditions = compared.comparison.conditions.clone();
+        let open = compared.policy.may_begin(app, self.now());
+        let window = (open == Ok(false)).then(|| tiphys_model::time::after(self.now(), WINDOW_LOOK));
+        let decision = self.decide(app, compared, open == Ok(true));
+        conditions.extend(open.err().map(|fault| Condition::new(ConditionType::InvalidSpecError, fault)));
+        let mut at = compared.paused.values().fold(window, |at, until| earliest(at, Some(until.timestamp())));
+        conditions.extend(told_of(compared));
+        match decision {
+            AutoSync::Start(operation) => {
+                let reverted = drift::reverted(&operation, &compared.comparison, &compared.live);
+                self.tell_of_reverts(key, app, reverted).await;
+                app.operation = Some(*operation);
+            }
+            AutoSync::Held(until, condition) => {
+                at = earliest(at, Some(until));
+                conditions.push(condition);
+            }
+            AutoSync::Refused(condition) => conditions.push(condition),
+            AutoSync::Later(until, _) => at = earliest(at, Some(until)),
+            AutoSync::Nothing(_) => {}
+        }
+        (at, conditions)
     }
 
     /// The state of an Application whose cluster does not answer: nothing is known, and nothing is done until
@@ -333,126 +350,17 @@ impl Engine {
         crate::events::record(&self.cache, app, "SelfHeal", &message, self.now()).await;
     }
 
-    /// Puts the result of a comparison into the status.
-    pub(crate) fn show(&self, app: &mut Application, compared: Option<&Compared>, level: Level) {
-        let Some(Compared { comparison, rendering, orphans, .. }) = compared else {
-            self.set_unknown(app);
-            return;
-        };
-        let multiple = app.spec.has_multiple_sources();
-        let sources = app.spec.effective_sources();
-        let first = (!multiple).then(|| rendering.revision().to_owned());
-        app.status.sync = SyncStatus {
-            status: comparison.sync,
-            compared_to: Some(ComparedTo {
-                source: if multiple { None } else { sources.first().cloned() },
-                sources: if multiple { sources } else { Vec::new() },
-                destination: app.spec.destination.clone(),
-                ignore_differences: app.spec.ignore_differences.clone(),
-            }),
-            revision: first.unwrap_or_default(),
-            revisions: if multiple { rendering.revisions.clone() } else { Vec::new() },
-        };
-        app.status.resources.clone_from(&comparison.resources);
-        app.status.summary.clone_from(&comparison.summary);
-        app.status.source_type = if multiple { None } else { rendering.source_types.first().copied() };
-        app.status.source_types = if multiple { rendering.source_types.clone() } else { Vec::new() };
-        app.status.tiphys = with_warnings(app.status.tiphys.take(), &rendering.warnings);
-        app.status.tiphys = orphans::shown(app.status.tiphys.take(), orphans.as_deref());
-        app.status.controller_namespace.clone_from(&self.settings.namespace);
-        set_health(
-            app,
-            comparison.health.as_ref().map_or(HealthCode::Healthy, |health| health.status),
-            self.now(),
-        );
-        if level >= Level::Sources || app.status.reconciled_at.is_none() {
-            app.status.reconciled_at = Some(Time::from(self.now()));
-        }
-    }
-
-    /// Whether a write would say nothing but that somebody looked: thousands of Applications at rest are not
-    /// written every few minutes for that.
-    fn says_nothing_new(&self, before: &Value, after: &Value) -> bool {
-        let mut like_before = after.clone();
-        let known = before.at(&["status", "reconciledAt"]);
-        if let (Some(known), Some(status)) = (known, like_before.get_mut("status")) {
-            status["reconciledAt"] = known.clone();
-        }
-        !self.settings.sync.compat && like_before == *before
-    }
-
-    fn set_unknown(&self, app: &mut Application) {
-        app.status.sync.status = SyncStatusCode::Unknown;
-        app.status.reconciled_at = Some(Time::from(self.now()));
-        set_health(app, HealthCode::Unknown, self.now());
-    }
-
-    /// An Application that is not of its type still gets a status that says so.
-    async fn report_unreadable(&self, key: &AppKey, object: &Value, fault: &str) {
-        let mut after = object.clone();
-        after["status"]["sync"] = tiphys_value::json!({"status": "Unknown"});
-        after["status"]["health"] = tiphys_value::json!({"status": "Unknown"});
-        after["status"]["conditions"] = tiphys_value::json!([{"type": "InvalidSpecError", "message": fault}]);
-        if let Err(error) = status::write(&self.cache, key, object, &after).await {
-            self.lost_write(key, &error);
-        }
-        self.mark_seen(key);
-    }
-
-    /// Writes what changed of status, operation and the refresh request. `false` if that failed: then the
-    /// Application is looked at again later.
-    pub(crate) async fn write(&self, key: &AppKey, before: &Value, app: &Application) -> bool {
-        let mut after = before.clone();
-        let written = app.to_value();
-        for field in ["status", "operation"] {
-            match (written.get(field), after.as_object_mut()) {
-                (Some(value), Some(map)) => {
-                    map.insert(field.to_owned(), value.clone());
-                }
-                (None, Some(map)) => {
-                    map.remove(field);
-                }
-                _ => {}
-            }
-        }
-        if let Some(Value::Object(annotations)) = after.pointer_mut("/metadata/annotations") {
-            annotations.remove(names::REFRESH);
-            annotations.remove(names::REFRESH_TIMESTAMP);
-        }
-        if after.get("operation").is_none() && self.was_asked_anew(app, before) {
-            // It is served after this one, not taken away with it.
-            after["operation"] = before["operation"].clone();
-        }
-        if self.says_nothing_new(before, &after) {
-            return true;
-        }
-        match status::write(&self.cache, key, before, &after).await {
-            Ok(()) => true,
-            Err(error) => {
-                self.lost_write(key, &error);
-                false
-            }
-        }
-    }
-
-    /// Whether somebody asked for another operation while one was taken up.
-    fn was_asked_anew(&self, app: &Application, before: &Value) -> bool {
-        let Some(taken) = before.get("operation") else { return false };
-        let now = self.cache.get(&own_key(app));
-        now.is_some_and(|now| now.get("operation").is_some_and(|asked| asked != taken))
-    }
-
     /// Remote repositories tell nobody of new commits; they are asked at intervals that differ from
-    /// Application to Application.
+    /// Application to Application, or only when somebody asks if the interval is zero.
     pub(crate) fn follow_remotes(&self, key: &AppKey, rendering: &Rendering) -> Next {
-        if !rendering.reads_remotes {
-            return Next::default();
-        }
-        let spread: u64 =
-            key.name.bytes().fold(7_u64, |sum, byte| sum.wrapping_mul(31) ^ u64::from(byte)) % 1000;
-        let wait =
-            self.installation().refresh.mul_f64(1.0 + f64::from(u32::try_from(spread).unwrap_or(0)) / 4000.0);
-        self.refresh_later(key, wait);
+        let installation = self.installation();
+        let (interval, hard) = (installation.refresh, installation.argo.reconciliation.hard);
+        let shortest = [interval, hard].into_iter().filter(|interval| !interval.is_zero()).min();
+        let Some(interval) = shortest.filter(|_| rendering.reads_remotes) else { return Next::default() };
+        let spread: u32 =
+            key.name.bytes().fold(7_u32, |sum, byte| sum.wrapping_mul(31) ^ u32::from(byte)) % 1000;
+        let jitter = installation.argo.reconciliation.jitter.unwrap_or(interval / 4);
+        self.refresh_later(key, interval + jitter * spread / 1000);
         Next::default()
     }
 }
@@ -484,18 +392,6 @@ fn told_of(compared: &Compared) -> Vec<Condition> {
     paused.chain(kept).chain(orphaned).collect()
 }
 
-/// What Tiphys adds to a status, with what is odd about the sources.
-fn with_warnings(ours: Option<Value>, warnings: &[String]) -> Option<Value> {
-    let mut ours = ours.filter(Value::is_object).unwrap_or_else(|| Value::Object(Map::new()));
-    if let Some(map) = ours.as_object_mut() {
-        map.remove("warnings");
-        if !warnings.is_empty() {
-            map.insert("warnings".into(), warnings.into());
-        }
-    }
-    ours.as_object().is_some_and(|map| !map.is_empty()).then_some(ours)
-}
-
 /// The key of an Application object.
 pub(crate) fn own_key(app: &Application) -> ResourceKey {
     ResourceKey::new(names::GROUP, "Application", &app.metadata.namespace, &app.metadata.name)
@@ -511,26 +407,4 @@ pub(crate) fn earliest(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Tim
         (Some(a), Some(b)) => Some(a.min(b)),
         (a, b) => a.or(b),
     }
-}
-
-fn set_health(app: &mut Application, code: HealthCode, now: Timestamp) {
-    if app.status.health.status != Some(code) {
-        app.status.health.status = Some(code);
-        app.status.health.last_transition_time = Some(Time::from(now));
-    }
-}
-
-/// Replaces the conditions; one that was there before keeps its time.
-pub(crate) fn set_conditions(app: &mut Application, conditions: Vec<Condition>, now: Timestamp) {
-    let now = Time::from(now);
-    let old = std::mem::take(&mut app.status.conditions);
-    app.status.conditions = conditions
-        .into_iter()
-        .map(|mut condition| {
-            let known =
-                old.iter().find(|known| known.kind == condition.kind && known.message == condition.message);
-            condition.last_transition_time = known.and_then(|known| known.last_transition_time).or(Some(now));
-            condition
-        })
-        .collect();
 }

@@ -36,6 +36,8 @@ pub(crate) struct Rendering {
     /// What was asked of that, with the answers.
     asked_versions: BTreeMap<String, bool>,
     made_at: Instant,
+    /// When it was rendered; it may have been found to be still true since.
+    rendered_at: Instant,
 }
 
 impl Rendering {
@@ -106,6 +108,7 @@ impl Engine {
         level: Level,
         place: &Arc<Place>,
     ) -> Arc<Rendering> {
+        let level = self.hardened(key, level);
         let wanted = inputs(app);
         let moved = self.has_moved(key);
         let served = place.cache.cluster().discovery();
@@ -137,6 +140,14 @@ impl Engine {
             self.doubt(key);
         }
         made
+    }
+
+    /// The level of a look: a hard one if `timeout.hard.reconciliation` has passed since the Application was rendered.
+    fn hardened(&self, key: &AppKey, level: Level) -> Level {
+        let every = self.installation().argo.reconciliation.hard;
+        let known = self.known_rendering(key).filter(|_| !every.is_zero() && level == Level::Sources);
+        let is_due = known.is_some_and(|known| known.reads_remotes && known.rendered_at.elapsed() >= every);
+        if is_due { Level::Hard } else { level }
     }
 
     /// Asks the repositories of a rendering for the commits of today, and whether what was read of them stands
@@ -178,6 +189,7 @@ impl Engine {
             discovery: known.discovery.clone(),
             asked_versions: known.asked_versions.clone(),
             made_at: Instant::now(),
+            rendered_at: known.rendered_at,
         })
     }
 
@@ -238,6 +250,7 @@ impl Engine {
             asked_versions: BTreeMap::new(),
             discovery: discovery.clone(),
             made_at: Instant::now(),
+            rendered_at: Instant::now(),
             footprint: Footprint::default(),
         };
         match rendered {
@@ -275,5 +288,6 @@ fn broken_off_or(made: Result<Rendering, tokio::task::JoinError>) -> Arc<Renderi
         discovery: Arc::default(),
         asked_versions: BTreeMap::new(),
         made_at: Instant::now(),
+        rendered_at: Instant::now(),
     }))
 }

@@ -58,7 +58,13 @@ pub struct AppProjectSpec {
     /// Identities for impersonation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub destination_service_accounts: Vec<DestinationServiceAccount>,
-    /// Signature policies and whatever later versions add.
+    /// Keys that commits must be signed with.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub signature_keys: Vec<Value>,
+    /// Which signatures are demanded of which repositories.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_integrity: Option<Value>,
+    /// Whatever later versions add.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -150,6 +156,51 @@ impl AppProject {
             }
         }
         permitted
+    }
+
+    /// The field by which signatures are demanded of a Git repository, if they are.
+    pub fn demands_signatures(&self, repo_url: &str) -> Option<&'static str> {
+        if !self.spec.signature_keys.is_empty() {
+            return Some("signatureKeys");
+        }
+        let policies = self.spec.source_integrity.as_ref()?.pointer("/git/policies")?.as_array()?;
+        let wanted = repository::normalize(repo_url);
+        let demands = |policy: &Value| {
+            let repositories = policy.get("repos").and_then(Value::as_array).into_iter().flatten();
+            let mut urls = repositories.filter_map(|repository| repository.get("url")?.as_str());
+            let mode = policy.pointer("/gpg/mode").and_then(Value::as_str);
+            mode != Some("none")
+                && urls.any(|url| glob::matches(url, repo_url) || repository_matches(url, &wanted))
+        };
+        policies.iter().any(demands).then_some("sourceIntegrity")
+    }
+
+    /// The user that syncs to a destination are made as: the first service account that the project names for it,
+    /// in the Application's destination namespace unless it says its own. `None` if it names none.
+    ///
+    /// # Errors
+    /// The name of a service account is none.
+    pub fn service_account(
+        &self,
+        destination: &Destination,
+        app_namespace: &str,
+    ) -> Result<Option<String>, String> {
+        let is_meant = |account: &&DestinationServiceAccount| {
+            glob::matches(&account.server, &destination.server)
+                && glob::matches(&account.namespace, &destination.namespace)
+        };
+        let Some(account) = self.spec.destination_service_accounts.iter().find(is_meant) else {
+            return Ok(None);
+        };
+        let name = account.default_service_account.trim();
+        if name.is_empty() || name.contains(['!', '*']) {
+            return Err(format!("default service account contains invalid chars '{name}'"));
+        }
+        let home = if destination.namespace.is_empty() { app_namespace } else { &destination.namespace };
+        Ok(Some(match name.contains(':') {
+            true => format!("system:serviceaccount:{name}"),
+            false => format!("system:serviceaccount:{home}:{name}"),
+        }))
     }
 
     /// Whether a namespace of a cluster may be used. `destination` has both address and name of the cluster
@@ -270,6 +321,35 @@ mod tests {
         assert!(p.permits_destination(&to("", "prod", "web")));
         let all = project(json!({"destinations": [{"server": "*", "namespace": "*"}]}));
         assert!(all.permits_destination(&to("", "known-by-name-only", "web")));
+    }
+
+    #[test]
+    fn signatures_are_demanded_of_all_or_of_some() {
+        let all = project(json!({"signatureKeys": [{"keyID": "4AEE18F83AFDEB23"}]}));
+        assert_eq!(all.demands_signatures("https://git.example.com/a"), Some("signatureKeys"));
+        let some = project(json!({"sourceIntegrity": {"git": {"policies": [
+            {"repos": [{"url": "https://git.example.com/acme/*"}], "gpg": {"mode": "head", "keys": ["4AEE18F83AFDEB23"]}},
+            {"repos": [{"url": "https://git.example.com/free/*"}], "gpg": {"mode": "none"}}]}}}));
+        assert_eq!(some.demands_signatures("https://git.example.com/acme/shop.git"), Some("sourceIntegrity"));
+        assert_eq!(some.demands_signatures("https://git.example.com/free/shop"), None);
+        assert_eq!(some.demands_signatures("https://git.example.com/other"), None);
+    }
+
+    #[test]
+    fn the_first_service_account_that_is_meant_counts() {
+        let p = project(json!({"destinationServiceAccounts": [
+            {"server": "https://a", "namespace": "team-*", "defaultServiceAccount": "deployer"},
+            {"server": "https://a", "namespace": "*", "defaultServiceAccount": "ops:other"},
+            {"server": "https://b", "namespace": "*", "defaultServiceAccount": "*"}]}));
+        let to = |server: &str, namespace: &str| {
+            let destination =
+                Destination { server: server.into(), namespace: namespace.into(), name: String::new() };
+            p.service_account(&destination, "argocd")
+        };
+        assert_eq!(to("https://a", "team-x"), Ok(Some("system:serviceaccount:team-x:deployer".into())));
+        assert_eq!(to("https://a", "web"), Ok(Some("system:serviceaccount:ops:other".into())));
+        assert_eq!(to("https://c", "web"), Ok(None));
+        assert!(to("https://b", "web").is_err());
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
     let mut yielded = Yield::default();
     for path in files(tree, &job.source.path, options.recurse)? {
         let name = relative(&path, &job.source.path);
-        let is_jsonnet = name.ends_with(".jsonnet");
+        let is_jsonnet = name.ends_with(".jsonnet") && job.context.sources.evaluates_jsonnet();
         let known = is_jsonnet || [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end));
         let wanted = (known || options.disable_extension_filter)
             && (options.exclude.is_empty() || !glob::matches(&options.exclude, name, false))

@@ -17,6 +17,7 @@ mod jsonnet;
 mod kustomize;
 pub mod manifest;
 mod overrides;
+mod plugin;
 mod sources;
 mod tool;
 
@@ -28,6 +29,7 @@ use tiphys_vfs::EntryKind;
 
 pub use charts::LocalCharts;
 pub use error::{Cause, RenderError};
+pub use plugin::Plugins;
 pub use sources::{SourceTree, Sources, refuse_missing};
 
 use env::BuildEnv;
@@ -89,6 +91,12 @@ pub fn render(app: &Application, context: &Context<'_>) -> Result<Rendered, Rend
     }
     let set = SourceSet::open(&declared, context.sources)?;
     let mut rendered = Rendered::default();
+    if let Some(hydrator) = &app.spec.source_hydrator {
+        rendered.warnings.push(format!(
+            "spec.sourceHydrator: nothing is hydrated; branch {} is taken as whoever hydrates it left it",
+            hydrator.sync_source.target_branch
+        ));
+    }
     for (index, source) in declared.iter().enumerate() {
         let one = render_source(app, source, index, &set, context)?;
         rendered.sources.push(RenderedSource {
@@ -158,14 +166,16 @@ fn render_source(
     check_path(declared, tree)?;
     let source = overrides::apply(declared, tree.as_ref(), &app.metadata.name)?;
     let names_revision = env::names_revision(&source);
-    let source_type = tool::choose(&source, tree.as_ref())?;
     let env = BuildEnv::new(app, &source, set.revision(index), context);
     let job = Job { app, source, index, set, context, env };
+    if let Some(yielded) = plugin::render(&job)? {
+        return Ok(yielded);
+    }
+    let source_type = tool::choose(&job.source, tree.as_ref(), context.sources)?;
     let mut yielded = match source_type {
         SourceType::Helm => helm::render(&job)?,
         SourceType::Kustomize => kustomize::render(&job)?,
-        SourceType::Directory => directory::render(&job)?,
-        SourceType::Plugin => return Err(tool::refuse_plugin(&job.source)),
+        SourceType::Directory | SourceType::Plugin => directory::render(&job)?,
     };
     yielded.source_type = Some(source_type);
     yielded.names_revision = names_revision;

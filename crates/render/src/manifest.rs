@@ -8,15 +8,22 @@ use tiphys_value::{FieldPath, Location, ObjectExt, Origin, OriginKind, Origins, 
 use tiphys_vfs::FileTree;
 use tiphys_yaml::{Content, Node, Position, Profile};
 
-use crate::RenderError;
+use crate::{Cause, RenderError};
+
+/// What a file that Git LFS keeps elsewhere begins with.
+const LFS_POINTER: &str = "version https://git-lfs.github.com/spec/";
 
 /// A text file of a tree.
 ///
 /// # Errors
-/// Missing, too large, a link that leaves the tree, or no text.
+/// Missing, too large, a link that leaves the tree, kept elsewhere by Git LFS, or no text.
 pub fn read_text(tree: &dyn FileTree, path: &str) -> Result<String, RenderError> {
     let bytes = tree.read(path).map_err(|error| RenderError::new(error.to_string()))?;
     match std::str::from_utf8(&bytes) {
+        Ok(text) if text.starts_with(LFS_POINTER) => Err(RenderError::new(format!(
+            "{path} is kept by Git LFS, from which nothing is fetched; what is deployed must be in the repository itself"
+        ))
+        .caused_by(Cause::Unsupported)),
         Ok(text) if !text.contains('\0') => Ok(text.strip_prefix('\u{feff}').unwrap_or(text).to_owned()),
         Ok(_) => Err(RenderError::new(format!("{path} is a binary file, not a manifest"))),
         Err(error) => Err(RenderError::new(format!(

@@ -4,10 +4,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use tiphys_helm::Chart;
 use tiphys_kustomize::RemoteLoader;
-use tiphys_model::ApplicationSource;
+use tiphys_model::{ApplicationSource, SourceType};
 use tiphys_vfs::{FileTree, MemTree};
 
-use crate::RenderError;
+use crate::{Cause, RenderError, plugin::Plugins};
 
 /// Files at a revision.
 #[derive(Clone)]
@@ -45,6 +45,31 @@ pub trait Sources: Send + Sync {
     /// of it; empty asks for none.
     fn kustomize_options(&self, _version: &str) -> &str {
         ""
+    }
+
+    /// Whether the installation lets a tool render; a folder made for one that may not is a plain one.
+    fn is_enabled(&self, _tool: SourceType) -> bool {
+        true
+    }
+
+    /// Whether Jsonnet files are evaluated.
+    fn evaluates_jsonnet(&self) -> bool {
+        true
+    }
+
+    /// What runs config management plugins, if any are allowed.
+    fn plugins(&self) -> Option<Arc<dyn Plugins>> {
+        None
+    }
+
+    /// The revision that means the highest tag of which what follows a prefix satisfies a constraint. By itself a
+    /// prefix is not understood.
+    ///
+    /// # Errors
+    /// Names what is not supported.
+    fn tag_revision(&self, prefix: &str, _constraint: &str) -> Result<String, RenderError> {
+        Err(RenderError::new(format!("tagPrefix {prefix:?} is not supported here"))
+            .caused_by(Cause::Unsupported))
     }
 
     /// What fetches the remote bases of kustomizations, if anything does.
@@ -144,7 +169,11 @@ fn open(source: &ApplicationSource, sources: &dyn Sources) -> Result<SourceTree,
             source.repo_url
         )));
     }
-    sources.repository(&source.repo_url, &source.target_revision)
+    if source.tag_prefix.is_empty() {
+        return sources.repository(&source.repo_url, &source.target_revision);
+    }
+    let revision = sources.tag_revision(&source.tag_prefix, &source.target_revision)?;
+    sources.repository(&source.repo_url, &revision)
 }
 
 /// A tree without files, for sources that render nothing.

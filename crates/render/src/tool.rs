@@ -3,22 +3,28 @@
 use tiphys_model::{ApplicationSource, SourceType};
 use tiphys_vfs::{EntryKind, FileTree};
 
-use crate::{Cause, RenderError};
+use crate::{RenderError, Sources};
 
 /// File names that make a folder a kustomization.
 const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
-/// The tool that the source sets options for, else the one that its folder is made for.
-pub(crate) fn choose(source: &ApplicationSource, tree: &dyn FileTree) -> Result<SourceType, RenderError> {
+/// The tool that the source sets options for, else the one that its folder is made for; a plain directory in the
+/// place of one that the installation switched off.
+pub(crate) fn choose(
+    source: &ApplicationSource,
+    tree: &dyn FileTree,
+    sources: &dyn Sources,
+) -> Result<SourceType, RenderError> {
     if let Some(explicit) = source.explicit_type().map_err(RenderError::new)? {
-        return Ok(explicit);
+        return Ok(if sources.is_enabled(explicit) { explicit } else { SourceType::Directory });
     }
     if !source.chart.is_empty() {
         return Ok(SourceType::Helm);
     }
     let entries = tree.read_dir(&source.path).map_err(|e| RenderError::new(e.to_string()))?;
     // In name order, and the last hit counts: a kustomization beside a Chart.yaml wins.
-    let mut hits = entries.iter().filter(|entry| entry.kind == EntryKind::File).filter_map(|entry| {
+    let files = entries.iter().filter(|entry| entry.kind == EntryKind::File);
+    let hits = files.filter_map(|entry| {
         if entry.name.ends_with("Chart.yaml") {
             Some(SourceType::Helm)
         } else if KUSTOMIZATIONS.contains(&entry.name.as_str()) {
@@ -27,21 +33,8 @@ pub(crate) fn choose(source: &ApplicationSource, tree: &dyn FileTree) -> Result<
             None
         }
     });
-    Ok(hits.next_back().unwrap_or(SourceType::Directory))
-}
-
-/// Plugins run programs, which Tiphys does not.
-pub(crate) fn refuse_plugin(source: &ApplicationSource) -> RenderError {
-    let name = source.plugin.as_ref().map(|plugin| plugin.name.as_str()).unwrap_or_default();
-    let name = if name.is_empty() {
-        "a config management plugin".into()
-    } else {
-        format!("config management plugin {name:?}")
-    };
-    RenderError::new(format!(
-        "the source is rendered by {name}; plugins run programs of their own, which is not supported"
-    ))
-    .caused_by(Cause::Unsupported)
+    let mut enabled = hits.filter(|tool| sources.is_enabled(*tool));
+    Ok(enabled.next_back().unwrap_or(SourceType::Directory))
 }
 
 #[cfg(test)]
@@ -52,7 +45,37 @@ mod tests {
     fn chosen(files: &[&str]) -> SourceType {
         let tree = MemTree::from_files(files.iter().map(|name| (*name, "")));
         let source = ApplicationSource { path: "app".into(), ..ApplicationSource::default() };
-        choose(&source, &tree).unwrap()
+        choose(&source, &tree, &Settings(None)).unwrap()
+    }
+
+    /// An installation that switched one tool off.
+    struct Settings(Option<SourceType>);
+
+    impl Sources for Settings {
+        fn repository(&self, _: &str, _: &str) -> Result<crate::SourceTree, RenderError> {
+            Ok(crate::SourceTree::default())
+        }
+
+        fn chart(&self, _: &str, _: &str, _: &str) -> Result<crate::SourceTree, RenderError> {
+            Ok(crate::SourceTree::default())
+        }
+
+        fn is_enabled(&self, tool: SourceType) -> bool {
+            self.0 != Some(tool)
+        }
+    }
+
+    #[test]
+    fn a_tool_that_is_switched_off_leaves_a_plain_directory() {
+        let tree = MemTree::from_files([("app/Chart.yaml", "")]);
+        let source = ApplicationSource { path: "app".into(), ..ApplicationSource::default() };
+        let off = Settings(Some(SourceType::Helm));
+        assert_eq!(choose(&source, &tree, &off).unwrap(), SourceType::Directory);
+        let named = ApplicationSource {
+            helm: Some(tiphys_model::HelmSource { release_name: "x".into(), ..Default::default() }),
+            ..source
+        };
+        assert_eq!(choose(&named, &tree, &off).unwrap(), SourceType::Directory);
     }
 
     #[test]

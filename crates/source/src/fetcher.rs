@@ -2,7 +2,7 @@
 
 use std::{
     path::PathBuf,
-    sync::{Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -12,7 +12,7 @@ use tiphys_kustomize::{RemoteError, RemoteLoader, RepoUrl};
 use tiphys_vfs::{FileTree, join};
 
 use crate::{
-    AccessTable, ChartRequest, Charts, Checkout, DeclaredAccess, GitCache, SourceError,
+    AccessTable, ChartRequest, Charts, Checkout, DeclaredAccess, GitCache, Plugins, SourceError,
     remote::{HelmRepositories, Http, registry_credentials},
 };
 
@@ -34,6 +34,7 @@ pub struct Fetcher {
     git: GitCache,
     access: AccessTable,
     http: Http,
+    plugins: Arc<Plugins>,
     helm: OnceLock<(Charts, HelmRepositories)>,
 }
 
@@ -72,8 +73,21 @@ impl Fetcher {
             offline,
             variable: Box::new(variable),
             http: Http::default(),
+            plugins: Arc::default(),
             helm: OnceLock::new(),
         }
+    }
+
+    /// Allows config management plugins.
+    #[must_use]
+    pub fn with_plugins(mut self, plugins: Plugins) -> Self {
+        self.plugins = Arc::new(plugins);
+        self
+    }
+
+    /// The config management plugins that are allowed.
+    pub fn plugins(&self) -> &Arc<Plugins> {
+        &self.plugins
     }
 
     /// Replaces the credentials that were declared in a cluster.

@@ -340,6 +340,13 @@ fn identity(access: &Access) -> Option<gix::sec::identity::Account> {
     Some(gix::sec::identity::Account { username, password, oauth_refresh_token: None })
 }
 
+/// The revision that means the highest tag of which what follows a prefix satisfies a SemVer constraint (`tagPrefix`
+/// of a source). No name in Git holds a colon. A text that is no constraint is a revision by itself.
+pub fn tag_revision(prefix: &str, constraint: &str) -> String {
+    let is_plain = Version::parse(constraint).is_ok() || Constraints::parse(constraint).is_err();
+    if prefix.is_empty() || is_plain { constraint.to_owned() } else { format!("{prefix}:{constraint}") }
+}
+
 /// The commit that a revision means.
 pub(crate) fn resolve(
     repository: &ThreadSafeRepository,
@@ -348,6 +355,11 @@ pub(crate) fn resolve(
 ) -> Result<ObjectId, SourceError> {
     let local = repository.to_thread_local();
     let name = if revision.is_empty() { "HEAD" } else { revision };
+    if let Some((prefix, constraint)) = name.split_once(':') {
+        let unknown =
+            |hint| SourceError::UnknownRevision { url: url.to_owned(), revision: name.to_owned(), hint };
+        return highest_tag(&local, prefix, constraint).ok_or_else(|| unknown(hint(&local, prefix)));
+    }
     let candidates = [
         format!("refs/remotes/origin/{name}"),
         format!("refs/heads/{name}"),
@@ -361,20 +373,22 @@ pub(crate) fn resolve(
             return Ok(commit.id);
         }
     }
-    if let Some(commit) = highest_tag(&local, name) {
+    if let Some(commit) = highest_tag(&local, "", name) {
         return Ok(commit);
     }
     let hint = hint(&local, name);
     Err(SourceError::UnknownRevision { url: url.to_owned(), revision: name.to_owned(), hint })
 }
 
-/// The commit of the highest tag that satisfies a SemVer constraint.
-fn highest_tag(repository: &gix::Repository, constraint: &str) -> Option<ObjectId> {
+/// The commit of the highest tag of which what follows the prefix satisfies a SemVer constraint.
+fn highest_tag(repository: &gix::Repository, prefix: &str, constraint: &str) -> Option<ObjectId> {
     let constraint = Constraints::parse(constraint).ok()?;
     let references = repository.references().ok()?;
     let tags = references.tags().ok()?.filter_map(Result::ok);
     let (_, mut tag) = tags
-        .filter_map(|tag| Some((Version::parse(tag.name().shorten().to_str().ok()?).ok()?, tag)))
+        .filter_map(|tag| {
+            Some((Version::parse(tag.name().shorten().to_str().ok()?.strip_prefix(prefix)?).ok()?, tag))
+        })
         .filter(|(version, _)| constraint.check(version))
         .max_by(|a, b| a.0.cmp(&b.0))?;
     let id = tag.peel_to_id().ok()?;

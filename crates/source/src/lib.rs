@@ -10,6 +10,7 @@ mod fetcher;
 mod footprint;
 mod git;
 mod git_tree;
+mod plugins;
 mod remote;
 mod repositories;
 mod ssh;
@@ -21,7 +22,8 @@ mod working_tree;
 pub use error::SourceError;
 pub use fetcher::{DependencyError, Fetcher};
 pub use footprint::{Footprint, RecordingTree};
-pub use git::GitCache;
+pub use git::{GitCache, tag_revision};
+pub use plugins::{Plugin, PluginError, PluginInput, Plugins};
 pub use remote::{
     Access, AccessTable, Artifact, ChartRequest, Charts, DeclaredAccess, FetchedChart, MAX_ARCHIVE_BYTES,
     MAX_ENTRIES, MAX_UNPACKED_BYTES, OciReference, Registry, post_json, registry_credentials, unpack,

@@ -93,6 +93,27 @@ fn revisions_are_branches_tags_commits_and_ranges() {
 }
 
 #[test]
+fn ranges_are_of_tags_with_a_prefix() {
+    let folder = folder();
+    let repo = Repo::init(&folder.path().join("repo"));
+    for tag in ["app1/v1.0.0", "app1/v1.0.1", "app2/v1.0.7", "v1.0.9", "app1/v2.0.0"] {
+        let id = repo.commit(&[("a.txt", tag)], &[]);
+        repo.point(&format!("refs/tags/{tag}"), id);
+    }
+    let git = cache(&folder);
+    let at = |prefix: &str, constraint: &str| {
+        let checkout = git.checkout(&repo.url, &tiphys_source::tag_revision(prefix, constraint));
+        let text = checkout.map(|checkout| checkout.tree.read("a.txt").expect("is there"));
+        text.map(|text| String::from_utf8_lossy(&text).into_owned()).map_err(|error| error.to_string())
+    };
+    assert_eq!(at("app1/", "v1.0.*").as_deref(), Ok("app1/v1.0.1"));
+    assert_eq!(at("app2/", "v1.*").as_deref(), Ok("app2/v1.0.7"));
+    assert_eq!(at("", "v1.0.*").as_deref(), Ok("v1.0.9"));
+    assert_eq!(at("app1/", "main").as_deref(), Ok("app1/v2.0.0"), "no constraint");
+    assert!(at("app3/", "v1.*").is_err());
+}
+
+#[test]
 fn submodules_are_mounted_at_their_commits() {
     let folder = folder();
     let library = Repo::init(&folder.path().join("library"));

@@ -95,7 +95,8 @@ pub fn auto_sync(
         return AutoSync::Nothing("a sync window forbids it");
     }
     let differing = || comparison.resources.iter().filter(|r| r.status == Some(SyncStatusCode::OutOfSync));
-    if !automated.prunes() && differing().all(|resource| resource.requires_pruning) {
+    let only_extra = differing().all(|resource| resource.requires_pruning);
+    if !automated.prunes() && only_extra && comparison.namespace_differs.is_empty() {
         return AutoSync::Nothing("only prunes are due, and prune is off");
     }
     if let Some(refused) = refuses_deletions(app, comparison, settings) {

@@ -15,7 +15,7 @@ use tiphys_model::{
 };
 use tiphys_value::{FieldPath, GroupKind, ObjectExt, ResourceKey};
 
-use crate::{Claim, KindCatalog, LiveObject, action::images};
+use crate::{Claim, KindCatalog, LiveObject, action::images, links};
 
 /// What is compared.
 pub struct CompareInput<'a> {
@@ -62,6 +62,8 @@ pub struct Comparison {
     pub out_of_sync: BTreeSet<ResourceKey>,
     /// Where objects differ: every object that is out of sync has an entry, empty if it is missing or extra.
     pub differences: BTreeMap<ResourceKey, Vec<FieldPath>>,
+    /// What of the metadata of the destination namespace is not as `managedNamespaceMetadata` has it.
+    pub namespace_differs: Vec<FieldPath>,
     /// `status.summary`.
     pub summary: Summary,
     /// Objects that somebody else looks after, see [`crate::SyncInput::claims`]; found by the caller.
@@ -82,7 +84,8 @@ impl Comparison {
             resource.hook || resource.status != Some(SyncStatusCode::OutOfSync) || !left_alone.contains(&key)
         });
         let differs = |r: &ResourceStatus| !r.hook && r.status == Some(SyncStatusCode::OutOfSync);
-        if seen.sync == SyncStatusCode::OutOfSync && !seen.resources.iter().any(differs) {
+        let differs = seen.resources.iter().any(differs) || !seen.namespace_differs.is_empty();
+        if seen.sync == SyncStatusCode::OutOfSync && !differs {
             seen.sync = SyncStatusCode::Synced;
         }
         seen
@@ -113,6 +116,7 @@ pub fn compare(input: &CompareInput<'_>) -> Comparison {
     for (key, live) in input.live.iter().filter(|(key, _)| !targets.contains_key(*key)) {
         compare_extra(input, key, live, &mut out, &mut health);
     }
+    compare_namespace(input, &mut out);
     out.resources.sort_by(|a, b| {
         (&a.group, &a.kind, &a.namespace, &a.name).cmp(&(&b.group, &b.kind, &b.namespace, &b.name))
     });
@@ -128,6 +132,7 @@ pub fn compare(input: &CompareInput<'_>) -> Comparison {
     out.health = Some(roll_up(&members));
     out.summary.images.sort();
     out.summary.images.dedup();
+    out.summary.external_urls = external_urls(input, &targets);
     out
 }
 
@@ -247,6 +252,38 @@ fn compare_target(
         out.conditions.push(Condition::new(ConditionType::SelfManaged, message));
     }
     out.resources.push(status);
+}
+
+/// The addresses at which the Application's objects can be reached, and those that it names itself.
+fn external_urls(input: &CompareInput<'_>, targets: &BTreeMap<ResourceKey, Arc<Value>>) -> Vec<String> {
+    let own = input.app.metadata.annotations.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    let mut urls: Vec<String> = links::named(own);
+    let live = targets.keys().filter_map(|key| input.live.get(key));
+    urls.extend(live.flat_map(|live| links::of(&live.object)));
+    urls.sort();
+    urls.dedup();
+    urls
+}
+
+/// The destination namespace is kept as `managedNamespaceMetadata` has it, unless it is a target itself. One that is
+/// missing is no difference: whatever is in it is missing, too.
+fn compare_namespace(input: &CompareInput<'_>, out: &mut Comparison) {
+    let policy = input.app.spec.sync_policy.as_ref();
+    let Some(managed) = policy.and_then(|policy| policy.managed_namespace_metadata.as_ref()) else { return };
+    let key = ResourceKey::new("", "Namespace", "", &input.app.spec.destination.namespace);
+    let is_target = out.targets.iter().any(|target| target.resource_key() == key);
+    let live = input.live.get(&key).filter(|_| !is_target);
+    let Some(live) = live.filter(|_| input.app.sync_options().is_on("CreateNamespace")) else { return };
+    for (field, wanted) in [("labels", &managed.labels), ("annotations", &managed.annotations)] {
+        let there = |name: &str| live.object.at(&["metadata", field])?.get(name)?.as_str();
+        let missed = wanted.iter().filter(|(name, value)| there(name) != Some(value.as_str()));
+        out.namespace_differs
+            .extend(missed.map(|(name, _)| FieldPath::default().key("metadata").key(field).key(name)));
+    }
+    if !out.namespace_differs.is_empty() {
+        out.differences.insert(key, out.namespace_differs.clone());
+        worsen(out);
+    }
 }
 
 fn worsen(out: &mut Comparison) {

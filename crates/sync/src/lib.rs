@@ -16,6 +16,7 @@ mod classify;
 mod compare;
 mod finish;
 mod input;
+mod links;
 mod order;
 mod record;
 mod state;

@@ -79,15 +79,54 @@ fn v10_a_copied_mark_is_no_membership_unless_tracked_by_label() {
 }
 
 #[test]
-fn v15_and_v23_shared_and_repeated_objects_are_reported() {
+fn v15_shared_objects_are_reported() {
     let tracking = Tracking::default();
     let target = marked(object("ConfigMap", "c", &[]), "shop", &tracking);
     let theirs = marked(object("ConfigMap", "c", &[]), "other", &tracking);
-    let result = compared(&app(json!({})), vec![target.clone(), target], vec![(theirs, None)], &tracking);
+    let result = compared(&app(json!({})), vec![target], vec![(theirs, None)], &tracking);
     let kinds: Vec<_> = result.conditions.iter().map(|condition| condition.kind).collect();
-    assert_eq!(kinds, [ConditionType::RepeatedResourceWarning, ConditionType::SharedResourceWarning]);
+    assert_eq!(kinds, [ConditionType::SharedResourceWarning]);
     assert_eq!(result.shared.values().collect::<Vec<_>>(), ["other"]);
-    assert_eq!(result.resources.len(), 1);
+}
+
+#[test]
+fn v23_the_last_of_two_bodies_counts_and_one_warning_tells() {
+    let tracking = Tracking::default();
+    let body = |text: &str| {
+        let mut object = marked(object("Service", "web", &[]), "shop", &tracking);
+        object["data"] = text.into();
+        object
+    };
+    let result =
+        compared(&app(json!({})), vec![body("first"), body("last")], vec![(body("last"), None)], &tracking);
+    let kinds: Vec<_> = result.conditions.iter().map(|condition| condition.kind).collect();
+    assert_eq!(kinds, [ConditionType::RepeatedResourceWarning]);
+    assert_eq!(result.targets.iter().map(|target| &target["data"]).collect::<Vec<_>>(), ["last"]);
+    assert_eq!((result.sync, result.resources.len()), (SyncStatusCode::Synced, 1));
+}
+
+#[test]
+fn metadata_of_a_managed_namespace_counts() {
+    let tracking = Tracking::default();
+    let managed = |options: &[&str]| {
+        app(json!({"spec": {"syncPolicy": {"syncOptions": options, "automated": {},
+            "managedNamespaceMetadata": {"labels": {"team": "a"}, "annotations": {"x": "y"}}}}}))
+    };
+    let namespace = |team: &str| {
+        let mut object = object("Namespace", "shop", &[("x", "y")]);
+        object["metadata"]["labels"] = json!({"team": team, "other": "stays"});
+        vec![(object, None)]
+    };
+    let (on, off) = (managed(&["CreateNamespace=true"]), managed(&[]));
+    assert_eq!(compared(&on, vec![], namespace("a"), &tracking).sync, SyncStatusCode::Synced);
+    assert_eq!(compared(&off, vec![], namespace("b"), &tracking).sync, SyncStatusCode::Synced);
+    let drifted = compared(&on, vec![], namespace("b"), &tracking);
+    assert_eq!(drifted.sync, SyncStatusCode::OutOfSync);
+    let paths: Vec<String> = drifted.namespace_differs.iter().map(ToString::to_string).collect();
+    assert_eq!(paths, [".metadata.labels.team"]);
+    assert_eq!(drifted.without(&Default::default()).sync, SyncStatusCode::OutOfSync);
+    let decision = auto_sync(&on, &drifted, &["r".into()], true, &AutoSettings::default(), now(0));
+    assert!(matches!(decision, AutoSync::Start(_)), "{decision:?}");
 }
 
 #[test]

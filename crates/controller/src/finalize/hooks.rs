@@ -94,7 +94,7 @@ impl Engine {
             let at = target_key(hook, namespace, &kinds);
             let done = match place.cache.get(&at) {
                 Some(live) if is_stale(app, &live) => {
-                    self.remove_hook(place, &live).await.map(|()| Some(false))
+                    self.remove_hook(app, place, &live).await.map(|()| Some(false))
                 }
                 Some(live) => Ok(self.verdict(&live, &mut failed)),
                 None => self.create_hook(app, place, hook, &at).await.map(|()| Some(false)),
@@ -154,7 +154,8 @@ impl Engine {
             dry_run: false,
             validate: true,
         };
-        let live = place.cache.cluster().apply(&object, &options).await.map_err(|error| error.to_string())?;
+        let live =
+            self.acting(app, place)?.apply(&object, &options).await.map_err(|error| error.to_string())?;
         place.cache.observe(live);
         Ok(())
     }
@@ -187,22 +188,28 @@ impl Engine {
             return self.again_in(AGAIN);
         }
         for (live, _) in &failed {
-            if let Err(error) = self.remove_hook(place, live).await {
+            if let Err(error) = self.remove_hook(app, place, live).await {
                 tracing::warn!(app = %key.name, %error, "cannot delete a failed hook");
             }
         }
         self.again_in(super::RETRY)
     }
 
+    /// Takes our finalizer off a hook.
+    async fn let_go(&self, app: &Application, place: &Place, live: &Value) -> Result<(), String> {
+        let cluster = self.acting(app, place)?;
+        let done = remove_finalizer(&cluster, &live.gvk(), &live.resource_key(), names::HOOK_FINALIZER).await;
+        done.map(|_| ()).map_err(|error| error.to_string())
+    }
+
     /// Lets go of a hook and deletes it.
-    async fn remove_hook(&self, place: &Place, live: &Value) -> Result<(), String> {
-        let (cluster, key) = (place.cache.cluster(), live.resource_key());
-        let text = |error: tiphys_cluster::ClusterError| error.to_string();
-        remove_finalizer(cluster, &live.gvk(), &key, names::HOOK_FINALIZER).await.map_err(text)?;
+    async fn remove_hook(&self, app: &Application, place: &Place, live: &Value) -> Result<(), String> {
+        self.let_go(app, place, live).await?;
         if live.is_terminating() {
             return Ok(());
         }
-        delete(place, live, Propagation::Background).await.map_err(text)
+        let cluster = self.acting(app, place)?;
+        delete(&cluster, live, Propagation::Background).await.map_err(|error| error.to_string())
     }
 
     /// Deletes the hooks of a stage that are not to stay, and lets go of the others.
@@ -222,12 +229,10 @@ impl Engine {
         for live in &hooks {
             let stays = !goes(live, worst);
             let done = if stays {
-                let (cluster, at) = (place.cache.cluster(), live.resource_key());
-                let done = remove_finalizer(cluster, &live.gvk(), &at, names::HOOK_FINALIZER).await;
-                done.map(|_| ()).map_err(|error| error.to_string())
+                self.let_go(app, place, live).await
             } else {
                 left = true;
-                self.remove_hook(place, live).await
+                self.remove_hook(app, place, live).await
             };
             if let Err(error) = done {
                 let message = format!("cannot delete {}: {error}", live.resource_key());

@@ -6,7 +6,7 @@ mod hooks;
 
 use std::{sync::Arc, time::Duration};
 
-use tiphys_cluster::{ClusterError, Propagation};
+use tiphys_cluster::{Cluster, ClusterError, Propagation};
 use tiphys_model::{
     Application, Cascade, Condition, ConditionType, HookType, Time, hook, names,
     options::{DeletionPolicy, deletion_policy},
@@ -110,9 +110,16 @@ impl Engine {
             return Stage::Waits(Next::default());
         }
         let Some(wave) = members.iter().map(|object| hook::wave(object)).max() else { return Stage::Done };
+        let cluster = match self.acting(app, place) {
+            Ok(cluster) => cluster,
+            Err(why) => {
+                self.report(key, app, ConditionType::DeletionError, why).await;
+                return Stage::Waits(Next::default());
+            }
+        };
         let wave: Vec<&Arc<Value>> = members.iter().filter(|object| hook::wave(object) == wave).collect();
         for object in wave.iter().filter(|object| !object.is_terminating()) {
-            if let Err(error) = delete(place, object, propagation).await {
+            if let Err(error) = delete(&cluster, object, propagation).await {
                 let message = format!("cannot delete {}: {error}", object.resource_key());
                 self.report(key, app, ConditionType::DeletionError, message).await;
                 return Stage::Waits(self.again_in(RETRY));
@@ -139,6 +146,16 @@ impl Engine {
         let message = format!("waiting for deletion of {}{more}: {holder}", object.resource_key());
         self.report(key, app, ConditionType::Deleting, message).await;
         Next::default()
+    }
+
+    /// The cluster of an Application's objects, by requests of the one that its project wants syncs to be made as.
+    ///
+    /// # Errors
+    /// The project has to name somebody and does not.
+    pub(crate) fn acting(&self, app: &Application, place: &Place) -> Result<Cluster, String> {
+        let user = self.policy_of(app)?.service_account(app, self.installation().argo.impersonation)?;
+        let cluster = place.cache.cluster();
+        Ok(user.map_or_else(|| cluster.clone(), |user| cluster.acting_as(&user)))
     }
 
     pub(crate) fn again_in(&self, wait: Duration) -> Next {
@@ -196,8 +213,7 @@ impl Engine {
     }
 }
 
-async fn delete(place: &Place, object: &Value, propagation: Propagation) -> Result<(), ClusterError> {
-    let cluster = place.cache.cluster();
+async fn delete(cluster: &Cluster, object: &Value, propagation: Propagation) -> Result<(), ClusterError> {
     let resource = cluster.resource(&object.gvk()).await?;
     let name = (object.namespace(), object.name());
     match cluster.delete(&resource, name, propagation, object.uid(), false).await {

@@ -1,13 +1,17 @@
-//! What an operation must not wait for: Applications that wait for it, however long the chain, and those
-//! that something blocks which a later wave of the operation may be there to repair (incidents A1, A4).
+//! What an operation must not wait for: Applications that wait for it, however long the chain, those that something
+//! blocks which a later wave of the operation may be there to repair (incidents A1, A4), and claims for storage that
+//! are bound only when a pod of a later wave uses them.
 
 use std::collections::BTreeSet;
 
 use tiphys_cluster::LiveCache;
 use tiphys_model::{Application, names};
 use tiphys_sync::{SyncState, WaitKind};
-use tiphys_value::{ObjectExt, ResourceKey, Value};
+use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value};
 
+const STORAGE_GROUP: &str = "storage.k8s.io";
+/// The annotation of the StorageClass of claims that name none.
+const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
 /// How many Applications are followed.
 const MAX_VISITED: usize = 20_000;
 
@@ -21,6 +25,29 @@ pub(crate) fn never_awaited(
         .filter(|child| child != own)
         .filter(|child| is_blocked(cache, child) || leads_to(cache, child, own))
         .collect()
+}
+
+/// The claims among an operation's targets that stay unbound until a pod uses them.
+pub(crate) fn unbound_claims<'a>(
+    cache: &LiveCache,
+    claims: impl Iterator<Item = (ResourceKey, &'a Value)>,
+) -> BTreeSet<ResourceKey> {
+    claims.filter(|(_, claim)| waits_for_consumer(cache, claim)).map(|(key, _)| key).collect()
+}
+
+/// Whether the class of a claim provides storage only where a pod is that uses it.
+fn waits_for_consumer(cache: &LiveCache, claim: &Value) -> bool {
+    if claim.str_at(&["spec", "volumeName"]).is_some_and(|name| !name.is_empty()) {
+        return false;
+    }
+    let class = match claim.str_at(&["spec", "storageClassName"]) {
+        Some(name) => cache.get(&ResourceKey::new(STORAGE_GROUP, "StorageClass", "", name)),
+        None => {
+            let classes = cache.of_kind(&GroupKind::new(STORAGE_GROUP, "StorageClass"));
+            classes.into_iter().find(|class| class.annotation(DEFAULT_CLASS) == Some("true"))
+        }
+    };
+    class.is_some_and(|class| class.str_at(&["volumeBindingMode"]) == Some("WaitForFirstConsumer"))
 }
 
 /// Whether one Application's end depends on another's.

@@ -6,11 +6,7 @@ use tiphys_model::{Application, Condition, ConditionType};
 use tiphys_value::{ObjectExt, Value};
 use tokio::time::Instant;
 
-use crate::{
-    AppKey,
-    engine::Engine,
-    reconcile::{Next, set_conditions},
-};
+use crate::{AppKey, engine::Engine, reconcile::Next, report::set_conditions};
 
 /// Field managers under which other engines write the status of Applications.
 const ENGINES: [&str; 1] = ["argocd-application-controller"];

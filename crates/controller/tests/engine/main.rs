@@ -12,6 +12,7 @@ mod clusters;
 mod comparing;
 mod deletion;
 mod faults;
+mod identity;
 mod incidents;
 mod operations;
 mod real;

@@ -194,6 +194,19 @@ async fn v22_a_deleted_application_takes_its_objects_along_wave_by_wave() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_claim_that_waits_for_its_first_consumer_holds_no_wave() {
+    let claim = KEPT_CLAIM.replace("name: data", "name: claim");
+    let user = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: user\n  annotations: {argocd.argoproj.io/sync-wave: '1'}\nspec:\n  containers: [{name: c, image: nginx}]\n  volumes: [{name: v, persistentVolumeClaim: {claimName: claim}}]\n";
+    let later = config_map("later", "1")
+        .replace("name: later", "name: later\n  annotations: {argocd.argoproj.io/sync-wave: '2'}");
+    let files = [("app/claim.yaml", &*claim), ("app/pod.yaml", user), ("app/later.yaml", &*later)];
+    let stage = Stage::new(&files).await;
+    stage.apply(application("app", "app")).await;
+    let app = stage.until_app("app", |app| phase(app) == "Succeeded").await;
+    assert!(stage.get(CONFIG_MAP, "app", "later").await.is_some(), "{app}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_kind_that_the_project_refuses_is_unknown_and_fails_the_sync() {
     let stage = Stage::new(&[
         ("app/a.yaml", &config_map("a", "1")),

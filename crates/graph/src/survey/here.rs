@@ -112,6 +112,22 @@ impl Sources for Here<'_> {
         self.note(|| what, self.input.sources.complete(chart, tree))
     }
 
+    fn plugins(&self) -> Option<Arc<dyn tiphys_render::Plugins>> {
+        self.input.sources.plugins()
+    }
+
+    fn is_enabled(&self, tool: tiphys_model::SourceType) -> bool {
+        self.input.sources.is_enabled(tool)
+    }
+
+    fn evaluates_jsonnet(&self) -> bool {
+        self.input.sources.evaluates_jsonnet()
+    }
+
+    fn tag_revision(&self, prefix: &str, constraint: &str) -> Result<String, RenderError> {
+        self.input.sources.tag_revision(prefix, constraint)
+    }
+
     fn remote_bases(&self) -> Option<Arc<dyn RemoteLoader>> {
         self.input.sources.remote_bases()
     }

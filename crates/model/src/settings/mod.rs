@@ -46,20 +46,23 @@ pub struct GlobalProject {
 }
 
 /// How often sources are looked at again.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reconciliation {
     /// `timeout.reconciliation`; zero means never without being told, `None` that nothing is set.
     pub interval: Option<Duration>,
-    /// `timeout.reconciliation.jitter`: at most so much is added.
-    pub jitter: Duration,
+    /// `timeout.reconciliation.jitter`: at most so much is added; `None` that nothing is set.
+    pub jitter: Option<Duration>,
     /// `timeout.hard.reconciliation`: how often nothing remembered counts; zero means never.
     pub hard: Duration,
 }
 
-impl Default for Reconciliation {
-    fn default() -> Self {
-        Self { interval: None, jitter: Duration::from_secs(60), hard: Duration::ZERO }
-    }
+/// `application.sync.impersonation.*`: whether syncs are made as the service accounts that projects name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Impersonation {
+    /// They are.
+    pub enabled: bool,
+    /// A project that names none for a destination syncs nothing to it.
+    pub enforced: bool,
 }
 
 /// The settings of an installation.
@@ -78,6 +81,8 @@ pub struct ArgoSettings {
     pub rendering: RenderSettings,
     /// `timeout.*`.
     pub reconciliation: Reconciliation,
+    /// `application.sync.impersonation.*`.
+    pub impersonation: Impersonation,
     /// `globalProjects`.
     pub global_projects: Vec<GlobalProject>,
     /// `resource.sensitive.mask.annotations`: their values are shown nowhere.
@@ -111,6 +116,10 @@ impl ArgoSettings {
             compare: compare::read(&mut reader),
             rendering: rendering::read(&mut reader),
             reconciliation: reader.reconciliation(),
+            impersonation: Impersonation {
+                enabled: reader.flag("application.sync.impersonation.enabled", false),
+                enforced: reader.flag("application.sync.impersonation.enforced", true),
+            },
             global_projects: reader.yaml("globalProjects").unwrap_or_default(),
             masked_annotations: reader.list("resource.sensitive.mask.annotations"),
             in_cluster_enabled: reader.flag("cluster.inClusterEnabled", true),
@@ -226,11 +235,10 @@ impl Reader<'_> {
     }
 
     fn reconciliation(&mut self) -> Reconciliation {
-        let default = Reconciliation::default();
         Reconciliation {
             interval: self.optional_duration("timeout.reconciliation"),
-            jitter: self.duration("timeout.reconciliation.jitter", default.jitter),
-            hard: self.duration("timeout.hard.reconciliation", default.hard),
+            jitter: self.optional_duration("timeout.reconciliation.jitter"),
+            hard: self.duration("timeout.hard.reconciliation", Duration::ZERO),
         }
     }
 
@@ -291,6 +299,13 @@ mod tests {
         assert_eq!(keys, ["application.resourceTrackingMethod", "timeout.reconciliation"]);
         assert_eq!(settings.tracking.installation_id, "blue");
         assert_eq!(settings.global_projects[0].project_name, "prod");
+    }
+
+    #[test]
+    fn impersonation_is_enforced_where_it_is_on() {
+        assert_eq!(read(&[]).impersonation, Impersonation { enabled: false, enforced: true });
+        let on = read(&[("application.sync.impersonation.enabled", "true")]);
+        assert_eq!(on.impersonation, Impersonation { enabled: true, enforced: true });
     }
 
     #[test]

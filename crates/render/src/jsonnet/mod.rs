@@ -1,6 +1,12 @@
 //! Jsonnet files of plain directories (Argo CD user guide, "Jsonnet"). Imports are looked for beside the importing
 //! file, then in the libraries from last to first, then in the source's folder; none leaves the repository.
 
+mod depth;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
 use std::{
     collections::HashMap,
     sync::{
@@ -24,6 +30,8 @@ use tiphys_model::JsonnetVar;
 use tiphys_vfs::{FileTree, join};
 
 use crate::{Job, RenderError};
+use depth::check_size;
+use words::{first_span, in_words};
 
 /// How long one file may be evaluated.
 const TIME: Duration = Duration::from_secs(60);
@@ -31,10 +39,6 @@ const TIME: Duration = Duration::from_secs(60);
 const MOST_RUNAWAYS: usize = 4;
 /// The stack of the thread that evaluates; the parser recurses into bodies.
 const STACK_BYTES: usize = 256 << 20;
-/// The largest file, in bytes.
-const MAX_BYTES: usize = 1 << 20;
-/// How deep a file may be nested, see [`depth`].
-const MAX_DEPTH: usize = 2000;
 /// The most text that evaluating a file may yield, in bytes.
 const MAX_OUTPUT: usize = 64 << 20;
 
@@ -322,191 +326,5 @@ impl<'p> Callbacks<'p> for Files<'_, 'p> {
     ) -> Result<Value<'p>, NativeError> {
         // None is registered.
         Err(NativeError)
-    }
-}
-
-/// Refuses what would use up the stack of the parser, which recurses into brackets and bodies.
-fn check_size(name: &str, text: &str) -> Result<(), RenderError> {
-    let fault = match text.len() > MAX_BYTES {
-        true => format!("it is larger than {MAX_BYTES} bytes"),
-        false if depth(text.as_bytes()) > MAX_DEPTH => format!("it is nested deeper than {MAX_DEPTH}"),
-        false => return Ok(()),
-    };
-    Err(RenderError::new(format!("{name}: {fault}")))
-}
-
-/// How deep a text is nested at most: brackets, and words that open a body, which ends with the next comma or
-/// bracket of its level.
-fn depth(text: &[u8]) -> usize {
-    let (mut deepest, mut depth, mut bodies) = (0, 0, vec![0_usize]);
-    let mut at = 0;
-    while at < text.len() {
-        let rest = &text[at..];
-        let step = passed_over(rest);
-        if step > 0 {
-            at += step;
-            continue;
-        }
-        let word = rest.iter().take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_').count();
-        match rest[0] {
-            b'{' | b'[' | b'(' => {
-                bodies.push(0);
-                depth += 1;
-            }
-            b'}' | b']' | b')' => depth -= bodies.pop().map_or(0, |open| (open + 1).min(depth)),
-            b',' => depth -= bodies.last_mut().map_or(0, std::mem::take).min(depth),
-            _ if BODIES.contains(&&rest[..word]) => {
-                depth += 1;
-                bodies.last_mut().into_iter().for_each(|open| *open += 1);
-            }
-            _ => {}
-        }
-        deepest = deepest.max(depth);
-        at += word.max(1);
-    }
-    deepest
-}
-
-/// Words after which an expression follows inside the one that they stand in.
-const BODIES: [&[u8]; 8] = [b"local", b"function", b"if", b"then", b"else", b"assert", b"error", b"for"];
-
-/// The length of the comment or string that a text begins with.
-fn passed_over(text: &[u8]) -> usize {
-    let until = |start: usize, end: &[u8]| {
-        let found = text[start.min(text.len())..].windows(end.len()).position(|window| window == end);
-        found.map_or(text.len(), |at| start + at + end.len())
-    };
-    match text {
-        [b'#', ..] | [b'/', b'/', ..] => until(1, b"\n"),
-        [b'/', b'*', ..] => until(2, b"*/"),
-        [b'|', b'|', b'|', ..] => until(3, b"|||"),
-        [b'@', quote @ (b'"' | b'\''), ..] => until(2, &[*quote]),
-        [quote @ (b'"' | b'\''), rest @ ..] => {
-            let mut escaped = false;
-            let end = rest.iter().position(|byte| {
-                let is_end = byte == quote && !escaped;
-                escaped = *byte == b'\\' && !escaped;
-                is_end
-            });
-            end.map_or(text.len(), |end| end + 2)
-        }
-        _ => 0,
-    }
-}
-
-/// The place of an error that has no other: the library's errors name their spans in fields of their own, and the
-/// first of them is the place.
-fn first_span(
-    texts: &[(SpanContextId, String, String)],
-    program: &Program<'_>,
-    error: &LoadError,
-) -> Option<SpanId> {
-    use rsjsonnet_lang::{lexer::LexError, parser::ParseError, program::AnalyzeError};
-    let span = match error {
-        LoadError::Parse(ParseError::Expected { span, .. }) => *span,
-        LoadError::Lex(
-            LexError::InvalidChar { span, .. }
-            | LexError::InvalidUtf8 { span, .. }
-            | LexError::UnfinishedMultilineComment { span }
-            | LexError::LeadingZeroInNumber { span },
-        ) => *span,
-        LoadError::Analyze(AnalyzeError::UnknownVariable { span, .. }) => *span,
-        _ => return None,
-    };
-    let (context, ..) = program.span_manager().get_span(span);
-    texts.iter().any(|(known, ..)| *known == context).then_some(span)
-}
-
-/// The innermost name of an error of the library, in words: `Analyze(UnknownVariable { .. name: "x" })` is
-/// `unknown variable "x"`.
-fn in_words(debug: &str) -> String {
-    let inner =
-        ["Lex(", "Parse(", "Analyze("].iter().find_map(|outer| debug.strip_prefix(outer)).unwrap_or(debug);
-    let name: String = inner.chars().take_while(char::is_ascii_alphanumeric).collect();
-    let mut words = String::new();
-    for letter in name.chars() {
-        if letter.is_ascii_uppercase() && !words.is_empty() {
-            words.push(' ');
-        }
-        words.push(letter.to_ascii_lowercase());
-    }
-    let quoted = inner.split_once("name: ").and_then(|(_, rest)| rest.split([',', ' ', '}']).next());
-    match quoted {
-        Some(quoted) => format!("{words} {quoted}"),
-        None if words == "expected" => "it does not parse".into(),
-        None => words,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tiphys_vfs::MemTree;
-
-    fn task(files: &[(&str, &str)]) -> Task {
-        Task {
-            tree: Arc::new(MemTree::from_files(files.iter().copied())),
-            path: "app/main.jsonnet".into(),
-            folders: vec!["app".into(), "vendor".into(), "lib".into()],
-            ext_vars: vec![JsonnetVar { name: "env".into(), value: "prod".into(), code: false }],
-            tlas: vec![JsonnetVar { name: "n".into(), value: "1 + 1".into(), code: true }],
-        }
-    }
-
-    fn text(files: &[(&str, &str)]) -> Result<String, String> {
-        task(files).run_in_time().map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn variables_arguments_and_imports_count() {
-        let main = "local l = import 'l.libsonnet'; function(n) [{n: n, env: std.extVar('env'), l: l, s: importstr 's.txt'}]";
-        let files = [
-            ("app/main.jsonnet", main),
-            ("app/s.txt", "text"),
-            ("vendor/l.libsonnet", "'vendor'"),
-            ("lib/l.libsonnet", "import 'inner/x.libsonnet'"),
-            ("lib/inner/x.libsonnet", "{from: 'the last library'}"),
-        ];
-        assert_eq!(
-            text(&files).expect("evaluates"),
-            r#"[{"env": "prod", "l": {"from": "the last library"}, "n": 2, "s": "text"}]"#
-        );
-    }
-
-    #[test]
-    fn faults_name_their_place() {
-        let rows = [
-            ("{a: b}", "app/main.jsonnet:1:5: unknown variable \"b\""),
-            ("{\n  a: ", "app/main.jsonnet:2:"),
-            ("error 'no ' + 'way'", "app/main.jsonnet:1:1: no way"),
-            ("std.extVar('other')", "external variable \"other\" is not set"),
-            ("import '../../etc/passwd'", "nothing outside the repository is read"),
-            ("import '/etc/passwd'", "nothing outside the repository is read"),
-            ("local f(x) = 1 + f(x); f(1)", "stack overflow"),
-            ("local a = a; a", "infinite recursion"),
-        ];
-        for (main, expected) in rows {
-            let fault = text(&[("app/main.jsonnet", main)]).expect_err(main);
-            assert!(fault.contains(expected), "{main}: {fault}");
-        }
-    }
-
-    #[test]
-    fn what_would_use_up_the_stack_is_refused() {
-        let bodies = |count: usize| format!("{}a", "local a = 1;\n".repeat(count));
-        let deep = ["{a:".repeat(100_000), "[".repeat(100_000), bodies(50_000), "if 1 then ".repeat(50_000)];
-        for main in deep.into_iter().chain([" ".repeat(MAX_BYTES + 1)]) {
-            assert!(text(&[("app/main.jsonnet", &main)]).is_err());
-        }
-        let wide = format!("[{} 1]", "(local a = ')'; function(x) x)(1), # {{{\n".repeat(20_000));
-        assert!(text(&[("app/main.jsonnet", &wide)]).is_ok());
-        assert_eq!(text(&[("app/main.jsonnet", &bodies(MAX_DEPTH - 1))]).as_deref(), Ok("1"));
-        let sum = format!("{}1", "1 + ".repeat(100_000));
-        assert_eq!(text(&[("app/main.jsonnet", &sum)]).as_deref(), Ok("100001"));
-        let nested = "std.foldl(function(a, i) [a], std.range(1, 100000), [])";
-        let fault = text(&[("app/main.jsonnet", nested)]).expect_err("too deep");
-        assert!(fault.contains("stack overflow"), "{fault}");
-        let minus = format!("{}1", "- ".repeat(2000));
-        assert_eq!(text(&[("app/main.jsonnet", &minus)]).as_deref(), Ok("1"));
     }
 }

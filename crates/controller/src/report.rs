@@ -1,0 +1,161 @@
+//! What a look at an Application writes into its status.
+
+use jiff::Timestamp;
+use tiphys_model::{
+    Application, Condition, HealthCode, SyncStatusCode, Time, names,
+    status::{ComparedTo, SyncStatus},
+};
+use tiphys_value::{Map, ObjectExt, Value};
+
+use crate::{
+    AppKey, Level,
+    engine::Engine,
+    orphans,
+    reconcile::{Compared, own_key},
+    status,
+};
+
+impl Engine {
+    /// Puts the result of a comparison into the status.
+    pub(crate) fn show(&self, app: &mut Application, compared: Option<&Compared>, level: Level) {
+        let Some(Compared { comparison, rendering, orphans, .. }) = compared else {
+            self.set_unknown(app);
+            return;
+        };
+        let multiple = app.spec.has_multiple_sources();
+        let sources = app.spec.effective_sources();
+        let first = (!multiple).then(|| rendering.revision().to_owned());
+        app.status.sync = SyncStatus {
+            status: comparison.sync,
+            compared_to: Some(ComparedTo {
+                source: if multiple { None } else { sources.first().cloned() },
+                sources: if multiple { sources } else { Vec::new() },
+                destination: app.spec.destination.clone(),
+                ignore_differences: app.spec.ignore_differences.clone(),
+            }),
+            revision: first.unwrap_or_default(),
+            revisions: if multiple { rendering.revisions.clone() } else { Vec::new() },
+        };
+        app.status.resources.clone_from(&comparison.resources);
+        app.status.summary.clone_from(&comparison.summary);
+        app.status.source_type = if multiple { None } else { rendering.source_types.first().copied() };
+        app.status.source_types = if multiple { rendering.source_types.clone() } else { Vec::new() };
+        app.status.tiphys = with_warnings(app.status.tiphys.take(), &rendering.warnings);
+        app.status.tiphys = orphans::shown(app.status.tiphys.take(), orphans.as_deref());
+        app.status.controller_namespace.clone_from(&self.settings.namespace);
+        set_health(
+            app,
+            comparison.health.as_ref().map_or(HealthCode::Healthy, |health| health.status),
+            self.now(),
+        );
+        if level >= Level::Sources || app.status.reconciled_at.is_none() {
+            app.status.reconciled_at = Some(Time::from(self.now()));
+        }
+    }
+
+    /// Whether a write would say nothing but that somebody looked: thousands of Applications at rest are not
+    /// written every few minutes for that.
+    fn says_nothing_new(&self, before: &Value, after: &Value) -> bool {
+        let mut like_before = after.clone();
+        let known = before.at(&["status", "reconciledAt"]);
+        if let (Some(known), Some(status)) = (known, like_before.get_mut("status")) {
+            status["reconciledAt"] = known.clone();
+        }
+        !self.settings.sync.compat && like_before == *before
+    }
+
+    pub(crate) fn set_unknown(&self, app: &mut Application) {
+        app.status.sync.status = SyncStatusCode::Unknown;
+        app.status.reconciled_at = Some(Time::from(self.now()));
+        set_health(app, HealthCode::Unknown, self.now());
+    }
+
+    /// An Application that is not of its type still gets a status that says so.
+    pub(crate) async fn report_unreadable(&self, key: &AppKey, object: &Value, fault: &str) {
+        let mut after = object.clone();
+        after["status"]["sync"] = tiphys_value::json!({"status": "Unknown"});
+        after["status"]["health"] = tiphys_value::json!({"status": "Unknown"});
+        after["status"]["conditions"] = tiphys_value::json!([{"type": "InvalidSpecError", "message": fault}]);
+        if let Err(error) = status::write(&self.cache, key, object, &after).await {
+            self.lost_write(key, &error);
+        }
+        self.mark_seen(key);
+    }
+
+    /// Writes what changed of status, operation and the refresh request. `false` if that failed: then the
+    /// Application is looked at again later.
+    pub(crate) async fn write(&self, key: &AppKey, before: &Value, app: &Application) -> bool {
+        let mut after = before.clone();
+        let written = app.to_value();
+        for field in ["status", "operation"] {
+            match (written.get(field), after.as_object_mut()) {
+                (Some(value), Some(map)) => {
+                    map.insert(field.to_owned(), value.clone());
+                }
+                (None, Some(map)) => {
+                    map.remove(field);
+                }
+                _ => {}
+            }
+        }
+        if let Some(Value::Object(annotations)) = after.pointer_mut("/metadata/annotations") {
+            annotations.remove(names::REFRESH);
+            annotations.remove(names::REFRESH_TIMESTAMP);
+        }
+        if after.get("operation").is_none() && self.was_asked_anew(app, before) {
+            // It is served after this one, not taken away with it.
+            after["operation"] = before["operation"].clone();
+        }
+        if self.says_nothing_new(before, &after) {
+            return true;
+        }
+        match status::write(&self.cache, key, before, &after).await {
+            Ok(()) => true,
+            Err(error) => {
+                self.lost_write(key, &error);
+                false
+            }
+        }
+    }
+
+    /// Whether somebody asked for another operation while one was taken up.
+    fn was_asked_anew(&self, app: &Application, before: &Value) -> bool {
+        let Some(taken) = before.get("operation") else { return false };
+        let now = self.cache.get(&own_key(app));
+        now.is_some_and(|now| now.get("operation").is_some_and(|asked| asked != taken))
+    }
+}
+
+/// What Tiphys adds to a status, with what is odd about the sources.
+fn with_warnings(ours: Option<Value>, warnings: &[String]) -> Option<Value> {
+    let mut ours = ours.filter(Value::is_object).unwrap_or_else(|| Value::Object(Map::new()));
+    if let Some(map) = ours.as_object_mut() {
+        map.remove("warnings");
+        if !warnings.is_empty() {
+            map.insert("warnings".into(), warnings.into());
+        }
+    }
+    ours.as_object().is_some_and(|map| !map.is_empty()).then_some(ours)
+}
+
+fn set_health(app: &mut Application, code: HealthCode, now: Timestamp) {
+    if app.status.health.status != Some(code) {
+        app.status.health.status = Some(code);
+        app.status.health.last_transition_time = Some(Time::from(now));
+    }
+}
+
+/// Replaces the conditions; one that was there before keeps its time.
+pub(crate) fn set_conditions(app: &mut Application, conditions: Vec<Condition>, now: Timestamp) {
+    let now = Time::from(now);
+    let old = std::mem::take(&mut app.status.conditions);
+    app.status.conditions = conditions
+        .into_iter()
+        .map(|mut condition| {
+            let known =
+                old.iter().find(|known| known.kind == condition.kind && known.message == condition.message);
+            condition.last_transition_time = known.and_then(|known| known.last_transition_time).or(Some(now));
+            condition
+        })
+        .collect();
+}

@@ -1,0 +1,210 @@
+//! Config management plugins (Argo CD operator manual, "Config Management Plugins"). None runs unless whoever
+//! started the program allowed it by name: a repository can only ask for one that is allowed.
+//!
+//! A plugin gets a copy of the repository in a folder of its own, the build environment and nothing else of this
+//! process's environment but `PATH`. It is ended with everything it started when its time is over, and what it
+//! prints is read up to a limit. No shell is involved.
+
+mod declared;
+mod program;
+
+use std::{collections::BTreeMap, path::Path};
+
+use tiphys_model::glob;
+use tiphys_vfs::{EntryKind, FileTree, join};
+
+pub use declared::Plugin;
+use declared::{Command, Find};
+
+/// The most that a plugin is given to read, in bytes and files.
+const MOST_FILES: (u64, usize) = (512 << 20, 100_000);
+
+/// Why a plugin did not do its work, or is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct PluginError(String);
+
+impl PluginError {
+    fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+}
+
+/// What a plugin is to render.
+pub struct PluginInput<'a> {
+    /// The repository.
+    pub tree: &'a dyn FileTree,
+    /// The source's folder in it.
+    pub folder: &'a str,
+    /// The build environment.
+    pub env: &'a BTreeMap<String, String>,
+}
+
+/// The plugins that are allowed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plugins(Vec<Plugin>);
+
+impl Plugins {
+    /// Allows a plugin, in the place of an earlier one of its name.
+    pub fn allow(&mut self, plugin: Plugin) {
+        self.0.retain(|known| known.name() != plugin.name());
+        self.0.push(plugin);
+    }
+
+    /// Whether none is allowed.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The plugin for a source: the one that it names, or (with an empty name) the first whose discovery finds
+    /// the source. `None` if no discovery does.
+    ///
+    /// # Errors
+    /// The plugin that it names is not allowed or does not support the source, or a discovery cannot be tried.
+    pub fn choose(&self, name: &str, input: &PluginInput<'_>) -> Result<Option<&Plugin>, PluginError> {
+        if name.is_empty() {
+            for plugin in self.0.iter().filter(|plugin| plugin.find != Find::Nothing) {
+                if finds(plugin, input)? {
+                    return Ok(Some(plugin));
+                }
+            }
+            return Ok(None);
+        }
+        let Some(plugin) = self.0.iter().find(|plugin| plugin.name() == name) else {
+            let known: Vec<&str> = self.0.iter().map(Plugin::name).collect();
+            let known = if known.is_empty() {
+                "none is".to_owned()
+            } else {
+                format!("allowed are {}", known.join(", "))
+            };
+            return Err(PluginError::new(format!(
+                "the source is rendered by config management plugin {name:?}, which is not allowed ({known}); whoever starts Tiphys allows it with --allow-plugin"
+            )));
+        };
+        if plugin.find != Find::Nothing && !finds(plugin, input)? {
+            let text = format!(
+                "plugin {name:?} does not support the source: its discovery finds nothing in {:?}",
+                input.folder
+            );
+            return Err(PluginError::new(text));
+        }
+        Ok(Some(plugin))
+    }
+}
+
+impl Plugin {
+    /// What the plugin generates from a source: YAML or JSON.
+    ///
+    /// # Errors
+    /// A program cannot be started, fails, prints too much or takes too long.
+    pub fn generate(&self, input: &PluginInput<'_>) -> Result<String, PluginError> {
+        let copy = tempfile::tempdir()
+            .map_err(|error| PluginError::new(format!("no folder for plugin {:?}: {error}", self.name())))?;
+        unpack(input.tree, copy.path())?;
+        let folder = copy.path().join(input.folder);
+        if let Some(init) = &self.init {
+            self.run("init", init, &folder, copy.path(), input.env)?;
+        }
+        self.run("generate", &self.generate, &folder, copy.path(), input.env)
+    }
+
+    fn run(
+        &self,
+        what: &str,
+        command: &Command,
+        folder: &Path,
+        home: &Path,
+        env: &BTreeMap<String, String>,
+    ) -> Result<String, PluginError> {
+        program::run(command, folder, home, env)
+            .map_err(|why| PluginError::new(format!("{what} of plugin {:?}: {why}", self.name())))
+    }
+}
+
+/// Whether the discovery of a plugin finds a source.
+fn finds(plugin: &Plugin, input: &PluginInput<'_>) -> Result<bool, PluginError> {
+    let files = || -> Result<Vec<String>, PluginError> {
+        let mut files = Vec::new();
+        walk(input.tree, input.folder, &mut |path, _| {
+            files.push(path.to_owned());
+            Ok(())
+        })?;
+        let prefix = tiphys_vfs::normalize(input.folder).unwrap_or_default();
+        let below = |path: String| match prefix.is_empty() {
+            true => path,
+            false => path[prefix.len()..].trim_start_matches('/').to_owned(),
+        };
+        Ok(files.into_iter().map(below).collect())
+    };
+    match &plugin.find {
+        Find::Nothing => Ok(false),
+        Find::FileName(pattern) => {
+            let pattern = pattern.trim_start_matches("./");
+            Ok(files()?.iter().any(|path| glob::matches_with(pattern, path, Some('/'))))
+        }
+        Find::Glob(pattern) => {
+            let pattern = pattern.trim_start_matches("./");
+            Ok(files()?.iter().any(|path| finds_anywhere(pattern, path)))
+        }
+        Find::Command(command) => {
+            let copy = tempfile::tempdir().map_err(|error| PluginError::new(error.to_string()))?;
+            unpack(input.tree, copy.path())?;
+            let folder = copy.path().join(input.folder);
+            Ok(program::run(command, &folder, copy.path(), input.env).is_ok_and(|out| !out.trim().is_empty()))
+        }
+    }
+}
+
+/// Whether a pattern matches a path; `**/` stands for no folder, too.
+fn finds_anywhere(pattern: &str, path: &str) -> bool {
+    glob::matches_with(pattern, path, Some('/'))
+        || glob::matches_with(&pattern.replace("**/", ""), path, Some('/'))
+}
+
+/// Writes a tree into a folder, without what Git keeps.
+fn unpack(tree: &dyn FileTree, into: &Path) -> Result<(), PluginError> {
+    let (mut bytes, mut files) = (0_u64, 0_usize);
+    walk(tree, "", &mut |path, content| {
+        let content = content()?;
+        bytes += content.len() as u64;
+        files += 1;
+        if bytes > MOST_FILES.0 || files > MOST_FILES.1 {
+            let text = format!(
+                "the repository is too large for a plugin: more than {} bytes or {} files",
+                MOST_FILES.0, MOST_FILES.1
+            );
+            return Err(PluginError::new(text));
+        }
+        let at = into.join(path);
+        let fail = |error: std::io::Error| PluginError::new(format!("{path}: {error}"));
+        if let Some(parent) = at.parent() {
+            std::fs::create_dir_all(parent).map_err(fail)?;
+        }
+        std::fs::write(&at, &content).map_err(fail)
+    })
+}
+
+/// What is done with a file: its path, and what reads it.
+type Visit<'a> = dyn FnMut(&str, &dyn Fn() -> Result<Vec<u8>, PluginError>) -> Result<(), PluginError> + 'a;
+
+/// Visits every file below a folder. Links to folders are not followed: one may lead back up.
+fn walk(tree: &dyn FileTree, folder: &str, visit: &mut Visit<'_>) -> Result<(), PluginError> {
+    let fail = |error: tiphys_vfs::VfsError| PluginError::new(error.to_string());
+    let mut folders = vec![tiphys_vfs::normalize(folder).map_err(fail)?];
+    while let Some(folder) = folders.pop() {
+        for entry in tree.read_dir(&folder).map_err(fail)? {
+            let path = join(&folder, &entry.name).map_err(fail)?;
+            match entry.kind {
+                EntryKind::Dir if entry.is_symlink || entry.name == ".git" => {}
+                EntryKind::Dir => folders.push(path),
+                EntryKind::File => {
+                    visit(&path, &|| tree.read(&path).map(|bytes| bytes.to_vec()).map_err(fail))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
