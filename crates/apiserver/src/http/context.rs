@@ -20,6 +20,8 @@ pub(super) struct Context<'a> {
     pub headers: &'a HeaderMap,
     pub query: Query,
     pub path: &'a str,
+    /// The connection, where it may be used for something else than HTTP.
+    pub upgrade: Option<&'a hyper::upgrade::OnUpgrade>,
 }
 
 impl Context<'_> {

@@ -8,7 +8,7 @@ use http::{HeaderValue, Method, Response, header, request::Parts};
 use super::{
     ResponseBody,
     context::Context,
-    discovery,
+    discovery, forward,
     identity::{impersonated, wish},
     openapi,
     path::{ResourcePath, Route, route},
@@ -47,8 +47,9 @@ pub(super) async fn handle(
     };
     let answer = match authenticated {
         Ok(user) => {
-            let context =
-                Context { server, user, method: &parts.method, headers: &parts.headers, query, path: &path };
+            let upgrade = parts.extensions.get();
+            let (method, headers) = (&parts.method, &parts.headers);
+            let context = Context { server, user, method, headers, query, path: &path, upgrade };
             answer(context, body).await
         }
         Err(error) => Err(error),
@@ -117,6 +118,12 @@ async fn on_resource(
         subresource: path.subresource.map(str::to_owned),
     };
     if let Some(sub) = path.subresource {
+        if sub == "portforward"
+            && let Some(connection) = forward::asked(context)
+        {
+            ops::get(context.server, &at)?;
+            return Ok(forward::begin(connection));
+        }
         check_subresource(context, &at, sub)?;
     }
     let watches = path.watch || context.query.flag("watch");

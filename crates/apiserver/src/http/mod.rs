@@ -4,6 +4,7 @@ mod body;
 mod context;
 mod discovery;
 mod dispatch;
+mod forward;
 mod identity;
 mod json;
 mod kubeconfig;

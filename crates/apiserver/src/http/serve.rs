@@ -97,5 +97,5 @@ async fn connection(acceptor: TlsAcceptor, stream: tokio::net::TcpStream, server
     let service = TowerToHyperService::new(server.authenticated_service());
     let builder = auto::Builder::new(TokioExecutor::new());
     // How a connection ends is for the client to notice.
-    let _ = builder.serve_connection(TokioIo::new(Stalling::new(tls)), service).await;
+    let _ = builder.serve_connection_with_upgrades(TokioIo::new(Stalling::new(tls)), service).await;
 }
