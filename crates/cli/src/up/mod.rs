@@ -423,7 +423,7 @@ impl Session<'_> {
     }
 
     async fn stand_in_for_namespaces_and_projects(&mut self, rows: &[Row], unreachable: bool) {
-        let namespaces = stand_ins::namespaces(rows);
+        let namespaces = stand_ins::namespaces(rows, unreachable);
         let projects =
             if unreachable { stand_ins::projects(self.controller.cache()) } else { BTreeSet::new() };
         if namespaces.is_empty() && projects.is_empty() {
@@ -434,7 +434,7 @@ impl Session<'_> {
             (!names.is_empty()).then(|| format!("{what} that {why}: {}", names.join(", ")))
         };
         let told = [
-            given("namespaces", &namespaces, "the platform has from the beginning are made"),
+            given("namespaces", &namespaces, "something out of reach would have made are there all the same"),
             given("projects", &projects, "nothing in reach declares are taken to allow everything"),
         ];
         told.into_iter().flatten().for_each(|text| self.reporter.notice(&text));
