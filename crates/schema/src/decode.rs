@@ -90,7 +90,9 @@ impl<'a> Decoder<'a> {
         match (ty.ty, value) {
             (Type::Map(inner, _), Value::Object(map)) => {
                 for (key, value) in map {
-                    if value.is_null() {
+                    if value.is_null() && **inner == Type::Bytes {
+                        *value = "".into();
+                    } else if value.is_null() {
                         *value = zero(TypeRef { catalog: ty.catalog, ty: inner }).unwrap_or(Value::Null);
                     }
                     self.value(TypeRef { catalog: ty.catalog, ty: inner }, value, &path.key(key))?;
@@ -186,17 +188,13 @@ impl<'a> Decoder<'a> {
     }
 
     fn bytes(&self, ty: TypeRef<'_>, value: &Value) -> Result<(), DecodeError> {
-        let Value::String(text) = value else { return Err(self.mismatch(value, ty)) };
-        let compact: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
-        match STANDARD.decode(&compact) {
-            Ok(_) => Ok(()),
-            Err(base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _)) => {
-                Err(DecodeError(format!("illegal base64 data at input byte {at}")))
-            }
-            Err(_) => {
-                Err(DecodeError(format!("illegal base64 data at input byte {}", compact.len() / 4 * 4)))
-            }
-        }
+        let text = match value {
+            Value::String(text) => text,
+            // A list of bytes is read too; only that of none is met.
+            Value::Array(items) if items.is_empty() => return Ok(()),
+            _ => return Err(self.mismatch(value, ty)),
+        };
+        bytes_fault(text).map_or(Ok(()), |why| Err(DecodeError(why)))
     }
 
     fn mismatch(&self, value: &Value, ty: TypeRef<'_>) -> DecodeError {
@@ -262,7 +260,18 @@ fn go_type(ty: TypeRef<'_>) -> String {
     }
 }
 
-fn quantity(value: &mut Value) -> Result<(), DecodeError> {
+/// Why a text is no base64.
+pub(crate) fn bytes_fault(text: &str) -> Option<String> {
+    let compact: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
+    let at = match STANDARD.decode(&compact) {
+        Ok(_) => return None,
+        Err(base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _)) => at,
+        Err(_) => compact.len() / 4 * 4,
+    };
+    Some(format!("illegal base64 data at input byte {at}"))
+}
+
+pub(crate) fn quantity(value: &mut Value) -> Result<(), DecodeError> {
     let text = match &*value {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),

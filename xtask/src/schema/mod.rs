@@ -4,6 +4,7 @@
 
 mod bootstrap;
 mod gotypes;
+mod internal;
 pub mod server;
 mod write;
 
@@ -34,6 +35,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     };
     let own = "crates/apiserver/data/bootstrap.txt";
     fs::write(own, bootstrap::objects(&server)?).with_context(|| own.to_owned())?;
+    let structs = "crates/schema/data/internal.txt";
+    fs::write(structs, internal::table(&modules, &documents.version)?).with_context(|| structs.to_owned())?;
     let go = gotypes::read(&modules, &documents.version)?;
     let table = write::table(&documents, &go)?;
     let minor: Vec<_> = documents.version.split('.').take(2).collect();

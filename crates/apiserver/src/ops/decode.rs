@@ -59,7 +59,8 @@ fn patch_error(patch: &str, faults: &[String]) -> ApiError {
     refused_patch(patch, &format!("strict decoding error: {}", faults.join(", ")))
 }
 
-fn refused_patch(patch: &str, detail: &str) -> ApiError {
+/// A patch that makes what is no object of its kind.
+pub(super) fn refused_patch(patch: &str, detail: &str) -> ApiError {
     let fault = FieldError::invalid(&Path::new("patch"), patch, detail);
     let kind = tiphys_value::GroupKind::new("", "");
     ApiError::invalid(&kind, "", &ErrorList(vec![fault]))

@@ -167,62 +167,10 @@ pub(super) fn apply_config(
         now: &rfc3339_seconds(server.now()),
         ignored: ignored(at),
     };
-    if let Some(ty) = request.ty {
-        check_typed(ty, body)?;
-    }
-    apply(current, body, &request, force).map_err(|error| apply_error(at, error))
+    apply(current, body, &request, force).map_err(|error| apply_error(body, error))
 }
 
-/// An applied object has to be one of its type: other fields cannot be owned.
-fn check_typed(ty: TypeRef<'_>, body: &Value) -> ApiResult<()> {
-    let mut faults = Vec::new();
-    find_untyped(ty, body, "", &mut faults, 0);
-    let why = match faults.as_slice() {
-        [] => return Ok(()),
-        [one] => one.clone(),
-        many => format!("errors:\n{}", many.iter().map(|f| format!("  {f}")).collect::<Vec<_>>().join("\n")),
-    };
-    let id = format!("{}/{}; {}", body.namespace(), body.name(), body.gvk());
-    Err(ApiError::new(500, "", format!("failed to create typed patch object ({id}): {why}")))
-}
-
-/// Bodies are as deep as the parser's limit at most.
-fn find_untyped(ty: TypeRef<'_>, value: &Value, path: &str, faults: &mut Vec<String>, depth: usize) {
-    if depth > 200 || value.is_null() {
-        return;
-    }
-    let shown = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    if ty.items().is_some() && !value.is_array() {
-        faults.push(format!("{path}: expected list, got &{{{}}}", shown(value)));
-        return;
-    }
-    if ty.definition().is_some() && !value.is_object() {
-        faults.push(format!("{path}: expected map, got &{{{}}}", shown(value)));
-        return;
-    }
-    match value {
-        Value::Object(fields) => {
-            let closed = ty.definition().is_some_and(|definition| definition.others.is_none());
-            for (name, inner) in fields {
-                let path = format!("{path}.{name}");
-                match ty.field(name) {
-                    Some(field) => find_untyped(field, inner, &path, faults, depth + 1),
-                    None if closed => faults.push(format!("{path}: field not declared in schema")),
-                    None => {}
-                }
-            }
-        }
-        Value::Array(items) => {
-            let Some(of) = ty.items() else { return };
-            for (at, item) in items.iter().enumerate() {
-                find_untyped(of, item, &format!("{path}[{at}]"), faults, depth + 1);
-            }
-        }
-        _ => {}
-    }
-}
-
-fn apply_error(at: &At, error: ApplyError) -> ApiError {
+fn apply_error(body: &Value, error: ApplyError) -> ApiError {
     let message = error.to_string();
     match error {
         ApplyError::Conflicts(conflicts) => {
@@ -236,13 +184,14 @@ fn apply_error(at: &At, error: ApplyError) -> ApiError {
             })
         }
         ApplyError::Schema(why) => {
-            let id = super::key_text(at);
-            ApiError::internal(format!(
-                "failed to create typed patch object ({id}; {}): {why}",
-                at.resource.gvk.api_version()
-            ))
+            ApiError::new(500, "", format!("failed to create typed patch object ({}): {why}", shown_id(body)))
         }
     }
+}
+
+/// How messages about an applied object name it.
+pub(super) fn shown_id(body: &Value) -> String {
+    format!("{}/{}; {}", body.namespace(), body.name(), body.gvk())
 }
 
 /// Whether two versions have the same owners, whenever they last wrote.

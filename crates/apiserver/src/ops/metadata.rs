@@ -72,7 +72,7 @@ fn path_segment_faults(name: &str) -> Vec<String> {
 pub(crate) fn subdomain_faults(name: &str) -> Vec<String> {
     let mut faults = Vec::new();
     if name.len() > 253 {
-        faults.push("must be no more than 253 bytes".to_owned());
+        faults.push("must be no more than 253 characters".to_owned());
     }
     if !name.split('.').all(is_dns_label) {
         faults.push(SUBDOMAIN.to_owned());
@@ -83,7 +83,7 @@ pub(crate) fn subdomain_faults(name: &str) -> Vec<String> {
 fn label_faults(name: &str) -> Vec<String> {
     let mut faults = Vec::new();
     if name.len() > 63 {
-        faults.push("must be no more than 63 bytes".to_owned());
+        faults.push("must be no more than 63 characters".to_owned());
     }
     if !is_dns_label(name) {
         faults.push(LABEL_1123.to_owned());
@@ -130,7 +130,11 @@ fn key_faults(key: &str) -> Vec<String> {
             if prefix.is_empty() {
                 faults.push("prefix part must be non-empty".to_owned());
             } else {
-                faults.extend(subdomain_faults(prefix).into_iter().map(|f| format!("prefix part {f}")));
+                faults.extend(
+                    subdomain_faults(prefix)
+                        .into_iter()
+                        .map(|f| format!("prefix part {}", f.replace("253 characters", "253 bytes"))),
+                );
             }
             name
         }

@@ -99,11 +99,6 @@ impl At {
     }
 }
 
-/// How typed errors name an object: `namespace/name`.
-fn key_text(at: &At) -> String {
-    format!("{}/{}", at.namespace, at.name)
-}
-
 /// The items of a list at a path, or none.
 pub(crate) fn items<'a>(object: &'a Value, pointer: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
     object.pointer(pointer).and_then(Value::as_array).into_iter().flatten()

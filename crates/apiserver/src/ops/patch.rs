@@ -6,7 +6,11 @@ use tiphys_merge::{JsonPatchError, StrategicError, json_patch, merge_patch, stra
 use tiphys_schema::{Catalog, ErrorList, FieldError, Path, TypeRef};
 use tiphys_value::{ObjectExt, Value, json};
 
-use super::{At, Call, convert, decode::expected_kind, managed};
+use super::{
+    At, Call, convert,
+    decode::{expected_kind, refused_patch},
+    managed,
+};
 use crate::{ApiError, ApiResult, ApiServer, Object, meta};
 
 /// How a patch is to be read.
@@ -115,6 +119,26 @@ pub(super) fn apply_patch(
             strategic_merge(&base, &patch.body, ty).map_err(strategic_error)
         }
     }
+}
+
+/// Fills the type of a built-in kind with what a strategic merge patch or server-side apply made: such patches
+/// do not go through the JSON decoder.
+pub(super) fn fit(at: &At, patch: &Patch, patched: &mut Value) -> ApiResult<()> {
+    if at.resource.custom.is_some() || !matches!(patch.kind, PatchKind::Strategic | PatchKind::Apply) {
+        return Ok(());
+    }
+    let gvk = expected_kind(at);
+    let Some(ty) = Catalog::latest().type_of(&gvk) else { return Ok(()) };
+    tiphys_schema::restore(ty, patched).map_err(|why| match patch.kind {
+        PatchKind::Strategic => refused_patch(&go_print(&patch.body), &why),
+        _ => {
+            let id = managed::shown_id(&patch.body);
+            let message = format!(
+                "failed to convert new object ({id}) to proper version: unable to convert unstructured object to {gvk}: {why}"
+            );
+            ApiError::new(500, "", message)
+        }
+    })
 }
 
 fn strategic_error(error: StrategicError) -> ApiError {

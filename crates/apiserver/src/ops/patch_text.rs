@@ -4,13 +4,14 @@
 use std::fmt::Write;
 
 use tiphys_schema::TypeRef;
-use tiphys_value::Value;
+use tiphys_value::{Map, Value};
 
 /// The text. Objects are as deep as the JSON parser's limit at most.
 pub(super) fn shown(value: &Value, patch: Option<&Value>, ty: Option<TypeRef<'_>>) -> String {
     let mut text = String::new();
     write(&mut text, value, patch, ty);
-    text
+    // As Go's encoder writes them.
+    text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 
 fn write(out: &mut String, value: &Value, patch: Option<&Value>, ty: Option<TypeRef<'_>>) {
@@ -27,11 +28,21 @@ fn write(out: &mut String, value: &Value, patch: Option<&Value>, ty: Option<Type
             for (at, (name, inner)) in fields.into_iter().enumerate() {
                 let comma = if at > 0 { "," } else { "" };
                 let _ = write!(out, "{comma}{}:", Value::from(name.as_str()));
-                write(out, inner, patch.and_then(|patch| patch.get(name)), ty.and_then(|ty| ty.field(name)));
+                match inner {
+                    Value::Object(owned) if name == "fieldsV1" => write_owned(out, owned),
+                    _ => write(
+                        out,
+                        inner,
+                        patch.and_then(|patch| patch.get(name)),
+                        ty.and_then(|ty| ty.field(name)),
+                    ),
+                }
             }
             out.push('}');
         }
         Value::Array(items) => {
+            // A list comes from the patch as a whole, and then all keys in it are sorted.
+            let ty = ty.filter(|_| !patch.is_some_and(Value::is_array));
             out.push('[');
             for (at, item) in items.iter().enumerate() {
                 out.push_str(if at > 0 { "," } else { "" });
@@ -42,6 +53,45 @@ fn write(out: &mut String, value: &Value, patch: Option<&Value>, ty: Option<Type
         other => {
             let _ = write!(out, "{other}");
         }
+    }
+}
+
+/// A set of owned fields: keys are sorted as path elements are, items of lists by what identifies them.
+fn write_owned(out: &mut String, owned: &Map<String, Value>) {
+    let mut entries: Vec<_> = owned.iter().map(|(name, inner)| (rank(name), name, inner)).collect();
+    entries.sort_by(|a, b| a.0.cmp(&b.0));
+    out.push('{');
+    for (at, (_, name, inner)) in entries.into_iter().enumerate() {
+        let comma = if at > 0 { "," } else { "" };
+        let _ = write!(out, "{comma}{}:", Value::from(name.as_str()));
+        match inner {
+            Value::Object(inner) => write_owned(out, inner),
+            other => drop(write!(out, "{other}")),
+        }
+    }
+    out.push('}');
+}
+
+/// The place of a path element: the field itself, fields, keys of list items, values, positions.
+fn rank(name: &str) -> (u8, Vec<(u64, String)>) {
+    let (class, rest) = match name.split_once(':') {
+        _ if name == "." => return (0, Vec::new()),
+        Some(("f", rest)) => return (1, vec![(0, rest.to_owned())]),
+        Some(("k", rest)) => (2, rest),
+        Some(("v", rest)) => (3, rest),
+        Some((_, rest)) => (4, rest),
+        None => (5, name),
+    };
+    let of = |value: &Value| match value.as_u64() {
+        Some(number) => (number, String::new()),
+        None => (u64::MAX, value.to_string()),
+    };
+    match serde_json::from_str::<Value>(rest) {
+        Ok(Value::Object(keys)) => {
+            (class, keys.iter().flat_map(|(key, value)| [(0, key.clone()), of(value)]).collect())
+        }
+        Ok(value) => (class, vec![of(&value)]),
+        Err(_) => (class, vec![(0, rest.to_owned())]),
     }
 }
 

@@ -38,11 +38,6 @@ const WITH_GENERATION: &[&str] = &[
     "ResourceSlice",
 ];
 
-/// Pods are bound to nodes by their `binding` only.
-const POD_UPDATES: &str = "pod updates may not change fields other than `spec.containers[*].image`,\
-`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),\
-`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
-
 /// Where a field of an older version of `DaemonSet` lives on: how often its template has changed.
 pub(super) const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 
@@ -195,6 +190,17 @@ fn name_source_twice(claim: &mut Value) {
     }
 }
 
+/// A job without labels has those of its template. Says whether it got them.
+pub(super) fn take_template_labels(at: &At, job: &mut Value) -> bool {
+    let is_bare = at.is("batch", "jobs")
+        && job["metadata"]["labels"].as_object().is_none_or(|labels| labels.is_empty());
+    let labels =
+        job.at(&["spec", "template", "metadata", "labels"]).filter(|labels| labels.is_object()).cloned();
+    let Some(labels) = labels.filter(|_| is_bare) else { return false };
+    meta::metadata_mut(job).insert("labels".into(), labels);
+    true
+}
+
 /// A job selects its pods by labels of its own, unless its author knows better.
 fn select_own_pods(job: &mut Value) {
     if job["spec"]["manualSelector"] == true || !job["spec"]["template"].is_object() {
@@ -244,6 +250,9 @@ pub(super) fn prepare_update(at: &At, object: &mut Value, current: &Value) {
             if has_status(&at.resource) {
                 keep_part(object, current, "status");
             }
+            if at.is("", "pods") {
+                keep_priority(object, current);
+            }
             if at.is("", "services") {
                 super::service::complete(object, Some(current));
             }
@@ -257,6 +266,15 @@ pub(super) fn prepare_update(at: &At, object: &mut Value, current: &Value) {
                 keep_stored_versions(object);
             }
             bump_generation(at, object, current);
+        }
+    }
+}
+
+/// What admission made of a pod's priority stays where a writer does not say it again.
+fn keep_priority(pod: &mut Value, current: &Value) {
+    for field in ["priority", "preemptionPolicy"] {
+        if let (None, Some(value)) = (pod.at(&["spec", field]), current.at(&["spec", field])) {
+            pod["spec"][field] = value.clone();
         }
     }
 }
@@ -328,7 +346,8 @@ fn keep_stored_versions(crd: &mut Value) {
 }
 
 fn bump_generation(at: &At, object: &mut Value, current: &Value) {
-    if !counts_generations(&at.resource) {
+    // That of a PriorityClass is set once.
+    if !counts_generations(&at.resource) || at.is("scheduling.k8s.io", "priorityclasses") {
         return;
     }
     let ignores_status = has_status(&at.resource);
@@ -540,12 +559,6 @@ pub(super) fn validate(at: &At, object: &Value, old: Option<&Value>) -> ErrorLis
     check_expressions(&gvk.kind, at.resource.group(), object, &mut expressions);
     if !expressions.is_empty() {
         return expressions;
-    }
-    if let Some(old) = old.filter(|_| at.is("", "pods") && at.subresource.is_none())
-        && object.str_at(&["spec", "nodeName"]).unwrap_or_default()
-            != old.str_at(&["spec", "nodeName"]).unwrap_or_default()
-    {
-        return ErrorList(vec![FieldError::forbidden(&Path::new("spec"), POD_UPDATES)]);
     }
     match old {
         None => validate_create(&gvk, object),

@@ -48,7 +48,12 @@ pub(crate) fn create_decoded(
     lifecycle::check_namespace(server, &named)?;
     convert::to_storage(&at.resource, &mut object);
     strategy::count_template(&named, &mut object, None);
+    let is_shared = strategy::take_template_labels(at, &mut object);
     managed::record(server, call, &named, None, &mut object);
+    if is_shared {
+        // They are those of the template, with what is yet added there.
+        meta::metadata_mut(&mut object).remove("labels");
+    }
     strategy::prepare_create(server, &at.resource, &mut object);
     strategy::name_requester(at, &call.user, &mut object);
     crate::auth::check_escalation(server, &call.user, &named, &object, None)?;
@@ -151,14 +156,16 @@ pub(crate) fn patch(
             if !patch.kind.is_apply() || at.subresource.is_some() {
                 return Err(at.not_found());
             }
-            let object = apply_patch(server, call, at, None, patch)?;
+            let mut object = apply_patch(server, call, at, None, patch)?;
+            super::patch::fit(at, patch, &mut object)?;
             call.applied = true;
             let object = decode_input(call, at, object, &patch.duplicates)?;
             let at = At { name: String::new(), ..at.clone() };
             return create_decoded(server, call, &at, object).map(|o| (o, true));
         };
         let current = conversion::seen_one(server, &at.resource, current)?;
-        let patched = apply_patch(server, call, at, Some(&current), patch)?;
+        let mut patched = apply_patch(server, call, at, Some(&current), patch)?;
+        super::patch::fit(&whole(at), patch, &mut patched)?;
         let ty = managed::type_of(at, &at.resource.gvk);
         let mut inner =
             Call { applied: patch.kind.is_apply(), patch_text: patch.shown(&patched, ty), ..call.clone() };
@@ -218,6 +225,7 @@ pub(super) fn replace(
     mut object: Value,
 ) -> Result<Arc<Object>, Failed> {
     check_version(at, current, &object)?;
+    strategy::take_template_labels(at, &mut object);
     strategy::prepare_update(at, &mut object, current);
     managed::record(server, call, at, Some(current.value()), &mut object);
     strategy::count_template(at, &mut object, Some(current));

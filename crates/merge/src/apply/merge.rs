@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use serde_json::{Map, Value};
-use tiphys_schema::TypeRef;
+use tiphys_schema::{Type, TypeRef};
 
 use super::set::{FieldSet, is_atomic, item_step};
 
@@ -25,8 +25,17 @@ pub(super) fn merge(live: &Value, config: &Value, ty: Option<TypeRef<'_>>) -> Re
         (_, Value::Array(changes)) if !is_atomic(config, ty) => {
             merge_lists(&[], changes, ty).map(Value::Array)
         }
+        // Nothing said of a map or a list that is merged leaves it as it is.
+        (Value::Object(_) | Value::Array(_), Value::Null) if is_merged(live, ty) => Ok(live.clone()),
         _ => Ok(config.clone()),
     }
+}
+
+/// Whether the parts of a value have owners of their own, by its type.
+fn is_merged(live: &Value, ty: Option<TypeRef<'_>>) -> bool {
+    let is_hollow = live.as_object().is_some_and(Map::is_empty) || live.as_array().is_some_and(Vec::is_empty);
+    let is_typed = ty.is_some_and(|ty| !matches!(ty.ty, Type::Any | Type::Open));
+    is_typed && !is_hollow && !is_atomic(live, ty)
 }
 
 fn steps(list: &[Value], ty: Option<TypeRef<'_>>) -> Result<Vec<String>, String> {

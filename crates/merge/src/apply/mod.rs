@@ -2,10 +2,10 @@
 //! (Kubernetes documentation, "Server-Side Apply"; structured-merge-diff).
 
 mod compare;
-mod declared;
 mod managers;
 mod merge;
 mod set;
+mod typed;
 mod update;
 
 pub use managers::{Entry, Operation};

@@ -5,10 +5,10 @@ use tiphys_schema::{TypeRef, zero_value};
 
 use super::{
     compare::{Comparison, compare},
-    declared::undeclared,
     managers::{self, Entry, Operation},
     merge::{drop_emptied, merge, without},
     set::FieldSet,
+    typed::faults,
 };
 
 /// Fields of every object that nobody owns.
@@ -97,7 +97,7 @@ pub fn apply(
         entries.extend(before_first_apply(&base, request));
     }
     let config = without_managed(config);
-    if let Some(why) = request.ty.and_then(|ty| undeclared(&config, ty)) {
+    if let Some(why) = request.ty.and_then(|ty| faults(&config, ty)) {
         return Err(ApplyError::Schema(why));
     }
     let applied = FieldSet::of(&config, request.ty).map_err(ApplyError::Schema)?;

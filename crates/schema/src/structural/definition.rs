@@ -100,7 +100,9 @@ fn versions(crd: &Value, path: &Path, errors: &mut ErrorList) {
     if storage != 1 {
         let detail = "must have exactly one version marked as storage version";
         let shown: Vec<String> = versions.iter().map(internal_version).collect();
-        errors.push(FieldError::invalid_as(path, format!("[{}]", shown.join(",")), detail));
+        let shown =
+            if crd["spec"]["versions"].is_array() { format!("[{}]", shown.join(",")) } else { "null".into() };
+        errors.push(FieldError::invalid_as(path, shown, detail));
     }
 }
 

@@ -122,7 +122,10 @@ pub(super) fn range(spec: &Value, path: &Path, errors: &mut ErrorList) {
     for (at, entry) in entries.iter().enumerate() {
         let path = path.child("limits").index(at);
         let kind = text(entry, "type");
-        if !kind.contains('/') && !["Pod", "Container", "PersistentVolumeClaim"].contains(&kind) {
+        let faults = names::qualified_name(kind);
+        if !faults.is_empty() {
+            super::faulty(faults, kind, &path.child("type"), errors);
+        } else if !kind.contains('/') && !["Pod", "Container", "PersistentVolumeClaim"].contains(&kind) {
             let detail = "must be a standard limit type or fully qualified";
             errors.push(FieldError::invalid(&path.child("type"), kind, detail));
         }

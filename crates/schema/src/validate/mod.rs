@@ -5,6 +5,7 @@ mod admission;
 mod config;
 mod event;
 mod flow;
+mod internal;
 mod limits;
 pub mod names;
 mod network;
@@ -16,6 +17,7 @@ mod security;
 mod service;
 mod storage;
 mod system;
+mod unified;
 mod workloads;
 
 use serde_json::Value;
@@ -106,15 +108,20 @@ pub fn validate_update(gvk: &GroupVersionKind, new: &Value, old: &Value) -> Erro
     if (gvk.group.as_str(), gvk.kind.as_str()) == ("", "Pod") {
         return pod::update(new, old);
     }
-    if (gvk.group.as_str(), gvk.kind.as_str()) == ("apps", "DaemonSet") {
+    let first = match (gvk.group.as_str(), gvk.kind.as_str()) {
+        ("apps", "DaemonSet") => Some("/spec/selector"),
+        ("networking.k8s.io", "IngressClass") => Some("/spec/controller"),
+        _ => None,
+    };
+    if let Some(pointer) = first {
         let mut errors = ErrorList::new();
-        immutable(new, old, "/spec/selector", &mut errors);
+        immutable(new, old, pointer, &mut errors);
         errors.extend(validate_create(gvk, new));
         return errors;
     }
     let mut errors = match (gvk.group.as_str(), gvk.kind.as_str()) {
         // What is stored may be older than a rule about names; its immutable parts are not judged again.
-        ("", "PersistentVolumeClaim" | "PersistentVolume" | "PriorityClass")
+        ("scheduling.k8s.io", "PriorityClass")
         | ("apps", "ControllerRevision")
         | ("node.k8s.io", "RuntimeClass")
         | ("storage.k8s.io", "CSIStorageCapacity" | "VolumeAttributesClass") => ErrorList::new(),
@@ -127,6 +134,7 @@ pub fn validate_update(gvk: &GroupVersionKind, new: &Value, old: &Value) -> Erro
         ("", "Service") => service::update(new, old, &mut errors),
         ("", "ConfigMap" | "Secret") => config::update(new, old, &mut errors),
         ("", "PersistentVolumeClaim") => storage::claim_update(new, old, &mut errors),
+        ("", "PersistentVolume") => other::volume_update(new, old, &mut errors),
         ("storage.k8s.io", "StorageClass") => storage::class_update(new, old, &mut errors),
         ("apps", "ControllerRevision") => system::revision_update(new, old, &mut errors),
         ("node.k8s.io", "RuntimeClass") => immutable(new, old, "/handler", &mut errors),
@@ -139,7 +147,8 @@ pub fn validate_update(gvk: &GroupVersionKind, new: &Value, old: &Value) -> Erro
         ("storage.k8s.io", "VolumeAttributesClass") => {
             system::attributes_class_update(new, old, &mut errors);
         }
-        ("networking.k8s.io", "IngressClass") => immutable(new, old, "/spec/controller", &mut errors),
+        ("discovery.k8s.io", "EndpointSlice") => immutable(new, old, "/addressType", &mut errors),
+        ("scheduling.k8s.io", "PriorityClass") => other::priority_class_update(new, old, &mut errors),
         ("rbac.authorization.k8s.io", "RoleBinding" | "ClusterRoleBinding")
             if new["roleRef"] != old["roleRef"] =>
         {
@@ -192,7 +201,13 @@ pub fn validate_status_update(gvk: &GroupVersionKind, new: &Value, old: &Value) 
 /// A field that must not change; `pointer` is its JSON pointer.
 fn immutable(new: &Value, old: &Value, pointer: &str, errors: &mut ErrorList) {
     let value = new.pointer(pointer).cloned().unwrap_or_default();
-    if value != old.pointer(pointer).cloned().unwrap_or_default() {
+    let before = old.pointer(pointer).cloned().unwrap_or_default();
+    if value != before {
+        // A text that is no pointer is empty, not null.
+        let value = match pointer {
+            "/spec/controller" | "/provisioner" | "/addressType" if value.is_null() => "".into(),
+            _ => value,
+        };
         let path = Path::new(pointer.trim_start_matches('/').replace('/', "."));
         errors.push(FieldError::invalid(&path, value, "field is immutable"));
     }

@@ -4,8 +4,13 @@
 const LABEL_MAX: usize = 63;
 const SUBDOMAIN_MAX: usize = 253;
 
-/// The length fault of all of these.
+/// The length fault of DNS names.
 fn too_long(limit: usize) -> String {
+    format!("must be no more than {limit} characters")
+}
+
+/// The length fault of qualified names and label values.
+fn too_many_bytes(limit: usize) -> String {
     format!("must be no more than {limit} bytes")
 }
 
@@ -95,29 +100,30 @@ pub fn qualified_name(text: &str) -> Vec<String> {
     let examples = ["MyName", "my.name", "123-abc"];
     let mut faults = Vec::new();
     let parts: Vec<&str> = text.split('/').collect();
-    let name = match parts.as_slice() {
-        [name] => *name,
-        [prefix, name] => {
-            if prefix.is_empty() {
-                faults.push("prefix part must be non-empty".into());
-            } else {
-                faults.extend(
-                    dns1123_subdomain(prefix).into_iter().map(|fault| format!("prefix part {fault}")),
-                );
+    let name =
+        match parts.as_slice() {
+            [name] => *name,
+            [prefix, name] => {
+                if prefix.is_empty() {
+                    faults.push("prefix part must be non-empty".into());
+                } else {
+                    faults.extend(dns1123_subdomain(prefix).into_iter().map(|fault| {
+                        format!("prefix part {}", fault.replace("253 characters", "253 bytes"))
+                    }));
+                }
+                name
             }
-            name
-        }
-        _ => {
-            let fault = regex_fault(&format!("a qualified name {WORDS}"), PATTERN, &examples);
-            return vec![format!(
-                "{fault} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
-            )];
-        }
-    };
+            _ => {
+                let fault = regex_fault(&format!("a qualified name {WORDS}"), PATTERN, &examples);
+                return vec![format!(
+                    "{fault} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+                )];
+            }
+        };
     if name.is_empty() {
         faults.push("name part must be non-empty".into());
     } else if name.len() > LABEL_MAX {
-        faults.push(format!("name part {}", too_long(LABEL_MAX)));
+        faults.push(format!("name part {}", too_many_bytes(LABEL_MAX)));
     }
     if !is_qualified(name) {
         faults.push(format!("name part {}", regex_fault(WORDS, PATTERN, &examples)));
@@ -129,7 +135,7 @@ pub fn qualified_name(text: &str) -> Vec<String> {
 pub fn label_value(text: &str) -> Vec<String> {
     let mut faults = Vec::new();
     if text.len() > LABEL_MAX {
-        faults.push(too_long(LABEL_MAX));
+        faults.push(too_many_bytes(LABEL_MAX));
     }
     if !text.is_empty() && !is_qualified(text) {
         faults.push(regex_fault(

@@ -66,6 +66,30 @@ pub(super) fn not_loopback(text: &str, path: &Path, errors: &mut ErrorList) {
     }
 }
 
+/// Where a volume is cannot be changed.
+pub(super) fn volume_update(new: &Value, old: &Value, errors: &mut ErrorList) {
+    let sources = |object: &Value| -> Value {
+        let spec = object["spec"].as_object().into_iter().flatten();
+        let given = spec.filter(|(name, source)| SOURCES.contains(&name.as_str()) && !source.is_null());
+        given.map(|(name, source)| (name.clone(), source.clone())).collect::<serde_json::Map<_, _>>().into()
+    };
+    let (mut after, before) = (sources(new), sources(old));
+    if before["csi"].is_object() && before["csi"]["controllerExpandSecretRef"].is_null() {
+        drop(after["csi"].as_object_mut().map(|csi| csi.remove("controllerExpandSecretRef")));
+    }
+    if after != before {
+        let [before, after] =
+            [before, after].map(|sources| super::internal::indented("PersistentVolumeSource", &sources));
+        let difference = super::unified::difference(&before, &after);
+        let detail = format!("spec.persistentvolumesource is immutable after creation\n{difference}");
+        errors.push(FieldError::forbidden(&Path::new("spec.persistentvolumesource"), detail));
+    }
+    let (mode, old_mode) = (&new["spec"]["volumeMode"], &old["spec"]["volumeMode"]);
+    if mode != old_mode {
+        errors.push(FieldError::invalid(&Path::new("volumeMode"), mode.clone(), "field is immutable"));
+    }
+}
+
 pub(super) fn volume(spec: &Value, path: &Path, errors: &mut ErrorList) {
     if list(spec, "accessModes").is_empty() {
         errors.push(FieldError::required(&path.child("accessModes"), ""));
@@ -190,6 +214,13 @@ fn volume_source(kind: &str, spec: &Value, path: &Path, errors: &mut ErrorList) 
         let detail = "Local volume requires node affinity";
         errors.push(FieldError::required(&Path::new("spec.nodeAffinity"), detail));
     }
+}
+
+pub(super) fn priority_class_update(new: &Value, old: &Value, errors: &mut ErrorList) {
+    if new["value"].as_i64().unwrap_or_default() != old["value"].as_i64().unwrap_or_default() {
+        errors.push(FieldError::forbidden(&Path::new("value"), "may not be changed in an update."));
+    }
+    super::immutable(new, old, "/preemptionPolicy", errors);
 }
 
 pub(super) fn priority_class(object: &Value, errors: &mut ErrorList) {

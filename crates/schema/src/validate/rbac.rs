@@ -49,6 +49,9 @@ pub(super) fn binding(kind: &str, binding: &Value, errors: &mut ErrorList) {
     }
     if text(reference, "name").is_empty() {
         errors.push(FieldError::required(&path.child("name"), ""));
+    } else {
+        let name = text(reference, "name");
+        super::faulty(super::names::path_segment(name), name, &path.child("name"), errors);
     }
     for (at, subject) in list(binding, "subjects").iter().enumerate() {
         one_subject(subject, kind == "RoleBinding", &Path::new("subjects").index(at), errors);

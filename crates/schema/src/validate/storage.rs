@@ -57,9 +57,40 @@ pub(super) fn claim_update(new: &Value, old: &Value, errors: &mut ErrorList) {
         }
         spec
     };
+    let path = Path::new("spec");
     if fixed(new) != fixed(old) {
-        let detail = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
-        errors.push(FieldError::forbidden(&Path::new("spec"), detail));
+        let spec = |object: &Value| {
+            let mut spec = object["spec"].clone();
+            for late in ["volumeName", "storageClassName"] {
+                if text(&old["spec"], late).is_empty() {
+                    spec[late] = new["spec"][late].clone();
+                }
+            }
+            if text(&old["status"], "phase") == "Bound" && spec["resources"]["requests"].is_object() {
+                spec["resources"]["requests"]["storage"] =
+                    old["spec"]["resources"]["requests"]["storage"].clone();
+                spec["volumeAttributesClassName"] = old["spec"]["volumeAttributesClassName"].clone();
+            }
+            super::internal::indented("PersistentVolumeClaimSpec", &spec)
+        };
+        let difference = super::unified::difference(&spec(old), &spec(new));
+        let detail = format!(
+            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n{difference}"
+        );
+        errors.push(FieldError::forbidden(&path, detail));
+    }
+    let amount = |value: &Value| value.as_str().and_then(|text| text.parse::<Quantity>().ok());
+    let requested = |object: &Value| amount(&object["spec"]["resources"]["requests"]["storage"]);
+    let zero = || Quantity::from_units(0);
+    let (size, before) = (requested(new).unwrap_or_else(zero), requested(old).unwrap_or_else(zero));
+    let present = amount(&old["status"]["capacity"]["storage"]).unwrap_or_else(zero);
+    if size.minus(&before).signum() < 0 && size.minus(&present).signum() <= 0 {
+        let path = path.child("resources").child("requests").child("storage");
+        errors.push(FieldError::forbidden(&path, "field can not be less than status.capacity"));
+    }
+    let mode = (&new["spec"]["volumeMode"], &old["spec"]["volumeMode"]);
+    if mode.0 != mode.1 {
+        errors.push(FieldError::invalid(&Path::new("volumeMode"), mode.0.clone(), "field is immutable"));
     }
 }
 
@@ -97,12 +128,7 @@ pub(super) fn class(object: &Value, errors: &mut ErrorList) {
 }
 
 pub(super) fn class_update(new: &Value, old: &Value, errors: &mut ErrorList) {
-    for field in ["parameters", "provisioner"].into_iter().filter(|field| new[*field] != old[*field]) {
-        let detail = format!("updates to {field} are forbidden.");
-        errors.push(FieldError::forbidden(&Path::new(field), detail));
-    }
-    for field in ["reclaimPolicy", "volumeBindingMode"].into_iter().filter(|field| new[*field] != old[*field])
-    {
-        errors.push(FieldError::invalid(&Path::new(field), new[field].clone(), "field is immutable"));
+    for field in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
+        super::immutable(new, old, &format!("/{field}"), errors);
     }
 }

@@ -389,13 +389,25 @@ fn failure_policy(policy: &Value, path: &Path, errors: &mut ErrorList) {
 }
 
 pub(super) fn job_update(new: &Value, old: &Value, errors: &mut ErrorList) {
+    if new["spec"]["selector"].is_null() {
+        errors.push(FieldError::required(&Path::new("spec.selector"), ""));
+        let labels = new["spec"]["template"]["metadata"]["labels"].clone();
+        let path = Path::new("spec.template.metadata.labels");
+        let detail = "`selector` does not match template `labels`";
+        errors.push(FieldError::invalid(&path, labels, detail));
+    }
     let indexed = new["spec"]["completionMode"] == "Indexed";
     if !indexed {
         immutable(new, old, "/spec/completions", errors);
     }
     immutable(new, old, "/spec/selector", errors);
     if old["spec"]["suspend"] != true {
-        immutable(new, old, "/spec/template", errors);
+        let (template, before) = (&new["spec"]["template"], &old["spec"]["template"]);
+        if template != before {
+            let shown = super::internal::compact("PodTemplateSpec", template);
+            let path = Path::new("spec.template");
+            errors.push(FieldError::invalid_as(&path, shown, "field is immutable"));
+        }
     }
     for field in ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"]
     {

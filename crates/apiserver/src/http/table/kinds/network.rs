@@ -109,9 +109,7 @@ fn endpoint_slice(object: &Value, now: Timestamp) -> Vec<Value> {
 }
 
 fn ingress(object: &Value, now: Timestamp) -> Vec<Value> {
-    let class = object
-        .str_at(&["spec", "ingressClassName"])
-        .or_else(|| object.annotation("kubernetes.io/ingress.class"));
+    let class = object.str_at(&["spec", "ingressClassName"]);
     let hosts: Vec<&str> =
         items(object, "/spec/rules").filter_map(|r| r.str_at(&["host"]).filter(|h| !h.is_empty())).collect();
     let hosts = match hosts.len() {
@@ -139,8 +137,9 @@ fn ingress_class(object: &Value, now: Timestamp) -> Vec<Value> {
         let group = p.str_at(&["apiGroup"]).map(|g| format!(".{g}")).unwrap_or_default();
         format!("{}{group}/{}", p.kind(), p.str_at(&["name"]).unwrap_or_default())
     });
+    let is_default = object.annotation("ingressclass.kubernetes.io/is-default-class") == Some("true");
     row([
-        name(object),
+        if is_default { format!("{} (default)", object.name()).into() } else { name(object) },
         text(object, &["spec", "controller"]),
         parameters.unwrap_or_else(|| NONE.into()).into(),
         age(object, now),
