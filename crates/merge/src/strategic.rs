@@ -20,6 +20,14 @@ pub enum StrategicError {
         /// Merge key.
         key: String,
     },
+    /// Items of the two lists are of several types; both as JSON.
+    #[error("list element types are not identical: [{before} {after}]")]
+    Mixed {
+        /// The list that is there.
+        before: String,
+        /// The list of the patch.
+        after: String,
+    },
     /// A `$patch` directive that does not exist.
     #[error("unknown patch type: {0}")]
     Directive(String),
@@ -140,6 +148,10 @@ fn merge_lists(
         return Ok(merged);
     };
     let items = ty.and_then(TypeRef::items);
+    if !before.is_empty() && after.iter().any(|item| !item.is_object()) {
+        let text = |list: &[Value]| Value::from(list.to_vec()).to_string();
+        return Err(StrategicError::Mixed { before: text(before), after: text(after) });
+    }
     for change in after {
         let no_key = || StrategicError::NoKey { item: change.to_string(), key: merge_key.to_owned() };
         let key = change.get(merge_key).ok_or_else(no_key)?;

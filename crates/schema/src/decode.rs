@@ -66,6 +66,9 @@ fn prune(ty: TypeRef<'_>, value: &mut Value, path: &Path, gone: &mut Vec<String>
     }
 }
 
+/// The schemas of custom resources.
+const SCHEMA: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
+
 struct Decoder<'a> {
     unknown: Vec<String>,
     /// Field names from the root, as Go's errors join them (without list positions and map keys).
@@ -95,7 +98,7 @@ impl<'a> Decoder<'a> {
                     } else if value.is_null() {
                         *value = zero(TypeRef { catalog: ty.catalog, ty: inner }).unwrap_or(Value::Null);
                     }
-                    self.value(TypeRef { catalog: ty.catalog, ty: inner }, value, &path.key(key))?;
+                    self.value(TypeRef { catalog: ty.catalog, ty: inner }, value, &path.child(key))?;
                 }
                 Ok(())
             }
@@ -137,13 +140,16 @@ impl<'a> Decoder<'a> {
             self.fields.push(field);
             if let Some(value) = map.get_mut(&key) {
                 self.value(TypeRef { catalog: ty.catalog, ty: &field.ty }, value, &path.child(&key))?;
+                // Where a schema or something else may stand, the schema of schemas says nothing.
+                let is_open = matches!(key.as_str(), "items" | "additionalProperties" | "additionalItems");
+                if is_open && definition.name == SCHEMA && value.is_object() {
+                    self.value(ty, value, &path.child(&key))?;
+                }
             }
             self.fields.pop();
             self.names.truncate(depth);
             match map.get_mut(&key) {
                 Some(value) if is_dropped(field, value) => drop(map.remove(&key)),
-                // Storage does not tell an empty list from none.
-                Some(value) if is_empty_collection(field, value) => *value = Value::Null,
                 _ => {}
             }
         }
@@ -301,6 +307,27 @@ fn is_empty_collection(field: &Field, value: &Value) -> bool {
         Value::Array(items) => items.is_empty(),
         Value::Object(map) => map.is_empty() && matches!(field.ty, Type::Map(..)),
         _ => false,
+    }
+}
+
+/// Makes empty lists and maps that are always written nothing: storage does not tell them from none.
+pub fn forget_empty(ty: TypeRef<'_>, value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            for (key, inner) in map {
+                let is_empty = ty.field_info(key).is_some_and(|field| is_empty_collection(field, inner));
+                match ty.field(key) {
+                    _ if is_empty => *inner = Value::Null,
+                    Some(field) => forget_empty(field, inner),
+                    None => {}
+                }
+            }
+        }
+        Value::Array(items) => {
+            let Some(of) = ty.items() else { return };
+            items.iter_mut().for_each(|item| forget_empty(of, item));
+        }
+        _ => {}
     }
 }
 

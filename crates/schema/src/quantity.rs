@@ -111,13 +111,20 @@ impl FromStr for Quantity {
         if whole.is_empty() && fraction.is_empty() {
             return Err(ParseQuantityError::Format);
         }
-        if !suffix.bytes().all(|b| b"eEinumkKMGTP+-0123456789".contains(&b)) {
+        if !is_suffix(suffix) {
             return Err(ParseQuantityError::Format);
         }
         let (base_binary, exponent, format) = read_suffix(suffix)?;
         let nano = amount(whole, fraction, base_binary, exponent);
         Ok(Self { nano: if negative { -nano } else { nano }, format })
     }
+}
+
+/// Letters, then perhaps a sign, then digits.
+fn is_suffix(suffix: &str) -> bool {
+    let rest = suffix.trim_start_matches(|c| "eEinumkKMGTP".contains(c));
+    let rest = rest.strip_prefix(['+', '-']).unwrap_or(rest);
+    digits(rest) == rest.len()
 }
 
 fn digits(text: &str) -> usize {

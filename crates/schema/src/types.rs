@@ -1,6 +1,9 @@
 //! The types of fields: what a value may be, and how lists and maps of it are merged.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, LazyLock},
+};
 
 use serde_json::Value;
 use tiphys_value::GroupVersionKind;
@@ -192,8 +195,18 @@ impl<'a> TypeRef<'a> {
     }
 
     /// The default of a list item's key field (such as `protocol: TCP`), used to identify items.
+    ///
+    /// Of built-in kinds, what is always written has the zero of its type.
     pub fn key_default(self, name: &str) -> Option<&'a Value> {
-        self.field_info(name)?.default.as_ref()
+        static ZEROS: LazyLock<[Value; 2]> = LazyLock::new(|| [Value::from(""), Value::from(0)]);
+        let field = self.field_info(name)?;
+        let zero = match field.ty {
+            _ if !field.kept || field.pointer => None,
+            Type::Str => Some(&ZEROS[0]),
+            Type::I32 | Type::I64 => Some(&ZEROS[1]),
+            _ => None,
+        };
+        field.default.as_ref().or(zero)
     }
 
     fn with(self, ty: &'a Type) -> TypeRef<'a> {

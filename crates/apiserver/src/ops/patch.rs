@@ -147,6 +147,14 @@ fn strategic_error(error: StrategicError) -> ApiError {
             let item = serde_json::from_str(&item).map_or(item, |item: Value| go_print(&item));
             ApiError::new(500, "", format!("map: {item} does not contain declared merge key: {key}"))
         }
+        StrategicError::Mixed { before, after } => {
+            let shown = |list: &str| {
+                serde_json::from_str(list).map_or_else(|_| list.to_owned(), |list| go_print(&list))
+            };
+            let (before, after) = (shown(&before), shown(&after));
+            let message = format!("list element types are not identical: [{before} {after}]");
+            ApiError::new(500, "", message)
+        }
         other => ApiError::new(500, "", other.to_string()),
     }
 }

@@ -50,6 +50,7 @@ pub(crate) fn create_decoded(
     strategy::count_template(&named, &mut object, None);
     let is_shared = strategy::take_template_labels(at, &mut object);
     managed::record(server, call, &named, None, &mut object);
+    forget_empty(call, &named, &mut object);
     if is_shared {
         // They are those of the template, with what is yet added there.
         meta::metadata_mut(&mut object).remove("labels");
@@ -78,6 +79,14 @@ pub(crate) fn create_decoded(
             Err(if generated { error.with_retry_after(1) } else { error })
         }
         other => other.map_err(Failed::into_error),
+    }
+}
+
+/// What is stored does not say which lists were empty and which were not given; a dry run still shows that.
+fn forget_empty(call: &Call, at: &At, object: &mut Value) {
+    let ty = tiphys_schema::Catalog::latest().type_of(&object.gvk()).filter(|_| at.resource.custom.is_none());
+    if let Some(ty) = ty.filter(|_| !call.dry_run) {
+        tiphys_schema::forget_empty(ty, object);
     }
 }
 
@@ -228,6 +237,7 @@ pub(super) fn replace(
     strategy::take_template_labels(at, &mut object);
     strategy::prepare_update(at, &mut object, current);
     managed::record(server, call, at, Some(current.value()), &mut object);
+    forget_empty(call, at, &mut object);
     strategy::count_template(at, &mut object, Some(current));
     crate::auth::check_escalation(server, &call.user, at, &object, Some(current))?;
     let request = admission::Request { server, at, operation: Operation::Update, old: Some(current) };

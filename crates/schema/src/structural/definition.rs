@@ -3,7 +3,10 @@
 use serde_json::Value;
 
 use super::{MAX_DEPTH, flag};
-use crate::{ErrorList, FieldError, Path, validate::names};
+use crate::{
+    ErrorList, FieldError, Path,
+    validate::{admission, names},
+};
 
 /// Faults of a `CustomResourceDefinition` object (`old` on update), after defaulting.
 pub fn validate_crd(crd: &Value, old: Option<&Value>) -> ErrorList {
@@ -18,6 +21,8 @@ pub fn validate_crd(crd: &Value, old: Option<&Value>) -> ErrorList {
     }
     if group.is_empty() {
         errors.push(FieldError::required(&spec.child("group"), ""));
+    } else if let Some(fault) = names::dns1123_subdomain(group).into_iter().next() {
+        errors.push(FieldError::invalid(&spec.child("group"), group, fault));
     } else if group.split('.').count() < 2 {
         errors.push(FieldError::invalid(
             &spec.child("group"),
@@ -38,11 +43,12 @@ pub fn validate_crd(crd: &Value, old: Option<&Value>) -> ErrorList {
         errors.push(FieldError::invalid(&spec.child("preserveUnknownFields"), true, detail));
     }
     versions(crd, &spec.child("versions"), &mut errors);
-    conversion(&crd["spec"], &mut errors);
     if old.is_none() {
         approval(crd, group, &mut errors);
     }
     check_names(&crd["spec"]["names"], &spec.child("names"), &mut errors);
+    printer_columns(&crd["spec"], &mut errors);
+    conversion(&crd["spec"], &mut errors);
     let stored =
         crd["spec"]["versions"].as_array().into_iter().flatten().any(|version| flag(version, "storage"));
     if !stored {
@@ -118,19 +124,71 @@ fn internal_version(version: &Value) -> String {
     )
 }
 
+/// The columns of tables; those that all versions share are the definition's.
+fn printer_columns(spec: &Value, errors: &mut ErrorList) {
+    let versions = spec["versions"].as_array().map_or(&[][..], Vec::as_slice);
+    let columns = |version: &Value| version["additionalPrinterColumns"].clone();
+    let shared = versions.first().is_some_and(|first| versions.iter().all(|v| columns(v) == columns(first)));
+    let count = if shared { 1 } else { versions.len() };
+    for (at, version) in versions.iter().take(count).enumerate() {
+        let path = match shared {
+            true => Path::new("spec.additionalPrinterColumns"),
+            false => Path::new("spec.versions").index(at).child("additionalPrinterColumns"),
+        };
+        for (number, column) in columns(version).as_array().into_iter().flatten().enumerate() {
+            printer_column(column, &path.index(number), errors);
+        }
+    }
+}
+
+fn printer_column(column: &Value, path: &Path, errors: &mut ErrorList) {
+    const KINDS: [&str; 5] = ["boolean", "date", "integer", "number", "string"];
+    const FORMATS: [&str; 8] = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
+    let text = |field: &str| column[field].as_str().unwrap_or_default();
+    if text("name").is_empty() {
+        errors.push(FieldError::required(&path.child("name"), ""));
+    }
+    let detail = format!("must be one of {}", KINDS.join(","));
+    match text("type") {
+        "" => errors.push(FieldError::required(&path.child("type"), detail)),
+        kind if !KINDS.contains(&kind) => errors.push(FieldError::invalid(&path.child("type"), kind, detail)),
+        _ => {}
+    }
+    let format = text("format");
+    if !format.is_empty() && !FORMATS.contains(&format) {
+        let detail = format!("must be one of {}", FORMATS.join(","));
+        errors.push(FieldError::invalid(&path.child("format"), format, detail));
+    }
+    if text("jsonPath").is_empty() {
+        errors.push(FieldError::required(&path.child("JSONPath"), ""));
+    }
+}
+
 fn conversion(spec: &Value, errors: &mut ErrorList) {
     let path = Path::new("spec.conversion");
     match spec["conversion"]["strategy"].as_str() {
-        None | Some("None") => {}
+        None | Some("None") => {
+            let detail = "should not be set when strategy is not set to Webhook";
+            let webhook = &spec["conversion"]["webhook"];
+            if webhook["clientConfig"].is_object() {
+                errors.push(FieldError::forbidden(&path.child("webhookClientConfig"), detail));
+            }
+            if webhook["conversionReviewVersions"].as_array().is_some_and(|reviews| !reviews.is_empty()) {
+                errors.push(FieldError::forbidden(&path.child("conversionReviewVersions"), detail));
+            }
+        }
         Some("Webhook") => {
             let webhook = &spec["conversion"]["webhook"];
-            if !webhook["clientConfig"].is_object() {
-                let detail = "required when strategy is set to Webhook";
-                errors.push(FieldError::required(&path.child("webhookClientConfig"), detail));
+            let client = path.child("webhookClientConfig");
+            if webhook["clientConfig"].is_object() {
+                admission::client_config(&webhook["clientConfig"], &client, errors);
+            } else {
+                errors.push(FieldError::required(&client, "required when strategy is set to Webhook"));
             }
-            let reviews = webhook["conversionReviewVersions"].as_array().map_or(0, Vec::len);
-            if reviews == 0 {
-                errors.push(FieldError::required(&path.child("conversionReviewVersions"), ""));
+            let path = path.child("conversionReviewVersions");
+            match webhook["conversionReviewVersions"].as_array().map_or(&[][..], Vec::as_slice) {
+                [] => errors.push(FieldError::required(&path, "")),
+                reviews => admission::known_reviews(reviews, &path, errors),
             }
         }
         Some(other) => {

@@ -72,6 +72,11 @@ fn review_versions(webhook: &Value, path: &Path, errors: &mut ErrorList) {
         errors.push(FieldError::required(&path, "must specify one of v1, v1beta1"));
         return;
     }
+    known_reviews(versions, &path, errors);
+}
+
+/// The versions of the review that a webhook understands.
+pub(crate) fn known_reviews(versions: &[Value], path: &Path, errors: &mut ErrorList) {
     for (at, version) in versions.iter().enumerate() {
         let (name, path) = (version.as_str().unwrap_or_default(), path.index(at));
         match versions[..at].contains(version) {
@@ -81,7 +86,7 @@ fn review_versions(webhook: &Value, path: &Path, errors: &mut ErrorList) {
     }
     if !versions.iter().any(|version| REVIEWS.iter().any(|known| version == known)) {
         let detail = "must include at least one of v1, v1beta1";
-        errors.push(FieldError::invalid(&path, versions.to_vec(), detail));
+        errors.push(FieldError::invalid(path, versions.to_vec(), detail));
     }
 }
 
@@ -152,7 +157,8 @@ fn wildcards(value: &str, before: &[&str], path: &Path, errors: &mut ErrorList) 
     }
 }
 
-fn client_config(config: &Value, path: &Path, errors: &mut ErrorList) {
+/// Where a webhook is called.
+pub(crate) fn client_config(config: &Value, path: &Path, errors: &mut ErrorList) {
     let (url, service) = (config["url"].as_str(), config["service"].is_object());
     if url.is_some() == service {
         errors.push(FieldError::required(path, "exactly one of url or service is required"));
@@ -163,9 +169,10 @@ fn client_config(config: &Value, path: &Path, errors: &mut ErrorList) {
         return;
     }
     let (service, path) = (&config["service"], path.child("service"));
-    for key in ["name", "namespace"] {
+    // The server asks for the one in the name of the other.
+    for (key, named) in [("namespace", "name"), ("name", "namespace")] {
         if text(service, key).is_empty() {
-            errors.push(FieldError::required(&path.child(key), ""));
+            errors.push(FieldError::required(&path.child(named), ""));
         }
     }
     if let Some(port) = service["port"].as_i64()
@@ -308,8 +315,9 @@ fn matching(matching: &Value, required: bool, path: &Path, errors: &mut ErrorLis
 
 /// A `ValidatingAdmissionPolicyBinding`.
 pub(super) fn binding(spec: &Value, path: &Path, errors: &mut ErrorList) {
-    if text(spec, "policyName").is_empty() {
-        errors.push(FieldError::required(&path.child("policyName"), ""));
+    match text(spec, "policyName") {
+        "" => errors.push(FieldError::required(&path.child("policyName"), "")),
+        name => faulty(names::dns1123_subdomain(name), name, &path.child("policyName"), errors),
     }
     if let Some(reference) = spec["paramRef"].as_object() {
         let path = path.child("paramRef");

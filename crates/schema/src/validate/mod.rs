@@ -1,7 +1,7 @@
 //! Validation of built-in kinds with the API server's texts. `metadata` is the caller's: it is the
 //! same for every kind.
 
-mod admission;
+pub(crate) mod admission;
 mod config;
 mod event;
 mod flow;
@@ -33,7 +33,7 @@ pub fn validate_create(gvk: &GroupVersionKind, object: &Value) -> ErrorList {
         ("", "Pod") => pod::spec(spec, &path, &mut errors),
         ("apps", "Deployment") => workloads::deployment(spec, &path, &mut errors),
         ("apps", "ReplicaSet") => workloads::replica_set(spec, &path, &mut errors),
-        ("apps", "StatefulSet") => workloads::stateful_set(spec, &path, &mut errors),
+        ("apps", "StatefulSet") => workloads::stateful_set(spec, true, &path, &mut errors),
         ("apps", "DaemonSet") => workloads::daemon_set(spec, &path, &mut errors),
         ("batch", "Job") => workloads::job(spec, &path, &mut errors),
         ("batch", "CronJob") => {
@@ -122,14 +122,16 @@ pub fn validate_update(gvk: &GroupVersionKind, new: &Value, old: &Value) -> Erro
     let mut errors = match (gvk.group.as_str(), gvk.kind.as_str()) {
         // What is stored may be older than a rule about names; its immutable parts are not judged again.
         ("scheduling.k8s.io", "PriorityClass")
-        | ("apps", "ControllerRevision")
-        | ("node.k8s.io", "RuntimeClass")
+        | ("apps", "ControllerRevision" | "StatefulSet")
         | ("storage.k8s.io", "CSIStorageCapacity" | "VolumeAttributesClass") => ErrorList::new(),
         _ => validate_create(gvk, new),
     };
     match (gvk.group.as_str(), gvk.kind.as_str()) {
         ("apps", "Deployment" | "ReplicaSet") => immutable(new, old, "/spec/selector", &mut errors),
-        ("apps", "StatefulSet") => workloads::stateful_set_update(new, old, &mut errors),
+        ("apps", "StatefulSet") => {
+            workloads::stateful_set(&new["spec"], false, &Path::new("spec"), &mut errors);
+            workloads::stateful_set_update(new, old, &mut errors);
+        }
         ("batch", "Job") => workloads::job_update(new, old, &mut errors),
         ("", "Service") => service::update(new, old, &mut errors),
         ("", "ConfigMap" | "Secret") => config::update(new, old, &mut errors),

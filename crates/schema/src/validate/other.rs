@@ -361,10 +361,16 @@ pub(super) fn endpoints(object: &Value, errors: &mut ErrorList) {
         }
         for (at, port) in list(subset, "ports").iter().enumerate() {
             let number = port["port"].as_i64().unwrap_or_default();
-            let path = path.child("ports").index(at).child("port");
-            errors.extend(
-                names::port_number(number).into_iter().map(|fault| FieldError::invalid(&path, number, fault)),
-            );
+            let path = path.child("ports").index(at);
+            let name = text(port, "name");
+            if name.is_empty() && list(subset, "ports").len() > 1 {
+                errors.push(FieldError::required(&path.child("name"), ""));
+            } else if !name.is_empty() {
+                super::faulty(names::dns1123_label(name), name, &path.child("name"), errors);
+            }
+            let faults = names::port_number(number).into_iter();
+            errors.extend(faults.map(|fault| FieldError::invalid(&path.child("port"), number, fault)));
+            super::one_of(text(port, "protocol"), &["SCTP", "TCP", "UDP"], &path.child("protocol"), errors);
         }
     }
 }

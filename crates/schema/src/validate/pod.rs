@@ -123,6 +123,9 @@ fn volumes(volumes: &[Value], path: &Path, errors: &mut ErrorList) -> HashSet<St
     known
 }
 
+const HOST_PATHS: [&str; 8] =
+    ["", "BlockDevice", "CharDevice", "Directory", "DirectoryOrCreate", "File", "FileOrCreate", "Socket"];
+
 fn volume_source(volume: &Value, path: &Path, errors: &mut ErrorList) {
     let sources: Vec<&String> =
         volume.as_object().into_iter().flatten().map(|(key, _)| key).filter(|key| *key != "name").collect();
@@ -146,6 +149,10 @@ fn volume_source(volume: &Value, path: &Path, errors: &mut ErrorList) {
         }
         "hostPath" if text(source, "path").is_empty() => {
             errors.push(FieldError::required(&path.child("path"), ""))
+        }
+        "hostPath" if !HOST_PATHS.contains(&text(source, "type")) => {
+            let kind = text(source, "type");
+            errors.push(FieldError::not_supported(&path.child("type"), kind, &HOST_PATHS));
         }
         "hostPath" if text(source, "path").split('/').any(|part| part == "..") => {
             errors.push(FieldError::invalid(
@@ -357,8 +364,12 @@ fn environment(variable: &Value, path: &Path, errors: &mut ErrorList) {
     let path = path.child("valueFrom");
     if let Some(reference) = source.get("fieldRef") {
         let (field, path) = (text(reference, "fieldPath"), path.child("fieldRef").child("fieldPath"));
+        let version = text(reference, "apiVersion");
         if field.is_empty() {
             errors.push(FieldError::required(&path, ""));
+        } else if !matches!(version, "" | "v1") {
+            let detail = format!("error converting fieldPath: unsupported pod version: {version}");
+            errors.push(FieldError::invalid(&path, field, detail));
         } else if !is_downward(field) {
             let detail = format!("error converting fieldPath: field label not supported: {field}");
             errors.push(FieldError::invalid(&path, field, detail));
@@ -532,27 +543,34 @@ fn tolerations(tolerations: &[Value], path: &Path, errors: &mut ErrorList) {
         if !key.is_empty() {
             faulty(names::qualified_name(key), key, &path.child("key"), errors);
         }
-        let effect = text(toleration, "effect");
-        if !operator.is_empty() && !matches!(operator, "Equal" | "Exists") {
-            let known = ["Equal", "Exists"];
-            errors.push(FieldError::not_supported(&path.child("operator"), operator, &known));
-        }
-        if !effect.is_empty() && !matches!(effect, "NoSchedule" | "PreferNoSchedule" | "NoExecute") {
-            let known = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
-            errors.push(FieldError::not_supported(&path.child("effect"), effect, &known));
+        let (effect, value) = (text(toleration, "effect"), text(toleration, "value"));
+        let operator_path = path.child("operator");
+        if key.is_empty() && operator != "Exists" {
+            let detail =
+                "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
+            errors.push(FieldError::invalid(&operator_path, operator, detail));
         }
         if toleration["tolerationSeconds"].is_i64() && effect != "NoExecute" {
             let detail = "effect must be 'NoExecute' when `tolerationSeconds` is set";
             errors.push(FieldError::invalid(&path.child("effect"), effect, detail));
         }
-        if key.is_empty() && operator != "Exists" {
-            let detail =
-                "operator must be Exists when `key` is empty, which means \"match all values and all keys\"";
-            errors.push(FieldError::invalid(&path.child("operator"), operator, detail));
+        match operator {
+            "" | "Equal" => {
+                let faults = names::label_value(value);
+                if !faults.is_empty() {
+                    errors.push(FieldError::invalid(&operator_path, value, faults.join(";")));
+                }
+            }
+            "Exists" if !value.is_empty() => {
+                let detail = "value must be empty when `operator` is 'Exists'";
+                errors.push(FieldError::invalid(&operator_path, value, detail));
+            }
+            "Exists" => {}
+            _ => errors.push(FieldError::not_supported(&operator_path, operator, &["Equal", "Exists"])),
         }
-        if operator == "Exists" && !text(toleration, "value").is_empty() {
-            let detail = "value must be empty when `operator` is 'Exists'";
-            errors.push(FieldError::invalid(&path.child("operator"), text(toleration, "value"), detail));
+        if !effect.is_empty() && !matches!(effect, "NoSchedule" | "PreferNoSchedule" | "NoExecute") {
+            let known = ["NoSchedule", "PreferNoSchedule", "NoExecute"];
+            errors.push(FieldError::not_supported(&path.child("effect"), effect, &known));
         }
     }
 }

@@ -8,6 +8,13 @@ use crate::{ErrorList, FieldError, Path};
 const GROUP: &str = "rbac.authorization.k8s.io";
 
 pub(super) fn role(kind: &str, role: &Value, errors: &mut ErrorList) {
+    if role["aggregationRule"].is_object()
+        && list(&role["aggregationRule"], "clusterRoleSelectors").is_empty()
+    {
+        let path = Path::new("aggregationRule.clusterRoleSelectors");
+        let detail = "at least one clusterRoleSelector required if aggregationRule is non-nil";
+        errors.push(FieldError::required(&path, detail));
+    }
     for (at, rule) in list(role, "rules").iter().enumerate() {
         let path = Path::new("rules").index(at);
         if list(rule, "verbs").is_empty() {
@@ -65,6 +72,10 @@ fn one_subject(subject: &Value, namespaced: bool, path: &Path, errors: &mut Erro
     let group = text(subject, "apiGroup");
     match text(subject, "kind") {
         "ServiceAccount" => {
+            let name = text(subject, "name");
+            if !name.is_empty() {
+                super::faulty(super::names::dns1123_subdomain(name), name, &path.child("name"), errors);
+            }
             if !group.is_empty() {
                 errors.push(FieldError::not_supported(&path.child("apiGroup"), group, &[""]));
             }

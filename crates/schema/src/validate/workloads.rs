@@ -154,7 +154,8 @@ fn rolling_update(rolling: &Value, path: &Path, errors: &mut ErrorList) {
     }
 }
 
-pub(super) fn stateful_set(spec: &Value, path: &Path, errors: &mut ErrorList) {
+/// `is_new` is false for updates: what cannot be changed is not judged again.
+pub(super) fn stateful_set(spec: &Value, is_new: bool, path: &Path, errors: &mut ErrorList) {
     let policy = text(spec, "podManagementPolicy");
     if !matches!(policy, "OrderedReady" | "Parallel") {
         let detail = "must be 'OrderedReady' or 'Parallel'";
@@ -188,7 +189,7 @@ pub(super) fn stateful_set(spec: &Value, path: &Path, errors: &mut ErrorList) {
         }
     }
     let claims = list(spec, "volumeClaimTemplates");
-    for (at, claim) in claims.iter().enumerate() {
+    for (at, claim) in claims.iter().enumerate().filter(|_| is_new) {
         let path = path.child("volumeClaimTemplates").index(at).child("spec");
         super::storage::claim(&claim["spec"], &path, errors);
     }
@@ -196,7 +197,7 @@ pub(super) fn stateful_set(spec: &Value, path: &Path, errors: &mut ErrorList) {
     not_negative(&spec["minReadySeconds"], &path.child("minReadySeconds"), errors);
     not_negative(&spec["ordinals"]["start"], &path.child("ordinals.start"), errors);
     let service = text(spec, "serviceName");
-    if !service.is_empty() {
+    if is_new && !service.is_empty() {
         super::faulty(super::names::dns1123_label(service), service, &path.child("serviceName"), errors);
     }
     required_selector(spec, "statefulset", path, errors);
@@ -486,14 +487,7 @@ pub(super) fn autoscaler(spec: &Value, path: &Path, errors: &mut ErrorList) {
         let detail = "must be greater than or equal to `minReplicas`";
         errors.push(FieldError::invalid(&path.child("maxReplicas"), most, detail));
     }
-    let target = &spec["scaleTargetRef"];
-    for field in ["kind", "name"].into_iter().filter(|field| text(target, field).is_empty()) {
-        errors.push(FieldError::required(&path.child("scaleTargetRef").child(field), ""));
-    }
-    if text(target, "apiVersion").is_empty() {
-        let path = path.child("scaleTargetRef").child("apiVersion");
-        errors.push(FieldError::invalid(&path, "", "apiVersion must specify API group"));
-    }
+    scale_target(&spec["scaleTargetRef"], &path.child("scaleTargetRef"), errors);
     let scales_to_zero =
         list(spec, "metrics").iter().any(|metric| matches!(text(metric, "type"), "Object" | "External"));
     if least == Some(0) && !scales_to_zero {
@@ -510,6 +504,23 @@ pub(super) fn autoscaler(spec: &Value, path: &Path, errors: &mut ErrorList) {
             scaling_rules(rules, &path.child("behavior").child(direction), errors);
         }
     }
+}
+
+fn scale_target(target: &Value, path: &Path, errors: &mut ErrorList) {
+    for field in ["kind", "name"] {
+        match text(target, field) {
+            "" => errors.push(FieldError::required(&path.child(field), "")),
+            name => super::faulty(super::names::path_segment(name), name, &path.child(field), errors),
+        }
+    }
+    let version = text(target, "apiVersion");
+    let detail = match version.matches('/').count() {
+        0 => "apiVersion must specify API group".to_owned(),
+        1 if version.starts_with('/') && version.len() > 1 => "apiVersion must specify API group".to_owned(),
+        1 => return,
+        _ => format!("unexpected GroupVersion string: {version}"),
+    };
+    errors.push(FieldError::invalid(&path.child("apiVersion"), version, detail));
 }
 
 fn one_metric(metric: &Value, path: &Path, errors: &mut ErrorList) {
@@ -553,6 +564,16 @@ fn metric_target(target: &Value, kind: &str, path: &Path, errors: &mut ErrorList
     if !matches!(found, "Utilization" | "Value" | "AverageValue") {
         let detail = "must be either Utilization, Value, or AverageValue";
         errors.push(FieldError::invalid(&path.child("type"), found, detail));
+    }
+    for field in ["value", "averageValue"] {
+        let amount = target[field].as_str().and_then(|text| text.parse::<crate::Quantity>().ok());
+        if let Some(amount) = amount.filter(|amount| amount.signum() < 1) {
+            errors.push(FieldError::invalid(&path.child(field), amount.to_string(), "must be positive"));
+        }
+    }
+    if let Some(percent) = target["averageUtilization"].as_i64().filter(|percent| *percent < 1) {
+        let path = path.child("averageUtilization");
+        errors.push(FieldError::invalid(&path, percent, "must be greater than 0"));
     }
     let has = |field: &str| !target[field].is_null();
     match kind {

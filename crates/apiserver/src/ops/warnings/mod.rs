@@ -182,7 +182,7 @@ fn quota(object: &Value) -> Vec<String> {
         if let (Some((request, name)), Some(bound)) = (request, amount(&limit))
             && request.minus(&bound).signum() > 0
         {
-            warnings.push(format!("ResourceQuota {limit} ({bound}) should be less than {name} ({request})"));
+            warnings.push(format!("ResourceQuota {name} ({request}) should be less than {limit} ({bound})"));
         }
     }
     warnings

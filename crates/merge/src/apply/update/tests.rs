@@ -97,5 +97,5 @@ fn applying_again_changes_nothing() {
 fn an_item_twice_is_refused() {
     let object = containers(json!([{"name": "a"}, {"name": "a"}]));
     let error = apply(None, &object, &request("m"), false).expect_err("refused");
-    assert_eq!(error.to_string(), "duplicate entries for key [name=\"a\"]");
+    assert_eq!(error.to_string(), ".spec.template.spec.containers: duplicate entries for key [name=\"a\"]");
 }

@@ -124,8 +124,10 @@ fn binding(object: &Value, now: Timestamp) -> Vec<Value> {
         let names: Vec<String> = subjects
             .map(|s| {
                 let name = s.str_at(&["name"]).unwrap_or_default();
-                match (kind, s.str_at(&["namespace"])) {
-                    ("ServiceAccount", Some(namespace)) => format!("{namespace}/{name}"),
+                match kind {
+                    "ServiceAccount" => {
+                        format!("{}/{name}", s.str_at(&["namespace"]).unwrap_or_default())
+                    }
                     _ => name.to_owned(),
                 }
             })
