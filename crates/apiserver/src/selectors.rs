@@ -64,7 +64,7 @@ fn parse_fields(text: &str) -> ApiResult<Vec<FieldTerm>> {
         } else if let Some((field, value)) = part.split_once('=') {
             (field, value, true)
         } else {
-            let message = format!("invalid selector: {text:?}; can't understand {part:?}");
+            let message = format!("invalid selector: '{text}'; can't understand '{part}'");
             return Err(ApiError::bad_request(message));
         };
         let value = value.replace("\\,", ",").replace("\\=", "=").replace("\\\\", "\\");

@@ -45,6 +45,13 @@ async fn send(
     server.service().oneshot(request).await.unwrap()
 }
 
+async fn answer(server: &ApiServer, method: Method, path: &str, kind: &str, body: &Value) -> (u16, Value) {
+    let response = send(server, method, path, kind, &body.to_string()).await;
+    let code = response.status().as_u16();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    (code, serde_json::from_slice(&body).unwrap_or(Value::Null))
+}
+
 async fn fetch(server: &ApiServer, path: &str) -> (u16, Value) {
     let response = send(server, Method::GET, path, "", "").await;
     let code = response.status().as_u16();
@@ -407,4 +414,32 @@ async fn keys_that_stand_twice_in_applied_yaml_are_told_with_their_line() {
         message["message"].as_str().unwrap().contains("line 7: key \"foo\" already set in map"),
         "{message}"
     );
+}
+
+#[tokio::test]
+async fn pods_are_bound_and_resized_through_their_subresources() {
+    let server = server();
+    let pod = json!({"metadata": {"name": "p"}, "spec": {"automountServiceAccountToken": false, "containers": [
+        {"name": "c", "image": "i", "resources": {"requests": {"cpu": "100m"}}}]}});
+    let client = server.client("test");
+    let account = json!({"metadata": {"name": "default"}});
+    let _ = client.create(&gvr("v1", "serviceaccounts"), "default", account);
+    client.create(&gvr("v1", "pods"), "default", pod).unwrap();
+    let path = "/api/v1/namespaces/default/pods/p";
+    let binding = json!({"metadata": {"name": "p"}, "target": {"kind": "Node", "name": "n"}});
+    let bound = answer(&server, Method::POST, &format!("{path}/binding"), "application/json", &binding).await;
+    assert_eq!(bound.0, 201, "{}", bound.1);
+    let strategic = "application/strategic-merge-patch+json";
+    let resources = |resources: Value| json!({"spec": {"containers": [{"name": "c", "image": "j", "resources": resources}]}});
+    let more = resources(json!({"requests": {"cpu": "200m"}}));
+    let resized = answer(&server, Method::PATCH, &format!("{path}/resize"), strategic, &more).await;
+    assert_eq!(resized.0, 200, "{}", resized.1);
+    assert_eq!(resized.1["spec"]["containers"][0]["resources"]["requests"]["cpu"], "200m");
+    // Nothing but the resources is changed that way, and not by the pod itself.
+    assert_eq!(resized.1["spec"]["containers"][0]["image"], "i");
+    let refused =
+        answer(&server, Method::PATCH, path, strategic, &resources(json!({"requests": {"cpu": "1"}}))).await;
+    assert_eq!(refused.0, 422);
+    let message = refused.1["message"].as_str().unwrap();
+    assert!(message.contains("-     \"cpu\": \"200m\"\n+     \"cpu\": \"1\"\n"), "{message}");
 }

@@ -29,8 +29,13 @@ pub enum StrategicError {
         after: String,
     },
     /// A `$patch` directive that does not exist.
-    #[error("unknown patch type: {0}")]
-    Directive(String),
+    #[error("unknown patch type: {name} in map: {map}")]
+    Directive {
+        /// What it says.
+        name: String,
+        /// Where it stands, as JSON.
+        map: String,
+    },
 }
 
 /// The object with the patch applied; fields that the type does not know merge as in a merge patch.
@@ -72,7 +77,10 @@ fn merge_maps(object: &Object, patch: &Object, ty: Option<TypeRef<'_>>) -> Resul
         None | Some("merge") => {}
         Some("replace") => return Ok(patch.iter().filter(|(k, _)| *k != PATCH).map(pair).collect()),
         Some("delete") => return Ok(Object::new()),
-        Some(other) => return Err(StrategicError::Directive(other.to_owned())),
+        Some(other) => {
+            let map = Value::Object(patch.clone()).to_string();
+            return Err(StrategicError::Directive { name: other.to_owned(), map });
+        }
     }
     let mut merged = object.clone();
     if let Some(keep) = patch.get(RETAIN).and_then(Value::as_array) {

@@ -27,4 +27,7 @@ pub use restore::restore;
 pub use selector::{LabelSelector, Operator, ParseSelectorError, Requirement};
 pub use structural::{StructuralSchema, crd_schemas, crd_version_schema, prevents_rules, validate_crd};
 pub use types::{Definition, Field, ListKind, PatchStrategy, Type, TypeRef};
-pub use validate::{names, validate_create, validate_event, validate_status_update, validate_update};
+pub use validate::{
+    internal_difference, names, validate_create, validate_event, validate_resize, validate_status_update,
+    validate_update,
+};

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::{FieldError, Path, names};
+
 /// How a [`Requirement`] compares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operator {
@@ -119,9 +121,7 @@ impl LabelSelector {
     pub fn parse(text: &str) -> Result<Self, ParseSelectorError> {
         let tokens = tokens(text);
         let mut parser = Parser { tokens: &tokens, at: 0 };
-        let mut found = parser
-            .all()
-            .map_err(|reason| ParseSelectorError(format!("unable to parse requirement: {reason}")))?;
+        let mut found = parser.all().map_err(ParseSelectorError)?;
         found.sort_by(|a, b| a.key.cmp(&b.key));
         Ok(Self(found))
     }
@@ -150,6 +150,28 @@ fn tokens(text: &str) -> Vec<Token> {
         }
     }
     out
+}
+
+/// Keys are qualified names, values those of labels, and numbers where they are compared.
+fn checked(requirement: Requirement) -> Result<Requirement, String> {
+    let key = &requirement.key;
+    if let Some(fault) = names::qualified_name(key).into_iter().next() {
+        return Err(FieldError::invalid(&Path::root(), key.as_str(), fault).to_string());
+    }
+    let compares = matches!(requirement.operator, Operator::Gt | Operator::Lt);
+    for (at, value) in requirement.values.iter().enumerate() {
+        if compares && value.parse::<i64>().is_err() {
+            let detail = "for 'Gt', 'Lt' operators, the value must be an integer";
+            return Err(
+                FieldError::invalid(&Path::new("values").index(at), value.as_str(), detail).to_string()
+            );
+        }
+        if let Some(fault) = names::label_value(value).into_iter().next() {
+            let path = Path::new("values").index(at).key(key);
+            return Err(FieldError::invalid(&path, value.as_str(), fault).to_string());
+        }
+    }
+    Ok(requirement)
 }
 
 struct Parser<'a> {
@@ -188,7 +210,15 @@ impl Parser<'_> {
             return Ok(out);
         }
         loop {
-            out.push(self.requirement()?);
+            match self.peek() {
+                Some(Token::Word(_) | Token::Sign("!")) => {}
+                _ => {
+                    let found = Self::found(self.next());
+                    return Err(format!("found '{found}', expected: !, identifier, or 'end of string'"));
+                }
+            }
+            let requirement = self.requirement().and_then(checked);
+            out.push(requirement.map_err(|reason| format!("unable to parse requirement: {reason}"))?);
             match self.next() {
                 None => return Ok(out),
                 Some(Token::Sign(",")) if self.peek().is_some() => {}
@@ -204,12 +234,7 @@ impl Parser<'_> {
         let absent = self.sign("!");
         let key = match self.next() {
             Some(Token::Word(word)) => word,
-            other => {
-                return Err(format!(
-                    "found '{}', expected: !, identifier, or 'end of string'",
-                    Self::found(other)
-                ));
-            }
+            other => return Err(format!("found '{}', expected: identifier", Self::found(other))),
         };
         let with = |operator, values| Ok(Requirement { key: key.clone(), operator, values });
         if absent {
@@ -240,7 +265,7 @@ impl Parser<'_> {
     fn values(&mut self) -> Result<Vec<String>, String> {
         self.at += 1;
         if !self.sign("(") {
-            return Err(format!("found '{}', expected: '('", Self::found(self.next())));
+            return Err(format!("found '{}' expected: '('", Self::found(self.next())));
         }
         let mut out = Vec::new();
         loop {

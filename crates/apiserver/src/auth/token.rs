@@ -69,6 +69,36 @@ fn verify(server: &ApiServer, token: &str) -> Option<User> {
 }
 
 /// Answers a `TokenRequest`.
+/// The object whose life a token shares.
+fn check_bound(server: &ApiServer, at: &At, reference: &Value) -> ApiResult<()> {
+    if !reference.is_object() {
+        return Ok(());
+    }
+    let (kind, version) = (reference.kind(), reference.api_version());
+    let (plural, namespace) = match (version, kind) {
+        ("v1", "Pod") => ("pods", at.namespace.as_str()),
+        ("v1", "Secret") => ("secrets", at.namespace.as_str()),
+        ("v1", "Node") => ("nodes", ""),
+        _ => {
+            let kind = reference.gvk();
+            return Err(ApiError::bad_request(format!("cannot bind token to object of type {kind}")));
+        }
+    };
+    let name = reference.str_at(&["name"]).unwrap_or_default();
+    let named = crate::Named { group: "", resource: plural, name };
+    let snapshot = server.snapshot();
+    let found = snapshot.get(&crate::ResourceId::new("", plural), namespace, name);
+    let Some(found) = found else { return Err(ApiError::not_found(named)) };
+    let uid = reference.str_at(&["uid"]).unwrap_or_default();
+    if !uid.is_empty() && uid != found.uid() {
+        let why = format!(
+            "the UID in the bound object reference ({uid}) does not match the UID in record. The object might have been deleted and then recreated"
+        );
+        return Err(ApiError::conflict(crate::Named { resource: kind, ..named }, &why));
+    }
+    Ok(())
+}
+
 pub(crate) fn issue_token(server: &ApiServer, at: &At, mut request: Value) -> ApiResult<Value> {
     let account = crate::ops::get(server, at)?;
     let asked = request.int_at(&["spec", "expirationSeconds"]).unwrap_or(DEFAULT_LIFETIME);
@@ -89,6 +119,7 @@ pub(crate) fn issue_token(server: &ApiServer, at: &At, mut request: Value) -> Ap
         let kind = tiphys_value::GroupKind::new("authentication.k8s.io", "TokenRequest");
         return Err(ApiError::invalid(&kind, "", &tiphys_schema::ErrorList(vec![fault])));
     }
+    check_bound(server, at, &request["spec"]["boundObjectRef"])?;
     let now = server.now();
     let expires = now.checked_add(SignedDuration::from_secs(asked)).unwrap_or(Timestamp::MAX);
     let mut audiences = request.at(&["spec", "audiences"]).cloned().unwrap_or_default();

@@ -58,9 +58,31 @@ pub(super) fn call_of(context: &Context<'_>) -> ApiResult<Call> {
         "" | "Warn" => FieldValidation::Warn,
         "Ignore" => FieldValidation::Ignore,
         "Strict" => FieldValidation::Strict,
+        // Reading and deleting have no such option.
+        _ if !matches!(*context.method, Method::POST | Method::PUT | Method::PATCH) => FieldValidation::Warn,
         other => return unsupported("fieldValidation", other.into(), &["", "Ignore", "Strict", "Warn"]),
     };
+    if matches!(*context.method, Method::POST | Method::PUT | Method::PATCH) {
+        check_manager(query.get("fieldManager"))
+            .map_err(|fault| ApiError::invalid_options(options, fault))?;
+    }
     Ok(call)
+}
+
+/// The name of a field manager is short and can be printed.
+fn check_manager(name: &str) -> Result<(), FieldError> {
+    const LONGEST: usize = 128;
+    let path = Path::new("fieldManager");
+    if name.len() > LONGEST {
+        return Err(FieldError::too_long(&path, LONGEST));
+    }
+    match name.chars().enumerate().find(|(_, character)| character.is_control()) {
+        Some((at, character)) => {
+            let detail = format!("invalid character U+{:04X} (at position {at})", u32::from(character));
+            Err(FieldError::invalid(&path, name, detail))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Built-in kinds that warn of their end (deprecation guide of Kubernetes).

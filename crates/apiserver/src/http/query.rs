@@ -27,23 +27,34 @@ impl Query {
         self.0.get(key).map_or("", String::as_str)
     }
 
+    /// Everything but `false` and `0` says yes.
     pub fn flag(&self, key: &str) -> bool {
-        self.0.get(key).is_some_and(|v| matches!(v.as_str(), "" | "1" | "true" | "True" | "TRUE" | "t" | "T"))
+        self.0.get(key).is_some_and(|value| !matches!(value.to_lowercase().as_str(), "false" | "0"))
     }
 
     /// Refuses what a list cannot be asked.
     pub fn check_list(&self) -> ApiResult<()> {
-        let limit = self.get("limit");
-        if !limit.is_empty() && limit.parse::<i64>().is_err() {
-            let why = format!("strconv.ParseInt: parsing {}: invalid syntax", quote(limit));
-            return Err(ApiError::bad_request(why));
-        }
+        self.whole_number("limit")?;
+        self.whole_number("timeoutSeconds")?;
         if self.get("sendInitialEvents").is_empty() {
             return Ok(());
         }
         let fault =
             FieldError::forbidden(&Path::new("sendInitialEvents"), "sendInitialEvents is forbidden for list");
         Err(ApiError::invalid_options("ListOptions", fault))
+    }
+
+    /// A number that is given and can be read.
+    fn whole_number(&self, key: &str) -> ApiResult<Option<i64>> {
+        let text = self.get(key);
+        match text.parse() {
+            _ if text.is_empty() => Ok(None),
+            Ok(number) => Ok(Some(number)),
+            Err(_) => {
+                let why = format!("strconv.ParseInt: parsing {}: invalid syntax", quote(text));
+                Err(ApiError::bad_request(why))
+            }
+        }
     }
 
     pub fn list_options(&self) -> ListOptions {
@@ -62,9 +73,12 @@ impl Query {
         if options.propagation.is_none() && !self.get("propagationPolicy").is_empty() {
             options.propagation = Some(Propagation::parse(self.get("propagationPolicy"))?);
         }
-        if options.grace_period_seconds.is_none() {
-            options.grace_period_seconds = self.get("gracePeriodSeconds").parse().ok();
+        if options.propagation.is_none() && !self.get("orphanDependents").is_empty() {
+            let orphans = self.flag("orphanDependents");
+            options.propagation = Some(if orphans { Propagation::Orphan } else { Propagation::Background });
         }
+        let seconds = self.whole_number("gracePeriodSeconds")?;
+        options.grace_period_seconds = options.grace_period_seconds.or(seconds);
         Ok(())
     }
 }

@@ -75,11 +75,18 @@ fn parse_json(body: &Bytes) -> ApiResult<(Value, Vec<String>)> {
         .map_err(|e| ApiError::bad_request(format!("couldn't get version/kind; json parse error: {e}")))
 }
 
+/// JSON that is a patch of some kind.
+fn parse_patch(body: &Bytes, start: &str) -> ApiResult<(Value, Vec<String>)> {
+    json::parse(body)
+        .map_err(|error| ApiError::bad_request(format!("{start}{}", super::syntax::go_words(&error, body))))
+}
+
 fn parse_yaml(body: &Bytes) -> ApiResult<(Value, Vec<String>)> {
     let text =
         std::str::from_utf8(body).map_err(|e| ApiError::bad_request(format!("error decoding YAML: {e}")))?;
-    let value = tiphys_yaml::from_yaml(text)
-        .map_err(|e| ApiError::bad_request(format!("error decoding YAML: {e}")))?;
+    let value = tiphys_yaml::from_yaml(text).map_err(|e| {
+        ApiError::bad_request(format!("error decoding YAML: error converting YAML to JSON: {e}"))
+    })?;
     Ok((value, Vec::new()))
 }
 
@@ -96,15 +103,18 @@ fn parse_applied(context: &Context<'_>, body: &Bytes) -> ApiResult<(Value, Vec<S
 }
 
 pub(super) fn patch_of(context: &Context<'_>, body: &Bytes) -> ApiResult<Patch> {
-    let read = |parsed: ApiResult<(Value, Vec<String>)>| parsed;
     let (mut patch, duplicates) = match media_type(context) {
-        "application/json-patch+json" => read(parse_json(body)).map(|(v, d)| (Patch::json(v), d))?,
-        "application/merge-patch+json" => read(parse_json(body)).map(|(v, d)| (Patch::merge(v), d))?,
+        "application/json-patch+json" => {
+            parse_patch(body, "error decoding patch: ").map(|(v, d)| (Patch::json(v), d))?
+        }
+        "application/merge-patch+json" => {
+            parse_patch(body, "error decoding patch: ").map(|(v, d)| (Patch::merge(v), d))?
+        }
         "application/strategic-merge-patch+json" => {
-            read(parse_json(body)).map(|(v, d)| (Patch::strategic(v), d))?
+            parse_patch(body, "").map(|(v, d)| (Patch::strategic(v), d))?
         }
         "application/apply-patch+yaml" | "application/apply-patch+json" => {
-            let force = context.query.flag("force") && !context.query.get("force").is_empty();
+            let force = context.query.flag("force");
             let parsed =
                 if body.first() == Some(&b'{') { parse_json(body) } else { parse_applied(context, body) };
             parsed.map(|(v, d)| (Patch::apply(v, force), d))?

@@ -49,13 +49,18 @@ pub(super) async fn write(context: &Context<'_>, at: &At, body: &Bytes) -> ApiRe
     let (object, created) = match (context.method, at.subresource.as_deref()) {
         (&Method::PATCH, Some("scale")) => {
             let patch = patch_of(context, body)?;
-            let change = |scale: Value| ops::patch_plain(&scale, &patch);
-            return Ok(json_response(200, &ops::update_scale(server, &mut call, at, &change, true)?));
+            let change = |call: &mut ops::Call, scale: Value| {
+                let patched = ops::patch_plain(&scale, &patch)?;
+                ops::decode_scale(call, at, patched, Some(&patch))
+            };
+            let scale = ops::update_scale(server, &mut call, at, &change, true)?;
+            return Ok(with_warnings(json_response(200, &scale), &call));
         }
         (&Method::PUT, Some("scale")) => {
             let (sent, _) = parse_body(context, body)?;
-            let change = |_| Ok(sent.clone());
-            return Ok(json_response(200, &ops::update_scale(server, &mut call, at, &change, false)?));
+            let change = |call: &mut ops::Call, _| ops::decode_scale(call, at, sent.clone(), None);
+            let scale = ops::update_scale(server, &mut call, at, &change, false)?;
+            return Ok(with_warnings(json_response(200, &scale), &call));
         }
         (&Method::PATCH, _) => {
             if !at.resource.has_verb("patch") || at.name.is_empty() {
@@ -97,6 +102,11 @@ pub(super) async fn write(context: &Context<'_>, at: &At, body: &Bytes) -> ApiRe
             if !at.name.is_empty() && at.resource.custom.is_none() {
                 return Err(ApiError::method_not_allowed());
             }
+            if at.is("", "bindings") {
+                let pod = binding_of(context, at, &sent)?;
+                let answer = ops::create_subresource(server, &mut call, &pod, sent)?;
+                return Ok(with_warnings(json_response(201, &answer), &call));
+            }
             if at.resource.verbs == ["create"] {
                 if form_of(context, &at.resource)? != Form::Objects {
                     return Err(ApiError::not_acceptable(&[SERVED]));
@@ -117,6 +127,14 @@ pub(super) async fn write(context: &Context<'_>, at: &At, body: &Bytes) -> ApiRe
     object_response(context, at, if created { 201 } else { 200 }, &object, &call)
 }
 
+/// The subresource that a `Binding` stands for.
+fn binding_of(context: &Context<'_>, at: &At, binding: &Value) -> ApiResult<At> {
+    let pods = context.server.registry().find("", "v1", "pods").cloned();
+    let resource = pods.ok_or_else(ApiError::no_such_resource)?;
+    let name = binding.name().to_owned();
+    Ok(At { resource, namespace: at.namespace.clone(), name, subresource: Some("binding".into()) })
+}
+
 fn whole_object(at: &At) -> At {
     match at.subresource.as_deref().and_then(|name| at.resource.subresource(name)) {
         Some(sub) if sub.gvk == at.resource.gvk => At { subresource: None, ..at.clone() },
@@ -133,7 +151,8 @@ pub(super) async fn delete(
     let mut options = match body.is_empty() {
         true => DeleteOptions::default(),
         false => {
-            let (sent, _) = parse_body(context, body)?;
+            let (mut sent, _) = parse_body(context, body)?;
+            ops::check_delete_options(&mut sent)?;
             call.dry_run |= sent["dryRun"].as_array().is_some_and(|d| d.iter().any(|v| v == "All"));
             DeleteOptions::from_value(&sent)?
         }
@@ -145,7 +164,8 @@ pub(super) async fn delete(
     }
     let server = context.server;
     if at.name.is_empty() {
-        if !at.resource.has_verb("deletecollection") {
+        // Not of all namespaces at once.
+        if !at.resource.has_verb("deletecollection") || (at.resource.namespaced && at.namespace.is_empty()) {
             return Err(ApiError::method_not_allowed());
         }
         let deleted = ops::delete_collection(server, &mut call, at, &context.query.list_options(), &options)?;

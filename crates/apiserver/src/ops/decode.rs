@@ -22,7 +22,21 @@ pub(crate) fn decode_input(
     duplicates: &[String],
 ) -> ApiResult<Value> {
     let expected = expected_kind(at);
-    check_kind(&at.resource, &expected, &mut object)?;
+    check_kind(&at.resource, &expected, &mut object).map_err(|error| match &call.patch_text {
+        Some(patch) if error.code() == 400 && at.resource.custom.is_none() => {
+            let start = format!("cannot be handled as a {}: ", expected.kind);
+            let why = error.message().split_once(&start).map_or(error.message(), |(_, why)| why);
+            refused_patch(patch, why)
+        }
+        _ => error,
+    })?;
+    if call.patch_text.is_some() && object.name().is_empty() {
+        let message = format!(
+            "the name of the object ({} based on URL) was undeterminable: name must be provided",
+            at.name
+        );
+        return Err(ApiError::bad_request(message));
+    }
     let decoded = decode_by_type(&at.resource, &expected, &mut object);
     // A patch that makes something undecodable is at fault itself.
     let decoded = match (&call.patch_text, decoded) {
@@ -179,7 +193,7 @@ fn decode_metadata(object: &mut Value) -> Result<Vec<String>, tiphys_schema::Dec
 }
 
 /// Checks name and namespace of a body against the URL and fills them in.
-pub(super) fn bind_to_url(at: &At, object: &mut Value) -> ApiResult<()> {
+pub(crate) fn bind_to_url(at: &At, object: &mut Value) -> ApiResult<()> {
     if at.resource.namespaced {
         match object.namespace() {
             "" => meta::set(object, "namespace", &at.namespace),

@@ -70,6 +70,44 @@ impl DeleteOptions {
     }
 }
 
+/// Brings the body of a deletion into its form.
+///
+/// # Errors
+/// It is none, or has values of wrong types.
+pub(crate) fn check_delete_options(body: &mut Value) -> ApiResult<()> {
+    let what = match body {
+        Value::Object(_) => None,
+        Value::Array(_) => Some("array"),
+        Value::String(_) => Some("string"),
+        Value::Bool(_) => Some("bool"),
+        Value::Number(_) => Some("number"),
+        Value::Null => return Ok(()),
+    };
+    if let Some(what) = what {
+        let detail = format!(
+            "json: cannot unmarshal {what} into Go value of type struct {{ APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }}"
+        );
+        return Err(ApiError::bad_request(format!("couldn't get version/kind; json parse error: {detail}")));
+    }
+    let (kind, version) = (body.kind().to_owned(), body.api_version().to_owned());
+    if !kind.is_empty() && kind != "DeleteOptions" {
+        let (kind, version) = (tiphys_schema::quote(&kind), tiphys_schema::quote(&version));
+        return Err(ApiError::bad_request(format!(
+            "no kind {kind} is registered for version {version} in scheme \"pkg/runtime/scheme.go:111\""
+        )));
+    }
+    let catalog = tiphys_schema::Catalog::latest();
+    if let Some(ty) = catalog.reference("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions") {
+        let ty = tiphys_schema::TypeRef { catalog, ty: &ty };
+        tiphys_schema::decode(ty, body).map_err(|error| ApiError::bad_request(error.to_string()))?;
+    }
+    if body["dryRun"].as_array().is_some_and(|values| values.iter().any(|value| value != "All")) {
+        let fault = FieldError::not_supported(&Path::new("dryRun"), body["dryRun"].clone(), &["All"]);
+        return Err(ApiError::invalid_options("DeleteOptions", fault));
+    }
+    Ok(())
+}
+
 impl Propagation {
     /// Reads `Background`, `Foreground` or `Orphan`.
     pub(crate) fn parse(text: &str) -> ApiResult<Self> {

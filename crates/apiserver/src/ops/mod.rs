@@ -24,9 +24,10 @@ use std::sync::Arc;
 
 pub(crate) use conversion::{seen_one as converted, shown as in_version};
 pub(crate) use convert::{is_shown_as_stored, present};
+pub(crate) use decode::bind_to_url;
 pub(crate) use decode::{FieldValidation, decode_input, expected_kind};
 pub use delete::{DeleteOptions, Propagation};
-pub(crate) use delete::{JOB_ORPHANS, delete, delete_collection};
+pub(crate) use delete::{JOB_ORPHANS, check_delete_options, delete, delete_collection};
 pub(crate) use lifecycle::after_commit;
 pub use patch::Patch;
 pub(crate) use patch::patch_plain;
@@ -34,7 +35,7 @@ pub(crate) use pod::qos_class;
 pub(crate) use protection::protect;
 pub use read::ListOptions;
 pub(crate) use read::{get, list, parse_revision};
-pub(crate) use subresource::{create_subresource, get_scale, selector_text, update_scale};
+pub(crate) use subresource::{create_subresource, decode_scale, get_scale, selector_text, update_scale};
 use tiphys_value::Value;
 pub(crate) use write::{create, create_decoded, patch, put_status, update, update_decoded};
 

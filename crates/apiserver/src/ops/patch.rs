@@ -104,8 +104,9 @@ pub(super) fn apply_patch(
                 Value::Bool(_) => "bool",
                 _ => "number",
             };
+            let start = if patch.kind == PatchKind::Merge { "error decoding patch: " } else { "" };
             Err(ApiError::bad_request(format!(
-                "error decoding patch: json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"
+                "{start}json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"
             )))
         }
         PatchKind::Merge => Ok(merge_patch(&base, &patch.body)),
@@ -155,7 +156,10 @@ fn strategic_error(error: StrategicError) -> ApiError {
             let message = format!("list element types are not identical: [{before} {after}]");
             ApiError::new(500, "", message)
         }
-        other => ApiError::new(500, "", other.to_string()),
+        StrategicError::Directive { name, map } => {
+            let map = serde_json::from_str(&map).map_or(map, |map: Value| go_print(&map));
+            ApiError::new(500, "", format!("unknown patch type: {name} in map: {map}"))
+        }
     }
 }
 
@@ -188,6 +192,11 @@ fn apply(
         return Err(ApiError::bad_request("metadata.managedFields must be nil"));
     }
     let gvk = expected_kind(at);
+    if body.is_array() {
+        return Err(ApiError::bad_request(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal array into Go value of type map[string]interface {}",
+        ));
+    }
     if body.api_version().is_empty() || body.kind().is_empty() {
         let (group, version) = body.api_version().split_once('/').unwrap_or(("", body.api_version()));
         let message = format!("invalid object type: {group}/{version}, Kind={}", body.kind());

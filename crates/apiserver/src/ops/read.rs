@@ -66,12 +66,14 @@ pub(crate) fn list(server: &ApiServer, at: &At, options: &ListOptions) -> ApiRes
                 Box::new(keys.into_iter().zip(converted).filter(|(_, object)| selection.matches(object)))
             }
         };
+    // Whatever is at hand is given as a whole.
+    let limit = if options.resource_version == "0" && start.is_none() { 0 } else { options.limit };
     let mut rest = all.peekable();
     let mut last = None;
     while let Some((key, object)) = rest.next() {
         page.items.push(object);
         last = Some(key);
-        if options.limit > 0 && page.items.len() == options.limit && rest.peek().is_some() {
+        if limit > 0 && page.items.len() == limit && rest.peek().is_some() {
             break;
         }
     }

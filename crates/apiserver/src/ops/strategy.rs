@@ -1,7 +1,8 @@
 //! What differs between kinds when they are written: which parts a write may set, and validation.
 
 use tiphys_schema::{
-    ErrorList, FieldError, Path, validate_crd, validate_create, validate_status_update, validate_update,
+    ErrorList, FieldError, Path, validate_crd, validate_create, validate_resize, validate_status_update,
+    validate_update,
 };
 use tiphys_value::{Map, ObjectExt, Value, json};
 
@@ -244,7 +245,14 @@ pub(super) fn prepare_update(at: &At, object: &mut Value, current: &Value) {
         Some("status") => keep_all_but_status(at, object, current),
         Some("finalize") => keep_all_but_finalizers(object, current),
         Some("approval") => keep_part(object, current, "spec"),
-        Some("ephemeralcontainers" | "resize") => bump_generation(at, object, current),
+        Some("ephemeralcontainers") => {
+            keep_all_but_ephemeral(object, current);
+            bump_generation(at, object, current);
+        }
+        Some("resize") => {
+            keep_all_but_resources(object, current);
+            bump_generation(at, object, current);
+        }
         Some(_) => {}
         None => {
             if has_status(&at.resource) {
@@ -275,6 +283,42 @@ fn keep_priority(pod: &mut Value, current: &Value) {
     for field in ["priority", "preemptionPolicy"] {
         if let (None, Some(value)) = (pod.at(&["spec", field]), current.at(&["spec", field])) {
             pod["spec"][field] = value.clone();
+        }
+    }
+}
+
+/// Debugging adds containers beside those of the pod.
+fn keep_all_but_ephemeral(pod: &mut Value, current: &Value) {
+    let added = pod.at(&["spec", "ephemeralContainers"]).cloned();
+    keep_part(pod, current, "spec");
+    keep_part(pod, current, "status");
+    match added {
+        Some(added) => pod["spec"]["ephemeralContainers"] = added,
+        None => drop(pod["spec"].as_object_mut().map(|spec| spec.remove("ephemeralContainers"))),
+    }
+}
+
+/// A resize changes what containers get and nothing else; other containers than before are refused later.
+fn keep_all_but_resources(pod: &mut Value, current: &Value) {
+    let names = |pod: &Value, list: &str| -> Vec<Value> {
+        super::items(pod, &format!("/spec/{list}")).map(|container| container["name"].clone()).collect()
+    };
+    let lists = ["containers", "initContainers"];
+    if lists.iter().any(|list| names(pod, list) != names(current, list)) {
+        return;
+    }
+    let before = pod["spec"].clone();
+    keep_part(pod, current, "spec");
+    keep_part(pod, current, "status");
+    for list in lists {
+        let containers = pod["spec"].get_mut(list).and_then(Value::as_array_mut).into_iter().flatten();
+        for (at, container) in containers.enumerate() {
+            for field in ["resources", "resizePolicy"] {
+                match before[list][at].get(field) {
+                    Some(value) => container[field] = value.clone(),
+                    None => drop(container.as_object_mut().map(|fields| fields.remove(field))),
+                }
+            }
         }
     }
 }
@@ -419,18 +463,49 @@ pub(super) fn creates_on_update(resource: &Resource) -> bool {
 }
 
 /// Containers that are added to a running pod keep their names apart, and stay.
+/// What containers for debugging cannot have.
+const NOT_EPHEMERAL: [&str; 6] =
+    ["lifecycle", "livenessProbe", "ports", "readinessProbe", "resources", "startupProbe"];
+
 fn check_ephemeral(pod: &Value, old: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let path = Path::new("spec.ephemeralContainers");
     let name = |container: &Value| container.str_at(&["name"]).unwrap_or_default().to_owned();
     let others = super::items(pod, "/spec/containers").chain(super::items(pod, "/spec/initContainers"));
     let mut taken: Vec<String> = others.map(name).collect();
+    let regular = taken.clone();
     for (at, container) in super::items(pod, "/spec/ephemeralContainers").enumerate() {
         let own = name(container);
-        if taken.contains(&own) {
-            errors.push(FieldError::duplicate(&path.index(at).child("name"), own.as_str()));
+        let path = path.index(at);
+        if own.is_empty() {
+            errors.push(FieldError::required(&path.child("name"), ""));
+        } else if taken.contains(&own) {
+            errors.push(FieldError::duplicate(&path.child("name"), own.as_str()));
+        }
+        if container.str_at(&["image"]).unwrap_or_default().is_empty() {
+            errors.push(FieldError::required(&path.child("image"), ""));
+        }
+        let target = container.str_at(&["targetContainerName"]).unwrap_or_default();
+        if !target.is_empty() && !regular.iter().any(|name| name == target) {
+            errors.push(FieldError::not_found(&path.child("targetContainerName"), target));
+        }
+        for field in NOT_EPHEMERAL.into_iter().filter(|field| {
+            let given = &container[*field];
+            !given.is_null() && *given != json!({}) && *given != json!([])
+        }) {
+            let detail = "cannot be set for an Ephemeral Container";
+            errors.push(FieldError::forbidden(&path.child(field), detail));
         }
         taken.push(own);
+    }
+    for before in super::items(old, "/spec/ephemeralContainers") {
+        let after = super::items(pod, "/spec/ephemeralContainers").find(|other| name(other) == name(before));
+        if let Some(after) = after.filter(|after| *after != before) {
+            let difference = tiphys_schema::internal_difference("EphemeralContainer", before, after);
+            let named = tiphys_schema::quote(&name(before));
+            let detail = format!("existing ephemeral containers {named} may not be changed\n{difference}");
+            errors.push(FieldError::forbidden(&path, detail));
+        }
     }
     let gone = super::items(old, "/spec/ephemeralContainers").map(name).filter(|name| {
         super::items(pod, "/spec/ephemeralContainers").all(|other| other["name"] != name.as_str())
@@ -559,6 +634,12 @@ pub(super) fn validate(at: &At, object: &Value, old: Option<&Value>) -> ErrorLis
     check_expressions(&gvk.kind, at.resource.group(), object, &mut expressions);
     if !expressions.is_empty() {
         return expressions;
+    }
+    match at.subresource.as_deref().filter(|_| at.is("", "pods")) {
+        // Where a pod goes is decided there and nothing else.
+        Some("binding") => return ErrorList::new(),
+        Some("resize") => return validate_resize(object, old.unwrap_or(&Value::Null)),
+        _ => {}
     }
     match old {
         None => validate_create(&gvk, object),

@@ -37,11 +37,11 @@ pub(super) fn success() -> Value {
 }
 
 fn bind(server: &ApiServer, call: &mut Call, at: &At, body: &Value) -> ApiResult<Value> {
-    let pod = current_of(server, at)?;
-    let node = body.str_at(&["target", "name"]).unwrap_or_default();
     if body.name() != at.name {
         return Err(ApiError::bad_request("name in URL does not match name in Binding object"));
     }
+    let pod = current_of(server, at)?;
+    let node = body.str_at(&["target", "name"]).unwrap_or_default();
     if let Some(assigned) = pod.str_at(&["spec", "nodeName"]).filter(|n| !n.is_empty()) {
         let why = format!("pod {} is already assigned to node {}", at.name, quote(assigned));
         return Err(ApiError::conflict(
@@ -125,7 +125,7 @@ pub(crate) fn update_scale(
     server: &ApiServer,
     call: &mut Call,
     at: &At,
-    change: &dyn Fn(Value) -> ApiResult<Value>,
+    change: &dyn Fn(&mut Call, Value) -> ApiResult<Value>,
     is_patch_of_any_version: bool,
 ) -> ApiResult<Value> {
     let whole = At { subresource: None, ..at.clone() };
@@ -134,9 +134,9 @@ pub(crate) fn update_scale(
         let object = current_of(server, at)?;
         let present = scale_of(at, &object);
         let is_of_present = |scale: &Value| scale.resource_version() == present.resource_version();
-        let scale = change(present.clone())?;
-        let next = scaled(at, &object, &scale)?;
         let mut attempt = call.clone();
+        let scale = change(&mut attempt, present.clone())?;
+        let next = scaled(at, &object, &scale)?;
         match replace(server, &mut attempt, &whole, &object, next) {
             Err(Failed::Changed) if is_patch_of_any_version && is_of_present(&scale) => {}
             Err(Failed::Changed) => break,
@@ -147,6 +147,20 @@ pub(crate) fn update_scale(
         }
     }
     Err(ApiError::modified(at.resource.named(&at.name)))
+}
+
+/// Reads a `Scale` that a client sent, or that a patch made, and checks whose it is.
+pub(crate) fn decode_scale(
+    call: &mut Call,
+    at: &At,
+    scale: Value,
+    patch: Option<&super::Patch>,
+) -> ApiResult<Value> {
+    let ty = tiphys_schema::Catalog::latest().type_of(&super::expected_kind(at));
+    call.patch_text = patch.and_then(|patch| patch.shown(&scale, ty));
+    let mut scale = decode_input(call, at, scale, &[])?;
+    super::bind_to_url(at, &mut scale)?;
+    Ok(scale)
 }
 
 /// The object with the replicas of a scale.

@@ -169,6 +169,16 @@ pub fn validate_update(gvk: &GroupVersionKind, new: &Value, old: &Value) -> Erro
     errors
 }
 
+/// Faults of a pod whose containers get more or less than before.
+pub fn validate_resize(new: &Value, old: &Value) -> ErrorList {
+    pod::resize(new, old)
+}
+
+/// The difference of two values of a struct inside the server, as messages show it.
+pub fn internal_difference(name: &str, old: &Value, new: &Value) -> String {
+    unified::difference(&internal::indented(name, old), &internal::indented(name, new))
+}
+
 /// Faults of an event in its stored form (core/v1); `old` is the stored one on an update. `modern` is given for
 /// events that came through `events.k8s.io`, which asks for more: the faults of the metadata.
 pub fn validate_event(event: &Value, old: Option<&Value>, modern: Option<ErrorList>) -> ErrorList {
@@ -187,15 +197,29 @@ pub fn validate_event(event: &Value, old: Option<&Value>, modern: Option<ErrorLi
 pub fn validate_status_update(gvk: &GroupVersionKind, new: &Value, old: &Value) -> ErrorList {
     let mut errors = ErrorList::new();
     let _ = old;
-    if matches!(gvk.group.as_str(), "apps" | "batch" | "autoscaling" | "policy") {
+    let is_counted = (gvk.group.as_str(), gvk.kind.as_str()) == ("", "ReplicationController");
+    if is_counted || matches!(gvk.group.as_str(), "apps" | "batch" | "autoscaling" | "policy") {
         for (name, value) in new["status"].as_object().into_iter().flatten() {
             if value.is_i64() {
                 not_negative(value, &Path::new("status").child(name), &mut errors);
             }
         }
     }
-    if (gvk.group.as_str(), gvk.kind.as_str()) == ("apps", "Deployment") {
-        workloads::deployment_status(&new["status"], &mut errors);
+    let status = &new["status"];
+    match (gvk.group.as_str(), gvk.kind.as_str()) {
+        ("apps", "Deployment") => {
+            let parts = ["updatedReplicas", "readyReplicas", "availableReplicas"];
+            workloads::counts(status, &parts, "readyReplicas", &mut errors);
+        }
+        ("apps", "ReplicaSet") | ("", "ReplicationController") => {
+            let parts = ["fullyLabeledReplicas", "readyReplicas", "availableReplicas"];
+            workloads::counts(status, &parts, "readyReplicas", &mut errors);
+        }
+        ("apps", "StatefulSet") => {
+            let parts = ["readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"];
+            workloads::counts(status, &parts, "status.readyReplicas", &mut errors);
+        }
+        _ => {}
     }
     errors
 }

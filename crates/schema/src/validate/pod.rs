@@ -601,6 +601,58 @@ pub(super) fn update(new: &Value, old: &Value) -> ErrorList {
     errors
 }
 
+/// A pod's containers get more or less than before.
+pub(super) fn resize(new: &Value, old: &Value) -> ErrorList {
+    let mut errors = ErrorList::new();
+    let (path, after, before) = (Path::new("spec"), &new["spec"], &old["spec"]);
+    spec(after, &path, &mut errors);
+    for name in ["containers", "initContainers"] {
+        let (after, before) = (list(after, name), list(before, name));
+        if after.len() != before.len() {
+            let detail = "containers may not be added or removed on resize";
+            errors.push(FieldError::forbidden(&path.child(name), detail));
+            return errors;
+        }
+        for (at, (after, before)) in after.iter().zip(before).enumerate() {
+            one_resize(after, before, &path.child(name).index(at).child("resources"), &mut errors);
+        }
+    }
+    let others = |spec: &Value| {
+        let of = |name| list(spec, name).iter().map(without_cpu_and_memory).collect::<Vec<_>>();
+        (of("containers"), of("initContainers"))
+    };
+    if others(after) != others(before) {
+        errors.push(FieldError::forbidden(&path, "only cpu and memory resources are mutable"));
+    }
+    errors
+}
+
+fn one_resize(new: &Value, old: &Value, path: &Path, errors: &mut ErrorList) {
+    for part in ["requests", "limits"] {
+        let gone = ["cpu", "memory"].into_iter().any(|resource| {
+            !old["resources"][part][resource].is_null() && new["resources"][part][resource].is_null()
+        });
+        if gone {
+            let detail = format!("resource {part} cannot be removed");
+            errors.push(FieldError::forbidden(&path.child(part), detail));
+        }
+    }
+}
+
+fn without_cpu_and_memory(container: &Value) -> Value {
+    let mut container = without_nulls(container);
+    for part in ["requests", "limits"] {
+        let amounts = container.pointer_mut(&format!("/resources/{part}")).and_then(Value::as_object_mut);
+        if let Some(amounts) = amounts {
+            amounts.retain(|resource, _| !matches!(resource.as_str(), "cpu" | "memory"));
+        }
+        if let Some(resources) = container.get_mut("resources").and_then(Value::as_object_mut) {
+            resources.retain(|_, amounts| *amounts != serde_json::json!({}));
+        }
+    }
+    container
+}
+
 /// Says whether it makes sense to look at more.
 fn container_updates(new: &[Value], old: &[Value], path: &Path, errors: &mut ErrorList) -> bool {
     if new.len() != old.len() {

@@ -303,21 +303,22 @@ fn daemon_rolling(rolling: &Value, path: &Path, errors: &mut ErrorList) {
     }
 }
 
-/// Counts of a deployment's status that contradict each other.
-pub(super) fn deployment_status(status: &Value, errors: &mut ErrorList) {
+/// The counts in the status of a workload: none of `parts` is above the number of its pods, and
+/// no more are available than are ready, which messages call `ready`.
+pub(super) fn counts(status: &Value, parts: &[&str], ready: &str, errors: &mut ErrorList) {
     let replicas = status["replicas"].as_i64().unwrap_or_default();
     let path = Path::new("status");
-    for field in ["updatedReplicas", "readyReplicas", "availableReplicas"] {
-        let count = status[field].as_i64().unwrap_or_default();
+    for field in parts {
+        let count = status[*field].as_i64().unwrap_or_default();
         if count > replicas {
             let detail = "cannot be greater than status.replicas";
             errors.push(FieldError::invalid(&path.child(field), count, detail));
         }
     }
-    let (available, ready) = (&status["availableReplicas"], &status["readyReplicas"]);
-    if available.as_i64().unwrap_or_default() > ready.as_i64().unwrap_or_default() {
-        let detail = "cannot be greater than readyReplicas";
-        errors.push(FieldError::invalid(&path.child("availableReplicas"), available.clone(), detail));
+    let available = status["availableReplicas"].as_i64().unwrap_or_default();
+    if available > status["readyReplicas"].as_i64().unwrap_or_default() {
+        let detail = format!("cannot be greater than {ready}");
+        errors.push(FieldError::invalid(&path.child("availableReplicas"), available, detail));
     }
 }
 

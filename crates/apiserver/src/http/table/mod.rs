@@ -23,7 +23,7 @@ pub(super) fn of_objects(
     let include = context.query.get("includeObject");
     if !matches!(include, "" | "None" | "Metadata" | "Object") {
         return Err(ApiError::bad_request(format!(
-            "unrecognized includeObject value: {}",
+            "Unable to convert to Table as requested: includeObject: Invalid value: {}: must be 'Metadata', 'Object', 'None', or empty",
             tiphys_schema::quote(include)
         )));
     }
