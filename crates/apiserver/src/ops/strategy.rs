@@ -395,7 +395,13 @@ fn bump_generation(at: &At, object: &mut Value, current: &Value) {
         return;
     }
     let ignores_status = has_status(&at.resource);
+    let ty = super::managed::type_of(at, &object.gvk()).filter(|_| at.resource.custom.is_none());
     let desired = |value: &Value| {
+        let mut value = value.clone();
+        // An empty list says no more than none.
+        if let Some(ty) = ty {
+            tiphys_schema::forget_empty(ty, &mut value);
+        }
         let mut root = value.as_object().cloned().unwrap_or_default();
         root.remove("metadata");
         if ignores_status {

@@ -1,4 +1,14 @@
-//! What the fields are for that every object has.
+//! What fields are for: those that every object has, and those of the kinds that people write most
+//! (`fields.txt`, one a line: the type, the field, the text).
+
+use std::{collections::HashMap, sync::OnceLock};
+
+/// Texts by type (without its package) and field.
+fn fields() -> &'static HashMap<&'static str, &'static str> {
+    static FIELDS: OnceLock<HashMap<&str, &str>> = OnceLock::new();
+    FIELDS
+        .get_or_init(|| include_str!("fields.txt").lines().filter_map(|line| line.split_once(' ')).collect())
+}
 
 /// `apiVersion`.
 pub(super) const API_VERSION: &str =
@@ -44,7 +54,7 @@ pub(super) fn of(type_name: &str, has_kind: bool, field: &str) -> Option<&'stati
     if type_name.ends_with(".meta.v1.ObjectMeta") {
         return METADATA_FIELDS.iter().find(|(name, _)| *name == field).map(|(_, text)| *text);
     }
-    match field {
+    let own = match field {
         _ if !has_kind => None,
         "apiVersion" => Some(API_VERSION),
         "kind" => Some(KIND),
@@ -53,7 +63,9 @@ pub(super) fn of(type_name: &str, has_kind: bool, field: &str) -> Option<&'stati
         "spec" => Some("What the object is to be."),
         "status" => Some("What the object was last seen to be. Set by the system."),
         _ => None,
-    }
+    };
+    let name = type_name.rsplit('.').next().unwrap_or(type_name);
+    own.or_else(|| fields().get(format!("{name}.{field}").as_str()).copied())
 }
 
 /// Kinds, and what their objects are for.
@@ -138,4 +150,27 @@ const KINDS: [(&str, &str); 66] = [
 /// What the objects of a built-in kind are for.
 pub(super) fn of_kind(kind: &str) -> Option<&'static str> {
     KINDS.iter().find(|(name, _)| *name == kind).map(|(_, text)| *text)
+}
+
+#[cfg(test)]
+mod tests {
+    use tiphys_schema::Catalog;
+
+    use super::*;
+
+    #[test]
+    fn every_text_is_of_a_field_that_there_is() {
+        let catalog = Catalog::latest();
+        let knows = |name: &str, field: &str| {
+            catalog.definitions().iter().any(|definition| {
+                definition.name.rsplit('.').next() == Some(name) && definition.fields.contains_key(field)
+            })
+        };
+        let strangers: Vec<_> = fields()
+            .keys()
+            .filter(|key| key.split_once('.').is_none_or(|(name, field)| !knows(name, field)))
+            .collect();
+        assert_eq!(strangers, [&""; 0]);
+        assert_eq!(of("io.k8s.api.core.v1.ContainerPort", false, "protocol"), Some("TCP, UDP or SCTP."));
+    }
 }
