@@ -93,7 +93,15 @@ impl Chart {
     /// # Errors
     /// What Helm prints when it cannot load the archive.
     pub fn load_archive(bytes: &[u8], name: &str) -> Result<Self, HelmError> {
-        load::load_archive(bytes, name, Compat::Helm4)
+        Self::load_archive_as(bytes, name, Compat::Helm4)
+    }
+
+    /// As [`Chart::load_archive`], as one version of Helm does.
+    ///
+    /// # Errors
+    /// As [`Chart::load_archive`].
+    pub fn load_archive_as(bytes: &[u8], name: &str, compat: Compat) -> Result<Self, HelmError> {
+        load::load_archive(bytes, name, compat)
     }
 
     /// The name in `Chart.yaml`, or the alias once dependencies are processed.

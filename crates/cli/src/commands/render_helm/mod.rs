@@ -174,7 +174,7 @@ fn name_and_chart(args: &Args) -> anyhow::Result<(String, &str)> {
 fn load(place: &Path, compat: Compat, offline: bool) -> anyhow::Result<Chart> {
     if place.is_file() {
         let bytes = std::fs::read(place).with_context(|| format!("cannot read {}", place.display()))?;
-        let mut chart = Chart::load_archive(&bytes, &place.display().to_string())?;
+        let mut chart = Chart::load_archive_as(&bytes, &place.display().to_string(), compat)?;
         complete(&mut chart, place, offline)?;
         return Ok(chart);
     }
