@@ -83,6 +83,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     dangling(context, &mut once);
+    unparsed(context, &mut once);
     for fault in context.survey.faults.iter().filter(|fault| fault.is_manifest) {
         let text = context.survey.files.text(&fault.file);
         let is_skeleton = placeholders::is_skeleton(&fault.file);
@@ -96,17 +97,42 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
-/// Entries of kustomizations that lead nowhere, where no build told of them.
-fn dangling(context: &Context<'_>, once: &mut Once) {
+/// What the builds of a repository failed on.
+fn failures<'a>(context: &Context<'a>) -> Vec<&'a str> {
     let survey = context.survey;
     let outcomes = survey.apps.iter().map(|app| &app.outcome);
     let outcomes = outcomes.chain(survey.units.iter().map(|unit| &unit.outcome));
-    let told: Vec<&str> = outcomes
-        .filter_map(|outcome| match outcome {
-            Outcome::Failed(error) => Some(error.headline()),
-            _ => None,
-        })
-        .collect();
+    let failed = outcomes.filter_map(|outcome| match outcome {
+        Outcome::Failed(error) => Some(error.headline()),
+        _ => None,
+    });
+    failed.collect()
+}
+
+/// Kustomizations that are no YAML, where no build told of them: components, and what is behind something out of reach.
+fn unparsed(context: &Context<'_>, once: &mut Once) {
+    const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+    let told = failures(context);
+    for fault in context.survey.faults.iter().filter(|fault| !fault.is_manifest) {
+        let (folder, name) = fault.file.rsplit_once('/').unwrap_or(("", &fault.file));
+        let is_told = told.iter().any(|text| !folder.is_empty() && text.contains(folder));
+        if !NAMES.contains(&name) || is_told || placeholders::is_skeleton(&fault.file) {
+            continue;
+        }
+        // A kustomization needs none of what a manifest does.
+        let text = context.survey.files.text(&fault.file);
+        if text.is_none_or(|text| tiphys_yaml::from_yaml(&text).is_ok()) {
+            continue;
+        }
+        let text = "the kustomization cannot be read";
+        once.add(fault.error.headline(), warning(context, &fault.file, text, &fault.error));
+    }
+}
+
+/// Entries of kustomizations that lead nowhere, where no build told of them.
+fn dangling(context: &Context<'_>, once: &mut Once) {
+    let survey = context.survey;
+    let told = failures(context);
     for it in kustomizations::dangling(&survey.files) {
         let is_left_out = placeholders::is_skeleton(&it.file)
             || set_aside::is_ignored(&survey.files, &it.path)

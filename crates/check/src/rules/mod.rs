@@ -4,6 +4,7 @@
 
 mod a1_circle;
 mod a1_flux_dependency;
+mod a1_health_script;
 mod a1_parent_wait;
 mod a1_self_wait;
 mod a1_wave_order;
@@ -77,6 +78,7 @@ use crate::Rule;
 pub const ALL: &[&Rule] = &[
     &a1_circle::RULE,
     &a1_flux_dependency::RULE,
+    &a1_health_script::RULE,
     &a1_parent_wait::RULE,
     &a1_self_wait::RULE,
     &a1_wave_order::RULE,
