@@ -34,10 +34,9 @@ pub fn sync(repository: &Repository) -> Vec<String> {
         let mut moved = false;
         for name in names {
             moved |= cluster.act(&name, &mut wake);
-            // Who waits looks after every move of a child: asked is whether the wait can end, and an engine that
+            // The root looks after every move of a child: asked is whether its wait can end, and an engine that
             // looks seldom may miss the moment in which it does.
-            let above = cluster.above(&name);
-            while above.iter().any(|name| cluster.act(name, &mut wake)) {
+            while cluster.act("root", &mut wake) {
                 moved = true;
             }
         }
@@ -104,21 +103,6 @@ impl Cluster {
             ),
             now: Timestamp::from_second(1_700_000_000).expect("valid"),
         }
-    }
-
-    /// The Applications above one, the nearest first.
-    fn above(&self, app: &str) -> Vec<String> {
-        let mut found = Vec::new();
-        let mut at = app.to_owned();
-        while at != "root" {
-            let renders = |targets: &Vec<Arc<Value>>| {
-                targets.iter().any(|target| target.kind() == "Application" && target.name() == at)
-            };
-            let Some((above, _)) = self.targets.iter().find(|(_, targets)| renders(targets)) else { break };
-            found.push(above.clone());
-            at.clone_from(above);
-        }
-        found
     }
 
     fn begin(&mut self, app: &str) {

@@ -1,5 +1,5 @@
-//! Generated repositories: a root with children in waves, children of theirs, what they render with hooks of every
-//! phase, and a health check for Applications.
+//! Generated repositories: a root with children in waves, what they render, and a health check for
+//! Applications.
 
 use std::fmt::Write as _;
 
@@ -13,8 +13,8 @@ pub enum Item {
     Settings,
     /// Runs once the secret of a number is there.
     Workload(u8),
-    /// A hook of a phase that needs the secret of a number.
-    Hook(&'static str, u8),
+    /// A hook before the objects that needs the secret of a number.
+    Hook(u8),
     /// The secret of a number.
     Secret(u8),
     /// The definition of a kind.
@@ -23,14 +23,9 @@ pub enum Item {
     Resource,
 }
 
-/// The phases of hooks.
-const PHASES: [&str; 3] = ["PreSync", "Sync", "PostSync"];
-
 /// A child: its wave and its objects with theirs.
 #[derive(Clone, Debug)]
 pub struct Child {
-    /// Which of the children before it renders it; the root if there is none.
-    pub parent: Option<usize>,
     pub wave: i64,
     pub items: Vec<(i64, Item)>,
 }
@@ -57,7 +52,7 @@ fn item() -> impl Strategy<Value = Item> {
     prop_oneof![
         1 => Just(Item::Settings),
         3 => (0u8..3).prop_map(Item::Workload),
-        1 => (prop::sample::select(PHASES.to_vec()), 0u8..3).prop_map(|(phase, of)| Item::Hook(phase, of)),
+        1 => (0u8..3).prop_map(Item::Hook),
         3 => (0u8..3).prop_map(Item::Secret),
         1 => Just(Item::Definition),
         1 => Just(Item::Resource),
@@ -66,15 +61,11 @@ fn item() -> impl Strategy<Value = Item> {
 
 /// Any repository.
 pub fn repository() -> impl Strategy<Value = Repository> {
-    let child =
-        (prop::option::weighted(0.4, 0usize..3), 0i64..3, prop::collection::vec((0i64..3, item()), 1..4))
-            .prop_map(|(parent, wave, items)| Child { parent, wave, items });
-    (prop::bool::weighted(0.3), 0..CHECKS.len(), prop::collection::vec(child, 1..5)).prop_map(
+    let child = (0i64..3, prop::collection::vec((0i64..3, item()), 1..4))
+        .prop_map(|(wave, items)| Child { wave, items });
+    (prop::bool::weighted(0.3), 0..CHECKS.len(), prop::collection::vec(child, 1..4)).prop_map(
         |(renders_itself, check, children)| {
             let mut repository = Repository { renders_itself, check, children };
-            for (at, child) in repository.children.iter_mut().enumerate() {
-                child.parent = child.parent.filter(|parent| *parent < at);
-            }
             repository.make_unique();
             repository
         },
@@ -98,7 +89,7 @@ impl Repository {
         // What nothing brings comes from outside, and says nothing about the order.
         for (_, item) in self.children.iter_mut().flat_map(|child| &mut child.items) {
             let missing = match item {
-                Item::Workload(number) | Item::Hook(_, number) => !secrets[usize::from(*number)],
+                Item::Workload(number) | Item::Hook(number) => !secrets[usize::from(*number)],
                 Item::Resource => !defined,
                 _ => false,
             };
@@ -121,8 +112,7 @@ impl Repository {
         }
         for (at, child) in self.children.iter().enumerate() {
             let name = format!("child-{at}");
-            let above = child.parent.map_or("apps".to_owned(), |parent| format!("child-{parent}"));
-            files.push((format!("{above}/{name}.yaml"), application(&name, &name, Some(child.wave))));
+            files.push((format!("apps/{name}.yaml"), application(&name, &name, Some(child.wave))));
             let objects =
                 child.items.iter().enumerate().map(|(number, (wave, item))| object(item, at, number, *wave));
             files.push((format!("{name}/all.yaml"), objects.collect::<Vec<_>>().join("---\n")));
@@ -154,21 +144,25 @@ fn application(name: &str, path: &str, wave: Option<i64>) -> String {
 
 fn object(item: &Item, child: usize, number: usize, wave: i64) -> String {
     let own = format!("{child}-{number}");
-    let hook = match item {
-        Item::Hook(phase, _) => format!(", argocd.argoproj.io/hook: {phase}"),
-        _ => String::new(),
-    };
-    let (kind, name, rest) = match item {
-        Item::Settings => ("v1|ConfigMap", format!("settings-{own}"), "data: {a: b}".to_owned()),
-        Item::Secret(of) => ("v1|Secret", format!("secret-{of}"), "stringData: {a: b}".to_owned()),
-        Item::Workload(of) => ("apps/v1|Deployment", format!("web-{own}"), pods(&format!("secret-{of}"), &own)),
-        Item::Hook(_, of) => ("batch/v1|Job", format!("job-{own}"), pods(&format!("secret-{of}"), &own)),
+    let (kind, name, hook, rest) = match item {
+        Item::Settings => ("v1|ConfigMap", format!("settings-{own}"), "", "data: {a: b}".to_owned()),
+        Item::Secret(of) => ("v1|Secret", format!("secret-{of}"), "", "stringData: {a: b}".to_owned()),
+        Item::Workload(of) => ("apps/v1|Deployment", format!("web-{own}"), "", pods(&format!("secret-{of}"), &own)),
+        Item::Hook(of) => {
+            (
+                "batch/v1|Job",
+                format!("job-{own}"),
+                ", argocd.argoproj.io/hook: PreSync",
+                pods(&format!("secret-{of}"), &own),
+            )
+        }
         Item::Definition => (
             "apiextensions.k8s.io/v1|CustomResourceDefinition",
             "widgets.example.org".to_owned(),
+            "",
             "spec: {group: example.org, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}".to_owned(),
         ),
-        Item::Resource => ("example.org/v1|Widget", format!("widget-{own}"), "spec: {}".to_owned()),
+        Item::Resource => ("example.org/v1|Widget", format!("widget-{own}"), "", "spec: {}".to_owned()),
     };
     let (version, kind) = kind.split_once('|').expect("both are there");
     format!(
