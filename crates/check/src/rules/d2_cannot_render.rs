@@ -133,7 +133,19 @@ fn unparsed(context: &Context<'_>, once: &mut Once) {
 fn dangling(context: &Context<'_>, once: &mut Once) {
     let survey = context.survey;
     let told = failures(context);
+    let failed: Vec<&str> = survey
+        .units
+        .iter()
+        .filter(|unit| matches!(unit.outcome, Outcome::Failed(_)))
+        .map(|unit| unit.path.as_str())
+        .collect();
+    let mut last = String::new();
     for it in kustomizations::dangling(&survey.files) {
+        // One entry of a file is enough to look at it; so is what its build says.
+        let folder = it.file.rsplit_once('/').map_or("", |(folder, _)| folder);
+        if last == it.file || failed.contains(&folder) {
+            continue;
+        }
         let is_left_out = placeholders::is_skeleton(&it.file)
             || set_aside::is_ignored(&survey.files, &it.path)
             || checkout::is_sparse(&survey.files)
@@ -142,6 +154,7 @@ fn dangling(context: &Context<'_>, once: &mut Once) {
         if is_left_out || told.iter().any(|text| text.contains(&quoted) || text.contains(&it.path)) {
             continue;
         }
+        last.clone_from(&it.file);
         let why = if it.is_bare { "is a folder without a kustomization" } else { "is not there" };
         let mut diagnostic = RULE
             .diagnostic(format!(

@@ -85,7 +85,10 @@ struct Judged<'a> {
 impl Judged<'_> {
     fn sources(&self, once: &mut Once) {
         for source in self.app.application.spec.effective_sources() {
-            if source.repo_url.contains("{{") || self.project.permits_source(&source.repo_url) {
+            // What has no address is a part of an Application, or a template, and is completed by another tool.
+            let url = &source.repo_url;
+            let is_open = url.is_empty() || url.contains("{{") || url.contains('$');
+            if is_open || self.project.permits_source(url) {
                 continue;
             }
             let text = format!("application repo {} is not permitted", source.repo_url);

@@ -53,7 +53,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let folder = path.trim_end_matches("Chart.yaml").to_owned();
         let Some(read) = read_by_dependencies(files, path, &folder) else { continue };
         for file in values_files(context.survey, path, &folder) {
-            look(context, &file, &read, report);
+            look(context, &file, (path, &read), report);
         }
     }
 }
@@ -108,7 +108,12 @@ fn values_files(survey: &Survey, chart: &str, folder: &str) -> BTreeSet<Arc<str>
     found
 }
 
-fn look(context: &Context<'_>, file: &Arc<str>, read: &BTreeSet<String>, report: &mut Report) {
+fn look(
+    context: &Context<'_>,
+    file: &Arc<str>,
+    (chart, read): (&str, &BTreeSet<String>),
+    report: &mut Report,
+) {
     let files = &context.survey.files;
     let Some(content) = files.text(file) else { return };
     let Ok(documents) = tiphys_yaml::parse_documents(&content, Profile::Go2) else { return };
@@ -127,7 +132,16 @@ fn look(context: &Context<'_>, file: &Arc<str>, read: &BTreeSet<String>, report:
         }
         found.push((name.to_string(), key.span.start));
     }
-    for (name, at) in found.into_iter().take(MOST) {
+    // Where nothing of it is for a dependency, and no Application reads it, people may hand it to that chart itself.
+    const WHOLE: usize = 3;
+    let is_for_another = found.len() >= WHOLE
+        && context.survey.apps.iter().all(|app| !app.read.contains(chart))
+        && pairs.iter().all(|(key, _)| match &key.content {
+            Content::Scalar(name) => matches!(&**name, "global" | "tags") || !read.contains(&**name),
+            _ => true,
+        });
+    let most = if is_for_another { 1 } else { MOST };
+    for (name, at) in found.into_iter().take(most) {
         let known: Vec<&str> =
             read.iter().map(String::as_str).filter(|it| !matches!(*it, "global" | "tags")).collect();
         let mut diagnostic = RULE
@@ -138,6 +152,9 @@ fn look(context: &Context<'_>, file: &Arc<str>, read: &BTreeSet<String>, report:
             Some(nearest) => diagnostic.help(format!("perhaps {nearest} is meant")),
             None => diagnostic.help("put it below the name of the dependency that it is for"),
         };
+        if is_for_another {
+            diagnostic.severity = Severity::Info;
+        }
         report.add(Finding::new(RULE.incident, diagnostic));
     }
 }

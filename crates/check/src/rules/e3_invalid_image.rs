@@ -78,9 +78,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
-/// Whether a name waits to be filled in.
+/// Whether a name waits to be filled in: `${IMAGE}`, `YOUR_ORG/web`, `REGISTRY/web`.
 fn is_filled_in(image: &str) -> bool {
-    placeholders::is_in(image) || image.contains(['$', '%', '<', '>', '{', '}', '*'])
+    let is_shouted = |word: &str| {
+        word.len() >= 4
+            && word.starts_with(|c: char| c.is_ascii_uppercase())
+            && word.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+    };
+    placeholders::is_in(image)
+        || image.contains(['$', '%', '<', '>', '{', '}', '*', '[', '('])
+        || image.split(['/', ':', '.', '-', '@']).any(is_shouted)
 }
 
 /// What is wrong with a name.
@@ -124,7 +131,7 @@ fn written(context: &Context<'_>, once: &mut Once) {
 
 #[cfg(test)]
 mod tests {
-    use super::{REFERENCE, WITH_DIGEST};
+    use super::{REFERENCE, WITH_DIGEST, is_filled_in};
 
     #[test]
     fn names_of_images_are_known() {
@@ -138,6 +145,14 @@ mod tests {
         for name in ["a/B", "a:b:c", "https://a/b", "a b", "a/", "/a", "a@sha256:0", "a:-x", "-a"] {
             assert!(!REFERENCE.is_match(name), "{name}");
         }
+    }
+
+    #[test]
+    fn what_is_to_be_filled_in_is_left_alone() {
+        for name in ["ACCOUNT_ID.dkr.REGION.example.com/web", "REGISTRY/web:1", "web:${TAG}", "[image]"] {
+            assert!(is_filled_in(name), "{name}");
+        }
+        assert!(!is_filled_in("ghcr.io/Shop/web:1.0-RC1"));
     }
 
     #[test]

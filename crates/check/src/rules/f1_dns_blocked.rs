@@ -1,7 +1,8 @@
 //! # A network policy drops look-ups of names
 //!
 //! A workload that connects to anything by name asks the cluster's DNS first: pods in `kube-system`, port 53, UDP
-//! and TCP. A policy for egress that names only the final destination lets nothing happen at all.
+//! and TCP. A policy for egress that names only the final destination lets nothing happen at all. One that lets pods
+//! call everything outside by HTTPS is meant for calls by name, too.
 //!
 //! People see: `dial tcp: lookup db on 10.96.0.10:53: i/o timeout`, `Temporary failure in name resolution`,
 //! `getaddrinfo EAI_AGAIN`.
@@ -57,8 +58,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 let span = context.survey.span(context.survey.object(object), field);
                 diagnostic = diagnostic.see(span, format!("{service} is named here"));
             }
+            let is_inferred = upstream.is_none() && network.pods[flow.pod].controller.is_none();
+            if is_inferred {
+                diagnostic.severity = diagnostic.severity.min(Severity::Warning);
+            }
             let diagnostic = diagnostic.because("a name is looked up before anything is sent to it; the cluster's DNS is pods in kube-system that take port 53");
-            report.add(reach::with_remedy(&RULE, context.survey, network, &[flow], diagnostic));
+            let finding = reach::with_remedy(&RULE, context.survey, network, &[flow], diagnostic);
+            report.add(if is_inferred { finding.likely() } else { finding });
         }
     }
 }

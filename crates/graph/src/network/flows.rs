@@ -6,7 +6,7 @@ use regex::Regex;
 use serde_json::Value;
 use tiphys_value::{FieldPath, ObjectExt};
 
-use super::{Network, Pod, Protocol, Service, ServicePort};
+use super::{Action, Network, Peer, Pod, PortName, PortRange, Protocol, Service, ServicePort, Tri};
 use crate::{Object, ObjectId, Survey};
 
 /// Which way a connection is opened, seen from the pod whose policies judge it.
@@ -130,10 +130,27 @@ impl Network {
             }
         }
         let upstreams = self.upstreams(at);
-        if pod.uses_cluster_dns && (calls_cloud || !upstreams.is_empty()) {
+        if pod.uses_cluster_dns && (calls_cloud || !upstreams.is_empty() || self.is_let_out(at)) {
             add(Destination::Dns, &[(Protocol::Udp, 53)], Need::Dns);
         }
         flows.extend(upstreams);
+    }
+
+    /// Whether a policy lets a pod call whatever is outside by HTTPS: nobody does that by address.
+    pub fn is_let_out(&self, at: usize) -> bool {
+        let pod = &self.pods[at];
+        let https = |range: &PortRange| range.port == Some(PortName::Number(443));
+        let everywhere = |peer: &Peer| match peer {
+            Peer::Addresses(address) => address.block.prefix_len() == 0,
+            Peer::Entity(entity) => entity == "world",
+            _ => false,
+        };
+        let own = self.policies.iter().filter(|it| self.restricts(it, pod, Direction::Egress) == Tri::Yes);
+        own.flat_map(|policy| policy.rules(Direction::Egress)).any(|rule| {
+            rule.action == Action::Allow
+                && rule.peers.iter().flatten().any(everywhere)
+                && rule.ports.iter().flatten().any(https)
+        })
     }
 
     /// The Services that a pod's environment and arguments name: the way out, and the way in at the other side.
