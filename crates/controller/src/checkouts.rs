@@ -21,7 +21,7 @@ use tiphys_vfs::FileTree;
 pub struct Checkouts<'a> {
     repositories: &'a Repositories,
     opened: Mutex<Vec<Opened>>,
-    /// Whether a dependency or remote base was fetched.
+    /// Whether a dependency, remote base or values file was fetched.
     fetched: Arc<AtomicBool>,
     settings: RenderSettings,
     /// The project of the Application that is rendered, if it counts.
@@ -190,6 +190,10 @@ impl Sources for Checkouts<'_> {
         Ok(tiphys_source::tag_revision(prefix, constraint))
     }
 
+    fn permits_values_from(&self, scheme: &str) -> bool {
+        self.settings.helm_values_schemes.iter().any(|permitted| permitted == scheme)
+    }
+
     fn remote_bases(&self) -> Option<Arc<dyn RemoteLoader>> {
         let fetcher = self.repositories.fetcher()?.clone();
         Some(Arc::new(Noting { fetcher, fetched: self.fetched.clone() }))
@@ -202,7 +206,7 @@ fn out_of_reach(error: &SourceError) -> RenderError {
     if is_offline { told.caused_by(Cause::OutOfReach) } else { told }
 }
 
-/// Fetches remote bases, and notes that it did.
+/// Fetches what kustomizations and values name by address, and notes that it did.
 struct Noting {
     fetcher: Arc<Fetcher>,
     fetched: Arc<AtomicBool>,
@@ -217,6 +221,11 @@ impl RemoteLoader for Noting {
     fn file(&self, url: &str) -> Result<Vec<u8>, RemoteError> {
         self.fetched.store(true, Ordering::Relaxed);
         self.fetcher.file(url)
+    }
+
+    fn chart(&self, repository: &str, name: &str, version: &str) -> Result<Arc<dyn FileTree>, RemoteError> {
+        self.fetched.store(true, Ordering::Relaxed);
+        RemoteLoader::chart(&*self.fetcher, repository, name, version)
     }
 }
 

@@ -59,6 +59,13 @@ pub trait RemoteLoader: Send + Sync {
     /// # Errors
     /// A text that says why; it becomes part of the build's error.
     fn file(&self, url: &str) -> Result<Vec<u8>, RemoteError>;
+
+    /// The files of a chart of a chart repository or registry, `Chart.yaml` at the root: what `helm pull` would bring.
+    /// The version is exact, a constraint, or empty for the newest.
+    ///
+    /// # Errors
+    /// A text that says why; it becomes part of the build's error.
+    fn chart(&self, repository: &str, name: &str, version: &str) -> Result<Arc<dyn FileTree>, RemoteError>;
 }
 
 /// Why something remote could not be had.
@@ -90,18 +97,12 @@ pub enum RemoteError {
 pub struct ChartRequest {
     /// `name`.
     pub name: String,
-    /// `version`, may be empty.
-    pub version: String,
-    /// `repo`: empty if the chart must stand in the chart home.
-    pub repo: String,
     /// `releaseName`; empty means a generated name.
     pub release_name: String,
     /// `namespace`, or the kustomization's, or a parent kustomization's.
     pub namespace: String,
     /// `nameTemplate`.
     pub name_template: String,
-    /// Folder in the tree that holds (or would hold) the chart's folder.
-    pub chart_home: String,
     /// Values documents in the order of precedence, last wins; each is YAML text.
     pub values: Vec<String>,
     /// `includeCRDs`.
@@ -114,17 +115,15 @@ pub struct ChartRequest {
     pub api_versions: Vec<String>,
     /// `kubeVersion`.
     pub kube_version: String,
-    /// `devel`.
-    pub devel: bool,
 }
 
 /// Renders charts named by `helmCharts`. Implemented over the `helm` crate.
 pub trait ChartInflator: Send + Sync {
-    /// The output of `helm template` for a request, charts being read from `tree`.
+    /// The output of `helm template` for a request; the chart is the folder of that name in `tree`.
     ///
     /// # Errors
     /// A text that says why; it becomes part of the build's error.
-    fn inflate(&self, tree: &dyn FileTree, request: &ChartRequest) -> Result<String, String>;
+    fn inflate(&self, tree: &dyn FileTree, folder: &str, request: &ChartRequest) -> Result<String, String>;
 }
 
 /// What a build may do. [`Default`] is `kustomize build` without flags.

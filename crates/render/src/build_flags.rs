@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tiphys_kustomize::{BuildOptions, LoadRestrictor};
 
-use crate::{LocalCharts, RenderError};
+use crate::{HelmCharts, RenderError};
 
 /// Reads flags as a shell would split them at blanks.
 ///
@@ -21,7 +21,7 @@ pub(crate) fn parse(flags: &str) -> Result<BuildOptions, RenderError> {
         match name {
             "--enable-helm" => {
                 options.enable_helm = value != Some("false");
-                options.chart_inflator = Some(Arc::new(LocalCharts));
+                options.chart_inflator = Some(Arc::new(HelmCharts));
             }
             "--enable-managedby-label" => options.managed_by_label = value != Some("false"),
             // No plugin is run; a kustomization that has one is refused where it has it.

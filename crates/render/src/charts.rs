@@ -1,4 +1,4 @@
-//! `helmCharts` of kustomizations, rendered by the Helm crate from charts that stand in the tree.
+//! `helmCharts` of kustomizations, rendered by the Helm crate.
 
 use std::sync::Arc;
 
@@ -6,13 +6,13 @@ use tiphys_helm::{Chart, RenderOptions, ValuesSource};
 use tiphys_kustomize::{ChartInflator, ChartRequest};
 use tiphys_vfs::FileTree;
 
-/// Renders charts that stand in the tree.
+/// Renders charts as `helm template` does.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct LocalCharts;
+pub struct HelmCharts;
 
-impl ChartInflator for LocalCharts {
-    fn inflate(&self, tree: &dyn FileTree, request: &ChartRequest) -> Result<String, String> {
-        let chart = Chart::load(tree, &folder(request)).map_err(|error| error.to_string())?;
+impl ChartInflator for HelmCharts {
+    fn inflate(&self, tree: &dyn FileTree, folder: &str, request: &ChartRequest) -> Result<String, String> {
+        let chart = Chart::load(tree, folder).map_err(|error| error.to_string())?;
         let values = request.values.iter().enumerate();
         let options = RenderOptions {
             release_name: release_name(request)?,
@@ -47,10 +47,6 @@ fn release_name(request: &ChartRequest) -> Result<String, String> {
     }
 }
 
-fn folder(request: &ChartRequest) -> String {
-    format!("{}/{}", request.chart_home, request.name)
-}
-
 #[cfg(test)]
 mod tests {
     use tiphys_kustomize::{BuildOptions, build};
@@ -61,7 +57,7 @@ mod tests {
     fn options() -> BuildOptions {
         BuildOptions {
             enable_helm: true,
-            chart_inflator: Some(Arc::new(LocalCharts)),
+            chart_inflator: Some(Arc::new(HelmCharts)),
             ..BuildOptions::default()
         }
     }

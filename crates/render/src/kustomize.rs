@@ -51,7 +51,8 @@ fn cause(error: &tiphys_kustomize::Error) -> Cause {
         // A folder is tried after the address, and its refusal is of another kind.
         _ if text.contains("no loader for remote content") => Cause::Unsupported,
         _ if text.contains("must specify --enable-helm") => Cause::Unsupported,
-        _ if text.contains("charts are not pulled during a build") => Cause::Unsupported,
+        _ if text.contains("helmCharts: cannot pull chart") => Cause::Unsupported,
+        _ if text.contains("and nothing is fetched") => Cause::Unsupported,
         _ => Cause::Other,
     }
 }

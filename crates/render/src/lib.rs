@@ -27,7 +27,7 @@ use tiphys_model::{Application, ApplicationSource, SourceType, Tracking};
 use tiphys_value::{GroupVersionKind, RenderedObject};
 use tiphys_vfs::EntryKind;
 
-pub use charts::LocalCharts;
+pub use charts::HelmCharts;
 pub use error::{Cause, RenderError};
 pub use plugin::Plugins;
 pub use sources::{SourceTree, Sources, refuse_missing};

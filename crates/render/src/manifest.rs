@@ -69,8 +69,8 @@ pub(crate) fn parse_values(file: &str, text: &str) -> Result<Vec<RenderedObject>
 /// It does not parse, has a key twice, or a document is no object with `apiVersion`, `kind` and name.
 pub fn parse_objects(file: &str, text: &str, origins: bool) -> Result<Vec<RenderedObject>, RenderError> {
     let mut repeated = Vec::new();
-    let objects = parse_objects_as_argo_cd(file, text, origins, &mut repeated)?;
-    repeated.into_iter().next().map_or(Ok(objects), Err)
+    let objects = parse_objects_as_argo_cd(file, text, origins, &mut repeated);
+    repeated.into_iter().next().map_or(objects, Err)
 }
 
 /// The same as Argo CD takes them: of a key that is set twice in one mapping the last counts. Each is told of.

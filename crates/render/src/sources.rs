@@ -72,7 +72,12 @@ pub trait Sources: Send + Sync {
             .caused_by(Cause::Unsupported))
     }
 
-    /// What fetches the remote bases of kustomizations, if anything does.
+    /// Whether values files may have addresses of a scheme such as `https`: Argo CD's default.
+    fn permits_values_from(&self, scheme: &str) -> bool {
+        matches!(scheme, "https" | "http")
+    }
+
+    /// What fetches the remote bases of kustomizations and values files that have an address, if anything does.
     fn remote_bases(&self) -> Option<Arc<dyn RemoteLoader>> {
         None
     }

@@ -4,9 +4,9 @@
 
 use std::{fs, process::Command, sync::Arc};
 
-use tiphys_kustomize::{BuildOptions, build};
-use tiphys_render::LocalCharts;
-use tiphys_vfs::DiskTree;
+use tiphys_kustomize::{BuildOptions, RemoteError, RemoteLoader, RepoUrl, build};
+use tiphys_render::HelmCharts;
+use tiphys_vfs::{DiskTree, FileTree, MemTree};
 
 const VALUES: &str = "# colours\ncolour: red\nsize: 3\nlist: [a, b]\nitems:\n- {name: x, value: 1}\n- {name: y, value: 2}\nnested: {kept: k, gone: g, deep: {a: 1}}\nempty: {}\nflag: true\n";
 
@@ -130,7 +130,7 @@ fn charts_are_rendered_as_kustomize_with_helm_does() {
             .unwrap();
         let options = BuildOptions {
             enable_helm: true,
-            chart_inflator: Some(Arc::new(LocalCharts)),
+            chart_inflator: Some(Arc::new(HelmCharts)),
             display_root: root.display().to_string(),
             ..BuildOptions::default()
         };
@@ -152,15 +152,66 @@ fn charts_are_rendered_as_kustomize_with_helm_does() {
     }
 }
 
+/// Has the chart `far` 1.2.3.
+struct Repository;
+
+impl RemoteLoader for Repository {
+    fn repository(&self, url: &RepoUrl) -> Result<Arc<dyn FileTree>, RemoteError> {
+        Err(RemoteError::Other(url.raw.clone()))
+    }
+
+    fn file(&self, url: &str) -> Result<Vec<u8>, RemoteError> {
+        Err(RemoteError::Other(url.to_owned()))
+    }
+
+    fn chart(&self, repository: &str, name: &str, version: &str) -> Result<Arc<dyn FileTree>, RemoteError> {
+        if (repository, name, version) != ("https://charts.example.com", "far", "1.2.3") {
+            return Err(RemoteError::Other(format!("no {name} {version}")));
+        }
+        Ok(Arc::new(MemTree::from_files([
+            ("Chart.yaml", "apiVersion: v2\nname: far\nversion: 1.2.3\n"),
+            ("values.yaml", "colour: red\nsize: 3\n"),
+            (
+                "templates/c.yaml",
+                "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {text: '{{ .Values.colour }} {{ .Values.size }}'}\n",
+            ),
+        ])))
+    }
+}
+
+#[test]
+fn a_chart_of_a_repository_is_fetched_if_it_is_not_in_the_tree() {
+    let tree = |version: &str, more: &str| {
+        let text = format!(
+            "helmCharts: [{{name: far, repo: 'https://charts.example.com', version: {version}, valuesInline: {{colour: green}}{more}}}]\n"
+        );
+        MemTree::from_files([("kustomization.yaml", text.as_str()), ("mine.yaml", "size: 4\n")])
+    };
+    let options = BuildOptions {
+        enable_helm: true,
+        chart_inflator: Some(Arc::new(HelmCharts)),
+        remote_loader: Some(Arc::new(Repository)),
+        ..BuildOptions::default()
+    };
+    let text = |version: &str, more: &str| {
+        let built = build(&tree(version, more), "", &options);
+        built.map(|built| built.to_yaml()).map_err(|error| error.to_string())
+    };
+    assert!(text("1.2.3", "").unwrap().contains("text: green 3\n"));
+    assert!(text("1.2.3", ", valuesFile: mine.yaml").unwrap().contains("text: green 4\n"));
+    let error = text("2.0.0", "").unwrap_err();
+    assert!(error.contains("cannot pull chart 'far' of https://charts.example.com: no far 2.0.0"), "{error}");
+}
+
 #[test]
 fn a_chart_of_a_repository_is_named_when_it_is_not_there() {
-    let tree = tiphys_vfs::MemTree::from_files([(
+    let tree = MemTree::from_files([(
         "kustomization.yaml",
         "helmCharts: [{name: far, repo: 'https://charts.example.com', version: 1.2.3}]\n",
     )]);
     let options = BuildOptions {
         enable_helm: true,
-        chart_inflator: Some(Arc::new(LocalCharts)),
+        chart_inflator: Some(Arc::new(HelmCharts)),
         ..BuildOptions::default()
     };
     let error = build(&tree, "", &options).unwrap_err().to_string();

@@ -4,10 +4,11 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
+use tiphys_kustomize::{RemoteError, RemoteLoader, RepoUrl};
 use tiphys_model::{Application, Tracking};
 use tiphys_render::{Context, RenderError, SourceTree, Sources, render};
 use tiphys_value::{Value, json};
-use tiphys_vfs::MemTree;
+use tiphys_vfs::{FileTree, MemTree};
 
 const HERE: &str = "https://git.example.com/acme/shop";
 const VALUES: &str = "https://git.example.com/acme/values";
@@ -23,6 +24,30 @@ impl Sources for Repositories {
 
     fn chart(&self, _: &str, chart: &str, _: &str) -> Result<SourceTree, RenderError> {
         Err(RenderError::new(format!("no chart {chart}")))
+    }
+
+    fn remote_bases(&self) -> Option<Arc<dyn RemoteLoader>> {
+        Some(Arc::new(Addresses))
+    }
+}
+
+/// One values file behind an address.
+struct Addresses;
+
+impl RemoteLoader for Addresses {
+    fn repository(&self, url: &RepoUrl) -> Result<Arc<dyn FileTree>, RemoteError> {
+        Err(RemoteError::Other(url.raw.clone()))
+    }
+
+    fn file(&self, url: &str) -> Result<Vec<u8>, RemoteError> {
+        match url {
+            "https://example.com/far.yaml" => Ok(b"last: far\nall: {far: here}\n".to_vec()),
+            _ => Err(RemoteError::Status { code: 404, text: "Not Found".to_owned() }),
+        }
+    }
+
+    fn chart(&self, repository: &str, _: &str, _: &str) -> Result<Arc<dyn FileTree>, RemoteError> {
+        Err(RemoteError::Other(repository.to_owned()))
     }
 }
 
@@ -95,6 +120,21 @@ fn a_reference_is_no_variable_and_what_follows_it_may_hold_some() {
     assert!(error.contains("no source has the ref \"valeus\""), "{error}");
     let parameters = json!({"valueFiles": ["a/x.yaml"], "fileParameters": [{"name": "last", "path": "$values/chart/a/x.yaml"}]});
     assert!(rendered(&parameters).unwrap().0.contains("foreign"));
+}
+
+#[test]
+fn a_file_behind_an_address_counts_where_it_is_named() {
+    let far = "https://example.com/far.yaml";
+    assert_eq!(rendered(&json!({"valueFiles": [far, "a/x.yaml"]})).unwrap(), ("x".into(), "far,x".into()));
+    assert_eq!(last(&json!(["a/x.yaml", far])), "far");
+    for (entry, why) in [
+        ("https://example.com/none.yaml", "status code 404 (Not Found)"),
+        ("s3://bucket/values.yaml", "helm.valuesFileSchemes"),
+    ] {
+        let files = json!({"valueFiles": [entry], "ignoreMissingValueFiles": true});
+        let error = rendered(&files).unwrap_err().to_string();
+        assert!(error.contains(entry) && error.contains(why), "{error}");
+    }
 }
 
 #[test]

@@ -12,7 +12,8 @@ use tiphys_kustomize::{RemoteError, RemoteLoader, RepoUrl};
 use tiphys_vfs::{FileTree, join};
 
 use crate::{
-    AccessTable, ChartRequest, Charts, Checkout, DeclaredAccess, GitCache, Plugins, SourceError,
+    AccessTable, ChartRequest, Charts, Checkout, DeclaredAccess, FetchedChart, GitCache, Plugins,
+    SourceError,
     remote::{HelmRepositories, Http, registry_credentials},
 };
 
@@ -117,6 +118,17 @@ impl Fetcher {
         self.helm().0.checkout(repository, chart, version)
     }
 
+    /// The archive of a chart, see [`Charts::fetch`]. `@name` and `alias:name` are repositories that `helm repo add` named.
+    ///
+    /// # Errors
+    /// As there; or there is no repository of that name.
+    pub fn chart_archive(&self, wanted: &ChartRequest) -> Result<FetchedChart, SourceError> {
+        let repository = self
+            .address(&wanted.repository)
+            .map_err(|reason| SourceError::BadUrl { url: wanted.repository.clone(), reason })?;
+        self.helm().0.fetch(&ChartRequest { repository, ..wanted.clone() })
+    }
+
     /// Forgets how fresh everything is.
     pub fn expire(&self) {
         self.git.expire();
@@ -176,17 +188,20 @@ impl Fetcher {
 
     fn replace_aliases(&self, chart: &mut Chart) -> Result<(), HelmError> {
         for wanted in &mut chart.metadata.dependencies {
-            let repository = &wanted.repository;
-            let alias = repository.strip_prefix('@').or_else(|| repository.strip_prefix("alias:"));
-            let Some(alias) = alias else { continue };
-            let url = self.helm().1.address(alias).ok_or_else(|| {
-                HelmError::Fetch(format!(
-                    "no repository definition for {repository}. Please add the missing repos via 'helm repo add'"
-                ))
-            })?;
-            wanted.repository = url.to_owned();
+            wanted.repository = self.address(&wanted.repository).map_err(HelmError::Fetch)?;
         }
         Ok(())
+    }
+
+    /// The address of a chart repository that is named by an address or by an alias.
+    fn address(&self, repository: &str) -> Result<String, String> {
+        let alias = repository.strip_prefix('@').or_else(|| repository.strip_prefix("alias:"));
+        let Some(alias) = alias else { return Ok(repository.to_owned()) };
+        self.helm().1.address(alias).map(str::to_owned).ok_or_else(|| {
+            format!(
+                "no repository definition for {repository}. Please add the missing repos via 'helm repo add'"
+            )
+        })
     }
 
     fn helm(&self) -> &(Charts, HelmRepositories) {
@@ -268,7 +283,7 @@ impl Resolver<'_> {
 }
 
 impl RemoteLoader for Fetcher {
-    fn repository(&self, url: &RepoUrl) -> Result<std::sync::Arc<dyn FileTree>, RemoteError> {
+    fn repository(&self, url: &RepoUrl) -> Result<Arc<dyn FileTree>, RemoteError> {
         let address = url.clone_url();
         self.refuse_offline(&address).map_err(other)?;
         // Kustomize's own limit is for the newest commit alone; here all of the history is fetched once.
@@ -292,6 +307,16 @@ impl RemoteLoader for Fetcher {
             return Err(RemoteError::Status { code: status.as_u16(), text });
         }
         crate::remote::read_ok(url, response, MAX_FILE_BYTES).map_err(other)
+    }
+
+    fn chart(&self, repository: &str, name: &str, version: &str) -> Result<Arc<dyn FileTree>, RemoteError> {
+        let wanted = ChartRequest {
+            repository: repository.trim_end_matches('/').to_owned(),
+            name: name.to_owned(),
+            version: version.to_owned(),
+        };
+        let tree = self.chart_archive(&wanted).and_then(|fetched| fetched.tree()).map_err(other)?;
+        Ok(Arc::new(tree))
     }
 }
 

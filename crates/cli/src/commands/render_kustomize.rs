@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use tiphys_kustomize::{BuildOptions, LoadRestrictor};
-use tiphys_render::LocalCharts;
+use tiphys_render::HelmCharts;
 use tiphys_vfs::DiskTree;
 
 /// Which kustomization, and how.
@@ -22,10 +22,10 @@ pub struct Args {
     /// Which files a kustomization may name: those below its own folder, or any.
     #[arg(long, value_enum, default_value_t = Restrictor::RootOnly)]
     load_restrictor: Restrictor,
-    /// Render `helmCharts`; charts must stand in the tree, no helm is run.
+    /// Render `helmCharts`, by the built-in renderer; charts that are not in the tree are fetched.
     #[arg(long)]
     enable_helm: bool,
-    /// Fetch nothing: remote bases and files are errors.
+    /// Fetch nothing: remote bases and files are errors, and charts that were not fetched before.
     #[arg(long)]
     offline: bool,
     /// Write to this file instead of stdout.
@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         },
         display_root: "/".to_owned(),
         enable_helm: args.enable_helm,
-        chart_inflator: Some(Arc::new(LocalCharts)),
+        chart_inflator: Some(Arc::new(HelmCharts)),
         remote_loader: Some(crate::fetch::fetcher(args.offline)),
         ..BuildOptions::default()
     };

@@ -128,6 +128,14 @@ impl Sources for Here<'_> {
         self.input.sources.tag_revision(prefix, constraint)
     }
 
+    fn kustomize_options(&self, version: &str) -> &str {
+        self.input.sources.kustomize_options(version)
+    }
+
+    fn permits_values_from(&self, scheme: &str) -> bool {
+        self.input.sources.permits_values_from(scheme)
+    }
+
     fn remote_bases(&self) -> Option<Arc<dyn RemoteLoader>> {
         self.input.sources.remote_bases()
     }

@@ -1,7 +1,10 @@
 //! Charts named by `helmCharts`, rendered by the injected inflator.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 use tiphys_value::Location;
+use tiphys_vfs::FileTree;
 
 use crate::{
     context::Context,
@@ -81,23 +84,19 @@ pub(crate) fn inflate(
         let message = format!("helmCharts: cannot render chart '{}': no chart renderer", chart.name);
         return Err(Error::new(ErrorKind::Unsupported, message));
     };
-    let mut request = request(generator, loader, context);
-    let chart_dir = join_clean(&request.chart_home, &chart.name);
+    let mut request = request(generator, context);
     let fail = |message: String| Error::transform(message).at(Some(location.clone()));
-    if !loader.tree().is_dir(&chart_dir) {
-        return Err(missing(chart, &chart_dir).at(Some(location.clone())));
-    }
-    let own_values = join_clean(&generator.chart_home(), &format!("{}/values.yaml", chart.name));
-    let file = if chart.values_file.is_empty() { &own_values } else { &chart.values_file };
+    let found = Found::look(generator, loader, context).map_err(|error| error.at(Some(location.clone())))?;
     let base = match chart.values_merge.as_str() {
         "replace" if !chart.values_inline.is_empty() => String::new(),
-        _ => String::from_utf8_lossy(&loader.load(file)?).into_owned(),
+        _ if chart.values_file.is_empty() => found.own_values(generator, loader)?,
+        _ => String::from_utf8_lossy(&loader.load(&chart.values_file)?).into_owned(),
     };
     request.values.push(merged_values(chart, base)?);
     for file in &chart.additional_values_files {
         request.values.push(String::from_utf8_lossy(&loader.load(file)?).into_owned());
     }
-    let text = inflator.inflate(loader.tree(), &request).map_err(fail)?;
+    let text = inflator.inflate(found.tree(loader), &found.folder, &request).map_err(fail)?;
     let source = Text { text: &text, file: &location.file, line_offset: 0, writer };
     let nodes = read_objects(context, source)?;
     let make = |node: Node| {
@@ -108,31 +107,72 @@ pub(crate) fn inflate(
     Ok(nodes.into_iter().map(make).collect())
 }
 
-/// No chart is pulled during a build.
-fn missing(chart: &HelmChart, folder: &str) -> Error {
-    if chart.repo.is_empty() {
-        return Error::transform("no repo specified for pull, no chart found at ''")
-            .advise(format!("expected the chart in {folder}, or set `repo`"));
+/// Where a chart is: in the kustomization's tree, or in one of its own that was pulled.
+struct Found {
+    pulled: Option<Arc<dyn FileTree>>,
+    /// The chart's folder in its tree.
+    folder: String,
+}
+
+impl Found {
+    /// Looks where `helm pull` would put the chart, and pulls it if it is not there.
+    fn look(generator: &HelmGenerator, loader: &Loader<'_>, context: &Context<'_>) -> Result<Self> {
+        let chart = &generator.chart;
+        let folder = join_clean(&loader.file_name(&generator.chart_home()), &chart.name);
+        if loader.tree().is_dir(&folder) {
+            return Ok(Self { pulled: None, folder });
+        }
+        if chart.repo.is_empty() {
+            return Err(Error::transform("no repo specified for pull, no chart found at ''")
+                .advise(format!("expected the chart in {folder}, or set `repo`")));
+        }
+        let Some(remote) = &context.options.remote_loader else { return Err(not_pulled(chart, &folder)) };
+        let version = if chart.version.is_empty() && chart.devel { ">0.0.0-0" } else { &chart.version };
+        let pulled = remote.chart(&chart.repo, &chart.name, version).map_err(|error| {
+            let message =
+                format!("helmCharts: cannot pull chart '{}' of {}: {error}", chart.name, chart.repo);
+            Error::new(ErrorKind::Remote, message)
+                .advise(format!("or pull it into {folder} (`helm pull --untar`) and commit it"))
+        })?;
+        Ok(Self { pulled: Some(pulled), folder: String::new() })
     }
+
+    fn tree<'a>(&'a self, loader: &'a Loader<'_>) -> &'a dyn FileTree {
+        self.pulled.as_deref().unwrap_or_else(|| loader.tree())
+    }
+
+    /// The text of the chart's values.yaml.
+    fn own_values(&self, generator: &HelmGenerator, loader: &Loader<'_>) -> Result<String> {
+        let bytes = match &self.pulled {
+            Some(tree) => tree.read("values.yaml").map_err(|error| {
+                Error::transform(format!("chart '{}': values.yaml: {}", generator.chart.name, error.kind))
+            })?,
+            None => loader.load(&join_clean(
+                &generator.chart_home(),
+                &format!("{}/values.yaml", generator.chart.name),
+            ))?,
+        };
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+fn not_pulled(chart: &HelmChart, folder: &str) -> Error {
     let message = format!(
-        "helmCharts: chart '{}' of {} is not in the tree at '{folder}': charts are not pulled during a build",
+        "helmCharts: chart '{}' of {} is not in the tree at '{folder}', and nothing is fetched",
         chart.name, chart.repo
     );
     Error::new(ErrorKind::Unsupported, message)
         .advise(format!("pull it there (`helm pull --untar`) and commit it: expected a folder {folder}"))
 }
 
-fn request(generator: &HelmGenerator, loader: &Loader<'_>, context: &Context<'_>) -> ChartRequest {
+fn request(generator: &HelmGenerator, context: &Context<'_>) -> ChartRequest {
     let (chart, options) = (&generator.chart, context.options);
     let own_versions = &chart.api_versions;
     ChartRequest {
         name: chart.name.clone(),
-        version: chart.version.clone(),
-        repo: chart.repo.clone(),
         release_name: chart.release_name.clone(),
         namespace: chart.namespace.clone(),
         name_template: chart.name_template.clone(),
-        chart_home: loader.file_name(&generator.chart_home()),
         values: Vec::new(),
         include_crds: chart.include_crds,
         skip_hooks: chart.skip_hooks,
@@ -146,7 +186,6 @@ fn request(generator: &HelmGenerator, loader: &Loader<'_>, context: &Context<'_>
             (own, Some(given)) if own.is_empty() => given.clone(),
             (own, _) => own.clone(),
         },
-        devel: chart.devel,
     }
 }
 

@@ -3,7 +3,8 @@
 use std::{sync::Arc, time::Duration};
 
 use crate::support::{Answer, Server, chart, not_found, ok, sha256};
-use tiphys_source::{Access, AccessTable, ChartRequest, Charts, SourceError};
+use tiphys_kustomize::RemoteLoader;
+use tiphys_source::{Access, AccessTable, ChartRequest, Charts, Fetcher, SourceError};
 use tiphys_vfs::FileTree;
 
 fn request(repository: &str, version: &str) -> ChartRequest {
@@ -178,4 +179,19 @@ fn certificates_are_checked_against_the_given_authority() {
     assert_eq!(fetch(trusting).expect("is vouched for"), "1.1.0");
     let careless = Access { insecure_skip_verify: true, ..Access::default() };
     assert_eq!(fetch(careless).expect("anything goes"), "1.1.0");
+}
+
+#[test]
+fn a_kustomization_gets_the_files_of_a_chart() {
+    let server = repository();
+    let url = format!("http://{}/charts", server.host);
+    let folder = folder();
+    let fetcher = Fetcher::new(folder.path(), Duration::from_secs(60), false, |_| None);
+    for repository in [&url, &format!("{url}/")] {
+        let tree = RemoteLoader::chart(&fetcher, repository, "web", "~1.0").expect("is served");
+        let text = tree.read("Chart.yaml").expect("is at the root");
+        assert!(String::from_utf8_lossy(&text).contains("1.0.0"));
+    }
+    let error = RemoteLoader::chart(&fetcher, &url, "web", "9.9.9").err().expect("there is no such version");
+    assert!(error.to_string().contains("9.9.9"), "{error}");
 }

@@ -3,6 +3,7 @@
 mod live;
 mod output_dir;
 mod refused;
+mod remote;
 mod schemas;
 
 use std::{
@@ -14,14 +15,15 @@ use std::{
 use anyhow::{Context as _, bail, ensure};
 use tiphys_helm::{Chart, Compat, RenderOptions, ValuesSource, name_from_template, template_with_warnings};
 use tiphys_kustomize::RemoteLoader as _;
-use tiphys_vfs::DiskTree;
+use tiphys_vfs::{DiskTree, MemTree};
 
 use crate::app::target::Target;
 
 /// Which chart, and with which values: the flags of `helm template`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Release name and chart, or the chart alone: a folder or a `.tgz` archive.
+    /// Release name and chart, or the chart alone: a folder, a `.tgz` archive, or what `helm template` would fetch (a name in
+    /// --repo, `repo_name/chart`, `oci://…`, `https://….tgz`).
     #[arg(num_args = 1..=2, required = true, value_names = ["NAME", "CHART"])]
     name_and_chart: Vec<String>,
     /// Release name.
@@ -102,6 +104,8 @@ pub struct Args {
     #[arg(long, value_name = "NAME")]
     kube_context: Option<String>,
     #[command(flatten)]
+    place: remote::Place,
+    #[command(flatten)]
     refused: refused::Flags,
 }
 
@@ -132,7 +136,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         Version::Helm4 => Compat::Helm4,
         Version::Helm3 => Compat::Helm3,
     };
-    let chart = load(Path::new(chart), compat, args.offline)?;
+    let chart = load(args, chart, compat)?;
     let mut warnings = Vec::new();
     let mut options = options(args, &name, compat)?;
     if args.dry_run == DryRun::Server {
@@ -171,7 +175,13 @@ fn name_and_chart(args: &Args) -> anyhow::Result<(String, &str)> {
     }
 }
 
-fn load(place: &Path, compat: Compat, offline: bool) -> anyhow::Result<Chart> {
+fn load(args: &Args, name: &str, compat: Compat) -> anyhow::Result<Chart> {
+    let (place, offline) = (Path::new(name), args.offline);
+    if !place.exists() {
+        let mut chart = Chart::load_archive(&args.place.fetch(name, offline)?, name)?;
+        crate::fetch::fetcher(offline).complete(&mut chart, &MemTree::default(), "")?;
+        return Ok(chart);
+    }
     if place.is_file() {
         let bytes = std::fs::read(place).with_context(|| format!("cannot read {}", place.display()))?;
         let mut chart = Chart::load_archive_as(&bytes, &place.display().to_string(), compat)?;

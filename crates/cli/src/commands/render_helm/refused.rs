@@ -13,10 +13,6 @@ pub struct Flags {
     #[arg(long, hide = true)]
     post_renderer: Option<String>,
     #[arg(long, hide = true)]
-    repo: Option<String>,
-    #[arg(long, hide = true)]
-    version: Option<String>,
-    #[arg(long, hide = true)]
     verify: bool,
     // Without effect: CRDs are left out unless they are asked for, dependencies are fetched anyway, nothing is installed.
     #[arg(long, hide = true)]
@@ -45,11 +41,6 @@ impl Flags {
         }
         if self.post_renderer.is_some() {
             bail!("--post-renderer is not supported: no other program is run; pipe the output into it");
-        }
-        if self.repo.is_some() || self.version.is_some() {
-            bail!(
-                "--repo and --version are not supported: give a folder or an archive, or name the chart in an Application"
-            );
         }
         if self.verify {
             bail!("--verify is not supported: signatures of charts are not checked");

@@ -1,13 +1,14 @@
 //! Helm sources (Argo CD user guide, "Helm"). From weak to strong: the chart's values.yaml, value
 //! files in order, `values`, `valuesObject` (in place of `values`), file parameters and parameters.
 
+mod value_files;
+
 use std::sync::Arc;
 
+use self::value_files::{expanded, locate, value_files};
+use crate::{Cause, Job, RenderError, Yield};
 use tiphys_helm::{Chart, FixedClock, HelmError, RenderOptions, ValuesSource};
 use tiphys_model::{HelmParameter, HelmSource};
-use tiphys_vfs::{FileTree, join};
-
-use crate::{Cause, Job, RenderError, Yield, glob};
 
 /// Renders the chart of the source's folder.
 pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
@@ -104,81 +105,6 @@ fn escape_commas(value: &str) -> String {
         before = Some(c);
     }
     out
-}
-
-/// The value files in order. Globs stand for their matches in path order; a file that is also named
-/// by itself keeps the place where it is named.
-fn value_files(job: &Job<'_>, helm: &HelmSource) -> Result<Vec<ValuesSource>, RenderError> {
-    let mut wanted: Vec<(Arc<dyn FileTree>, String, String)> = Vec::new();
-    let named: Vec<String> = helm.value_files.iter().map(|entry| expanded(job, entry)).collect();
-    for entry in &named {
-        if entry.starts_with("http://") || entry.starts_with("https://") {
-            let text = format!("value file {entry}: fetching value files by URL is not supported");
-            return Err(RenderError::new(text).caused_by(Cause::Unsupported));
-        }
-        let (tree, path) = locate(job, entry)?;
-        let matches = if glob::is_glob(&path) { expand(tree.as_ref(), &path)? } else { vec![path.clone()] };
-        if matches.is_empty() && !helm.ignore_missing_value_files {
-            let text = format!("value files {entry}: no file matches");
-            return Err(RenderError::new(text).caused_by(Cause::Missing));
-        }
-        for found in matches {
-            let is_named = |other: &String| {
-                locate(job, other).is_ok_and(|(of, path)| Arc::ptr_eq(&of, &tree) && path == found)
-            };
-            let explicit = found != path && named.iter().any(is_named);
-            let known = wanted.iter().any(|(have, path, _)| Arc::ptr_eq(have, &tree) && *path == found);
-            if !explicit && !known {
-                wanted.push((tree.clone(), found, entry.clone()));
-            }
-        }
-    }
-    let mut files = Vec::new();
-    for (tree, path, entry) in wanted {
-        match tree.read(&path) {
-            Ok(bytes) => files.push(ValuesSource::File(path, bytes)),
-            Err(error) if error.is_not_found() && helm.ignore_missing_value_files => {}
-            Err(error) => {
-                let cause = if error.is_not_found() { Cause::Missing } else { Cause::Other };
-                return Err(RenderError::new(format!("value file {entry}: {error}")).caused_by(cause));
-            }
-        }
-    }
-    Ok(files)
-}
-
-/// A values file as it is named, with variables replaced. `$name/…` is a reference to a source, unless `name` is a
-/// variable: as one it would be empty, and the rest a file of this repository.
-fn expanded(job: &Job<'_>, entry: &str) -> String {
-    let reference = entry.strip_prefix('$').and_then(|rest| rest.split_once('/'));
-    match reference {
-        Some((name, path)) if job.set.has_reference(name) || !job.env.has(name) => {
-            format!("${name}/{}", job.env.expand(path))
-        }
-        _ => job.env.expand(entry),
-    }
-}
-
-/// The files that match a glob, in path order.
-fn expand(tree: &dyn FileTree, pattern: &str) -> Result<Vec<String>, RenderError> {
-    let fixed = pattern.split('/').take_while(|step| !glob::is_glob(step)).collect::<Vec<_>>().join("/");
-    if !tree.is_dir(&fixed) {
-        return Ok(Vec::new());
-    }
-    let files = tiphys_vfs::walk(tree, &fixed).map_err(|e| RenderError::new(e.to_string()))?;
-    Ok(files.into_iter().filter(|file| glob::matches(pattern, file, true)).collect())
-}
-
-/// The tree and path that an entry names: `$ref/path` in another source, `/path` from the root of
-/// the repository, else from the source's folder.
-fn locate(job: &Job<'_>, entry: &str) -> Result<(Arc<dyn FileTree>, String), RenderError> {
-    let outside = |_| RenderError::new(format!("value file {entry}: it leads outside the repository"));
-    if let Some(rest) = entry.strip_prefix('$') {
-        let (name, path) = rest.split_once('/').unwrap_or((rest, ""));
-        return Ok((job.set.referred(name)?.clone(), join("", path).map_err(outside)?));
-    }
-    let base = if entry.starts_with('/') { "" } else { job.source.path.as_str() };
-    Ok((job.set.tree(job.index).clone(), join(base, entry).map_err(outside)?))
 }
 
 #[cfg(test)]

@@ -1,0 +1,97 @@
+//! Charts that do not stand here: of a chart repository, of a registry, behind an address. What a name means is as in
+//! `helm template`.
+
+use std::sync::Arc;
+
+use anyhow::{Context as _, bail};
+use tiphys_kustomize::RemoteLoader as _;
+use tiphys_source::ChartRequest;
+
+/// Which chart, and where from.
+#[derive(Debug, clap::Args)]
+pub struct Place {
+    /// Chart repository that CHART is the name of a chart in.
+    #[arg(long, value_name = "URL")]
+    repo: Option<String>,
+    /// Version of a chart that is fetched, or a constraint; the newest if none is given.
+    #[arg(long, default_value = "")]
+    version: String,
+}
+
+impl Place {
+    /// Fetches the archive of a chart that is no file or folder.
+    ///
+    /// # Errors
+    /// There is no such thing, or it cannot be fetched.
+    pub fn fetch(&self, chart: &str, offline: bool) -> anyhow::Result<Arc<[u8]>> {
+        if chart.starts_with(['/', '.']) {
+            bail!("path {chart:?} not found");
+        }
+        let fetcher = crate::fetch::fetcher(offline);
+        if self.repo.is_none() && (chart.starts_with("https://") || chart.starts_with("http://")) {
+            let body = fetcher.file(chart);
+            return body.map(Into::into).with_context(|| format!("cannot fetch {chart}"));
+        }
+        let fetched = fetcher.chart_archive(&self.request(chart)?);
+        fetched.map(|fetched| fetched.archive).with_context(|| format!("cannot fetch chart {chart}"))
+    }
+
+    fn request(&self, chart: &str) -> anyhow::Result<ChartRequest> {
+        let (repository, name, version) = match (&self.repo, chart.split_once("://")) {
+            (Some(repository), _) => (repository.clone(), chart, self.version.as_str()),
+            (None, Some(("oci", _))) => {
+                let (reference, tag) = tagged(chart);
+                (reference.to_owned(), "", if self.version.is_empty() { tag } else { &self.version })
+            }
+            (None, _) => match chart.split_once('/') {
+                Some((alias, name)) => (format!("@{alias}"), name, self.version.as_str()),
+                None => bail!(
+                    "there is no file or folder {chart}; a chart of a repository is named with --repo, or as repo_name/chart if `helm repo add` knows it"
+                ),
+            },
+        };
+        Ok(ChartRequest { repository, name: name.to_owned(), version: version.to_owned() })
+    }
+}
+
+/// A reference without its tag, and the tag.
+fn tagged(reference: &str) -> (&str, &str) {
+    let name = reference.rfind('/').map_or(0, |at| at + 1);
+    match reference[name..].split_once(':') {
+        Some((last, tag)) => (&reference[..name + last.len()], tag),
+        None => (reference, ""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(chart: &str, repo: Option<&str>, version: &str) -> (String, String, String) {
+        let place = Place { repo: repo.map(str::to_owned), version: version.to_owned() };
+        let ChartRequest { repository, name, version } = place.request(chart).unwrap();
+        (repository, name, version)
+    }
+
+    #[test]
+    fn names_mean_what_they_mean_to_helm() {
+        let is = |found: (String, String, String), expected: (&str, &str, &str)| {
+            assert_eq!((found.0.as_str(), found.1.as_str(), found.2.as_str()), expected);
+        };
+        is(
+            request("web", Some("https://charts.example.com"), "1.2.x"),
+            ("https://charts.example.com", "web", "1.2.x"),
+        );
+        is(request("acme/web", None, ""), ("@acme", "web", ""));
+        is(
+            request("oci://localhost:5000/charts/web:1.0.0", None, ""),
+            ("oci://localhost:5000/charts/web", "", "1.0.0"),
+        );
+        is(
+            request("oci://localhost:5000/charts/web", None, "2.0.0"),
+            ("oci://localhost:5000/charts/web", "", "2.0.0"),
+        );
+        let place = Place { repo: None, version: String::new() };
+        assert!(place.request("web").unwrap_err().to_string().contains("--repo"));
+    }
+}
