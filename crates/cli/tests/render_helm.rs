@@ -80,18 +80,18 @@ fn names_come_from_templates() {
 fn flags_that_need_the_network_or_another_program_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     chart(folder.path());
-    for flag in [
-        "--validate",
-        "--enable-dns",
-        "--post-renderer=cat",
-        "--repo=https://charts.example.test",
-        "--verify",
-    ] {
+    for flag in ["--validate", "--enable-dns", "--post-renderer=cat", "--verify"] {
         let (code, stdout, stderr) = run(folder.path(), &["web", flag]);
         let name = flag.split_once('=').map_or(flag, |(name, _)| name);
         assert!(code == 1 && stdout.is_empty() && stderr.contains(name), "{flag}: {stderr}");
     }
-    assert_eq!(run(folder.path(), &["web", "--dry-run", "--skip-crds"]).0, 0);
+    // As with Helm, a folder comes before a chart of that name in a repository.
+    for flags in [&["--dry-run", "--skip-crds"], &["--repo=https://charts.example.test", "--version=1"]] {
+        assert_eq!(run(folder.path(), &[&["web"], flags.as_slice()].concat()).0, 0);
+    }
+    let far = ["far", "--offline", "--repo=https://charts.example.test"];
+    let (code, _, stderr) = run(folder.path(), &far);
+    assert!(code == 1 && stderr.contains("chart far") && stderr.contains("offline"), "{stderr}");
     let (code, _, stderr) =
         run(folder.path(), &["web", "--offline", "-f", "https://example.test/values.yaml"]);
     assert!(code == 1 && stderr.contains("https://example.test/values.yaml"), "{stderr}");

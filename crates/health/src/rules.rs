@@ -220,8 +220,7 @@ mod tests {
         let rules =
             Rules::new(HealthSettings { attended, ..HealthSettings::default() }, Customizations::default());
         let of = |api_version: &str, kind: &str, status: Value| {
-            let object =
-                json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}, "status": status});
+            let object = json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a", "generation": 1}, "status": status});
             rules.judge(&object)
         };
         let progressing = |judged: Assessment| judged.health.unwrap().status == HealthCode::Progressing;

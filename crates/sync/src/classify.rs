@@ -62,6 +62,11 @@ pub fn classify(failure: &Failure) -> ErrorClass {
     if has("error looking up service account") {
         return ErrorClass::Blocked(MissingServiceAccount);
     }
+    // The server's fault by its code; but a field of another type than the schema's stays one. (One that the schema
+    // lacks may have come with a definition that is being updated.)
+    if has("failed to create typed patch object") && has(": expected ") {
+        return ErrorClass::Permanent;
+    }
     match failure.code {
         None | Some(401 | 408 | 429 | 502 | 503 | 504) => ErrorClass::Unanswered,
         Some(409 | 500) if !has("AlreadyExists") => ErrorClass::Transient,
@@ -127,6 +132,16 @@ mod tests {
                 ErrorClass::Permanent,
             ),
             (Some(500), "etcdserver: leader changed", ErrorClass::Transient),
+            (
+                Some(500),
+                "failed to create typed patch object (app/w; example.com/v1, Kind=Widget): .spec.size: expected numeric (int or float), got string",
+                ErrorClass::Permanent,
+            ),
+            (
+                Some(500),
+                "failed to create typed patch object (app/w; example.com/v1, Kind=Widget): .spec.colour: field not declared in schema",
+                ErrorClass::Transient,
+            ),
             (Some(401), "Unauthorized", ErrorClass::Unanswered),
             (Some(429), "too many requests", ErrorClass::Unanswered),
             (None, "connection reset by peer", ErrorClass::Unanswered),

@@ -423,7 +423,7 @@ mod tests {
     fn finds_what_is_plain_and_passes_over_what_is_not() {
         let template = APP.replace("name: a", "name: {{ .Values.name }}");
         let quoted = APP.replace("name: a", "name: '{{ .Values.name }}'");
-        let placeholder = APP.replace("name: a", "name: ${NAME}");
+        let placeholder = APP.replace("name: a", "name: '${NAME}'");
         let broken = APP.replace("spec:", "spec: [");
         let tree = MemTree::from_files([
             ("root.yaml", APP),
