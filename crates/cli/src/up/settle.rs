@@ -54,8 +54,10 @@ impl Stillness {
     }
 }
 
+/// Whether an operation is at work, or waits for nothing but time.
 fn is_moving(row: &Row) -> bool {
-    row.waits.iter().any(|wait| matches!(wait.kind, WaitKind::Retry | WaitKind::WaveDelay))
+    let is_at_work = row.phase.is_some_and(|phase| !phase.is_completed()) && row.waits.is_empty();
+    is_at_work || row.waits.iter().any(|wait| matches!(wait.kind, WaitKind::Retry | WaitKind::WaveDelay))
 }
 
 /// Whether a pod's program runs and is not where it should be: not ready yet, or to end one day.
