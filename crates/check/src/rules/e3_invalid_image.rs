@@ -43,14 +43,13 @@ pub const RULE: Rule = Rule {
 static REFERENCE: LazyLock<Regex> = LazyLock::new(|| {
     let host = r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*|\[[a-fA-F0-9:]+\])(?::[0-9]+)?";
     let step = r"[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*";
-    let rest =
-        r"(?::\w[\w.-]{0,127})?(?:@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?";
+    let rest = r"(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?";
     Regex::new(&format!("^(?:{host}/)?{step}(?:/{step})*{rest}$")).expect("the expression is right")
 });
 
 /// A line that gives an image or tag with a digest in it.
 static WITH_DIGEST: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r#"^\s*(?:- )?"?(?:image|tag|newTag)"?:\s+["']?([^\s"'#]*)sha256:[0-9a-f]{64}\b"#)
+    Regex::new(r#"^[ \t]*(?:- )?"?(?:image|tag|newTag)"?:[ \t]+["']?([^ \t"'#]*)sha256:[0-9a-f]{64}(?-u:\b)"#)
         .expect("the expression is right")
 });
 
