@@ -220,7 +220,8 @@ fn values(context: &Context<'_>, app: &App) -> Option<(String, Finding)> {
 /// Whether another tool, such as Terraform's `templatefile`, writes the values of an Application before it is applied.
 fn is_template(app: &App) -> bool {
     let sources = app.application.spec.effective_sources();
-    sources.iter().filter_map(|it| it.helm.as_ref()).any(|helm| has_gap(&helm.values))
+    let mut values = sources.iter().filter_map(|it| it.helm.as_ref()).map(|helm| helm.values.as_str());
+    values.any(|values| has_gap(values) || placeholders::has_bracketed_name(values))
 }
 
 /// Whether a line of values is nothing but `${…}` or a directive: what takes its place is no single value.

@@ -77,7 +77,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
-/// Whether a name waits to be filled in: `${IMAGE}`, `YOUR_ORG/web`, `REGISTRY/web`.
+/// Whether a name waits to be filled in: `${IMAGE}`, `YOUR_ORG/web`, `REGISTRY/web`, or a sentence that says what to put there.
 fn is_filled_in(image: &str) -> bool {
     let is_shouted = |word: &str| {
         word.len() >= 4
@@ -85,6 +85,8 @@ fn is_filled_in(image: &str) -> bool {
             && word.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
     };
     placeholders::is_in(image)
+        || !image.is_ascii()
+        || image.split_whitespace().count() > 2
         || image.contains(['$', '%', '<', '>', '{', '}', '*', '[', '('])
         || image.split(['/', ':', '.', '-', '@']).any(is_shouted)
 }
@@ -148,10 +150,17 @@ mod tests {
 
     #[test]
     fn what_is_to_be_filled_in_is_left_alone() {
-        for name in ["ACCOUNT_ID.dkr.REGION.example.com/web", "REGISTRY/web:1", "web:${TAG}", "[image]"] {
+        for name in [
+            "ACCOUNT_ID.dkr.REGION.example.com/web",
+            "REGISTRY/web:1",
+            "web:${TAG}",
+            "[image]",
+            "put your image here",
+            "주소를",
+        ] {
             assert!(is_filled_in(name), "{name}");
         }
-        assert!(!is_filled_in("ghcr.io/Shop/web:1.0-RC1"));
+        assert!(!is_filled_in("ghcr.io/Shop/web:1.0-RC1") && !is_filled_in("web 1.0"));
     }
 
     #[test]
