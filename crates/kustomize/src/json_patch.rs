@@ -2,6 +2,7 @@
 //! negative indices, `add` at any parent that exists, no error on unknown fields of an operation.
 
 use serde_json::Value;
+use tiphys_value::json_kind;
 
 use crate::{
     node::{Content, Node, WRITTEN, from_json, normalize, to_json},
@@ -52,7 +53,7 @@ impl JsonPatch {
             }
             other => Err(format!(
                 "json: cannot unmarshal {} into Go value of type jsonpatch.Patch",
-                json_type(&other)
+                json_kind(&other)
             )),
         }
     }
@@ -79,23 +80,11 @@ impl JsonPatch {
     }
 }
 
-/// The name of a JSON type in Go's texts.
-pub(crate) fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
 fn operation(value: &Value) -> Result<Operation, String> {
     let Value::Object(fields) = value else {
         return Err(format!(
             "json: cannot unmarshal {} into Go value of type jsonpatch.Operation",
-            json_type(value)
+            json_kind(value)
         ));
     };
     let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);

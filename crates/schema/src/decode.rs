@@ -204,15 +204,7 @@ impl<'a> Decoder<'a> {
     }
 
     fn mismatch(&self, value: &Value, ty: TypeRef<'_>) -> DecodeError {
-        let found = match value {
-            Value::Null => "null",
-            Value::Bool(_) => "bool",
-            Value::Number(_) => "number",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
-        };
-        self.message(found, ty)
+        self.message(tiphys_value::json_kind(value), ty)
     }
 
     /// The Go type of the innermost field, or of what it holds, if that is a scalar with a name.

@@ -3,6 +3,7 @@
 //! does not fit is named in the words of its converter, which are not those of the JSON decoder.
 
 use serde_json::Value;
+use tiphys_value::json_kind;
 
 use crate::{Definition, Field, Type, TypeRef, decode::quantity};
 
@@ -126,17 +127,6 @@ fn whole_or_text(value: &mut Value) -> Result<(), String> {
             None => refuse(&format!("number {number}")),
         },
         other => refuse(json_kind(other)),
-    }
-}
-
-fn json_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 

@@ -5,11 +5,13 @@
 //! unordered in meaning: whoever prints one sorts its keys.
 
 mod field_path;
+mod go;
 mod names;
 mod object;
 mod origin;
 
 pub use field_path::{FieldPath, ParseFieldPathError, Segment};
+pub use go::{go_type, json_kind};
 pub use names::{GroupKind, GroupVersionKind, GroupVersionResource, ResourceKey};
 pub use object::ObjectExt;
 pub use origin::{Location, Origin, OriginKind, Origins, RenderedObject};

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use tiphys_schema::quote;
-use tiphys_value::{Map, ObjectExt, Value, json};
+use tiphys_value::{Map, ObjectExt, Value, go_type, json};
 
 use super::{At, convert};
 use crate::{ApiError, ApiResult, ApiServer, Object, admission, registry::Resource};
@@ -217,19 +217,6 @@ fn merged(original: &Value, converted: &Value) -> Result<Map<String, Value>, Str
         }
     }
     Ok(metadata)
-}
-
-/// What Go's `%T` says of decoded JSON.
-fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
 }
 
 #[cfg(test)]

@@ -4,10 +4,8 @@
 use std::collections::BTreeMap;
 
 use tiphys_gocompat::strconv::{FloatFormat, format_float};
-use tiphys_value::{Map, Value};
+use tiphys_value::{Map, Value, json_kind};
 use tiphys_yaml::from_yaml;
-
-use crate::values::json_kind;
 
 /// A field path and its Go type, for errors.
 #[derive(Clone, Copy)]

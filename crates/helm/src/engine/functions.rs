@@ -7,7 +7,7 @@ use tiphys_gotemplate::{
     CallError, CallResult, Context, Function, Functions, List, ListType, Map, MapType, Numbers, TemplateSet,
     Type, Value, json,
 };
-use tiphys_value::Value as Json;
+use tiphys_value::{Value as Json, json_kind};
 
 use super::{
     NO_VALUE, ROOT,
@@ -15,7 +15,6 @@ use super::{
     state::RenderState,
     toml,
 };
-use crate::values::json_kind;
 
 /// Go's, Sprig's and Helm's functions.
 pub(crate) fn table() -> Arc<Functions> {

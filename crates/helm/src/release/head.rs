@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use tiphys_value::Value;
+use tiphys_value::{Value, json_kind};
 use tiphys_yaml::from_yaml_entries;
 
 use crate::Compat;
 use crate::chart::{Field, is_field};
-use crate::values::json_kind;
 
 /// Kind, name and annotations of a document.
 #[derive(Clone, Debug, Default)]

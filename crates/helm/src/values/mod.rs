@@ -13,7 +13,7 @@ use tiphys_value::{Number, Value};
 pub(crate) use coalesce::{Warnings, coalesce_values, merge_tables, merge_values};
 pub(crate) use merge::merge_maps;
 pub(crate) use options::{apply, user_values};
-pub(crate) use read::{json_kind, read_values};
+pub(crate) use read::read_values;
 
 /// The key whose table every subchart sees.
 pub(crate) const GLOBAL: &str = "global";

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tiphys_value::Value;
+use tiphys_value::{Value, json_kind};
 use tiphys_yaml::{from_yaml, split_kubernetes_documents};
 
 use super::{Table, Val, merge_maps};
@@ -42,17 +42,5 @@ fn read_document(text: &str) -> Result<Table, String> {
             "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
             json_kind(&other)
         )),
-    }
-}
-
-/// What Go's decoder calls the kind of a JSON value.
-pub(crate) fn json_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }

@@ -2,8 +2,7 @@
 //! A value that passes has the fields' own spelling and the declared types, so that serde reads it.
 
 use serde_json::{Map, Value};
-
-use crate::json_patch::json_type;
+use tiphys_value::json_kind;
 
 /// A type as Go declares it.
 #[derive(Debug)]
@@ -91,7 +90,7 @@ impl Checker {
     }
 
     fn mismatch(&mut self, value: &Value, struct_name: &str, go_type: &str) {
-        let found = json_type(value);
+        let found = json_kind(value);
         let message = if self.go_path.is_empty() {
             format!("json: cannot unmarshal {found} into Go value of type {go_type}")
         } else {

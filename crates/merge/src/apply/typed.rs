@@ -4,6 +4,7 @@
 use serde_json::Value;
 use tiphys_gocompat::strconv::{FloatFormat, format_float};
 use tiphys_schema::{Definition, ListKind, Type, TypeRef};
+use tiphys_value::go_type;
 
 /// How deep objects may be; the JSON parser allows no deeper ones.
 const DEPTH: usize = 128;
@@ -45,7 +46,7 @@ impl Walk {
                 self.add(path, &format!("expected boolean, got &{{{}}}", plain(value)));
             }
             Type::I32 | Type::I64 | Type::F64 if !value.is_number() => {
-                self.add(path, &format!("expected numeric (int or float), got {}", type_name(value)));
+                self.add(path, &format!("expected numeric (int or float), got {}", go_type(value)));
             }
             Type::Time | Type::MicroTime if value.is_array() || value.is_object() => {
                 self.add(path, &format!("expected any scalar, got &{{{}}}", plain(value)));
@@ -139,18 +140,6 @@ fn key_text(value: &Value) -> String {
         Value::Array(items) => format!("[{}]", items.iter().map(key_text).collect::<Vec<_>>().join(",")),
         Value::Object(map) => map.iter().map(|(key, value)| format!("{key}={}", key_text(value))).collect(),
         other => plain(other),
-    }
-}
-
-fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
     }
 }
 
