@@ -233,30 +233,19 @@ impl RemoteLoader for Noting {
 struct Allowed(Arc<Plugins>);
 
 impl tiphys_render::Plugins for Allowed {
-    fn choose(
-        &self,
-        name: &str,
-        tree: &dyn FileTree,
-        folder: &str,
-        env: &BTreeMap<String, String>,
-    ) -> Result<Option<String>, RenderError> {
-        let found = self.0.choose(name, &PluginInput { tree, folder, env });
-        let found =
-            found.map_err(|error| RenderError::new(error.to_string()).caused_by(Cause::Unsupported))?;
-        Ok(found.map(|plugin| plugin.name().to_owned()))
-    }
-
     fn generate(
         &self,
         name: &str,
         tree: &dyn FileTree,
         folder: &str,
         env: &BTreeMap<String, String>,
-    ) -> Result<String, RenderError> {
+    ) -> Result<Option<(String, String)>, RenderError> {
         let input = PluginInput { tree, folder, env };
-        let fail = |error: tiphys_source::PluginError| RenderError::new(error.to_string());
-        let plugin = self.0.choose(name, &input).map_err(fail)?;
-        let plugin = plugin.ok_or_else(|| RenderError::new(format!("plugin {name:?} is not allowed")))?;
-        plugin.generate(&input).map_err(fail)
+        let chosen = self.0.choose(name, &input);
+        let chosen =
+            chosen.map_err(|error| RenderError::new(error.to_string()).caused_by(Cause::Unsupported))?;
+        let Some(plugin) = chosen else { return Ok(None) };
+        let text = plugin.generate(&input).map_err(|error| RenderError::new(error.to_string()))?;
+        Ok(Some((plugin.name().to_owned(), text)))
     }
 }

@@ -10,29 +10,18 @@ use crate::{Cause, Job, RenderError, Yield, env::BuildEnv, finish, manifest};
 
 /// Runs the plugins that are allowed.
 pub trait Plugins: Send + Sync {
-    /// The name of the plugin for a source: the one that the source names, or the one that finds it.
+    /// The name of the plugin for a source (the one that the source names, or with an empty name the one that finds
+    /// it), and what it prints. `None` if no plugin finds the source.
     ///
     /// # Errors
-    /// It is not allowed, does not support the source, or cannot be tried.
-    fn choose(
-        &self,
-        name: &str,
-        tree: &dyn FileTree,
-        folder: &str,
-        env: &BTreeMap<String, String>,
-    ) -> Result<Option<String>, RenderError>;
-
-    /// What a plugin prints for a source.
-    ///
-    /// # Errors
-    /// It fails.
+    /// It is not allowed, does not support the source, cannot be tried, or fails.
     fn generate(
         &self,
         name: &str,
         tree: &dyn FileTree,
         folder: &str,
         env: &BTreeMap<String, String>,
-    ) -> Result<String, RenderError>;
+    ) -> Result<Option<(String, String)>, RenderError>;
 }
 
 /// Lets a plugin render a source; `None` if the source neither names one nor is found by one.
@@ -49,10 +38,9 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Option<Yield>, RenderError> {
     let env = environment(&job.env, &options);
     let tree = job.set.tree(job.index).as_ref();
     let folder = job.source.path.as_str();
-    let Some(name) = plugins.choose(&options.name, tree, folder, &env)? else {
+    let Some((name, text)) = plugins.generate(&options.name, tree, folder, &env)? else {
         return if asked { Err(refuse(&job.source)) } else { Ok(None) };
     };
-    let text = plugins.generate(&name, tree, folder, &env)?;
     let mut objects =
         manifest::parse_objects(&format!("output of plugin {name}"), &text, job.context.origins)?;
     finish::expand_lists(&mut objects)?;
