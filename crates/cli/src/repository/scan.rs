@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use memchr::memmem;
 use tiphys_model::{
     Application, ApplicationSource, ArgoSettings, names,
     settings::{CONFIG_MAP, RenderSettings},
@@ -142,9 +143,8 @@ impl Scan {
 
     /// Notes what a file that is no `argocd-cm` tells of how kustomizations are built.
     fn note_how_to_build(&mut self, file: &str, text: &str) {
-        let name = file.rsplit('/').next().unwrap_or(file);
         self.inflates_charts |=
-            name.starts_with("kustomization.y") && text.lines().any(|line| line.starts_with("helmCharts:"));
+            is_kustomization(file) && text.lines().any(|line| line.starts_with("helmCharts:"));
         let mut lines = text.lines().filter(|line| !line.trim_start().starts_with('#'));
         while let Some(line) = lines.next() {
             let Some((key, value)) = line.split_once(':') else { continue };
@@ -244,11 +244,15 @@ pub fn scan(tree: &dyn FileTree, folder: &str) -> Scan {
         scan.files += 1;
         // What cannot be read is judged by whoever renders it.
         let Ok(bytes) = tree.read(&file) else { continue };
+        let (says_how, defines) = (!is_template && may_say_how_to_build(&file, &bytes), may_define(&bytes));
+        if !says_how && !defines {
+            continue;
+        }
         let Ok(text) = std::str::from_utf8(&bytes) else { continue };
-        if !is_template {
+        if says_how {
             scan.note_how_to_build(&file, text);
         }
-        if !may_define(&bytes) {
+        if !defines {
             continue;
         }
         match is_template {
@@ -290,10 +294,21 @@ pub(super) fn of_other_engines(tree: &dyn FileTree, folder: &str) -> BTreeMap<&'
     counts
 }
 
+/// Whether a file is a kustomization or mentions the flags of `kustomize build`.
+fn may_say_how_to_build(file: &str, bytes: &[u8]) -> bool {
+    is_kustomization(file)
+        || memmem::find(bytes, b"ustomize.buildOptions").is_some()
+        || memmem::find(bytes, b"ustomizeBuildOptions").is_some()
+}
+
+fn is_kustomization(file: &str) -> bool {
+    file.rsplit('/').next().unwrap_or(file).starts_with("kustomization.y")
+}
+
 /// Whether a file may hold objects of Argo CD's API.
 pub(super) fn may_define(bytes: &[u8]) -> bool {
     let marks = [b"argoproj.io/".as_slice(), CONFIG_MAP.as_bytes()];
-    marks.into_iter().any(|mark| bytes.windows(mark.len()).any(|window| window == mark))
+    marks.into_iter().any(|mark| memmem::find(bytes, mark).is_some())
 }
 
 /// The manifest files below a folder, and whether each is a template of a chart.

@@ -178,7 +178,7 @@ fn name_and_chart(args: &Args) -> anyhow::Result<(String, &str)> {
 fn load(args: &Args, name: &str, compat: Compat) -> anyhow::Result<Chart> {
     let (place, offline) = (Path::new(name), args.offline);
     if !place.exists() {
-        let mut chart = Chart::load_archive(&args.place.fetch(name, offline)?, name)?;
+        let mut chart = Chart::load_archive_as(&args.place.fetch(name, offline)?, name, compat)?;
         crate::fetch::fetcher(offline).complete(&mut chart, &MemTree::default(), "")?;
         return Ok(chart);
     }
