@@ -1,6 +1,6 @@
 //! One of the two API servers, as a client sees it.
 
-use std::net::SocketAddr;
+use std::{net::SocketAddr, time::Duration};
 
 use anyhow::Context;
 use bytes::Bytes;
@@ -11,6 +11,9 @@ use serde_json::Value;
 
 use super::corpus::Exchange;
 use crate::https::connect;
+
+/// How long an answer may take; watches without an end would take for ever.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A connection to an API server.
 pub struct Peer {
@@ -44,8 +47,13 @@ impl Peer {
     /// Sends one request and reads the whole answer.
     ///
     /// # Errors
-    /// The connection breaks twice.
+    /// The connection breaks twice, or the answer takes too long.
     pub async fn send(&mut self, exchange: &Exchange) -> anyhow::Result<Answer> {
+        let answer = tokio::time::timeout(PATIENCE, self.send_twice(exchange)).await;
+        answer.with_context(|| format!("no answer to {} {}", exchange.method, exchange.path))?
+    }
+
+    async fn send_twice(&mut self, exchange: &Exchange) -> anyhow::Result<Answer> {
         match self.try_send(exchange).await {
             Ok(answer) => Ok(answer),
             // A server may close a connection after an answer that it gave early.

@@ -3,6 +3,8 @@
 mod authorizer;
 mod check;
 mod convert;
+mod cost;
+mod definition;
 mod expression;
 mod functions;
 mod json;

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde_json::Value;
 use tiphys_schema::{ErrorKind, ErrorList, FieldError, Path};
 
-use super::{CompileError, Environment, EvaluationError, Expression, by_schema, check};
+use super::{CompileError, Environment, EvaluationError, Expression, by_schema, definition};
 
 /// What all rules of an object together may cost.
 const BUDGET: u64 = 10_000_000;
@@ -187,11 +187,10 @@ impl Rules {
         }
     }
 
-    /// Faults of the rules of a schema themselves, found when its definition is written.
-    pub fn check(schema: &Value, path: &Path) -> ErrorList {
-        let mut errors = ErrorList::new();
-        check_node(schema, path, true, &mut errors, 0);
-        errors
+    /// Faults of the rules of a schema themselves, found when its definition is written. Of a schema that was
+    /// accepted before (`is_known`), single rules may cost whatever they cost.
+    pub fn check(schema: &Value, path: &Path, is_known: bool) -> ErrorList {
+        definition::check(schema, path, is_known)
     }
 }
 
@@ -282,82 +281,6 @@ fn below_path(path: &Path, below: &str) -> Path {
         return Path::new(format!("{}{below}", joined.trim_start_matches("<nil>")));
     }
     path.child(below)
-}
-
-fn check_node(schema: &Value, path: &Path, is_root: bool, errors: &mut ErrorList, depth: usize) {
-    if depth > MAX_DEPTH || !schema.is_object() {
-        return;
-    }
-    for (at, rule) in schema["x-kubernetes-validations"].as_array().into_iter().flatten().enumerate() {
-        let path = path.child("x-kubernetes-validations").index(at);
-        check_rule(rule, schema, is_root, &path, errors);
-    }
-    for (name, part) in schema["properties"].as_object().into_iter().flatten() {
-        check_node(part, &path.child("properties").key(name), false, errors, depth + 1);
-    }
-    for key in ["items", "additionalProperties"] {
-        check_node(&schema[key], &path.child(key), false, errors, depth + 1);
-    }
-}
-
-fn check_rule(rule: &Value, schema: &Value, is_root: bool, path: &Path, errors: &mut ErrorList) {
-    let source = rule["rule"].as_str().unwrap_or_default();
-    if source.trim().is_empty() {
-        errors.push(FieldError::required(&path.child("rule"), "rule is not specified"));
-        return;
-    }
-    if let Some(message) = rule["message"].as_str() {
-        if !message.is_empty() && message.trim().is_empty() {
-            let detail = "must be non-empty if specified";
-            errors.push(FieldError::invalid(&path.child("message"), message, detail));
-        } else if message.trim().contains('\n') {
-            let detail = "must not contain line breaks";
-            errors.push(FieldError::invalid(&path.child("message"), message, detail));
-        }
-    } else if source.trim().contains('\n') {
-        let detail = "must be specified if rule contains line breaks";
-        errors.push(FieldError::required(&path.child("message"), detail));
-    }
-    let checked = |source: &str| {
-        let expression = Expression::compile(source, &["self", "oldSelf"])?;
-        check::fields(&expression, schema, is_root)
-    };
-    let is_no_bool = || {
-        let expression = Expression::compile(source, &["self", "oldSelf"]).ok()?;
-        check::kind(&expression, schema, is_root).filter(|kind| *kind != "bool")
-    };
-    let fault = match checked(source) {
-        Err(error) => Some(error.to_string()),
-        Ok(()) => is_no_bool().map(|_| "cel expression must evaluate to a bool".to_owned()),
-    };
-    if let Some(fault) = fault {
-        errors.push(FieldError::invalid_as(&path.child("rule"), internal(rule), fault));
-    }
-    if let Some(message) = rule["messageExpression"].as_str().filter(|text| !text.is_empty())
-        && let Err(error) = checked(message)
-    {
-        let detail = format!("messageExpression {error}");
-        errors.push(FieldError::invalid_as(&path.child("messageExpression"), internal(rule), detail));
-    }
-    let reasons = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
-    if let Some(reason) = rule["reason"].as_str().filter(|reason| !reasons.contains(reason)) {
-        errors.push(FieldError::not_supported(&path.child("reason"), reason, &reasons));
-    }
-}
-
-/// A rule as the API server's own type shows it in messages.
-fn internal(rule: &Value) -> String {
-    let text = |key: &str| Value::from(rule[key].as_str().unwrap_or_default());
-    let given = |key: &str| rule.get(key).cloned().unwrap_or_default();
-    format!(
-        "{{\"Rule\":{},\"Message\":{},\"MessageExpression\":{},\"Reason\":{},\"FieldPath\":{},\"OptionalOldSelf\":{}}}",
-        text("rule"),
-        text("message"),
-        text("messageExpression"),
-        given("reason"),
-        text("fieldPath"),
-        given("optionalOldSelf")
-    )
 }
 
 #[cfg(test)]
@@ -451,7 +374,7 @@ mod tests {
     #[test]
     fn a_rule_about_an_unknown_field_is_refused_with_its_definition() {
         let faults = |rule: &str| {
-            let errors = Rules::check(&schema(json!([{"rule": rule}])), &Path::new("schema"));
+            let errors = Rules::check(&schema(json!([{"rule": rule}])), &Path::new("schema"), false);
             errors.iter().map(ToString::to_string).collect::<Vec<_>>().join(";")
         };
         assert_eq!(faults("self.replicas > 1 && has(self.name)"), "");
