@@ -85,6 +85,12 @@ impl Error {
         self
     }
 
+    /// Sets the sort of fault, for one of two errors that tells the reason of both.
+    pub(crate) fn of_kind(mut self, kind: ErrorKind) -> Self {
+        self.kind = kind;
+        self
+    }
+
     /// Adds a way to mend the fault.
     pub(crate) fn advise(mut self, advice: impl Into<String>) -> Self {
         self.advice.push(advice.into());

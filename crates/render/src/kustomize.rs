@@ -40,19 +40,11 @@ fn charts_see(options: &mut BuildOptions, given: Option<&KustomizeSource>, job: 
 }
 
 fn cause(error: &tiphys_kustomize::Error) -> Cause {
-    let text = error.to_string();
     match error.kind() {
-        // Of what a folder and a file are tried for, the last refusal gives the kind.
         ErrorKind::Restricted => Cause::LoadRestricted,
-        _ if text.contains("security; file '") => Cause::LoadRestricted,
         ErrorKind::Unsupported | ErrorKind::Remote | ErrorKind::Http | ErrorKind::Timeout => {
             Cause::Unsupported
         }
-        // A folder is tried after the address, and its refusal is of another kind.
-        _ if text.contains("no loader for remote content") => Cause::Unsupported,
-        _ if text.contains("must specify --enable-helm") => Cause::Unsupported,
-        _ if text.contains("helmCharts: cannot pull chart") => Cause::Unsupported,
-        _ if text.contains("and nothing is fetched") => Cause::Unsupported,
         _ => Cause::Other,
     }
 }

@@ -77,14 +77,16 @@ impl Catalogue {
 
     /// What a rendered `argocd-cm` says of the renderers, if there is exactly one.
     fn rendered_settings(&self) -> Option<RenderSettings> {
-        let rendered = self.entries.values().filter_map(|entry| entry.rendered.as_ref().ok());
-        let mut found = rendered.flat_map(|rendered| &rendered.objects).filter(|object| {
-            object.value.kind() == "ConfigMap"
-                && object.value.name() == CONFIG_MAP
-                && object.value.get("data").is_some()
-        });
+        let mut found = self.rendered_config_maps().filter(|object| object.get("data").is_some());
         let only = found.next().filter(|_| found.next().is_none())?;
-        Some(ArgoSettings::from_objects(Some(&only.value), None).rendering)
+        Some(ArgoSettings::from_objects(Some(only), None).rendering)
+    }
+
+    /// Every `argocd-cm` among the rendered objects.
+    fn rendered_config_maps(&self) -> impl Iterator<Item = &Value> {
+        let rendered = self.entries.values().filter_map(|entry| entry.rendered.as_ref().ok());
+        let objects = rendered.flat_map(|rendered| &rendered.objects).map(|object| &object.value);
+        objects.filter(|object| object.kind() == "ConfigMap" && object.name() == CONFIG_MAP)
     }
 
     fn build_under(
@@ -188,10 +190,7 @@ impl Catalogue {
 
     /// Whether an Application renders Argo CD's settings.
     pub fn brings_settings(&self) -> bool {
-        let rendered = self.entries.values().filter_map(|entry| entry.rendered.as_ref().ok());
-        rendered
-            .flat_map(|rendered| &rendered.objects)
-            .any(|object| object.value.kind() == "ConfigMap" && object.value.name() == CONFIG_MAP)
+        self.rendered_config_maps().next().is_some()
     }
 
     /// The found AppProjects and cluster Secrets that no Application renders.

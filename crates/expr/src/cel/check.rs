@@ -2,14 +2,14 @@
 
 use kube_cel::cel::{
     IdedExpr,
-    common::ast::{CallExpr, Expr, LiteralValue},
+    common::ast::{CallExpr, Expr},
 };
 use serde_json::Value;
 
 use super::{
     CompileError, Expression,
     convert::escape,
-    expression::{children, fault_at, shown_at},
+    expression::{children, fault_at, kind_as_written, shown_at},
     literals,
     macros::UNUSED,
 };
@@ -154,20 +154,13 @@ impl<'a> Checker<'a> {
             return None;
         }
         match &node.expr {
-            Expr::Literal(LiteralValue::Boolean(_)) => Some("bool"),
-            Expr::Literal(LiteralValue::String(_)) => Some("string"),
-            Expr::Literal(LiteralValue::Int(_)) => Some("int"),
-            Expr::Literal(LiteralValue::UInt(_)) => Some("uint"),
-            Expr::Literal(LiteralValue::Double(_)) => Some("double"),
-            Expr::List(_) => Some("list(dyn)"),
-            Expr::Map(_) => Some("map(dyn, dyn)"),
             Expr::Select(select) if select.test => Some("bool"),
             Expr::Select(_) | Expr::Ident(_) => scalar(self.schema_of(node, scope)?),
             Expr::Comprehension(c) if c.iter_var != UNUSED => {
                 self.kind(&c.accu_init, scope, depth + 1).filter(|kind| *kind == "bool" || kind.contains('('))
             }
             Expr::Call(call) => self.kind_of_call(call, node, scope, depth),
-            _ => None,
+            written => kind_as_written(written),
         }
     }
 

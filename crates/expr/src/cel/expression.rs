@@ -116,14 +116,7 @@ impl Expression {
     pub fn kind(&self) -> Option<&'static str> {
         match &self.root.expr {
             Expr::Select(select) => Some(if select.test { "bool" } else { "dyn" }),
-            Expr::Literal(LiteralValue::Boolean(_)) => Some("bool"),
-            Expr::Literal(LiteralValue::String(_)) => Some("string"),
-            Expr::Literal(LiteralValue::Int(_)) => Some("int"),
-            Expr::Literal(LiteralValue::UInt(_)) => Some("uint"),
-            Expr::Literal(LiteralValue::Double(_)) => Some("double"),
-            Expr::List(_) => Some("list(dyn)"),
-            Expr::Map(_) => Some("map(dyn, dyn)"),
-            _ => None,
+            written => kind_as_written(written),
         }
     }
 
@@ -181,6 +174,20 @@ pub(super) fn shown_at(source: &str, offset: usize, message: &str) -> String {
     let column = offset - source[..offset].rfind('\n').map_or(0, |at| at + 1);
     let dots = ".".repeat(column);
     format!("ERROR: <input>:{}:{}: {message}\n | {text}\n | {dots}^", line + 1, column + 1)
+}
+
+/// What CEL calls the type of a literal, a list or a map.
+pub(super) fn kind_as_written(expression: &Expr) -> Option<&'static str> {
+    match expression {
+        Expr::Literal(LiteralValue::Boolean(_)) => Some("bool"),
+        Expr::Literal(LiteralValue::String(_)) => Some("string"),
+        Expr::Literal(LiteralValue::Int(_)) => Some("int"),
+        Expr::Literal(LiteralValue::UInt(_)) => Some("uint"),
+        Expr::Literal(LiteralValue::Double(_)) => Some("double"),
+        Expr::List(_) => Some("list(dyn)"),
+        Expr::Map(_) => Some("map(dyn, dyn)"),
+        _ => None,
+    }
 }
 
 fn explained(error: ExecutionError) -> EvaluationError {

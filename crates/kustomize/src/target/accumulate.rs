@@ -110,11 +110,15 @@ impl<'a> Target<'a> {
             Ok(below) => below,
             Err(error) => {
                 let malformed = as_file.to_string().contains("MalformedYAMLError");
-                return Err(if malformed && error.kind() != ErrorKind::Timeout {
-                    as_file
-                } else {
-                    both(error)
-                });
+                if malformed && error.kind() != ErrorKind::Timeout {
+                    return Err(as_file);
+                }
+                // That a thing is out of reach is the reason, whatever the refusal as a folder says.
+                let kind = match as_file.kind() {
+                    out_of_reach @ (ErrorKind::Remote | ErrorKind::Restricted) => out_of_reach,
+                    _ => error.kind(),
+                };
+                return Err(both(error).of_kind(kind));
             }
         };
         let from_below = self.build_below(below, path, false, None, context);
