@@ -285,8 +285,10 @@ impl Rules<'_> {
         let first = plain().filter_map(step_of).min();
         for inner in plain().filter(|it| all || step_of(it) == first) {
             let counts = health.waits_for_content
-                && judge.order.app_at(inner) != Some(child)
-                && (judge.has_health(inner) || judge.order.app_at(inner).is_some());
+                && match judge.order.app_at(inner) {
+                    Some(app) => app != child && !health.ignored_while_missing,
+                    None => judge.has_health(inner),
+                };
             waits.push(vec![if counts { Event::Ready(inner.id) } else { Event::Applied(inner.id) }]);
         }
         waits

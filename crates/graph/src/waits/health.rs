@@ -26,8 +26,9 @@ pub struct ApplicationHealth {
     pub waits_for_content: bool,
     /// It is not Healthy after an operation failed and objects are missing.
     pub waits_after_failure: bool,
-    /// It is not Healthy before the Application was looked at for the first time.
-    pub waits_for_first_look: bool,
+    /// It is Missing or Unknown before the operation has applied anything, which does not count for the health
+    /// of an Application that renders this one.
+    pub ignored_while_missing: bool,
 }
 
 /// The health checks for Applications, by environment.
@@ -64,7 +65,7 @@ impl HealthFacts {
             common.waits_for_end &= check.waits_for_end;
             common.waits_for_content &= check.waits_for_content;
             common.waits_after_failure &= check.waits_after_failure;
-            common.waits_for_first_look &= check.waits_for_first_look;
+            common.ignored_while_missing |= check.ignored_while_missing;
         }
         Some(common)
     }
@@ -84,10 +85,11 @@ fn application_health(survey: &Survey, setting: &super::Setting) -> Option<Appli
     let key = entry.health_key.clone();
     let rules = Rules::new(HealthSettings { compat: true, ..HealthSettings::default() }, customizations);
     // A script that does not run makes no claim: its kind is Unknown, and that is a rule of its own.
-    let waits = |status: Value| {
+    let code = |status: Value| {
         let judged = rules.judge(&probe(status));
-        judged.fault.is_none() && judged.health.is_some_and(|health| health.status != HealthCode::Healthy)
+        judged.health.filter(|_| judged.fault.is_none()).map(|health| health.status)
     };
+    let waits = |status: Value| code(status).is_some_and(|code| code != HealthCode::Healthy);
     let state = |health: &str, sync: &str, phase: &str| {
         json!({"health": {"status": health}, "sync": {"status": sync, "revision": "0123456789"},
             "reconciledAt": "2026-01-01T00:00:00Z", "operationState": {"phase": phase, "message": ""}})
@@ -105,7 +107,10 @@ fn application_health(survey: &Survey, setting: &super::Setting) -> Option<Appli
         waits_for_content: waits(state("Progressing", "Synced", "Succeeded"))
             && waits(state("Progressing", "OutOfSync", "Running")),
         waits_after_failure: waits(state("Healthy", "OutOfSync", "Failed")),
-        waits_for_first_look: waits(json!({})),
+        ignored_while_missing: matches!(
+            code(state("Missing", "OutOfSync", "Running")),
+            Some(HealthCode::Missing | HealthCode::Unknown)
+        ),
     })
 }
 

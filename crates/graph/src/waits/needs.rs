@@ -227,12 +227,38 @@ impl<'a> Judge<'a> {
             _ => self.holds_up(object, &health),
         };
         let ignored = object.value().annotation(names::IGNORE_HEALTHCHECK) == Some("true");
-        (waits && !ignored && self.order.awaits(first)).then(|| Stall::Child(Box::new(health)))
+        let waits =
+            waits && !ignored && self.order.awaits(first) && self.is_passed_on(object, meeting, &health);
+        waits.then(|| Stall::Child(Box::new(health)))
     }
 
-    /// Whether an Application is not Healthy, by a check, while one of its objects waits. Between two of its steps it
-    /// is Healthy for a moment, and a parent that looks at nothing else may go on just then.
+    /// Whether each Application between the one of a waiting object and the operation at the meeting is not Healthy
+    /// as long as that object waits.
+    fn is_passed_on(&self, object: &Object, meeting: Meeting, health: &ApplicationHealth) -> bool {
+        let Owner::App(mut app) = object.owner else { return false };
+        // Applications that render each other have no end; no way is longer than all of them.
+        for _ in &self.survey.apps {
+            let Some((parent, declared)) = self.order.parent(app) else { break };
+            if declared == meeting.first {
+                break;
+            }
+            let declared = self.survey.object(declared);
+            if health.ignored_while_missing || !self.delays(declared, health) {
+                return false;
+            }
+            app = parent;
+        }
+        true
+    }
+
+    /// Whether an Application is not Healthy, by a check, while one of its objects waits.
     fn holds_up(&self, object: &Object, health: &ApplicationHealth) -> bool {
+        self.delays(object, health) && (!object.hooks.is_empty() || self.has_health(object))
+    }
+
+    /// Whether an Application is not Healthy, by a check, while one of its objects is not. Between two of its steps
+    /// it is Healthy for a moment, and a parent that looks at nothing else may go on just then.
+    fn delays(&self, object: &Object, health: &ApplicationHealth) -> bool {
         let Owner::App(app) = object.owner else { return false };
         let own = step_of(object);
         let of = |plain: bool| {
@@ -246,7 +272,7 @@ impl<'a> Judge<'a> {
         let is_first = of(true).min() == own;
         let content = health.waits_for_content && (is_first || health.waits_for_operation);
         let end = health.waits_for_end && of(false).any(|step| Some(step) > own);
-        (content || end || is_out_of_sync) && self.has_health(object)
+        content || end || is_out_of_sync
     }
 
     /// Whether an operation waits for the health of a kind that has what it needs only later.

@@ -21,28 +21,52 @@ use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey};
 
 use super::repository::{CHECKS, Repository};
 
-/// How many rounds a repository may take: each lets time pass to the next wake-up.
-const ROUNDS: usize = 400;
+/// How many rounds may pass without a new object: what is tried again then fails as before.
+const ROUNDS: usize = 60;
 
-/// Syncs a repository and returns the Applications whose operation does not end.
+/// Syncs a repository and returns the Applications whose operation does not end, in whatever order they are looked
+/// at: asked is whether a wait can end, and an engine may miss the moment in which it does.
 pub fn sync(repository: &Repository) -> Vec<String> {
+    let mut stalled = Vec::new();
+    let children = if repository.is_nested() { repository.children.len() } else { 0 };
+    for order in orders(children) {
+        stalled = sync_in(repository, &order);
+        if stalled.is_empty() {
+            break;
+        }
+    }
+    stalled
+}
+
+/// Every order of a few children.
+fn orders(children: usize) -> Vec<Vec<usize>> {
+    (0..children).fold(vec![Vec::new()], |shorter, next| {
+        let longer = |order: &Vec<usize>| {
+            let with_next = |at| [&order[..at], &[next], &order[at..]].concat();
+            (0..=order.len()).map(with_next).collect::<Vec<_>>()
+        };
+        shorter.iter().flat_map(longer).collect()
+    })
+}
+
+/// Syncs a repository: of the children that can go on, the first in an order does.
+fn sync_in(repository: &Repository, order: &[usize]) -> Vec<String> {
     let mut cluster = Cluster::of(repository);
     cluster.begin("root");
-    for _ in 0..ROUNDS {
-        let names: Vec<String> = cluster.operations.keys().cloned().collect();
+    let parents = cluster.parents();
+    let rest = (0..repository.children.len()).filter(|child| !order.contains(child));
+    let children: Vec<String> =
+        order.iter().copied().chain(rest).map(|child| format!("child-{child}")).collect();
+    let (mut objects, mut idle) = (0, 0);
+    while idle < ROUNDS {
         let mut wake = None;
-        let mut moved = false;
-        for name in names {
-            moved |= cluster.act(&name, &mut wake);
-            // The root looks after every move of a child: asked is whether its wait can end, and an engine that
-            // looks seldom may miss the moment in which it does.
-            while cluster.act("root", &mut wake) {
-                moved = true;
-            }
-        }
+        // Whoever has children looks after every move of one.
+        let moved = parents.iter().chain(&children).any(|name| cluster.act(name, &mut wake));
         if cluster.operations.values().all(|state| state.shown.phase == OperationPhase::Succeeded) {
             return Vec::new();
         }
+        idle = if cluster.objects.len() == objects { idle + 1 } else { 0 };
+        objects = cluster.objects.len();
         match wake {
             _ if moved => {}
             Some(at) => cluster.now = at,
@@ -105,6 +129,12 @@ impl Cluster {
         }
     }
 
+    /// The Applications that render Applications.
+    fn parents(&self) -> Vec<String> {
+        let renders = |targets: &[Arc<Value>]| targets.iter().any(|target| target.kind() == "Application");
+        self.targets.iter().filter(|(_, targets)| renders(targets)).map(|(name, _)| name.clone()).collect()
+    }
+
     fn begin(&mut self, app: &str) {
         if self.operations.contains_key(app) {
             return;
@@ -121,6 +151,9 @@ impl Cluster {
 
     /// A step of an operation, which may wish to be looked at again: whether it did anything.
     fn act(&mut self, app: &str, wake: &mut Option<Timestamp>) -> bool {
+        if !self.operations.contains_key(app) {
+            return false;
+        }
         let (acted, at) = self.step(app);
         *wake = wake.take().into_iter().chain(at).min();
         acted

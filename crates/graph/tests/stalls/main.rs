@@ -48,7 +48,10 @@ proptest! {
     fn a_repository_stalls_iff_the_analysis_says_so(repository in repository()) {
         let verdict = analyse(&repository);
         let stalled = cluster::sync(&repository);
-        prop_assert_eq!(verdict.stalls, !stalled.is_empty(), "the engine: {:?}\n{}", stalled, repository.text());
+        prop_assert!(!verdict.stalls || !stalled.is_empty(), "the engine is through\n{}", repository.text());
+        // Of an Application that renders Applications it is not told which of them are there when.
+        let told = verdict.stalls || repository.is_nested();
+        prop_assert!(told || stalled.is_empty(), "the engine: {:?}\n{}", stalled, repository.text());
         // Every stall has a circle to show, and every reason that a rule tells is a stall.
         prop_assert_eq!(verdict.stalls, verdict.circles > 0, "{}", repository.text());
         prop_assert!(verdict.reasons == 0 || verdict.stalls, "{} reasons\n{}", verdict.reasons, repository.text());

@@ -13,8 +13,8 @@ pub enum Item {
     Settings,
     /// Runs once the secret of a number is there.
     Workload(u8),
-    /// A hook before the objects that needs the secret of a number.
-    Hook(u8),
+    /// A hook of one of [`PHASES`] that needs the secret of a number.
+    Hook(usize, u8),
     /// The secret of a number.
     Secret(u8),
     /// The definition of a kind.
@@ -23,9 +23,14 @@ pub enum Item {
     Resource,
 }
 
-/// A child: its wave and its objects with theirs.
+/// When hooks run.
+const PHASES: [&str; 3] = ["PreSync", "Sync", "PostSync"];
+
+/// A child: who renders it, its wave there and its objects with theirs.
 #[derive(Clone, Debug)]
 pub struct Child {
+    /// An earlier child (modulo how many there are, and the root), if any.
+    pub parent: usize,
     pub wave: i64,
     pub items: Vec<(i64, Item)>,
 }
@@ -52,7 +57,7 @@ fn item() -> impl Strategy<Value = Item> {
     prop_oneof![
         1 => Just(Item::Settings),
         3 => (0u8..3).prop_map(Item::Workload),
-        1 => (0u8..3).prop_map(Item::Hook),
+        2 => (0..PHASES.len(), 0u8..3).prop_map(|(phase, secret)| Item::Hook(phase, secret)),
         3 => (0u8..3).prop_map(Item::Secret),
         1 => Just(Item::Definition),
         1 => Just(Item::Resource),
@@ -61,8 +66,9 @@ fn item() -> impl Strategy<Value = Item> {
 
 /// Any repository.
 pub fn repository() -> impl Strategy<Value = Repository> {
-    let child = (0i64..3, prop::collection::vec((0i64..3, item()), 1..4))
-        .prop_map(|(wave, items)| Child { wave, items });
+    let parent = prop_oneof![3 => Just(0), 1 => 1usize..4];
+    let child = (parent, 0i64..3, prop::collection::vec((0i64..3, item()), 1..4))
+        .prop_map(|(parent, wave, items)| Child { parent, wave, items });
     (prop::bool::weighted(0.3), 0..CHECKS.len(), prop::collection::vec(child, 1..4)).prop_map(
         |(renders_itself, check, children)| {
             let mut repository = Repository { renders_itself, check, children };
@@ -89,7 +95,7 @@ impl Repository {
         // What nothing brings comes from outside, and says nothing about the order.
         for (_, item) in self.children.iter_mut().flat_map(|child| &mut child.items) {
             let missing = match item {
-                Item::Workload(number) | Item::Hook(number) => !secrets[usize::from(*number)],
+                Item::Workload(number) | Item::Hook(_, number) => !secrets[usize::from(*number)],
                 Item::Resource => !defined,
                 _ => false,
             };
@@ -97,6 +103,11 @@ impl Repository {
                 *item = Item::Settings;
             }
         }
+    }
+
+    /// Whether a child renders another.
+    pub fn is_nested(&self) -> bool {
+        self.children.iter().enumerate().any(|(at, child)| child.parent % (at + 1) > 0)
     }
 
     /// The files.
@@ -112,7 +123,11 @@ impl Repository {
         }
         for (at, child) in self.children.iter().enumerate() {
             let name = format!("child-{at}");
-            files.push((format!("apps/{name}.yaml"), application(&name, &name, Some(child.wave))));
+            let folder = match child.parent % (at + 1) {
+                0 => "apps".to_owned(),
+                parent => format!("child-{}", parent - 1),
+            };
+            files.push((format!("{folder}/{name}.yaml"), application(&name, &name, Some(child.wave))));
             let objects =
                 child.items.iter().enumerate().map(|(number, (wave, item))| object(item, at, number, *wave));
             files.push((format!("{name}/all.yaml"), objects.collect::<Vec<_>>().join("---\n")));
@@ -145,24 +160,22 @@ fn application(name: &str, path: &str, wave: Option<i64>) -> String {
 fn object(item: &Item, child: usize, number: usize, wave: i64) -> String {
     let own = format!("{child}-{number}");
     let (kind, name, hook, rest) = match item {
-        Item::Settings => ("v1|ConfigMap", format!("settings-{own}"), "", "data: {a: b}".to_owned()),
-        Item::Secret(of) => ("v1|Secret", format!("secret-{of}"), "", "stringData: {a: b}".to_owned()),
-        Item::Workload(of) => ("apps/v1|Deployment", format!("web-{own}"), "", pods(&format!("secret-{of}"), &own)),
-        Item::Hook(of) => {
-            (
-                "batch/v1|Job",
-                format!("job-{own}"),
-                ", argocd.argoproj.io/hook: PreSync",
-                pods(&format!("secret-{of}"), &own),
-            )
-        }
+        Item::Settings => ("v1|ConfigMap", format!("settings-{own}"), String::new(), "data: {a: b}".to_owned()),
+        Item::Secret(of) => ("v1|Secret", format!("secret-{of}"), String::new(), "stringData: {a: b}".to_owned()),
+        Item::Workload(of) => ("apps/v1|Deployment", format!("web-{own}"), String::new(), pods(&format!("secret-{of}"), &own)),
+        Item::Hook(phase, of) => (
+            "batch/v1|Job",
+            format!("job-{own}"),
+            format!(", argocd.argoproj.io/hook: {}", PHASES[*phase]),
+            pods(&format!("secret-{of}"), &own),
+        ),
         Item::Definition => (
             "apiextensions.k8s.io/v1|CustomResourceDefinition",
             "widgets.example.org".to_owned(),
-            "",
+            String::new(),
             "spec: {group: example.org, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}".to_owned(),
         ),
-        Item::Resource => ("example.org/v1|Widget", format!("widget-{own}"), "", "spec: {}".to_owned()),
+        Item::Resource => ("example.org/v1|Widget", format!("widget-{own}"), String::new(), "spec: {}".to_owned()),
     };
     let (version, kind) = kind.split_once('|').expect("both are there");
     format!(
