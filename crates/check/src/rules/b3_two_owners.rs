@@ -8,8 +8,9 @@
 //!
 //! Hooks are left out (each run makes its own), and so are Namespaces with the same content that neither
 //! Application prunes, definitions (`C5-crd-twice`), and Applications of clusters that the repository does
-//! not name. Where two Applications come from different roots in different folders, it is a warning: one of them may
-//! be of a generation that is not applied any more.
+//! not name. Where two Applications come from different roots in different folders, or are themselves roots that declare
+//! the same Applications, it is a warning: one of them may be of a generation that is not applied any more, or people
+//! choose one of them for each cluster.
 //!
 //! ## Bad
 //! ```yaml
@@ -22,7 +23,7 @@
 //! ## When to suppress
 //! Never for objects with content. Two Applications may both declare an empty Namespace when neither prunes it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::{Diagnostic, Severity};
 use tiphys_graph::{App, AppId, Declaration, Object, Owner, Survey};
@@ -40,10 +41,13 @@ pub const RULE: Rule = Rule {
     check,
 };
 
+/// The objects that two Applications share.
+type Pairs<'a> = BTreeMap<(AppId, AppId), Vec<(&'a Object, &'a Object)>>;
+
 fn check(context: &Context<'_>, report: &mut Report) {
     let survey = context.survey;
     let mut first: BTreeMap<(usize, &str, &ResourceKey), &Object> = BTreeMap::new();
-    let mut pairs: BTreeMap<(AppId, AppId), Vec<(&Object, &Object)>> = BTreeMap::new();
+    let mut pairs: Pairs<'_> = BTreeMap::new();
     for object in survey.objects.iter().filter(|object| counts(object)) {
         let (Some(environment), Owner::App(own)) = (object.environment, object.owner) else { continue };
         let place = (environment.0, object.cluster.as_ref(), &object.key);
@@ -53,12 +57,28 @@ fn check(context: &Context<'_>, report: &mut Report) {
             pairs.entry((other, own)).or_default().push((earlier, object));
         }
     }
-    for ((one, other), shared) in pairs {
-        let (one, other) = (survey.app(one), survey.app(other));
-        if one.name() != other.name() && !is_symbolic(survey, one) && !is_symbolic(survey, other) {
-            add(context, report, (one, other), &shared);
+    let choices = choices(survey, &pairs);
+    for ((one, other), shared) in &pairs {
+        let (one, other) = (survey.app(*one), survey.app(*other));
+        let roots = (survey.root_of(one).id, survey.root_of(other).id);
+        let is_sure = survey.is_side_by_side(one, other) && !choices.contains(&roots);
+        if one.name() != other.name() && !survey.is_symbolic(one) && !survey.is_symbolic(other) {
+            add(context, report, (one, other), shared, is_sure);
         }
     }
+}
+
+/// The pairs of Applications that nothing renders and that declare the same Applications: each may be meant for another
+/// cluster, and what is below them as well.
+fn choices(survey: &Survey, pairs: &Pairs<'_>) -> BTreeSet<(AppId, AppId)> {
+    let is_root =
+        |app: &AppId| matches!(survey.app(*app).declaration, Declaration::File | Declaration::Unit(_));
+    let is_app =
+        |object: &Object| object.key.group == tiphys_model::names::GROUP && object.key.kind == "Application";
+    let both = pairs.iter().filter(|((one, other), shared)| {
+        is_root(one) && is_root(other) && shared.iter().all(|(object, _)| is_app(object))
+    });
+    both.flat_map(|((one, other), _)| [(*one, *other), (*other, *one)]).collect()
 }
 
 fn counts(object: &Object) -> bool {
@@ -80,21 +100,12 @@ fn is_harmless(survey: &Survey, one: &Object, other: &Object) -> bool {
     one.key.kind == "Namespace" && alike && !prunes(one) && !prunes(other)
 }
 
-/// Whether an Application, or one above it, is generated for clusters that only the installation knows:
-/// two such Applications need not share one.
-fn is_symbolic(survey: &Survey, app: &App) -> bool {
-    match app.declaration {
-        Declaration::Set(set) => survey.sets[set.0].symbolic,
-        Declaration::App(parent) => is_symbolic(survey, survey.app(parent)),
-        Declaration::File | Declaration::Unit(_) => false,
-    }
-}
-
 fn add(
     context: &Context<'_>,
     report: &mut Report,
     (one, other): (&App, &App),
     shared: &[(&Object, &Object)],
+    is_sure: bool,
 ) {
     const SHOWN: usize = 3;
     let (earlier, object) = shared[0];
@@ -119,7 +130,7 @@ fn add(
     let diagnostic = diagnostic
         .because("each of the two marks the object as its own, and finds it OutOfSync once the other has applied it")
         .help("render it in one of the two only");
-    if context.survey.is_side_by_side(one, other) {
+    if is_sure {
         report.add(RULE.finding(context, object, diagnostic));
         return;
     }

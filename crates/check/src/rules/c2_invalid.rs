@@ -163,6 +163,11 @@ fn faults(survey: &Survey, object: &Object, definitions: &Definitions<'_>) -> Ve
             !is_empty && !fault.message.contains("illegal base64")
         });
     }
+    if parts::is_merged_in(survey, object) {
+        faults.retain(|fault| {
+            !fault.message.contains("Required value") && !fault.message.contains(OF_TEMPLATE)
+        });
+    }
     // Parameters of an ApplicationSet are texts, and have to be where texts are allowed.
     if !faults.is_empty() && gvk.kind != "ApplicationSet" && placeholders::has(object.value()) {
         faults.retain(|fault| is_beside_placeholders(object, fault));

@@ -21,7 +21,7 @@
 use std::collections::BTreeMap;
 
 use tiphys_diag::Severity;
-use tiphys_graph::{App, Declaration, Object, Owner, Survey, survey::is_namespaced};
+use tiphys_graph::{App, Object, Owner, Survey, survey::is_namespaced};
 use tiphys_value::ObjectExt;
 
 use crate::{
@@ -99,7 +99,7 @@ fn is_made(context: &Context<'_>, cluster: &Cluster<'_>, namespace: &str, app: &
         || namespace == engines
         || namespace.starts_with("openshift")
         || placeholders::is_in(namespace)
-        || is_symbolic(survey, app)
+        || survey.is_symbolic(app)
         || cluster.is_partly_hidden(namespace)
         || cluster.core("Namespace", "", namespace).is_some()
         || namespaces.any(|it| it.key.name == namespace && matches!(it.owner, Owner::Unit(_)))
@@ -109,15 +109,6 @@ fn is_made(context: &Context<'_>, cluster: &Cluster<'_>, namespace: &str, app: &
             !it.is_rendered() && it.application.spec.effective_sources().iter().any(|s| s.chart.is_empty())
         })
         || is_named(context, namespace)
-}
-
-/// Whether a generator stands in for clusters that only the installation knows.
-fn is_symbolic(survey: &Survey, app: &App) -> bool {
-    match app.declaration {
-        Declaration::Set(set) => survey.sets[set.0].symbolic,
-        Declaration::App(parent) => is_symbolic(survey, survey.app(parent)),
-        Declaration::File | Declaration::Unit(_) => false,
-    }
 }
 
 /// Whether a controller makes the namespace.

@@ -19,14 +19,15 @@
 //! Where another tool writes the missing file before the engine looks.
 
 use tiphys_diag::{Edit, Severity, Span};
-use tiphys_graph::{App, Declaration, Fault as Unread, Outcome, UnitKind};
+use tiphys_graph::{App, Declaration, Fault as Unread, Outcome, UnitKind, survey::ANY_CLUSTER};
 use tiphys_render::{Cause, RenderError};
 use tiphys_value::{FieldPath, Location, ObjectExt};
 
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        checkout, fields::keys, kustomizations, once::Once, placeholders, pods::list, set_aside, similar,
+        checkout, fields::keys, kustomizations, once::Once, parts, placeholders, pods::list, set_aside,
+        similar,
     },
 };
 
@@ -50,14 +51,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             && error.cause() != Cause::LoadRestricted
             && submodule(context, app).is_none()
             && !is_template(app)
-            && !placeholders::is_in(
-                &app.application
-                    .spec
-                    .effective_sources()
-                    .iter()
-                    .map(|it| it.path.as_str())
-                    .collect::<String>(),
-            )
+            && !is_open(context, app)
         {
             once.add(error.headline(), of_app(context, app, error));
         }
@@ -95,6 +89,17 @@ fn check(context: &Context<'_>, report: &mut Report) {
         once.add(fault.error.headline(), finding);
     }
     once.report(report);
+}
+
+/// Whether the path of a source says little: it has a placeholder, or what only the clusters of an installation tell.
+fn is_open(context: &Context<'_>, app: &App) -> bool {
+    let is_symbolic = context.survey.is_symbolic(app);
+    let sources = app.application.spec.effective_sources();
+    let mut paths = sources.iter().map(|it| it.path.as_str());
+    paths.any(|path| {
+        placeholders::is_in(path)
+            || (is_symbolic && (path.contains(ANY_CLUSTER) || path.contains("<no value>")))
+    })
 }
 
 /// What the builds of a repository failed on.
@@ -273,7 +278,7 @@ fn of_app(context: &Context<'_>, app: &App, error: &RenderError) -> Finding {
     {
         finding = finding.fix(format!("name the file {known}, which exists"), edit);
     }
-    let is_doubtful = is_elsewhere(context, app, error) || is_set_aside(context, app);
+    let is_doubtful = is_set_aside(context, app) || is_adopted(context, app, error);
     let is_left_out = error.cause() == Cause::Missing && checkout::is_sparse(&context.survey.files);
     if is_left_out {
         finding
@@ -281,22 +286,36 @@ fn of_app(context: &Context<'_>, app: &App, error: &RenderError) -> Finding {
             .help
             .push("the checkout is sparse: what is missing here may be in the repository".into());
     }
-    if is_left_out || is_part(context, app, error) || waits_for_values(context, app, error) {
+    let is_elsewhere = is_elsewhere(context, app, error);
+    if is_elsewhere {
+        finding.diagnostic.help.push("it may exist in the revision that the Application reads".into());
+    }
+    if is_left_out || is_elsewhere || is_part(context, app, error) || waits_for_values(context, app, error) {
         finding.diagnostic.severity = Severity::Info;
         return finding.likely();
     }
     if is_doubtful { weaken(finding) } else { finding }
 }
 
-/// Whether a file is but a part of an Application: a kustomization above it gives the address of its sources.
+/// Whether what is missing is missing in a repository that is only taken to be this one.
+fn is_adopted(context: &Context<'_>, app: &App, error: &RenderError) -> bool {
+    let sources = app.application.spec.effective_sources();
+    let mut adopted =
+        sources.iter().map(|it| &it.repo_url).filter(|url| context.survey.adopted.contains(*url));
+    error.cause() == Cause::Missing && adopted.next().is_some()
+}
+
+/// Whether a file is but a part of an Application: a kustomization beside it completes it, or one above it gives the
+/// address of its sources.
 fn is_part(context: &Context<'_>, app: &App, error: &RenderError) -> bool {
     const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
     let file = app.declared.location.file.as_ref();
     let mut folders = file.match_indices('/').map(|(at, _)| &file[..at]);
+    let is_below_one =
+        |folder: &str| NAMES.iter().any(|name| context.survey.files.contains(&format!("{folder}/{name}")));
     app.declaration == Declaration::File
-        && error.headline().contains("no repoURL")
-        && folders
-            .any(|folder| NAMES.iter().any(|name| context.survey.files.contains(&format!("{folder}/{name}"))))
+        && (parts::is_resource_beside(context.survey, file)
+            || (error.headline().contains("no repoURL") && folders.any(is_below_one)))
 }
 
 /// Whether a chart that nothing applies renders the Application from its default values, and a name in it is empty

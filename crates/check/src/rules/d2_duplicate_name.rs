@@ -51,8 +51,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         // Of what another tool fills in, it may apply one or the other.
         let is_chosen = placeholders::has(&app.declared.value) || placeholders::has(&first.declared.value);
         if (is_chosen && !together)
-            || is_symbolic(survey, app)
-            || is_symbolic(survey, first)
+            || survey.is_symbolic(app)
+            || survey.is_symbolic(first)
             || (!together && folder(app) != folder(first))
         {
             continue;
@@ -86,9 +86,4 @@ fn root(survey: &Survey, app: &App) -> Option<AppId> {
         at = survey.app(above);
     }
     root
-}
-
-/// Whether an Application was made for a cluster that the repository does not name.
-fn is_symbolic(survey: &Survey, app: &App) -> bool {
-    matches!(app.declaration, Declaration::Set(set) if survey.sets[set.0].symbolic)
 }

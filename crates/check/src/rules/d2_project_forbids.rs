@@ -88,7 +88,7 @@ impl Judged<'_> {
             // What has no address is a part of an Application, or a template, and is completed by another tool.
             let url = &source.repo_url;
             let is_open = url.is_empty() || url.contains("{{") || url.contains('$');
-            if is_open || self.project.permits_source(url) {
+            if is_open || self.survey.is_symbolic(self.app) || self.project.permits_source(url) {
                 continue;
             }
             let text = format!("application repo {} is not permitted", source.repo_url);

@@ -71,22 +71,29 @@ fn secrets<'a>(cluster: &Cluster<'a>, pod: &Pod<'a>) -> Vec<&'a str> {
     account.map(|account| names(account.value()).collect()).unwrap_or_default()
 }
 
-/// The publishers from whom some workload pulls with a Secret, and one such workload.
+/// The publishers from whom most workloads pull with a Secret, and one such workload.
 fn protected<'a>(cluster: &Cluster<'a>) -> BTreeMap<(&'a str, &'a str), &'a Object> {
-    let mut found = BTreeMap::new();
-    for pod in cluster.pods.iter().filter(|pod| !secrets(cluster, pod).is_empty()) {
-        let images: BTreeSet<(&str, &str)> = pod
-            .containers()
-            .filter_map(|container| Image::parse(text(container.value, "image")))
-            .map(|image| image.publisher())
-            .filter(|(_, publisher)| !publisher.is_empty())
-            .collect();
-        // With images of several publishers it cannot be told whose Secret it is.
-        if images.len() == 1 {
-            found.extend(images.into_iter().map(|image| (image, pod.object)));
+    let (mut with, mut without): (BTreeMap<_, Vec<&Object>>, BTreeMap<_, usize>) = Default::default();
+    for pod in &cluster.pods {
+        let images = publishers(pod);
+        if secrets(cluster, pod).is_empty() {
+            images.into_iter().for_each(|publisher| *without.entry(publisher).or_default() += 1);
+        } else if images.len() == 1 {
+            // With images of several publishers it cannot be told whose Secret it is.
+            images.into_iter().for_each(|publisher| with.entry(publisher).or_default().push(pod.object));
         }
     }
-    found
+    // Where many do without, the publisher has public images too.
+    with.retain(|publisher, pods| {
+        without.get(publisher).is_none_or(|forgotten| *forgotten <= (pods.len() / 3).max(1))
+    });
+    with.into_iter().map(|(publisher, pods)| (publisher, pods[0])).collect()
+}
+
+/// The registries and publishers of a pod's images.
+fn publishers<'a>(pod: &Pod<'a>) -> BTreeSet<(&'a str, &'a str)> {
+    let images = pod.containers().filter_map(|container| Image::parse(text(container.value, "image")));
+    images.map(|image| image.publisher()).filter(|(_, publisher)| !publisher.is_empty()).collect()
 }
 
 /// The owners of the repositories on GitHub that Applications read.

@@ -36,6 +36,24 @@ pub fn is_of_defaults(survey: &Survey, object: &Object) -> bool {
     matches!(object.owner, Owner::Unit(unit) if survey.units[unit.0].kind == UnitKind::Chart)
 }
 
+/// Whether a kustomization beside a file has it among its resources.
+pub fn is_resource_beside(survey: &Survey, file: &str) -> bool {
+    let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
+    KUSTOMIZATIONS
+        .iter()
+        .map(|it| tiphys_vfs::join(folder, it).unwrap_or_default())
+        .any(|kustomization| survey.files.contains(&kustomization) && lists(survey, &kustomization, name))
+}
+
+/// Whether an object is a part that the engine merges on the server's side into what another writer made: it asks for
+/// server-side apply and for no validation (Argo CD docs, "Sync Options", Server-Side Apply).
+pub fn is_merged_in(survey: &Survey, object: &Object) -> bool {
+    let own = tiphys_model::SyncOptions::of_object(object.value());
+    let of_app = survey.app_of(object).map(|app| app.application.sync_options()).unwrap_or_default();
+    let says = |key: &str, value: &str| own.has(key, value) || of_app.has(key, value);
+    says("ServerSideApply", "true") && says("Validate", "false")
+}
+
 /// Whether a file that nothing renders may be a patch, or was set aside: a kustomization lies beside it
 /// that does not name it, its name says so, or the object is rendered elsewhere.
 pub fn may_be_a_patch(survey: &Survey, object: &Object) -> bool {

@@ -80,7 +80,7 @@ impl Network {
         self.outcome(flow, cni).passes()
     }
 
-    /// Whether a selector selects a pod. Calico gives pods labels that tell where they live.
+    /// Whether a selector selects a pod. Calico and Cilium give pods labels that tell where they live.
     pub(super) fn selects(&self, selector: &Selector, pod: &Pod) -> Tri {
         selector.matches_by(&|key| {
             let of_namespace = key.strip_prefix("pcns.");
@@ -88,9 +88,13 @@ impl Network {
                 (Some(value), ..) => Label::Value(value.clone()),
                 (None, "projectcalico.org/namespace", _) => Label::Value(pod.namespace.clone()),
                 (None, "projectcalico.org/orchestrator", _) => Label::Value("k8s".to_owned()),
-                (None, "projectcalico.org/serviceaccount", _) if pod.is_exact => {
+                (None, "projectcalico.org/serviceaccount" | "io.cilium.k8s.policy.serviceaccount", _)
+                    if pod.is_exact =>
+                {
                     Label::Value(pod.service_account.clone())
                 }
+                // What the cluster is called, its installer says.
+                (None, "io.cilium.k8s.policy.cluster", _) => Label::Unknown,
                 (None, _, Some(of)) => self.label_of_namespace(&pod.namespace, of),
                 (None, ..) if pod.is_exact && !key.starts_with("pcsa.") => Label::Missing,
                 (None, ..) => Label::Unknown,

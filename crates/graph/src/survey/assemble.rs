@@ -132,10 +132,12 @@ impl<'a> Assembly<'a> {
                 apps: Vec::new(),
                 fault: yielded.and_then(|it| it.fault.clone()),
                 unseen: yielded.is_some_and(|it| !it.missed.is_empty()),
-                symbolic: yielded.is_some_and(|it| it.symbolic),
+                symbolic: false,
             });
             SetId(self.sets.len() - 1)
         });
+        // One declaration may be rendered in several ways, by overlays.
+        self.sets[id.0].symbolic |= yielded.is_some_and(|it| it.symbolic);
         for generated in yielded.map(|it| it.apps.as_slice()).unwrap_or_default() {
             let declared = RenderedObject {
                 value: generated.application.clone(),

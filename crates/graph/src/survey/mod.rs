@@ -34,6 +34,7 @@ pub use files::Files;
 pub use index::World;
 pub use kinds::is_namespaced;
 pub use offline::NoSources;
+pub use sets::ANY_CLUSTER;
 pub use tiphys_model::Application;
 pub use types::{
     App, AppId, Declaration, Environment, EnvironmentId, Fault, Object, ObjectId, Outcome, Owner, Set, SetId,
@@ -133,6 +134,11 @@ impl Survey {
             root = self.app(parent);
         }
         root
+    }
+
+    /// Whether an Application, or one above it, is generated for clusters that only the installation knows.
+    pub fn is_symbolic(&self, app: &App) -> bool {
+        matches!(self.root_of(app).declaration, Declaration::Set(set) if self.sets[set.0].symbolic)
     }
 
     /// Whether two Applications are sure to exist side by side: they have one root, or their roots are declared in

@@ -69,6 +69,9 @@ fn cluster(secret: &Value) -> Option<ClusterInfo> {
     })
 }
 
+/// What the names of clusters begin with that only the installation knows.
+pub const ANY_CLUSTER: &str = "any-cluster";
+
 /// Whether a set asks for clusters. Generators nest two deep at most (Argo CD docs, "Matrix generator").
 fn mentions_clusters(value: &Value, depth: usize) -> bool {
     const MAX_DEPTH: usize = 8;
@@ -88,8 +91,8 @@ fn symbolic_clusters(set: &Value) -> Vec<ClusterInfo> {
     collect_selectors(set, &mut selectors, 0);
     selectors.dedup();
     let named = |index: usize, labels: BTreeMap<String, String>| ClusterInfo {
-        name: if index == 0 { "any-cluster".to_owned() } else { format!("any-cluster-{}", index + 1) },
-        server: format!("https://any-cluster-{}.invalid", index + 1),
+        name: if index == 0 { ANY_CLUSTER.to_owned() } else { format!("{ANY_CLUSTER}-{}", index + 1) },
+        server: format!("https://{ANY_CLUSTER}-{}.invalid", index + 1),
         labels,
         declared: true,
         ..ClusterInfo::default()
