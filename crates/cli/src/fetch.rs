@@ -15,7 +15,8 @@ pub fn fetcher(offline: bool) -> Arc<Fetcher> {
 /// The same, asking remotes no more often than at an interval.
 pub fn fetcher_asking(interval: Duration, offline: bool) -> Arc<Fetcher> {
     let fetcher = Fetcher::new(cache_folder(), interval, offline, |name| std::env::var(name).ok());
-    Arc::new(fetcher.with_plugins(crate::plugins::allowed()))
+    let (plugins, functions) = crate::plugins::allowed();
+    Arc::new(fetcher.with_plugins(plugins).with_functions(functions))
 }
 
 /// `$XDG_CACHE_HOME/tiphys`, or under the home folder.

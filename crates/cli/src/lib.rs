@@ -40,6 +40,11 @@ pub struct Cli {
     /// ConfigManagementPlugin. By default no program of others runs. May be repeated.
     #[arg(long, global = true, value_name = "NAME=COMMAND|FILE", help_heading = "Plugins")]
     allow_plugin: Vec<String>,
+    /// Let this function (or exec plugin) of kustomizations run: EXECUTABLE as its annotation names it, or
+    /// NAME=COMMAND, where NAME is an image, an executable or apiVersion/Kind. Its arguments come from the
+    /// repository: allow no shell. May be repeated.
+    #[arg(long, global = true, value_name = "EXECUTABLE|NAME=COMMAND", help_heading = "Plugins")]
+    allow_function: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -85,7 +90,11 @@ impl Cli {
             // Giving it back takes as long again as building it.
             std::mem::forget(definition);
             if let Ok(Frequent::Render(render)) = parsed {
-                return Self { command: Command::Render(render), allow_plugin: Vec::new() };
+                return Self {
+                    command: Command::Render(render),
+                    allow_plugin: Vec::new(),
+                    allow_function: Vec::new(),
+                };
             }
         }
         Self::parse_from(arguments)
@@ -94,7 +103,7 @@ impl Cli {
 
 /// Runs a parsed command line.
 pub fn run(cli: Cli) -> ExitCode {
-    if let Err(error) = plugins::allow(&cli.allow_plugin) {
+    if let Err(error) = plugins::allow(&cli.allow_plugin, &cli.allow_function) {
         return exit::code(Err(error));
     }
     let result = match cli.command {

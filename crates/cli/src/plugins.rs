@@ -1,20 +1,28 @@
-//! The config management plugins that whoever calls the program allows.
+//! The programs of others that whoever calls the program allows: config management plugins and functions.
 
 use std::{path::Path, sync::OnceLock};
 
 use anyhow::Context as _;
-use tiphys_source::{Plugin, Plugins};
+use tiphys_source::{Functions, Plugin, Plugins};
 
 use crate::exit::WrongUse;
 
 /// Set once, from the command line.
-static ALLOWED: OnceLock<Plugins> = OnceLock::new();
+static ALLOWED: OnceLock<(Plugins, Functions)> = OnceLock::new();
 
-/// Allows plugins for the rest of the process: each is `NAME=COMMAND`, or a file with a ConfigManagementPlugin.
+/// Allows programs for the rest of the process. A plugin is `NAME=COMMAND`, or a file with a ConfigManagementPlugin; a
+/// function is `EXECUTABLE` or `NAME=COMMAND`.
 ///
 /// # Errors
 /// One of them is neither.
-pub fn allow(given: &[String]) -> anyhow::Result<()> {
+pub fn allow(plugins: &[String], functions: &[String]) -> anyhow::Result<()> {
+    let all = (read_plugins(plugins)?, read_functions(functions)?);
+    // A second call in one process, as tests may make, changes nothing.
+    let _ = ALLOWED.set(all);
+    Ok(())
+}
+
+fn read_plugins(given: &[String]) -> anyhow::Result<Plugins> {
     let mut all = Plugins::default();
     for one in given {
         let plugin = match one.split_once('=').filter(|_| !Path::new(one).is_file()) {
@@ -28,12 +36,22 @@ pub fn allow(given: &[String]) -> anyhow::Result<()> {
         };
         all.allow(plugin.map_err(|error| WrongUse(format!("--allow-plugin {one}: {error}")))?);
     }
-    // A second call in one process, as tests may make, changes nothing.
-    let _ = ALLOWED.set(all);
-    Ok(())
+    Ok(all)
 }
 
-/// The plugins that are allowed.
-pub fn allowed() -> Plugins {
+fn read_functions(given: &[String]) -> anyhow::Result<Functions> {
+    let mut all = Functions::default();
+    if given.is_empty() {
+        return Ok(all);
+    }
+    let here = std::env::current_dir().context("--allow-function")?;
+    for one in given {
+        all.allow(one, &here).map_err(|error| WrongUse(format!("--allow-function {one}: {error}")))?;
+    }
+    Ok(all)
+}
+
+/// The programs that are allowed.
+pub fn allowed() -> (Plugins, Functions) {
     ALLOWED.get().cloned().unwrap_or_default()
 }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use tiphys_helm::Chart;
-use tiphys_kustomize::{RemoteError, RemoteLoader, RepoUrl};
+use tiphys_kustomize::{FunctionRunner, RemoteError, RemoteLoader, RepoUrl};
 use tiphys_model::{ArgoSettings, SourceType, settings::RenderSettings};
 use tiphys_render::{Cause, RenderError, SourceTree, Sources, refuse_missing};
 use tiphys_source::{
@@ -184,6 +184,10 @@ impl Sources for Checkouts<'_> {
     fn plugins(&self) -> Option<Arc<dyn tiphys_render::Plugins>> {
         let allowed = self.repositories.fetcher()?.plugins();
         (!allowed.is_empty()).then(|| Arc::new(Allowed(allowed.clone())) as _)
+    }
+
+    fn functions(&self) -> Option<Arc<dyn FunctionRunner>> {
+        Some(self.repositories.fetcher()?.functions()? as _)
     }
 
     fn tag_revision(&self, prefix: &str, constraint: &str) -> Result<String, RenderError> {

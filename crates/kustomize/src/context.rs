@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use tiphys_value::Location;
+
 use crate::{
     error::{Error, ErrorKind, Result},
     options::BuildOptions,
@@ -18,6 +20,8 @@ pub(crate) struct Context<'a> {
     /// Whether a kustomization has chosen the schemas.
     pub schemas_chosen: bool,
     pub warnings: Vec<String>,
+    /// What the transformer that runs has to say, without its place.
+    pub notes: Vec<String>,
     /// Kustomization files read so far.
     pub kustomizations: usize,
 }
@@ -31,8 +35,15 @@ impl<'a> Context<'a> {
             schemas: Schemas::built_in(),
             schemas_chosen: false,
             warnings: Vec::new(),
+            notes: Vec::new(),
             kustomizations: 0,
         }
+    }
+
+    /// Makes warnings of what a transformer had to say.
+    pub fn take_notes(&mut self, place: &Location) {
+        let notes = std::mem::take(&mut self.notes);
+        self.warnings.extend(notes.into_iter().map(|note| format!("# Warning: {place}: {note}")));
     }
 
     /// Refuses more objects than allowed.

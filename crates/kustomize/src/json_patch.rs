@@ -7,6 +7,7 @@ use tiphys_value::json_kind;
 use crate::{
     node::{Content, Node, WRITTEN, from_json, normalize, to_json},
     origins::Tracker,
+    suggest,
 };
 
 /// A patch: operations in order.
@@ -61,6 +62,24 @@ impl JsonPatch {
     /// How many operations there are.
     pub fn len(&self) -> usize {
         self.operations.len()
+    }
+
+    /// Where the first path that leads nowhere ends in an object to which the patch could not be applied.
+    pub fn missing_field(&self, node: &Node) -> Option<String> {
+        let paths = self.operations.iter().flat_map(|operation| {
+            // What an operation adds need not be there.
+            let parent = matches!(operation.op.as_str(), "add" | "copy" | "move");
+            let path = operation.path.as_deref().map(|path| (path, parent));
+            path.into_iter().chain(operation.from.as_deref().map(|from| (from, false)))
+        });
+        paths.into_iter().find_map(|(path, parent)| {
+            let mut steps: Vec<String> =
+                path.split('/').map(|step| step.replace("~1", "/").replace("~0", "~")).collect();
+            if parent {
+                steps.pop();
+            }
+            suggest::nearest_field(node, &steps)
+        })
     }
 
     /// Applies all operations; the node is normalised to JSON types first.

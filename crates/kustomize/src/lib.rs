@@ -5,6 +5,7 @@ mod context;
 mod crds;
 mod error;
 mod fields;
+mod functions;
 mod generate;
 mod json_patch;
 mod kustomization;
@@ -25,6 +26,7 @@ mod resource;
 mod resource_map;
 mod schema;
 mod selector;
+mod suggest;
 mod target;
 mod transform;
 mod vars;
@@ -33,6 +35,7 @@ use tiphys_value::RenderedObject;
 use tiphys_vfs::FileTree;
 
 pub use error::{Error, ErrorKind, Result};
+pub use functions::{FunctionCall, FunctionOutput, FunctionProgram, FunctionRunner};
 pub use options::{
     BuildOptions, ChartInflator, ChartRequest, Limits, LoadRestrictor, RemoteError, RemoteLoader, Reorder,
 };

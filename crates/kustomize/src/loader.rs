@@ -7,10 +7,10 @@ use tiphys_vfs::{FileTree, VfsError, VfsErrorKind};
 
 use crate::{
     error::{Error, ErrorKind, Result},
-    kustomization::go_json::nearest_of,
     options::{BuildOptions, LoadRestrictor, RemoteError},
     provenance::join_clean,
     repo_url::RepoUrl,
+    suggest,
 };
 
 /// The tree that a loader reads: the caller's, or that of a remote repository.
@@ -77,6 +77,16 @@ impl<'a> Loader<'a> {
         self.tree.get()
     }
 
+    /// The folder, as a path of the tree.
+    pub fn folder(&self) -> &str {
+        &self.root
+    }
+
+    /// Whether the tree was fetched because a kustomization names its address.
+    pub fn is_remote(&self) -> bool {
+        matches!(self.tree, Tree::Remote(_))
+    }
+
     /// Folders above this one in the chain of kustomizations.
     pub fn depth(&self) -> usize {
         self.visited.len()
@@ -132,10 +142,15 @@ impl<'a> Loader<'a> {
         let Some(inside) = self.in_tree(path) else { return Err(self.outside(&shown)) };
         match self.restrictor {
             LoadRestrictor::None => {
-                self.tree().read(&inside).map_err(|error| self.open_error(&shown, &error))
+                self.tree().read(&inside).map_err(|error| self.open_error(&inside, &shown, &error))
             }
             LoadRestrictor::RootOnly => self.load_restricted(&inside, &shown),
         }
+    }
+
+    /// Reads a file that may be missing, of which nobody asks why it cannot be read.
+    pub fn load_if_there(&self, path: &str) -> Option<Arc<[u8]>> {
+        if self.exists(path) { self.load(path).ok() } else { None }
     }
 
     fn load_restricted(&self, inside: &str, shown: &str) -> Result<Arc<[u8]>> {
@@ -147,7 +162,7 @@ impl<'a> Loader<'a> {
         if !is_below(folder, &self.root) {
             return Err(self.outside(shown));
         }
-        self.tree().read(&found).map_err(|error| self.open_error(shown, &error))
+        self.tree().read(&found).map_err(|error| self.open_error(&found, shown, &error))
     }
 
     fn outside(&self, shown: &str) -> Error {
@@ -165,17 +180,15 @@ impl<'a> Loader<'a> {
             _ => error.kind.to_string(),
         };
         let error = Error::new(ErrorKind::Load, format!("evalsymlink failure on '{shown}' : {cause}"));
-        match self.nearest_file(inside) {
-            Some(nearest) => error.advise(format!("did you mean `{nearest}`?")),
-            None => error,
-        }
+        self.with_nearest(error, inside)
     }
 
-    /// What stands beside a missing file under a name most like its own.
-    fn nearest_file(&self, inside: &str) -> Option<String> {
-        let beside = self.tree().read_dir(tiphys_vfs::parent(inside).unwrap_or_default()).ok()?;
-        let name = tiphys_vfs::base_name(inside);
-        nearest_of(name, beside.iter().map(|entry| entry.name.as_str())).map(str::to_owned)
+    /// Adds what there is that is like a path that is missing.
+    fn with_nearest(&self, error: Error, inside: &str) -> Error {
+        match suggest::nearest_file(self.tree(), inside, &self.root) {
+            Some(nearest) => error.advise(format!("did you mean `{}`?", relative(&self.root, &nearest))),
+            None => error,
+        }
     }
 
     /// Which step of a path is the first that is not there.
@@ -197,9 +210,12 @@ impl<'a> Loader<'a> {
         format!("lstat {}: no such file or directory", self.display(&at))
     }
 
-    fn open_error(&self, shown: &str, error: &VfsError) -> Error {
+    fn open_error(&self, inside: &str, shown: &str, error: &VfsError) -> Error {
         let message = match error.kind {
-            VfsErrorKind::NotFound => format!("open {shown}: no such file or directory"),
+            VfsErrorKind::NotFound => {
+                let text = format!("open {shown}: no such file or directory");
+                return self.with_nearest(Error::new(ErrorKind::Load, text), inside);
+            }
             VfsErrorKind::NotDir => format!("open {shown}: not a directory"),
             VfsErrorKind::IsDir => format!("read {shown}: is a directory"),
             VfsErrorKind::OutsideTree => return self.outside(shown),
@@ -374,6 +390,17 @@ pub(crate) fn is_http(path: &str) -> bool {
 /// Whether a folder is another, or below it.
 fn is_below(folder: &str, root: &str) -> bool {
     root.is_empty() || folder == root || folder.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'))
+}
+
+/// A path of the tree as a kustomization in a folder of it would write it.
+fn relative(root: &str, path: &str) -> String {
+    let (mut root, mut rest): (Vec<&str>, Vec<&str>) =
+        (root.split('/').filter(|step| !step.is_empty()).collect(), path.split('/').collect());
+    while !root.is_empty() && rest.len() > 1 && root[0] == rest[0] {
+        root.remove(0);
+        rest.remove(0);
+    }
+    "../".repeat(root.len()) + &rest.join("/")
 }
 
 fn no_remote(what: &str, url: &str) -> Error {

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use serde_json::Value;
 use tiphys_vfs::FileTree;
 
-use crate::{Overlay, RepoUrl};
+use crate::{FunctionRunner, Overlay, RepoUrl};
 
 /// Which files a kustomization may name (`--load-restrictor`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -145,6 +145,8 @@ pub struct BuildOptions {
     pub chart_inflator: Option<Arc<dyn ChartInflator>>,
     /// Fetches remote bases and files; without it they are an error.
     pub remote_loader: Option<Arc<dyn RemoteLoader>>,
+    /// Runs the functions and exec plugins that are allowed; without it every one is refused.
+    pub function_runner: Option<Arc<dyn FunctionRunner>>,
     /// Options of an Argo CD Application, applied to the kustomization that is built.
     pub overlay: Option<Overlay>,
     /// Whether to record where every field came from (costs about a third more time).

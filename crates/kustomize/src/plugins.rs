@@ -7,12 +7,13 @@ use tiphys_value::{Location, OriginKind};
 
 use crate::{
     context::Context,
-    error::{Error, ErrorKind, Result},
+    error::{Error, Result},
+    functions::{self, Function},
     generate::{DataKind, HelmGenerator, IamPolicy},
     json_patch::JsonPatch,
     kustomization::{
         from_conformed,
-        go_json::{Mode, conform},
+        go_json::{Misfit, Mode, conform_noting},
         model::{
             FieldSpec, GeneratorArgs, HelmChart, HelmGlobals, Image, Patch, ReplacementField, Replica,
             Selector,
@@ -24,6 +25,7 @@ use crate::{
     provenance::Provenance,
     resource::Resource,
     resource_map::ResourceMap,
+    suggest::one_of,
     transform::{
         Affix, Affixes, Annotations, Configured, ImageTag, JsonPatches, Labels, NamespaceTransformer,
         PatchText, Patches, Replacements, Replicas, StrategicPatches, SubjectMode, Transformer, ValueAdd,
@@ -32,16 +34,16 @@ use crate::{
 };
 
 /// What a generator makes.
-#[derive(Clone, Debug)]
-pub(crate) enum Generator {
+pub(crate) enum Generator<'a> {
     Data(DataKind, GeneratorArgs),
     Helm(Box<HelmGenerator>),
     Iam(IamPolicy),
+    Function(Box<Function<'a>>),
 }
 
 /// A generator with what configured it.
-pub(crate) struct ConfiguredGenerator {
-    pub generator: Generator,
+pub(crate) struct ConfiguredGenerator<'a> {
+    pub generator: Generator<'a>,
     pub provenance: Option<Provenance>,
     pub location: Location,
     pub writer: u32,
@@ -131,11 +133,11 @@ struct Config {
 ///
 /// # Errors
 /// Plugins that are no builtin generators, configurations that do not fit.
-pub(crate) fn generators(
+pub(crate) fn generators<'a>(
     configs: &[Resource],
-    loader: &Loader<'_>,
+    loader: &Loader<'a>,
     context: &mut Context<'_>,
-) -> Result<Vec<ConfiguredGenerator>> {
+) -> Result<Vec<ConfiguredGenerator<'a>>> {
     configs
         .iter()
         .map(|config| {
@@ -145,18 +147,26 @@ pub(crate) fn generators(
         .collect()
 }
 
-fn generator(
+fn generator<'a>(
     config: &Resource,
-    loader: &Loader<'_>,
+    loader: &Loader<'a>,
     context: &mut Context<'_>,
-) -> Result<ConfiguredGenerator> {
-    let kind = builtin_kind(config)?;
+) -> Result<ConfiguredGenerator<'a>> {
+    let location = config.location.clone();
+    let Some(kind) = builtin_kind(config)? else {
+        let generator = Generator::Function(Box::new(functions::load(config, loader, context)?));
+        let kind = config.gvk().kind;
+        let writer =
+            context.tracker.writer(OriginKind::Generator, &location.file, &format!("function {kind}"));
+        let provenance = Provenance::of_plugin(&config.node);
+        return Ok(ConfiguredGenerator { generator, provenance, location, writer });
+    };
     if TRANSFORMERS.contains(&kind.as_str()) {
         return Err(Error::transform(format!("plugin {} not a generator", config.original_id())));
     }
-    let read = || -> Result<Generator> {
+    let mut read = || -> Result<Generator<'a>> {
         let value = to_json(&config.node).map_err(Error::transform)?;
-        let value = lenient(&value)?;
+        let value = lenient(&value, &config.location, context)?;
         let fields: Config = from_conformed(&value)?;
         match kind.as_str() {
             "ConfigMapGenerator" | "SecretGenerator" => {
@@ -187,7 +197,6 @@ fn generator(
         }
     };
     let generator = read().map_err(|error| fails_configuration(error, config))?;
-    let location = config.location.clone();
     let writer = context.tracker.writer(OriginKind::Generator, &location.file, &kind);
     Ok(ConfiguredGenerator { generator, provenance: Provenance::of_plugin(&config.node), location, writer })
 }
@@ -196,11 +205,11 @@ fn generator(
 ///
 /// # Errors
 /// Plugins that are no builtin transformers, configurations that do not fit.
-pub(crate) fn transformers(
+pub(crate) fn transformers<'a>(
     configs: &[Resource],
-    loader: &Loader<'_>,
+    loader: &Loader<'a>,
     context: &mut Context<'_>,
-) -> Result<Vec<Configured>> {
+) -> Result<Vec<Configured<'a>>> {
     configs
         .iter()
         .map(|config| {
@@ -209,8 +218,23 @@ pub(crate) fn transformers(
         .collect()
 }
 
-fn transformer(config: &Resource, loader: &Loader<'_>, context: &mut Context<'_>) -> Result<Configured> {
-    let kind = builtin_kind(config)?;
+fn transformer<'a>(
+    config: &Resource,
+    loader: &Loader<'a>,
+    context: &mut Context<'_>,
+) -> Result<Configured<'a>> {
+    let Some(kind) = builtin_kind(config)? else {
+        let transformer = Box::new(functions::load(config, loader, context)?);
+        let location = config.location.clone();
+        let detail = format!("function {}", config.gvk().kind);
+        let writer = context.tracker.writer(OriginKind::Transformer, &location.file, &detail);
+        return Ok(Configured {
+            transformer,
+            provenance: Provenance::of_plugin(&config.node),
+            writer,
+            location,
+        });
+    };
     if GENERATORS.contains(&kind.as_str()) {
         return Err(Error::transform(format!("plugin {} not a transformer", config.original_id())));
     }
@@ -225,28 +249,48 @@ fn fails_configuration(error: Error, config: &Resource) -> Error {
     error.context(format!("plugin {} fails configuration", config.original_id()))
 }
 
-/// The kind of a builtin plugin; anything else is refused.
-fn builtin_kind(config: &Resource) -> Result<String> {
+/// The kind of a builtin plugin; `None` of a function or other plugin.
+///
+/// # Errors
+/// A builtin that there is not.
+fn builtin_kind(config: &Resource) -> Result<Option<String>> {
     let gvk = config.gvk();
     let known = GENERATORS.iter().chain(&TRANSFORMERS).any(|kind| *kind == gvk.kind);
     if config.node.api_version() == "builtin" {
         return if known {
-            Ok(gvk.kind.to_string())
+            Ok(Some(gvk.kind.to_string()))
         } else {
-            Err(Error::transform(format!("unable to load builtin {gvk}")))
+            let kinds = GENERATORS.iter().chain(&TRANSFORMERS).copied();
+            Err(Error::transform(format!("unable to load builtin {gvk}")).advise(one_of(&gvk.kind, kinds)))
         };
     }
-    Err(Error::new(
-        ErrorKind::Unsupported,
-        format!("external plugins disabled; unable to load external plugin '{}'", config.original_id().gvk.kind),
-    )
-    .advise("functions and plugins run containers or programs, which this build never does; replace it by builtin transformers, or commit its output"))
+    Ok(None)
 }
 
-fn lenient(value: &serde_json::Value) -> Result<serde_json::Value> {
-    conform(value, &types::PLUGIN, Mode::Lenient).map_err(|misfit| {
+fn lenient(
+    value: &serde_json::Value,
+    place: &Location,
+    context: &mut Context<'_>,
+) -> Result<serde_json::Value> {
+    let mut unknown = Vec::new();
+    let read = conform_noting(value, &types::PLUGIN, Mode::Lenient, &mut unknown).map_err(|misfit| {
         Error::transform(format!("error unmarshaling JSON: while decoding JSON: {}", misfit.message))
-    })
+    })?;
+    warn_unknown(&unknown, place, context);
+    Ok(read)
+}
+
+/// Kustomize drops unknown fields of plugins and replacements without a word.
+fn warn_unknown(unknown: &[Misfit], place: &Location, context: &mut Context<'_>) {
+    for misfit in unknown {
+        // Its own object metadata is nobody's business.
+        let field = misfit.path.join(".");
+        if matches!(field.as_str(), "apiVersion" | "kind") || field.starts_with("metadata.") {
+            continue;
+        }
+        let advice = misfit.nearest.map(|nearest| format!("; did you mean `{nearest}`?")).unwrap_or_default();
+        context.warnings.push(format!("# Warning: {place}: the field `{field}` is not known{advice}"));
+    }
 }
 
 fn make_transformer(
@@ -256,7 +300,7 @@ fn make_transformer(
     context: &mut Context<'_>,
     writer: u32,
 ) -> Result<Box<dyn Transformer>> {
-    let value = lenient(&to_json(&config.node).map_err(Error::transform)?)?;
+    let value = lenient(&to_json(&config.node).map_err(Error::transform)?, &config.location, context)?;
     let fields: Config = from_conformed(&value)?;
     let file = config.location.file.to_string();
     let specs = fields.field_specs.clone().unwrap_or_default();
@@ -274,7 +318,7 @@ fn make_transformer(
             subjects: SubjectMode::parse(&fields.set_role_binding_subjects)?,
         }),
         "PrefixTransformer" | "SuffixTransformer" | "PrefixSuffixTransformer" => affixes(kind, fields)?,
-        "ReplacementTransformer" => Box::new(load_replacements(&fields.replacements, loader)?),
+        "ReplacementTransformer" => Box::new(load_replacements(&fields.replacements, loader, context)?),
         "PatchTransformer" => {
             let patch: Patch = from_conformed(&value)?;
             Box::new(load_patch(&patch, &inline(patch.patch.trim()), loader, context)?)
@@ -296,7 +340,7 @@ fn make_transformer(
             }
             Box::new(strategic(patches, &fields.paths, &fields.patches)?)
         }
-        _ => value_add(fields, loader)?,
+        _ => value_add(fields, loader, context)?,
     })
 }
 
@@ -331,7 +375,7 @@ fn affixes(kind: &str, fields: Config) -> Result<Box<dyn Transformer>> {
     Ok(Box::new(Both(list)))
 }
 
-fn value_add(fields: Config, loader: &Loader<'_>) -> Result<Box<dyn Transformer>> {
+fn value_add(fields: Config, loader: &Loader<'_>, context: &mut Context<'_>) -> Result<Box<dyn Transformer>> {
     let mut value = fields.value.trim().to_owned();
     if value.is_empty() {
         let root = loader.root();
@@ -342,7 +386,8 @@ fn value_add(fields: Config, loader: &Loader<'_>) -> Result<Box<dyn Transformer>
         let bytes = loader.load(&fields.target_file_path)?;
         let text = String::from_utf8_lossy(&bytes);
         let file = tiphys_yaml::from_yaml(&text).map_err(|error| Error::transform(error.to_string()))?;
-        let file: Config = from_conformed(&lenient(&file)?)?;
+        let place = Location::new(loader.file_name(&fields.target_file_path), 0, 0);
+        let file: Config = from_conformed(&lenient(&file, &place, context)?)?;
         targets.extend(file.targets);
     }
     if targets.is_empty() {
@@ -495,7 +540,11 @@ pub(crate) fn strategic(patches: Vec<Resource>, paths: &[String], inline: &str) 
 ///
 /// # Errors
 /// Path and inline fields together, files that cannot be read or hold something else.
-pub(crate) fn load_replacements(fields: &[ReplacementField], loader: &Loader<'_>) -> Result<Replacements> {
+pub(crate) fn load_replacements(
+    fields: &[ReplacementField],
+    loader: &Loader<'_>,
+    context: &mut Context<'_>,
+) -> Result<Replacements> {
     let mut replacements = Vec::new();
     for field in fields {
         let has_targets = field.targets.as_ref().is_some_and(|targets| !targets.is_empty());
@@ -522,8 +571,10 @@ pub(crate) fn load_replacements(fields: &[ReplacementField], loader: &Loader<'_>
             }
         };
         for item in items {
-            let item = conform(&item, &types::REPLACEMENT, Mode::Lenient)
+            let mut unknown = Vec::new();
+            let item = conform_noting(&item, &types::REPLACEMENT, Mode::Lenient, &mut unknown)
                 .map_err(|misfit| Error::transform(misfit.message).at(Some(place.clone())))?;
+            warn_unknown(&unknown, &place, context);
             replacements.push(from_conformed(&item)?);
         }
     }

@@ -60,7 +60,10 @@ fn malformed(message: String) -> Error {
 }
 
 /// The documents of a text as trees (`kio.FromBytes`): empty ones dropped, a lone `List` unpacked.
-fn read_documents(context: &mut Context<'_>, source: Text<'_>) -> Result<Vec<Node>> {
+///
+/// # Errors
+/// What is no YAML.
+pub(crate) fn read_documents(context: &mut Context<'_>, source: Text<'_>) -> Result<Vec<Node>> {
     let text: Cow<'_, str> = match source.text.contains('\r') {
         true => source.text.replace("\r\n", "\n").into(),
         false => source.text.into(),
@@ -116,6 +119,14 @@ fn read_one(context: &mut Context<'_>, source: Text<'_>, document: &str, line: u
 /// What is no YAML, or no Kubernetes object.
 pub(crate) fn read_objects(context: &mut Context<'_>, source: Text<'_>) -> Result<Vec<Node>> {
     let nodes = read_documents(context, source)?;
+    objects_of(context, source, nodes)
+}
+
+/// The objects that trees are: empty ones dropped, lists unpacked.
+///
+/// # Errors
+/// What is no Kubernetes object.
+pub(crate) fn objects_of(context: &Context<'_>, source: Text<'_>, nodes: Vec<Node>) -> Result<Vec<Node>> {
     let nodes = check_objects(context, source, nodes)?;
     unpack_lists(context, source, nodes)
 }

@@ -177,7 +177,7 @@ fn percent_decode(text: &str) -> String {
 }
 
 /// Go's `strconv.ParseBool`.
-fn parse_bool(text: &str) -> Option<bool> {
+pub(crate) fn parse_bool(text: &str) -> Option<bool> {
     match text {
         "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
         "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),

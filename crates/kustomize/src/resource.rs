@@ -250,10 +250,19 @@ impl Resource {
             || self.from_helm
     }
 
-    /// The annotations in which kustomize keeps earlier ids, prefixes and suffixes.
+    /// The annotations in which kustomize keeps earlier ids, prefixes and suffixes, and what generators ask for.
     pub fn state_annotations(&self) -> Vec<(String, String)> {
         let list = |part: fn(&Earlier) -> &SmolStr| self.earlier.iter().map(part).cloned().collect();
-        let lists: [(&str, Vec<SmolStr>); 5] = [
+        let generated = self.needs_hash || self.behavior != Behavior::Unspecified;
+        let lists: [(&str, Vec<SmolStr>); 7] = [
+            (
+                "generatorBehavior",
+                generated.then(|| SmolStr::new_static(self.behavior.name())).into_iter().collect(),
+            ),
+            (
+                "needsHashSuffix",
+                self.needs_hash.then_some(SmolStr::new_static("enabled")).into_iter().collect(),
+            ),
             ("prefixes", self.prefixes.clone()),
             ("previousKinds", list(|earlier| &earlier.kind)),
             ("previousNames", list(|earlier| &earlier.name)),
@@ -267,11 +276,14 @@ impl Resource {
     /// The object with the annotations in which kustomize keeps earlier ids, as its errors show it.
     pub fn json_with_state(&self) -> Value {
         let mut object = crate::node::to_json(&self.node).unwrap_or_default();
+        let state = self.state_annotations();
+        if state.is_empty() {
+            return object;
+        }
         let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
         let annotations =
             metadata.map(|metadata| metadata.entry("annotations").or_insert_with(|| Map::new().into()));
         if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
-            let state = self.state_annotations();
             annotations.extend(state.into_iter().map(|(name, value)| (name, value.into())));
         }
         object

@@ -8,6 +8,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     resid::{Gvk, ResId},
     resource::{Behavior, Resource},
+    suggest::with_similar,
 };
 
 /// Objects; no two have the same id.
@@ -103,8 +104,8 @@ impl ResourceMap {
         let found = self.find_id(&id);
         match (found.as_slice(), resource.behavior) {
             ([], Behavior::Merge | Behavior::Replace) => {
-                Err(conflict(format!("id {} does not exist; cannot merge or replace", go_syntax(&id)))
-                    .at(Some(resource.location.clone())))
+                let text = format!("id {} does not exist; cannot merge or replace", go_syntax(&id));
+                Err(with_similar(conflict(text).at(Some(resource.location.clone())), &id, self))
             }
             ([], _) => self.append(vec![resource]),
             ([at], Behavior::Replace) => self.put(*at, resource, false),

@@ -53,6 +53,11 @@ impl Pattern {
     }
 }
 
+/// A regular expression as the text that it most likely stands for, for comparisons with names.
+pub(crate) fn plain_text(pattern: &str) -> String {
+    pattern.trim_start_matches('^').trim_end_matches('$').replace(".*", "").replace('\\', "")
+}
+
 /// A [`Selector`] ready to be used.
 #[derive(Clone, Debug)]
 pub(crate) struct Matcher {

@@ -13,6 +13,7 @@ use crate::{
     resid::ResId,
     resource::Resource,
     resource_map::ResourceMap,
+    suggest::{nearest_field, with_similar},
 };
 
 const DEFAULT_PATH: &str = "metadata.name";
@@ -157,17 +158,15 @@ pub(crate) fn describe_all(vars: &[Var]) -> String {
 fn value_of(var: &Var, objects: &ResourceMap) -> Result<Value> {
     let reads = |resource: &&Resource| resource.vars.contains(&var.name);
     let Some(resource) = objects.list.iter().find(reads) else {
-        return Err(Error::transform(format!(
-            "var '{}' cannot be mapped to a field in the set of known resources",
-            describe(var)
-        )));
+        let text =
+            format!("var '{}' cannot be mapped to a field in the set of known resources", describe(var));
+        return Err(with_similar(Error::transform(text), &target_id(var), objects));
     };
     field_value(&resource.node, &var.fieldref.field_path).ok_or_else(|| {
-        Error::transform(format!(
-            "field specified in var '{}' not found in corresponding resource",
-            describe(var)
-        ))
-        .at(Some(resource.location.clone()))
+        let text = format!("field specified in var '{}' not found in corresponding resource", describe(var));
+        let missing = nearest_field(&resource.node, &index_steps(&var.fieldref.field_path));
+        let error = Error::transform(text).at(Some(resource.location.clone()));
+        missing.into_iter().fold(error, Error::advise)
     })
 }
 

@@ -96,7 +96,10 @@ fn errors_have_places_and_advice() {
     let replacement = "replacements:\n- source: {kind: Deployment, name: shops}\n  targets: []\n";
     for (text, advice) in [
         ("resources: [dd.yaml]\n", "did you mean `d.yaml`?"),
-        (&*format!("resources: [d.yaml]\n{replacement}"), "did you mean Deployment.v1.apps/shop.[noNs]?"),
+        (
+            &*format!("resources: [d.yaml]\n{replacement}"),
+            "did you mean Deployment.v1.apps/shop.[noNs] in d.yaml?",
+        ),
     ] {
         let error = build(&tree(text), "", &BuildOptions::default()).unwrap_err();
         assert_eq!(error.advice(), [advice], "{error}");

@@ -15,6 +15,7 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
         overlay: job.source.kustomize.as_ref().map(|options| overlay(options, job)).transpose()?,
         origins: job.context.origins,
         remote_loader: job.context.sources.remote_bases(),
+        function_runner: job.context.sources.functions(),
         ..build_flags::parse(job.context.sources.kustomize_options(version))?
     };
     if options.enable_helm {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use tiphys_helm::Chart;
-use tiphys_kustomize::RemoteLoader;
+use tiphys_kustomize::{FunctionRunner, RemoteLoader};
 use tiphys_model::{ApplicationSource, SourceType};
 use tiphys_vfs::{FileTree, MemTree};
 
@@ -59,6 +59,11 @@ pub trait Sources: Send + Sync {
 
     /// What runs config management plugins, if any are allowed.
     fn plugins(&self) -> Option<Arc<dyn Plugins>> {
+        None
+    }
+
+    /// What runs functions of kustomizations, if any are allowed.
+    fn functions(&self) -> Option<Arc<dyn FunctionRunner>> {
         None
     }
 

@@ -12,7 +12,7 @@ use tiphys_kustomize::{RemoteError, RemoteLoader, RepoUrl};
 use tiphys_vfs::{FileTree, join};
 
 use crate::{
-    AccessTable, ChartRequest, Charts, Checkout, DeclaredAccess, FetchedChart, GitCache, Plugins,
+    AccessTable, ChartRequest, Charts, Checkout, DeclaredAccess, FetchedChart, Functions, GitCache, Plugins,
     SourceError,
     remote::{HelmRepositories, Http, registry_credentials},
 };
@@ -36,6 +36,7 @@ pub struct Fetcher {
     access: AccessTable,
     http: Http,
     plugins: Arc<Plugins>,
+    functions: Arc<Functions>,
     helm: OnceLock<(Charts, HelmRepositories)>,
 }
 
@@ -75,6 +76,7 @@ impl Fetcher {
             variable: Box::new(variable),
             http: Http::default(),
             plugins: Arc::default(),
+            functions: Arc::default(),
             helm: OnceLock::new(),
         }
     }
@@ -89,6 +91,18 @@ impl Fetcher {
     /// The config management plugins that are allowed.
     pub fn plugins(&self) -> &Arc<Plugins> {
         &self.plugins
+    }
+
+    /// Allows functions of kustomizations.
+    #[must_use]
+    pub fn with_functions(mut self, functions: Functions) -> Self {
+        self.functions = Arc::new(functions);
+        self
+    }
+
+    /// The functions of kustomizations that are allowed, if any are.
+    pub fn functions(&self) -> Option<Arc<Functions>> {
+        Some(self.functions.clone()).filter(|functions| !functions.is_empty())
     }
 
     /// Replaces the credentials that were declared in a cluster.

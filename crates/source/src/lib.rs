@@ -8,9 +8,11 @@
 mod error;
 mod fetcher;
 mod footprint;
+mod functions;
 mod git;
 mod git_tree;
 mod plugins;
+mod program;
 mod remote;
 mod repositories;
 mod ssh;
@@ -22,6 +24,7 @@ mod working_tree;
 pub use error::SourceError;
 pub use fetcher::{DependencyError, Fetcher};
 pub use footprint::{Footprint, RecordingTree};
+pub use functions::{FunctionError, Functions};
 pub use git::{GitCache, tag_revision};
 pub use plugins::{Plugin, PluginError, PluginInput, Plugins};
 pub use remote::{

@@ -47,6 +47,7 @@ enum Restrictor {
 /// # Errors
 /// With kustomize's text, the place of the fault and advice.
 pub fn run(args: &Args) -> anyhow::Result<()> {
+    let fetcher = crate::fetch::fetcher(args.offline);
     let options = BuildOptions {
         load_restrictor: match args.load_restrictor {
             Restrictor::RootOnly => LoadRestrictor::RootOnly,
@@ -55,7 +56,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         display_root: "/".to_owned(),
         enable_helm: args.enable_helm,
         chart_inflator: Some(Arc::new(HelmCharts)),
-        remote_loader: Some(crate::fetch::fetcher(args.offline)),
+        function_runner: fetcher.functions().map(|functions| functions as _),
+        remote_loader: Some(fetcher),
         ..BuildOptions::default()
     };
     let dir = args.dir.canonicalize().with_context(|| format!("cannot open {}", args.dir.display()))?;
@@ -65,10 +67,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let dir = dir.to_str().context("the folder's path is not UTF-8")?.trim_start_matches('/');
     let build = match tiphys_kustomize::build(&tree, dir, &options) {
         Ok(build) => build,
-        Err(error) => bail!("{}", explain(&error)),
+        Err(error) => bail!("{}", explain(&error, &here())),
     };
     for warning in build.warnings() {
-        eprintln!("{warning}");
+        eprintln!("{}", warning.replace(&here(), ""));
     }
     write(args.output.as_deref(), build.to_yaml().as_bytes())?;
     // The process ends here: nobody needs the memory of every node back.
@@ -76,13 +78,20 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn explain(error: &tiphys_kustomize::Error) -> String {
+/// The folder in which the program runs, as a path of the tree that is the whole disk: places below it are shown
+/// without it.
+fn here() -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    format!("{}/", here.to_string_lossy().trim_matches('/'))
+}
+
+fn explain(error: &tiphys_kustomize::Error, here: &str) -> String {
     let mut text = error.to_string();
     if let Some(location) = error.location() {
-        let _ = write!(text, "\n  --> {location}");
+        let _ = write!(text, "\n  --> {}", location.to_string().replacen(here, "", 1));
     }
     for advice in error.advice() {
-        let _ = write!(text, "\n  = help: {advice}");
+        let _ = write!(text, "\n  = help: {}", advice.replace(here, ""));
     }
     text
 }

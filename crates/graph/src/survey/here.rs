@@ -6,7 +6,7 @@ use std::{
 };
 
 use tiphys_helm::Chart;
-use tiphys_kustomize::RemoteLoader;
+use tiphys_kustomize::{FunctionRunner, RemoteLoader};
 use tiphys_render::{RenderError, SourceTree, Sources};
 use tiphys_vfs::{DirEntry, EntryKind, FileTree, VfsError};
 
@@ -114,6 +114,10 @@ impl Sources for Here<'_> {
 
     fn plugins(&self) -> Option<Arc<dyn tiphys_render::Plugins>> {
         self.input.sources.plugins()
+    }
+
+    fn functions(&self) -> Option<Arc<dyn FunctionRunner>> {
+        self.input.sources.functions()
     }
 
     fn is_enabled(&self, tool: tiphys_model::SourceType) -> bool {

@@ -4,8 +4,10 @@
 use serde_json::{Map, Value};
 use tiphys_value::json_kind;
 
+use crate::suggest::nearest_of;
+
 /// A type as Go declares it.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Type {
     Text,
     Bool,
@@ -21,7 +23,7 @@ pub(crate) enum Type {
 }
 
 /// A struct: its Go name and fields.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Object {
     /// Go's name without package.
     pub name: &'static str,
@@ -30,7 +32,7 @@ pub(crate) struct Object {
 }
 
 /// A field of a struct.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Field {
     /// The name in JSON.
     pub name: &'static str,
@@ -61,6 +63,20 @@ pub(crate) struct Misfit {
     pub path: Vec<String>,
     /// For unknown fields the declared name that is most like it.
     pub nearest: Option<&'static str>,
+    /// For unknown fields those that are declared in its place.
+    pub known: &'static [Field],
+}
+
+impl Misfit {
+    /// What the user may have meant by an unknown field.
+    pub fn advice(&self) -> Option<String> {
+        let names = || self.known.iter().map(|field| field.name);
+        match (self.nearest, self.known) {
+            (Some(nearest), _) => Some(format!("did you mean `{nearest}`?")),
+            (None, []) => None,
+            (None, _) => Some(format!("there is {}", names().collect::<Vec<_>>().join(", "))),
+        }
+    }
 }
 
 /// Checks a value against a type and brings it into the declared spelling.
@@ -68,7 +84,20 @@ pub(crate) struct Misfit {
 /// # Errors
 /// The first misfit in the order of sorted keys, in which Go meets them.
 pub(crate) fn conform(value: &Value, object: &'static Object, mode: Mode) -> Result<Value, Misfit> {
-    let mut checker = Checker { mode, go_path: Vec::new(), path: Vec::new(), first: None };
+    conform_noting(value, object, mode, &mut Vec::new())
+}
+
+/// As [`conform`]; notes the unknown fields that are dropped.
+///
+/// # Errors
+/// As there.
+pub(crate) fn conform_noting(
+    value: &Value,
+    object: &'static Object,
+    mode: Mode,
+    unknown: &mut Vec<Misfit>,
+) -> Result<Value, Misfit> {
+    let mut checker = Checker { mode, go_path: Vec::new(), path: Vec::new(), first: None, unknown };
     let result = checker.object(value, object, "");
     match checker.first {
         Some(misfit) => Err(misfit),
@@ -76,17 +105,33 @@ pub(crate) fn conform(value: &Value, object: &'static Object, mode: Mode) -> Res
     }
 }
 
-struct Checker {
+struct Checker<'a> {
     mode: Mode,
     go_path: Vec<String>,
     path: Vec<String>,
     first: Option<Misfit>,
+    unknown: &'a mut Vec<Misfit>,
 }
 
-impl Checker {
-    fn fail(&mut self, message: String, nearest: Option<&'static str>) {
+impl Checker<'_> {
+    fn fail(&mut self, message: String) {
         let path = self.path.clone();
-        self.first.get_or_insert(Misfit { message, path, nearest });
+        self.first.get_or_insert(Misfit { message, path, nearest: None, known: &[] });
+    }
+
+    fn unknown(&mut self, key: &str, known: &'static [Field]) {
+        let path = self.path.clone();
+        let misfit = Misfit {
+            message: format!("json: unknown field {key:?}"),
+            path,
+            nearest: nearest(key, known),
+            known,
+        };
+        if self.mode == Mode::Lenient {
+            self.unknown.push(misfit);
+        } else {
+            self.first.get_or_insert(misfit);
+        }
     }
 
     fn mismatch(&mut self, value: &Value, struct_name: &str, go_type: &str) {
@@ -99,7 +144,7 @@ impl Checker {
                 "json: cannot unmarshal {found} into Go struct field {struct_name}.{path} of type {go_type}"
             )
         };
-        self.fail(message, None);
+        self.fail(message);
     }
 
     fn object(&mut self, value: &Value, object: &'static Object, parent: &str) -> Option<Value> {
@@ -123,10 +168,7 @@ impl Checker {
                     }
                     self.go_path.pop();
                 }
-                None if self.mode != Mode::Lenient => {
-                    self.fail(format!("json: unknown field {key:?}"), nearest(key, object.fields));
-                }
-                None => {}
+                None => self.unknown(key, object.fields),
             }
             self.path.pop();
         }
@@ -149,7 +191,7 @@ impl Checker {
                     "json: cannot unmarshal number {number} into Go struct field {parent}.{} of type int",
                     self.go_path.join(".")
                 );
-                self.fail(message, None);
+                self.fail(message);
                 None
             }
             (Type::TextMap, Value::Object(map)) => Some(Value::Object(self.text_map(map, parent))),
@@ -219,30 +261,4 @@ fn as_text(value: &Value) -> String {
 /// The field whose name is most like `key`, if any is near.
 fn nearest(key: &str, fields: &'static [Field]) -> Option<&'static str> {
     nearest_of(key, fields.iter().map(|field| field.name))
-}
-
-/// The candidate most like a text: at most a third of its letters differ.
-pub(crate) fn nearest_of<'a>(text: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = (text.chars().count() / 3).clamp(1, 4);
-    candidates
-        .map(|candidate| (edit_distance(&text.to_lowercase(), &candidate.to_lowercase()), candidate))
-        .filter(|(distance, _)| *distance <= limit)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
-}
-
-/// Levenshtein's distance.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, to) in b.iter().enumerate() {
-            let substituted = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = substituted.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
 }

@@ -78,8 +78,8 @@ fn misfit_error(misfit: Misfit, source: &Source) -> Error {
     let path: Vec<&str> = misfit.path.iter().map(String::as_str).collect();
     let error = Error::new(ErrorKind::Kustomization, format!("invalid Kustomization: {}", misfit.message))
         .at(Some(source.locate(&path)));
-    match misfit.nearest {
-        Some(nearest) => error.advise(format!("did you mean `{nearest}`?")),
+    match misfit.advice() {
+        Some(advice) => error.advise(advice),
         None => error,
     }
 }

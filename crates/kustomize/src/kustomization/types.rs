@@ -300,6 +300,32 @@ pub(crate) static CONFIGURATION: Object = Object {
     ],
 };
 
+static MOUNT: Object =
+    Object { name: "StorageMount", fields: &[text("type"), text("src"), text("dst"), flag("rw")] };
+
+static CONTAINER: Object = Object {
+    name: "ContainerSpec",
+    fields: &[
+        text("image"),
+        flag("network"),
+        of("mounts", &Type::List(&Type::Object(&MOUNT))),
+        of("envs", &TEXTS),
+    ],
+};
+
+static EXEC: Object =
+    Object { name: "ExecSpec", fields: &[text("path"), of("args", &TEXTS), of("envs", &TEXTS)] };
+
+/// The specification of a KRM function in its annotation.
+pub(crate) static FUNCTION: Object = Object {
+    name: "FunctionSpec",
+    fields: &[
+        flag("deferFailure"),
+        of("container", &Type::Object(&CONTAINER)),
+        of("exec", &Type::Object(&EXEC)),
+    ],
+};
+
 static VALUE_ADD_TARGET: Object = Object {
     name: "Target",
     fields: &[

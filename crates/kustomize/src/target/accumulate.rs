@@ -66,7 +66,8 @@ impl<'a> Target<'a> {
             })?;
             let value = conform(&value, &types::CONFIGURATION, Mode::LenientStrict).map_err(|misfit| {
                 let message = format!("error unmarshaling JSON: while decoding JSON: {}", misfit.message);
-                Error::new(ErrorKind::Kustomization, message).at(place.clone())
+                let error = Error::new(ErrorKind::Kustomization, message).at(place.clone());
+                misfit.advice().into_iter().fold(error, Error::advise)
             })?;
             let mut more: TransformerConfig = from_conformed(&value)?;
             more.sort();

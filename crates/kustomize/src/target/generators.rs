@@ -15,7 +15,7 @@ use crate::{
     resource_map::ResourceMap,
 };
 
-impl Target<'_> {
+impl<'a> Target<'a> {
     /// Runs all generators and takes over what they make.
     ///
     /// # Errors
@@ -53,7 +53,11 @@ impl Target<'_> {
         Ok(())
     }
 
-    fn generate(&self, generator: &ConfiguredGenerator, context: &mut Context<'_>) -> Result<Vec<Resource>> {
+    fn generate(
+        &self,
+        generator: &ConfiguredGenerator<'a>,
+        context: &mut Context<'_>,
+    ) -> Result<Vec<Resource>> {
         let location = &generator.location;
         match &generator.generator {
             Generator::Data(kind, args) => {
@@ -62,12 +66,13 @@ impl Target<'_> {
             Generator::Helm(helm) => {
                 generate::inflate(helm, &self.loader, location, generator.writer, context)
             }
+            Generator::Function(function) => function.generate(context),
             Generator::Iam(policy) => Ok(vec![generate::make_iam_policy(policy, location, context)?]),
         }
     }
 
     /// `configMapGenerator`, `secretGenerator` and `helmCharts`.
-    fn own_generators(&mut self, context: &mut Context<'_>) -> Result<Vec<ConfiguredGenerator>> {
+    fn own_generators(&mut self, context: &mut Context<'_>) -> Result<Vec<ConfiguredGenerator<'a>>> {
         let mut generators = Vec::new();
         let data = [
             (DataKind::ConfigMap, "configMapGenerator", "ConfigMapGenerator", &self.k.config_map_generator),
@@ -109,11 +114,11 @@ impl Target<'_> {
 
     fn configured(
         &self,
-        generator: Generator,
+        generator: Generator<'a>,
         (field, index): (&str, usize),
         name: &str,
         context: &mut Context<'_>,
-    ) -> ConfiguredGenerator {
+    ) -> ConfiguredGenerator<'a> {
         let provenance = self.builtin_provenance(name);
         let location = self.locate(&[field, &index.to_string()]);
         let writer = context.tracker.writer(OriginKind::Generator, &self.source.file, field);

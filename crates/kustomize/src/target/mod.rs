@@ -206,7 +206,7 @@ impl<'a> Target<'a> {
 /// The kustomization file of a folder.
 fn find_file(loader: &Loader<'_>) -> Result<(&'static str, String)> {
     let found: Vec<_> =
-        FILE_NAMES.into_iter().filter_map(|name| Some((name, loader.load(name).ok()?))).collect();
+        FILE_NAMES.into_iter().filter_map(|name| Some((name, loader.load_if_there(name)?))).collect();
     match found.as_slice() {
         [(name, bytes)] => Ok((*name, String::from_utf8_lossy(bytes).into_owned())),
         [] => Err(Error::new(

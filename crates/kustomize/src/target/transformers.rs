@@ -8,6 +8,7 @@ use crate::{
     context::Context,
     error::{Error, Result},
     fields::TransformerConfig,
+    functions::exchange::PATHS,
     kustomization::model::{FieldSpec, Label},
     plugins,
     resource::Resource,
@@ -18,7 +19,7 @@ use crate::{
     },
 };
 
-impl Target<'_> {
+impl<'a> Target<'a> {
     /// Runs all transformers; every one is configured before the first runs.
     ///
     /// # Errors
@@ -52,7 +53,12 @@ impl Target<'_> {
             validator.run(&mut all.objects, context)?;
             if let Some(change) = difference(&before, &all.objects) {
                 let text = format!("validator shouldn't modify the resource map: {change}");
-                return Err(Error::transform(text).at(Some(validator.location)));
+                let error = Error::transform(text).at(Some(validator.location));
+                return Err(if only_paths_differ(&before, &all.objects) {
+                    error.advise("the function changed nothing: kustomize notes paths at what functions return, and takes them for changes; list it under `transformers`")
+                } else {
+                    error
+                });
             }
         }
         Ok(())
@@ -62,7 +68,7 @@ impl Target<'_> {
         &mut self,
         config: &TransformerConfig,
         context: &mut Context<'_>,
-    ) -> Result<Vec<Configured>> {
+    ) -> Result<Vec<Configured<'a>>> {
         let mut list = Vec::new();
         self.strategic_patches(&mut list, context)?;
         self.patches(&mut list, context)?;
@@ -101,8 +107,8 @@ impl Target<'_> {
         self.json_patches(&mut list, context)?;
         self.counts_and_images(&mut list, config, context);
         if !self.k.replacements.is_empty() {
-            let replacements =
-                plugins::load_replacements(&self.k.replacements, &self.loader).map_err(|error| {
+            let replacements = plugins::load_replacements(&self.k.replacements, &self.loader, context)
+                .map_err(|error| {
                     self.configuring(error, "ReplacementTransformer", "", ("replacements", 0))
                 })?;
             list.push(self.configure(
@@ -117,7 +123,7 @@ impl Target<'_> {
 
     fn counts_and_images(
         &mut self,
-        list: &mut Vec<Configured>,
+        list: &mut Vec<Configured<'a>>,
         config: &TransformerConfig,
         context: &mut Context<'_>,
     ) {
@@ -135,11 +141,11 @@ impl Target<'_> {
 
     fn configure(
         &self,
-        transformer: Box<dyn Transformer>,
+        transformer: Box<dyn Transformer + 'a>,
         path: &[&str],
         kind: &str,
         context: &mut Context<'_>,
-    ) -> Configured {
+    ) -> Configured<'a> {
         let writer =
             context.tracker.writer(OriginKind::Transformer, &self.source.file, path.first().unwrap_or(&kind));
         Configured {
@@ -162,7 +168,7 @@ impl Target<'_> {
         }
     }
 
-    fn strategic_patches(&mut self, list: &mut Vec<Configured>, context: &mut Context<'_>) -> Result<()> {
+    fn strategic_patches(&mut self, list: &mut Vec<Configured<'a>>, context: &mut Context<'_>) -> Result<()> {
         let entries = self.k.patches_strategic_merge.take().unwrap_or_default();
         if entries.is_empty() {
             return Ok(());
@@ -183,7 +189,7 @@ impl Target<'_> {
         Ok(())
     }
 
-    fn patches(&mut self, list: &mut Vec<Configured>, context: &mut Context<'_>) -> Result<()> {
+    fn patches(&mut self, list: &mut Vec<Configured<'a>>, context: &mut Context<'_>) -> Result<()> {
         const KIND: &str = "PatchTransformer";
         for (index, patch) in std::mem::take(&mut self.k.patches).into_iter().enumerate() {
             let number = index.to_string();
@@ -199,7 +205,7 @@ impl Target<'_> {
         Ok(())
     }
 
-    fn json_patches(&mut self, list: &mut Vec<Configured>, context: &mut Context<'_>) -> Result<()> {
+    fn json_patches(&mut self, list: &mut Vec<Configured<'a>>, context: &mut Context<'_>) -> Result<()> {
         const FIELD: &str = "patchesJson6902";
         const KIND: &str = "PatchJson6902Transformer";
         for (index, patch) in self.k.patches_json6902.take().unwrap_or_default().into_iter().enumerate() {
@@ -226,7 +232,7 @@ impl Target<'_> {
     /// `labels`, then `commonLabels`.
     fn labels(
         &mut self,
-        list: &mut Vec<Configured>,
+        list: &mut Vec<Configured<'a>>,
         config: &TransformerConfig,
         context: &mut Context<'_>,
     ) -> Result<()> {
@@ -281,6 +287,19 @@ fn difference(before: &ResourceMap, after: &ResourceMap) -> Option<String> {
         let (old, new) = (old.json_with_state(), without_mark(new.json_with_state()));
         (old != new).then(|| format!("nodes unequal: \n -- {old},\n -- {new}"))
     })
+}
+
+/// Whether objects are the same but for the paths that functions leave at them.
+fn only_paths_differ(before: &ResourceMap, after: &ResourceMap) -> bool {
+    let mut after = after.clone();
+    for resource in &mut after.list {
+        let mut annotations = resource.node.metadata_map("annotations");
+        annotations.retain(|name, _| !PATHS.contains(&name.as_str()));
+        if resource.node.set_metadata_map("annotations", &annotations).is_err() {
+            return false;
+        }
+    }
+    difference(before, &after).is_none()
 }
 
 /// An object without the label that a validator may set.

@@ -10,6 +10,7 @@ use crate::{
     kustomization::model::{FieldSpec, Image},
     node::{Content, Kind, Node},
     resource_map::ResourceMap,
+    suggest::nearest_of,
 };
 
 /// Changes the images of one name.
@@ -19,20 +20,26 @@ pub(crate) struct ImageTag {
 }
 
 impl Transformer for ImageTag {
-    fn transform(&self, objects: &mut ResourceMap, _: &mut Context<'_>) -> Result<()> {
+    fn transform(&self, objects: &mut ResourceMap, context: &mut Context<'_>) -> Result<()> {
         let name = ImageName::new(&self.image.name);
         let routes = Route::all(&self.specs);
+        let mut found = false;
         for resource in &mut objects.list {
             if resource.node.object_kind() == "CustomResourceDefinition" {
                 continue;
             }
             resource.touched = true;
-            self.in_containers(&mut resource.node, &name).map_err(Error::transform)?;
+            let mut set = |node: &mut Node| {
+                found |= self.set(node, &name)?;
+                Ok(())
+            };
+            in_containers(&mut resource.node, &mut set).map_err(Error::transform)?;
             for route in &routes {
-                route
-                    .apply(&mut resource.node, None, &mut |node| self.set(node, &name))
-                    .map_err(Error::transform)?;
+                route.apply(&mut resource.node, None, &mut set).map_err(Error::transform)?;
             }
+        }
+        if !found {
+            context.notes.extend(self.misspelt(objects));
         }
         Ok(())
     }
@@ -76,6 +83,38 @@ fn is_tag_and_digest(text: &str) -> bool {
     tag_fits && digest.is_none_or(letters)
 }
 
+/// Does something with every `image` in lists named `containers` or `initContainers`, wherever they stand.
+fn in_containers(
+    node: &mut Node,
+    each: &mut dyn FnMut(&mut Node) -> Result<(), String>,
+) -> Result<(), String> {
+    match &mut node.content {
+        Content::Scalar(_) => Ok(()),
+        Content::Seq(items) => items.iter_mut().try_for_each(|item| in_containers(item, each)),
+        Content::Map(pairs) => {
+            for (key, value) in pairs {
+                in_containers(value, each)?;
+                if matches!(key.value(), "containers" | "initContainers") {
+                    in_list(value, each)?;
+                }
+            }
+            Ok(())
+        }
+    }
+}
+
+fn in_list(list: &mut Node, each: &mut dyn FnMut(&mut Node) -> Result<(), String>) -> Result<(), String> {
+    for container in list.items_mut().into_iter().flatten() {
+        if !container.is_null() {
+            container.expect(Kind::Map)?;
+        }
+        if let Some(image) = container.get_mut("image") {
+            each(image)?;
+        }
+    }
+    Ok(())
+}
+
 /// Splits an image into name, tag and digest.
 pub(crate) fn split_image(image: &str) -> (&str, &str, &str) {
     let from = image.find('/').filter(|at| *at > 0).unwrap_or(0);
@@ -90,42 +129,40 @@ pub(crate) fn split_image(image: &str) -> (&str, &str, &str) {
 }
 
 impl ImageTag {
-    /// Every `image` in lists named `containers` or `initContainers`, wherever they stand.
-    fn in_containers(&self, node: &mut Node, name: &ImageName<'_>) -> Result<(), String> {
-        match &mut node.content {
-            Content::Scalar(_) => Ok(()),
-            Content::Seq(items) => items.iter_mut().try_for_each(|item| self.in_containers(item, name)),
-            Content::Map(pairs) => {
-                for (key, value) in pairs {
-                    self.in_containers(value, name)?;
-                    if matches!(key.value(), "containers" | "initContainers") {
-                        self.in_list(value, name)?;
-                    }
-                }
-                Ok(())
-            }
-        }
-    }
-
-    fn in_list(&self, list: &mut Node, name: &ImageName<'_>) -> Result<(), String> {
-        for container in list.items_mut().into_iter().flatten() {
-            if !container.is_null() {
-                container.expect(Kind::Map)?;
-            }
-            if let Some(image) = container.get_mut("image") {
-                self.set(image, name)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn set(&self, node: &mut Node, name: &ImageName<'_>) -> Result<(), String> {
+    /// Changes an image of the name; says whether it is one.
+    fn set(&self, node: &mut Node, name: &ImageName<'_>) -> Result<bool, String> {
         node.expect(Kind::Scalar)?;
         if !name.fits(node.value()) {
-            return Ok(());
+            return Ok(false);
         }
         let changed = self.changed(node.value());
-        node.set_scalar(Node::scalar(changed))
+        node.set_scalar(Node::scalar(changed))?;
+        Ok(true)
+    }
+
+    /// Kustomize says nothing of a name that no image has. It need not be a mistake, for many overlays share their
+    /// images; it most likely is one where an image has nearly that name, or that name without its registry.
+    fn misspelt(&self, objects: &mut ResourceMap) -> Option<String> {
+        let mut names = std::collections::BTreeSet::new();
+        for resource in &mut objects.list {
+            let mut note = |node: &mut Node| {
+                names.insert(split_image(node.value()).0.to_owned());
+                Ok(())
+            };
+            in_containers(&mut resource.node, &mut note).ok()?;
+        }
+        let wanted = self.image.name.as_str();
+        let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
+        let same_last = names.iter().find(|name| last(name) == last(wanted));
+        let nearest = match same_last {
+            Some(name) => name,
+            None => {
+                let full = nearest_of(wanted, names.iter().map(String::as_str))?;
+                // One that is only the beginning of another is another image.
+                if full.starts_with(wanted) || wanted.starts_with(full) { return None } else { full }
+            }
+        };
+        Some(format!("no image is named `{wanted}`; did you mean `{nearest}`?"))
     }
 
     fn changed(&self, value: &str) -> String {

@@ -42,8 +42,8 @@ pub(crate) trait Transformer {
 }
 
 /// A transformer with what configured it.
-pub(crate) struct Configured {
-    pub transformer: Box<dyn Transformer>,
+pub(crate) struct Configured<'a> {
+    pub transformer: Box<dyn Transformer + 'a>,
     pub provenance: Option<Provenance>,
     /// Its number as a writer of origins.
     pub writer: u32,
@@ -51,7 +51,7 @@ pub(crate) struct Configured {
     pub location: Location,
 }
 
-impl Configured {
+impl Configured<'_> {
     /// Runs the transformer, then records origins and annotations.
     ///
     /// # Errors
@@ -60,6 +60,7 @@ impl Configured {
         self.transformer
             .transform(objects, context)
             .map_err(|error| error.at(Some(self.location.clone())))?;
+        context.take_notes(&self.location);
         finish(objects, context, self.writer, &self.location);
         if let Some(provenance) = &self.provenance {
             for resource in &mut objects.list {

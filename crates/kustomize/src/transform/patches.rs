@@ -10,16 +10,14 @@ use crate::{
     context::Context,
     error::{Error, ErrorKind, Result},
     json_patch::{JsonPatch, Places},
-    kustomization::{
-        go_json::nearest_of,
-        model::{PatchOptions, Selector},
-    },
+    kustomization::model::{PatchOptions, Selector},
     merge::Merger,
     reader::{Text, read_objects},
     resid::ResId,
     resource::Resource,
     resource_map::ResourceMap,
     selector::Matcher,
+    suggest::{id_of, similar, with_similar},
 };
 
 /// The text of a patch, with its place.
@@ -175,7 +173,7 @@ impl Patches {
         let chosen = objects.list.iter().zip(chosen).filter(|(_, chosen)| *chosen);
         let selected: HashSet<ResId> = chosen.map(|(resource, _)| resource.id()).collect();
         if selected.is_empty() {
-            self.warn_unmatched(patch.location.clone(), context);
+            context.notes.push(selects_nothing("the patch", target, objects));
         }
         apply_to_selected(objects, &selected, patch, context)
     }
@@ -191,38 +189,14 @@ impl Patches {
             return Err(Error::transform(format!("must specify a target for JSON patch {}", self.source)));
         };
         let selected = Matcher::new(target)?.select(objects)?;
+        if !selected.contains(&true) {
+            context.notes.push(selects_nothing("the patch", target, objects));
+        }
         for (resource, _) in objects.list.iter_mut().zip(selected).filter(|(_, selected)| *selected) {
             resource.remember_id();
             apply_json(resource, patch, places, true, context)?;
         }
         Ok(())
-    }
-
-    /// Kustomize says nothing when a patch selects nothing; the user wants to know.
-    fn warn_unmatched(&self, place: Location, context: &mut Context<'_>) {
-        context.warnings.push(format!("# Warning: {place}: the patch selects no object"));
-    }
-}
-
-/// Adds what there is that is similar to an id that nothing has.
-pub(super) fn with_similar(error: Error, id: &ResId, objects: &ResourceMap) -> Error {
-    let same_kind = objects.list.iter().filter(|resource| resource.gvk().kind == id.gvk.kind);
-    let same_name = objects.list.iter().find(|resource| resource.node.name() == id.name);
-    if let Some(nearest) = nearest_of(&id.name, same_kind.clone().map(|resource| resource.node.name())) {
-        let found = objects.list.iter().find(|resource| resource.node.name() == nearest);
-        return error
-            .advise(format!("did you mean {}?", found.map(|r| r.id().to_string()).unwrap_or_default()));
-    }
-    match same_name {
-        Some(resource) => error.advise(format!("there is {} of that name", resource.id())),
-        None => {
-            let have: Vec<String> = same_kind.take(5).map(|resource| resource.id().to_string()).collect();
-            if have.is_empty() {
-                error
-            } else {
-                error.advise(format!("of that kind there are: {}", have.join(", ")))
-            }
-        }
     }
 }
 
@@ -252,6 +226,9 @@ impl Transformer for StrategicPatches {
 impl Transformer for JsonPatches {
     fn transform(&self, objects: &mut ResourceMap, context: &mut Context<'_>) -> Result<()> {
         let selected = Matcher::new(&self.target)?.select(objects)?;
+        if !selected.contains(&true) {
+            context.notes.push(selects_nothing("the patch", &self.target, objects));
+        }
         for (resource, _) in objects.list.iter_mut().zip(selected).filter(|(_, selected)| *selected) {
             apply_json(resource, &self.patch, &self.places, false, context)?;
             let metadata = resource.node.get("metadata").filter(|metadata| !metadata.is_null());
@@ -261,6 +238,13 @@ impl Transformer for JsonPatches {
         }
         Ok(())
     }
+}
+
+/// Kustomize says nothing when a selector selects nothing; the user wants to know.
+pub(super) fn selects_nothing(what: &str, target: &Selector, objects: &ResourceMap) -> String {
+    let id = id_of(&target.gvk, &target.name, &target.namespace);
+    let advice = similar(&id, objects).map(|advice| format!(" ({advice})")).unwrap_or_default();
+    format!("{what} selects no object{advice}")
 }
 
 /// Applies a patch to objects of these ids (`ResMap.ApplySmPatch`): the patch takes each object's
@@ -359,7 +343,9 @@ fn apply_json(
     };
     let id = resource.id();
     apply(resource).map_err(|message| {
+        let missing = patch.missing_field(&resource.node);
         let error = Error::new(ErrorKind::Transform, message);
+        let error = missing.into_iter().fold(error, Error::advise);
         error.advise(format!("the patch was applied to {id} from {}", resource.location))
     })?;
     resource.kind_may_have_changed();

@@ -1,6 +1,6 @@
 //! Copying a field of one object into fields of others.
 
-use super::{Transformer, patches::with_similar, structured};
+use super::{Transformer, patches::selects_nothing, structured};
 use crate::{
     context::Context,
     error::{Error, Result},
@@ -10,6 +10,7 @@ use crate::{
     resource::Resource,
     resource_map::ResourceMap,
     selector::Matcher,
+    suggest::{nearest_field, with_similar},
 };
 
 /// The transformer.
@@ -20,7 +21,7 @@ pub(crate) struct Replacements {
 const DEFAULT_PATH: &str = "metadata.name";
 
 impl Transformer for Replacements {
-    fn transform(&self, objects: &mut ResourceMap, _: &mut Context<'_>) -> Result<()> {
+    fn transform(&self, objects: &mut ResourceMap, context: &mut Context<'_>) -> Result<()> {
         for replacement in &self.replacements {
             let targets = match &replacement.targets {
                 Some(targets) if replacement.source.is_some() || replacement.source_value.is_some() => {
@@ -34,7 +35,7 @@ impl Transformer for Replacements {
             };
             let value = value_of(objects, replacement)?;
             for target in targets {
-                apply(objects, &value, target)?;
+                apply(objects, &value, target, context)?;
             }
         }
         Ok(())
@@ -53,14 +54,19 @@ fn value_of(objects: &ResourceMap, replacement: &ReplacementField) -> Result<Nod
 fn read_source(objects: &ResourceMap, source: &Source) -> Result<Node> {
     let resource = select_source(objects, source)?;
     let path = if source.field_path.is_empty() { DEFAULT_PATH } else { &source.field_path };
-    let found = lookup(&resource.node, &smarter_split(path, '.'))
-        .map_err(|error| Error::transform(format!("error looking up replacement source: {error}")))?;
+    let steps = smarter_split(path, '.');
+    let advised = |error: Error| {
+        let error = nearest_field(&resource.node, &steps).into_iter().fold(error, Error::advise);
+        error.advise(format!("the source object stands in {}", resource.location))
+    };
+    let found = lookup(&resource.node, &steps).map_err(|error| {
+        advised(Error::transform(format!("error looking up replacement source: {error}")))
+    })?;
     let Some(found) = found.filter(|node| !node.is_empty()) else {
-        return Err(Error::transform(format!(
+        return Err(advised(Error::transform(format!(
             "fieldPath `{path}` is missing for replacement source {}",
             source_id(source)
-        ))
-        .advise(format!("the source object stands in {}", resource.location)));
+        ))));
     };
     refine(source.options.as_ref(), found)
 }
@@ -134,7 +140,7 @@ fn refine(options: Option<&FieldOptions>, node: &Node) -> Result<Node> {
     Ok(refined)
 }
 
-fn apply(objects: &mut ResourceMap, value: &Node, target: &Target) -> Result<()> {
+fn apply(objects: &mut ResourceMap, value: &Node, target: &Target, context: &mut Context<'_>) -> Result<()> {
     let Some(select) = &target.select else {
         return Err(Error::transform("target must specify resources to select"));
     };
@@ -145,17 +151,25 @@ fn apply(objects: &mut ResourceMap, value: &Node, target: &Target) -> Result<()>
     let (matcher, rejects) = (matcher(select)?, rejects.collect::<Result<Vec<_>>>()?);
     let default = [DEFAULT_PATH.to_owned()];
     let paths: &[String] = if target.field_paths.is_empty() { &default } else { &target.field_paths };
+    let mut found = false;
     for resource in &mut objects.list {
         if !is_target(resource, &matcher, &rejects)? {
             continue;
         }
+        found = true;
         resource.touched = true;
         for path in paths {
-            copy_to(&mut resource.node, value, path, target.options.as_ref())
-                .map_err(|message| Error::transform(message).advise(format!("in {}", resource.location)))?;
+            copy_to(&mut resource.node, value, path, target.options.as_ref()).map_err(|message| {
+                let missing = nearest_field(&resource.node, &smarter_split(path, '.'));
+                let error = missing.into_iter().fold(Error::transform(message), Error::advise);
+                error.advise(format!("in {}", resource.location))
+            })?;
         }
         resource.kind_may_have_changed();
         resource.sync();
+    }
+    if !found {
+        context.notes.push(selects_nothing("a target of the replacement", select, objects));
     }
     Ok(())
 }

@@ -5,12 +5,10 @@ use crate::{
     context::Context,
     error::{Error, ErrorKind, Result},
     fields::{Create, apply},
-    kustomization::{
-        go_json::nearest_of,
-        model::{FieldSpec, Replica},
-    },
+    kustomization::model::{FieldSpec, Replica},
     node::{Kind, Node, Tag},
     resource_map::ResourceMap,
+    suggest::one_of,
 };
 
 /// Sets the count of objects of one name.
@@ -55,9 +53,8 @@ impl Replicas {
         );
         let scaled =
             objects.list.iter().filter(|r| self.specs.iter().any(|s| r.gvk().is_selected_by(&s.gvk)));
-        match nearest_of(&self.replica.name, scaled.map(|resource| resource.node.name())) {
-            Some(nearest) => error.advise(format!("did you mean `{nearest}`?")),
-            None => error,
-        }
+        let mut names: Vec<&str> = scaled.map(|resource| resource.node.name()).collect();
+        names.dedup();
+        if names.is_empty() { error } else { error.advise(one_of(&self.replica.name, names.into_iter())) }
     }
 }

@@ -6,18 +6,15 @@
 //! prints is read up to a limit. No shell is involved.
 
 mod declared;
-mod program;
 
-use std::{collections::BTreeMap, path::Path};
+use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use tiphys_model::glob;
-use tiphys_vfs::{EntryKind, FileTree, join};
+use tiphys_vfs::FileTree;
 
+use crate::program::{self, Program, unpack, walk};
 pub use declared::Plugin;
 use declared::{Command, Find};
-
-/// The most that a plugin is given to read, in bytes and files.
-const MOST_FILES: (u64, usize) = (512 << 20, 100_000);
 
 /// Why a plugin did not do its work, or is none.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -100,7 +97,7 @@ impl Plugin {
     pub fn generate(&self, input: &PluginInput<'_>) -> Result<String, PluginError> {
         let copy = tempfile::tempdir()
             .map_err(|error| PluginError::new(format!("no folder for plugin {:?}: {error}", self.name())))?;
-        unpack(input.tree, copy.path())?;
+        unpack(input.tree, "", copy.path()).map_err(PluginError)?;
         let folder = copy.path().join(input.folder);
         if let Some(init) = &self.init {
             self.run("init", init, &folder, copy.path(), input.env)?;
@@ -116,9 +113,30 @@ impl Plugin {
         home: &Path,
         env: &BTreeMap<String, String>,
     ) -> Result<String, PluginError> {
-        program::run(command, folder, home, env)
+        run_within(command, folder, home, env, program::TIME)
             .map_err(|why| PluginError::new(format!("{what} of plugin {:?}: {why}", self.name())))
     }
+}
+
+/// Runs a command in a folder; returns what it prints.
+fn run_within(
+    Command(words): &Command,
+    folder: &Path,
+    home: &Path,
+    env: &BTreeMap<String, String>,
+    time: Duration,
+) -> Result<String, String> {
+    let program = &words[0];
+    let done =
+        Program { words, folder, home, env, input: "", time }.run().map_err(|error| error.to_string())?;
+    if !done.status.success() {
+        let (status, told) = (done.status, done.complaints.trim());
+        return Err(format!(
+            "{program:?} failed ({status}){}{told}",
+            if told.is_empty() { "" } else { ": " }
+        ));
+    }
+    Ok(done.output)
 }
 
 /// Whether the discovery of a plugin finds a source.
@@ -128,7 +146,8 @@ fn finds(plugin: &Plugin, input: &PluginInput<'_>) -> Result<bool, PluginError> 
         walk(input.tree, input.folder, &mut |path, _| {
             files.push(path.to_owned());
             Ok(())
-        })?;
+        })
+        .map_err(PluginError)?;
         let prefix = tiphys_vfs::normalize(input.folder).unwrap_or_default();
         let below = |path: String| match prefix.is_empty() {
             true => path,
@@ -148,9 +167,10 @@ fn finds(plugin: &Plugin, input: &PluginInput<'_>) -> Result<bool, PluginError> 
         }
         Find::Command(command) => {
             let copy = tempfile::tempdir().map_err(|error| PluginError::new(error.to_string()))?;
-            unpack(input.tree, copy.path())?;
+            unpack(input.tree, "", copy.path()).map_err(PluginError)?;
             let folder = copy.path().join(input.folder);
-            Ok(program::run(command, &folder, copy.path(), input.env).is_ok_and(|out| !out.trim().is_empty()))
+            let run = run_within(command, &folder, copy.path(), input.env, program::TIME);
+            Ok(run.is_ok_and(|out| !out.trim().is_empty()))
         }
     }
 }
@@ -159,51 +179,6 @@ fn finds(plugin: &Plugin, input: &PluginInput<'_>) -> Result<bool, PluginError> 
 fn finds_anywhere(pattern: &str, path: &str) -> bool {
     glob::matches_with(pattern, path, Some('/'))
         || glob::matches_with(&pattern.replace("**/", ""), path, Some('/'))
-}
-
-/// Writes a tree into a folder, without what Git keeps.
-fn unpack(tree: &dyn FileTree, into: &Path) -> Result<(), PluginError> {
-    let (mut bytes, mut files) = (0_u64, 0_usize);
-    walk(tree, "", &mut |path, content| {
-        let content = content()?;
-        bytes += content.len() as u64;
-        files += 1;
-        if bytes > MOST_FILES.0 || files > MOST_FILES.1 {
-            let text = format!(
-                "the repository is too large for a plugin: more than {} bytes or {} files",
-                MOST_FILES.0, MOST_FILES.1
-            );
-            return Err(PluginError::new(text));
-        }
-        let at = into.join(path);
-        let fail = |error: std::io::Error| PluginError::new(format!("{path}: {error}"));
-        if let Some(parent) = at.parent() {
-            std::fs::create_dir_all(parent).map_err(fail)?;
-        }
-        std::fs::write(&at, &content).map_err(fail)
-    })
-}
-
-/// What is done with a file: its path, and what reads it.
-type Visit<'a> = dyn FnMut(&str, &dyn Fn() -> Result<Vec<u8>, PluginError>) -> Result<(), PluginError> + 'a;
-
-/// Visits every file below a folder. Links to folders are not followed: one may lead back up.
-fn walk(tree: &dyn FileTree, folder: &str, visit: &mut Visit<'_>) -> Result<(), PluginError> {
-    let fail = |error: tiphys_vfs::VfsError| PluginError::new(error.to_string());
-    let mut folders = vec![tiphys_vfs::normalize(folder).map_err(fail)?];
-    while let Some(folder) = folders.pop() {
-        for entry in tree.read_dir(&folder).map_err(fail)? {
-            let path = join(&folder, &entry.name).map_err(fail)?;
-            match entry.kind {
-                EntryKind::Dir if entry.is_symlink || entry.name == ".git" => {}
-                EntryKind::Dir => folders.push(path),
-                EntryKind::File => {
-                    visit(&path, &|| tree.read(&path).map(|bytes| bytes.to_vec()).map_err(fail))?;
-                }
-            }
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ fn what_takes_too_long_or_prints_too_much_is_ended() {
     let folder = tempfile::tempdir().expect("a folder");
     let within = |script: &str, time: Duration| {
         let command = Command(["sh", "-c", script].map(str::to_owned).to_vec());
-        program::run_within(&command, folder.path(), folder.path(), &BTreeMap::new(), time)
+        run_within(&command, folder.path(), folder.path(), &BTreeMap::new(), time)
     };
     let slow = within("sleep 1000 & sleep 1000", Duration::from_millis(50)).expect_err("too slow");
     assert!(slow.contains("takes longer"), "{slow}");
