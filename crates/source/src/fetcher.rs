@@ -300,10 +300,10 @@ impl RemoteLoader for Fetcher {
     fn repository(&self, url: &RepoUrl) -> Result<Arc<dyn FileTree>, RemoteError> {
         let address = url.clone_url();
         self.refuse_offline(&address).map_err(other)?;
-        // Kustomize's own limit is for the newest commit alone; here all of the history is fetched once.
+        // Kustomize's own limit is short; where the host hands out no single commits, all of the history is fetched once.
         let is_explicit = url.raw.split_once('?').is_some_and(|(_, query)| query.contains("timeout="));
         let limit = is_explicit.then_some(url.timeout);
-        match self.git.checkout_within(&address, &url.revision, limit, url.submodules) {
+        match self.git.checkout_newest(&address, &url.revision, limit, url.submodules) {
             Ok(checkout) => Ok(checkout.tree),
             Err(SourceError::Timeout { url, limit }) => {
                 Err(RemoteError::Timeout { limit, what: format!("git fetch {url}") })

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    num::NonZeroU32,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -17,6 +18,7 @@ use gix::{
     remote::Direction,
 };
 
+use sha1::{Digest as _, Sha1};
 use tiphys_gocompat::semver::{Constraints, Version};
 use tiphys_vfs::FileTree;
 
@@ -40,6 +42,17 @@ struct How {
     submodules: bool,
     /// How many repositories this one is a submodule of.
     depth: usize,
+    /// Whether the newest commit is enough, where the host hands it out alone.
+    shallow: bool,
+}
+
+/// What is fetched of a repository.
+#[derive(Clone, Debug)]
+enum Extent {
+    /// All branches and tags with their history.
+    All,
+    /// The newest commit of a branch or tag, of `HEAD` where it is empty, or the commit that it names.
+    One(String),
 }
 
 /// Repositories fetched into a folder, one bare repository for each address.
@@ -49,12 +62,17 @@ pub struct GitCache {
     fetched: Mutex<BTreeMap<RepoId, Arc<Mutex<Option<Instant>>>>>,
     /// Addresses that the next use has to ask, however fresh they are.
     stale: Mutex<BTreeSet<RepoId>>,
+    /// The same of single commits, by address and revision.
+    newest: Mutex<BTreeMap<(RepoId, String), Stamp>>,
     /// How long a fetched state serves before the remote is asked again.
     fresh_for: Duration,
     access: AccessTable,
     /// What was checked out lately, the newest last.
     opened: Mutex<Vec<(Commit, Slot)>>,
 }
+
+/// When something was fetched last, and that it has to be asked for again.
+type Stamp = Arc<Mutex<Option<Instant>>>;
 
 /// A checkout that is made once; who comes meanwhile waits for it.
 type Slot = Arc<Mutex<Option<Checkout>>>;
@@ -79,6 +97,7 @@ impl GitCache {
             folder: folder.into(),
             fetched: Mutex::default(),
             stale: Mutex::default(),
+            newest: Mutex::default(),
             fresh_for,
             access: AccessTable::default(),
             opened: Mutex::default(),
@@ -96,11 +115,13 @@ impl GitCache {
         let all: Vec<RepoId> =
             self.fetched.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();
         self.stale().extend(all);
+        self.newest.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// The same for one address.
     pub fn expire_address(&self, url: &str) {
         if let Some(id) = RepoId::parse(url) {
+            self.newest.lock().unwrap_or_else(PoisonError::into_inner).retain(|(known, _), _| *known != id);
             self.stale().insert(id);
         }
     }
@@ -130,8 +151,73 @@ impl GitCache {
         limit: Option<Duration>,
         submodules: bool,
     ) -> Result<Checkout, SourceError> {
-        let how = How { limit: limit.unwrap_or(FETCH_TIMEOUT), submodules, depth: 0 };
+        let how = How { limit: limit.unwrap_or(FETCH_TIMEOUT), submodules, depth: 0, shallow: false };
         self.checkout_at(url, revision, how)
+    }
+
+    /// As [`GitCache::checkout_within`], for who needs one revision of a repository and none of its history: only that
+    /// commit is fetched, as `git fetch --depth=1` does. Of a repository that is here as a whole, of one whose host does
+    /// not hand out single commits, and of revisions that are no names, all is fetched.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn checkout_newest(
+        &self,
+        url: &str,
+        revision: &str,
+        limit: Option<Duration>,
+        submodules: bool,
+    ) -> Result<Checkout, SourceError> {
+        let how = How { limit: limit.unwrap_or(FETCH_TIMEOUT), submodules, depth: 0, shallow: true };
+        self.checkout_at(url, revision, how)
+    }
+
+    /// The one commit of a revision; `None` if it cannot be had alone.
+    fn checkout_one(
+        &self,
+        id: &RepoId,
+        url: &str,
+        revision: &str,
+        how: How,
+    ) -> Result<Option<Checkout>, SourceError> {
+        let whole = self.folder.join(folder_of(id));
+        let is_name = revision.is_empty() || gix::refs::PartialName::try_from(revision).is_ok();
+        if !is_name || whole.join("HEAD").is_file() {
+            return Ok(None);
+        }
+        let key = (id.clone(), revision.to_owned());
+        let stamp =
+            self.newest.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().clone();
+        let mut stamp = stamp.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = self.folder.join("newest").join(format!("{}@{}", folder_of(id), digest(revision)));
+        let repository = open_or_init(&path, url)?;
+        let known = is_commit_id(revision) && resolve(&repository, url, revision).is_ok();
+        if !known && !stamp.is_some_and(|at| at.elapsed() < self.fresh_for) {
+            match self.fetch(&repository, url, Extent::One(revision.to_owned()), how.limit) {
+                Ok(()) => *stamp = Some(Instant::now()),
+                Err(timeout @ SourceError::Timeout { .. }) => return Err(timeout),
+                // Why all of it cannot be had either says more.
+                Err(_) => return Ok(None),
+            }
+        }
+        drop(stamp);
+        match resolve(&repository, url, revision) {
+            Ok(_) => self.with_submodules(&repository, url, revision, how).map(Some),
+            Err(_) => Ok(None),
+        }
+    }
+
+    fn fetch(
+        &self,
+        repository: &ThreadSafeRepository,
+        url: &str,
+        extent: Extent,
+        limit: Duration,
+    ) -> Result<(), SourceError> {
+        let access = self.access.lookup(url);
+        let keys = self.folder.join("keys");
+        let shell = ssh::command(&access, &keys).map_err(|reason| fetch_failed(url, reason))?;
+        fetch(repository, url, &access, shell.as_deref(), extent, limit)
     }
 
     fn checkout_at(&self, url: &str, revision: &str, how: How) -> Result<Checkout, SourceError> {
@@ -141,6 +227,11 @@ impl GitCache {
             let repository = gix::open(path).map_err(|e| read_error(url, &e))?.into_sync();
             return self.with_submodules(&repository, url, revision, how);
         }
+        if how.shallow
+            && let Some(checkout) = self.checkout_one(&id, url, revision, how)?
+        {
+            return Ok(checkout);
+        }
         let stamp = self
             .fetched
             .lock()
@@ -149,17 +240,14 @@ impl GitCache {
             .or_default()
             .clone();
         let mut stamp = stamp.lock().unwrap_or_else(PoisonError::into_inner);
-        let path = self.folder.join(id.to_string().replace(['/', ':'], "_"));
+        let path = self.folder.join(folder_of(&id));
         let repository = open_or_init(&path, url)?;
         let known = is_commit_id(revision) && resolve(&repository, url, revision).is_ok();
         // A fetch that was under way when somebody asked for another may have begun before what it is to bring.
         let asked = self.stale().remove(&id);
         let fresh = !asked && stamp.is_some_and(|at| at.elapsed() < self.fresh_for);
         if !known && !fresh {
-            let access = self.access.lookup(url);
-            let keys = self.folder.join("keys");
-            let shell = ssh::command(&access, &keys).map_err(|reason| fetch_failed(url, reason))?;
-            fetch(&repository, url, &access, shell.as_deref(), how.limit)?;
+            self.fetch(&repository, url, Extent::All, how.limit)?;
             *stamp = Some(Instant::now());
         }
         drop(stamp);
@@ -226,6 +314,16 @@ impl GitCache {
     }
 }
 
+/// The name of the folder in which an address is kept.
+fn folder_of(id: &RepoId) -> String {
+    id.to_string().replace(['/', ':'], "_")
+}
+
+/// A revision as part of a file's name.
+fn digest(revision: &str) -> String {
+    Sha1::digest(revision.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}
+
 fn is_commit_id(revision: &str) -> bool {
     revision.len() == 40 && revision.bytes().all(|b| b.is_ascii_hexdigit())
 }
@@ -242,12 +340,13 @@ fn open_or_init(path: &Path, url: &str) -> Result<ThreadSafeRepository, SourceEr
     }
 }
 
-/// Fetches all branches and tags; the remote's `HEAD` is kept as `refs/remotes/origin/HEAD`.
+/// Fetches branches and tags; the remote's `HEAD` is kept as `refs/remotes/origin/HEAD`.
 fn fetch(
     repository: &ThreadSafeRepository,
     url: &str,
     access: &Access,
     shell: Option<&str>,
+    extent: Extent,
     limit: Duration,
 ) -> Result<(), SourceError> {
     let fail = |error: String| fetch_failed(url, error);
@@ -263,7 +362,7 @@ fn fetch(
         let (shell, interrupt) = (shell.map(str::to_owned), interrupt.clone());
         move || {
             // Nobody listens any more once the limit has passed.
-            let _ = done.send(fetch_now(&repository, &url, &access, shell.as_deref(), &interrupt));
+            let _ = done.send(fetch_now(&repository, &url, &access, shell.as_deref(), &extent, &interrupt));
         }
     };
     std::thread::Builder::new().name("git fetch".into()).spawn(job).map_err(|e| fail(e.to_string()))?;
@@ -282,10 +381,9 @@ fn fetch_now(
     url: &str,
     access: &Access,
     shell: Option<&str>,
+    extent: &Extent,
     interrupt: &AtomicBool,
 ) -> Result<(), String> {
-    const SPECS: [&str; 3] =
-        ["+HEAD:refs/remotes/origin/HEAD", "+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"];
     // Without one gix panics at the first address; whoever comes first sets it, they are all the same.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let mut local = repository.to_thread_local();
@@ -297,8 +395,9 @@ fn fetch_now(
     let remote = local
         .remote_at(url)
         .map_err(|e| chain(&e))?
-        .with_refspecs(SPECS, Direction::Fetch)
-        .map_err(|e| chain(&e))?;
+        .with_refspecs(extent.specs().iter().map(String::as_str), Direction::Fetch)
+        .map_err(|e| chain(&e))?
+        .with_fetch_tags(extent.tags());
     let mut connection = remote.connect(Direction::Fetch).map_err(|e| chain(&e))?;
     // Nobody sits at a terminal to be asked for a password.
     let identity = identity(access);
@@ -314,8 +413,48 @@ fn fetch_now(
         .map_err(|e| chain(&e))?;
     let present = prepared.ref_map().mappings.iter().filter_map(|mapping| mapping.local.clone()).collect();
     forget_deleted(&local, &present).map_err(|e| chain(&*e))?;
-    prepared.receive(gix::progress::Discard, interrupt).map_err(|e| chain(&e))?;
+    prepared
+        .with_shallow(extent.depth())
+        .receive(gix::progress::Discard, interrupt)
+        .map_err(|e| chain(&e))?;
     Ok(())
+}
+
+impl Extent {
+    /// What is fetched, and the names under which it is kept.
+    fn specs(&self) -> Vec<String> {
+        let texts = |specs: &[&str]| specs.iter().map(|spec| (*spec).to_owned()).collect();
+        match self {
+            Self::All => texts(&[
+                "+HEAD:refs/remotes/origin/HEAD",
+                "+refs/heads/*:refs/remotes/origin/*",
+                "+refs/tags/*:refs/tags/*",
+            ]),
+            Self::One(name) if name.is_empty() || name == "HEAD" => {
+                texts(&["+HEAD:refs/remotes/origin/HEAD"])
+            }
+            Self::One(commit) if is_commit_id(commit) => vec![format!("+{commit}:refs/commits/{commit}")],
+            Self::One(name) => vec![
+                format!("+refs/heads/{name}:refs/remotes/origin/{name}"),
+                format!("+refs/tags/{name}:refs/tags/{name}"),
+            ],
+        }
+    }
+
+    /// Whether tags come along that point to what is fetched.
+    fn tags(&self) -> gix::remote::fetch::Tags {
+        match self {
+            Self::All => gix::remote::fetch::Tags::Included,
+            Self::One(_) => gix::remote::fetch::Tags::None,
+        }
+    }
+
+    fn depth(&self) -> gix::remote::fetch::Shallow {
+        match self {
+            Self::All => gix::remote::fetch::Shallow::NoChange,
+            Self::One(_) => gix::remote::fetch::Shallow::DepthAtRemote(NonZeroU32::MIN),
+        }
+    }
 }
 
 /// Forgets the branches and tags that the host has no more: they would be served for ever, and `a` would stand in

@@ -19,7 +19,9 @@ pub(crate) use json::{
 };
 pub(crate) use matcher::PathMatcher;
 pub(crate) use metadata::StringMap;
-pub(crate) use path::{list_index, lookup, lookup_create, lookup_mut, smarter_split, split_path};
+pub(crate) use path::{
+    at_positions, list_index, lookup, lookup_create, lookup_mut, positions, smarter_split, split_path,
+};
 pub(crate) use scalar::{Resolved, reads_as_string, resolve};
 pub(crate) use share::sync_shared;
 pub(crate) use simple::read_simple;

@@ -126,6 +126,23 @@ pub(crate) fn lookup<'a, S: AsRef<str>>(node: &'a Node, path: &[S]) -> Result<Op
     Ok(Some(node))
 }
 
+/// The positions by which a path leads to a node, which stay where others are added.
+pub(crate) fn positions<S: AsRef<str>>(node: &Node, path: &[S]) -> Option<Vec<usize>> {
+    let mut node = node;
+    let mut positions = Vec::new();
+    for step in cleaned(path) {
+        let at = locate(node, step).ok()??;
+        positions.push(at);
+        node = child(node, at)?;
+    }
+    Some(positions)
+}
+
+/// The node that [`positions`] lead to.
+pub(crate) fn at_positions<'a>(node: &'a Node, positions: &[usize]) -> Option<&'a Node> {
+    positions.iter().try_fold(node, |node, at| child(node, *at))
+}
+
 /// As [`lookup`], to change.
 ///
 /// # Errors

@@ -5,7 +5,7 @@ use crate::{
     context::Context,
     error::{Error, Result},
     kustomization::model::{FieldOptions, ReplacementField, Selector, Source, Target},
-    node::{Kind, Node, PathMatcher, lookup, smarter_split},
+    node::{Kind, Node, PathMatcher, at_positions, lookup, positions, smarter_split},
     resid::{Gvk, ResId},
     resource::Resource,
     resource_map::ResourceMap,
@@ -20,6 +20,20 @@ pub(crate) struct Replacements {
 
 const DEFAULT_PATH: &str = "metadata.name";
 
+/// What is copied.
+struct Value {
+    node: Node,
+    /// Where it stands, if it is a whole field: what is copied into that field is part of what is copied next, for
+    /// kustomize copies from the object itself.
+    place: Option<Place>,
+}
+
+/// A field of an object of the build.
+struct Place {
+    object: usize,
+    positions: Vec<usize>,
+}
+
 impl Transformer for Replacements {
     fn transform(&self, objects: &mut ResourceMap, context: &mut Context<'_>) -> Result<()> {
         for replacement in &self.replacements {
@@ -33,26 +47,27 @@ impl Transformer for Replacements {
                     ));
                 }
             };
-            let value = value_of(objects, replacement)?;
+            let mut value = value_of(objects, replacement)?;
             for target in targets {
-                apply(objects, &value, target, context)?;
+                apply(objects, &mut value, target, context)?;
             }
         }
         Ok(())
     }
 }
 
-fn value_of(objects: &ResourceMap, replacement: &ReplacementField) -> Result<Node> {
+fn value_of(objects: &ResourceMap, replacement: &ReplacementField) -> Result<Value> {
     match (&replacement.source_value, &replacement.source) {
         (Some(_), Some(_)) => Err(Error::transform("value and resource selectors are mutually exclusive")),
-        (Some(text), None) => Ok(Node::scalar(text.as_str())),
+        (Some(text), None) => Ok(Value { node: Node::scalar(text.as_str()), place: None }),
         (None, Some(source)) => read_source(objects, source),
         (None, None) => Err(Error::transform("replacements must specify a source and at least one target")),
     }
 }
 
-fn read_source(objects: &ResourceMap, source: &Source) -> Result<Node> {
-    let resource = select_source(objects, source)?;
+fn read_source(objects: &ResourceMap, source: &Source) -> Result<Value> {
+    let object = select_source(objects, source)?;
+    let resource = &objects.list[object];
     let path = if source.field_path.is_empty() { DEFAULT_PATH } else { &source.field_path };
     let steps = smarter_split(path, '.');
     let advised = |error: Error| {
@@ -68,7 +83,14 @@ fn read_source(objects: &ResourceMap, source: &Source) -> Result<Node> {
             source_id(source)
         ))));
     };
-    refine(source.options.as_ref(), found)
+    let options = source.options.as_ref().filter(|options| !options.delimiter.is_empty());
+    match options {
+        Some(options) => Ok(Value { node: refine(options, found)?, place: None }),
+        None => {
+            let place = positions(&resource.node, &steps).map(|positions| Place { object, positions });
+            Ok(Value { node: found.clone(), place })
+        }
+    }
 }
 
 fn source_id(source: &Source) -> ResId {
@@ -98,17 +120,18 @@ fn ids(resource: &Resource) -> Vec<ResId> {
     std::iter::once(resource.id()).chain(resource.earlier_ids()).collect()
 }
 
-fn select_source<'a>(objects: &'a ResourceMap, source: &Source) -> Result<&'a Resource> {
+/// The position of the one object that a source selects.
+fn select_source(objects: &ResourceMap, source: &Source) -> Result<usize> {
     let wanted = source_id(source);
     let fits = |id: &ResId| {
         (wanted.name.is_empty() || wanted.name == id.name)
             && (wanted.namespace.is_empty() || wanted.effective_namespace() == id.effective_namespace())
             && id.gvk.is_selected_by(&wanted.gvk)
     };
-    let mut found = objects.list.iter().filter(|resource| ids(resource).iter().any(fits));
+    let mut found = objects.list.iter().enumerate().filter(|(_, resource)| ids(resource).iter().any(fits));
     match (found.next(), found.next()) {
-        (Some(only), None) => Ok(only),
-        (Some(first), Some(second)) => {
+        (Some((only, _)), None) => Ok(only),
+        (Some((_, first)), Some((_, second))) => {
             Err(Error::transform(format!("multiple matches for selector {}", describe(source)))
                 .advise(format!("{} and {} both match; narrow the selector", first.id(), second.id())))
         }
@@ -119,10 +142,8 @@ fn select_source<'a>(objects: &'a ResourceMap, source: &Source) -> Result<&'a Re
     }
 }
 
-fn refine(options: Option<&FieldOptions>, node: &Node) -> Result<Node> {
-    let Some(options) = options.filter(|options| !options.delimiter.is_empty()) else {
-        return Ok(node.clone());
-    };
+/// The part of a text that options name.
+fn refine(options: &FieldOptions, node: &Node) -> Result<Node> {
     if node.kind() != Kind::Scalar {
         return Err(Error::transform("delimiter option can only be used with scalar nodes"));
     }
@@ -140,7 +161,12 @@ fn refine(options: Option<&FieldOptions>, node: &Node) -> Result<Node> {
     Ok(refined)
 }
 
-fn apply(objects: &mut ResourceMap, value: &Node, target: &Target, context: &mut Context<'_>) -> Result<()> {
+fn apply(
+    objects: &mut ResourceMap,
+    value: &mut Value,
+    target: &Target,
+    context: &mut Context<'_>,
+) -> Result<()> {
     let Some(select) = &target.select else {
         return Err(Error::transform("target must specify resources to select"));
     };
@@ -152,14 +178,14 @@ fn apply(objects: &mut ResourceMap, value: &Node, target: &Target, context: &mut
     let default = [DEFAULT_PATH.to_owned()];
     let paths: &[String] = if target.field_paths.is_empty() { &default } else { &target.field_paths };
     let mut found = false;
-    for resource in &mut objects.list {
+    for (at, resource) in objects.list.iter_mut().enumerate() {
         if !is_target(resource, &matcher, &rejects)? {
             continue;
         }
         found = true;
         resource.touched = true;
         for path in paths {
-            copy_to(&mut resource.node, value, path, target.options.as_ref()).map_err(|message| {
+            copy(at, &mut resource.node, value, path, target.options.as_ref()).map_err(|message| {
                 let missing = nearest_field(&resource.node, &smarter_split(path, '.'));
                 let error = missing.into_iter().fold(Error::transform(message), Error::advise);
                 error.advise(format!("in {}", resource.location))
@@ -196,20 +222,77 @@ fn names_something(selector: &Selector) -> bool {
     selector.gvk != Gvk::default() || !selector.name.is_empty() || !selector.namespace.is_empty()
 }
 
-fn copy_to(node: &mut Node, value: &Node, path: &str, options: Option<&FieldOptions>) -> Result<(), String> {
-    let create = options.filter(|options| options.create).map(|_| value.kind());
+/// Copies into an object, which may be the one that is copied from.
+fn copy(
+    object: usize,
+    node: &mut Node,
+    value: &mut Value,
+    path: &str,
+    options: Option<&FieldOptions>,
+) -> Result<(), String> {
     let steps = smarter_split(path, '.');
-    if structured::set(node, value, &steps, create) {
+    // What does not lead deeper than the source does not lead into it.
+    let own = value.place.as_ref().filter(|place| {
+        place.object == object && steps.len() > place.positions.len() && !steps.iter().any(|step| step == "-")
+    });
+    let Some(place) = own else { return copy_to(node, &value.node, &steps, path, options, None) };
+    // Every field is there, though empty, before the first is written.
+    let count = count_fields(node, &value.node, &steps, path, options)?;
+    for only in 0..count {
+        if let Some(current) = at_positions(node, &place.positions) {
+            value.node = current.clone();
+        }
+        copy_to(node, &value.node, &steps, path, options, Some(only))?;
+    }
+    if let Some(current) = at_positions(node, &place.positions) {
+        value.node = current.clone();
+    }
+    Ok(())
+}
+
+/// How many fields a path leads to, those included that are made for it.
+fn count_fields(
+    node: &mut Node,
+    value: &Node,
+    steps: &[String],
+    path: &str,
+    options: Option<&FieldOptions>,
+) -> Result<usize, String> {
+    let create = options.filter(|options| options.create).map(|_| value.kind());
+    let count = PathMatcher { path: steps, create }.each(node, &mut |_| Ok(()));
+    match count {
+        // What is a document in a text is written as one, and what is wrong is told by who writes.
+        Ok(0) | Err(_) => copy_to(node, value, steps, path, options, None).map(|()| 0),
+        Ok(count) => Ok(count),
+    }
+}
+
+/// Writes a value to the fields that a path leads to, or to one of them.
+fn copy_to(
+    node: &mut Node,
+    value: &Node,
+    steps: &[String],
+    path: &str,
+    options: Option<&FieldOptions>,
+    only: Option<usize>,
+) -> Result<(), String> {
+    let create = options.filter(|options| options.create).map(|_| value.kind());
+    if structured::set(node, value, steps, create) {
         return Ok(());
     }
     let not_found = || {
         let what = if create.is_some() { "find or create" } else { "find" };
         format!("unable to {what} field {path:?} in replacement target")
     };
-    let matcher = PathMatcher { path: &steps, create };
+    let matcher = PathMatcher { path: steps, create };
     let mut failure = None;
+    let mut seen = 0;
     let count = matcher
         .each(node, &mut |field| {
+            seen += 1;
+            if only.is_some_and(|only| only + 1 != seen) {
+                return Ok(());
+            }
             set_field(options, field, value).inspect_err(|error| failure = Some(error.clone()))
         })
         .map_err(|error| failure.take().unwrap_or_else(|| format!("{}: {error}", not_found())))?;

@@ -214,3 +214,82 @@ fn cve_2020_5260_credentials_go_to_no_other_host() {
     assert!(!error.to_string().contains("hunter2"), "{error}");
     assert_eq!(foreign.host.authorizations(), [""; 0]);
 }
+
+impl Place {
+    /// What the file says at a revision of which only the newest commit is wanted.
+    fn newest(&self, revision: &str) -> Result<String, SourceError> {
+        let checkout =
+            self.cache.checkout_newest(&self.host.url, revision, Some(Duration::from_secs(120)), true)?;
+        Ok(String::from_utf8_lossy(&checkout.tree.read("a.txt").expect("is there")).into_owned())
+    }
+
+    fn head(&self) -> String {
+        let output = Command::new("git").args(["rev-parse", "HEAD"]).current_dir(self.repository()).output();
+        String::from_utf8(output.expect("git is installed").stdout).expect("is text").trim().to_owned()
+    }
+
+    /// The repositories in the cache: folders below `newest`, and those of whole repositories.
+    fn kept(&self) -> (Vec<PathBuf>, usize) {
+        let list = |folder: PathBuf| -> Vec<PathBuf> {
+            let entries = std::fs::read_dir(folder).into_iter().flatten();
+            let folders = entries.map(|entry| entry.expect("is readable").path());
+            folders.filter(|path| path.join("HEAD").is_file()).collect()
+        };
+        let cache = self.folder.path().join("cache");
+        (list(cache.join("newest")), list(cache).len())
+    }
+}
+
+#[test]
+fn of_a_base_only_one_commit_is_fetched() {
+    let place = Place::new();
+    place.git(&["tag", "v1"]);
+    place.commit("two");
+    place.commit("three");
+    assert_eq!(place.newest("main").expect("is there"), "three");
+    let (newest, whole) = place.kept();
+    assert_eq!((newest.len(), whole), (1, 0));
+    let log = Command::new("git").args(["log", "--all", "--format=%s"]).current_dir(&newest[0]).output();
+    assert_eq!(String::from_utf8_lossy(&log.expect("git is installed").stdout), "three\n");
+    assert_eq!(place.newest("v1").expect("is there"), "one");
+    assert_eq!(place.newest("").expect("is there"), "three");
+    place.commit("four");
+    assert_eq!(place.newest("main").expect("is there"), "four");
+    place.git(&["reset", "-q", "--hard", "HEAD~2"]);
+    assert_eq!(place.newest("main").expect("is there"), "two");
+    assert_eq!(place.kept().1, 0);
+}
+
+#[test]
+fn a_commit_is_fetched_alone_where_the_host_hands_it_out() {
+    let place = Place::new();
+    place.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
+    let first = place.head();
+    place.commit("two");
+    assert_eq!(place.newest(&first).expect("is there"), "one");
+    assert_eq!(place.kept().1, 0);
+    // It is never asked for again.
+    place.host.set(Mode::Refuse);
+    assert_eq!(place.newest(&first).expect("is there"), "one");
+}
+
+#[test]
+fn all_is_fetched_where_single_commits_cannot_be_had() {
+    let place = Place::new();
+    let first = place.head();
+    place.commit("two");
+    place.git(&["tag", "v1.2.0"]);
+    place.host.set(Mode::WholeOnly);
+    assert_eq!(place.newest("main").expect("is there"), "two");
+    assert_eq!(place.kept().1, 1);
+    // Shortened commits and ranges are no names of the host's.
+    for (revision, text) in [(&first[..9], "one"), (first.as_str(), "one"), ("v1.x", "two")] {
+        assert_eq!(place.newest(revision).expect("is there"), text, "{revision}");
+    }
+    let other = Place::new();
+    let commit = other.head();
+    other.commit("two");
+    assert_eq!(other.newest(&commit[..9]).expect("is there"), "one");
+    let error = other.newest("nothing").expect_err("is not there");
+    assert!(error.to_string().contains("no branch, tag or commit \"nothing\"; it has main"), "{error}");
+}

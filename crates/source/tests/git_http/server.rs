@@ -24,6 +24,8 @@ pub enum Mode {
     Refuse,
     /// Sends everybody to another address.
     Redirect(String),
+    /// Hands out no single commits.
+    WholeOnly,
 }
 
 /// The host.
@@ -66,6 +68,8 @@ impl Host {
 struct Request {
     path: String,
     authorization: Option<String>,
+    /// The version of the protocol that is asked for.
+    protocol: String,
     body: Vec<u8>,
 }
 
@@ -75,6 +79,7 @@ fn read(reader: &mut impl BufRead) -> std::io::Result<Option<Request>> {
         return Ok(None);
     }
     let (mut authorization, mut length, mut line) = (None, 0, String::new());
+    let mut protocol = String::new();
     loop {
         line.clear();
         reader.read_line(&mut line)?;
@@ -82,14 +87,14 @@ fn read(reader: &mut impl BufRead) -> std::io::Result<Option<Request>> {
         match name.to_ascii_lowercase().as_str() {
             "authorization" => authorization = Some(value.to_owned()),
             "content-length" => length = value.parse().unwrap_or(0),
-            "expect" => {}
+            "git-protocol" => value.clone_into(&mut protocol),
             _ => {}
         }
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
     let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
-    Ok(Some(Request { path, authorization, body }))
+    Ok(Some(Request { path, authorization, protocol, body }))
 }
 
 fn answer(
@@ -116,16 +121,20 @@ fn answer(
             );
             return stream.write_all(head.as_bytes());
         }
-        Mode::Serve | Mode::StopsMidway | Mode::HangsUp => {}
+        Mode::WholeOnly if request.body.windows(8).any(|word| word == b"deepen 1") => {
+            let head = "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            return stream.write_all(head.as_bytes());
+        }
+        Mode::Serve | Mode::StopsMidway | Mode::HangsUp | Mode::WholeOnly => {}
     }
-    let body = upload_pack(repository, &request.body, advertises);
+    let body = upload_pack(repository, &request, advertises);
     let kind = if advertises { "advertisement" } else { "result" };
     let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-{kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
     stream.write_all(head.as_bytes())?;
-    if advertises || mode == Mode::Serve {
+    if advertises || matches!(mode, Mode::Serve | Mode::WholeOnly) {
         return stream.write_all(&body);
     }
     stream.write_all(&body[..body.len() / 2])?;
@@ -138,19 +147,20 @@ fn silence(reader: &mut impl Read) -> std::io::Result<()> {
     reader.read_to_end(&mut Vec::new()).map(drop)
 }
 
-fn upload_pack(repository: &Path, input: &[u8], advertises: bool) -> Vec<u8> {
+fn upload_pack(repository: &Path, request: &Request, advertises: bool) -> Vec<u8> {
     let mut command = Command::new("git");
-    command.args(["upload-pack", "--stateless-rpc"]);
+    command.args(["upload-pack", "--stateless-rpc"]).env("GIT_PROTOCOL", &request.protocol);
     if advertises {
         command.arg("--advertise-refs");
     }
     let child = command.arg(repository).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let mut child = child.expect("git is installed");
     let mut stdin = child.stdin.take().expect("is piped");
-    stdin.write_all(input).expect("git reads it");
+    stdin.write_all(&request.body).expect("git reads it");
     drop(stdin);
     let output = child.wait_with_output().expect("git ends").stdout;
-    let mut body = if advertises { b"001e# service=git-upload-pack\n0000".to_vec() } else { Vec::new() };
+    let names_service = advertises && request.protocol != "version=2";
+    let mut body = if names_service { b"001e# service=git-upload-pack\n0000".to_vec() } else { Vec::new() };
     body.extend(output);
     body
 }
