@@ -41,7 +41,7 @@ fn rules_of_custom_resources_are_evaluated() {
     let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {
         "min": {"type": "integer"}, "max": {"type": "integer"},
         "fixed": {"type": "string", "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "fixed is immutable"}]}},
-        "x-kubernetes-validations": [{"rule": "self.min <= self.max", "messageExpression": "'min is ' + string(self.min)"}]}}});
+        "x-kubernetes-validations": [{"rule": "self.min <= self.max", "messageExpression": "'min is %d'.format([self.min])"}]}}});
     let definition = |schema: Value| {
         json!({
         "metadata": {"name": "ranges.example.com"},

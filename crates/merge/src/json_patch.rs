@@ -77,7 +77,7 @@ fn one(mut document: Value, operation: &Value) -> Result<Value, JsonPatchError> 
             add(&mut document, op, path, moved)?;
         }
         "copy" => {
-            let copied = find(&mut document, op, text("from"))?.clone();
+            let copied = find_or_null(&mut document, op, text("from"))?;
             add(&mut document, op, path, copied)?;
         }
         "test" => {
@@ -158,6 +158,16 @@ fn remove(document: &mut Value, op: &str, path: &str) -> Result<Value, JsonPatch
     }
 }
 
+/// What is copied; a field that an object lacks is taken for `null`, as the API server does.
+fn find_or_null(document: &mut Value, op: &str, path: &str) -> Result<Value, JsonPatchError> {
+    if !path.is_empty()
+        && let (Value::Object(map), last) = parent(document, op, path)?
+    {
+        return Ok(map.get(&last).cloned().unwrap_or(Value::Null));
+    }
+    find(document, op, path).cloned()
+}
+
 fn find<'a>(document: &'a mut Value, op: &str, path: &str) -> Result<&'a mut Value, JsonPatchError> {
     if path.is_empty() {
         return Ok(document);
@@ -189,8 +199,9 @@ mod tests {
             {"op": "replace", "path": "/a/b~1c", "value": 2},
             {"op": "copy", "from": "/a/b~1c", "path": "/x"},
             {"op": "move", "from": "/l", "path": "/a/l"},
+            {"op": "copy", "from": "/a/none", "path": "/y"},
         ]);
-        let expected = json!({"a": {"b/c": 2, "l": [9, 2, 3]}, "x": 2});
+        let expected = json!({"a": {"b/c": 2, "l": [9, 2, 3]}, "x": 2, "y": null});
         assert_eq!(json_patch(&document, &patch), Ok(expected));
     }
 

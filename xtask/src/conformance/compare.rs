@@ -5,7 +5,8 @@ use serde_json::Value;
 use super::peer::Answer;
 
 /// Fields that differ between two servers by their nature.
-const OWN: [&str; 12] = [
+const OWN: [&str; 13] = [
+    "serverAddress",
     "uid",
     "resourceVersion",
     "creationTimestamp",

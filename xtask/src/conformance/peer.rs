@@ -78,8 +78,14 @@ impl Peer {
         let code = response.status().as_u16();
         let warnings = response.headers().get_all("warning").iter();
         let warnings = warnings.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned()).collect();
+        let kind = response.headers().get("content-type").cloned();
+        let is_yaml = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/yaml"));
         let bytes = response.into_body().collect().await?.to_bytes();
-        Ok(Answer { code, body: read(&bytes), warnings })
+        let body = match is_yaml {
+            true => tiphys_yaml::from_yaml(&String::from_utf8_lossy(&bytes)).context("YAML that is none")?,
+            false => read(&bytes),
+        };
+        Ok(Answer { code, body, warnings })
     }
 }
 

@@ -129,6 +129,7 @@ fn configured(object: &Value, mut configuration: Value, resource: &Resource) -> 
         subresource: "",
         now: "1970-01-01T00:00:00Z",
         ignored: &[],
+        only: "",
     };
     let mut base = object.clone();
     meta::metadata_mut(&mut base).remove("managedFields");

@@ -10,7 +10,7 @@ use super::{
     rbac::{GROUP, role_rules, rule_covers, rules_for},
 };
 use crate::{
-    ApiError, ApiResult, ApiServer,
+    ApiError, ApiResult, ApiServer, ResourceId,
     ops::{At, items},
 };
 
@@ -53,6 +53,10 @@ pub(crate) fn check(
     };
     if is_allowed(&snapshot, user, &wish) {
         return Ok(());
+    }
+    let home = if resource == "roles" { at.namespace.as_str() } else { "" };
+    if !is_role && snapshot.get(&ResourceId::new(GROUP, resource), home, name).is_none() {
+        return Err(ApiError::not_found(at.resource.named(name)));
     }
     let held = rules_for(&snapshot, user, &at.namespace);
     let missing: BTreeSet<String> = granted

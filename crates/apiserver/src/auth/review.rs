@@ -19,6 +19,9 @@ pub(crate) fn review(server: &ApiServer, user: &User, at: &At, mut body: Value) 
     let spec = body.get("spec").cloned().unwrap_or_default();
     let kind = at.resource.gvk.kind.as_str();
     check(kind, at, &spec)?;
+    if kind == "LocalSubjectAccessReview" {
+        body["metadata"]["namespace"] = at.namespace.as_str().into();
+    }
     body["status"] = match kind {
         "SelfSubjectAccessReview" => access(server, user, &spec),
         "SubjectAccessReview" | "LocalSubjectAccessReview" => access(server, &subject(&spec), &spec),
@@ -27,6 +30,9 @@ pub(crate) fn review(server: &ApiServer, user: &User, at: &At, mut body: Value) 
         "TokenReview" => token(server, spec.str_at(&["token"]).unwrap_or_default()),
         other => return Err(ApiError::internal(format!("no review of kind {other}"))),
     };
+    if kind == "SelfSubjectRulesReview" {
+        body["spec"] = json!({});
+    }
     body["metadata"]["creationTimestamp"] = Value::Null;
     Ok(body)
 }
@@ -44,7 +50,7 @@ fn check(kind: &str, at: &At, spec: &Value) -> ApiResult<()> {
         _ => return Ok(()),
     }
     let path = Path::new("spec");
-    let mut errors = ErrorList::new();
+    let (mut errors, mut outside) = (ErrorList::new(), ErrorList::new());
     let has = |key: &str| spec.get(key).is_some_and(Value::is_object);
     match (has("resourceAttributes"), has("nonResourceAttributes")) {
         (true, true) => {
@@ -65,13 +71,20 @@ fn check(kind: &str, at: &At, spec: &Value) -> ApiResult<()> {
         let detail = "at least one of user or group must be specified";
         errors.push(FieldError::invalid(&path.child("user"), "", detail));
     }
-    if kind == "LocalSubjectAccessReview" {
+    if kind == "LocalSubjectAccessReview" && has("nonResourceAttributes") {
+        let of = |key| spec.str_at(&["nonResourceAttributes", key]).unwrap_or_default();
+        let value = json!({"Path": of("path"), "Verb": of("verb")});
+        let path = path.child("nonResourceAttributes");
+        outside.push(FieldError::invalid(&path, value, "disallowed on this kind of request"));
+    }
+    if kind == "LocalSubjectAccessReview" && has("resourceAttributes") {
         let namespace = spec.str_at(&["resourceAttributes", "namespace"]).unwrap_or_default();
         if namespace != at.namespace {
             let path = path.child("resourceAttributes").child("namespace");
             errors.push(FieldError::invalid(&path, namespace, "must match metadata.namespace"));
         }
     }
+    errors.extend(outside);
     if errors.is_empty() {
         return Ok(());
     }

@@ -23,6 +23,14 @@ impl ResponseBody {
         Self(Kind::Full(Some(bytes.into())))
     }
 
+    /// The bytes of a finished body.
+    pub(super) fn whole(&self) -> Option<&Bytes> {
+        match &self.0 {
+            Kind::Full(bytes) => bytes.as_ref(),
+            Kind::Stream(_) => None,
+        }
+    }
+
     pub(super) fn stream(stream: BoxStream<'static, Bytes>) -> Self {
         Self(Kind::Stream(stream))
     }

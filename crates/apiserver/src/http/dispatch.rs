@@ -15,7 +15,7 @@ use super::{
     plain::plain,
     query::Query,
     read::{get, list},
-    response::error_response,
+    response::{error_response, in_wanted_syntax},
     watch,
     write::{delete, write},
 };
@@ -54,7 +54,9 @@ pub(super) async fn handle(
         }
         Err(error) => Err(error),
     };
-    let mut response = answer.unwrap_or_else(|error| error_response(&error));
+    let response = answer.unwrap_or_else(|error| error_response(&error));
+    let accept = parts.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let mut response = in_wanted_syntax(accept, response);
     let headers = response.headers_mut();
     let audit = parts.headers.get("audit-id").cloned();
     let audit = audit.or_else(|| HeaderValue::from_str(&next_audit_id()).ok());
@@ -152,7 +154,8 @@ fn check_subresource(context: &Context<'_>, at: &At, name: &str) -> ApiResult<()
     if !sub.verbs.iter().any(|v| v == verb) {
         return Err(ApiError::method_not_allowed());
     }
-    if !at.name.is_empty() && at.resource.has_verb("get") {
+    // What is bound is first compared with the path.
+    if !at.name.is_empty() && at.resource.has_verb("get") && name != "binding" {
         ops::get(context.server, at)?;
     }
     // What runs inside a container does not exist here.

@@ -1,16 +1,12 @@
 //! `get` and `list`.
 
 use http::Response;
-use tiphys_value::{Value, json};
+use tiphys_value::json;
 
 use super::{
     ResponseBody,
     context::{Context, call_of, warn_deprecated},
-    negotiate::Form,
-    response::{
-        JSON, form_of, json_response, list_text, object_response, partial, raw_response, with_warnings,
-    },
-    table,
+    response::{list_response, object_response, scale_response},
 };
 use crate::{
     ApiError, ApiResult,
@@ -19,7 +15,8 @@ use crate::{
 
 pub(super) fn get(context: &Context<'_>, at: &At) -> ApiResult<Response<ResponseBody>> {
     if at.subresource.as_deref() == Some("scale") {
-        return Ok(json_response(200, &ops::get_scale(context.server, at)?));
+        let scale = ops::get_scale(context.server, at)?;
+        return scale_response(context, at, &scale, &call_of(context)?);
     }
     if !at.resource.has_verb("get") {
         return Err(ApiError::method_not_allowed());
@@ -58,15 +55,7 @@ pub(super) fn list(context: &Context<'_>, at: &At) -> ApiResult<Response<Respons
     if let Some(remaining) = page.remaining {
         metadata["remainingItemCount"] = remaining.into();
     }
-    let body = match form_of(context, &at.resource)? {
-        Form::Table => table::of_objects(context, &at.resource, &page.items, metadata, true)?.to_string(),
-        Form::Metadata | Form::MetadataList => {
-            let items: Vec<Value> = page.items.iter().map(|o| partial(o)).collect();
-            json!({"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "items": items}).to_string()
-        }
-        _ => list_text(&at.resource, &page.items, &metadata),
-    };
     let mut call = call_of(context)?;
     warn_deprecated(&at.resource, &mut call);
-    Ok(with_warnings(raw_response(200, JSON, body), &call))
+    list_response(context, at, &page.items, metadata, &call)
 }

@@ -71,8 +71,10 @@ pub(super) fn parse_object(context: &Context<'_>, at: &At, body: &Bytes) -> ApiR
 }
 
 fn parse_json(body: &Bytes) -> ApiResult<(Value, Vec<String>)> {
-    json::parse(body)
-        .map_err(|e| ApiError::bad_request(format!("couldn't get version/kind; json parse error: {e}")))
+    json::parse(body).map_err(|error| {
+        let why = super::syntax::go_words(&error, body);
+        ApiError::bad_request(format!("couldn't get version/kind; json parse error: {why}"))
+    })
 }
 
 /// JSON that is a patch of some kind.
@@ -115,8 +117,9 @@ pub(super) fn patch_of(context: &Context<'_>, body: &Bytes) -> ApiResult<Patch> 
         }
         "application/apply-patch+yaml" | "application/apply-patch+json" => {
             let force = context.query.flag("force");
-            let parsed =
-                if body.first() == Some(&b'{') { parse_json(body) } else { parse_applied(context, body) };
+            // JSON is read faster as what it is; what only looks like it is YAML.
+            let json = if body.first() == Some(&b'{') { parse_json(body).ok() } else { None };
+            let parsed = json.map_or_else(|| parse_applied(context, body), Ok);
             parsed.map(|(v, d)| (Patch::apply(v, force), d))?
         }
         _ => {

@@ -28,13 +28,15 @@ pub(super) const SERVED: &str = "application/json, application/yaml, application
 
 /// The form of an answer about a resource.
 pub(super) fn form_of(context: &Context<'_>, resource: &Resource) -> ApiResult<Form> {
-    negotiate::form(context.header("accept")).map_err(|_| match resource.custom.is_some() {
-        true => ApiError::not_acceptable(&[SERVED]),
-        false => ApiError::new(
-            406,
-            "NotAcceptable",
-            format!("406: Not Acceptable\n\nAvailable representations: {SERVED}"),
-        ),
+    negotiate::choice(context.header("accept")).map(|choice| choice.form).map_err(|is_known| {
+        match is_known || resource.custom.is_some() {
+            true => ApiError::not_acceptable(&[SERVED]),
+            false => ApiError::new(
+                406,
+                "NotAcceptable",
+                format!("406: Not Acceptable\n\nAvailable representations: {SERVED}"),
+            ),
+        }
     })
 }
 
@@ -58,6 +60,71 @@ pub(super) fn object_response(
         _ => json_response(code, &ops::present(&at.resource, object)),
     };
     Ok(with_warnings(response, call))
+}
+
+/// A list in the form that the client asked for.
+pub(super) fn list_response(
+    context: &Context<'_>,
+    at: &At,
+    items: &[Arc<Object>],
+    metadata: Value,
+    call: &Call,
+) -> ApiResult<Response<ResponseBody>> {
+    let body = match form_of(context, &at.resource)? {
+        Form::Table => table::of_objects(context, &at.resource, items, metadata, true)?.to_string(),
+        Form::Metadata | Form::MetadataList => {
+            let items: Vec<Value> = items.iter().map(|object| partial(object)).collect();
+            let items = if items.is_empty() { Value::Null } else { items.into() };
+            json!({"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1", "metadata": metadata, "items": items}).to_string()
+        }
+        _ => list_text(&at.resource, items, &metadata),
+    };
+    Ok(with_warnings(raw_response(200, JSON, body), call))
+}
+
+/// A scale in the form that the client asked for.
+pub(super) fn scale_response(
+    context: &Context<'_>,
+    at: &At,
+    scale: &Value,
+    call: &Call,
+) -> ApiResult<Response<ResponseBody>> {
+    let answer = match form_of(context, &at.resource)? {
+        Form::Table => table::of_scale(context, scale)?,
+        Form::Metadata | Form::MetadataList => partial(scale),
+        _ => scale.clone(),
+    };
+    Ok(with_warnings(json_response(200, &answer), call))
+}
+
+/// Answers in YAML, or in an older version of the forms, if that is what the client takes first.
+pub(super) fn in_wanted_syntax(accept: &str, mut response: Response<ResponseBody>) -> Response<ResponseBody> {
+    let Ok(choice) = negotiate::choice(accept) else { return response };
+    if !choice.is_yaml && !choice.is_beta {
+        return response;
+    }
+    let is_json = response.headers().get(header::CONTENT_TYPE).is_some_and(|value| value == JSON);
+    let read = |bytes: &[u8]| serde_json::from_slice::<Value>(bytes).ok();
+    let Some(mut value) = response.body().whole().filter(|_| is_json).and_then(|bytes| read(bytes)) else {
+        return response;
+    };
+    if choice.is_beta && value["apiVersion"] == "meta.k8s.io/v1" {
+        value["apiVersion"] = "meta.k8s.io/v1beta1".into();
+        for row in value["rows"].as_array_mut().into_iter().flatten() {
+            if row["object"]["apiVersion"] == "meta.k8s.io/v1" {
+                row["object"]["apiVersion"] = "meta.k8s.io/v1beta1".into();
+            }
+        }
+    }
+    let text = match choice.is_yaml {
+        true => tiphys_yaml::to_yaml(&value),
+        false => value.to_string(),
+    };
+    if choice.is_yaml {
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/yaml"));
+    }
+    *response.body_mut() = ResponseBody::full(text);
+    response
 }
 
 /// Writes a list from the texts of its objects, which are made once per object.

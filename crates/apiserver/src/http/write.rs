@@ -11,7 +11,8 @@ use super::{
     negotiate::Form,
     request::{parse_body, parse_object, patch_of},
     response::{
-        JSON, SERVED, form_of, json_response, list_text, object_response, raw_response, with_warnings,
+        SERVED, form_of, json_response, list_response, object_response, partial, scale_response,
+        with_warnings,
     },
 };
 use crate::{
@@ -49,18 +50,15 @@ pub(super) async fn write(context: &Context<'_>, at: &At, body: &Bytes) -> ApiRe
     let (object, created) = match (context.method, at.subresource.as_deref()) {
         (&Method::PATCH, Some("scale")) => {
             let patch = patch_of(context, body)?;
-            let change = |call: &mut ops::Call, scale: Value| {
-                let patched = ops::patch_plain(&scale, &patch)?;
-                ops::decode_scale(call, at, patched, Some(&patch))
-            };
-            let scale = ops::update_scale(server, &mut call, at, &change, true)?;
-            return Ok(with_warnings(json_response(200, &scale), &call));
+            let change = ops::ScaleChange::Patch(&patch);
+            let scale = ops::update_scale(server, &mut call, at, &change)?;
+            return scale_response(context, at, &scale, &call);
         }
         (&Method::PUT, Some("scale")) => {
             let (sent, _) = parse_body(context, body)?;
-            let change = |call: &mut ops::Call, _| ops::decode_scale(call, at, sent.clone(), None);
-            let scale = ops::update_scale(server, &mut call, at, &change, false)?;
-            return Ok(with_warnings(json_response(200, &scale), &call));
+            let change = ops::ScaleChange::Put(&sent);
+            let scale = ops::update_scale(server, &mut call, at, &change)?;
+            return scale_response(context, at, &scale, &call);
         }
         (&Method::PATCH, _) => {
             if !at.resource.has_verb("patch") || at.name.is_empty() {
@@ -96,6 +94,9 @@ pub(super) async fn write(context: &Context<'_>, at: &At, body: &Bytes) -> ApiRe
         _ => {
             let (sent, duplicates) = parse_object(context, at, body)?;
             if at.subresource.is_some() {
+                if form_of(context, &at.resource)? != Form::Objects {
+                    return Err(ApiError::not_acceptable(&[SERVED]));
+                }
                 let answer = ops::create_subresource(server, &mut call, at, sent)?;
                 return Ok(with_warnings(json_response(201, &answer), &call));
             }
@@ -108,14 +109,21 @@ pub(super) async fn write(context: &Context<'_>, at: &At, body: &Bytes) -> ApiRe
                 return Ok(with_warnings(json_response(201, &answer), &call));
             }
             if at.resource.verbs == ["create"] {
-                if form_of(context, &at.resource)? != Form::Objects {
+                let form = form_of(context, &at.resource)?;
+                if !matches!(form, Form::Objects | Form::Metadata) {
                     return Err(ApiError::not_acceptable(&[SERVED]));
                 }
                 let object = ops::decode_input(&mut call, at, sent, &duplicates)?;
                 let mut object = object;
-                ops::record_review(server, &call, at, &mut object);
-                let answer = auth::review(server, &context.user, at, object)?;
-                return Ok(json_response(201, &answer));
+                // Of questions about rules nobody is recorded.
+                if at.resource.plural != "selfsubjectrulesreviews" {
+                    ops::record_review(server, &call, at, &mut object);
+                }
+                let mut answer = auth::review(server, &context.user, at, object)?;
+                if form == Form::Metadata {
+                    answer = partial(&answer);
+                }
+                return Ok(with_warnings(json_response(201, &answer), &call));
             }
             let object = ops::decode_input(&mut call, at, sent, &duplicates)?;
             (ops::create_decoded(server, &mut call, at, object)?, true)
@@ -171,8 +179,7 @@ pub(super) async fn delete(
         let deleted = ops::delete_collection(server, &mut call, at, &context.query.list_options(), &options)?;
         server.inner.store.durable(server.revision()).await.map_err(ApiError::internal)?;
         let metadata = json!({"resourceVersion": server.revision().to_string()});
-        let response = raw_response(200, JSON, list_text(&at.resource, &deleted, &metadata));
-        return Ok(with_warnings(response, &call));
+        return list_response(context, at, &deleted, metadata, &call);
     }
     let outcome = ops::delete(server, &mut call, at, &options)?;
     if !call.dry_run {

@@ -37,7 +37,13 @@ pub(crate) fn decode_input(
         );
         return Err(ApiError::bad_request(message));
     }
+    let forgets_owners =
+        object.at(&["metadata", "managedFields"]).is_some_and(|list| *list == Value::Array(Vec::new()));
     let decoded = decode_by_type(&at.resource, &expected, &mut object);
+    if forgets_owners && object["metadata"].is_object() {
+        // The type does not tell an empty list from none, but this one means something.
+        object["metadata"]["managedFields"] = tiphys_value::json!([{}]);
+    }
     // A patch that makes something undecodable is at fault itself.
     let decoded = match (&call.patch_text, decoded) {
         (Some(patch), Err(error)) if error.code() == 400 => {

@@ -64,6 +64,14 @@ fn ignored(at: &At) -> &'static [&'static str] {
     }
 }
 
+/// The only field that is owned through a subresource that changes nothing else.
+fn only(at: &At) -> &'static str {
+    match at.subresource.as_deref() {
+        Some("ephemeralcontainers") => "spec.ephemeralContainers",
+        _ => "",
+    }
+}
+
 /// Records the writer's fields in an object that is about to be stored.
 pub(super) fn record(server: &ApiServer, call: &Call, at: &At, current: Option<&Value>, object: &mut Value) {
     if call.applied {
@@ -98,21 +106,14 @@ fn record_in_version(server: &ApiServer, call: &Call, at: &At, current: Option<&
         ty: type_of(at, &gvk),
         manager: &call.manager,
         api_version: &api_version,
-        subresource: call.through.or(at.subresource.as_deref()).unwrap_or_default(),
+        subresource: at.subresource.as_deref().unwrap_or_default(),
         now: &rfc3339_seconds(server.now()),
         ignored: ignored(at),
+        only: only(at),
     };
-    if let (Some("scale"), Some(current)) = (call.through, current) {
-        return record_scale(current, object, &request);
-    }
-    // A writer may replace the record itself: to migrate it, or, with an empty one, to drop it.
-    match (current, object.at(&["metadata", "managedFields"]).cloned()) {
-        (Some(current), Some(own)) if current.at(&["metadata", "managedFields"]) != Some(&own) => {
-            let mut base = current.clone();
-            meta::metadata_mut(&mut base).insert("managedFields".into(), own);
-            track_update(Some(&base), object, &request);
-        }
-        (current, _) => track_update(current, object, &request),
+    match current {
+        Some(current) => track_change(current, object, &request),
+        None => track_update(None, object, &request),
     }
     if hidden {
         meta::annotations_mut(object).remove(strategy::TEMPLATE_GENERATION);
@@ -132,21 +133,50 @@ fn hide_template_generation(at: &At, current: Option<&Value>, object: &mut Value
     is_missing
 }
 
-/// Whoever scales owns the replicas from then on. The record of that has no time, so it stands before the
-/// others that were not applied.
-fn record_scale(current: &Value, object: &mut Value, request: &Request<'_>) {
-    track_update(Some(current), object, request);
-    let entries = object.at(&["metadata", "managedFields"]).and_then(Value::as_array).cloned();
-    let is_own = |entry: &Value| {
-        entry.str_at(&["manager"]) == Some(request.manager) && entry.str_at(&["subresource"]) == Some("scale")
+/// Records who changed an object. A writer may replace the record itself: to migrate it, or, with an empty one,
+/// to drop it; what has no record is given none until somebody applies.
+fn track_change(current: &Value, object: &mut Value, request: &Request<'_>) {
+    let owners = |object: &Value| object.at(&["metadata", "managedFields"]).cloned();
+    let is_empty = |owners: &Value| {
+        owners.as_array().is_none_or(|list| list.iter().all(|entry| entry["operation"].is_null()))
     };
-    let (own, mut rest): (Vec<Value>, Vec<Value>) = entries.unwrap_or_default().into_iter().partition(is_own);
-    let first = rest.iter().position(|entry| entry["operation"] == "Update").unwrap_or(rest.len());
-    for mut entry in own {
-        drop(entry.as_object_mut().map(|entry| entry.remove("time")));
-        rest.insert(first, entry);
+    let own = owners(object).filter(Value::is_array);
+    let is_reset = own.as_ref().and_then(Value::as_array).is_some_and(|list| match list.as_slice() {
+        [] => true,
+        [only] => only.as_object().is_some_and(|entry| entry.is_empty()),
+        _ => false,
+    });
+    let base = own.filter(|own| !is_empty(own)).or_else(|| owners(current));
+    let Some(base) = base.filter(|base| !is_reset && !is_empty(base)) else {
+        meta::metadata_mut(object).remove("managedFields");
+        return;
+    };
+    if owners(current).as_ref() == Some(&base) {
+        return track_update(Some(current), object, request);
     }
-    meta::metadata_mut(object).insert("managedFields".into(), Value::Array(rest));
+    let mut before = current.clone();
+    meta::metadata_mut(&mut before).insert("managedFields".into(), base);
+    track_update(Some(&before), object, request);
+}
+
+/// Records who changed a scale.
+pub(super) fn record_scale(
+    server: &ApiServer,
+    call: &Call,
+    ty: Option<TypeRef<'_>>,
+    current: &Value,
+    scale: &mut Value,
+) {
+    let request = Request {
+        ty,
+        manager: &call.manager,
+        api_version: "autoscaling/v1",
+        subresource: "scale",
+        now: &rfc3339_seconds(server.now()),
+        ignored: &[],
+        only: "",
+    };
+    track_change(current, scale, &request);
 }
 
 /// Server-side apply on the object in the version of the request.
@@ -158,14 +188,20 @@ pub(super) fn apply_config(
     body: &Value,
     force: bool,
 ) -> ApiResult<Value> {
-    let api_version = at.resource.gvk.api_version();
+    let gvk = super::expected_kind(at);
+    let api_version = gvk.api_version();
+    let ty = match gvk == at.resource.gvk {
+        true => type_of(at, &gvk),
+        false => Catalog::latest().type_of(&gvk),
+    };
     let request = Request {
-        ty: type_of(at, &at.resource.gvk),
+        ty,
         manager: &call.manager,
         api_version: &api_version,
         subresource: at.subresource.as_deref().unwrap_or_default(),
         now: &rfc3339_seconds(server.now()),
         ignored: ignored(at),
+        only: only(at),
     };
     apply(current, body, &request, force).map_err(|error| apply_error(body, error))
 }

@@ -14,6 +14,19 @@ const LABEL_1123: &str = "a lowercase RFC 1123 label must consist of lower case 
 const QUALIFIED: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 const LABEL_VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
+/// Faults of metadata that only the server sets.
+pub(super) fn validate_fixed(object: &Value, old: &Value) -> ErrorList {
+    let mut errors = ErrorList::new();
+    for key in ["uid", "deletionTimestamp"] {
+        let given = object.str_at(&["metadata", key]).filter(|given| !given.is_empty());
+        if let Some(given) = given.filter(|given| old.str_at(&["metadata", key]) != Some(given)) {
+            let path = Path::new("metadata").child(key);
+            errors.push(FieldError::invalid(&path, given, "field is immutable"));
+        }
+    }
+    errors
+}
+
 /// Faults in the metadata of an object; `old` is the stored one on an update.
 pub(super) fn validate(at: &At, object: &Value, old: Option<&Value>) -> ErrorList {
     let mut errors = ErrorList::new();
@@ -199,15 +212,20 @@ fn validate_owners(object: &Value, errors: &mut ErrorList) {
                 let detail = format!(
                     "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {name}"
                 );
-                errors.push(FieldError::invalid(
-                    &path,
-                    object["metadata"]["ownerReferences"].clone(),
-                    detail,
-                ));
+                errors.push(FieldError::invalid_as(&path, shown_owners(object), detail));
             }
             controller.get_or_insert(name);
         }
     }
+}
+
+/// The owners as messages show them: in the order of their fields.
+fn shown_owners(object: &Value) -> String {
+    let catalog = tiphys_schema::Catalog::latest();
+    let meta = catalog.reference("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
+    let meta = meta.as_ref().map(|ty| tiphys_schema::TypeRef { catalog, ty });
+    let ty = meta.and_then(|ty| ty.field("ownerReferences"));
+    super::patch_text::shown(&object["metadata"]["ownerReferences"], None, ty)
 }
 
 /// Whether finalizers without a domain have to be among the known ones: so ask the rules of most built-in kinds.

@@ -14,6 +14,7 @@ mod patch_text;
 mod pod;
 mod protection;
 mod read;
+mod scale;
 mod service;
 mod strategy;
 mod subresource;
@@ -30,12 +31,12 @@ pub use delete::{DeleteOptions, Propagation};
 pub(crate) use delete::{JOB_ORPHANS, check_delete_options, delete, delete_collection};
 pub(crate) use lifecycle::after_commit;
 pub use patch::Patch;
-pub(crate) use patch::patch_plain;
 pub(crate) use pod::qos_class;
 pub(crate) use protection::protect;
 pub use read::ListOptions;
 pub(crate) use read::{get, list, parse_revision};
-pub(crate) use subresource::{create_subresource, decode_scale, get_scale, selector_text, update_scale};
+pub(crate) use scale::{ScaleChange, get_scale, update_scale};
+pub(crate) use subresource::{create_subresource, selector_text};
 use tiphys_value::Value;
 pub(crate) use write::{create, create_decoded, patch, put_status, update, update_decoded};
 
@@ -49,8 +50,6 @@ pub(crate) struct Call {
     pub dry_run: bool,
     /// Whether server-side apply has already recorded the owners of fields.
     pub applied: bool,
-    /// The subresource that changed the object, where the write is of the whole object.
-    pub through: Option<&'static str>,
     pub validation: FieldValidation,
     /// The patch that is being applied, as error messages show it.
     pub patch_text: Option<String>,
@@ -65,7 +64,6 @@ impl Call {
             manager: manager.to_owned(),
             dry_run: false,
             applied: false,
-            through: None,
             validation: FieldValidation::Ignore,
             patch_text: None,
             warnings: Vec::new(),

@@ -93,17 +93,31 @@ pub(super) fn apply_patch(
     current: Option<&Arc<Object>>,
     patch: &Patch,
 ) -> ApiResult<Value> {
-    let base = current.map_or_else(|| json!({}), |object| convert::present(&at.resource, object));
+    let base = current.map(|object| convert::present(&at.resource, object));
+    patched(server, call, at, base.as_ref(), patch)
+}
+
+/// What a patch makes of an object, or of a scale.
+pub(super) fn patched(
+    server: &ApiServer,
+    call: &Call,
+    at: &At,
+    current: Option<&Value>,
+    patch: &Patch,
+) -> ApiResult<Value> {
+    let base = current.cloned().unwrap_or_else(|| json!({}));
     match patch.kind {
-        PatchKind::Apply => apply(server, call, at, current.is_some().then_some(&base), patch),
-        PatchKind::Json => json_patch(&base, &patch.body).map_err(json_patch_error),
+        PatchKind::Apply => apply(server, call, at, current, patch),
+        PatchKind::Json
+            if patch.body.as_array().into_iter().flatten().any(|operation| !operation.is_object()) =>
+        {
+            Err(json_patch_error(JsonPatchError::Malformed(String::new()), &patch.body))
+        }
+        PatchKind::Json => {
+            json_patch(&base, &patch.body).map_err(|error| json_patch_error(error, &patch.body))
+        }
         PatchKind::Merge | PatchKind::Strategic if !patch.body.is_object() => {
-            let what = match &patch.body {
-                Value::Array(_) => "array",
-                Value::String(_) => "string",
-                Value::Bool(_) => "bool",
-                _ => "number",
-            };
+            let what = go_kind(&patch.body);
             let start = if patch.kind == PatchKind::Merge { "error decoding patch: " } else { "" };
             Err(ApiError::bad_request(format!(
                 "{start}json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"
@@ -163,13 +177,31 @@ fn strategic_error(error: StrategicError) -> ApiError {
     }
 }
 
-fn json_patch_error(error: JsonPatchError) -> ApiError {
+/// What Go calls a value in JSON.
+fn go_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Object(_) | Value::Null => "object",
+        Value::Array(_) => "array",
+        Value::String(_) => "string",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+    }
+}
+
+fn json_patch_error(error: JsonPatchError, body: &Value) -> ApiError {
     let message = error.to_string();
     match error {
         JsonPatchError::TooMany(_) => ApiError::too_large(message),
-        JsonPatchError::Malformed(_) => ApiError::bad_request(
-            "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp",
-        ),
+        JsonPatchError::Malformed(_) => {
+            let items = body.as_array().into_iter().flatten();
+            let (what, into) = match items.map(go_kind).find(|kind| *kind != "object") {
+                Some(kind) => (kind, "handlers.jsonPatchOp"),
+                None => (go_kind(body), "[]handlers.jsonPatchOp"),
+            };
+            let message =
+                format!("error decoding patch: json: cannot unmarshal {what} into Go value of type {into}");
+            ApiError::bad_request(message)
+        }
         _ => ApiError::new(422, "Invalid", "the server rejected our request due to an error in our request")
             .with_retry_after(0),
     }
@@ -215,6 +247,10 @@ fn apply(
         );
         return Err(ApiError::bad_request(message));
     }
+    if body.kind() != gvk.kind && at.resource.custom.is_none() {
+        let message = format!("invalid object type: {}/{}, Kind={}", gvk.group, gvk.version, body.kind());
+        return Err(ApiError::bad_request(message));
+    }
     let name = body.name();
     if !name.is_empty() && name != at.name {
         return Err(ApiError::bad_request(format!(
@@ -224,14 +260,6 @@ fn apply(
     }
     meta::set(&mut body, "name", &at.name);
     managed::apply_config(server, call, at, current, &body, patch.force)
-}
-
-/// Patches a value that is no object of the store, such as a `Scale`.
-pub(crate) fn patch_plain(value: &Value, patch: &Patch) -> ApiResult<Value> {
-    match patch.kind {
-        PatchKind::Json => json_patch(value, &patch.body).map_err(json_patch_error),
-        _ => Ok(merge_patch(value, &patch.body)),
-    }
 }
 
 /// The objects that the operations of a JSON patch look into, as nested objects.

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use base64::{Engine, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64::{
+    Engine,
+    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig, general_purpose::URL_SAFE_NO_PAD},
+};
 use tiphys_schema::{FieldError, Path};
 use tiphys_value::{ObjectExt, Value, json};
 
@@ -162,11 +165,27 @@ fn expired_token(start: &Start) -> ApiError {
     ApiError::expired(TOKEN_TOO_OLD).with_continue(URL_SAFE_NO_PAD.encode(token.to_string()))
 }
 
+/// Base64 as Go reads it: bits behind the last byte do not count.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::URL_SAFE,
+    GeneralPurposeConfig::new()
+        .with_decode_allow_trailing_bits(true)
+        .with_decode_padding_mode(DecodePaddingMode::RequireNone),
+);
+
 fn decode_token(token: &str) -> ApiResult<Start> {
     let fault = |why: &str| {
         ApiError::bad_request(format!("invalid continue token: continue key is not valid: {why}"))
     };
-    let bytes = URL_SAFE_NO_PAD.decode(token.trim_end_matches('=')).map_err(|e| fault(&e.to_string()))?;
+    let token = token.trim_end_matches('=');
+    let bytes = LENIENT.decode(token).map_err(|error| {
+        // Where Go's decoder stops: at a strange byte, or at the start of what is no whole group.
+        let place = match error {
+            base64::DecodeError::InvalidByte(at, _) => at,
+            _ => token.len().saturating_sub(1),
+        };
+        fault(&format!("illegal base64 data at input byte {place}"))
+    })?;
     let value: Value =
         serde_json::from_slice(&bytes).map_err(|e| fault(&crate::http::json_fault(&e, &bytes)))?;
     if value.str_at(&["v"]) != Some("meta.k8s.io/v1") {

@@ -241,6 +241,7 @@ pub(super) fn prepare_update(at: &At, object: &mut Value, current: &Value) {
             meta::copy(object, current, key);
         }
     }
+    meta::set(object, "selfLink", "");
     match at.subresource.as_deref() {
         Some("status") => keep_all_but_status(at, object, current),
         Some("finalize") => keep_all_but_finalizers(object, current),

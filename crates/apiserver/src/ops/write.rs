@@ -147,6 +147,7 @@ pub(crate) fn update_decoded(
     };
     let current = conversion::seen_one(server, &at.resource, current)?;
     convert::to_storage(&at.resource, &mut object);
+    check_uid(at, &current, &object)?;
     match replace(server, call, at, &current, object) {
         Err(Failed::Changed) => Err(ApiError::modified(at.resource.named(&at.name))),
         other => other.map(|o| (o, false)).map_err(Failed::into_error),
@@ -234,6 +235,10 @@ pub(super) fn replace(
     mut object: Value,
 ) -> Result<Arc<Object>, Failed> {
     check_version(at, current, &object)?;
+    let fixed = metadata::validate_fixed(&object, current);
+    if !fixed.is_empty() {
+        return Err(ApiError::invalid(&error_kind(at), object.name(), &fixed).into());
+    }
     strategy::take_template_labels(at, &mut object);
     strategy::prepare_update(at, &mut object, current);
     managed::record(server, call, at, Some(current.value()), &mut object);
@@ -275,7 +280,8 @@ fn storage_prefix(at: &At) -> String {
     }
 }
 
-fn check_version(at: &At, current: &Object, object: &Value) -> Result<(), Failed> {
+/// Refuses an object that is meant for another one of its name.
+pub(super) fn check_uid(at: &At, current: &Object, object: &Value) -> ApiResult<()> {
     let uid = object.uid();
     if !uid.is_empty() && uid != current.uid() {
         let key = format!("/registry/{}/{}", storage_prefix(at), at.key());
@@ -284,8 +290,12 @@ fn check_version(at: &At, current: &Object, object: &Value) -> Result<(), Failed
              Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
             current.uid()
         );
-        return Err(ApiError::conflict(at.resource.named(&at.name), &why).into());
+        return Err(ApiError::conflict(at.resource.named(&at.name), &why));
     }
+    Ok(())
+}
+
+fn check_version(at: &At, current: &Object, object: &Value) -> Result<(), Failed> {
     match object.resource_version() {
         "" | "0" if strategy::allows_unconditional_update(&at.resource) => Ok(()),
         "" | "0" => {

@@ -100,7 +100,11 @@ impl Journal {
     pub fn open(folder: &Path) -> Result<(Self, Stored), StateError> {
         std::fs::create_dir_all(folder)
             .map_err(|source| StateError::Folder { folder: folder.to_owned(), source })?;
-        let database = Database::create(folder.join(FILE))?;
+        Self::on(Database::create(folder.join(FILE))?, folder)
+    }
+
+    /// Opens a database that stands for a folder.
+    fn on(database: Database, folder: &Path) -> Result<(Self, Stored), StateError> {
         let newest = prepare(&database, folder)?;
         let stored = read_all(&database)?;
         let (queue, records) = channel();
@@ -216,3 +220,6 @@ fn write_batch(database: &Database, batch: &[Record], newest: u64) -> Result<(),
     transaction.commit()?;
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -40,6 +40,8 @@ pub struct Request<'a> {
     /// Fields that this endpoint ignores and that it therefore never owns, inner ones with dots: `status`
     /// where a status subresource exists; `spec` and `metadata` are for the status subresource's caller to name.
     pub ignored: &'a [&'a str],
+    /// The only field that this endpoint owns, inner ones with dots; empty for all.
+    pub only: &'a str,
 }
 
 /// A field that another manager owns.
@@ -188,6 +190,12 @@ fn owned(mut set: FieldSet, request: &Request<'_>) -> FieldSet {
     for field in request.ignored {
         let path: Vec<String> = field.split('.').map(|part| format!("f:{part}")).collect();
         set.remove_tree(&path.iter().map(String::as_str).collect::<Vec<_>>());
+    }
+    if !request.only.is_empty() {
+        let path: Vec<String> = request.only.split('.').map(|part| format!("f:{part}")).collect();
+        let mut others = set.clone();
+        others.remove_tree(&path.iter().map(String::as_str).collect::<Vec<_>>());
+        set = set.difference(&others);
     }
     let mut metadata_only = FieldSet::default();
     metadata_only.insert(&["f:metadata".to_owned()]);

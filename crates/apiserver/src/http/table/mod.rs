@@ -20,6 +20,12 @@ pub(super) fn of_objects(
     metadata: Value,
     columns: bool,
 ) -> ApiResult<Value> {
+    let include = included(context)?;
+    Ok(of(resource, objects, metadata, columns, include, context.server.now()))
+}
+
+/// What the request wants of each object in its row.
+fn included<'a>(context: &'a Context<'_>) -> ApiResult<&'a str> {
     let include = context.query.get("includeObject");
     if !matches!(include, "" | "None" | "Metadata" | "Object") {
         return Err(ApiError::bad_request(format!(
@@ -27,7 +33,30 @@ pub(super) fn of_objects(
             tiphys_schema::quote(include)
         )));
     }
-    Ok(of(resource, objects, metadata, columns, include, context.server.now()))
+    Ok(include)
+}
+
+/// The table of a scale.
+pub(super) fn of_scale(context: &Context<'_>, scale: &Value) -> ApiResult<Value> {
+    let object = match included(context)? {
+        "None" => Value::Null,
+        "Object" => scale.clone(),
+        _ => partial(scale),
+    };
+    let columns = [
+        Column::new("Name", "string", 0),
+        Column::new("Desired", "integer", 0),
+        Column::new("Available", "integer", 0),
+        Column::new("Age", "string", 0),
+    ];
+    let replicas = |part: &str| scale.int_at(&[part, "replicas"]).unwrap_or(0);
+    let cells = json!([scale.name(), replicas("spec"), replicas("status"), age(scale, context.server.now())]);
+    Ok(json!({
+        "kind": "Table", "apiVersion": "meta.k8s.io/v1",
+        "metadata": {"resourceVersion": scale.resource_version()},
+        "columnDefinitions": columns.iter().map(Column::definition).collect::<Vec<_>>(),
+        "rows": [{"cells": cells, "object": object}],
+    }))
 }
 
 /// A table of objects as of a moment, which ages are counted to.

@@ -15,6 +15,7 @@ fn request(manager: &str) -> Request<'_> {
         subresource: "",
         now: "2026-01-01T00:00:00Z",
         ignored: &["status"],
+        only: "",
     }
 }
 
