@@ -119,6 +119,27 @@ fn edits_are_followed_and_what_leaves_is_pruned() {
 }
 
 #[test]
+fn settings_that_no_application_brings_are_followed() {
+    let settings = |health: &str| {
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: argocd-cm, namespace: argocd}}\ndata:\n  \
+             resource.customizations.health.ConfigMap: \"return {{status = '{health}'}}\"\n"
+        )
+    };
+    let repo = Repo::shop(&[
+        ("manifests/a.yaml", &config_map("a", "first")),
+        ("config/settings.yaml", &settings("Suspended")),
+    ]);
+    let mut up = repo.start(&[]);
+    let is = |health: &'static str| move |event: &serde_json::Value| event["health"] == health;
+    up.until(is("Suspended"));
+    repo.write("config/settings.yaml", settings("Degraded"));
+    up.until(is("Degraded"));
+    std::fs::remove_file(repo.path("config/settings.yaml")).unwrap();
+    up.until(is("Healthy"));
+}
+
+#[test]
 fn what_is_deleted_in_the_cluster_comes_back() {
     if !has_kubectl() {
         return;

@@ -53,6 +53,9 @@ impl Installation {
             tracing::warn!(key = %fault.key, "Lua cannot be used: {}", fault.message);
         }
         let params = &argo.controller;
+        if !params.unused.is_empty() {
+            tracing::warn!("flags of {PARAMS_CONFIG_MAP} without effect here: {}", params.unused.join(", "));
+        }
         let mut sync = settings.sync.clone();
         sync.wave_delay = params.wave_delay.unwrap_or(sync.wave_delay);
         sync.sync_timeout = params.sync_timeout.filter(|time| !time.is_zero()).or(sync.sync_timeout);

@@ -86,11 +86,22 @@ fn pairs_of(app: &Application) -> Vec<(&'static str, String)> {
     ]
 }
 
+/// The labels of an Application that are wanted, named as Prometheus takes them; empty where it has none.
+fn app_labels(app: &Application, wanted: &[String]) -> Vec<(String, String)> {
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
+    let of = |label: &String| {
+        let name = format!("label_{}", label.chars().map(plain).collect::<String>());
+        (name, app.metadata.labels.get(label).cloned().unwrap_or_default())
+    };
+    let own = pairs_of(app).into_iter().map(|(name, value)| (name.to_owned(), value));
+    own.chain(wanted.iter().map(of)).collect()
+}
+
 /// `{a="b",c="d"}`.
-fn labels_of(pairs: &[(&str, String)]) -> String {
+fn labels_of<N: AsRef<str>>(pairs: &[(N, String)]) -> String {
     let escaped = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
     let all: Vec<String> =
-        pairs.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+        pairs.iter().map(|(name, value)| format!("{}=\"{}\"", name.as_ref(), escaped(value))).collect();
     format!("{{{}}}", all.join(","))
 }
 
@@ -135,6 +146,11 @@ impl Engine {
             apps.iter().filter_map(|object| Application::from_value(object).ok()).collect();
         let info: Vec<_> = apps.iter().map(|app| (labels_of(&info_of(app)), 1.0)).collect();
         family(text, "argocd_app_info", "gauge", "Applications and their state.", &info);
+        let wanted = &self.installation().argo.controller.metric_labels;
+        if !wanted.is_empty() {
+            let labels: Vec<_> = apps.iter().map(|app| (labels_of(&app_labels(app, wanted)), 1.0)).collect();
+            family(text, "argocd_app_labels", "gauge", "Labels of Applications.", &labels);
+        }
         let conditions: Vec<_> = apps
             .iter()
             .flat_map(|app| {
@@ -281,6 +297,17 @@ mod tests {
         assert!(counters.syncs.keys().all(|labels| labels.contains("phase=\"Succeeded\"")));
         assert_eq!(counters.syncs.values().copied().collect::<Vec<_>>(), [1]);
         assert_eq!(counters.sync_seconds.values().copied().collect::<Vec<_>>(), [5.0]);
+    }
+
+    #[test]
+    fn labels_of_applications_have_names_that_prometheus_takes() {
+        let app =
+            json!({"metadata": {"name": "a", "namespace": "n", "labels": {"team/name": "x"}}, "spec": {}});
+        let labels =
+            app_labels(&Application::from_value(&app).unwrap(), &["team/name".into(), "tier".into()]);
+        let expected =
+            "{namespace=\"n\",name=\"a\",project=\"default\",label_team_name=\"x\",label_tier=\"\"}";
+        assert_eq!(labels_of(&labels), expected);
     }
 
     #[test]

@@ -130,8 +130,7 @@ pub fn compare(input: &CompareInput<'_>) -> Comparison {
         })
         .collect();
     out.health = Some(roll_up(&members));
-    out.summary.images.sort();
-    out.summary.images.dedup();
+    out.summary.images = images_at_work(input, &out.resources);
     out.summary.external_urls = external_urls(input, &targets);
     out
 }
@@ -207,7 +206,6 @@ fn compare_target(
 ) {
     let mut status = status_of(key, target);
     status.requires_deletion_confirmation = needs_confirmation(input, target);
-    out.summary.images.extend(images(target));
     let namespaced = !key.namespace.is_empty();
     if (input.permit)(target, namespaced).is_err() {
         status.status = Some(SyncStatusCode::Unknown);
@@ -263,6 +261,14 @@ fn external_urls(input: &CompareInput<'_>, targets: &BTreeMap<ResourceKey, Arc<V
     urls.sort();
     urls.dedup();
     urls
+}
+
+/// The container images of the Application's live objects.
+fn images_at_work(input: &CompareInput<'_>, resources: &[ResourceStatus]) -> Vec<String> {
+    let keys = resources.iter().map(|r| ResourceKey::new(&r.group, &r.kind, &r.namespace, &r.name));
+    let live = keys.filter_map(|key| input.live.get(&key));
+    let distinct: BTreeSet<String> = live.flat_map(|live| images(&live.object)).collect();
+    distinct.into_iter().collect()
 }
 
 /// The destination namespace is kept as `managedNamespaceMetadata` has it, unless it is a target itself. One that is

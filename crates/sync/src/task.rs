@@ -88,7 +88,7 @@ pub(crate) fn build<'a>(input: &SyncInput<'a>, state: &SyncState) -> Vec<Task<'a
     for target in input.targets {
         add_target(input, state, target, &mut tasks);
     }
-    add_destination_namespace(input, &mut tasks);
+    add_destination_namespace(input, state, &mut tasks);
     add_prunes(input, &mut tasks);
     order::assign_prune_waves(&mut tasks);
     if !input.settings.compat {
@@ -215,12 +215,14 @@ pub(crate) fn missing_kind(gvk: &GroupVersionKind, key: &ResourceKey) -> String 
 }
 
 /// With `CreateNamespace`, the destination namespace is created first, and kept as its metadata says.
-fn add_destination_namespace<'a>(input: &SyncInput<'a>, tasks: &mut Vec<Task<'a>>) {
+fn add_destination_namespace<'a>(input: &SyncInput<'a>, state: &SyncState, tasks: &mut Vec<Task<'a>>) {
     let name = input.destination_namespace;
     let key = ResourceKey::new("", "Namespace", "", name);
     let is_target = tasks.iter().any(|task| task.id.key == key);
     let wanted = input.options.is_on("CreateNamespace") && !name.is_empty() && !is_target;
-    if !wanted || (input.live.contains_key(&key) && input.managed_namespace.is_none()) {
+    // One that this operation made stays among its tasks: there is a verdict to come.
+    let is_ours = state.result(&TaskId { phase: SyncPhase::PreSync, key: key.clone() }).is_some();
+    if !wanted || (input.live.contains_key(&key) && input.managed_namespace.is_none() && !is_ours) {
         return;
     }
     let mut object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});

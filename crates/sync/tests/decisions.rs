@@ -130,6 +130,19 @@ fn metadata_of_a_managed_namespace_counts() {
 }
 
 #[test]
+fn images_are_those_of_the_cluster() {
+    let tracking = Tracking::default();
+    let web = |image: &str| {
+        let mut object = marked(object("Deployment", "web", &[]), "shop", &tracking);
+        object["spec"] = json!({"template": {"spec": {"containers": [{"image": image}]}}});
+        object
+    };
+    let images = |live| compared(&app(json!({})), vec![web("web:2")], live, &tracking).summary.images;
+    assert_eq!(images(vec![(web("web:1"), None)]), ["web:1"]);
+    assert!(images(vec![]).is_empty());
+}
+
+#[test]
 fn missing_objects_are_out_of_sync_and_missing() {
     let tracking = Tracking::default();
     let result = compared(&app(json!({})), vec![object("Deployment", "web", &[])], vec![], &tracking);

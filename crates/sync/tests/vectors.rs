@@ -48,6 +48,16 @@ fn v03_namespaces_and_definitions_go_before_what_needs_them() {
 }
 
 #[test]
+fn a_namespace_that_the_sync_makes_gets_its_verdict() {
+    let mut sim = Sim::new(vec![object("Deployment", "web", &[])]);
+    sim.options = SyncOptions::from_list(&["CreateNamespace=true".into()]);
+    sim.settle();
+    assert_eq!(sim.order(), ["shop", "web"]);
+    assert_eq!(sim.result("shop").hook_phase, Some(OperationPhase::Succeeded));
+    assert_eq!(sim.message(), "successfully synced (all tasks run)");
+}
+
+#[test]
 fn v04_a_single_wave_never_waits() {
     let mut sim = Sim::new(vec![object("Deployment", "web", &[])]);
     sim.health.insert("web".into(), HealthCode::Progressing);

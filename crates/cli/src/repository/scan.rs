@@ -120,7 +120,8 @@ impl Scan {
 
     /// Whether something was found in a file.
     pub fn is_found_in(&self, file: &str) -> bool {
-        [&self.applications, &self.projects, &self.sets].into_iter().flatten().any(|found| found.file == file)
+        let all = [&self.applications, &self.projects, &self.sets, &self.clusters, &self.settings];
+        all.into_iter().flatten().any(|found| found.file == file)
     }
 
     /// How many sources name a folder that stands in a tree.

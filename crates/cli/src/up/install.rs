@@ -164,6 +164,12 @@ pub fn settings(scan: &Scan, catalogue: &Catalogue) -> Option<Value> {
     })
 }
 
+/// Settings of a repository that has none any more.
+pub fn without_settings(mut settings: Value) -> Value {
+    settings["data"] = json!({});
+    settings
+}
+
 /// An object as its author wrote it: without what a cluster added to a copy taken from one.
 fn clean(found: &Found) -> Value {
     let mut object = found.object.clone();

@@ -23,7 +23,7 @@ use tiphys_controller::{AppKey, Controller, Destinations, Settings};
 use tiphys_health::HealthSettings;
 use tiphys_model::Destination;
 use tiphys_source::Checkout;
-use tiphys_value::{GroupKind, ObjectExt as _};
+use tiphys_value::{GroupKind, ObjectExt as _, Value};
 use tokio::{
     sync::broadcast::error::RecvError,
     time::{Instant, MissedTickBehavior, interval, sleep_until},
@@ -68,7 +68,7 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         move || prepare(&args)
     });
     let mut signals = Signals::new()?;
-    let Plan { repository, roots, projects, settings, notices, apart } = tokio::select! {
+    let Plan { repository, roots, projects, argo_settings, notices, apart } = tokio::select! {
         plan = opened => plan??,
         () = signals.wait() => return Ok(()),
     };
@@ -79,7 +79,7 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
     note_served(&args.kubeconfig, served.as_ref())?;
     reporter.cluster(&twin.address, &args.kubeconfig, twin.ready_in);
     let install =
-        install::Install { cluster: &twin.cluster, projects: &projects, settings: settings.as_ref() };
+        install::Install { cluster: &twin.cluster, projects: &projects, settings: argo_settings.as_ref() };
     install.definitions().await?;
     let refused = install.applications(&roots).await?;
     let mut clusters = Clusters::default();
@@ -112,6 +112,7 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         edits,
         commits,
         installed,
+        argo_settings,
         refused: rows::refused(&refused),
         asked: BTreeSet::new(),
         reporter,
@@ -131,7 +132,7 @@ struct Plan {
     roots: Vec<Found>,
     projects: Vec<Found>,
     /// Argo CD's settings, if no Application brings them.
-    settings: Option<tiphys_value::Value>,
+    argo_settings: Option<Value>,
     notices: Vec<String>,
     /// Clusters that cannot be one with the engine's own.
     apart: Vec<Destination>,
@@ -163,7 +164,7 @@ fn prepare(args: &Args) -> anyhow::Result<Plan> {
     };
     let mut projects = catalogue.unrendered_others(&repository.scan);
     let undeclared = undeclared(&catalogue, &repository);
-    let settings = install::settings(&repository.scan, &catalogue);
+    let argo_settings = install::settings(&repository.scan, &catalogue);
     let mut notices = repository.notices.clone();
     notices.extend(clashes);
     notices.extend(repository.scan.faults.iter().map(|fault| fault.trim_end().to_owned()));
@@ -177,7 +178,7 @@ fn prepare(args: &Args) -> anyhow::Result<Plan> {
     }
     projects.extend(undeclared);
     let apart = if args.respect_destinations { Vec::new() } else { catalogue.clusters_apart() };
-    Ok(Plan { repository, roots, projects, settings, notices, apart })
+    Ok(Plan { repository, roots, projects, argo_settings, notices, apart })
 }
 
 /// The projects that somebody has to have made by other means.
@@ -277,6 +278,8 @@ struct Session<'a> {
     commits: Commits,
     /// What was put into the cluster, by kind and id.
     installed: BTreeMap<(String, String, String), Found>,
+    /// Argo CD's settings as they were put into the cluster.
+    argo_settings: Option<Value>,
     /// Applications and sets that the cluster did not take.
     refused: Vec<Row>,
     /// What was asked to be synced, for --sync-all: namespace, name and revision.
@@ -552,7 +555,14 @@ impl Session<'_> {
         let roots: Vec<Found> = roots.into_iter().cloned().collect();
         let mut projects = catalogue.unrendered_others(&self.repository.scan);
         projects.extend(undeclared(&catalogue, &self.repository));
-        let install = install::Install { cluster: &self.twin.cluster, projects: &projects, settings: None };
+        let had = self.argo_settings.take().filter(|_| !catalogue.brings_settings());
+        self.argo_settings =
+            install::settings(&self.repository.scan, &catalogue).or(had.map(install::without_settings));
+        let install = install::Install {
+            cluster: &self.twin.cluster,
+            projects: &projects,
+            settings: self.argo_settings.as_ref(),
+        };
         self.refused = rows::refused(&install.applications(&roots).await?);
         let present = installed(&roots, &projects);
         // What a broken file held is not gone.

@@ -9,10 +9,6 @@ use super::Reader;
 pub struct ControllerParams {
     /// `application.namespaces`: globs of namespaces that may hold Applications beside the engine's own.
     pub application_namespaces: Vec<String>,
-    /// `controller.status.processors`: how many Applications are looked at at once.
-    pub status_processors: Option<usize>,
-    /// `controller.operation.processors`: how many operations run at once.
-    pub operation_processors: Option<usize>,
     /// `controller.sync.timeout.seconds`: when an operation is ended; zero means never.
     pub sync_timeout: Option<Duration>,
     /// `controller.sync.wave.delay.seconds`: the pause between two waves.
@@ -23,40 +19,37 @@ pub struct ControllerParams {
     pub self_heal_factor: Option<u32>,
     /// `controller.self.heal.backoff.cap.seconds`: the longest pause.
     pub self_heal_cap: Option<Duration>,
-    /// `controller.repo.error.grace.period.seconds`: how long faults of a repository are passed over.
-    pub repository_grace: Option<Duration>,
     /// `controller.diff.server.side`: objects are compared by a dry run of the API server.
     pub server_side_diff: Option<bool>,
     /// `controller.metrics.application.labels`: labels of Applications that become labels of a metric.
     pub metric_labels: Vec<String>,
-    /// `controller.metrics.application.conditions`: conditions that become a metric.
-    pub metric_conditions: Vec<String>,
+    /// Flags of the controller that are set and that this engine has no use for.
+    pub unused: Vec<String>,
 }
 
 pub(super) fn read(reader: &mut Reader<'_>) -> ControllerParams {
-    ControllerParams {
+    let mut params = ControllerParams {
         application_namespaces: reader.list("application.namespaces"),
-        status_processors: count(reader, "controller.status.processors"),
-        operation_processors: count(reader, "controller.operation.processors"),
         sync_timeout: seconds(reader, "controller.sync.timeout.seconds"),
         wave_delay: seconds(reader, "controller.sync.wave.delay.seconds"),
         self_heal_backoff: seconds(reader, "controller.self.heal.backoff.timeout.seconds"),
-        self_heal_factor: count(reader, "controller.self.heal.backoff.factor")
-            .and_then(|factor| u32::try_from(factor).ok()),
+        self_heal_factor: count(reader, "controller.self.heal.backoff.factor"),
         self_heal_cap: seconds(reader, "controller.self.heal.backoff.cap.seconds"),
-        repository_grace: seconds(reader, "controller.repo.error.grace.period.seconds"),
         server_side_diff: reader
             .data
             .contains_key("controller.diff.server.side")
             .then(|| reader.flag("controller.diff.server.side", false)),
         metric_labels: reader.list("controller.metrics.application.labels"),
-        metric_conditions: reader.list("controller.metrics.application.conditions"),
-    }
+        unused: Vec::new(),
+    };
+    params.unused = reader.unused();
+    params.unused.retain(|key| key.starts_with("controller."));
+    params
 }
 
-fn count(reader: &mut Reader<'_>, key: &str) -> Option<usize> {
+fn count(reader: &mut Reader<'_>, key: &str) -> Option<u32> {
     let number = reader.number(key)?;
-    usize::try_from(number).map_err(|_| reader.fault(key, format!("{number} is negative"))).ok()
+    u32::try_from(number).map_err(|_| reader.fault(key, format!("{number} is no count"))).ok()
 }
 
 fn seconds(reader: &mut Reader<'_>, key: &str) -> Option<Duration> {
@@ -77,7 +70,8 @@ mod tests {
         let pairs = [
             ("application.namespaces", "team-*, ops"),
             ("controller.sync.wave.delay.seconds", "5"),
-            ("controller.status.processors", "-1"),
+            ("controller.self.heal.backoff.factor", "-1"),
+            ("controller.status.processors", "50"),
             ("server.insecure", "true"),
         ];
         let map = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
@@ -85,6 +79,7 @@ mod tests {
         assert_eq!(settings.controller.application_namespaces, ["team-*", "ops"]);
         assert_eq!(settings.controller.wave_delay, Some(Duration::from_secs(5)));
         assert_eq!(settings.controller.sync_timeout, None);
+        assert_eq!(settings.controller.unused, ["controller.status.processors"]);
         assert_eq!(settings.faults.len(), 1, "{:?}", settings.faults);
     }
 }
