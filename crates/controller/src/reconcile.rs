@@ -275,7 +275,7 @@ impl Engine {
         let kinds = Kinds(place.cache.cluster().discovery());
         let mut wanted = live::target_keys(&targets, namespace, &kinds);
         wanted.extend(also);
-        self.index_targets(app, wanted, place);
+        self.index_targets(app, wanted.clone(), place);
         let mut comparison = compare(&CompareInput {
             app,
             instance: &instance,
@@ -294,6 +294,11 @@ impl Engine {
             let key_of = |target: &Value| tiphys_sync::target_key(target, namespace, &kinds);
             let tracking = &self.settings.tracking;
             comparison.claims = owners::claims(&place.cache, app, tracking, &comparison, &key_of);
+            let grounds = owners::grounds(&place.cache, &comparison.claims);
+            if !grounds.is_empty() {
+                wanted.extend(grounds);
+                self.index_targets(app, wanted, place);
+            }
         }
         let protected = if self.settings.sync.compat {
             BTreeMap::new()

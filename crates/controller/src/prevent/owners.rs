@@ -1,6 +1,6 @@
 //! Who looks after an object that an Application is about to apply for the first time (incident B1).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_cluster::LiveCache;
 use tiphys_model::{Application, Tracking, names};
@@ -71,12 +71,32 @@ fn controller(live: &Value) -> Option<String> {
 
 /// A Helm release owns its objects as long as its record is there.
 fn helm_release(cache: &LiveCache, live: &Value) -> Option<String> {
+    let (namespace, name) = release_of(live)?;
+    let is_recorded = !records(cache, namespace, name).is_empty();
+    is_recorded.then(|| format!("Helm release {namespace}/{name}"))
+}
+
+/// Namespace and name of the Helm release that an object says it is of.
+fn release_of(live: &Value) -> Option<(&str, &str)> {
     let name = live.annotation("meta.helm.sh/release-name")?;
     let namespace = live.annotation("meta.helm.sh/release-namespace").unwrap_or_else(|| live.namespace());
+    Some((namespace, name))
+}
+
+/// The Secrets in which Helm keeps a release.
+fn records(cache: &LiveCache, namespace: &str, name: &str) -> Vec<ResourceKey> {
     let prefix = format!("sh.helm.release.v1.{name}.");
     let secrets = cache.of_kind(&GroupKind::new("", "Secret"));
-    let recorded = secrets.iter().any(|s| s.namespace() == namespace && s.name().starts_with(&prefix));
-    recorded.then(|| format!("Helm release {namespace}/{name}"))
+    let of_release = secrets.iter().filter(|s| s.namespace() == namespace && s.name().starts_with(&prefix));
+    of_release.map(|secret| secret.resource_key()).collect()
+}
+
+/// The objects beside the claimed ones that a claim hangs on: with the last record of a release it is gone.
+pub(crate) fn grounds(cache: &LiveCache, claims: &BTreeMap<ResourceKey, Claim>) -> BTreeSet<ResourceKey> {
+    let refused = claims.iter().filter(|(_, claim)| matches!(claim, Claim::Refused(_)));
+    let live: Vec<_> = refused.filter_map(|(key, _)| cache.get(key)).collect();
+    let releases: BTreeSet<_> = live.iter().filter_map(|live| release_of(live)).collect();
+    releases.into_iter().flat_map(|(namespace, name)| records(cache, namespace, name)).collect()
 }
 
 fn flux(live: &Value) -> Option<String> {

@@ -6,7 +6,7 @@ use tiphys_cluster::Cluster;
 use tiphys_oracles::RealApiServer;
 
 use crate::{
-    incidents::{admission, endless, owners},
+    incidents::{admission, endless, owners, rendering},
     stage::{on_real, on_real_as},
 };
 
@@ -30,12 +30,21 @@ fn incidents_on_a_real_api_server() {
         endless::a3_an_operation_that_only_waits_gives_way,
         endless::a4_what_another_application_blocks_resumes_by_itself,
         owners::b1_another_tool_owns_the_object,
+        owners::b1_a_helm_release_owns_its_objects_while_it_is_there,
         owners::b3_one_object_in_two_applications,
         owners::b4_a_secret_that_bears_a_copied_label,
         owners::b4_what_something_that_stays_needs_is_not_pruned,
         owners::b5_a_repair_by_hand_is_taken_back_every_time,
         owners::b5_a_repair_by_hand_is_told_of,
         admission::c1_large_objects_need_no_annotation,
+        admission::c2_a_violated_schema_stops_everything_before_the_first_write,
+        admission::c3_a_webhook_whose_backend_is_down,
+        admission::c4_an_immutable_field_is_refused_before_anything_is_written,
+        admission::c5_custom_resources_wait_for_what_a_later_wave_brings,
+        admission::c5_custom_resources_wait_for_a_definition_of_another_application,
+        admission::c5_custom_resources_wait_for_their_definition,
+        rendering::d1_what_does_not_render_leaves_the_last_good_state_in_force,
+        rendering::e1_a_storage_driver_is_not_pruned_unconfirmed,
     ];
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
