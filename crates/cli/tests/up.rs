@@ -140,6 +140,21 @@ fn settings_that_no_application_brings_are_followed() {
 }
 
 #[test]
+fn edits_are_followed_where_charts_cannot_be_fetched() {
+    let repo =
+        Repo::shop(&[("manifests/a.yaml", &config_map("a", "1")), ("more/b.yaml", &config_map("b", "1"))]);
+    let fetched = application("fetched", "none")
+        .replace(URL, "http://127.0.0.1:1/charts")
+        .replace("targetRevision: HEAD", "targetRevision: 1.0.0")
+        .replace("path: none", "chart: web");
+    repo.write("fetched.yaml", fetched);
+    let mut up = repo.start(&[]);
+    up.until(|event| event["name"] == "fetched" && event["isOutOfReach"] == true);
+    repo.write("more.yaml", application("more", "more"));
+    up.until(|event| event["name"] == "more" && event["health"] == "Healthy");
+}
+
+#[test]
 fn what_is_deleted_in_the_cluster_comes_back() {
     if !has_kubectl() {
         return;

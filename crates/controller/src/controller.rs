@@ -8,7 +8,6 @@ use std::sync::{
 
 use tiphys_cluster::{Cluster, ClusterError, LiveCache};
 use tiphys_model::names;
-use tiphys_render::{Cause, RenderError};
 use tiphys_source::Repositories;
 use tiphys_value::GroupKind;
 use tokio::{sync::Semaphore, task::JoinHandle, time::Instant};
@@ -117,11 +116,13 @@ impl Controller {
     /// Whether an Application's sources could not be had: nothing is fetched, a host does not answer, a plugin would
     /// have to run.
     pub fn is_out_of_reach(&self, key: &AppKey) -> bool {
-        let known = self.engine.known_rendering(key);
-        let is_away = |error: &RenderError| {
-            error.is_transient() || matches!(error.cause(), Cause::OutOfReach | Cause::Unsupported)
-        };
-        known.is_some_and(|known| known.targets.as_ref().is_err_and(is_away))
+        self.engine.is_out_of_reach(key)
+    }
+
+    /// The live state of every cluster that is followed, the engine's own first.
+    pub fn caches(&self) -> Vec<LiveCache> {
+        let places = self.engine.places.seen().into_iter().filter_map(|seen| seen.place);
+        places.map(|place| place.cache.clone()).collect()
     }
 
     /// The objects of Applications that wait for an operator that is not there

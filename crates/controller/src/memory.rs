@@ -8,6 +8,7 @@ use std::{
 
 use tiphys_cluster::ClusterError;
 use tiphys_model::Application;
+use tiphys_render::{Cause, RenderError};
 use tiphys_source::Footprint;
 use tiphys_value::ResourceKey;
 use tokio::time::Instant;
@@ -68,6 +69,15 @@ impl Engine {
             known.good = Some(rendering.clone());
         }
         known.rendering = Some(rendering);
+    }
+
+    /// Whether an Application's sources could not be had, see [`crate::Controller::is_out_of_reach`].
+    pub(crate) fn is_out_of_reach(&self, key: &AppKey) -> bool {
+        let is_away = |error: &RenderError| {
+            error.is_transient() || matches!(error.cause(), Cause::OutOfReach | Cause::Unsupported)
+        };
+        let known = self.known_rendering(key);
+        known.is_some_and(|known| known.targets.as_ref().is_err_and(is_away))
     }
 
     /// What was rendered while edits came may be of before them, and nobody knew then what it read: it is

@@ -303,7 +303,11 @@ impl Engine {
         let own = compared.place.is_home.then(|| own_key(app));
         let children = targets.iter().filter(|target| target.gvk().group_kind() == application_kind());
         let children = children.map(|child| target_key(child, &app.spec.destination.namespace, &kinds));
-        let never_await = own.as_ref().map(|own| awaits::never_awaited(&self.cache, own, children));
+        let passes = |child: &ResourceKey| {
+            let key = AppKey { namespace: child.namespace.clone(), name: child.name.clone() };
+            self.settings.pass_out_of_reach && self.is_out_of_reach(&key)
+        };
+        let never_await = own.as_ref().map(|own| awaits::never_awaited(&self.cache, own, children, passes));
         let mut never_await = never_await.unwrap_or_default();
         let claims = targets.iter().filter(|target| target.kind() == "PersistentVolumeClaim");
         let claims = claims.map(|claim| (target_key(claim, namespace, &kinds), &**claim));

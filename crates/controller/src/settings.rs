@@ -97,6 +97,9 @@ pub struct Settings {
     pub workers: usize,
     /// How often remote repositories are asked for news.
     pub refresh: Duration,
+    /// Nobody waits for Applications whose sources cannot be had: where a repository is tried out away from the
+    /// hosts that it names, what comes after them is tried too.
+    pub pass_out_of_reach: bool,
     /// How long what was pruned is kept as a record; zero keeps none.
     pub tombstones: Duration,
     /// Where time comes from.
@@ -117,6 +120,7 @@ impl Default for Settings {
             opener: None,
             workers: 16,
             refresh: Duration::from_secs(120),
+            pass_out_of_reach: false,
             tombstones: Duration::from_secs(7 * 24 * 3600),
             clock: Clock::default(),
             shadow: None,

@@ -37,12 +37,11 @@ pub(crate) fn finalizers(live: &LiveObject) -> String {
 /// The verdict on a running task: `None` while nothing is known of its live object.
 pub(crate) fn verdict(progress: &Progress<'_, '_>, task: &Task<'_>) -> Option<(OperationPhase, String)> {
     let input = progress.input;
-    let awaited = input.own_key.as_ref() != Some(&task.id.key) && !input.never_await.contains(&task.id.key);
+    let is_self = input.own_key.as_ref() == Some(&task.id.key);
+    let awaited = !is_self && !input.never_await.contains(&task.id.key);
     if !awaited && !task.is_hook() && !input.settings.compat {
-        return Some((
-            OperationPhase::Succeeded,
-            "applied; not awaited: its health depends on this operation".into(),
-        ));
+        let why = if is_self { ": its health depends on this operation" } else { "" };
+        return Some((OperationPhase::Succeeded, format!("applied; not awaited{why}")));
     }
     let health = task.live?.health.as_ref();
     let Some(health) = health else { return Some((OperationPhase::Succeeded, String::new())) };

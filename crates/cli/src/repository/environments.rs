@@ -17,9 +17,7 @@ pub enum Choice<'a> {
 /// Decides what is to be run of the Applications that nothing else renders.
 pub fn choose<'a>(roots: Vec<&'a Found>, catalogue: &Catalogue) -> Choice<'a> {
     let environments = group(&roots);
-    if environments.len() > 1
-        && (clash(&roots, catalogue) || environments.keys().any(|folder| is_environment(folder)))
-    {
+    if environments.len() > 1 && (clash(&roots, catalogue) || are_environments(&environments)) {
         return Choice::Ask(environments);
     }
     let mut seen: BTreeMap<Node, &Found> = BTreeMap::new();
@@ -71,8 +69,11 @@ fn differing_folder(a: &str, b: &str) -> Option<usize> {
     (different.next().is_none() && at + 1 < a.len()).then_some(at)
 }
 
-fn is_environment(folder: &str) -> bool {
-    environment_of(&format!("{folder}/")) == folder
+/// Whether folders side by side are called as environments are: at least half of them, for a folder of test tools among
+/// those of other programs is none.
+fn are_environments<T>(folders: &BTreeMap<String, T>) -> bool {
+    let named = folders.keys().filter(|folder| environment_of(&format!("{folder}/")) == **folder);
+    2 * named.count() >= folders.len()
 }
 
 /// Whether two roots lead to Applications of one name.
@@ -117,6 +118,13 @@ mod tests {
     fn applications_side_by_side_are_no_environments() {
         assert_eq!(asked(&[("apps/a.yaml", "a"), ("apps/b.yaml", "b")]), None);
         assert_eq!(asked(&[("apps/a/application.yaml", "a"), ("apps/b/application.yaml", "b")]), None);
+    }
+
+    #[test]
+    fn one_folder_called_like_an_environment_makes_none() {
+        let apps = ["dns", "media", "testing"].map(|folder| (format!("argocd/{folder}/app.yaml"), folder));
+        let apps = apps.each_ref().map(|(file, name)| (file.as_str(), *name));
+        assert_eq!(asked(&apps), None);
     }
 
     #[test]

@@ -33,7 +33,9 @@ pub struct Args {
     /// revision, without pruning.
     #[arg(long)]
     pub sync_all: bool,
-    /// Definitions of custom resources that stand in for those that nothing brings.
+    /// What stands in for what nothing in reach brings: definitions of custom resources, namespaces, projects,
+    /// classes of storage, runtimes and priorities, load balancers, nodes. With `never` waves also wait for
+    /// Applications whose sources cannot be had.
     #[arg(long, value_enum, default_value_t = stand_ins::When::Auto, value_name = "WHEN")]
     pub stand_ins: stand_ins::When,
     /// How often a repository given by its address is asked for new commits.

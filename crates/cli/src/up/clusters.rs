@@ -34,11 +34,6 @@ pub struct Clusters {
 }
 
 impl Clusters {
-    /// The ways to them.
-    pub fn all(&self) -> impl Iterator<Item = &Cluster> {
-        self.twins.iter().map(|twin| &twin.cluster)
-    }
-
     /// Leads the engine to them.
     pub fn opener(&self) -> Opener {
         let opened = self.opened.clone();

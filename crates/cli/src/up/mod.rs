@@ -1,9 +1,11 @@
 //! `tiphys up`: the embedded cluster, the engine on it, and what is told of both.
 
 mod args;
+mod causes;
 mod clusters;
 mod follow;
 mod install;
+mod presupposed;
 mod report;
 mod rows;
 mod settle;
@@ -19,6 +21,7 @@ use std::{
     time::Duration,
 };
 
+use tiphys_cluster::{Cluster, LiveCache};
 use tiphys_controller::{AppKey, Controller, Destinations, Settings};
 use tiphys_health::HealthSettings;
 use tiphys_model::Destination;
@@ -26,6 +29,7 @@ use tiphys_source::Checkout;
 use tiphys_value::{GroupKind, ObjectExt as _, Value};
 use tokio::{
     sync::broadcast::error::RecvError,
+    task::block_in_place,
     time::{Instant, MissedTickBehavior, interval, sleep_until},
 };
 
@@ -40,6 +44,7 @@ use args::Output;
 use clusters::Clusters;
 pub use clusters::kubeconfig_for;
 use follow::{Commits, Edits};
+use presupposed::Presupposed;
 use report::Reporter;
 use rows::Row;
 use settle::Stillness;
@@ -96,6 +101,7 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         },
         opener: Some(clusters.opener()),
         health: HealthSettings { attended: Some(twin::attended()), ..HealthSettings::default() },
+        pass_out_of_reach: args.stand_ins != stand_ins::When::Never,
         ..Settings::default()
     };
     let controller =
@@ -121,6 +127,9 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         stuck_since: None,
         stillness: Stillness::new(),
         stood_in: BTreeSet::new(),
+        stood_in_names: BTreeSet::new(),
+        presupposed: Vec::new(),
+        passed: BTreeSet::new(),
         unattended: BTreeSet::new(),
     };
     session.stay(&mut signals).await
@@ -238,11 +247,20 @@ fn nothing_found(repository: &Repository) -> String {
 fn ask(environments: &std::collections::BTreeMap<String, Vec<&Found>>) -> String {
     let mut text = String::from("there are several environments side by side; choose one:");
     for (folder, roots) in environments {
-        let names: Vec<&str> =
-            roots.iter().filter_map(|root| root.object["metadata"]["name"].as_str()).collect();
-        text.push_str(&format!("\n  --path {folder}   ({})", names.join(", ")));
+        let names: BTreeSet<&str> = roots.iter().map(|root| root.object.name()).collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        text.push_str(&format!("\n  --path {folder}   ({})", some_of(&names)));
     }
     text
+}
+
+/// Names of a list, the first of it if it is long.
+fn some_of(names: &[&str]) -> String {
+    const NAMED: usize = 6;
+    match names.len().saturating_sub(NAMED) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names[..NAMED].join(", ")),
+    }
 }
 
 /// Says once that target revisions of this repository do not count.
@@ -291,6 +309,12 @@ struct Session<'a> {
     stillness: Stillness,
     /// The kinds for which definitions stand in.
     stood_in: BTreeSet<GroupKind>,
+    /// The namespaces and projects that stand in.
+    stood_in_names: BTreeSet<String>,
+    /// What of real clusters was put in place, in each cluster.
+    presupposed: Vec<Presupposed>,
+    /// The Applications of which it was told that nobody waits for them.
+    passed: BTreeSet<String>,
     /// The kinds of which it was told that nobody attends to them.
     unattended: BTreeSet<GroupKind>,
 }
@@ -322,7 +346,7 @@ impl Session<'_> {
                     self.was_green &= !self.reporter.rows(&rows);
                     self.sync_all(&rows).await;
                     self.stand_in(&rows).await;
-                    if let Some(end) = self.judge(&rows, &mut stale) {
+                    if let Some(end) = self.judge(&rows, &mut stale).await {
                         return end;
                     }
                 }
@@ -331,8 +355,7 @@ impl Session<'_> {
                 commit = self.commits.next() => self.move_to(commit).await,
                 () = sleep_until(deadline), if self.args.once => {
                     let rows = self.rows();
-                    self.reporter.end(&rows, false);
-                    return Err(Reported.into());
+                    return Err(self.give_up(rows).await);
                 }
                 () = signals.wait() => {
                     self.reporter.close();
@@ -343,7 +366,7 @@ impl Session<'_> {
     }
 
     /// Whether it is over: with `--once`, when all is green or nothing can become green any more.
-    fn judge(&mut self, rows: &[Row], stale: &mut bool) -> Option<anyhow::Result<()>> {
+    async fn judge(&mut self, rows: &[Row], stale: &mut bool) -> Option<anyhow::Result<()>> {
         if self.is_green(rows) {
             self.stuck_since = None;
             self.tell_of_unattended();
@@ -360,8 +383,7 @@ impl Session<'_> {
         // The engine may still be about to look at the last of them.
         *stale |= rows.iter().any(|row| !self.has_seen(row));
         if self.args.once && self.has_seen_all(rows) && self.stillness.is_quiet(self.controller.cache()) {
-            self.reporter.end(rows, false);
-            return Some(Err(Reported.into()));
+            return Some(Err(self.give_up(rows.to_vec()).await));
         }
         if !self.args.once || !self.is_stuck(rows) {
             self.stuck_since = None;
@@ -373,8 +395,14 @@ impl Session<'_> {
         if self.stuck_since.get_or_insert_with(Instant::now).elapsed() < patience {
             return None;
         }
-        self.reporter.end(rows, false);
-        Some(Err(Reported.into()))
+        Some(Err(self.give_up(rows.to_vec()).await))
+    }
+
+    /// Tells of what is not green, and why.
+    async fn give_up(&mut self, mut rows: Vec<Row>) -> anyhow::Error {
+        causes::add(&mut rows, &self.twin.cluster, self.controller.cache()).await;
+        self.reporter.end(&rows, false);
+        Reported.into()
     }
 
     /// That a custom resource looks done though no operator has seen it is not passed over in silence.
@@ -404,7 +432,9 @@ impl Session<'_> {
             return;
         }
         let unreachable = self.is_anything_out_of_reach(rows);
+        self.tell_of_the_passed(rows);
         self.stand_in_for_namespaces_and_projects(rows, unreachable).await;
+        self.stand_in_for_what_clusters_have(rows, unreachable).await;
         let cache = self.controller.cache();
         let mut kinds = stand_ins::missing(cache, rows);
         kinds.retain(|kind, _| !self.stood_in.contains(kind));
@@ -417,18 +447,26 @@ impl Session<'_> {
         self.reporter.notice(&stand_ins::told(&kinds));
         self.stood_in.extend(kinds.keys().cloned());
         self.stillness.stir();
-        let beside = self.clusters.iter().flat_map(Clusters::all);
-        for cluster in std::iter::once(&self.twin.cluster).chain(beside) {
-            if let Err(error) = stand_ins::provide(cluster, &kinds, &self.stood_in).await {
+        for (cluster, _) in self.sites() {
+            if let Err(error) = stand_ins::provide(&cluster, &kinds, &self.stood_in).await {
                 self.reporter.notice(&format!("{error:#}"));
             }
         }
     }
 
+    /// Every cluster with its live state, the engine's own first.
+    fn sites(&self) -> Vec<(Cluster, LiveCache)> {
+        let caches = self.controller.caches().into_iter();
+        caches.map(|cache| (cache.cluster().clone(), cache)).collect()
+    }
+
     async fn stand_in_for_namespaces_and_projects(&mut self, rows: &[Row], unreachable: bool) {
-        let namespaces = stand_ins::namespaces(rows, unreachable);
-        let projects =
+        let mut namespaces = stand_ins::namespaces(rows, unreachable);
+        let mut projects =
             if unreachable { stand_ins::projects(self.controller.cache()) } else { BTreeSet::new() };
+        for names in [&mut namespaces, &mut projects] {
+            names.retain(|name| self.stood_in_names.insert(name.clone()));
+        }
         if namespaces.is_empty() && projects.is_empty() {
             return;
         }
@@ -442,16 +480,58 @@ impl Session<'_> {
         ];
         told.into_iter().flatten().for_each(|text| self.reporter.notice(&text));
         self.stillness.stir();
-        let install = install::Install { cluster: &self.twin.cluster, projects: &[], settings: None };
-        if let Err(error) = install.stand_ins(&namespaces, &projects).await {
-            self.reporter.notice(&format!("{error:#}"));
+        let nothing = BTreeSet::new();
+        for (at, (cluster, _)) in self.sites().iter().enumerate() {
+            let install = install::Install { cluster, projects: &[], settings: None };
+            // Projects are the engine's, which is in the first.
+            let projects = if at == 0 { &projects } else { &nothing };
+            if let Err(error) = install.stand_ins(&namespaces, projects).await {
+                self.reporter.notice(&format!("{error:#}"));
+            }
         }
+    }
+
+    /// Puts in place what clusters have and repositories do not bring, unless Applications are to come that may.
+    async fn stand_in_for_what_clusters_have(&mut self, rows: &[Row], unreachable: bool) {
+        if !unreachable && rows.iter().any(Row::is_missing_applications) {
+            return;
+        }
+        for (at, (cluster, cache)) in self.sites().into_iter().enumerate() {
+            if self.presupposed.len() <= at {
+                self.presupposed.push(Presupposed::default());
+            }
+            // What was put in place and did not help is no help the next time.
+            let found = self.presupposed[at].add(presupposed::missing(&cache));
+            if found.is_empty() {
+                continue;
+            }
+            found.told().iter().for_each(|text| self.reporter.notice(text));
+            self.stillness.stir();
+            if let Err(error) = found.provide(&cluster, &cache).await {
+                self.reporter.notice(&format!("{error:#}"));
+            }
+        }
+    }
+
+    /// Says once which Applications hold up nobody though they are out of reach.
+    fn tell_of_the_passed(&mut self, rows: &[Row]) {
+        let out = rows.iter().filter(|row| row.is_out_of_reach).map(|row| row.name.as_str());
+        let new: Vec<&str> = out.filter(|name| !self.passed.contains(*name)).collect();
+        if new.is_empty() {
+            return;
+        }
+        self.reporter.notice(&format!(
+            "the sources of {} cannot be had, so no wave waits for {} (--stand-ins never lets them wait)",
+            some_of(&new),
+            if new.len() == 1 { "it" } else { "them" },
+        ));
+        self.passed.extend(new.into_iter().map(str::to_owned));
     }
 
     fn is_anything_out_of_reach(&self, rows: &[Row]) -> bool {
         rows.iter().any(|row| match row.is_set {
             true => row.is_invalid,
-            false => self.controller.is_out_of_reach(&key_of(row)),
+            false => row.is_out_of_reach,
         })
     }
 
@@ -480,6 +560,9 @@ impl Session<'_> {
 
     fn rows(&self) -> Vec<Row> {
         let mut rows = rows::of(self.controller.cache());
+        for row in rows.iter_mut().filter(|row| !row.is_set) {
+            row.is_out_of_reach = self.controller.is_out_of_reach(&key_of(row));
+        }
         rows.extend(self.refused.iter().cloned());
         rows
     }
@@ -544,8 +627,11 @@ impl Session<'_> {
     }
 
     async fn rescan(&mut self) -> anyhow::Result<()> {
-        self.repository.scan_again();
-        let catalogue = Catalogue::build(&self.repository.scan, &self.repository.repositories, false);
+        // What Applications render to may have to be fetched.
+        let catalogue = block_in_place(|| {
+            self.repository.scan_again();
+            Catalogue::build(&self.repository.scan, &self.repository.repositories, false)
+        });
         for fault in &self.repository.scan.faults {
             self.reporter.notice(fault.trim_end());
         }

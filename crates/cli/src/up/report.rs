@@ -151,8 +151,16 @@ impl Reporter {
             ));
             return;
         }
-        let missing: Vec<&Row> = rows.iter().filter(|row| !row.is_green()).collect();
-        self.line(&format!("{} of {} Applications are not Synced and Healthy:", missing.len(), rows.len()));
+        let mut missing: Vec<&Row> = rows.iter().filter(|row| !row.is_green()).collect();
+        // What cannot be had from here says least of the repository.
+        missing.sort_by_key(|row| row.is_out_of_reach);
+        let away = missing.iter().filter(|row| row.is_out_of_reach).count();
+        let away = match away {
+            0 => String::new(),
+            away => format!(" ({away} because their sources cannot be had from here)"),
+        };
+        let count = missing.len();
+        self.line(&format!("{count} of {} Applications are not Synced and Healthy{away}:", rows.len()));
         for rows in alike(&missing) {
             let row = rows[0];
             let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
@@ -160,7 +168,7 @@ impl Reporter {
             for line in waits::lines(&row.waits) {
                 self.line(&format!("  {line}"));
             }
-            for reason in &row.reasons {
+            for reason in together(&row.reasons) {
                 self.line(&format!("  {}", reason.replace('\n', "\n  ")));
             }
         }
@@ -233,6 +241,41 @@ impl Reporter {
     }
 }
 
+/// How many objects have to be in the same state to be told of in one line.
+const MANY: usize = 4;
+/// How many of them are named.
+const NAMED: usize = 8;
+
+/// The reasons, one line for many objects of a kind that are in the same state.
+fn together(reasons: &[String]) -> Vec<String> {
+    // `Kind/name is Missing`
+    fn parts(reason: &str) -> Option<((&str, &str), &str)> {
+        let (object, state) = reason.split_once(" is ")?;
+        let (kind, name) = object.split_once('/')?;
+        (!object.contains(' ') && !state.contains('\n')).then_some(((kind, state), name))
+    }
+    let mut names: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for (what, name) in reasons.iter().filter_map(|reason| parts(reason)) {
+        names.entry(what).or_default().push(name);
+    }
+    let mut lines = Vec::new();
+    for reason in reasons {
+        let Some((what, name)) = parts(reason).filter(|(what, _)| names[what].len() >= MANY) else {
+            lines.push(reason.clone());
+            continue;
+        };
+        let all = &names[&what];
+        if all[0] != name {
+            continue;
+        }
+        let shown = all[..all.len().min(NAMED)].join(", ");
+        let more = all.len().saturating_sub(NAMED);
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        lines.push(format!("{} objects {} are {}: {shown}{more}", all.len(), what.0, what.1));
+    }
+    lines
+}
+
 /// Rows of which the same is to be told, together, at the place of the first.
 fn alike<'a>(rows: &[&'a Row]) -> Vec<Vec<&'a Row>> {
     let mut groups: Vec<Vec<&Row>> = Vec::new();
@@ -255,4 +298,24 @@ fn alike<'a>(rows: &[&'a Row]) -> Vec<Vec<&'a Row>> {
 /// What of a row is worth a line when it changes.
 fn visible(row: &Row) -> (&'static str, &'static str, &str) {
     (row.sync.as_str(), row.health_text(), row.doing.as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_objects_in_one_state_are_one_line() {
+        let mut reasons: Vec<String> = (0..10).map(|n| format!("Application/a{n} is Missing")).collect();
+        reasons.insert(3, "Deployment/web is Progressing: slow".to_owned());
+        let lines = together(&reasons);
+        assert_eq!(
+            lines,
+            [
+                "10 objects Application are Missing: a0, a1, a2, a3, a4, a5, a6, a7 and 2 more",
+                "Deployment/web is Progressing: slow"
+            ]
+        );
+        assert_eq!(together(&reasons[..3]), reasons[..3]);
+    }
 }

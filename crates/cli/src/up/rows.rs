@@ -10,7 +10,7 @@ use tiphys_model::{
     time::elapsed,
 };
 use tiphys_sync::{SyncState, Wait};
-use tiphys_value::{GroupKind, ObjectExt, Value, json};
+use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value, json};
 
 use super::install::Refused;
 use crate::duration::shown;
@@ -49,12 +49,17 @@ pub struct Row {
     pub is_set: bool,
     /// It has no automated policy: somebody has to ask for each sync.
     pub is_manual: bool,
+    /// Its sources cannot be had from here.
+    pub is_out_of_reach: bool,
     /// The cluster did not take it.
     #[serde(skip)]
     pub is_refused: bool,
     /// The Applications among its objects that are not healthy.
     #[serde(skip)]
     children: Vec<String>,
+    /// The objects whose health is a reason, and which one.
+    #[serde(skip)]
+    pub unhealthy: Vec<(usize, ResourceKey)>,
 }
 
 /// The Applications of a cluster, by wave and name.
@@ -104,9 +109,11 @@ fn row(object: &Value) -> Row {
             .iter()
             .any(|condition| condition.kind == ConditionType::InvalidSpecError),
         children: unhealthy_applications(&app),
+        unhealthy: Vec::new(),
         warnings: warnings(&app),
         is_set: false,
         is_manual: app.automated().is_none(),
+        is_out_of_reach: false,
         is_refused: false,
     };
     if row.waits_for_a_person() {
@@ -117,8 +124,10 @@ fn row(object: &Value) -> Row {
     }
     // That objects are missing which nobody was asked to create says nothing.
     if !(row.is_manual && row.phase.is_none()) {
-        let out_of_place = objects_out_of_place(&app, &row.waits);
-        row.reasons.extend(out_of_place);
+        for (reason, key) in objects_out_of_place(&app, &row.waits) {
+            row.unhealthy.extend(key.map(|key| (row.reasons.len(), key)));
+            row.reasons.push(reason);
+        }
     }
     row.doing = doing(&row, state.map(|state| state.message).unwrap_or_default());
     row
@@ -141,9 +150,11 @@ fn unreadable(object: &Value) -> Row {
         reasons: vec![fault.to_owned()],
         is_invalid: true,
         children: Vec::new(),
+        unhealthy: Vec::new(),
         warnings: Vec::new(),
         is_set: false,
         is_manual: false,
+        is_out_of_reach: false,
         is_refused: false,
     }
 }
@@ -248,8 +259,9 @@ fn faults(app: &Application) -> Vec<String> {
     reasons
 }
 
-/// The objects that keep an Application from being green, one line each; not those whose wait is told of.
-fn objects_out_of_place(app: &Application, waits: &[Wait]) -> Vec<String> {
+/// The objects that keep an Application from being green, one line each, and which one it is if its health is bad; not
+/// those whose wait is told of.
+fn objects_out_of_place(app: &Application, waits: &[Wait]) -> Vec<(String, Option<ResourceKey>)> {
     let mut reasons = Vec::new();
     let awaited: BTreeSet<(&str, &str, &str)> = waits
         .iter()
@@ -263,10 +275,14 @@ fn objects_out_of_place(app: &Application, waits: &[Wait]) -> Vec<String> {
         let bad = resource.health.as_ref().filter(|h| !matches!(h.status, HealthCode::Healthy));
         if let Some(health) = bad {
             let why = if health.message.is_empty() { String::new() } else { format!(": {}", health.message) };
-            reasons.push(format!("{}/{} is {}{why}", resource.kind, resource.name, health.status.as_str()));
+            let key = (health.status != HealthCode::Missing).then(|| {
+                ResourceKey::new(&resource.group, &resource.kind, &resource.namespace, &resource.name)
+            });
+            let text = format!("{}/{} is {}{why}", resource.kind, resource.name, health.status.as_str());
+            reasons.push((text, key));
         } else if resource.status == Some(SyncStatusCode::OutOfSync) {
             let what = if resource.requires_pruning { "is to be pruned" } else { "is out of sync" };
-            reasons.push(format!("{}/{} {what}", resource.kind, resource.name));
+            reasons.push((format!("{}/{} {what}", resource.kind, resource.name), None));
         }
     }
     reasons
@@ -278,6 +294,13 @@ impl Row {
         self.sync == SyncStatusCode::Synced
             && self.health == Some(HealthCode::Healthy)
             && self.phase.is_none_or(OperationPhase::is_completed)
+    }
+
+    /// Whether an object of it has been asked for and is not there yet: an Application that may bring more.
+    pub fn is_missing_applications(&self) -> bool {
+        self.reasons
+            .iter()
+            .any(|reason| reason.starts_with("Application/") && reason.ends_with(" is Missing"))
     }
 
     /// Whether nothing happens to it before somebody asks for a sync.

@@ -11,13 +11,13 @@ use tiphys_world::Behaviours;
 
 use super::{rows::Row, waits};
 
-/// When definitions stand in for missing ones.
+/// When something stands in for what is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum When {
-    /// Where something is out of reach that may bring them.
+    /// Definitions where something is out of reach that may bring them.
     #[default]
     Auto,
-    /// For every kind that something waits for and nothing brings.
+    /// Definitions for every kind that something waits for and nothing brings.
     Always,
     /// Never.
     Never,

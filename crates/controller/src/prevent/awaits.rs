@@ -15,15 +15,17 @@ const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
 /// How many Applications are followed.
 const MAX_VISITED: usize = 20_000;
 
-/// The Applications among an Application's objects that its operation must not wait for.
+/// The Applications among an Application's objects that its operation must not wait for; `passes`: those for which
+/// nobody waits.
 pub(crate) fn never_awaited(
     cache: &LiveCache,
     own: &ResourceKey,
     children: impl Iterator<Item = ResourceKey>,
+    passes: impl Fn(&ResourceKey) -> bool,
 ) -> BTreeSet<ResourceKey> {
     children
         .filter(|child| child != own)
-        .filter(|child| is_blocked(cache, child) || leads_to(cache, child, own))
+        .filter(|child| passes(child) || is_blocked(cache, child) || leads_to(cache, child, own))
         .collect()
 }
 

@@ -1,0 +1,170 @@
+//! Why objects are not healthy, as far as the cluster tells: the last warning of them, of their pods or claims.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tiphys_cluster::{Cluster, LiveCache};
+use tiphys_value::{GroupKind, GroupVersionKind, ObjectExt, ResourceKey, Value};
+
+use super::rows::Row;
+
+/// How far down from an object it is looked: CronJob, Job, Pod, claim.
+const MAX_DEPTH: usize = 4;
+/// What of a cluster is looked through: whatever a workload makes.
+const MADE: [(&str, &str); 5] = [
+    ("apps", "ReplicaSet"),
+    ("apps", "StatefulSet"),
+    ("batch", "Job"),
+    ("", "Pod"),
+    ("", "PersistentVolumeClaim"),
+];
+/// How long a cause may be.
+const MAX_LENGTH: usize = 300;
+
+/// Adds what is known of the causes to the reasons of rows.
+pub async fn add(rows: &mut [Row], cluster: &Cluster, cache: &LiveCache) {
+    let known = Known::gather(cluster, cache).await;
+    for row in rows {
+        for (at, key) in std::mem::take(&mut row.unhealthy) {
+            if let (Some(cause), Some(reason)) = (known.cause(cache, &key), row.reasons.get_mut(at)) {
+                reason.push_str(&format!("\n  {cause}"));
+            }
+        }
+    }
+}
+
+/// What the cluster tells.
+struct Known {
+    /// The last warning of each object.
+    warnings: BTreeMap<ResourceKey, String>,
+    /// What each object, by its uid, has made.
+    made: BTreeMap<String, Vec<ResourceKey>>,
+}
+
+impl Known {
+    async fn gather(cluster: &Cluster, cache: &LiveCache) -> Self {
+        let mut made: BTreeMap<String, Vec<ResourceKey>> = BTreeMap::new();
+        for (group, kind) in MADE {
+            for object in cache.of_kind(&GroupKind::new(group, kind)) {
+                let owners = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
+                for owner in owners.into_iter().flatten().filter_map(|owner| owner.str_at(&["uid"])) {
+                    made.entry(owner.to_owned()).or_default().push(object.resource_key());
+                }
+            }
+        }
+        Self { warnings: warnings(cluster).await, made }
+    }
+
+    /// The warning nearest to an object: claims first, for pods wait for them.
+    fn cause(&self, cache: &LiveCache, key: &ResourceKey) -> Option<String> {
+        let mut told = Vec::new();
+        let mut seen = BTreeSet::new();
+        let mut open = vec![(key.clone(), 0)];
+        while let Some((key, depth)) = open.pop() {
+            let Some(object) = cache.get(&key).filter(|_| seen.insert(key.clone())) else { continue };
+            if !is_at_rest(&object)
+                && let Some(text) = self.warnings.get(&key).or(waiting(&object).as_ref())
+            {
+                told.push((
+                    key.kind != "PersistentVolumeClaim",
+                    depth,
+                    format!("{}/{}: {text}", key.kind, key.name),
+                ));
+            }
+            if depth < MAX_DEPTH {
+                let made = self.made.get(object.uid()).into_iter().flatten().cloned();
+                open.extend(made.chain(claims_of(&object)).map(|key| (key, depth + 1)));
+            }
+        }
+        told.into_iter().min().map(|(_, _, text)| text)
+    }
+}
+
+/// Whether an object is where it should be, so that its old warnings say nothing.
+fn is_at_rest(object: &Value) -> bool {
+    let is_true = |kind: &str| {
+        let conditions = object.at(&["status", "conditions"]).and_then(Value::as_array);
+        let mut of_kind = conditions.into_iter().flatten().filter(|c| c.str_at(&["type"]) == Some(kind));
+        of_kind.any(|condition| condition.str_at(&["status"]) == Some("True"))
+    };
+    match object.kind() {
+        "Pod" => is_true("Ready"),
+        "PersistentVolumeClaim" => object.str_at(&["status", "phase"]) == Some("Bound"),
+        _ => false,
+    }
+}
+
+/// The claims that a pod uses.
+fn claims_of(object: &Value) -> Vec<ResourceKey> {
+    let volumes = object.at(&["spec", "volumes"]).and_then(Value::as_array).into_iter().flatten();
+    let names = volumes.filter_map(|volume| volume.str_at(&["persistentVolumeClaim", "claimName"]));
+    names.map(|name| ResourceKey::new("", "PersistentVolumeClaim", object.namespace(), name)).collect()
+}
+
+/// Why a container of a pod does not run.
+fn waiting(pod: &Value) -> Option<String> {
+    let statuses = ["initContainerStatuses", "containerStatuses"];
+    let mut all = statuses.iter().filter_map(|field| pod.at(&["status", field])?.as_array()).flatten();
+    all.find_map(|status| {
+        let state = status.at(&["state", "waiting"])?;
+        let reason =
+            state.str_at(&["reason"]).filter(|r| !["ContainerCreating", "PodInitializing"].contains(r))?;
+        let message = state.str_at(&["message"]).unwrap_or_default();
+        Some(format!("container {}: {reason} {message}", status.str_at(&["name"])?).trim_end().to_owned())
+    })
+}
+
+/// The last warning of each object of a cluster; none if it does not tell.
+async fn warnings(cluster: &Cluster) -> BTreeMap<ResourceKey, String> {
+    let mut last: BTreeMap<ResourceKey, (String, String)> = BTreeMap::new();
+    let Ok(resource) = cluster.resource(&GroupVersionKind::new("", "v1", "Event")).await else {
+        return BTreeMap::new();
+    };
+    let events = cluster.list(&resource, "").await.map(|list| list.items).unwrap_or_default();
+    for event in events.iter().filter(|event| event.str_at(&["type"]) == Some("Warning")) {
+        let of = |field: &str| event.str_at(&["involvedObject", field]).unwrap_or_default();
+        let group = of("apiVersion").rsplit_once('/').map_or("", |(group, _)| group);
+        let key = ResourceKey::new(group, of("kind"), of("namespace"), of("name"));
+        let time =
+            event.str_at(&["lastTimestamp"]).or(event.str_at(&["eventTime"])).unwrap_or_default().to_owned();
+        let text = shortened(event.str_at(&["message"]).unwrap_or_default());
+        let entry = last.entry(key).or_default();
+        if time >= entry.0 {
+            *entry = (time, text);
+        }
+    }
+    last.into_iter().map(|(key, (_, text))| (key, text)).collect()
+}
+
+/// A message of the scheduler goes on with what preemption would do, which it never does here.
+fn shortened(message: &str) -> String {
+    let end = [". no new claims to deallocate", ". preemption:", ", preemption:"];
+    let end = end.iter().filter_map(|mark| message.find(mark)).min().unwrap_or(message.len());
+    let line = message[..end].replace('\n', " ");
+    match line.char_indices().nth(MAX_LENGTH) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiphys_value::json;
+
+    #[test]
+    fn messages_of_the_scheduler_end_where_it_says_why() {
+        let message = "0/3 nodes are available: persistentvolumeclaim \"data\" not found. no new claims to deallocate, preemption: 0/3 nodes are available.";
+        assert_eq!(shortened(message), "0/3 nodes are available: persistentvolumeclaim \"data\" not found");
+        assert_eq!(shortened(&"x".repeat(400)).chars().count(), MAX_LENGTH + 1);
+    }
+
+    #[test]
+    fn containers_that_are_being_made_say_nothing_others_do() {
+        let pod = |reason: &str| json!({"kind": "Pod", "status": {"containerStatuses": [{"name": "c", "state": {"waiting": {"reason": reason, "message": "no such image"}}}]}});
+        assert_eq!(waiting(&pod("ContainerCreating")), None);
+        assert_eq!(
+            waiting(&pod("ImagePullBackOff")).as_deref(),
+            Some("container c: ImagePullBackOff no such image")
+        );
+    }
+}
