@@ -183,6 +183,22 @@ fn empty_rules_and_zero_values_are_no_difference() {
 }
 
 #[test]
+fn a_null_that_a_custom_resource_keeps_is_no_difference() {
+    let sealed = |metadata: Value| {
+        json!({"apiVersion": "bitnami.com/v1alpha1", "kind": "SealedSecret", "metadata": {"name": "s"},
+            "spec": {"template": {"metadata": metadata}}})
+    };
+    let target = sealed(json!({"name": "s", "creationTimestamp": null}));
+    let mut live = target.clone();
+    let fields = json!({"f:spec": {"f:template": {"f:metadata": {"f:name": {}, "f:creationTimestamp": {}}}}});
+    live["metadata"]["managedFields"] =
+        json!([{"manager": "tiphys", "operation": "Apply", "fieldsV1": fields}]);
+    assert!(paths(&target, &live).is_empty());
+    assert!(paths(&sealed(json!({"name": "s"})), &live).is_empty());
+    assert_eq!(paths(&sealed(json!({})), &live), [".spec.template.metadata.name"]);
+}
+
+#[test]
 fn what_a_creation_filled_in_is_not_abandoned() {
     let target = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}});
     let mut live = target.clone();

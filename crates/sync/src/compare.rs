@@ -166,7 +166,8 @@ fn distinct_targets(input: &CompareInput<'_>, out: &mut Comparison) -> BTreeMap<
             continue;
         }
         *counts.entry(key.clone()).or_default() += 1;
-        targets.insert(key, Arc::clone(target));
+        let target = in_its_scope(target, &key);
+        targets.insert(key, target);
     }
     for (key, count) in counts.iter().filter(|(_, count)| **count > 1) {
         let message = format!(
@@ -178,6 +179,19 @@ fn distinct_targets(input: &CompareInput<'_>, out: &mut Comparison) -> BTreeMap<
     out.targets.extend(targets.values().cloned());
     targets.retain(|_, target| !hook::is_hook(target) && !hook::is_ignored(target));
     targets
+}
+
+/// An object that lives outside of namespaces without one: its author gave it one, or nobody knew its kind when it was
+/// rendered.
+fn in_its_scope(target: &Arc<Value>, key: &ResourceKey) -> Arc<Value> {
+    if !key.namespace.is_empty() || target.namespace().is_empty() {
+        return Arc::clone(target);
+    }
+    let mut target = Value::clone(target);
+    if let Some(metadata) = target.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("namespace");
+    }
+    Arc::new(target)
 }
 
 fn status_of(key: &ResourceKey, object: &Value) -> ResourceStatus {

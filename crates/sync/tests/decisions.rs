@@ -130,6 +130,16 @@ fn metadata_of_a_managed_namespace_counts() {
 }
 
 #[test]
+fn what_lives_outside_of_namespaces_has_none() {
+    let tracking = Tracking::default();
+    let mut target = object("Namespace", "shop", &[]);
+    target["metadata"]["namespace"] = "elsewhere".into();
+    let result = compared(&app(json!({})), vec![target], vec![], &tracking);
+    assert_eq!(result.targets[0].resource_key().namespace, "");
+    assert_eq!(result.resources[0].namespace, "");
+}
+
+#[test]
 fn images_are_those_of_the_cluster() {
     let tracking = Tracking::default();
     let web = |image: &str| {
