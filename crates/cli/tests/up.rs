@@ -5,7 +5,7 @@ mod common;
 
 use std::process::Command;
 
-use common::{Repo, application, config_map};
+use common::{Repo, URL, application, config_map};
 
 /// `kubectl` on the cluster of a running `tiphys up`.
 fn kubectl(repo: &Repo, args: &[&str]) -> String {

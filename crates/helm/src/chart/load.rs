@@ -21,6 +21,9 @@ use crate::{
 /// How deep subcharts may nest.
 const MAX_SUBCHART_DEPTH: usize = 32;
 
+/// What a file that Git LFS keeps elsewhere begins with.
+const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
+
 /// Loads a folder or an archive.
 pub(crate) fn load(
     tree: &dyn FileTree,
@@ -203,6 +206,11 @@ impl Loader {
                 let file = &file.name;
                 return Err(HelmError::Load(format!(
                     "error unpacking subchart tar in {parent}: expected {name}, got {file}"
+                )));
+            }
+            if file.data.starts_with(LFS_POINTER) {
+                return Err(HelmError::Load(format!(
+                    "{location} is kept by Git LFS, from which nothing is fetched: what the repository itself has there is a pointer; `git lfs pull` gets the file"
                 )));
             }
             unpack(&file.data, &mut self.budget).and_then(|files| self.chart(files, location, depth + 1))
