@@ -140,10 +140,8 @@ fn find_mut<'a>(value: &'a mut Value, step: &Step<'_>) -> Option<&'a mut Value> 
 fn take(value: &mut Value, step: &Step<'_>) {
     match (step, value) {
         // A null is as good as nothing; kinds of which any field is taken keep it.
-        (Step::Field(name), Value::Object(map)) => {
-            if map.get(*name).is_some_and(|value| !value.is_null()) {
-                map.remove(*name);
-            }
+        (Step::Field(name), Value::Object(map)) if map.get(*name).is_some_and(|value| !value.is_null()) => {
+            map.remove(*name);
         }
         (Step::Item(key), Value::Array(list)) => list.retain(|item| !has_key(item, key)),
         (Step::Member(member), Value::Array(list)) => list.retain(|item| item != member),

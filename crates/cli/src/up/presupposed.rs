@@ -35,8 +35,7 @@ pub struct Presupposed {
 
 /// What is missing in a cluster, and stands among the objects of no Application.
 pub fn missing(cache: &LiveCache) -> Presupposed {
-    let mut found = Presupposed::default();
-    found.storage = classes_of_claims(cache);
+    let mut found = Presupposed { storage: classes_of_claims(cache), ..Presupposed::default() };
     for (group, kind) in WORKLOADS {
         for object in cache.of_kind(&GroupKind::new(group, kind)) {
             let spec = if kind == "Pod" { &["spec"][..] } else { &["spec", "template", "spec"] };

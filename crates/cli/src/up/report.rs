@@ -151,16 +151,14 @@ impl Reporter {
             ));
             return;
         }
-        let mut missing: Vec<&Row> = rows.iter().filter(|row| !row.is_green()).collect();
-        // What cannot be had from here says least of the repository.
-        missing.sort_by_key(|row| row.is_out_of_reach);
-        let away = missing.iter().filter(|row| row.is_out_of_reach).count();
-        let away = match away {
+        let missing = rows.iter().filter(|row| !row.is_green());
+        let (away, missing): (Vec<&Row>, Vec<&Row>) = missing.partition(|row| row.is_out_of_reach);
+        let count = missing.len() + away.len();
+        let because = match away.len() {
             0 => String::new(),
             away => format!(" ({away} because their sources cannot be had from here)"),
         };
-        let count = missing.len();
-        self.line(&format!("{count} of {} Applications are not Synced and Healthy{away}:", rows.len()));
+        self.line(&format!("{count} of {} Applications are not Synced and Healthy{because}:", rows.len()));
         for rows in alike(&missing) {
             let row = rows[0];
             let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
@@ -171,6 +169,21 @@ impl Reporter {
             for reason in together(&row.reasons) {
                 self.line(&format!("  {}", reason.replace('\n', "\n  ")));
             }
+        }
+        self.out_of_reach(&away);
+    }
+
+    /// Applications whose sources cannot be had, in short: they say little of the repository.
+    fn out_of_reach(&self, rows: &[&Row]) {
+        let mut by_cause: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for row in rows {
+            by_cause.entry(cause_in_short(row)).or_default().push(&row.name);
+        }
+        if !by_cause.is_empty() {
+            self.line("\nsources that cannot be had from here (--output json has the whole reasons):");
+        }
+        for (cause, names) in by_cause {
+            self.line(&format!("  {}: {}", names.join(", "), cause.replace('\n', "\n    ")));
         }
     }
 
@@ -239,6 +252,13 @@ impl Reporter {
             }
         }
     }
+}
+
+/// Why the sources of an Application cannot be had: of a request that failed only what failed.
+fn cause_in_short(row: &Row) -> &str {
+    let reason = row.reasons.first().map_or("", String::as_str);
+    let request = reason.rsplit_once("cannot fetch ").and_then(|(_, request)| request.split_once(": "));
+    request.map_or(reason, |(_, failure)| failure.lines().next().unwrap_or(failure))
 }
 
 /// How many objects have to be in the same state to be told of in one line.

@@ -1,0 +1,115 @@
+//! When something stands in for what is missing: once nothing else moves.
+
+use std::collections::BTreeSet;
+
+use tiphys_cluster::{Cluster, LiveCache};
+
+use super::{Session, install, presupposed, presupposed::Presupposed, rows::Row, some_of, stand_ins};
+
+impl Session<'_> {
+    /// Puts definitions in the place of those that are out of reach, once nothing else moves.
+    pub(super) async fn stand_in(&mut self, rows: &[Row]) {
+        self.stillness.look(rows);
+        if self.args.stand_ins == stand_ins::When::Never
+            || !self.stillness.is_settled()
+            || !self.has_seen_all(rows)
+        {
+            return;
+        }
+        let unreachable = self.is_anything_out_of_reach(rows);
+        self.tell_of_the_passed(rows);
+        self.stand_in_for_namespaces_and_projects(rows, unreachable).await;
+        self.stand_in_for_what_clusters_have(rows, unreachable).await;
+        let cache = self.controller.cache();
+        let mut kinds = stand_ins::missing(cache, rows);
+        kinds.retain(|kind, _| !self.stood_in.contains(kind));
+        if self.args.stand_ins == stand_ins::When::Auto && !kinds.is_empty() {
+            kinds = stand_ins::excused(kinds, cache, unreachable);
+        }
+        if kinds.is_empty() {
+            return;
+        }
+        self.reporter.notice(&stand_ins::told(&kinds));
+        self.stood_in.extend(kinds.keys().cloned());
+        self.stillness.stir();
+        for (cluster, _) in self.sites() {
+            if let Err(error) = stand_ins::provide(&cluster, &kinds, &self.stood_in).await {
+                self.reporter.notice(&format!("{error:#}"));
+            }
+        }
+    }
+
+    /// Every cluster with its live state, the engine's own first.
+    fn sites(&self) -> Vec<(Cluster, LiveCache)> {
+        let caches = self.controller.caches().into_iter();
+        caches.map(|cache| (cache.cluster().clone(), cache)).collect()
+    }
+
+    async fn stand_in_for_namespaces_and_projects(&mut self, rows: &[Row], unreachable: bool) {
+        let mut namespaces = stand_ins::namespaces(rows, unreachable);
+        let mut projects =
+            if unreachable { stand_ins::projects(self.controller.cache()) } else { BTreeSet::new() };
+        for names in [&mut namespaces, &mut projects] {
+            names.retain(|name| self.stood_in_names.insert(name.clone()));
+        }
+        if namespaces.is_empty() && projects.is_empty() {
+            return;
+        }
+        let given = |what: &str, names: &BTreeSet<String>, why: &str| {
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            (!names.is_empty()).then(|| format!("{what} that {why}: {}", names.join(", ")))
+        };
+        let told = [
+            given("namespaces", &namespaces, "something out of reach would have made are there all the same"),
+            given("projects", &projects, "nothing in reach declares are taken to allow everything"),
+        ];
+        told.into_iter().flatten().for_each(|text| self.reporter.notice(&text));
+        self.stillness.stir();
+        let nothing = BTreeSet::new();
+        for (at, (cluster, _)) in self.sites().iter().enumerate() {
+            let install = install::Install { cluster, projects: &[], settings: None };
+            // Projects are the engine's, which is in the first.
+            let projects = if at == 0 { &projects } else { &nothing };
+            if let Err(error) = install.stand_ins(&namespaces, projects).await {
+                self.reporter.notice(&format!("{error:#}"));
+            }
+        }
+    }
+
+    /// Puts in place what clusters have and repositories do not bring, unless Applications are to come that may.
+    async fn stand_in_for_what_clusters_have(&mut self, rows: &[Row], unreachable: bool) {
+        if !unreachable && rows.iter().any(Row::is_missing_applications) {
+            return;
+        }
+        for (at, (cluster, cache)) in self.sites().into_iter().enumerate() {
+            if self.presupposed.len() <= at {
+                self.presupposed.push(Presupposed::default());
+            }
+            // What was put in place and did not help is no help the next time.
+            let found = self.presupposed[at].add(presupposed::missing(&cache));
+            if found.is_empty() {
+                continue;
+            }
+            found.told().iter().for_each(|text| self.reporter.notice(text));
+            self.stillness.stir();
+            if let Err(error) = found.provide(&cluster, &cache).await {
+                self.reporter.notice(&format!("{error:#}"));
+            }
+        }
+    }
+
+    /// Says once which Applications hold up nobody though they are out of reach.
+    fn tell_of_the_passed(&mut self, rows: &[Row]) {
+        let out = rows.iter().filter(|row| row.is_out_of_reach).map(|row| row.name.as_str());
+        let new: Vec<&str> = out.filter(|name| !self.passed.contains(*name)).collect();
+        if new.is_empty() {
+            return;
+        }
+        self.reporter.notice(&format!(
+            "the sources of {} cannot be had, so no wave waits for {} (--stand-ins never lets them wait)",
+            some_of(&new),
+            if new.len() == 1 { "it" } else { "them" },
+        ));
+        self.passed.extend(new.into_iter().map(str::to_owned));
+    }
+}
