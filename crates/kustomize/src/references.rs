@@ -25,8 +25,10 @@ pub(crate) fn fix(
     references: &[NameReference],
     context: &mut Context<'_>,
 ) -> Result<()> {
+    objects.list.iter().try_for_each(check_ids)?;
     objects.list.iter().try_for_each(check_subjects)?;
-    if references.is_empty() || objects.list.iter().all(|resource| resource.earlier.is_empty()) {
+    // Where nothing was renamed nothing changes, and yet fields that a reference cannot stand in are refused.
+    if references.is_empty() {
         return Ok(());
     }
     let candidates = Candidates::new(objects, &mut context.tracker);
@@ -70,6 +72,17 @@ fn fix_fields(
         objects.list[at].touched |= changed;
     }
     Ok(())
+}
+
+/// Kustomize ends with a panic at an object whose earlier identities it cannot read.
+fn check_ids(resource: &Resource) -> Result<()> {
+    if !resource.has_unreadable_ids() {
+        return Ok(());
+    }
+    let text = "number of previous names, number of previous namespaces, number of previous kinds not equal";
+    Err(Error::transform(text).at(Some(resource.location.clone())).advise(
+        "a kind, name or namespace is empty or holds a comma, so that its earlier names cannot be told apart",
+    ))
 }
 
 /// A service account that a role binding names must not have an empty namespace.

@@ -85,6 +85,9 @@ pub(crate) struct Resource {
     pub node: Node,
     /// Identities it had, oldest first.
     pub earlier: Vec<Earlier>,
+    /// How many kinds, names and namespaces kustomize would read where it keeps earlier identities: it separates them by
+    /// commas, and leaves empty ones out.
+    id_parts: [usize; 3],
     pub prefixes: Vec<SmolStr>,
     pub suffixes: Vec<SmolStr>,
     pub behavior: Behavior,
@@ -110,6 +113,7 @@ impl Resource {
         let mut resource = Self {
             node,
             earlier: Vec::new(),
+            id_parts: [0; 3],
             prefixes: Vec::new(),
             suffixes: Vec::new(),
             behavior: Behavior::default(),
@@ -142,6 +146,7 @@ impl Resource {
         }
         let (kinds, names, namespaces) =
             (list("previousKinds"), list("previousNames"), list("previousNamespaces"));
+        self.id_parts = [kinds.len(), names.len(), namespaces.len()];
         if kinds.len() == names.len() && names.len() == namespaces.len() {
             let parts = kinds.into_iter().zip(names).zip(namespaces);
             self.earlier = parts.map(|((kind, name), namespace)| Earlier { kind, name, namespace }).collect();
@@ -219,9 +224,19 @@ impl Resource {
     pub fn remember_id(&mut self) {
         let namespace = SmolStr::from(self.effective_namespace());
         let (kind, name) = (SmolStr::from(self.node.object_kind()), SmolStr::from(self.node.name()));
+        let parts = |text: &str| if text.is_empty() { 0 } else { 1 + text.matches(',').count() };
+        for (count, text) in self.id_parts.iter_mut().zip([&kind, &name, &namespace]) {
+            *count += parts(text);
+        }
         if !kind.is_empty() && !name.is_empty() {
             self.earlier.push(Earlier { kind, name, namespace });
         }
+    }
+
+    /// Whether kustomize could not read its earlier identities, and would end there.
+    pub fn has_unreadable_ids(&self) -> bool {
+        let [kinds, names, namespaces] = self.id_parts;
+        kinds != names || names != namespaces
     }
 
     /// A number for nodes that one transformer shares between places of this object.
@@ -292,6 +307,7 @@ impl Resource {
     /// Forgets what kustomize keeps in annotations: a patch removed them.
     pub fn forget_state(&mut self) {
         self.earlier.clear();
+        self.id_parts = [0; 3];
         self.prefixes.clear();
         self.suffixes.clear();
         self.needs_hash = false;
@@ -313,6 +329,7 @@ impl Resource {
         self.node.set_name(other.node.name())?;
         self.node.set_namespace(other.node.namespace())?;
         self.earlier.clone_from(&other.earlier);
+        self.id_parts = other.id_parts;
         self.prefixes.clone_from(&other.prefixes);
         self.suffixes.clone_from(&other.suffixes);
         self.behavior = other.behavior;

@@ -156,6 +156,31 @@ fn aliases_cannot_exhaust_memory() {
     assert!(build(&tree, "", &options).is_err());
 }
 
+/// Where kustomize ends with a panic.
+#[test]
+fn what_kustomize_panics_at_is_an_error() {
+    let error = |files: &[(&str, &str)]| {
+        let built = build(&MemTree::from_files(files.iter().copied()), "", &BuildOptions::default());
+        built.expect_err("is refused").to_string()
+    };
+    let two = "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: two}}\n";
+    let same = "resources: [r.yaml]\nreplacements:\n- source: {kind: ConfigMap, name: one}\n  targets: [{select: {name: two}}]\n";
+    assert_eq!(
+        error(&[("kustomization.yaml", same), ("r.yaml", two)]),
+        "may not add resource with an already registered id: ConfigMap.v1.[noGrp]/one.[noNs]"
+    );
+    let comma = "{apiVersion: v1, kind: ConfigMap, metadata: {name: 'a,b'}}\n";
+    assert_eq!(
+        error(&[("kustomization.yaml", "resources: [r.yaml]\nnamePrefix: p-\n"), ("r.yaml", comma)]),
+        "number of previous names, number of previous namespaces, number of previous kinds not equal"
+    );
+    let list = "resources: [r.yaml]\npatches:\n- target: {name: one}\n  patch: '[{\"op\": \"add\", \"path\": \"/metadata/annotations\", \"value\": [\"c\"]}]'\n";
+    assert!(
+        error(&[("kustomization.yaml", list), ("r.yaml", two)])
+            .starts_with("wrong node kind: expected MappingNode")
+    );
+}
+
 /// Fragments that kustomizations and patches are made of.
 fn fragment() -> impl Strategy<Value = String> {
     let words = prop::sample::select(vec![

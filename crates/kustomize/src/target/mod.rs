@@ -15,7 +15,7 @@ use crate::{
     fields::TransformerConfig,
     kustomization::{self, Kustomization, Source, legacy},
     loader::Loader,
-    node::StringMap,
+    node::{Kind, StringMap, kind_error},
     options::BuildOptions,
     overlay,
     provenance::{ORIGIN, Provenance, TRANSFORMATIONS},
@@ -96,9 +96,22 @@ fn drop_local(objects: &mut ResourceMap) -> Result<()> {
     };
     objects.drop_empties();
     objects.list.iter().try_for_each(check)?;
+    objects.list.iter().try_for_each(check_maps)?;
     const LOCAL: &str = "config.kubernetes.io/local-config";
     objects.list.retain(|resource| resource.node.annotation(LOCAL).is_none_or(|value| value == "false"));
-    Ok(())
+    // A replacement or patch may have given two objects one name; kustomize ends with a panic then.
+    let list = std::mem::take(&mut objects.list);
+    objects.append(list)
+}
+
+/// Labels and annotations are mappings; kustomize ends with a panic at a list of them that has no pairs.
+fn check_maps(resource: &Resource) -> Result<()> {
+    let metadata = resource.node.get("metadata");
+    let maps = ["labels", "annotations"].into_iter().filter_map(|field| metadata?.get(field));
+    match maps.into_iter().find(|map| map.items().len() % 2 == 1) {
+        Some(list) => Err(Error::transform(kind_error(Kind::Map, list)).at(Some(resource.location.clone()))),
+        None => Ok(()),
+    }
 }
 
 impl<'a> Target<'a> {

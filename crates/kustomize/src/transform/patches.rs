@@ -195,6 +195,7 @@ impl Patches {
         for (resource, _) in objects.list.iter_mut().zip(selected).filter(|(_, selected)| *selected) {
             resource.remember_id();
             apply_json(resource, patch, places, true, context)?;
+            restore_annotations(resource).map_err(Error::transform)?;
         }
         Ok(())
     }
@@ -316,6 +317,16 @@ fn drops_annotations(patch: &Resource) -> bool {
         || metadata
             .get("annotations")
             .is_some_and(|annotations| annotations.is_null() || replaces(annotations))
+}
+
+/// Kustomize writes its own annotations again after a JSON patch, over what is no mapping.
+fn restore_annotations(resource: &mut Resource) -> Result<(), String> {
+    let Some(metadata) = resource.node.get_mut("metadata") else { return Ok(()) };
+    let is_text = |node: &crate::node::Node| node.kind() == crate::node::Kind::Scalar && !node.is_null();
+    if !metadata.get("annotations").is_some_and(is_text) {
+        return Ok(());
+    }
+    metadata.set("annotations", crate::node::Node::map(Vec::new()))
 }
 
 /// Applies a JSON patch to one object. With state to keep, kustomize's own annotations are there
