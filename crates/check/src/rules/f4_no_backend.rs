@@ -21,7 +21,7 @@
 
 use tiphys_diag::Severity;
 use tiphys_graph::Object;
-use tiphys_value::{FieldPath, ResourceKey, Value, json};
+use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value, json};
 
 use crate::{
     Context, Finding, Report, Rule,
@@ -216,8 +216,10 @@ fn port(
 fn service(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mut Once) {
     let wanted = selectors::labels(object);
     let namespace = &object.key.namespace;
-    if wanted.is_empty()
-        || cluster.is_partly_hidden(namespace)
+    if wanted.is_empty() {
+        return without_selector(context, cluster, object, once);
+    }
+    if cluster.is_partly_hidden(namespace)
         || cluster.pods.iter().any(|pod| selectors::selects(object, pod))
         || cluster.has_operated_pods(namespace)
     {
@@ -230,8 +232,8 @@ fn service(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
             && pod.object.owner == object.owner
             && (differing == 1 && wanted.len() > 1 || wanted.iter().all(|(key, _)| pod.label(key).is_some()))
     };
-    let mut nearest = cluster.pods.iter().filter(near).filter(|pod| !serves_others(cluster, pod));
-    let Some(pod) = nearest.next() else { return };
+    let nearest = cluster.pods.iter().filter(near).filter(|pod| !serves_others(cluster, pod));
+    let Some(pod) = nearest.min_by_key(|pod| pod.object.key.name != object.key.name) else { return };
     let shown: Vec<String> = wanted.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let what = format!("{} selects {}, and no pod has these labels", object.title(), shown.join(", "));
     let diagnostic = RULE
@@ -242,6 +244,39 @@ fn service(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
             format!("{} has these", pod.object.title()),
         )
         .because("a Service without pods has no endpoints: connections to it are refused");
+    once.add(&what, RULE.finding(context, object, diagnostic).likely());
+}
+
+/// A Service that selects nothing, though its target port is by its name the port of a pod beside it: without a
+/// selector nobody makes its endpoints (Kubernetes docs, "Services without selectors").
+fn without_selector(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mut Once) {
+    let spec = &object.value()["spec"];
+    let targets: Vec<&str> = list(spec, "ports").iter().map(|port| text(port, "targetPort")).collect();
+    let has_endpoints = cluster.objects.iter().any(|it| {
+        it.key.namespace == object.key.namespace
+            && match it.key.kind.as_str() {
+                "Endpoints" => it.key.name == object.key.name,
+                "EndpointSlice" => it.value().label("kubernetes.io/service-name") == Some(&object.key.name),
+                _ => false,
+            }
+    });
+    if text(spec, "type") == "ExternalName" || has_endpoints || placeholders::has(spec) {
+        return;
+    }
+    let is_meant = |pod: &&Pod<'_>| {
+        let ports = pod.containers().flat_map(|container| list(container.value, "ports"));
+        pod.object.owner == object.owner
+            && pod.object.key.namespace == object.key.namespace
+            && ports.map(|port| text(port, "name")).any(|name| !name.is_empty() && targets.contains(&name))
+    };
+    let Some(pod) = cluster.pods.iter().find(is_meant) else { return };
+    let what = format!("{} has no selector, and nothing makes its endpoints", object.title());
+    let diagnostic = RULE
+        .diagnostic(what.clone())
+        .at(context.survey.span(object, &keys(&["spec", "ports"])), "leads to no pod")
+        .see(context.survey.start(pod.object), format!("{} has a port of this name", pod.object.title()))
+        .because("a Service without pods has no endpoints: connections to it are refused")
+        .help("give it the labels of the pods as spec.selector");
     once.add(&what, RULE.finding(context, object, diagnostic).likely());
 }
 
