@@ -19,12 +19,12 @@
 
 use tiphys_diag::Severity;
 use tiphys_graph::{App, Object, Survey};
-use tiphys_model::{IgnoreDifference, glob};
+use tiphys_model::IgnoreDifference;
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use crate::{
     Context, Report, Rule,
-    support::{fields::keys, once::Once},
+    support::{declared::ignored_differences, fields::keys, once::Once},
 };
 
 /// See the module.
@@ -85,19 +85,7 @@ fn is_fixed(scaler: &Object, replicas: i64) -> bool {
 
 /// Whether differences of the number are ignored, by the Application or by the settings of the engine.
 fn is_ignored(context: &Context<'_>, app: &App, object: &Object) -> bool {
-    let own = app.application.spec.ignore_differences.iter().cloned();
-    let settings = context.analyses().settings.of_environment(context.survey, app.environment);
-    let general = settings.flat_map(|setting| setting.read().customizations.ignore_differences());
-    own.chain(general).any(|rule| covers(&rule, object) && is_of_replicas(&rule))
-        || has_option(context.survey, object)
-}
-
-fn covers(rule: &IgnoreDifference, object: &Object) -> bool {
-    let fits = |pattern: &str, text: &str| pattern.is_empty() || glob::matches(pattern, text);
-    fits(&rule.group, &object.key.group)
-        && fits(&rule.kind, &object.key.kind)
-        && fits(&rule.name, &object.key.name)
-        && fits(&rule.namespace, &object.key.namespace)
+    ignored_differences(context, app, object).iter().any(is_of_replicas) || has_option(context.survey, object)
 }
 
 fn is_of_replicas(rule: &IgnoreDifference) -> bool {

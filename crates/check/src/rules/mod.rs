@@ -14,6 +14,7 @@ mod b1_other_tool;
 mod b2_installed_twice;
 mod b3_two_owners;
 mod b4_copied_tracking_label;
+mod b5_defaulted_items;
 mod b5_endless_job;
 mod b5_random_values;
 mod b5_replicas_fight;
@@ -88,6 +89,7 @@ pub const ALL: &[&Rule] = &[
     &b2_installed_twice::RULE,
     &b3_two_owners::RULE,
     &b4_copied_tracking_label::RULE,
+    &b5_defaulted_items::RULE,
     &b5_endless_job::RULE,
     &b5_random_values::RULE,
     &b5_replicas_fight::RULE,

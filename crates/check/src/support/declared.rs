@@ -2,16 +2,38 @@
 
 use tiphys_diag::{Edit, Span};
 use tiphys_graph::{App, Declaration, Object, Survey};
-use tiphys_model::SyncOptions;
+use tiphys_model::{IgnoreDifference, SyncOptions, glob};
 
 use super::fields::keys;
+use crate::Context;
 
-/// Whether a sync option is on for an object: its own annotation decides before its Application.
+/// Whether a sync option is on for an object.
 pub fn is_on(survey: &Survey, object: &Object, option: &str) -> bool {
+    has_option(survey, object, option, "true")
+}
+
+/// Whether a sync option has a value for an object: its own annotation decides before its Application.
+pub fn has_option(survey: &Survey, object: &Object, option: &str, value: &str) -> bool {
     if let Some(own) = SyncOptions::of_object(object.value()).get(option) {
-        return own == "true";
+        return own == value;
     }
-    survey.app_of(object).is_some_and(|app| app.application.sync_options().is_on(option))
+    survey.app_of(object).is_some_and(|app| app.application.sync_options().has(option, value))
+}
+
+/// What `ignoreDifferences` of the Application and of the engine's settings say of an object.
+pub fn ignored_differences(context: &Context<'_>, app: &App, object: &Object) -> Vec<IgnoreDifference> {
+    let own = app.application.spec.ignore_differences.iter().cloned();
+    let settings = context.analyses().settings.of_environment(context.survey, app.environment);
+    let general = settings.flat_map(|setting| setting.read().customizations.ignore_differences());
+    own.chain(general).filter(|rule| covers(rule, object)).collect()
+}
+
+fn covers(rule: &IgnoreDifference, object: &Object) -> bool {
+    let fits = |pattern: &str, text: &str| pattern.is_empty() || glob::matches(pattern, text);
+    fits(&rule.group, &object.key.group)
+        && fits(&rule.kind, &object.key.kind)
+        && fits(&rule.name, &object.key.name)
+        && fits(&rule.namespace, &object.key.namespace)
 }
 
 /// The edit that adds a sync option to an Application whose declaration has a list of them in a file of

@@ -2,6 +2,8 @@
 
 use tiphys_graph::{Object, Owner, Survey, UnitKind};
 
+use super::declared;
+
 const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
 /// Whether an object stands in a file that nothing renders. What declares Applications is followed from
@@ -48,10 +50,8 @@ pub fn is_resource_beside(survey: &Survey, file: &str) -> bool {
 /// Whether an object is a part that the engine merges on the server's side into what another writer made: it asks for
 /// server-side apply and for no validation (Argo CD docs, "Sync Options", Server-Side Apply).
 pub fn is_merged_in(survey: &Survey, object: &Object) -> bool {
-    let own = tiphys_model::SyncOptions::of_object(object.value());
-    let of_app = survey.app_of(object).map(|app| app.application.sync_options()).unwrap_or_default();
-    let says = |key: &str, value: &str| own.has(key, value) || of_app.has(key, value);
-    says("ServerSideApply", "true") && says("Validate", "false")
+    declared::is_on(survey, object, "ServerSideApply")
+        && declared::has_option(survey, object, "Validate", "false")
 }
 
 /// Whether a file that nothing renders may be a patch, or was set aside: a kustomization lies beside it
