@@ -99,17 +99,6 @@ fn large_definition(source: &ApplicationSource) -> Option<(&'static str, &'stati
     let mut known = lines.map(|line| line.split_whitespace());
     known.find_map(|mut words| {
         let found = (words.next()? == chart).then_some((words.next()?, words.next()?))?;
-        (!is_older(&source.target_revision, words.next()?)).then_some(found)
+        (!charts::is_older(&source.target_revision, words.next()?)).then_some(found)
     })
-}
-
-/// Whether a chart's version, or all versions of a range, come before another.
-fn is_older(wanted: &str, first: &str) -> bool {
-    let digits = |text: &str| -> Vec<u64> {
-        let text = text.trim_start_matches(['v', '^', '~', '=', '>', '<', ' ']);
-        text.split(['.', '-', '+', ' ']).map_while(|part| part.parse().ok()).collect()
-    };
-    let (wanted, first) = (digits(wanted), digits(first));
-    let known = wanted.len().min(first.len());
-    wanted[..known] < first[..known]
 }

@@ -1,7 +1,8 @@
 //! # An ApplicationSet yields no Applications
 //!
 //! A generator that fails, or a template that does not come out as an Application, stops the whole set:
-//! none of its Applications is created, and changes no longer reach those that exist.
+//! none of its Applications is created, and changes no longer reach those that exist. So does a template written for the
+//! other engine: `{{.name}}` needs `goTemplate: true`, and `{{name}}` must be without.
 //!
 //! People see: the condition `ErrorOccurred` of the ApplicationSet, and Applications that are missing.
 //!
@@ -18,8 +19,8 @@
 //! Where the generator reads what only the cluster has.
 
 use tiphys_diag::Severity;
-use tiphys_graph::survey::declared_span;
-use tiphys_value::ObjectExt;
+use tiphys_graph::{Set, survey::declared_span};
+use tiphys_value::{ObjectExt, Value};
 
 use crate::{Context, Finding, Report, Rule, support::fields::keys};
 
@@ -33,11 +34,28 @@ pub const RULE: Rule = Rule {
     check,
 };
 
+/// Fields of the template that only parameters fill in: other texts may hold templates of Helm or of a program.
+const FIELDS: [&[&str]; 9] = [
+    &["metadata", "name"],
+    &["metadata", "namespace"],
+    &["spec", "project"],
+    &["spec", "source", "repoURL"],
+    &["spec", "source", "path"],
+    &["spec", "source", "targetRevision"],
+    &["spec", "destination", "server"],
+    &["spec", "destination", "name"],
+    &["spec", "destination", "namespace"],
+];
+
 /// What a message says of what is not done here.
 const UNSUPPORTED: &str = "not supported";
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for set in &context.survey.sets {
+        if let Some(finding) = other_engine(context, set) {
+            report.add(finding);
+            continue;
+        }
         let Some(fault) = set.fault.as_deref() else { continue };
         if set.symbolic || set.unseen || fault.contains(UNSUPPORTED) {
             continue;
@@ -51,4 +69,44 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .because("the controller gives up on the whole set: it creates, changes and deletes none of its Applications");
         report.add(Finding::new(RULE.incident, diagnostic).object(format!("ApplicationSet/{name}")));
     }
+}
+
+/// A template whose parameters are written for the other template engine (Argo CD docs, "Go Template", migration).
+fn other_engine(context: &Context<'_>, set: &Set) -> Option<Finding> {
+    let value = &set.declared.value;
+    let is_go = value.at(&["spec", "goTemplate"]).and_then(Value::as_bool) == Some(true);
+    let fields = FIELDS.iter().map(|field| [&["spec", "template"], *field].concat());
+    let (field, parameter) = fields.into_iter().find_map(|field| {
+        let parameter = foreign(value.str_at(&field)?, is_go)?.to_owned();
+        Some((field, parameter))
+    })?;
+    let (why, help) = match is_go {
+        true => ("is no Go template", "write it with a dot before the name, or leave goTemplate out"),
+        false => ("is left as it is written", "set goTemplate: true, or write it without the leading dot"),
+    };
+    let diagnostic = RULE
+        .diagnostic(format!("ApplicationSet {} yields no Applications: {{{{{parameter}}}}} {why}", value.name()))
+        .at(declared_span(&context.survey.files, &set.declared, &keys(&field)), "written for the other template engine")
+        .because("the controller gives up on the whole set: it creates, changes and deletes none of its Applications")
+        .help(help);
+    Some(Finding::new(RULE.incident, diagnostic).object(format!("ApplicationSet/{}", value.name())))
+}
+
+/// What stands in braces in a text and belongs to the other engine: Go's fields begin with a dot, the other's names do not.
+fn foreign(text: &str, is_go: bool) -> Option<&str> {
+    // Words that Go's templates do not know, though they look like its functions.
+    const NAMES: [&str; 6] = ["path", "name", "nameNormalized", "server", "branch", "number"];
+    // A chart's template that nothing renders is no set yet.
+    const HELMS: [&str; 4] = [".Values", ".Release", ".Chart", ".Capabilities"];
+    let inner = text.split("{{").skip(1).filter_map(|rest| Some(rest.split_once("}}")?.0.trim()));
+    let is_word =
+        |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'));
+    let mut inner = inner.filter(|text| !text.is_empty() && is_word(text));
+    inner.find(|text| match is_go {
+        true => {
+            text.starts_with(|c: char| c.is_ascii_alphabetic())
+                && (text.contains('.') || NAMES.contains(text))
+        }
+        false => text.starts_with('.') && !HELMS.iter().any(|root| text.starts_with(root)),
+    })
 }

@@ -26,6 +26,7 @@ mod c2_pod_security;
 mod c2_quota;
 mod c2_rbac_no_effect;
 mod c2_removed_api;
+mod c2_unserved_version;
 mod c3_conversion_webhook;
 mod c3_webhook_before_backend;
 mod c4_immutable;
@@ -40,6 +41,7 @@ mod d2_duplicate_name;
 mod d2_flux_path;
 mod d2_misspelt_values;
 mod d2_no_effect;
+mod d2_oci_chart;
 mod d2_project_forbids;
 mod d2_unread_values;
 mod d3_incomplete_registration;
@@ -101,6 +103,7 @@ pub const ALL: &[&Rule] = &[
     &c2_quota::RULE,
     &c2_rbac_no_effect::RULE,
     &c2_removed_api::RULE,
+    &c2_unserved_version::RULE,
     &c3_conversion_webhook::RULE,
     &c3_webhook_before_backend::RULE,
     &c4_immutable::RULE,
@@ -115,6 +118,7 @@ pub const ALL: &[&Rule] = &[
     &d2_flux_path::RULE,
     &d2_misspelt_values::RULE,
     &d2_no_effect::RULE,
+    &d2_oci_chart::RULE,
     &d2_project_forbids::RULE,
     &d2_unread_values::RULE,
     &d3_incomplete_registration::RULE,

@@ -2,6 +2,17 @@
 
 use tiphys_model::ApplicationSource;
 
+/// Whether a chart's version, or all versions of a range, come before another.
+pub fn is_older(wanted: &str, first: &str) -> bool {
+    let digits = |text: &str| -> Vec<u64> {
+        let text = text.trim_start_matches(['v', '^', '~', '=', '>', '<', ' ']);
+        text.split(['.', '-', '+', ' ']).map_while(|part| part.parse().ok()).collect()
+    };
+    let (wanted, first) = (digits(wanted), digits(first));
+    let known = wanted.len().min(first.len());
+    wanted[..known] < first[..known]
+}
+
 /// Whether the source keeps the chart's CRDs out: `skipCrds`, or values that say so in one of the usual ways.
 pub fn leaves_out_crds(source: &ApplicationSource) -> bool {
     let Some(helm) = &source.helm else { return false };
