@@ -79,10 +79,6 @@ impl Served {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let known: Vec<Served> = Served::all().collect();
-    // A value of the chart with which the old version is served on.
-    if mentions(context.survey, "unsafeServeV1Beta1") {
-        return;
-    }
     let mut once = Once::default();
     for object in &context.survey.objects {
         let of_object = |it: &&Served| {
@@ -95,7 +91,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
             once.add(object.key.kind.as_str(), finding(context, object, served, (app, &release)));
         }
     }
-    once.report(report);
+    // A value of the chart with which the old version is served on.
+    if !once.is_empty() && !mentions(context.survey, "unsafeServeV1Beta1") {
+        once.report(report);
+    }
 }
 
 /// The Application that installs the operator in an object's cluster, and the release, if there is one only.
