@@ -1,6 +1,8 @@
 //! Reading what `kubectl get -o yaml|json`, `kubectl cluster-info dump` and collectors like must-gather wrote.
 
 use std::{
+    borrow::Cow,
+    collections::{BTreeSet, HashMap},
     io::Read as _,
     path::{Path, PathBuf},
 };
@@ -21,6 +23,8 @@ pub struct Dump {
     pub objects: Vec<Value>,
     /// The files of a folder that hold something else, and what is wrong with them.
     pub skipped: Vec<String>,
+    /// The objects that stood there more than once, as `Kind namespace/name`; the newest of each counts.
+    pub repeated: Vec<String>,
 }
 
 /// The objects of files: a file, a folder, or `-` for the standard input. Lists are taken apart.
@@ -40,20 +44,19 @@ pub fn read(place: &Path) -> anyhow::Result<Vec<Value>> {
 /// # Errors
 /// As [`read`]; in a folder, only that it holds no object at all.
 pub fn read_dump(place: &Path) -> anyhow::Result<Dump> {
-    let Dump { mut objects, mut skipped } = Dump::default();
+    let (mut objects, mut skipped) = (Vec::new(), Vec::new());
     let is_folder = place.is_dir();
     if place == Path::new("-") {
         let mut text = String::new();
         std::io::stdin().read_to_string(&mut text).context("cannot read the standard input")?;
-        parse(&text, &mut objects).context("the standard input")?;
+        parse(&plain(&text), &mut objects).context("the standard input")?;
     } else {
         for file in files(place)? {
             let shown = file.display();
             let bytes = std::fs::read(&file).with_context(|| format!("cannot read {shown}"))?;
             let before = objects.len();
-            let parsed = String::from_utf8(bytes)
-                .context("no text")
-                .and_then(|text| parse(&text, &mut objects))
+            let parsed = decoded(bytes)
+                .and_then(|text| parse(&plain(&text), &mut objects))
                 .with_context(|| shown.to_string());
             match parsed {
                 Err(why) if is_folder => {
@@ -70,7 +73,60 @@ pub fn read_dump(place: &Path) -> anyhow::Result<Dump> {
             place.display()
         );
     }
-    Ok(Dump { objects, skipped })
+    let repeated = drop_repeated(&mut objects);
+    Ok(Dump { objects, skipped, repeated })
+}
+
+/// Keeps the newest of the objects that stand there more than once; returns what those are.
+fn drop_repeated(objects: &mut Vec<Value>) -> Vec<String> {
+    type Key = (String, String, String, String);
+    let key = |object: &Value| -> Key {
+        let group = object.gvk().group;
+        (group, object.kind().into(), object.namespace().into(), object.name().into())
+    };
+    let version = |object: &Value| object.resource_version().parse::<u64>().unwrap_or(0);
+    let mut newest: HashMap<Key, usize> = HashMap::new();
+    let mut repeated = BTreeSet::new();
+    let mut kept: Vec<bool> = vec![true; objects.len()];
+    for (at, object) in objects.iter().enumerate().filter(|(_, object)| !object.name().is_empty()) {
+        let Some(before) = newest.insert(key(object), at) else { continue };
+        let older = if version(&objects[before]) > version(object) { at } else { before };
+        kept[older] = false;
+        if older == at {
+            newest.insert(key(object), before);
+        }
+        let place = if object.namespace().is_empty() { "" } else { "/" };
+        repeated.insert(format!("{} {}{place}{}", object.kind(), object.namespace(), object.name()));
+    }
+    let mut at = 0;
+    objects.retain(|_| {
+        at += 1;
+        kept[at - 1]
+    });
+    repeated.into_iter().collect()
+}
+
+/// Text in UTF-8, or in UTF-16 as shells on Windows redirect it.
+fn decoded(bytes: Vec<u8>) -> anyhow::Result<String> {
+    let pairs = |of: fn([u8; 2]) -> u16| {
+        let units: Vec<u16> = bytes[2..].chunks_exact(2).map(|pair| of([pair[0], pair[1]])).collect();
+        String::from_utf16(&units).context("no text in UTF-16")
+    };
+    match bytes.as_slice() {
+        [0xff, 0xfe, ..] => pairs(u16::from_le_bytes),
+        [0xfe, 0xff, ..] => pairs(u16::from_be_bytes),
+        _ => String::from_utf8(bytes).context("no text"),
+    }
+}
+
+/// A text without a byte order mark, Windows' line ends, and what kubectl says before it starts.
+fn plain(text: &str) -> Cow<'_, str> {
+    const SAID: [&str; 4] = ["Warning: ", "Error from server", "error: ", "No resources found"];
+    let mut rest = text.trim_start_matches('\u{feff}');
+    while SAID.iter().any(|start| rest.starts_with(start)) {
+        rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
+    }
+    if rest.contains("\r\n") { Cow::Owned(rest.replace("\r\n", "\n")) } else { Cow::Borrowed(rest) }
 }
 
 /// The files of a dump in order of their paths; logs and other files of a folder are left out.
@@ -108,7 +164,11 @@ fn parse(text: &str, objects: &mut Vec<Value>) -> anyhow::Result<()> {
     if text.trim_start().starts_with('{') {
         let text = without_logs(text);
         for value in serde_json::Deserializer::from_str(&text).into_iter::<Value>() {
-            take_apart(value.context("no valid JSON")?, objects)?;
+            let value = value.map_err(|error| match error.is_eof() {
+                true => anyhow::anyhow!("the JSON ends in the middle of an object: the dump is cut off"),
+                false => anyhow::Error::from(error).context("no valid JSON"),
+            })?;
+            take_apart(value, 0, objects)?;
         }
         return Ok(());
     }
@@ -117,7 +177,7 @@ fn parse(text: &str, objects: &mut Vec<Value>) -> anyhow::Result<()> {
         let value = tiphys_yaml::from_yaml(document)
             .with_context(|| format!("no valid YAML in the document that starts at byte {offset}"))?;
         if !value.is_null() {
-            take_apart(value, objects)?;
+            take_apart(value, 0, objects)?;
         }
     }
     Ok(())
@@ -139,8 +199,11 @@ fn without_logs(text: &str) -> String {
     kept
 }
 
-/// Adds an object, or the items of a list; items of typed lists get the kind that the list is of.
-fn take_apart(mut value: Value, objects: &mut Vec<Value>) -> anyhow::Result<()> {
+/// Adds an object, or the items of a list, which may be lists; items of typed lists get the kind that the list is of.
+fn take_apart(mut value: Value, depth: usize, objects: &mut Vec<Value>) -> anyhow::Result<()> {
+    if depth > MAX_DEPTH {
+        bail!("lists are nested too deep for a dump");
+    }
     let (kind, api_version) = (value.kind().to_owned(), value.api_version().to_owned());
     if kind.is_empty() || api_version.is_empty() {
         bail!("an object without apiVersion or kind: this is no dump of a cluster");
@@ -159,7 +222,10 @@ fn take_apart(mut value: Value, objects: &mut Vec<Value>) -> anyhow::Result<()> 
             root.entry("apiVersion").or_insert_with(|| api_version.as_str().into());
             root.entry("kind").or_insert_with(|| of.into());
         }
-        objects.push(item);
+        if item.is_null() {
+            continue;
+        }
+        take_apart(item, depth + 1, objects)?;
     }
     Ok(())
 }
@@ -183,10 +249,42 @@ mod tests {
     }
 
     #[test]
+    fn lists_of_lists_and_what_windows_makes_of_a_text() {
+        let nested = "{\"kind\":\"List\",\"apiVersion\":\"v1\",\"items\":[{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"items\":[{\"metadata\":{\"name\":\"a\"}}]},null]}";
+        assert_eq!(names(nested), ["Pod/a"]);
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("x.yaml");
+        let text = "Warning: v1 ComponentStatus is deprecated in v1.19+\r\napiVersion: v1\r\nkind: Node\r\nmetadata:\r\n  name: one\r\n";
+        let units: Vec<u8> =
+            [0xfeff].into_iter().chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+        for bytes in [text.as_bytes().to_vec(), format!("\u{feff}{text}").into_bytes(), units] {
+            std::fs::write(&file, bytes).unwrap();
+            let objects = read(&file).unwrap();
+            assert_eq!((objects.len(), objects[0].name()), (1, "one"));
+        }
+    }
+
+    #[test]
+    fn of_what_stands_there_twice_the_newest_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("x.yaml");
+        let node = |version: u32, label: &str| {
+            format!(
+                "---\napiVersion: v1\nkind: Node\nmetadata: {{name: one, resourceVersion: '{version}', labels: {{l: {label}}}}}\n"
+            )
+        };
+        std::fs::write(&file, format!("{}{}{}", node(7, "old"), node(9, "new"), node(8, "between"))).unwrap();
+        let dump = read_dump(&file).unwrap();
+        assert_eq!(dump.objects.len(), 1);
+        assert_eq!(dump.objects[0]["metadata"]["labels"]["l"], "new");
+        assert_eq!(dump.repeated, ["Node one"]);
+    }
+
+    #[test]
     fn what_is_no_dump_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("x.yaml");
-        for (text, why) in [("a: 1\n", "no dump"), ("", "no Kubernetes object"), ("{\"a\":", "JSON")] {
+        for (text, why) in [("a: 1\n", "no dump"), ("", "no Kubernetes object"), ("{\"a\":", "cut off")] {
             std::fs::write(&file, text).unwrap();
             let error = read(&file).unwrap_err();
             assert!(format!("{error:#}").contains(why), "{error:#}");
@@ -202,7 +300,7 @@ mod tests {
         let write = |path: &Path, text: &[u8]| std::fs::write(path, text).unwrap();
         write(&deep.join("current.log"), b"{ not read");
         write(&deep.join("values.yaml"), b"a: b: c");
-        write(&deep.join("x.json"), &[0xff, 0xfe]);
+        write(&deep.join("x.json"), &[0xff, 0x00]);
         let pod = b"apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop}\n";
         write(&folder.path().join("must-gather/image/namespaces/shop/pods.yaml"), pod);
         assert!(read(folder.path()).is_err());

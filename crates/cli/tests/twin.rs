@@ -6,9 +6,12 @@ use std::{
     io::{BufRead, BufReader},
     path::Path,
     process::{Child, Command, Output, Stdio},
+    time::Duration,
 };
 
 use tempfile::TempDir;
+use tiphys_cluster::Cluster;
+use tiphys_value::{GroupVersionKind, ObjectExt, json};
 
 struct Twin(Child);
 
@@ -70,6 +73,58 @@ fn a_dump_stands_there_as_it_was() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "Failed/n1");
     let names = kubectl(folder.path(), &["get", "nodes", "-o", "name"]).unwrap();
     assert_eq!(String::from_utf8_lossy(&names.stdout), "node/n1\n");
+}
+
+/// Writes until the process is killed from under it; returns the names whose creation was acknowledged.
+async fn write_until_killed(cluster: &Cluster, round: usize, twin: Twin) -> Vec<String> {
+    let (mut acknowledged, mut twin, mut killer) = (Vec::new(), Some(twin), None);
+    for number in 0.. {
+        let name = format!("w-{round}-{number}");
+        let metadata = json!({"name": name, "namespace": "default"});
+        let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata});
+        match cluster.create(&object, "test", false).await {
+            Ok(_) => acknowledged.push(name),
+            Err(_) => break,
+        }
+        if let Some(twin) = twin.take_if(|_| number == round * 7 % 13) {
+            // It falls anywhere in one of the next writes.
+            let pause = Duration::from_micros((round as u64).wrapping_mul(7919) % 9000);
+            killer = Some(std::thread::spawn(move || {
+                std::thread::sleep(pause);
+                drop(twin);
+            }));
+        }
+    }
+    // It is gone once its killer has seen that: nobody can open the folder before.
+    killer.expect("it was to be killed").join().unwrap();
+    acknowledged
+}
+
+#[test]
+fn killed_again_and_again_it_keeps_what_it_acknowledged() {
+    const KILLS: usize = 20;
+    let folder = TempDir::new().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mut acknowledged = Vec::new();
+    for round in 0..=KILLS {
+        let (twin, _) = Twin::start(folder.path(), &["--state", "state", "--nodes", "1"]);
+        runtime.block_on(async {
+            let config = folder.path().join("config");
+            let cluster = Cluster::connect(Some(&config), None).await.unwrap().cluster;
+            let maps = cluster.resource(&GroupVersionKind::new("", "v1", "ConfigMap")).await.unwrap();
+            let list = cluster.list(&maps, "default").await.unwrap();
+            for name in &acknowledged {
+                assert!(
+                    list.items.iter().any(|item| item.name() == *name),
+                    "{name} is lost in round {round}"
+                );
+            }
+            if round < KILLS {
+                acknowledged.extend(write_until_killed(&cluster, round, twin).await);
+            }
+        });
+    }
+    assert!(acknowledged.len() > 2 * KILLS);
 }
 
 #[test]

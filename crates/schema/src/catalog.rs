@@ -76,6 +76,9 @@ pub struct Catalog {
     bodies: HashMap<GroupVersionKind, Type>,
 }
 
+/// Versions that older servers have, and those of this table that have the same fields.
+const FORMER: [(&str, &str, &str); 1] = [("flowcontrol.apiserver.k8s.io", "v1beta3", "v1")];
+
 impl Catalog {
     /// The newest minor version that this program knows.
     pub fn latest() -> &'static Catalog {
@@ -132,7 +135,13 @@ impl Catalog {
     /// The type of a kind's objects; also of kinds that only occur as request bodies, such as `Scale`,
     /// `Eviction` or `DeleteOptions`.
     pub fn type_of(&self, gvk: &GroupVersionKind) -> Option<TypeRef<'_>> {
-        self.bodies.get(gvk).map(|ty| TypeRef { catalog: self, ty })
+        let present =
+            || FORMER.iter().find(|(group, former, _)| gvk.group == *group && gvk.version == *former);
+        let ty = self.bodies.get(gvk).or_else(|| {
+            let (group, _, version) = present()?;
+            self.bodies.get(&GroupVersionKind::new(*group, *version, gvk.kind.as_str()))
+        });
+        ty.map(|ty| TypeRef { catalog: self, ty })
     }
 
     /// All named definitions, sorted by name.

@@ -88,6 +88,12 @@ fn check_manager(name: &str) -> Result<(), FieldError> {
 /// Built-in kinds that warn of their end (deprecation guide of Kubernetes).
 fn deprecation_of(resource: &Resource) -> Option<&'static str> {
     match (resource.group(), resource.plural.as_str()) {
+        (_, "flowschemas") if resource.gvk.version == "v1beta3" => Some(
+            "flowcontrol.apiserver.k8s.io/v1beta3 FlowSchema is deprecated in v1.29+, unavailable in v1.32+",
+        ),
+        (_, "prioritylevelconfigurations") if resource.gvk.version == "v1beta3" => Some(
+            "flowcontrol.apiserver.k8s.io/v1beta3 PriorityLevelConfiguration is deprecated in v1.29+, unavailable in v1.32+",
+        ),
         ("", "componentstatuses") => Some("v1 ComponentStatus is deprecated in v1.19+"),
         ("", "endpoints") => {
             Some("v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice")

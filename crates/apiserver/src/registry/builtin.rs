@@ -17,8 +17,37 @@ static RESOURCES: LazyLock<Vec<Arc<Resource>>> =
 /// Which minor versions serve what.
 const SINCE: &str = include_str!("since.txt");
 
+/// Which minor versions still serve what.
+const UNTIL: &str = include_str!("until.txt");
+
 /// The built-in resources of a Kubernetes minor version, in discovery order.
 pub(super) fn resources(version: KubernetesVersion) -> Vec<Arc<Resource>> {
+    let mut all = present(version);
+    for line in UNTIL.lines().filter(|line| !line.starts_with('#')) {
+        let mut words = line.split_whitespace();
+        let last: u16 = words.next().and_then(|minor| minor.parse().ok()).unwrap_or(0);
+        let (Some(group), Some(former), Some(plural)) = (words.next(), words.next(), words.next()) else {
+            continue;
+        };
+        if last < version.minor() {
+            continue;
+        }
+        let of = |resource: &Arc<Resource>| resource.group() == group && resource.plural == plural;
+        let Some(mut own) = all.iter().find(|resource| of(resource)).map(|found| found.built_in_copy())
+        else {
+            continue;
+        };
+        own.gvk.version = former.into();
+        own.subresources.iter_mut().for_each(|sub| sub.gvk.version = former.into());
+        // Behind the rest of its group, whose newest version is the preferred one.
+        let end = all.iter().rposition(|resource| resource.group() == group).map_or(all.len(), |at| at + 1);
+        all.insert(end, Arc::new(own));
+    }
+    all
+}
+
+/// The resources of the table that a minor version has.
+fn present(version: KubernetesVersion) -> Vec<Arc<Resource>> {
     let later: Vec<(&str, &str)> = SINCE.lines().filter_map(|line| newer_than(line, version)).collect();
     if later.is_empty() {
         return RESOURCES.clone();
@@ -128,9 +157,19 @@ mod tests {
         assert!(pods("1.33") && !pods("1.32"));
         // Every line names something that the newest version serves.
         let named = SINCE.lines().filter(|line| !line.starts_with('#')).count();
-        let all: usize = of("1.36").iter().map(|r| 1 + r.subresources.len()).sum();
-        let oldest: usize = of("1.30").iter().map(|r| 1 + r.subresources.len()).sum();
-        assert!(all - oldest >= named);
+        let count = |resources: Vec<Arc<Resource>>| -> usize {
+            resources.iter().map(|r| 1 + r.subresources.len()).sum()
+        };
+        assert!(count(of("1.36")) - count(present("1.30".parse().unwrap())) >= named);
+        let flow = |version: &str| {
+            let all = of(version);
+            let versions = all.iter().filter(|r| r.plural == "flowschemas").map(|r| r.gvk.version.clone());
+            versions.collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (flow("1.31"), flow("1.32")),
+            (vec!["v1".into(), "v1beta3".into()], vec!["v1".to_owned()])
+        );
     }
 
     #[test]

@@ -143,6 +143,13 @@ async fn work(driver: Option<Driver>) {
 fn load(server: &ApiServer, dump: dump::Dump) {
     let imported = server.import(dump.objects);
     eprintln!("{} objects loaded; they stay as they are, no controller runs", imported.objects);
+    match dump.repeated.as_slice() {
+        [] => {}
+        [only] => eprintln!("read more than once, the newest counts: {only}"),
+        [first, rest @ ..] => {
+            eprintln!("read more than once, the newest of each counts: {first} and {} more", rest.len());
+        }
+    }
     for why in dump.skipped.iter().take(SHOWN) {
         eprintln!("not read: {why}");
     }
