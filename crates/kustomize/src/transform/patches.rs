@@ -117,6 +117,9 @@ impl Patches {
             (Ok(mut objects), _) => {
                 for object in &mut objects {
                     object.patch_options = options.unwrap_or(object.patch_options);
+                    if object.patch_options != PatchOptions::default() {
+                        make_texts(object).map_err(Error::transform)?;
+                    }
                 }
                 Content::Strategic(objects)
             }
@@ -317,6 +320,17 @@ fn drops_annotations(patch: &Resource) -> bool {
         || metadata
             .get("annotations")
             .is_some_and(|annotations| annotations.is_null() || replaces(annotations))
+}
+
+/// Kustomize keeps the options of a patch in its annotations, which makes texts of them all: one that is null no longer
+/// removes an annotation.
+fn make_texts(patch: &mut Resource) -> Result<(), String> {
+    let metadata = patch.node.get("metadata");
+    if metadata.and_then(|metadata| metadata.get("annotations")).is_none() {
+        return Ok(());
+    }
+    let annotations = patch.node.metadata_map("annotations");
+    patch.node.set_metadata_map("annotations", &annotations)
 }
 
 /// Kustomize writes its own annotations again after a JSON patch, over what is no mapping.
