@@ -142,9 +142,10 @@ impl<'a> Loader<'a> {
         let Some(inside) = self.in_tree(path) else { return Err(self.outside(&shown)) };
         match self.restrictor {
             LoadRestrictor::None => {
-                self.tree().read(&inside).map_err(|error| self.open_error(&inside, &shown, &error))
+                let suggests = RepoUrl::parse(path).is_none();
+                self.tree().read(&inside).map_err(|error| self.open_error(&inside, &shown, &error, suggests))
             }
-            LoadRestrictor::RootOnly => self.load_restricted(&inside, &shown),
+            LoadRestrictor::RootOnly => self.load_restricted(&inside, &shown, RepoUrl::parse(path).is_none()),
         }
     }
 
@@ -153,8 +154,12 @@ impl<'a> Loader<'a> {
         if self.exists(path) { self.load(path).ok() } else { None }
     }
 
-    fn load_restricted(&self, inside: &str, shown: &str) -> Result<Arc<[u8]>> {
-        let found = self.tree().canonical(inside).map_err(|error| self.link_error(inside, shown, &error))?;
+    /// `suggests` is false for what may as well be an address, for which nothing is looked for.
+    fn load_restricted(&self, inside: &str, shown: &str, suggests: bool) -> Result<Arc<[u8]>> {
+        let found = self
+            .tree()
+            .canonical(inside)
+            .map_err(|error| self.link_error(inside, shown, &error, suggests))?;
         if self.tree().is_dir(&found) {
             return Err(Error::new(ErrorKind::Load, format!("'{shown}' must resolve to a file")));
         }
@@ -162,7 +167,7 @@ impl<'a> Loader<'a> {
         if !is_below(folder, &self.root) {
             return Err(self.outside(shown));
         }
-        self.tree().read(&found).map_err(|error| self.open_error(&found, shown, &error))
+        self.tree().read(&found).map_err(|error| self.open_error(&found, shown, &error, suggests))
     }
 
     fn outside(&self, shown: &str) -> Error {
@@ -173,14 +178,14 @@ impl<'a> Loader<'a> {
     }
 
     /// The text of Go's `EvalSymlinks` for a path that cannot be resolved.
-    fn link_error(&self, inside: &str, shown: &str, error: &VfsError) -> Error {
+    fn link_error(&self, inside: &str, shown: &str, error: &VfsError, suggests: bool) -> Error {
         let cause = match error.kind {
             VfsErrorKind::NotFound | VfsErrorKind::NotDir => self.missing_step(inside),
             VfsErrorKind::OutsideTree => return self.outside(shown),
             _ => error.kind.to_string(),
         };
         let error = Error::new(ErrorKind::Load, format!("evalsymlink failure on '{shown}' : {cause}"));
-        self.with_nearest(error, inside)
+        if suggests { self.with_nearest(error, inside) } else { error }
     }
 
     /// Adds what there is that is like a path that is missing.
@@ -210,12 +215,13 @@ impl<'a> Loader<'a> {
         format!("lstat {}: no such file or directory", self.display(&at))
     }
 
-    fn open_error(&self, inside: &str, shown: &str, error: &VfsError) -> Error {
+    fn open_error(&self, inside: &str, shown: &str, error: &VfsError, suggests: bool) -> Error {
         let message = match error.kind {
-            VfsErrorKind::NotFound => {
+            VfsErrorKind::NotFound if suggests => {
                 let text = format!("open {shown}: no such file or directory");
                 return self.with_nearest(Error::new(ErrorKind::Load, text), inside);
             }
+            VfsErrorKind::NotFound => format!("open {shown}: no such file or directory"),
             VfsErrorKind::NotDir => format!("open {shown}: not a directory"),
             VfsErrorKind::IsDir => format!("read {shown}: is a directory"),
             VfsErrorKind::OutsideTree => return self.outside(shown),
@@ -343,7 +349,7 @@ impl<'a> Loader<'a> {
         let found = self
             .tree()
             .canonical(&inside)
-            .map_err(|error| not_a_dir(self.link_error(&inside, &shown, &error)))?;
+            .map_err(|error| not_a_dir(self.link_error(&inside, &shown, &error, true)))?;
         if self.tree().is_file(&found) {
             let message = format!("must build at directory: '{shown}': file is not directory");
             return Err(Error::new(ErrorKind::Load, message));

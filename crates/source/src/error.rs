@@ -65,7 +65,7 @@ pub enum SourceError {
         status: u16,
     },
     /// A chart repository or registry has no such chart or version.
-    #[error("{repository} has no chart {name} version {version:?}{hint}")]
+    #[error("{repository} has no {}version {version:?}{hint}", chart_word(name))]
     UnknownChart {
         /// The repository.
         repository: String,
@@ -159,6 +159,11 @@ impl SourceError {
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Fetch { .. } | Self::Timeout { .. })
     }
+}
+
+/// The chart that is meant; a registry's repository holds only one.
+fn chart_word(name: &str) -> String {
+    if name.is_empty() { String::new() } else { format!("chart {name} ") }
 }
 
 #[cfg(test)]

@@ -251,6 +251,12 @@ impl DependencyResolver for Resolver<'_> {
                 "dependency {name} names no repository, so it must stand in charts/{name}"
             )));
         }
+        // A tag is a version too, where Helm asks for no other.
+        if version.is_empty() {
+            return Err(HelmError::Fetch(format!(
+                "dependency {name:?} has an invalid version/constraint format: improper constraint: {version:?}"
+            )));
+        }
         if let Some(path) = repository.strip_prefix("file://") {
             return self.local(request, base, path);
         }

@@ -197,6 +197,11 @@ impl NamespaceTransformer {
             .expect(Kind::Seq)
             .map_err(|error| format!("setting namespace on (cluster)role binding subjects: {error}"))?;
         for subject in subjects.items_mut().into_iter().flatten() {
+            if let Some(value) = subject.get(field).filter(|value| !value.is_null()) {
+                value.expect(Kind::Scalar).map_err(|error| {
+                    format!("setting namespace on (cluster)role binding subjects: looking up {field} on (cluster)role binding subject: {error}")
+                })?;
+            }
             if subject.text_of(field) != wanted {
                 continue;
             }

@@ -126,3 +126,14 @@ fn failures_begin_with_helms_text() {
     let error = render(&fetcher(empty.path(), false, &[]), &tree).expect_err("has another digest");
     assert!(error.starts_with(MISSING) && error.contains("SHA-256"), "{error}");
 }
+
+#[test]
+fn a_dependency_without_a_version_is_refused_as_by_helm() {
+    let server = repository(false);
+    let cache = folder();
+    let error = render(&fetcher(cache.path(), false, &[]), &parent(&format!("http://{}", server.host), ""))
+        .expect_err("has none");
+    let expected = "dependency \"db\" has an invalid version/constraint format: improper constraint: \"\"";
+    assert!(error.contains(expected), "{error}");
+    assert_eq!(server.paths(), [""; 0]);
+}
