@@ -256,7 +256,11 @@ impl Reporter {
 
 /// Why the sources of an Application cannot be had: of a request that failed only what failed.
 fn cause_in_short(row: &Row) -> &str {
+    const PLUGINS: &str = "external plugins disabled; ";
     let reason = row.reasons.first().map_or("", String::as_str);
+    if let Some((_, failure)) = reason.split_once(PLUGINS) {
+        return failure;
+    }
     let request = reason.rsplit_once("cannot fetch ").and_then(|(_, request)| request.split_once(": "));
     request.map_or(reason, |(_, failure)| failure.lines().next().unwrap_or(failure))
 }

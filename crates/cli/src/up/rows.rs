@@ -9,7 +9,7 @@ use tiphys_model::{
     Application, ConditionType, Destination, HealthCode, OperationPhase, SyncStatusCode, hook, names,
     time::elapsed,
 };
-use tiphys_sync::{SyncState, Wait};
+use tiphys_sync::{SyncState, Wait, WaitKind};
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value, json};
 
 use super::install::Refused;
@@ -116,6 +116,10 @@ fn row(object: &Value) -> Row {
         is_out_of_reach: false,
         is_refused: false,
     };
+    if row.waits.iter().any(|wait| wait.kind == WaitKind::Retry) {
+        let message = state.as_ref().map(|state| state.message.as_str()).unwrap_or_default();
+        row.reasons.push(format!("the last attempt: {message}"));
+    }
     if row.waits_for_a_person() {
         row.reasons.push(
             "it has no automated sync policy, so nobody syncs it; `tiphys app sync` does, or `tiphys up --sync-all` for all such"

@@ -24,8 +24,15 @@ pub fn lines(waits: &[Wait]) -> Vec<String> {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
+        // Groups without a dot are Kubernetes' own.
+        let why = match group.contains('.') {
+            true => format!(
+                "the cluster has no kind {kind} of {group}: no CustomResourceDefinition brings it (--stand-ins always puts one in its place)"
+            ),
+            false => format!("Kubernetes no longer serves {kind} of {group} in the version of the manifest"),
+        };
         lines.push(format!(
-            "blocked: the cluster has no kind {kind} of {group}: no CustomResourceDefinition brings it (--stand-ins always puts one in its place); waiting are {}{more} since {}",
+            "blocked: {why}; waiting are {}{more} since {}",
             names[..names.len().min(NAMED)].join(", "),
             waits[0].since
         ));
@@ -66,6 +73,11 @@ mod tests {
         waits.push(blocked("e", "failed calling webhook"));
         let lines = lines(&waits);
         assert_eq!(lines.len(), 2, "{lines:?}");
+        let old = Wait {
+            object: Some(ResourceKey::new("batch", "CronJob", "shop", "night")),
+            ..blocked("", missing)
+        };
+        assert!(super::lines(&[old])[0].contains("no longer serves CronJob of batch"));
         assert!(lines[0].contains("failed calling webhook"), "{lines:?}");
         assert!(lines[1].contains("no kind SealedSecret of bitnami.com"), "{lines:?}");
         assert!(lines[1].contains("waiting are a, b, c and 1 more"), "{lines:?}");

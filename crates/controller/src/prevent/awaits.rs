@@ -1,5 +1,5 @@
 //! What an operation must not wait for: Applications that wait for it, however long the chain, those that something
-//! blocks which a later wave of the operation may be there to repair (incidents A1, A4), and claims for storage that
+//! blocks or whose project is missing, which a later wave of the operation may be there to repair (incidents A1, A4), and claims for storage that
 //! are bound only when a pod of a later wave uses them.
 
 use std::collections::BTreeSet;
@@ -86,11 +86,22 @@ fn awaited(object: &Value) -> Vec<ResourceKey> {
     members.iter().chain(&waited).filter(is_application).map(key).collect()
 }
 
+/// Whether an Application cannot begin because nobody has brought its project yet; there is always one that is named
+/// `default`.
+fn lacks_project(cache: &LiveCache, app: &Application) -> bool {
+    let name = app.project();
+    let projects = cache.of_kind(&GroupKind::new(names::GROUP, "AppProject"));
+    name != "default" && !projects.iter().any(|project| project.name() == name)
+}
+
 /// Whether all that an Application's operation waits for is the repair of something else.
 fn is_blocked(cache: &LiveCache, key: &ResourceKey) -> bool {
     let Some(app) = cache.get(key).and_then(|object| Application::from_value(&object).ok()) else {
         return false;
     };
+    if lacks_project(cache, &app) {
+        return true;
+    }
     let Some(state) = app.status.operation_state.filter(|state| !state.phase.is_completed()) else {
         return false;
     };

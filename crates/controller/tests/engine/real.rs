@@ -29,6 +29,7 @@ fn incidents_on_a_real_api_server() {
         endless::a2_a_wait_for_a_deletion_names_who_holds_it_and_since_and_until_when,
         endless::a3_an_operation_that_only_waits_gives_way,
         endless::a4_what_another_application_blocks_resumes_by_itself,
+        endless::a4_a_project_of_a_later_wave_is_not_waited_for,
         owners::b1_another_tool_owns_the_object,
         owners::b1_a_helm_release_owns_its_objects_while_it_is_there,
         owners::b3_one_object_in_two_applications,

@@ -17,6 +17,7 @@ on_embedded!(
     a2_a_wait_for_a_deletion_names_who_holds_it_and_since_and_until_when,
     a2_a_wait_for_a_deletion_ends,
     a3_an_operation_that_only_waits_gives_way,
+    a4_a_project_of_a_later_wave_is_not_waited_for,
     a4_what_another_application_blocks_is_given_up,
     a4_what_another_application_blocks_resumes_by_itself,
 );
@@ -163,6 +164,26 @@ pub async fn a3_an_operation_that_only_waits_gives_way() {
     stage.remove("app/claim.yaml");
     stage.until_object(CONFIG_MAP, "app", "late", |_| true).await;
     stage.until_green("app").await;
+}
+
+/// A parent whose first wave has an Application of a project that its last one brings.
+pub async fn a4_a_project_of_a_later_wave_is_not_waited_for() {
+    let mut child = application("child", "child");
+    child["spec"]["project"] = "team".into();
+    let project = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject",
+        "metadata": {"name": "team", "annotations": {"argocd.argoproj.io/sync-wave": "5"}},
+        "spec": {"sourceRepos": ["*"], "destinations": [{"server": "*", "namespace": "*"}],
+            "clusterResourceWhitelist": [{"group": "*", "kind": "*"}]}});
+    let files = [
+        ("root/child.yaml", &*yaml(&child)),
+        ("root/project.yaml", &*yaml(&project)),
+        ("child/a.yaml", &*config_map("a", "1")),
+    ];
+    let stage = Stage::new(&files).await;
+    stage.apply(parent("root", "root")).await;
+    let app = stage.until_green("root").await;
+    assert_eq!(app["status"]["operationState"].get("retryCount"), None);
+    stage.until_green("child").await;
 }
 
 pub async fn a4_what_another_application_blocks_is_given_up() {
