@@ -208,6 +208,30 @@ fn join(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
+/// What there is where a folder has no kustomization: a file that is nearly named so, or folders below that have one.
+pub(crate) fn kustomizations(tree: &dyn FileTree, folder: &str, names: &[&str]) -> Option<String> {
+    let entries = tree.read_dir(folder).ok()?;
+    let files = entries.iter().filter(|entry| entry.kind == EntryKind::File).map(|entry| entry.name.as_str());
+    if let Some(near) = nearest_of(names[0], files) {
+        return Some(format!("`{near}` there is not looked at: its name would have to be `{}`", names[0]));
+    }
+    let below = |folder: &str| -> Vec<String> {
+        let entries = tree.read_dir(folder).unwrap_or_default().into_iter().take(MOST_ENTRIES / 10);
+        let folders = entries.filter(|entry| entry.kind == EntryKind::Dir && !entry.name.starts_with('.'));
+        folders.map(|entry| join(folder, &entry.name)).collect()
+    };
+    let first = below(folder);
+    let second: Vec<String> =
+        first.iter().take(MOST_ENTRIES / 100).flat_map(|folder| below(folder)).collect();
+    let has_one = |folder: &&String| names.iter().any(|name| tree.is_file(&join(folder, name)));
+    let found: Vec<&str> = first.iter().chain(&second).filter(has_one).map(String::as_str).collect();
+    if found.is_empty() {
+        None
+    } else {
+        Some(format!("there are kustomizations in {}", some_of(found.into_iter())))
+    }
+}
+
 /// A file or folder of a name, the nearest to a folder first.
 fn same_name_below(tree: &dyn FileTree, root: &str, name: &str) -> Option<String> {
     let mut folders = std::collections::VecDeque::from([root.to_owned()]);

@@ -190,6 +190,23 @@ fn fields_where_paths_end() {
 }
 
 #[test]
+fn folders_without_a_kustomization() {
+    let error = |files: &[(&str, &str)]| {
+        let built = build(&MemTree::from_files(files.iter().copied()), "", &BuildOptions::default());
+        built.expect_err("has none").advice().join("")
+    };
+    assert_eq!(
+        error(&[("base/kustomization.yaml", ""), ("overlays/eu/kustomization.yml", ""), ("docs/a.md", "")]),
+        "there are kustomizations in base, overlays/eu"
+    );
+    assert_eq!(
+        error(&[("kustomisation.yaml", "")]),
+        "`kustomisation.yaml` there is not looked at: its name would have to be `kustomization.yaml`"
+    );
+    assert_eq!(error(&[("a.yaml", "")]), "");
+}
+
+#[test]
 fn files_that_are_not_there() {
     table(&[
         ("resources: [deploymnt.yaml]", "did you mean `deployment.yaml`?"),

@@ -19,6 +19,11 @@ use crate::{
     transform::Transformer,
 };
 
+/// The variable that holds the configuration of an exec plugin.
+const CONFIG_STRING: &str = "KUSTOMIZE_PLUGIN_CONFIG_STRING";
+/// The longest that a variable may be, in bytes, its name and `=` included.
+const MOST_VARIABLE: usize = 131_071;
+
 /// What a configuration asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FunctionProgram {
@@ -218,8 +223,9 @@ impl Function<'_> {
         let Some(runner) = &context.options.function_runner else { return Ok(Vec::new()) };
         let is_plugin = matches!(program, FunctionProgram::Plugin { .. });
         let mut env = self.env.clone();
-        if is_plugin {
-            env.push(("KUSTOMIZE_PLUGIN_CONFIG_STRING".to_owned(), self.config.clone()));
+        // As kustomize, it is left out where the system would take no variable of that length.
+        if is_plugin && self.config.len() + CONFIG_STRING.len() < MOST_VARIABLE {
+            env.push((CONFIG_STRING.to_owned(), self.config.clone()));
         }
         let call = FunctionCall {
             program,

@@ -23,6 +23,7 @@ use crate::{
     resource::Resource,
     resource_map::ResourceMap,
     schema::Schemas,
+    suggest,
     transform::{self, Labels, Transformer},
     vars::Vars,
 };
@@ -222,13 +223,15 @@ fn find_file(loader: &Loader<'_>) -> Result<(&'static str, String)> {
         FILE_NAMES.into_iter().filter_map(|name| Some((name, loader.load_if_there(name)?))).collect();
     match found.as_slice() {
         [(name, bytes)] => Ok((*name, String::from_utf8_lossy(bytes).into_owned())),
-        [] => Err(Error::new(
-            ErrorKind::Kustomization,
-            format!(
+        [] => {
+            let text = format!(
                 "unable to find one of 'kustomization.yaml', 'kustomization.yml' or 'Kustomization' in directory '{}'",
                 loader.root()
-            ),
-        )),
+            );
+            let error = Error::new(ErrorKind::Kustomization, text);
+            let advice = suggest::kustomizations(loader.tree(), loader.folder(), &FILE_NAMES);
+            Err(advice.into_iter().fold(error, Error::advise))
+        }
         _ => Err(Error::new(
             ErrorKind::Kustomization,
             format!("Found multiple kustomization files under: {}\n", loader.root()),
