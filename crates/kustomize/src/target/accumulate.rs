@@ -180,11 +180,28 @@ impl<'a> Target<'a> {
             let below = self.loader.enter(path).map_err(|error| {
                 error.reword(|text| format!("loader.New {text:?}")).at(Some(place.clone()))
             })?;
-            all = self.build_below(below, path, true, Some(all), context).map_err(|error| {
+            let merged = self
+                .build_below(below, path, true, Some(all), context)
+                .and_then(|from_below| self.merge_into_nothing(from_below, path));
+            all = merged.map_err(|error| {
                 error.reword(|text| format!("accumulateDirectory: {text:?}")).at(Some(place.clone()))
             })?;
         }
         Ok(all)
+    }
+
+    /// What a component leaves is merged into nothing, which is not without effect: objects are compared again, and of
+    /// two field specs with one path the general one is taken for covered by the special one.
+    fn merge_into_nothing(&self, from_below: Accumulator, path: &str) -> Result<Accumulator> {
+        let mut merged = Accumulator::default();
+        let Accumulator { objects, config, vars } = from_below;
+        let merge = || -> Result<()> {
+            merged.objects.append(objects.list)?;
+            merged.config = merged.config.merge(&config).map_err(Error::transform)?;
+            merged.vars.merge(vars)
+        };
+        merge_in(merge, &self.loader.root(), path)?;
+        Ok(merged)
     }
 
     fn add_file(&mut self, all: &mut Accumulator, path: &str, context: &mut Context<'_>) -> Result<()> {

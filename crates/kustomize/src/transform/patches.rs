@@ -235,6 +235,7 @@ impl Transformer for JsonPatches {
         }
         for (resource, _) in objects.list.iter_mut().zip(selected).filter(|(_, selected)| *selected) {
             apply_json(resource, &self.patch, &self.places, false, context)?;
+            restore_annotations(resource).map_err(Error::transform)?;
             let metadata = resource.node.get("metadata").filter(|metadata| !metadata.is_null());
             if let Some(metadata) = metadata.filter(|metadata| metadata.kind() != crate::node::Kind::Map) {
                 return Err(Error::transform(crate::node::kind_error(crate::node::Kind::Map, metadata)));
