@@ -240,8 +240,15 @@ pub(super) fn replace(
         return Err(ApiError::invalid(&error_kind(at), object.name(), &fixed).into());
     }
     strategy::take_template_labels(at, &mut object);
+    // What is put back of a pod has been taken from its owner all the same.
+    let is_put_back = at.subresource.as_deref() == Some("ephemeralcontainers");
+    if is_put_back {
+        managed::record(server, call, at, Some(current.value()), &mut object);
+    }
     strategy::prepare_update(at, &mut object, current);
-    managed::record(server, call, at, Some(current.value()), &mut object);
+    if !is_put_back {
+        managed::record(server, call, at, Some(current.value()), &mut object);
+    }
     forget_empty(call, at, &mut object);
     strategy::count_template(at, &mut object, Some(current));
     crate::auth::check_escalation(server, &call.user, at, &object, Some(current))?;

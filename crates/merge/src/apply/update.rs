@@ -115,7 +115,7 @@ pub fn apply(
         _ => merged,
     };
     let comparison = compare(&base, &pruned, request.ty);
-    settle(&mut entries, &comparison, force)?;
+    settle(&mut entries, &noticed(&comparison, request), force)?;
     if comparison.is_same() {
         own.time = before.and_then(|before| before.time);
     }
@@ -200,6 +200,19 @@ fn owned(mut set: FieldSet, request: &Request<'_>) -> FieldSet {
     let mut metadata_only = FieldSet::default();
     metadata_only.insert(&["f:metadata".to_owned()]);
     set.difference(&metadata_only)
+}
+
+/// The changes that count: what the endpoint ignores is put back afterwards, and so nobody loses it.
+fn noticed(comparison: &Comparison, request: &Request<'_>) -> Comparison {
+    let mut noticed = comparison.clone();
+    for field in request.ignored {
+        let path: Vec<String> = field.split('.').map(|part| format!("f:{part}")).collect();
+        let path: Vec<&str> = path.iter().map(String::as_str).collect();
+        for set in [&mut noticed.added, &mut noticed.modified, &mut noticed.removed] {
+            set.remove_tree(&path);
+        }
+    }
+    noticed
 }
 
 /// Takes changed fields away from their owners, or reports them as conflicts.

@@ -1,6 +1,7 @@
 //! Validation of `CustomResourceDefinition` objects: names, versions, and that schemas are structural.
 
 use serde_json::Value;
+use tiphys_gocompat::regex::Regex;
 
 use super::{MAX_DEPTH, flag};
 use crate::{
@@ -390,15 +391,9 @@ fn extensions(schema: &Value, path: &Path, errors: &mut ErrorList) {
 /// Patterns and defaults.
 fn values(schema: &Value, path: &Path, errors: &mut ErrorList) {
     if let Some(pattern) = schema["pattern"].as_str()
-        && let Err(error) = regex::Regex::new(pattern)
+        && let Err(error) = Regex::check(pattern)
     {
-        let why = match &error {
-            regex::Error::Syntax(text) if text.contains("unclosed group") => {
-                format!("missing closing ): `{pattern}`")
-            }
-            _ => format!("invalid syntax: `{pattern}`"),
-        };
-        let detail = format!("must be a valid regular expression, but isn't: error parsing regexp: {why}");
+        let detail = format!("must be a valid regular expression, but isn't: {error}");
         errors.push(FieldError::invalid(&path.child("pattern"), pattern, detail));
     }
     if let Some(default) = schema.get("default").filter(|default| !default.is_null()) {

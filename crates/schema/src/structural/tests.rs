@@ -77,3 +77,20 @@ fn a_definition_is_checked() {
         spec.validation.openAPIV3Schema.properties[spec].type: Required value: must not be empty for specified object fields]";
     assert_eq!(validate_crd(&crd, None).message(), expected);
 }
+
+#[test]
+fn patterns_are_those_of_go() {
+    let schema = json!({"type": "object", "properties": {"name": {"type": "string", "pattern": r#"^[^()<>@,;\\"\/[\]?={} \t\x7f]+$"#}}});
+    let structural = StructuralSchema::new(&schema);
+    assert!(structural.validate(&json!({"name": "cookie"}), None).is_empty());
+    assert_eq!(structural.validate(&json!({"name": "a[b"}), None).0.len(), 1);
+    let definition = |pattern: &str| {
+        let schema = json!({"type": "object", "properties": {"a": {"type": "string", "pattern": pattern}}});
+        json!({"metadata": {"name": "as.x.io"}, "spec": {"group": "x.io", "scope": "Cluster",
+            "names": {"plural": "as", "singular": "a", "kind": "A", "listKind": "AList"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema}}]}})
+    };
+    let faults = |pattern: &str| validate_crd(&definition(pattern), None).0;
+    assert!(faults(r"^[a[b]\/$").is_empty());
+    assert!(faults("(").first().is_some_and(|fault| fault.detail.ends_with("missing closing ): `(`")));
+}

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
-use regex::Regex;
 use serde_json::{Map, Value};
+use tiphys_gocompat::regex::Regex;
 
 use super::{MAX_DEPTH, flag, formats};
 use crate::{ErrorKind, ErrorList, FieldError, Path};
@@ -28,7 +28,7 @@ impl Patterns {
         match schema {
             Value::Object(map) => {
                 if let Some(pattern) = map.get("pattern").and_then(Value::as_str)
-                    && let Ok(regex) = Regex::new(pattern)
+                    && let Ok(regex) = Regex::compile(pattern)
                 {
                     self.0.insert(pattern.to_owned(), regex);
                 }

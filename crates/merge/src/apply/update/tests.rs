@@ -95,6 +95,19 @@ fn applying_again_changes_nothing() {
 }
 
 #[test]
+fn what_the_endpoint_ignores_is_nobodys_conflict() {
+    let mut live = config(json!({"replicas": 1}));
+    live["status"] = json!({"replicas": 1});
+    let by_controller = Request { subresource: "status", ignored: &["spec"], ..request("controller") };
+    track_update(Some(&config(json!({"replicas": 1}))), &mut live, &by_controller);
+    let mut object = config(json!({"replicas": 1}));
+    object["status"] = json!({"replicas": 0});
+    let applied = apply(Some(&live), &object, &request("m"), false).expect("no conflict");
+    let owners = managers::read(&applied);
+    assert!(owners.iter().any(|entry| entry.manager == "controller" && !entry.fields.is_empty()));
+}
+
+#[test]
 fn an_item_twice_is_refused() {
     let object = containers(json!([{"name": "a"}, {"name": "a"}]));
     let error = apply(None, &object, &request("m"), false).expect_err("refused");
