@@ -50,6 +50,8 @@ impl<'a> Target<'a> {
         let configs = self.plugin_configs(&entries, "validators", context)?;
         for validator in plugins::transformers(&configs, &self.loader, context)? {
             let before = all.objects.clone();
+            // What validates is not noted at the objects as what changed them.
+            let validator = Configured { provenance: None, ..validator };
             validator.run(&mut all.objects, context)?;
             if let Some(change) = difference(&before, &all.objects) {
                 let text = format!("validator shouldn't modify the resource map: {change}");
