@@ -261,6 +261,16 @@ fn what_a_platform_serves_by_itself_has_definitions_that_stand_in() {
 }
 
 #[test]
+fn kinds_that_kubernetes_no_longer_serves_get_no_definition() {
+    let job =
+        "apiVersion: batch/v1beta1\nkind: CronJob\nmetadata: {name: night}\nspec: {schedule: '0 0 * * *'}\n";
+    let repo = Repo::shop(&[("manifests/a.yaml", &config_map("a", "1")), ("manifests/job.yaml", job)]);
+    let run = repo.once(&["--offline", "--stand-ins", "always"]);
+    run.expect(1, &["Kubernetes no longer serves CronJob of batch"]);
+    assert!(!run.text().contains("stand in"), "{}", run.text());
+}
+
+#[test]
 fn what_a_chart_out_of_reach_would_define_has_definitions_that_stand_in() {
     let chart = application("operator", "x")
         .replace(URL, "https://charts.example.invalid")

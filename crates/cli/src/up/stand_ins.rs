@@ -82,6 +82,10 @@ pub fn missing(cache: &LiveCache, rows: &[Row]) -> Kinds {
             }
         }
     }
+    // Of a kind that is served the manifest's version is what is missing, and no definition brings that back.
+    let discovery = cache.cluster().discovery();
+    let is_served = |kind: &GroupKind| discovery.kinds().any(|known| known.gvk.group_kind() == *kind);
+    kinds.retain(|kind, _| kind.group.contains('.') && !is_served(kind));
     kinds
 }
 
