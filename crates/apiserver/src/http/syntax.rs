@@ -39,8 +39,8 @@ pub(crate) fn go_words(error: &serde_json::Error, body: &[u8]) -> String {
     }
     let text = error.to_string();
     let place = offset_of(error, body);
-    let character = String::from_utf8_lossy(&body[place.min(body.len())..]).chars().next();
-    let Some(character) = character else { return text };
+    // Go takes a byte for a character.
+    let Some(character) = body.get(place).map(|byte| char::from(*byte)) else { return text };
     let shown = match character {
         '\'' => "'\\''".to_owned(),
         '"' => "'\"'".to_owned(),

@@ -241,7 +241,7 @@ fn names_are_standard(at: &At) -> bool {
     ];
     let is_lenient = LENIENT.contains(&at.resource.group())
         || at.is("policy", "poddisruptionbudgets")
-        || at.is("", "events");
+        || (at.is("", "events") && at.resource.group().is_empty());
     at.resource.custom.is_none() && !is_lenient
 }
 

@@ -182,6 +182,12 @@ fn volumes(spec: &Value, at: &Path, warnings: &mut Vec<String>) {
             warnings.push(format!("{}: {since}", path.child(shown)));
         }
     }
+    for volume in items(spec, "/volumes").filter(|volume| volume["projected"].is_object()) {
+        if items(volume, "/projected/sources").next().is_none() {
+            let name = quote(volume.str_at(&["name"]).unwrap_or_default());
+            warnings.push(format!("volume {name} (Projected) has no sources provided"));
+        }
+    }
 }
 
 fn repeated<'a>(list: impl Iterator<Item = &'a Value>, field: &str, path: &Path, warnings: &mut Vec<String>) {
