@@ -198,7 +198,7 @@ impl Sources for Checkouts<'_> {
         self.settings.helm_values_schemes.iter().any(|permitted| permitted == scheme)
     }
 
-    fn remote_bases(&self) -> Option<Arc<dyn RemoteLoader>> {
+    fn remote_loader(&self) -> Option<Arc<dyn RemoteLoader>> {
         let fetcher = self.repositories.fetcher()?.clone();
         Some(Arc::new(Noting { fetcher, fetched: self.fetched.clone() }))
     }

@@ -14,7 +14,7 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
     let mut options = BuildOptions {
         overlay: job.source.kustomize.as_ref().map(|options| overlay(options, job)).transpose()?,
         origins: job.context.origins,
-        remote_loader: job.context.sources.remote_bases(),
+        remote_loader: job.context.sources.remote_loader(),
         function_runner: job.context.sources.functions(),
         ..build_flags::parse(job.context.sources.kustomize_options(version))?
     };

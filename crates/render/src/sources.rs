@@ -83,7 +83,7 @@ pub trait Sources: Send + Sync {
     }
 
     /// What fetches the remote bases of kustomizations and values files that have an address, if anything does.
-    fn remote_bases(&self) -> Option<Arc<dyn RemoteLoader>> {
+    fn remote_loader(&self) -> Option<Arc<dyn RemoteLoader>> {
         None
     }
 }

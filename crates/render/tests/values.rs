@@ -26,7 +26,7 @@ impl Sources for Repositories {
         Err(RenderError::new(format!("no chart {chart}")))
     }
 
-    fn remote_bases(&self) -> Option<Arc<dyn RemoteLoader>> {
+    fn remote_loader(&self) -> Option<Arc<dyn RemoteLoader>> {
         Some(Arc::new(Addresses))
     }
 }

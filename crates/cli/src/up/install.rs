@@ -67,8 +67,7 @@ impl Install<'_> {
         let mut namespaces: BTreeSet<String> = found.map(|found| found.id().0).collect();
         namespaces.insert(ENGINE_NAMESPACE.to_owned());
         for name in namespaces {
-            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-            match self.apply(&namespace).await {
+            match self.apply(&namespace(&name)).await {
                 // What is to live in it is refused, and that is told of.
                 Err(_) if name != ENGINE_NAMESPACE => {}
                 other => other?,
@@ -99,7 +98,7 @@ impl Install<'_> {
         projects: &BTreeSet<String>,
     ) -> anyhow::Result<()> {
         for name in namespaces {
-            self.apply(&json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})).await?;
+            self.apply(&namespace(name)).await?;
         }
         for name in projects {
             self.apply(&open_project(name)).await?;
@@ -168,6 +167,10 @@ pub fn settings(scan: &Scan, catalogue: &Catalogue) -> Option<Value> {
 pub fn without_settings(mut settings: Value) -> Value {
     settings["data"] = json!({});
     settings
+}
+
+fn namespace(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
 }
 
 /// An object as its author wrote it: without what a cluster added to a copy taken from one.

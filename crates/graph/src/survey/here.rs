@@ -140,7 +140,7 @@ impl Sources for Here<'_> {
         self.input.sources.permits_values_from(scheme)
     }
 
-    fn remote_bases(&self) -> Option<Arc<dyn RemoteLoader>> {
-        self.input.sources.remote_bases()
+    fn remote_loader(&self) -> Option<Arc<dyn RemoteLoader>> {
+        self.input.sources.remote_loader()
     }
 }

@@ -83,7 +83,7 @@ fn fetch(job: &Job<'_>, url: &str) -> Result<Arc<[u8]>, RenderError> {
     if !matches!(scheme, "http" | "https") {
         return Err(fail(format!("fetching by {scheme}:// is not supported")));
     }
-    let Some(remote) = sources.remote_bases() else { return Err(fail("nothing is fetched".to_owned())) };
+    let Some(remote) = sources.remote_loader() else { return Err(fail("nothing is fetched".to_owned())) };
     match remote.file(url) {
         Ok(bytes) => Ok(bytes.into()),
         Err(error) => {
