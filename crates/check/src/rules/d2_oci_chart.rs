@@ -35,7 +35,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let spec = &app.application.spec;
         for (at, source) in spec.effective_sources().iter().enumerate() {
             let Some(address) = source.repo_url.strip_prefix("oci://") else { continue };
-            if source.chart.is_empty() {
+            // An address that ends with the chart is the chart's own.
+            if source.chart.is_empty() || address.rsplit('/').next() == Some(&source.chart) {
                 continue;
             }
             let field = match spec.has_multiple_sources() {

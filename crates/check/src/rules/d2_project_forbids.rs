@@ -88,7 +88,7 @@ impl Judged<'_> {
             // What has no address is a part of an Application, or a template, and is completed by another tool.
             let url = &source.repo_url;
             let is_open = url.is_empty() || url.contains("{{") || url.contains('$');
-            if is_open || self.survey.is_symbolic(self.app) || self.project.permits_source(url) {
+            if is_open || self.project.permits_source(url) {
                 continue;
             }
             let text = format!("application repo {} is not permitted", source.repo_url);
@@ -100,6 +100,8 @@ impl Judged<'_> {
         let destination = &self.app.application.spec.destination;
         let is_open = [&destination.namespace, &destination.server, &destination.name];
         let is_open = is_open.iter().any(|text| placeholders::is_in(text));
+        // Which projects are meant for a cluster that only the installation knows is not known either.
+        let is_open = is_open || self.survey.is_symbolic(self.app);
         if is_open || self.spellings(destination).iter().any(|it| self.project.permits_destination(it)) {
             return;
         }
