@@ -290,6 +290,27 @@ fn what_a_chart_out_of_reach_would_define_has_definitions_that_stand_in() {
 }
 
 #[test]
+fn the_operator_of_a_chart_out_of_reach_is_played_where_its_definitions_are_in_reach() {
+    let chart = application("operator", "x")
+        .replace(URL, "https://charts.example.invalid")
+        .replace("path: x", "chart: external-secrets")
+        .replace("targetRevision: HEAD", "targetRevision: 1.0.0");
+    let any = "{type: object, x-kubernetes-preserve-unknown-fields: true}";
+    let definition = format!(
+        "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: externalsecrets.external-secrets.io}}\nspec:\n  group: external-secrets.io\n  scope: Namespaced\n  names: {{kind: ExternalSecret, plural: externalsecrets}}\n  versions: [{{name: v1, served: true, storage: true, subresources: {{status: {{}}}}, schema: {{openAPIV3Schema: {any}}}}}]\n"
+    );
+    let secret = "apiVersion: external-secrets.io/v1\nkind: ExternalSecret\nmetadata: {name: database}\nspec:\n  target: {name: database}\n  data: [{secretKey: password, remoteRef: {key: shop}}]\n";
+    let repo = Repo::with(&[
+        ("apps/operator.yaml", &chart),
+        ("apps/shop.yaml", &application("shop", "web")),
+        ("web/crd.yaml", &definition),
+        ("web/secret.yaml", secret),
+    ]);
+    let run = repo.run(&["up", "repo", "--once", "--offline", "--timeout", "1h"]);
+    run.expect(1, &["are played", "ExternalSecret.external-secrets.io", "1 of 2 Applications are not"]);
+}
+
+#[test]
 fn kustomizations_that_inflate_charts_are_built_as_somebody_allowed() {
     let chart = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
     let template = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n";

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use tiphys_cluster::{ApplyOptions, Cluster, LiveCache};
 use tiphys_model::{Application, names};
 use tiphys_value::{GroupKind, ObjectExt, Value, json};
-use tiphys_world::Behaviours;
+use tiphys_world::{Behaviours, Settings};
 
 use super::{rows::Row, waits};
 
@@ -131,6 +131,35 @@ pub fn projects(cache: &LiveCache) -> BTreeSet<String> {
     let there: BTreeSet<&str> = there.iter().map(|project| project.name()).collect();
     let named = applications(cache).map(|app| app.spec.project);
     named.filter(|name| !name.is_empty() && !there.contains(name.as_str())).collect()
+}
+
+/// The kinds whose objects nobody has looked at, though the cluster could play their operator: none of its pods is there,
+/// so it comes from something out of reach.
+pub fn unattended(caches: &[LiveCache]) -> BTreeSet<GroupKind> {
+    let of_kind = |kind: &GroupKind| caches.iter().flat_map(|cache| cache.of_kind(kind)).collect::<Vec<_>>();
+    let pods = of_kind(&GroupKind::new("", "Pod"));
+    let containers =
+        |pod| Value::at(pod, &["spec", "containers"]).and_then(Value::as_array).into_iter().flatten();
+    let images: BTreeSet<&str> = pods
+        .iter()
+        .flat_map(|pod| containers(pod.as_ref()))
+        .filter_map(|container| container.str_at(&["image"]))
+        .collect();
+    let operators = Settings::default().behaviours.operators.into_iter();
+    let away = operators.filter(|operator| {
+        operator.image.as_ref().is_some_and(|image| !images.iter().any(|it| image.matches(it)))
+    });
+    let kinds = away.map(|operator| GroupKind::new(&operator.group, &operator.kind));
+    kinds.filter(|kind| of_kind(kind).iter().any(|object| object.get("status").is_none())).collect()
+}
+
+/// What is told of kinds whose operators are played.
+pub fn told_of_operators(kinds: &BTreeSet<GroupKind>) -> String {
+    let names: Vec<String> = kinds.iter().map(|kind| format!("{}.{}", kind.kind, kind.group)).collect();
+    format!(
+        "the operators of these kinds come from something out of reach, and are played (--stand-ins never leaves their objects alone): {}",
+        names.join(", ")
+    )
 }
 
 /// Puts definitions in place that take any field, and has the known operators of `all` kinds for which some do work

@@ -20,6 +20,9 @@ impl Session<'_> {
         self.tell_of_the_passed(rows);
         self.stand_in_for_namespaces_and_projects(rows, unreachable).await;
         self.stand_in_for_what_clusters_have(rows, unreachable).await;
+        if unreachable {
+            self.stand_in_for_operators().await;
+        }
         let cache = self.controller.cache();
         let mut kinds = stand_ins::missing(cache, rows);
         kinds.retain(|kind, _| !self.stood_in.contains(kind));
@@ -34,6 +37,23 @@ impl Session<'_> {
         self.stillness.stir();
         for (cluster, _) in self.sites() {
             if let Err(error) = stand_ins::provide(&cluster, &kinds, &self.stood_in).await {
+                self.reporter.notice(&format!("{error:#}"));
+            }
+        }
+    }
+
+    /// Plays the operators that something out of reach would have brought.
+    async fn stand_in_for_operators(&mut self) {
+        let mut kinds = stand_ins::unattended(&self.controller.caches());
+        kinds.retain(|kind| !self.stood_in.contains(kind));
+        if kinds.is_empty() {
+            return;
+        }
+        self.reporter.notice(&stand_ins::told_of_operators(&kinds));
+        self.stood_in.extend(kinds);
+        self.stillness.stir();
+        for (cluster, _) in self.sites() {
+            if let Err(error) = stand_ins::provide(&cluster, &stand_ins::Kinds::new(), &self.stood_in).await {
                 self.reporter.notice(&format!("{error:#}"));
             }
         }
