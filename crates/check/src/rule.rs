@@ -13,7 +13,10 @@ use tiphys_graph::{
 
 use crate::{
     Finding,
-    support::cluster::{self, Cluster},
+    support::{
+        cluster::{self, Cluster},
+        crds::Definitions,
+    },
 };
 
 /// One rule. Each stands in a file of its own under `rules/`; the module comment of that file is its
@@ -64,6 +67,7 @@ pub struct Context<'a> {
     pub base: Option<&'a Survey>,
     analyses: OnceCell<Analyses<'a>>,
     clusters: OnceCell<Vec<Cluster<'a>>>,
+    definitions: OnceCell<Definitions<'a>>,
     networks: OnceCell<Vec<(Network, Vec<Flow>)>>,
 }
 
@@ -84,12 +88,24 @@ pub struct Analyses<'a> {
 impl<'a> Context<'a> {
     /// What rules are told of a repository, and of the same repository before a change.
     pub fn new(survey: &'a Survey, base: Option<&'a Survey>) -> Self {
-        Self { survey, base, analyses: OnceCell::new(), clusters: OnceCell::new(), networks: OnceCell::new() }
+        Self {
+            survey,
+            base,
+            analyses: OnceCell::new(),
+            clusters: OnceCell::new(),
+            definitions: OnceCell::new(),
+            networks: OnceCell::new(),
+        }
     }
 
     /// The clusters of all environments, as their Applications fill them.
     pub(crate) fn clusters(&self) -> &[Cluster<'a>] {
         self.clusters.get_or_init(|| cluster::all(self.survey))
+    }
+
+    /// The definitions of custom resources, whose schemas are read once.
+    pub(crate) fn definitions(&self) -> &Definitions<'a> {
+        self.definitions.get_or_init(|| Definitions::of(self.survey))
     }
 
     /// The networks that policies restrict, each with the connections that are needed in it.

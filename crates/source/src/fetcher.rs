@@ -12,8 +12,8 @@ use tiphys_kustomize::{RemoteError, RemoteLoader, RepoUrl};
 use tiphys_vfs::{FileTree, join};
 
 use crate::{
-    AccessTable, ChartRequest, Charts, Checkout, DeclaredAccess, FetchedChart, Functions, GitCache, Plugins,
-    SourceError,
+    AccessTable, ChartRequest, Charts, Checkout, CheckoutOptions, DeclaredAccess, FetchedChart, Functions,
+    GitCache, Plugins, SourceError,
     remote::{HelmRepositories, Http, registry_credentials},
 };
 
@@ -308,8 +308,12 @@ impl RemoteLoader for Fetcher {
         self.refuse_offline(&address).map_err(other)?;
         // Kustomize's own limit is short; where the host hands out no single commits, all of the history is fetched once.
         let is_explicit = url.raw.split_once('?').is_some_and(|(_, query)| query.contains("timeout="));
-        let limit = is_explicit.then_some(url.timeout);
-        match self.git.checkout_newest(&address, &url.revision, limit, url.submodules) {
+        let mut options =
+            CheckoutOptions { submodules: url.submodules, shallow: true, ..CheckoutOptions::default() };
+        if is_explicit {
+            options.limit = url.timeout;
+        }
+        match self.git.checkout_with(&address, &url.revision, options) {
             Ok(checkout) => Ok(checkout.tree),
             Err(SourceError::Timeout { url, limit }) => {
                 Err(RemoteError::Timeout { limit, what: format!("git fetch {url}") })

@@ -35,15 +35,29 @@ const FETCH_TIMEOUT: Duration = Duration::from_secs(120);
 const MAX_SUBMODULE_DEPTH: usize = 8;
 
 /// How a repository is to be had.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckoutOptions {
+    /// How long one fetch may take; two minutes by default.
+    pub limit: Duration,
+    /// Whether its submodules are wanted; by default they are.
+    pub submodules: bool,
+    /// For who needs one revision of a repository and none of its history: only that commit is fetched, as
+    /// `git fetch --depth=1` does. Of a repository that is here as a whole, of one whose host does not hand out single
+    /// commits, and of revisions that are no names, all is fetched.
+    pub shallow: bool,
+}
+
+impl Default for CheckoutOptions {
+    fn default() -> Self {
+        Self { limit: FETCH_TIMEOUT, submodules: true, shallow: false }
+    }
+}
+
+/// How a repository is to be had, and how many repositories it is a submodule of.
 #[derive(Clone, Copy)]
 struct How {
-    /// How long one fetch may take.
-    limit: Duration,
-    submodules: bool,
-    /// How many repositories this one is a submodule of.
+    options: CheckoutOptions,
     depth: usize,
-    /// Whether the newest commit is enough, where the host hands it out alone.
-    shallow: bool,
 }
 
 /// What is fetched of a repository.
@@ -59,7 +73,7 @@ enum Extent {
 pub struct GitCache {
     folder: PathBuf,
     /// When each address was fetched last; also the lock that makes fetches of one address wait.
-    fetched: Mutex<BTreeMap<RepoId, Arc<Mutex<Option<Instant>>>>>,
+    fetched: Mutex<BTreeMap<RepoId, Stamp>>,
     /// Addresses that the next use has to ask, however fresh they are.
     stale: Mutex<BTreeSet<RepoId>>,
     /// The same of single commits, by address and revision.
@@ -136,40 +150,20 @@ impl GitCache {
     /// # Errors
     /// Unreachable, refused, or no such revision; also of a submodule.
     pub fn checkout(&self, url: &str, revision: &str) -> Result<Checkout, SourceError> {
-        self.checkout_within(url, revision, None, true)
+        self.checkout_with(url, revision, CheckoutOptions::default())
     }
 
-    /// As [`GitCache::checkout`], each fetch taking no longer than `limit` (else two minutes), and with
-    /// submodules only if they are wanted.
+    /// As [`GitCache::checkout`], in another way than the usual one.
     ///
     /// # Errors
     /// As there.
-    pub fn checkout_within(
+    pub fn checkout_with(
         &self,
         url: &str,
         revision: &str,
-        limit: Option<Duration>,
-        submodules: bool,
+        options: CheckoutOptions,
     ) -> Result<Checkout, SourceError> {
-        let how = How { limit: limit.unwrap_or(FETCH_TIMEOUT), submodules, depth: 0, shallow: false };
-        self.checkout_at(url, revision, how)
-    }
-
-    /// As [`GitCache::checkout_within`], for who needs one revision of a repository and none of its history: only that
-    /// commit is fetched, as `git fetch --depth=1` does. Of a repository that is here as a whole, of one whose host does
-    /// not hand out single commits, and of revisions that are no names, all is fetched.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn checkout_newest(
-        &self,
-        url: &str,
-        revision: &str,
-        limit: Option<Duration>,
-        submodules: bool,
-    ) -> Result<Checkout, SourceError> {
-        let how = How { limit: limit.unwrap_or(FETCH_TIMEOUT), submodules, depth: 0, shallow: true };
-        self.checkout_at(url, revision, how)
+        self.checkout_at(url, revision, How { options, depth: 0 })
     }
 
     /// The one commit of a revision; `None` if it cannot be had alone.
@@ -186,14 +180,13 @@ impl GitCache {
             return Ok(None);
         }
         let key = (id.clone(), revision.to_owned());
-        let stamp =
-            self.newest.lock().unwrap_or_else(PoisonError::into_inner).entry(key).or_default().clone();
+        let stamp = stamp_of(&self.newest, key);
         let mut stamp = stamp.lock().unwrap_or_else(PoisonError::into_inner);
         let path = self.folder.join("newest").join(format!("{}@{}", folder_of(id), digest(revision)));
         let repository = open_or_init(&path, url)?;
         let known = is_commit_id(revision) && resolve(&repository, url, revision).is_ok();
         if !known && !stamp.is_some_and(|at| at.elapsed() < self.fresh_for) {
-            match self.fetch(&repository, url, Extent::One(revision.to_owned()), how.limit) {
+            match self.fetch(&repository, url, Extent::One(revision.to_owned()), how.options.limit) {
                 Ok(()) => *stamp = Some(Instant::now()),
                 Err(timeout @ SourceError::Timeout { .. }) => return Err(timeout),
                 // Why all of it cannot be had either says more.
@@ -227,18 +220,12 @@ impl GitCache {
             let repository = gix::open(path).map_err(|e| read_error(url, &e))?.into_sync();
             return self.with_submodules(&repository, url, revision, how);
         }
-        if how.shallow
+        if how.options.shallow
             && let Some(checkout) = self.checkout_one(&id, url, revision, how)?
         {
             return Ok(checkout);
         }
-        let stamp = self
-            .fetched
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .entry(id.clone())
-            .or_default()
-            .clone();
+        let stamp = stamp_of(&self.fetched, id.clone());
         let mut stamp = stamp.lock().unwrap_or_else(PoisonError::into_inner);
         let path = self.folder.join(folder_of(&id));
         let repository = open_or_init(&path, url)?;
@@ -247,7 +234,7 @@ impl GitCache {
         let asked = self.stale().remove(&id);
         let fresh = !asked && stamp.is_some_and(|at| at.elapsed() < self.fresh_for);
         if !known && !fresh {
-            self.fetch(&repository, url, Extent::All, how.limit)?;
+            self.fetch(&repository, url, Extent::All, how.options.limit)?;
             *stamp = Some(Instant::now());
         }
         drop(stamp);
@@ -266,7 +253,7 @@ impl GitCache {
             repository: repository.path().to_owned(),
             url: url.to_owned(),
             id: commit,
-            submodules: how.submodules,
+            submodules: how.options.submodules,
         });
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(opened) = &*slot {
@@ -299,7 +286,8 @@ impl GitCache {
     ) -> Result<Checkout, SourceError> {
         let tree: Arc<dyn FileTree> = Arc::new(GitTree::open(repository.clone(), commit, url)?);
         let mut mounts = BTreeMap::new();
-        let wanted = if how.submodules { submodules(repository, commit, url, &*tree)? } else { Vec::new() };
+        let wanted =
+            if how.options.submodules { submodules(repository, commit, url, &*tree)? } else { Vec::new() };
         for submodule in wanted {
             if how.depth >= MAX_SUBMODULE_DEPTH {
                 let reason = format!("submodules lie deeper than {MAX_SUBMODULE_DEPTH} levels");
@@ -312,6 +300,11 @@ impl GitCache {
         let tree = if mounts.is_empty() { tree } else { Arc::new(MountedTree::new(tree, mounts)) };
         Ok(Checkout { tree, revision: commit.to_string(), is_working_tree: false })
     }
+}
+
+/// When something was fetched last.
+fn stamp_of<K: Ord>(stamps: &Mutex<BTreeMap<K, Stamp>>, of: K) -> Stamp {
+    stamps.lock().unwrap_or_else(PoisonError::into_inner).entry(of).or_default().clone()
 }
 
 /// The name of the folder in which an address is kept.

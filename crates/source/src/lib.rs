@@ -25,7 +25,7 @@ pub use error::SourceError;
 pub use fetcher::{DependencyError, Fetcher};
 pub use footprint::{Footprint, RecordingTree};
 pub use functions::{FunctionError, Functions};
-pub use git::{GitCache, tag_revision};
+pub use git::{CheckoutOptions, GitCache, tag_revision};
 pub use plugins::{Plugin, PluginError, PluginInput, Plugins};
 pub use remote::{
     Access, AccessTable, Artifact, ChartRequest, Charts, DeclaredAccess, FetchedChart, MAX_ARCHIVE_BYTES,

@@ -70,12 +70,12 @@ static SCHEMAS: LazyLock<BTreeMap<&str, Value>> = LazyLock::new(|| {
 fn check(context: &Context<'_>, report: &mut Report) {
     let survey = context.survey;
     let mut found: BTreeMap<(AppId, &str), (&Object, FieldPath, usize)> = BTreeMap::new();
-    let definitions = Definitions::of(survey);
     for object in survey.objects.iter().filter(|object| object.hooks.is_empty()) {
         let Some(app) = survey.app_of(object).filter(|app| is_compared_by_apply(context, app, object)) else {
             continue;
         };
-        let Some(field) = left_out(&definitions, object).filter(|_| !placeholders::has(object.value()))
+        let Some(field) =
+            left_out(context.definitions(), object).filter(|_| !placeholders::has(object.value()))
         else {
             continue;
         };

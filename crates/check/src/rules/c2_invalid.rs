@@ -72,9 +72,8 @@ impl Fault {
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    let definitions = Definitions::of(context.survey);
     let mut once = Once::default();
-    for (object, faults) in judge_all(context, &definitions) {
+    for (object, faults) in judge_all(context) {
         for fault in faults {
             // One field that is wrong in every item of a list is one fault.
             let what: String = fault.message.chars().filter(|c| !c.is_ascii_digit()).collect();
@@ -90,8 +89,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 /// Judges the objects on every processor; the result is in their order.
-fn judge_all<'a>(context: &Context<'a>, definitions: &Definitions<'a>) -> Vec<(&'a Object, Vec<Fault>)> {
-    let (survey, objects) = (context.survey, &context.survey.objects);
+fn judge_all<'a>(context: &Context<'a>) -> Vec<(&'a Object, Vec<Fault>)> {
+    let (survey, objects, definitions) = (context.survey, &context.survey.objects, context.definitions());
     let workers = std::thread::available_parallelism().map_or(1, usize::from);
     let share = objects.len().div_ceil(workers).max(64);
     let one = |objects: &'a [Object]| -> Vec<(&'a Object, Vec<Fault>)> {

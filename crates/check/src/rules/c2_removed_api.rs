@@ -21,13 +21,17 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use tiphys_diag::{Edit, Severity};
+use tiphys_diag::Severity;
 use tiphys_graph::Object;
-use tiphys_value::{ObjectExt, OriginKind};
+use tiphys_value::ObjectExt;
 
 use crate::{
     Context, Report, Rule,
-    support::{fields::keys, once::Once, parts},
+    support::{
+        fields::{keys, rewrite},
+        once::Once,
+        parts,
+    },
 };
 
 /// See the module.
@@ -96,13 +100,10 @@ fn finding(context: &Context<'_>, object: &Object, removal: &Removal, is_told: b
     if !is_told {
         finding = finding.likely();
     }
-    let origins = object.rendered.origins.lookup(&field);
-    let is_plain = origins.first().is_some_and(|origin| origin.kind == OriginKind::Manifest);
     // Only where the new version has the same fields is a new name enough.
     let same = matches!(kind, "CronJob" | "PodDisruptionBudget" | "RuntimeClass" | "Role" | "RoleBinding")
         || matches!(kind, "ClusterRole" | "ClusterRoleBinding" | "PriorityClass" | "Lease" | "IngressClass");
-    if is_plain && same {
-        let edit = Edit { span, replacement: removal.instead.to_owned() };
+    if let Some(edit) = rewrite(object, &field, span, removal.instead).filter(|_| same) {
         finding = finding.fix(format!("ask for {}", removal.instead), vec![edit]);
     }
     finding

@@ -19,14 +19,20 @@
 //! ## When to suppress
 //! Where the chart leaves the definitions to somebody else.
 
-use tiphys_diag::{Edit, Severity, Span};
+use tiphys_diag::{Severity, Span};
 use tiphys_graph::{App, Object};
 use tiphys_model::ApplicationSource;
-use tiphys_value::{ObjectExt, OriginKind};
+use tiphys_value::ObjectExt;
 
 use crate::{
     Context, Report, Rule,
-    support::{charts, declared::mentions, fields::keys, once::Once, parts},
+    support::{
+        charts,
+        declared::mentions,
+        fields::{keys, rewrite},
+        once::Once,
+        parts,
+    },
 };
 
 /// See the module.
@@ -131,11 +137,9 @@ fn finding(
         .because("the API server has no such resource, so that the sync of the whole Application fails")
         .help(format!("served is {}", served.instead));
     let finding = RULE.finding(context, object, diagnostic).likely();
-    let origins = object.rendered.origins.lookup(&field);
-    let is_plain = origins.first().is_some_and(|origin| origin.kind == OriginKind::Manifest);
-    if is_plain && served.chart == "external-secrets" {
-        let edit = Edit { span, replacement: served.instead.to_owned() };
-        return finding.fix(format!("ask for {}", served.instead), vec![edit]);
+    let edit = rewrite(object, &field, span, served.instead);
+    match edit.filter(|_| served.chart == "external-secrets") {
+        Some(edit) => finding.fix(format!("ask for {}", served.instead), vec![edit]),
+        None => finding,
     }
-    finding
 }

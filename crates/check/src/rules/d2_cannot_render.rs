@@ -21,13 +21,18 @@
 use tiphys_diag::{Edit, Severity, Span};
 use tiphys_graph::{App, Declaration, Fault as Unread, Outcome, UnitKind, survey::ANY_CLUSTER};
 use tiphys_render::{Cause, RenderError};
-use tiphys_value::{FieldPath, Location, ObjectExt};
+use tiphys_value::{Location, ObjectExt};
 
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        checkout, fields::keys, kustomizations, once::Once, parts, placeholders, pods::list, set_aside,
-        similar,
+        checkout,
+        fields::{self, keys},
+        kustomizations,
+        once::Once,
+        parts, placeholders,
+        pods::list,
+        set_aside, similar,
     },
 };
 
@@ -116,12 +121,11 @@ fn failures<'a>(context: &Context<'a>) -> Vec<&'a str> {
 
 /// Kustomizations that are no YAML, where no build told of them: components, and what is behind something out of reach.
 fn unparsed(context: &Context<'_>, once: &mut Once) {
-    const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
     let told = failures(context);
     for fault in context.survey.faults.iter().filter(|fault| !fault.is_manifest) {
         let (folder, name) = fault.file.rsplit_once('/').unwrap_or(("", &fault.file));
         let is_told = told.iter().any(|text| !folder.is_empty() && text.contains(folder));
-        if !NAMES.contains(&name) || is_told || placeholders::is_skeleton(&fault.file) {
+        if !kustomizations::NAMES.contains(&name) || is_told || placeholders::is_skeleton(&fault.file) {
             continue;
         }
         // A kustomization needs none of what a manifest does.
@@ -210,9 +214,7 @@ fn values(context: &Context<'_>, app: &App) -> Option<(String, Finding)> {
             Ok(_) => "they are no mapping of names to values".to_owned(),
             Err(error) => error.to_string(),
         };
-        let mut place = FieldPath::default().key("spec");
-        place =
-            if spec.has_multiple_sources() { place.key("sources").index(at) } else { place.key("source") };
+        let place = fields::source(spec, at);
         let diagnostic = RULE
             .diagnostic(format!("Application {} cannot be rendered: its values cannot be read: {what}", app.name()))
             .at(context.survey.app_span(app, &place.key("helm").key("values")), "these values")
@@ -308,11 +310,10 @@ fn is_adopted(context: &Context<'_>, app: &App, error: &RenderError) -> bool {
 /// Whether a file is but a part of an Application: a kustomization beside it completes it, or one above it gives the
 /// address of its sources.
 fn is_part(context: &Context<'_>, app: &App, error: &RenderError) -> bool {
-    const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
     let file = app.declared.location.file.as_ref();
     let mut folders = file.match_indices('/').map(|(at, _)| &file[..at]);
     let is_below_one =
-        |folder: &str| NAMES.iter().any(|name| context.survey.files.contains(&format!("{folder}/{name}")));
+        |folder: &str| kustomizations::of_folder(&context.survey.files, folder).next().is_some();
     app.declaration == Declaration::File
         && (parts::is_resource_beside(context.survey, file)
             || (error.headline().contains("no repoURL") && folders.any(is_below_one)))

@@ -25,7 +25,7 @@ use tiphys_yaml::{Content, Node, Profile};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{once::Once, placeholders, similar},
+    support::{kustomizations, once::Once, placeholders, similar},
 };
 
 /// See the module.
@@ -38,15 +38,13 @@ pub const RULE: Rule = Rule {
     check,
 };
 
-const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
-
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for app in context.survey.apps.iter().filter(|app| app.is_rendered()) {
         let sources = app.application.spec.effective_sources();
         let [only] = sources.as_slice() else { continue };
         let folder = only.path.trim_start_matches("./").trim_end_matches('/');
-        let named = NAMES.iter().map(|name| format!("{folder}/{name}"));
+        let named = kustomizations::NAMES.iter().map(|name| format!("{folder}/{name}"));
         let Some(file) = named.filter_map(|path| app.read.get(path.as_str())).next() else { continue };
         let Some(text) = context.survey.files.text(file) else { continue };
         let Ok(documents) = tiphys_yaml::parse_documents(&text, Profile::Go2) else { continue };

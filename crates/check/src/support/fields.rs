@@ -1,6 +1,9 @@
 //! Paths of fields in the spelling of the API server.
 
-use tiphys_value::{FieldPath, Value};
+use tiphys_diag::{Edit, Span};
+use tiphys_graph::Object;
+use tiphys_model::ApplicationSpec;
+use tiphys_value::{FieldPath, OriginKind, Value};
 
 /// The path that an API error names, such as `spec.ports[0].name` or `metadata.labels[a.b/c]`.
 pub fn of_api(text: &str) -> FieldPath {
@@ -31,6 +34,20 @@ pub fn nearest(path: FieldPath, value: &Value) -> FieldPath {
         path = parent;
     }
     path
+}
+
+/// Where a source of an Application stands.
+pub fn source(spec: &ApplicationSpec, at: usize) -> FieldPath {
+    match spec.has_multiple_sources() {
+        true => keys(&["spec", "sources"]).index(at),
+        false => keys(&["spec", "source"]),
+    }
+}
+
+/// The edit that puts another text in the place of a field, if the file that is the object's own wrote it last.
+pub fn rewrite(object: &Object, field: &FieldPath, span: Span, text: &str) -> Option<Edit> {
+    let origin = object.rendered.origins.lookup(field).first()?;
+    (origin.kind == OriginKind::Manifest).then(|| Edit { span, replacement: text.to_owned() })
 }
 
 /// A path of keys.

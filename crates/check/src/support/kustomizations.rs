@@ -5,7 +5,14 @@ use tiphys_graph::Files;
 use tiphys_value::{ObjectExt, Value};
 use tiphys_vfs::{base_name, join, parent};
 
-const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+/// The names that a kustomization may have.
+pub const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+
+/// The kustomizations of a folder; more than one is a fault.
+pub fn of_folder(files: &Files, folder: &str) -> impl Iterator<Item = String> {
+    let paths = NAMES.map(|name| join(folder, name).unwrap_or_default()).into_iter();
+    paths.filter(|path| files.contains(path))
+}
 
 /// An entry that leads nowhere.
 pub struct Dangling {
@@ -30,8 +37,7 @@ pub fn dangling(files: &Files) -> Vec<Dangling> {
         let folder = parent(file).unwrap_or_default();
         for (entry, may_be_folder) in entries(&content) {
             let Ok(path) = join(folder, entry) else { continue };
-            let is_bare = files.has_folder(&path)
-                && !NAMES.iter().any(|name| files.contains(&format!("{path}/{name}")));
+            let is_bare = files.has_folder(&path) && of_folder(files, &path).next().is_none();
             let is_there = files.contains(&path) || (may_be_folder && files.has_folder(&path) && !is_bare);
             let Some(line) = text.lines().position(|line| holds(line, entry)).filter(|_| !is_there) else {
                 continue;

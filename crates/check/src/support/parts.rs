@@ -2,9 +2,7 @@
 
 use tiphys_graph::{Object, Owner, Survey, UnitKind};
 
-use super::declared;
-
-const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+use super::{declared, kustomizations};
 
 /// Whether an object stands in a file that nothing renders. What declares Applications is followed from
 /// there, and is no part of anything.
@@ -41,10 +39,7 @@ pub fn is_of_defaults(survey: &Survey, object: &Object) -> bool {
 /// Whether a kustomization beside a file has it among its resources.
 pub fn is_resource_beside(survey: &Survey, file: &str) -> bool {
     let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
-    KUSTOMIZATIONS
-        .iter()
-        .map(|it| tiphys_vfs::join(folder, it).unwrap_or_default())
-        .any(|kustomization| survey.files.contains(&kustomization) && lists(survey, &kustomization, name))
+    kustomizations::of_folder(&survey.files, folder).any(|kustomization| lists(survey, &kustomization, name))
 }
 
 /// Whether an object is a part that the engine merges on the server's side into what another writer made: it asks for
@@ -63,11 +58,7 @@ pub fn may_be_a_patch(survey: &Survey, object: &Object) -> bool {
     if !is_loose(survey, object) {
         return is_called_patch && in_a_file(survey, object);
     }
-    let beside = |other: &str| if folder.is_empty() { other.to_owned() } else { format!("{folder}/{other}") };
     is_called_patch
-        || KUSTOMIZATIONS.iter().any(|it| {
-            let kustomization = beside(it);
-            survey.files.contains(&kustomization) && !lists(survey, &kustomization, name)
-        })
+        || kustomizations::of_folder(&survey.files, folder).any(|it| !lists(survey, &it, name))
         || survey.with_key(&object.key).any(|other| !is_loose(survey, other))
 }

@@ -1,13 +1,16 @@
 //! Definitions that stand in for those out of reach: of the chart that cannot be fetched, of the platform that the
 //! repository was written for, of what an operator would install at run time.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::LazyLock,
+};
 
 use clap::ValueEnum;
 use tiphys_cluster::{ApplyOptions, Cluster, LiveCache};
 use tiphys_model::{Application, names};
 use tiphys_value::{GroupKind, ObjectExt, Value, json};
-use tiphys_world::{Behaviours, Settings};
+use tiphys_world::{Behaviours, Settings, behaviour::Operator};
 
 use super::{rows::Row, waits};
 
@@ -46,6 +49,9 @@ const BRINGERS: [(&str, &str); 6] = [
     ("kro.run", "ResourceGraphDefinition"),
     ("templates.gatekeeper.sh", "ConstraintTemplate"),
 ];
+
+/// The operators that the cluster can play. They are asked for at every look, and the list is long.
+static OPERATORS: LazyLock<Vec<Operator>> = LazyLock::new(|| Settings::default().behaviours.operators);
 
 /// Kinds that live outside of namespaces.
 const CLUSTER_KINDS: &str = include_str!("../../data/cluster-kinds.txt");
@@ -145,8 +151,7 @@ pub fn unattended(caches: &[LiveCache]) -> BTreeSet<GroupKind> {
         .flat_map(|pod| containers(pod.as_ref()))
         .filter_map(|container| container.str_at(&["image"]))
         .collect();
-    let operators = Settings::default().behaviours.operators.into_iter();
-    let away = operators.filter(|operator| {
+    let away = OPERATORS.iter().filter(|operator| {
         operator.image.as_ref().is_some_and(|image| !images.iter().any(|it| image.matches(it)))
     });
     let kinds = away.map(|operator| GroupKind::new(&operator.group, &operator.kind));
@@ -155,11 +160,14 @@ pub fn unattended(caches: &[LiveCache]) -> BTreeSet<GroupKind> {
 
 /// What is told of kinds whose operators are played.
 pub fn told_of_operators(kinds: &BTreeSet<GroupKind>) -> String {
-    let names: Vec<String> = kinds.iter().map(|kind| format!("{}.{}", kind.kind, kind.group)).collect();
     format!(
         "the operators of these kinds come from something out of reach, and are played (--stand-ins never leaves their objects alone): {}",
-        names.join(", ")
+        listed(kinds.iter())
     )
+}
+
+fn listed<'a>(kinds: impl Iterator<Item = &'a GroupKind>) -> String {
+    kinds.map(|kind| format!("{}.{}", kind.kind, kind.group)).collect::<Vec<_>>().join(", ")
 }
 
 /// Puts definitions in place that take any field, and has the known operators of `all` kinds for which some do work
@@ -185,10 +193,9 @@ pub async fn provide(cluster: &Cluster, kinds: &Kinds, all: &BTreeSet<GroupKind>
 
 /// What is told of it.
 pub fn told(kinds: &Kinds) -> String {
-    let names: Vec<String> = kinds.keys().map(|kind| format!("{}.{}", kind.kind, kind.group)).collect();
     format!(
         "nothing in reach defines these kinds, so definitions that take any field stand in, and known operators of them are played (--stand-ins never leaves them missing): {}",
-        names.join(", ")
+        listed(kinds.keys())
     )
 }
 

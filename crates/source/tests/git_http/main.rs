@@ -10,7 +10,7 @@ use std::{
 
 use server::{Host, Mode};
 use tempfile::TempDir;
-use tiphys_source::{Access, AccessTable, Checkout, GitCache, SourceError};
+use tiphys_source::{Access, AccessTable, Checkout, CheckoutOptions, GitCache, SourceError};
 use tiphys_vfs::FileTree;
 
 /// A limit for hosts that never answer.
@@ -55,7 +55,8 @@ impl Place {
     }
 
     fn checkout(&self, revision: &str, limit: Duration) -> Result<Checkout, SourceError> {
-        self.cache.checkout_within(&self.host.url, revision, Some(limit), true)
+        let options = CheckoutOptions { limit, ..CheckoutOptions::default() };
+        self.cache.checkout_with(&self.host.url, revision, options)
     }
 
     /// What the file says at a revision.
@@ -159,7 +160,8 @@ fn a_missing_submodule_is_named() {
     let error = place.error("main", Duration::from_secs(120));
     assert!(error.to_string().contains("/nowhere/lib"), "{error}");
     // Whoever needs none of it is served.
-    let without = place.cache.checkout_within(&place.host.url, "main", None, false).expect("is there");
+    let options = CheckoutOptions { submodules: false, ..CheckoutOptions::default() };
+    let without = place.cache.checkout_with(&place.host.url, "main", options).expect("is there");
     assert!(without.tree.is_file("a.txt"));
 }
 
@@ -218,8 +220,8 @@ fn cve_2020_5260_credentials_go_to_no_other_host() {
 impl Place {
     /// What the file says at a revision of which only the newest commit is wanted.
     fn newest(&self, revision: &str) -> Result<String, SourceError> {
-        let checkout =
-            self.cache.checkout_newest(&self.host.url, revision, Some(Duration::from_secs(120)), true)?;
+        let options = CheckoutOptions { shallow: true, ..CheckoutOptions::default() };
+        let checkout = self.cache.checkout_with(&self.host.url, revision, options)?;
         Ok(String::from_utf8_lossy(&checkout.tree.read("a.txt").expect("is there")).into_owned())
     }
 
