@@ -24,31 +24,12 @@ pub(crate) fn nearest_of<'a>(text: &str, candidates: impl Iterator<Item = &'a st
         let (short, long) =
             if text.len() < candidate.len() { (&text, &candidate) } else { (&candidate, &text) };
         let part = short.len() >= 4 && (long.starts_with(short.as_str()) || long.ends_with(short.as_str()));
-        let edits = edit_distance(&text, &candidate);
+        let edits = strsim::osa_distance(&text, &candidate);
         // A part of a name is worse than any misspelling.
         if edits <= limit { Some(edits) } else { part.then_some(limit + edits) }
     };
     let found = candidates.filter_map(|candidate| Some((distance(candidate)?, candidate)));
     found.min_by_key(|(distance, _)| *distance).map(|(_, candidate)| candidate)
-}
-
-/// How many letters are to be changed, added, left out, or exchanged with their neighbour.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, to) in b.iter().enumerate() {
-            let mut least = (last[j] + usize::from(from != to)).min(last[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && *from == b[j - 1] && a[i - 1] == *to {
-                least = least.min(before[j - 1] + 1);
-            }
-            row.push(least);
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
 }
 
 /// Some of a list of names.

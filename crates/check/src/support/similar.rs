@@ -12,21 +12,10 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
 /// How many characters have to be changed, added or removed; long texts count as far apart.
 fn distance(a: &str, b: &str) -> usize {
     const LONGEST: usize = 128;
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    if a.len() > LONGEST || b.len() > LONGEST {
-        return LONGEST;
+    match [a, b].iter().any(|text| text.chars().count() > LONGEST) {
+        true => LONGEST,
+        false => strsim::levenshtein(a, b),
     }
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (at, x) in a.iter().enumerate() {
-        let mut before = row[0];
-        row[0] = at + 1;
-        for (other, y) in b.iter().enumerate() {
-            let changed = before + usize::from(x != y);
-            before = row[other + 1];
-            row[other + 1] = changed.min(before + 1).min(row[other] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]

@@ -7,12 +7,13 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use tiphys_cluster::{ApplyOptions, Cluster};
+use tiphys_cluster::Cluster;
 use tiphys_controller::Opener;
 use tiphys_model::{Destination, names};
 use tiphys_value::json;
 
 use super::{
+    apply_options,
     args::Args,
     twin::{Twin, kubeconfig_beside},
 };
@@ -20,9 +21,6 @@ use crate::{
     ENGINE_NAMESPACE,
     repository::{HOME, cluster_of},
 };
-
-/// Who owns the fields of the Secrets.
-const FIELD_MANAGER: &str = "tiphys-up";
 
 /// The clusters beside the engine's own. Dropping it ends them.
 #[derive(Default)]
@@ -77,13 +75,7 @@ impl Clusters {
             },
             "stringData": {"name": name, "server": server, "config": "{}"},
         });
-        let options = ApplyOptions {
-            field_manager: FIELD_MANAGER.into(),
-            force: true,
-            dry_run: false,
-            validate: false,
-        };
-        home.apply(&secret, &options).await?;
+        home.apply(&secret, &apply_options()).await?;
         let kubeconfig = kubeconfig_beside(&args.kubeconfig, &file);
         Ok(Some(format!(
             "{name} is a cluster of its own, as Applications for several clusters have the same objects; its kubeconfig is {}",

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use tiphys_cluster::{ApplyOptions, Cluster, ClusterError, Propagation};
+use tiphys_cluster::{Cluster, ClusterError, Propagation};
 use tiphys_controller::crds;
 use tiphys_model::settings::CONFIG_MAP;
 use tiphys_value::{ObjectExt, Value, json};
 
+use super::{FIELD_MANAGER, apply_options};
 use crate::{
     ENGINE_NAMESPACE,
     repository::{Catalogue, Found, Scan},
@@ -18,9 +19,6 @@ const BUILD_OPTIONS: &str = "kustomize.buildOptions";
 /// How an apply says that a kind does not have a field. Files of old repositories hold such fields, and whoever
 /// created the object from one met no objection.
 const UNKNOWN_FIELD: &str = "field not declared in schema";
-
-/// Who owns the fields of what is installed.
-const FIELD_MANAGER: &str = "tiphys-up";
 
 /// What the cluster does not take.
 pub struct Refused {
@@ -119,13 +117,7 @@ impl Install<'_> {
     }
 
     async fn apply(&self, object: &Value) -> anyhow::Result<()> {
-        let options = ApplyOptions {
-            field_manager: FIELD_MANAGER.into(),
-            force: true,
-            dry_run: false,
-            validate: false,
-        };
-        let applied = match self.cluster.apply(object, &options).await {
+        let applied = match self.cluster.apply(object, &apply_options()).await {
             Err(error) if error.to_string().contains(UNKNOWN_FIELD) => self.write(object).await,
             other => other.map(drop),
         };

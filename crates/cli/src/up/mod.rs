@@ -22,6 +22,7 @@ use std::{
     time::Duration,
 };
 
+use tiphys_cluster::ApplyOptions;
 use tiphys_controller::{AppKey, Controller, Destinations, Settings};
 use tiphys_health::HealthSettings;
 use tiphys_model::Destination;
@@ -52,6 +53,9 @@ pub(crate) use signals::Signals;
 use twin::Twin;
 pub(crate) use twin::{listen_error, make_private_folder};
 
+/// Who owns the fields of what is put into a cluster here.
+const FIELD_MANAGER: &str = "tiphys-up";
+
 /// How often what has changed is told.
 const TELL: Duration = Duration::from_millis(100);
 
@@ -60,6 +64,11 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// How long nothing may be able to become green before `--once` gives up ahead of its timeout.
 const STUCK: Duration = Duration::from_secs(1);
+
+/// How something is put into a cluster, whoever owned its fields before.
+fn apply_options() -> ApplyOptions {
+    ApplyOptions { field_manager: FIELD_MANAGER.into(), force: true, dry_run: false, validate: false }
+}
 
 /// Runs until interrupted, or with `--once` until done.
 ///

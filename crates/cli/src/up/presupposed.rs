@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiphys_cluster::{ApplyOptions, Cluster, LiveCache, PatchType};
+use tiphys_cluster::{Cluster, LiveCache, PatchType};
 use tiphys_model::{Application, names};
 use tiphys_value::{GroupKind, GroupVersionKind, Map, ObjectExt, Value, json};
 
-/// Who owns the fields of what stands in.
-const FIELD_MANAGER: &str = "tiphys-up";
+use super::{FIELD_MANAGER, apply_options};
+
 /// The annotation of the class of claims that name none.
 const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
 /// The label that says which node a node is.
@@ -176,14 +176,8 @@ impl Presupposed {
     /// # Errors
     /// The cluster refuses something.
     pub async fn provide(&self, cluster: &Cluster, cache: &LiveCache) -> anyhow::Result<()> {
-        let options = ApplyOptions {
-            field_manager: FIELD_MANAGER.into(),
-            force: true,
-            dry_run: false,
-            validate: false,
-        };
         for class in self.classes(cache) {
-            cluster.apply(&class, &options).await?;
+            cluster.apply(&class, &apply_options()).await?;
         }
         for node in &self.nodes {
             join(cluster, cache, node).await?;
@@ -250,9 +244,7 @@ async fn join(cluster: &Cluster, cache: &LiveCache, (labels, devices): &Node) ->
             status[part][device] = DEVICES.into();
         }
     }
-    let options =
-        ApplyOptions { field_manager: FIELD_MANAGER.into(), force: true, dry_run: false, validate: false };
-    cluster.apply(&node, &options).await?;
+    cluster.apply(&node, &apply_options()).await?;
     let resource = cluster.resource(&GroupVersionKind::new("", "v1", "Node")).await?;
     let status = json!({"status": status});
     cluster.patch(&resource, ("", &hostname), "status", PatchType::Merge, &status, FIELD_MANAGER).await?;

@@ -7,12 +7,12 @@ use std::{
 };
 
 use clap::ValueEnum;
-use tiphys_cluster::{ApplyOptions, Cluster, LiveCache};
+use tiphys_cluster::{Cluster, LiveCache};
 use tiphys_model::{Application, names};
 use tiphys_value::{GroupKind, ObjectExt, Value, json};
 use tiphys_world::{Behaviours, Settings, behaviour::Operator};
 
-use super::{rows::Row, waits};
+use super::{apply_options, rows::Row, waits};
 
 /// When something stands in for what is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -25,9 +25,6 @@ pub enum When {
     /// Never.
     Never,
 }
-
-/// Who owns the fields of such a definition.
-const FIELD_MANAGER: &str = "tiphys-up";
 
 /// Groups that platforms serve by themselves; those below them too.
 const OF_PLATFORMS: [&str; 7] = [
@@ -176,17 +173,15 @@ fn listed<'a>(kinds: impl Iterator<Item = &'a GroupKind>) -> String {
 /// # Errors
 /// The cluster refuses one.
 pub async fn provide(cluster: &Cluster, kinds: &Kinds, all: &BTreeSet<GroupKind>) -> anyhow::Result<()> {
-    let options =
-        ApplyOptions { field_manager: FIELD_MANAGER.into(), force: true, dry_run: false, validate: false };
     for (kind, versions) in kinds {
         let definition = definition(kind, versions);
-        cluster.apply(&definition, &options).await.map_err(|error| {
+        cluster.apply(&definition, &apply_options()).await.map_err(|error| {
             anyhow::anyhow!("nothing can stand in for {}.{}: {error}", kind.kind, kind.group)
         })?;
     }
     let is_stood_in = |group: &str, kind: &str| all.contains(&GroupKind::new(group, kind));
     if let Some(rules) = Behaviours::operators_without_pods(is_stood_in) {
-        cluster.apply(&rules, &options).await?;
+        cluster.apply(&rules, &apply_options()).await?;
     }
     Ok(())
 }
