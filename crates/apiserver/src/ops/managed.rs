@@ -136,12 +136,11 @@ fn hide_template_generation(at: &At, current: Option<&Value>, object: &mut Value
 /// Records who changed an object. A writer may replace the record itself: to migrate it, or, with an empty one,
 /// to drop it; what has no record is given none until somebody applies.
 fn track_change(current: &Value, object: &mut Value, request: &Request<'_>) {
-    let owners = |object: &Value| object.at(&["metadata", "managedFields"]).cloned();
     let is_empty = |owners: &Value| {
         owners.as_array().is_none_or(|list| list.iter().all(|entry| entry["operation"].is_null()))
     };
-    let own = owners(object).filter(Value::is_array);
-    let is_reset = own.as_ref().and_then(Value::as_array).is_some_and(|list| match list.as_slice() {
+    let own = owners(object).filter(|own| own.is_array());
+    let is_reset = own.and_then(Value::as_array).is_some_and(|list| match list.as_slice() {
         [] => true,
         [only] => only.as_object().is_some_and(|entry| entry.is_empty()),
         _ => false,
@@ -151,12 +150,17 @@ fn track_change(current: &Value, object: &mut Value, request: &Request<'_>) {
         meta::metadata_mut(object).remove("managedFields");
         return;
     };
-    if owners(current).as_ref() == Some(&base) {
+    if owners(current) == Some(base) {
         return track_update(Some(current), object, request);
     }
     let mut before = current.clone();
-    meta::metadata_mut(&mut before).insert("managedFields".into(), base);
+    meta::metadata_mut(&mut before).insert("managedFields".into(), base.clone());
     track_update(Some(&before), object, request);
+}
+
+/// The record of who owns the fields of an object.
+fn owners(object: &Value) -> Option<&Value> {
+    object.at(&["metadata", "managedFields"])
 }
 
 /// Records who changed a scale.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tiphys_merge::{JsonPatchError, StrategicError, json_patch, merge_patch, strategic_merge};
 use tiphys_schema::{Catalog, ErrorList, FieldError, Path, TypeRef};
-use tiphys_value::{ObjectExt, Value, json};
+use tiphys_value::{ObjectExt, Value, json, json_kind};
 
 use super::{
     At, Call, convert,
@@ -177,15 +177,9 @@ fn strategic_error(error: StrategicError) -> ApiError {
     }
 }
 
-/// What Go calls a value in JSON.
+/// What Go calls a value in JSON; nothing is taken for an object without fields.
 fn go_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Object(_) | Value::Null => "object",
-        Value::Array(_) => "array",
-        Value::String(_) => "string",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-    }
+    if value.is_null() { "object" } else { json_kind(value) }
 }
 
 fn json_patch_error(error: JsonPatchError, body: &Value) -> ApiError {
