@@ -80,14 +80,12 @@ pub fn unified(fix: &Fix, sources: &SourceMap) -> String {
     out
 }
 
+/// What the rules find in a tree in which only files of these paths are other than before.
+pub type Again<'a> = dyn Fn(Arc<dyn FileTree>, &[String]) -> Vec<Finding> + 'a;
+
 /// Keeps only the patches that help: with it applied and the rules run again, the finding is gone and none
-/// has come. `again` runs them over a tree.
-pub fn prove(
-    findings: &mut [Finding],
-    sources: &SourceMap,
-    tree: &Arc<dyn FileTree>,
-    again: &dyn Fn(Arc<dyn FileTree>) -> Vec<Finding>,
-) {
+/// has come.
+pub fn prove(findings: &mut [Finding], sources: &SourceMap, tree: &Arc<dyn FileTree>, again: &Again<'_>) {
     /// Each proof is a whole run.
     const MAX_SINGLE_PROOFS: usize = 40;
     let before: Vec<String> = findings.iter().map(Finding::fingerprint).collect();
@@ -114,12 +112,13 @@ fn helps(
     before: &[String],
     sources: &SourceMap,
     tree: &Arc<dyn FileTree>,
-    again: &dyn Fn(Arc<dyn FileTree>) -> Vec<Finding>,
+    again: &Again<'_>,
 ) -> bool {
     let edits = patched.iter().filter_map(|index| findings[*index].fix.as_ref()).flat_map(|fix| &fix.patch);
     let Some(texts) = apply(edits, sources) else { return false };
-    let after: Vec<String> =
-        again(Arc::new(Patched::new(tree.clone(), &texts))).iter().map(Finding::fingerprint).collect();
+    let changed: Vec<String> = texts.keys().map(ToString::to_string).collect();
+    let found = again(Arc::new(Patched::new(tree.clone(), &texts)), &changed);
+    let after: Vec<String> = found.iter().map(Finding::fingerprint).collect();
     let gone = patched.iter().all(|index| !after.contains(&before[*index]));
     gone && after.iter().all(|fingerprint| before.contains(fingerprint))
 }

@@ -1,6 +1,6 @@
 //! What a rule is.
 
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 use tiphys_diag::{Diagnostic, Severity};
 use tiphys_graph::{
@@ -65,10 +65,10 @@ pub struct Context<'a> {
     pub survey: &'a Survey,
     /// The repository before a change, where a change is judged (`--diff`).
     pub base: Option<&'a Survey>,
-    analyses: OnceCell<Analyses<'a>>,
-    clusters: OnceCell<Vec<Cluster<'a>>>,
-    definitions: OnceCell<Definitions<'a>>,
-    networks: OnceCell<Vec<(Network, Vec<Flow>)>>,
+    analyses: OnceLock<Analyses<'a>>,
+    clusters: OnceLock<Vec<Cluster<'a>>>,
+    definitions: OnceLock<Definitions<'a>>,
+    networks: OnceLock<Vec<(Network, Vec<Flow>)>>,
 }
 
 /// What several rules look at, made once and only if one asks.
@@ -91,10 +91,10 @@ impl<'a> Context<'a> {
         Self {
             survey,
             base,
-            analyses: OnceCell::new(),
-            clusters: OnceCell::new(),
-            definitions: OnceCell::new(),
-            networks: OnceCell::new(),
+            analyses: OnceLock::new(),
+            clusters: OnceLock::new(),
+            definitions: OnceLock::new(),
+            networks: OnceLock::new(),
         }
     }
 

@@ -1,6 +1,9 @@
 //! Running the rules, and what is left of their findings.
 
+use std::sync::OnceLock;
+
 use tiphys_diag::Diagnostic;
+use tiphys_graph::parallel;
 
 use crate::{Baseline, Config, Context, Finding, Report, Rule, support::set_aside, suppress::Suppressions};
 
@@ -17,7 +20,7 @@ pub struct Checked {
     pub faults: Vec<Diagnostic>,
 }
 
-/// What to run, and what to leave out.
+/// What to run, and what to leave out; for one repository.
 pub struct Options<'a> {
     /// The rules.
     pub rules: Vec<&'static Rule>,
@@ -25,15 +28,25 @@ pub struct Options<'a> {
     pub config: &'a Config,
     /// Findings that are known.
     pub baseline: Option<&'a Baseline>,
+    /// Those of the revision that a change is held against, once they were looked for.
+    before: OnceLock<Baseline>,
+}
+
+impl<'a> Options<'a> {
+    /// Options for as many runs as there are trees to judge.
+    pub fn new(rules: Vec<&'static Rule>, config: &'a Config, baseline: Option<&'a Baseline>) -> Self {
+        Self { rules, config, baseline, before: OnceLock::new() }
+    }
 }
 
 /// Runs rules, and nothing else: all that they find, in order.
 pub fn check(context: &Context<'_>, rules: &[&Rule]) -> Checked {
-    let mut report = Report::default();
-    for rule in rules {
+    let reports = parallel::each(rules, |rule| {
+        let mut report = Report::default();
         (rule.check)(context, &mut report);
-    }
-    let mut findings = report.findings;
+        report.findings
+    });
+    let mut findings: Vec<Finding> = reports.into_iter().flatten().collect();
     set_aside::weigh(context.survey, &mut findings);
     sort(&mut findings);
     findings.dedup();
@@ -44,12 +57,11 @@ pub fn check(context: &Context<'_>, rules: &[&Rule]) -> Checked {
 /// knows and, where a change is judged, what was so before it.
 pub fn judge(context: &Context<'_>, options: &Options<'_>) -> Checked {
     let mut checked = remaining(context, options);
-    let mut known = options.baseline.cloned().into_iter().collect::<Vec<_>>();
-    if let Some(base) = context.base {
-        let before = remaining(&Context::new(base, None), options);
-        known.push(Baseline::of(&before.findings));
-    }
-    for baseline in known {
+    let before = context.base.map(|base| {
+        let look = || Baseline::of(&remaining(&Context::new(base, None), options).findings);
+        options.before.get_or_init(look)
+    });
+    for baseline in options.baseline.into_iter().chain(before) {
         let all = checked.findings.len();
         checked.findings = baseline.subtract(checked.findings);
         checked.known += all - checked.findings.len();

@@ -66,7 +66,7 @@ fn run(files: &[(String, Vec<u8>)]) -> usize {
     }
     let survey = common::survey(Arc::new(tree));
     let config = Config::default();
-    let options = Options { rules: rules::ALL.to_vec(), config: &config, baseline: None };
+    let options = Options::new(rules::ALL.to_vec(), &config, None);
     let checked = judge(&Context::new(&survey, Some(&survey)), &options);
     let sources = survey.files.source_map();
     let shown = Shown { checked: &checked, survey: &survey, sources: &sources, threshold: Severity::Info };

@@ -33,7 +33,7 @@ fn every_form_is_as_it_was() {
     let survey = two_apps();
     let config = Config::default();
     let rules = rules::ALL.iter().copied().filter(|rule| rule.id == "B3-two-owners").collect();
-    let checked = judge(&Context::new(&survey, None), &Options { rules, config: &config, baseline: None });
+    let checked = judge(&Context::new(&survey, None), &Options::new(rules, &config, None));
     let sources = survey.files.source_map();
     let shown = Shown { checked: &checked, survey: &survey, sources: &sources, threshold: Severity::Info };
     let forms = [
@@ -58,7 +58,7 @@ fn sarif_names_every_rule_and_points_at_them() {
     let survey = two_apps();
     let config = Config::default();
     let rules = rules::ALL.iter().copied().filter(|rule| rule.id == "B3-two-owners").collect();
-    let checked = judge(&Context::new(&survey, None), &Options { rules, config: &config, baseline: None });
+    let checked = judge(&Context::new(&survey, None), &Options::new(rules, &config, None));
     let sources = survey.files.source_map();
     let sarif = output::sarif(&Shown {
         checked: &checked,

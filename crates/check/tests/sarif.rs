@@ -115,7 +115,7 @@ fn every_log_is_as_the_standard_says() {
         let bad = entry.expect("readable").path().join("bad");
         let survey = common::survey(Arc::new(DiskTree::open(&bad).expect("the fragment is there")));
         let config = Config::default();
-        let options = Options { rules: rules::ALL.to_vec(), config: &config, baseline: None };
+        let options = Options::new(rules::ALL.to_vec(), &config, None);
         let checked = judge(&Context::new(&survey, None), &options);
         let sources = survey.files.source_map();
         let log = output::sarif(&Shown {

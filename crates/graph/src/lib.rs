@@ -6,11 +6,13 @@
 pub mod edges;
 pub mod network;
 pub mod order;
+pub mod parallel;
 pub mod survey;
 pub mod tools;
 pub mod waits;
 
 pub use survey::{
-    App, AppId, Application, Declaration, Environment, EnvironmentId, Fault, Files, Input, NoSources, Object,
-    ObjectId, Outcome, Owner, Set, SetId, Survey, Unit, UnitId, UnitKind, Unseen, World, environment_of,
+    App, AppId, Application, Declaration, Environment, EnvironmentId, Fault, Files, Input, Kept, NoSources,
+    Object, ObjectId, Outcome, Owner, Set, SetId, Survey, Unit, UnitId, UnitKind, Unseen, World,
+    environment_of,
 };

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
-use tiphys_value::{FieldPath, Location, Origin, OriginKind, Origins, Segment};
+use tiphys_value::{Location, Origin, OriginKind, Origins};
 
 use crate::node::{Content, Node, WRITTEN};
 
@@ -120,26 +120,23 @@ impl Tracker {
     pub fn origins(&self, node: &Node) -> Origins {
         let mut origins = Origins::default();
         if self.enabled {
-            self.collect(node, &FieldPath::default(), &mut origins);
+            self.collect(node, &mut origins);
         }
         origins
     }
 
-    fn collect(&self, node: &Node, path: &FieldPath, origins: &mut Origins) {
-        let chain = self.chain(node.origin & !WRITTEN);
-        if !chain.is_empty() {
-            origins.set(path.clone(), chain);
-        }
+    fn collect(&self, node: &Node, origins: &mut Origins) {
+        origins.set_here(self.chain(node.origin & !WRITTEN));
         match &node.content {
             Content::Scalar(_) => {}
             Content::Seq(items) => {
                 for (index, item) in items.iter().enumerate() {
-                    self.collect(item, &below(path, Segment::Index(index)), origins);
+                    self.collect(item, origins.index(index));
                 }
             }
             Content::Map(pairs) => {
                 for (key, value) in pairs {
-                    self.collect(value, &below(path, Segment::Key(key.value().to_owned())), origins);
+                    self.collect(value, origins.key(key.value()));
                 }
             }
         }
@@ -160,10 +157,4 @@ impl Tracker {
         }
         chain
     }
-}
-
-fn below(path: &FieldPath, segment: Segment) -> FieldPath {
-    let mut segments = path.0.clone();
-    segments.push(segment);
-    FieldPath(segments)
 }

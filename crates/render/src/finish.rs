@@ -39,12 +39,7 @@ fn items(mut object: RenderedObject) -> Vec<RenderedObject> {
         .enumerate()
         .map(|(index, value)| {
             let root = FieldPath::default().key("items").index(index);
-            let mut origins = tiphys_value::Origins::default();
-            for (path, chain) in object.origins.iter() {
-                if path.starts_with(&root) {
-                    origins.set(FieldPath(path.0[root.0.len()..].to_vec()), chain.to_vec());
-                }
-            }
+            let origins = object.origins.find(&root).cloned().unwrap_or_default();
             RenderedObject { value, location: location.clone(), origins }
         })
         .collect()
@@ -97,7 +92,7 @@ fn place(object: &mut RenderedObject, namespaced: bool, destination: &str) {
                 location: Location::new("", 0, 0),
                 detail: "spec.destination.namespace".into(),
             };
-            object.origins.set(FieldPath::default().key("metadata").key("namespace"), vec![origin]);
+            object.origins.key("metadata").key("namespace").set_here(vec![origin]);
         }
     }
 }

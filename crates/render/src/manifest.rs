@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use serde_json::Value;
 use tiphys_diag::{Diagnostic, Span};
-use tiphys_value::{FieldPath, Location, ObjectExt, Origin, OriginKind, Origins, RenderedObject};
+use tiphys_value::{Location, ObjectExt, Origin, OriginKind, Origins, RenderedObject};
 use tiphys_vfs::FileTree;
 use tiphys_yaml::{Content, Node, Position, Profile};
 
@@ -102,7 +102,7 @@ pub fn parse_objects_as_argo_cd(
         let at = root.span.start;
         let mut chains = Origins::default();
         if origins {
-            trace(&name, root, &FieldPath::default(), &mut chains, 0);
+            trace(&name, root, &mut chains, 0);
         }
         objects.push(RenderedObject {
             value,
@@ -223,11 +223,11 @@ fn place(root: &Node, key: &str) -> Position {
 }
 
 /// Notes the line of every node.
-fn trace(file: &Arc<str>, node: &Node, path: &FieldPath, chains: &mut Origins, depth: usize) {
+fn trace(file: &Arc<str>, node: &Node, origins: &mut Origins, depth: usize) {
     const MAX_DEPTH: usize = 1_000;
     let at = node.span.start;
     let location = Location::new(file.clone(), at.line, at.column);
-    chains.set(path.clone(), vec![Origin { kind: OriginKind::Manifest, location, detail: String::new() }]);
+    origins.set_here(vec![Origin { kind: OriginKind::Manifest, location, detail: String::new() }]);
     if depth > MAX_DEPTH {
         return;
     }
@@ -235,13 +235,13 @@ fn trace(file: &Arc<str>, node: &Node, path: &FieldPath, chains: &mut Origins, d
         Content::Mapping(pairs) => {
             for (key, value) in pairs {
                 if let Some(key) = key.as_str() {
-                    trace(file, value, &path.key(key), chains, depth + 1);
+                    trace(file, value, origins.key(key), depth + 1);
                 }
             }
         }
         Content::Sequence(items) => {
             for (index, item) in items.iter().enumerate() {
-                trace(file, item, &path.index(index), chains, depth + 1);
+                trace(file, item, origins.index(index), depth + 1);
             }
         }
         Content::Scalar(_) | Content::Alias(_) => {}
@@ -250,6 +250,8 @@ fn trace(file: &Arc<str>, node: &Node, path: &FieldPath, chains: &mut Origins, d
 
 #[cfg(test)]
 mod tests {
+    use tiphys_value::FieldPath;
+
     use super::*;
 
     fn fault(text: &str) -> String {

@@ -57,11 +57,6 @@ impl FieldPath {
         self.0.starts_with(&other.0)
     }
 
-    /// What remains of the path below another one, if it lies there.
-    pub fn below(&self, other: &Self) -> Option<Self> {
-        self.0.strip_prefix(other.0.as_slice()).map(|rest| Self(rest.to_vec()))
-    }
-
     /// The paths of all scalars of a value, and of its empty maps and lists, in their order.
     pub fn leaves(root: &Value) -> Vec<Self> {
         fn walk(value: &Value, path: &FieldPath, found: &mut Vec<FieldPath>) {

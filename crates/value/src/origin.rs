@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use crate::FieldPath;
+use crate::{FieldPath, Segment};
 
 /// A place in a file. Lines and columns count from 1; a column of 0 means the whole line, a line of
 /// 0 the whole file.
@@ -75,53 +75,107 @@ pub struct Origin {
     pub detail: String,
 }
 
-/// For the nodes of one object, the chain of writers, last writer first. A node without an entry of
-/// its own has that of its nearest ancestor with one.
+/// For a node of an object and those below it, the chain of writers, last writer first. A node without a
+/// chain of its own has that of its nearest ancestor with one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origins {
-    chains: BTreeMap<FieldPath, Vec<Origin>>,
+    chain: Vec<Origin>,
+    keys: BTreeMap<Box<str>, Origins>,
+    items: BTreeMap<usize, Origins>,
 }
 
 impl Origins {
     /// Sets the chain of a node, last writer first, in place of what it had.
-    pub fn set(&mut self, path: FieldPath, chain: Vec<Origin>) {
-        self.chains.insert(path, chain);
+    pub fn set(&mut self, path: &FieldPath, chain: Vec<Origin>) {
+        path.0.iter().fold(self, |at, segment| at.below(segment)).chain = chain;
+    }
+
+    /// Sets the chain of this node itself.
+    pub fn set_here(&mut self, chain: Vec<Origin>) {
+        self.chain = chain;
+    }
+
+    /// What is known of the node one key deeper.
+    pub fn key(&mut self, key: &str) -> &mut Self {
+        if !self.keys.contains_key(key) {
+            self.keys.insert(key.into(), Self::default());
+        }
+        self.keys.get_mut(key).expect("it was just made")
+    }
+
+    /// What is known of the node one array position deeper.
+    pub fn index(&mut self, index: usize) -> &mut Self {
+        self.items.entry(index).or_default()
     }
 
     /// Puts a later writer before those that a node already has.
-    pub fn overwrite(&mut self, path: FieldPath, writer: Origin) {
+    pub fn overwrite(&mut self, path: &FieldPath, writer: Origin) {
         let mut chain = vec![writer];
-        chain.extend(self.lookup(&path).iter().cloned());
-        self.chains.insert(path, chain);
+        chain.extend(self.lookup(path).iter().cloned());
+        self.set(path, chain);
     }
 
     /// The chain of a node: its own or that of its nearest ancestor; empty if nothing is known.
     pub fn lookup(&self, path: &FieldPath) -> &[Origin] {
-        let mut at = Some(path.clone());
-        while let Some(path) = at {
-            if let Some(chain) = self.chains.get(&path) {
-                return chain;
+        let (mut at, mut chain) = (self, self.chain.as_slice());
+        for segment in &path.0 {
+            let Some(below) = at.get(segment) else { break };
+            at = below;
+            if !at.chain.is_empty() {
+                chain = &at.chain;
             }
-            at = path.parent();
         }
-        &[]
+        chain
+    }
+
+    /// What is known of a node and those below it; `None` if none of them has a chain of its own.
+    pub fn find(&self, path: &FieldPath) -> Option<&Self> {
+        path.0.iter().try_fold(self, |at, segment| at.get(segment))
     }
 
     /// Every node that has a chain of its own, in path order.
-    pub fn iter(&self) -> impl Iterator<Item = (&FieldPath, &[Origin])> {
-        self.chains.iter().map(|(path, chain)| (path, chain.as_slice()))
+    pub fn all(&self) -> Vec<(FieldPath, &[Origin])> {
+        let mut all = Vec::new();
+        self.collect(&FieldPath::default(), &mut all);
+        all
+    }
+
+    fn collect<'a>(&'a self, path: &FieldPath, all: &mut Vec<(FieldPath, &'a [Origin])>) {
+        if !self.chain.is_empty() {
+            all.push((path.clone(), &self.chain));
+        }
+        for (key, below) in &self.keys {
+            below.collect(&path.key(&**key), all);
+        }
+        for (index, below) in &self.items {
+            below.collect(&path.index(*index), all);
+        }
+    }
+
+    fn get(&self, segment: &Segment) -> Option<&Self> {
+        match segment {
+            Segment::Key(key) => self.keys.get(key.as_str()),
+            Segment::Index(index) => self.items.get(index),
+        }
+    }
+
+    fn below(&mut self, segment: &Segment) -> &mut Self {
+        match segment {
+            Segment::Key(key) => self.key(key),
+            Segment::Index(index) => self.index(*index),
+        }
     }
 
     /// Whether nothing is known of any node.
     pub fn is_empty(&self) -> bool {
-        self.chains.is_empty()
+        self.chain.is_empty() && self.keys.is_empty() && self.items.is_empty()
     }
 }
 
 /// A map from printed field path to chain.
 impl Serialize for Origins {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.chains.iter().map(|(path, chain)| (path.to_string(), chain)))
+        serializer.collect_map(self.all().into_iter().map(|(path, chain)| (path.to_string(), chain)))
     }
 }
 
@@ -148,8 +202,8 @@ mod tests {
     fn a_node_inherits_from_its_nearest_ancestor() {
         let mut origins = Origins::default();
         let spec = FieldPath::default().key("spec");
-        origins.set(FieldPath::default(), vec![origin(OriginKind::Manifest, 1)]);
-        origins.set(spec.clone(), vec![origin(OriginKind::Manifest, 3)]);
+        origins.set_here(vec![origin(OriginKind::Manifest, 1)]);
+        origins.set(&spec, vec![origin(OriginKind::Manifest, 3)]);
         assert_eq!(origins.lookup(&spec.key("replicas"))[0].location.line, 3);
         assert_eq!(origins.lookup(&FieldPath::default().key("kind"))[0].location.line, 1);
     }
@@ -158,9 +212,22 @@ mod tests {
     fn a_later_writer_comes_first_and_keeps_what_was_there() {
         let mut origins = Origins::default();
         let replicas = FieldPath::default().key("spec").key("replicas");
-        origins.set(FieldPath::default(), vec![origin(OriginKind::Manifest, 1)]);
-        origins.overwrite(replicas.clone(), origin(OriginKind::Patch, 9));
+        origins.set_here(vec![origin(OriginKind::Manifest, 1)]);
+        origins.overwrite(&replicas, origin(OriginKind::Patch, 9));
         let kinds: Vec<_> = origins.lookup(&replicas).iter().map(|o| o.kind).collect();
         assert_eq!(kinds, [OriginKind::Patch, OriginKind::Manifest]);
+    }
+
+    #[test]
+    fn nodes_are_listed_in_path_order() {
+        let mut origins = Origins::default();
+        for path in [".spec.b[1]", ".spec.b[0].x", ".spec.b", ".kind"] {
+            origins.set(&path.parse().unwrap(), vec![origin(OriginKind::Manifest, 1)]);
+        }
+        let paths: Vec<String> = origins.all().iter().map(|(path, _)| path.to_string()).collect();
+        assert_eq!(paths, [".kind", ".spec.b", ".spec.b[0].x", ".spec.b[1]"]);
+        let below = origins.find(&".spec.b[0]".parse().unwrap()).expect("it is known");
+        assert_eq!(below.all()[0].0.to_string(), ".x");
+        assert!(origins.find(&".spec.c".parse().unwrap()).is_none());
     }
 }

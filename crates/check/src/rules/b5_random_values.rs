@@ -69,7 +69,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 
 /// A field whose text comes from a line of a template that draws a number by chance.
 fn random(context: &Context<'_>, object: &Object) -> Option<(FieldPath, &'static str)> {
-    for (field, chain) in object.rendered.origins.iter() {
+    for (field, chain) in object.rendered.origins.all() {
         let is_text = field.get(object.value()).is_some_and(Value::is_string);
         let Some(origin) = chain.iter().find(|it| it.kind == OriginKind::Template).filter(|_| is_text) else {
             continue;
@@ -87,7 +87,7 @@ fn random(context: &Context<'_>, object: &Object) -> Option<(FieldPath, &'static
         let is_given =
             is_default && chain.iter().any(|it| it.kind == OriginKind::Values && it.location.line > 0);
         if let Some(function) = RANDOM.iter().find(|it| line.contains(**it) && !is_given) {
-            return Some((field.clone(), function));
+            return Some((field, function));
         }
     }
     None

@@ -23,7 +23,7 @@
 //! Where the cluster has another version of the definition than the repository.
 
 use tiphys_diag::Severity;
-use tiphys_graph::{Declaration, Object, Owner, Survey};
+use tiphys_graph::{Declaration, Object, Owner, Survey, parallel};
 use tiphys_model::names as names_of;
 use tiphys_schema::{Catalog, FieldError, Path, TypeRef, names};
 use tiphys_value::{FieldPath, GroupVersionKind, ObjectExt, RenderedObject, Segment, Value};
@@ -88,20 +88,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
-/// Judges the objects on every processor; the result is in their order.
-fn judge_all<'a>(context: &Context<'a>) -> Vec<(&'a Object, Vec<Fault>)> {
+/// The objects that are at fault, in their order.
+fn judge_all<'a>(context: &Context<'a>) -> impl Iterator<Item = (&'a Object, Vec<Fault>)> {
     let (survey, objects, definitions) = (context.survey, &context.survey.objects, context.definitions());
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let share = objects.len().div_ceil(workers).max(64);
-    let one = |objects: &'a [Object]| -> Vec<(&'a Object, Vec<Fault>)> {
-        let judged = objects.iter().map(|object| (object, faults(survey, object, definitions)));
-        judged.filter(|(_, faults)| !faults.is_empty()).collect()
-    };
-    std::thread::scope(|scope| {
-        let one = &one;
-        let handles: Vec<_> = objects.chunks(share).map(|part| scope.spawn(move || one(part))).collect();
-        handles.into_iter().flat_map(|handle| handle.join().expect("validation does not panic")).collect()
-    })
+    let judged = parallel::each(objects, |object| faults(survey, object, definitions));
+    objects.iter().zip(judged).filter(|(_, faults)| !faults.is_empty())
 }
 
 fn finding(context: &Context<'_>, object: &Object, fault: &Fault) -> Finding {

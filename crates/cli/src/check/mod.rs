@@ -3,6 +3,7 @@
 mod args;
 mod progress;
 mod survey;
+mod watch;
 
 use std::{fs, io::IsTerminal as _, io::Write as _, path::Path, sync::Arc};
 
@@ -12,6 +13,7 @@ use tiphys_check::{
     output::Shown, patch, rules,
 };
 use tiphys_diag::SourceMap;
+use tiphys_graph::Kept;
 use tiphys_vfs::FileTree;
 
 use crate::exit::{Reported, WrongUse};
@@ -25,16 +27,15 @@ struct Check<'a> {
     reader: Reader,
     base: Option<Survey>,
     rules: Vec<&'static Rule>,
-    config: Config,
-    baseline: Option<Baseline>,
-    threshold: Severity,
 }
 
 /// One round of a check.
 struct Round {
     survey: Survey,
+    kept: Kept,
     sources: SourceMap,
     checked: Checked,
+    threshold: Severity,
 }
 
 /// Checks and prints, once or until interrupted.
@@ -42,12 +43,13 @@ struct Round {
 /// # Errors
 /// There are findings, or the check cannot run.
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let check = Check::prepare(args).map_err(|error| WrongUse(format!("{error:#}")))?;
-    let round = check.round();
-    check.finish(&round)?;
+    let cannot = |error: anyhow::Error| WrongUse(format!("{error:#}"));
+    let check = Check::prepare(args).map_err(cannot)?;
     if args.watch {
-        return check.follow();
+        return watch::follow(&check);
     }
+    let round = check.round(&Kept::default()).map_err(cannot)?;
+    check.finish(&round)?;
     let failed = check.shown(&round).findings().next().is_some() || !round.checked.faults.is_empty();
     // The process ends here: nobody needs the memory of every object back.
     std::mem::forget(round);
@@ -59,35 +61,32 @@ impl<'a> Check<'a> {
         let clusters = args.clusters.as_deref().map(survey::clusters).transpose()?.unwrap_or_default();
         let reader = Reader::open(args, args.rev.as_deref(), clusters.clone())?;
         let base = match &args.diff {
-            Some(base) => Some(Reader::open(args, Some(base), clusters)?.survey(None)),
+            Some(base) => {
+                let before = Reader::open(args, Some(base), clusters)?;
+                Some(before.survey(before.tree().clone(), &Kept::default()).0)
+            }
             None => None,
         };
-        let config = configuration(reader.tree().as_ref())?;
+        Ok(Self { rules: chosen(&args.rules)?, args, reader, base })
+    }
+
+    /// Reads and judges. What of `kept` still holds is not read again.
+    fn round(&self, kept: &Kept) -> anyhow::Result<Round> {
+        let config = configuration(self.reader.tree().as_ref())?;
         let configured = config.severity.map(|level| level.severity().unwrap_or(Severity::Error));
-        Ok(Self {
-            threshold: args.severity.map(Severity::from).or(configured).unwrap_or(Severity::Warning),
-            rules: chosen(&args.rules)?,
-            baseline: baseline(args)?,
-            args,
-            reader,
-            base,
-            config,
-        })
-    }
-
-    fn round(&self) -> Round {
-        let survey = self.reader.survey(None);
-        let mut checked = self.judge(&survey);
+        let threshold = self.args.severity.map(Severity::from).or(configured).unwrap_or(Severity::Warning);
+        let baseline = baseline(self.args)?;
+        let options = Options::new(self.rules.clone(), &config, baseline.as_ref());
+        let judged = |survey: &Survey| judge(&Context::new(survey, self.base.as_ref()), &options);
+        let (survey, kept) = self.reader.survey(self.reader.tree().clone(), kept);
+        let mut checked = judged(&survey);
         let sources = survey.files.source_map();
-        let again = |tree: Arc<dyn FileTree>| self.judge(&self.reader.survey(Some(tree))).findings;
+        let again = |tree: Arc<dyn FileTree>, changed: &[String]| {
+            let kept = kept.after(&survey.files, tree.as_ref(), changed);
+            judged(&self.reader.survey(tree, &kept).0).findings
+        };
         patch::prove(&mut checked.findings, &sources, self.reader.tree(), &again);
-        Round { survey, sources, checked }
-    }
-
-    fn judge(&self, survey: &Survey) -> Checked {
-        let options =
-            Options { rules: self.rules.clone(), config: &self.config, baseline: self.baseline.as_ref() };
-        judge(&Context::new(survey, self.base.as_ref()), &options)
+        Ok(Round { survey, kept, sources, checked, threshold })
     }
 
     fn shown<'r>(&self, round: &'r Round) -> Shown<'r> {
@@ -95,7 +94,7 @@ impl<'a> Check<'a> {
             checked: &round.checked,
             survey: &round.survey,
             sources: &round.sources,
-            threshold: self.threshold,
+            threshold: round.threshold,
         }
     }
 
@@ -133,23 +132,6 @@ impl<'a> Check<'a> {
         }
         if texts.is_empty() {
             eprintln!("no finding has a fix that can be applied without a person");
-        }
-        Ok(())
-    }
-
-    /// Checks again after every edit, until interrupted.
-    fn follow(&self) -> anyhow::Result<()> {
-        let root = self.reader.root().context("--watch needs a folder, not an address")?;
-        let (sender, edits) = std::sync::mpsc::channel();
-        let _guard = tiphys_source::watch(root, move |paths| drop(sender.send(paths)))?;
-        while edits.recv().is_ok() {
-            // Editors write in several steps.
-            std::thread::sleep(std::time::Duration::from_millis(20));
-            while edits.try_recv().is_ok() {}
-            if std::io::stdout().is_terminal() {
-                write!(std::io::stdout(), "\x1b[2J\x1b[H")?;
-            }
-            self.finish(&self.round())?;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use tiphys_appset::ClusterInfo;
 use tiphys_check::Survey;
 use tiphys_controller::Checkouts;
-use tiphys_graph::Input;
+use tiphys_graph::{Input, Kept};
 use tiphys_vfs::FileTree;
 
 use super::{args::Args, progress::Progress};
@@ -45,20 +45,22 @@ impl Reader {
         self.repository.root.as_deref()
     }
 
-    /// What the repository says, with another tree in place of its own if one is given.
-    pub fn survey(&self, tree: Option<Arc<dyn FileTree>>) -> Survey {
+    /// What the repository says in a tree, its own or one made from it, and what to keep for the next time; something may
+    /// be kept from the last time.
+    pub fn survey(&self, tree: Arc<dyn FileTree>, kept: &Kept) -> (Survey, Kept) {
         let settings = self.repository.scan.render_settings();
         let checkouts = Checkouts::new(&self.repository.repositories).with_settings(settings);
         let progress = Progress::new();
-        Survey::of(&Input {
-            tree: tree.unwrap_or_else(|| self.repository.tree.clone()),
+        let input = Input {
+            tree,
             folder: &self.repository.folder,
             sources: &checkouts,
             is_given: &|url| self.repository.repositories.is_given(url),
             clusters: self.clusters.clone(),
             kube_version: "",
             progress: &|done, known| progress.tell(done, known),
-        })
+        };
+        Survey::keeping(&input, kept)
     }
 }
 

@@ -60,7 +60,7 @@ impl<'a> Assembly<'a> {
     pub fn units(
         &mut self,
         units: &[(Place, Arc<Rendering>)],
-        loose: BTreeMap<Arc<str>, Vec<RenderedObject>>,
+        loose: BTreeMap<Arc<str>, Vec<Arc<RenderedObject>>>,
     ) {
         for (place, rendering) in units {
             let id = UnitId(self.units.len());
@@ -99,7 +99,7 @@ impl<'a> Assembly<'a> {
     /// The survey, but for its files and what is unseen.
     pub fn finish(self) -> Survey {
         Survey {
-            files: Files::list(Arc::new(tiphys_vfs::MemTree::default()), ""),
+            files: Files::list(Arc::new(tiphys_vfs::MemTree::default()), "", HashMap::new()),
             environments: self.environments,
             apps: self.apps,
             sets: self.sets,
@@ -206,7 +206,7 @@ impl<'a> Assembly<'a> {
         open.extend(inner.map(|declared| Pending {
             environment: app.environment,
             declaration: Declaration::App(app.id),
-            declared: declared.clone(),
+            declared: RenderedObject::clone(declared),
         }));
     }
 
@@ -231,7 +231,7 @@ impl<'a> Assembly<'a> {
         owner: Owner,
         environment: Option<EnvironmentId>,
         cluster: &str,
-        objects: &[RenderedObject],
+        objects: &[Arc<RenderedObject>],
         read: &Arc<BTreeSet<Arc<str>>>,
     ) -> Vec<ObjectId> {
         let cluster: Arc<str> = cluster.into();
@@ -270,11 +270,5 @@ fn key_of(object: &Value) -> ResourceKey {
 /// The origins of an ApplicationSet's template as those of the Application that it yields.
 fn below_template(set: &RenderedObject) -> tiphys_value::Origins {
     let template = tiphys_value::FieldPath::default().key("spec").key("template");
-    let mut origins = tiphys_value::Origins::default();
-    for (path, chain) in set.origins.iter() {
-        if let Some(below) = path.below(&template) {
-            origins.set(below, chain.to_vec());
-        }
-    }
-    origins
+    set.origins.find(&template).cloned().unwrap_or_default()
 }

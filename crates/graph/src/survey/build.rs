@@ -14,6 +14,9 @@ use super::{
     Files, Input, Outcome, Survey, Unit, UnitKind,
     assemble::Assembly,
     discover,
+    discover::Parsed,
+    files::Texts,
+    kept::Renderings,
     memo::{Memo, Rendering},
     sets,
     sets::Yielded,
@@ -29,7 +32,7 @@ const MAX_APPLICATIONS: usize = 20_000;
 pub struct Found<'a> {
     pub input: &'a Input<'a>,
     pub files: Files,
-    pub memo: Memo,
+    pub memo: Memo<'a>,
     /// What each ApplicationSet yields, by its text.
     pub sets: HashMap<String, Yielded>,
     clusters: Vec<ClusterInfo>,
@@ -42,15 +45,32 @@ pub struct Seed {
     pub unit: Option<usize>,
 }
 
-/// Reads a repository.
-pub fn build(input: &Input<'_>) -> Survey {
-    let files = Files::list(input.tree.clone(), input.folder);
-    let manifests = discover::read(&files);
+/// What is known of a repository before it is read, or after.
+pub struct Known<'a> {
+    pub texts: Texts,
+    pub manifests: &'a HashMap<Arc<str>, Arc<Parsed>>,
+    pub renderings: &'a Renderings,
+}
+
+/// What one reading leaves to the next.
+pub struct Left {
+    pub manifests: HashMap<Arc<str>, Arc<Parsed>>,
+    pub renderings: Renderings,
+}
+
+/// Reads a repository, of which something may be known.
+pub fn build(input: &Input<'_>, known: Known<'_>) -> (Survey, Left) {
+    let files = Files::list(input.tree.clone(), input.folder, known.texts);
+    let manifests = discover::read(&files, known.manifests);
     let tops = units::tops(&files);
-    let clusters = sets::clusters(manifests.objects.iter());
-    let mut found = Found { input, files, memo: Memo::default(), sets: HashMap::new(), clusters };
-    let declared: Vec<RenderedObject> =
-        manifests.objects.iter().filter(|it| declares(&it.value)).cloned().collect();
+    let clusters = sets::clusters(manifests.objects.iter().map(Arc::as_ref));
+    let mut found = Found { input, files, memo: Memo::new(known.renderings), sets: HashMap::new(), clusters };
+    let declared: Vec<RenderedObject> = manifests
+        .objects
+        .iter()
+        .filter(|it| declares(&it.value))
+        .map(|it| RenderedObject::clone(it))
+        .collect();
     let mut renderings = found.follow(declared.clone());
     let mut places = unreached(&tops, &renderings, &found.files);
     let applications: Vec<Value> = places.iter().map(units::application).collect();
@@ -78,7 +98,8 @@ pub fn build(input: &Input<'_>) -> Survey {
     assembly.grow(seeds);
     let parts = assembly.finish();
     let unseen = unseen(&parts.apps, &units, &found);
-    Survey { unseen, files: found.files, ..parts }
+    let left = Left { manifests: manifests.parsed, renderings: found.memo.into_known() };
+    (Survey { unseen, files: found.files, ..parts }, left)
 }
 
 impl Found<'_> {
@@ -152,7 +173,12 @@ pub fn declares(object: &Value) -> bool {
 }
 
 fn declaring(rendering: &Arc<Rendering>) -> Vec<RenderedObject> {
-    rendering.objects.iter().filter(|object| declares(&object.value)).cloned().collect()
+    rendering
+        .objects
+        .iter()
+        .filter(|object| declares(&object.value))
+        .map(|it| RenderedObject::clone(it))
+        .collect()
 }
 
 fn unreached(tops: &[Place], renderings: &[(Value, Arc<Rendering>)], files: &Files) -> Vec<Place> {
@@ -221,10 +247,10 @@ fn is_consumed(
 /// The objects in manifest files that nothing renders, by file. What was read by a rendering that came to nothing, such as
 /// one that needs a chart out of reach, is looked at as it stands.
 fn loose(
-    objects: Vec<RenderedObject>,
+    objects: Vec<Arc<RenderedObject>>,
     renderings: &[(Value, Arc<Rendering>)],
     units: &[(Place, Arc<Rendering>)],
-) -> BTreeMap<Arc<str>, Vec<RenderedObject>> {
+) -> BTreeMap<Arc<str>, Vec<Arc<RenderedObject>>> {
     let read: BTreeSet<&Arc<str>> = renderings
         .iter()
         .map(|(_, it)| it)
@@ -232,7 +258,7 @@ fn loose(
         .filter(|rendering| matches!(rendering.outcome, Outcome::Rendered))
         .flat_map(|rendering| rendering.read.iter())
         .collect();
-    let mut loose: BTreeMap<Arc<str>, Vec<RenderedObject>> = BTreeMap::new();
+    let mut loose: BTreeMap<Arc<str>, Vec<Arc<RenderedObject>>> = BTreeMap::new();
     for object in objects.into_iter().filter(|object| !read.contains(&object.location.file)) {
         loose.entry(object.location.file.clone()).or_default().push(object);
     }

@@ -1,6 +1,8 @@
 //! What stands in manifest files: Applications, ApplicationSets, AppProjects, and every other object.
 
+use std::{collections::HashMap, sync::Arc};
 use tiphys_render::{RenderError, manifest};
+
 use tiphys_value::{ObjectExt, RenderedObject};
 
 use super::{Fault, Files};
@@ -11,35 +13,55 @@ const MANIFESTS: [&str; 3] = [".yaml", ".yml", ".json"];
 #[derive(Default)]
 pub struct Manifests {
     /// Every object, in the order of the files.
-    pub objects: Vec<RenderedObject>,
+    pub objects: Vec<Arc<RenderedObject>>,
     /// The files that do not parse and are no templates.
     pub faults: Vec<Fault>,
+    /// The same by file, for a survey to come.
+    pub parsed: HashMap<Arc<str>, Arc<Parsed>>,
 }
 
-/// Reads the manifest files: those that hold `apiVersion` and `kind`.
-pub fn read(files: &Files) -> Manifests {
+/// What one text says.
+pub struct Parsed {
+    text: Arc<str>,
+    objects: Vec<Arc<RenderedObject>>,
+    fault: Option<Fault>,
+}
+
+/// Reads the manifest files: those that hold `apiVersion` and `kind`. Texts that were parsed before are not parsed again.
+pub fn read(files: &Files, kept: &HashMap<Arc<str>, Arc<Parsed>>) -> Manifests {
     let mut found = Manifests::default();
     for path in files.ending(&MANIFESTS) {
         let Some(text) = files.text(path) else {
             found.faults.extend(unreadable(files, path));
             continue;
         };
-        if !is_candidate(path, &text) {
-            continue;
-        }
-        match manifest::parse_objects(path, &text, true) {
-            Ok(objects) => found.objects.extend(objects.into_iter().filter(is_manifest)),
-            // Templates of charts and of ApplicationSets are no manifests.
-            Err(_) if text.contains("{{") || text.contains("{%") => {}
-            Err(error) => {
-                // What parses but is no object is some other tool's file.
-                let is_syntax = error.diagnostic().is_none_or(|diagnostic| diagnostic.rule != "no-object");
-                let is_manifest = is_syntax && manifest::looks_like_manifest(&text) && !is_other_tools(&text);
-                found.faults.push(Fault { file: path.to_string(), error, is_manifest });
-            }
-        }
+        let known = kept.get(path).filter(|parsed| Arc::ptr_eq(&parsed.text, &text) || parsed.text == text);
+        let parsed = match known {
+            Some(parsed) => parsed.clone(),
+            None if is_candidate(path, &text) => Arc::new(parse(path, text)),
+            None => continue,
+        };
+        found.objects.extend(parsed.objects.iter().cloned());
+        found.faults.extend(parsed.fault.clone());
+        found.parsed.insert(path.clone(), parsed);
     }
     found
+}
+
+fn parse(path: &str, text: Arc<str>) -> Parsed {
+    let (objects, fault) = match manifest::parse_objects(path, &text, true) {
+        Ok(objects) => (objects, None),
+        // Templates of charts and of ApplicationSets are no manifests.
+        Err(_) if text.contains("{{") || text.contains("{%") => (Vec::new(), None),
+        Err(error) => {
+            // What parses but is no object is some other tool's file.
+            let is_syntax = error.diagnostic().is_none_or(|diagnostic| diagnostic.rule != "no-object");
+            let is_manifest = is_syntax && manifest::looks_like_manifest(&text) && !is_other_tools(&text);
+            (Vec::new(), Some(Fault { file: path.to_owned(), error, is_manifest }))
+        }
+    };
+    let objects = objects.into_iter().filter(is_manifest).map(Arc::new).collect();
+    Parsed { text, objects, fault }
 }
 
 /// Why a YAML file that is no text may hold a manifest nevertheless. What git-crypt keeps says nothing.

@@ -15,23 +15,30 @@ const SKIPPED: [&str; 5] = [".git", ".tiphys", "node_modules", ".terraform", "__
 /// More files than any repository has that is written by people.
 const MAX_FILES: usize = 1_000_000;
 
+/// The texts of files by path; `None` for what is no text.
+pub type Texts = HashMap<Arc<str>, Option<Arc<str>>>;
+
 /// The files of the repository, read when they are asked for.
 pub struct Files {
     tree: Arc<dyn FileTree>,
     paths: BTreeSet<Arc<str>>,
-    texts: Mutex<HashMap<Arc<str>, Option<Arc<str>>>>,
+    links: BTreeSet<Arc<str>>,
+    texts: Mutex<Texts>,
 }
 
 impl Files {
-    /// Lists the files of a folder of a tree; links are not followed into folders.
-    pub fn list(tree: Arc<dyn FileTree>, folder: &str) -> Self {
-        let mut paths = BTreeSet::new();
+    /// Lists the files of a folder of a tree, of which some texts may be known; links are not followed into folders.
+    pub fn list(tree: Arc<dyn FileTree>, folder: &str, known: Texts) -> Self {
+        let (mut paths, mut links) = (BTreeSet::new(), BTreeSet::new());
         let mut folders = vec![folder.to_owned()];
         while let Some(folder) = folders.pop() {
             let Ok(entries) = tree.read_dir(&folder) else { continue };
             for entry in entries {
                 let path =
                     if folder.is_empty() { entry.name.clone() } else { format!("{folder}/{}", entry.name) };
+                if entry.is_symlink {
+                    links.insert(path.as_str().into());
+                }
                 match entry.kind {
                     EntryKind::Dir if entry.is_symlink || SKIPPED.contains(&entry.name.as_str()) => {}
                     EntryKind::Dir => folders.push(path),
@@ -42,7 +49,17 @@ impl Files {
                 }
             }
         }
-        Self { tree, paths, texts: Mutex::default() }
+        Self { tree, paths, links, texts: Mutex::new(known) }
+    }
+
+    /// The files and folders that are symbolic links.
+    pub(super) fn links(&self) -> &BTreeSet<Arc<str>> {
+        &self.links
+    }
+
+    /// What was read until now.
+    pub(super) fn known(&self) -> Texts {
+        self.texts.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The tree that the files are in.

@@ -10,20 +10,29 @@ use tiphys_kustomize::{FunctionRunner, RemoteLoader};
 use tiphys_render::{RenderError, SourceTree, Sources};
 use tiphys_vfs::{DirEntry, EntryKind, FileTree, VfsError};
 
-use super::{Input, sops};
+use super::{Input, kept::Touched, sops};
 
 /// The address under which units ask for this repository.
 pub const THIS_REPOSITORY: &str = "file:///this-repository";
 
-/// A tree that notes which files are read.
+/// A tree that notes which files are read, and what is looked for.
 pub struct Reading {
     tree: Arc<dyn FileTree>,
     read: Mutex<BTreeSet<Arc<str>>>,
+    touched: Mutex<BTreeSet<Arc<str>>>,
 }
 
 impl Reading {
     fn new(tree: Arc<dyn FileTree>) -> Self {
-        Self { tree, read: Mutex::default() }
+        Self { tree, read: Mutex::default(), touched: Mutex::default() }
+    }
+
+    fn touch(&self, path: &str) {
+        let Ok(path) = tiphys_vfs::normalize(path) else { return };
+        let mut touched = self.touched.lock().unwrap_or_else(PoisonError::into_inner);
+        if !touched.contains(path.as_str()) {
+            touched.insert(path.into());
+        }
     }
 
     fn take(&self) -> BTreeSet<Arc<str>> {
@@ -33,22 +42,30 @@ impl Reading {
 
 impl FileTree for Reading {
     fn kind(&self, path: &str) -> Result<EntryKind, VfsError> {
+        self.touch(path);
         self.tree.kind(path)
     }
 
     fn read(&self, path: &str) -> Result<Arc<[u8]>, VfsError> {
+        self.touch(path);
         let bytes = self.tree.read(path)?;
         if let Ok(path) = tiphys_vfs::normalize(path) {
             self.read.lock().unwrap_or_else(PoisonError::into_inner).insert(path.into());
         }
-        Ok(sops::without_generators(self.tree.as_ref(), path, &bytes).unwrap_or(bytes))
+        let secret = |path: &str| {
+            self.touch(path);
+            self.tree.read(path).ok()
+        };
+        Ok(sops::without_generators(&secret, path, &bytes).unwrap_or(bytes))
     }
 
     fn read_dir(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
+        self.touch(path);
         self.tree.read_dir(path)
     }
 
     fn canonical(&self, path: &str) -> Result<String, VfsError> {
+        self.touch(path);
         self.tree.canonical(path)
     }
 }
@@ -57,6 +74,8 @@ impl FileTree for Reading {
 pub struct Here<'a> {
     input: &'a Input<'a>,
     reading: Arc<Reading>,
+    /// The addresses of repositories that were asked for.
+    addresses: Mutex<BTreeSet<String>>,
     /// What was asked for and could not be had: what, and why.
     missed: Mutex<Vec<(String, String)>>,
 }
@@ -64,7 +83,19 @@ pub struct Here<'a> {
 impl<'a> Here<'a> {
     /// Nothing is read yet.
     pub fn new(input: &'a Input<'a>) -> Self {
-        Self { input, reading: Arc::new(Reading::new(input.tree.clone())), missed: Mutex::default() }
+        Self {
+            input,
+            reading: Arc::new(Reading::new(input.tree.clone())),
+            addresses: Mutex::default(),
+            missed: Mutex::default(),
+        }
+    }
+
+    /// What was asked for.
+    pub fn touched(&self) -> Touched {
+        let paths = std::mem::take(&mut *self.reading.touched.lock().unwrap_or_else(PoisonError::into_inner));
+        let addresses = std::mem::take(&mut *self.addresses.lock().unwrap_or_else(PoisonError::into_inner));
+        Touched { paths, addresses }
     }
 
     /// The files of this repository that were read.
@@ -92,6 +123,7 @@ impl<'a> Here<'a> {
 
 impl Sources for Here<'_> {
     fn repository(&self, url: &str, revision: &str) -> Result<SourceTree, RenderError> {
+        self.addresses.lock().unwrap_or_else(PoisonError::into_inner).insert(url.to_owned());
         if url == THIS_REPOSITORY || (self.input.is_given)(url) {
             return Ok(SourceTree { tree: self.reading.clone(), revision: String::new() });
         }

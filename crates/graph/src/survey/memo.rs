@@ -1,7 +1,7 @@
 //! Rendering each Application once, many at a time.
 
 use std::{
-    collections::{BTreeSet, HashMap},
+    collections::BTreeSet,
     sync::{
         Arc,
         atomic::{AtomicUsize, Ordering},
@@ -12,7 +12,14 @@ use tiphys_model::{Application, SourceType, Tracking};
 use tiphys_render::{Cause, Context, render};
 use tiphys_value::{RenderedObject, Value};
 
-use super::{Input, Outcome, here::Here, is_namespaced};
+use crate::parallel;
+
+use super::{
+    Input, Outcome,
+    here::Here,
+    is_namespaced,
+    kept::{Renderings, Touched},
+};
 
 /// Namespace of the engine, where Applications live that name none: Argo CD's.
 pub const ENGINE_NAMESPACE: &str = "argocd";
@@ -20,19 +27,31 @@ pub const ENGINE_NAMESPACE: &str = "argocd";
 /// What an Application renders to.
 pub struct Rendering {
     pub outcome: Outcome,
-    pub objects: Vec<RenderedObject>,
+    pub objects: Vec<Arc<RenderedObject>>,
     pub tools: Vec<Option<SourceType>>,
     pub read: Arc<BTreeSet<Arc<str>>>,
     pub missed: Vec<(String, String)>,
+    pub touched: Touched,
 }
 
 /// The renderings by what the Application says.
-#[derive(Default)]
-pub struct Memo {
-    known: HashMap<String, Arc<Rendering>>,
+pub struct Memo<'a> {
+    known: Renderings,
+    /// Those of an earlier survey that hold for this one.
+    kept: &'a Renderings,
 }
 
-impl Memo {
+impl<'a> Memo<'a> {
+    /// Knows what was kept.
+    pub fn new(kept: &'a Renderings) -> Self {
+        Self { known: Renderings::new(), kept }
+    }
+
+    /// All that was asked for.
+    pub fn into_known(self) -> Renderings {
+        self.known
+    }
+
     /// What an Application renders to, if it was asked for before.
     pub fn get(&self, declared: &Value) -> Option<&Arc<Rendering>> {
         self.known.get(&key(declared))
@@ -45,6 +64,10 @@ impl Memo {
         for declared in applications {
             let key = key(declared);
             if self.known.contains_key(&key) || !seen.insert(key.clone()) {
+                continue;
+            }
+            if let Some(rendering) = self.kept.get(&key) {
+                self.known.insert(key, rendering.clone());
                 continue;
             }
             if let Ok(application) = Application::from_value(declared) {
@@ -67,26 +90,12 @@ fn key(declared: &Value) -> String {
 
 /// Renders on every processor; the results are in the order of the Applications.
 fn all(open: &[(String, Application)], input: &Input<'_>, before: usize) -> Vec<Rendering> {
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(open.len());
-    if workers <= 1 {
-        return open.iter().map(|(_, application)| one(application, input)).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let mut done: Vec<(usize, Rendering)> = std::thread::scope(|scope| {
-        let work = || {
-            let mut mine = Vec::new();
-            loop {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some((_, application)) = open.get(index) else { return mine };
-                mine.push((index, one(application, input)));
-                (input.progress)(before + index + 1, before + open.len());
-            }
-        };
-        let handles: Vec<_> = (0..workers).map(|_| scope.spawn(work)).collect();
-        handles.into_iter().flat_map(|handle| handle.join().expect("rendering does not panic")).collect()
-    });
-    done.sort_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, rendering)| rendering).collect()
+    let done = AtomicUsize::new(before);
+    parallel::each(open, |(_, application)| {
+        let rendering = one(application, input);
+        (input.progress)(done.fetch_add(1, Ordering::Relaxed) + 1, before + open.len());
+        rendering
+    })
 }
 
 /// Whether a source is read at a tag or commit, so that what the repository holds now says little.
@@ -114,14 +123,15 @@ pub fn one(application: &Application, input: &Input<'_>) -> Rendering {
         origins: true,
     };
     let result = render(application, &context);
-    let (read, missed) = (Arc::new(here.read()), here.missed());
+    let (read, missed, touched) = (Arc::new(here.read()), here.missed(), here.touched());
     match result {
         Ok(rendered) => Rendering {
             outcome: Outcome::Rendered,
-            objects: rendered.objects,
+            objects: rendered.objects.into_iter().map(Arc::new).collect(),
             tools: rendered.sources.into_iter().map(|source| source.source_type).collect(),
             read,
             missed,
+            touched,
         },
         Err(error) => {
             let outcome = match missed.first() {
@@ -135,7 +145,7 @@ pub fn one(application: &Application, input: &Input<'_>) -> Rendering {
                 }
                 None => Outcome::Failed(error),
             };
-            Rendering { outcome, objects: Vec::new(), tools: Vec::new(), read, missed }
+            Rendering { outcome, objects: Vec::new(), tools: Vec::new(), read, missed, touched }
         }
     }
 }

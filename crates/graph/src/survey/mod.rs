@@ -10,6 +10,7 @@ mod files;
 mod grouping;
 mod here;
 mod index;
+mod kept;
 mod kinds;
 mod memo;
 mod offline;
@@ -28,10 +29,13 @@ use tiphys_value::{FieldPath, Location, ObjectExt, OriginKind, RenderedObject, R
 use tiphys_vfs::FileTree;
 
 use crate::tools::Tools;
+use build::Known;
+use memo::Rendering;
 
 pub use environment::{of as environment_of, parting as environment_parting};
 pub use files::Files;
 pub use index::World;
+pub use kept::Kept;
 pub use kinds::is_namespaced;
 pub use offline::NoSources;
 pub use sets::ANY_CLUSTER;
@@ -90,19 +94,43 @@ pub struct Survey {
 impl Survey {
     /// Reads a repository.
     pub fn of(input: &Input<'_>) -> Self {
-        let survey = build::build(input);
+        Self::keeping(input, &Kept::default()).0
+    }
+
+    /// Reads a repository of which an earlier survey left something; returns what this one leaves to the next.
+    pub fn keeping(input: &Input<'_>, kept: &Kept) -> (Self, Kept) {
+        let known =
+            Known { texts: kept.texts.clone(), manifests: &kept.manifests, renderings: &kept.unadopted };
+        let (survey, left) = build::build(input, known);
         let adopted = adopt::addresses(&survey, input);
         if adopted.is_empty() {
-            return survey;
+            let left = Kept { manifests: left.manifests, unadopted: left.renderings, ..Kept::default() };
+            return (survey, left);
         }
+        let is_free = |rendering: &Rendering| rendering.touched.addresses.is_disjoint(&adopted);
+        let renderings = if kept.adopted == adopted {
+            kept.renderings.clone()
+        } else {
+            kept::those(&left.renderings, is_free)
+        };
         let is_given = |url: &str| adopted.contains(url) || (input.is_given)(url);
-        let survey = build::build(&Input {
+        let again = Input {
             is_given: &is_given,
             clusters: input.clusters.clone(),
             tree: input.tree.clone(),
             ..*input
-        });
-        Self { adopted, ..survey }
+        };
+        let known =
+            Known { texts: survey.files.known(), manifests: &left.manifests, renderings: &renderings };
+        let (survey, adopting) = build::build(&again, known);
+        let left = Kept {
+            manifests: left.manifests,
+            renderings: adopting.renderings,
+            adopted: adopted.clone(),
+            unadopted: left.renderings,
+            ..Kept::default()
+        };
+        (Self { adopted, ..survey }, left)
     }
 
     /// What the other tools of the repository say.

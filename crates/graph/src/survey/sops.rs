@@ -4,13 +4,16 @@
 use std::sync::Arc;
 
 use tiphys_value::{ObjectExt, Value, json};
-use tiphys_vfs::{FileTree, base_name, join, parent};
+use tiphys_vfs::{base_name, join, parent};
 
 const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
+/// Reads a file of the repository, if it is there.
+pub type Read<'a> = dyn Fn(&str) -> Option<Arc<[u8]>> + 'a;
+
 /// A kustomization in which the encrypted files stand among the resources in place of the generators that decrypt
 /// them; `None` if it has no such generator.
-pub fn without_generators(tree: &dyn FileTree, path: &str, bytes: &[u8]) -> Option<Arc<[u8]>> {
+pub fn without_generators(read: &Read<'_>, path: &str, bytes: &[u8]) -> Option<Arc<[u8]>> {
     if !KUSTOMIZATIONS.contains(&base_name(path)) {
         return None;
     }
@@ -19,7 +22,7 @@ pub fn without_generators(tree: &dyn FileTree, path: &str, bytes: &[u8]) -> Opti
     let folder = parent(path).unwrap_or_default().to_owned();
     let (mut kept, mut files) = (Vec::new(), Vec::new());
     for entry in content.get("generators")?.as_array()? {
-        match entry.as_str().and_then(|name| decrypted(tree, &folder, name)) {
+        match entry.as_str().and_then(|name| decrypted(read, &folder, name)) {
             Some(found) => files.extend(found),
             None => kept.push(entry.clone()),
         }
@@ -35,8 +38,8 @@ pub fn without_generators(tree: &dyn FileTree, path: &str, bytes: &[u8]) -> Opti
 }
 
 /// The files that a generator decrypts, if it does nothing else.
-fn decrypted(tree: &dyn FileTree, folder: &str, name: &str) -> Option<Vec<String>> {
-    let bytes = tree.read(&join(folder, name).ok()?).ok()?;
+fn decrypted(read: &Read<'_>, folder: &str, name: &str) -> Option<Vec<String>> {
+    let bytes = read(&join(folder, name).ok()?)?;
     let generator: Value = tiphys_yaml::from_yaml(std::str::from_utf8(&bytes).ok()?).ok()?;
     if generator.kind() != "ksops" {
         return None;
@@ -47,7 +50,7 @@ fn decrypted(tree: &dyn FileTree, folder: &str, name: &str) -> Option<Vec<String
 
 #[cfg(test)]
 mod tests {
-    use tiphys_vfs::MemTree;
+    use tiphys_vfs::{FileTree as _, MemTree};
 
     use super::without_generators;
 
@@ -58,12 +61,13 @@ mod tests {
         let tree =
             MemTree::from_files([("web/secrets.yaml", generator), ("web/other.yaml", "kind: Other\n")]);
         let text = "resources: [a.yaml]\ngenerators: [secrets.yaml, other.yaml]\n";
-        let read = without_generators(&tree, "web/kustomization.yaml", text.as_bytes()).expect("it is one");
+        let secret = |path: &str| tree.read(path).ok();
+        let read = without_generators(&secret, "web/kustomization.yaml", text.as_bytes()).expect("it is one");
         assert_eq!(
             std::str::from_utf8(&read).expect("text"),
             r#"{"generators":["other.yaml"],"resources":["a.yaml","./token.enc.yaml"]}"#
         );
-        assert!(without_generators(&tree, "web/all.yaml", text.as_bytes()).is_none());
-        assert!(without_generators(&tree, "web/kustomization.yaml", b"generators: [other.yaml]").is_none());
+        assert!(without_generators(&secret, "web/all.yaml", text.as_bytes()).is_none());
+        assert!(without_generators(&secret, "web/kustomization.yaml", b"generators: [other.yaml]").is_none());
     }
 }

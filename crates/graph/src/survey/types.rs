@@ -179,7 +179,7 @@ pub struct Object {
     /// Group, kind, namespace (the Application's where it names none) and name.
     pub key: ResourceKey,
     /// The object with the origins of its fields.
-    pub rendered: RenderedObject,
+    pub rendered: Arc<RenderedObject>,
     /// Its sync wave.
     pub wave: i64,
     /// Its hook types; empty if it is none.

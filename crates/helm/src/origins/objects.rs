@@ -95,7 +95,7 @@ impl<'a> Builder<'a> {
         if is_leaf {
             chain.extend(self.values_of(&runs, path));
         }
-        self.origins.set(path.clone(), chain);
+        self.origins.set(path, chain);
     }
 
     /// The values that the runs of a scalar read.
