@@ -109,3 +109,51 @@ fn a_repository_without_anything_is_no_fault() {
     assert_eq!(code, 0, "{text}");
     assert!(text.contains("3 files"), "{text}");
 }
+
+/// The lines of a process until one holds a text. Fails after two minutes of silence.
+fn wait_for(lines: &std::sync::mpsc::Receiver<String>, text: &str) {
+    let mut seen = String::new();
+    loop {
+        let line = lines
+            .recv_timeout(std::time::Duration::from_secs(120))
+            .unwrap_or_else(|_| panic!("{text:?} does not come; there was:\n{seen}"));
+        if line.contains(text) {
+            return;
+        }
+        seen.push_str(&line);
+        seen.push('\n');
+    }
+}
+
+#[test]
+fn watching_checks_again_after_every_edit() {
+    use std::{
+        io::{BufRead as _, BufReader},
+        process::Stdio,
+    };
+    let repo = shared();
+    let mut command = repo.command(&["check", "repo", "--offline", "--rule", "B3", "--watch"]);
+    let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (sender, lines) = std::sync::mpsc::channel();
+    let errors = (process.stderr.take().unwrap(), sender.clone());
+    std::thread::spawn(move || {
+        BufReader::new(errors.0).lines().map_while(Result::ok).for_each(|line| drop(errors.1.send(line)));
+    });
+    let output = process.stdout.take().unwrap();
+    std::thread::spawn(move || {
+        BufReader::new(output).lines().map_while(Result::ok).for_each(|line| drop(sender.send(line)));
+    });
+    wait_for(&lines, "error[B3-two-owners]");
+    let two = fs::read_to_string(repo.path("apps/two.yaml")).unwrap();
+    fs::remove_file(repo.path("apps/two.yaml")).unwrap();
+    wait_for(&lines, "nothing found");
+    repo.write("tiphys.toml", "[check]\nseverety = \"error\"\n");
+    wait_for(&lines, "severety");
+    repo.write("apps/two.yaml", two);
+    repo.write("tiphys.toml", "");
+    wait_for(&lines, "error[B3-two-owners]");
+    repo.write("shared/a.yaml", config_map("b", "1"));
+    wait_for(&lines, "ConfigMap/b in shop is rendered by");
+    process.kill().unwrap();
+    process.wait().unwrap();
+}

@@ -1,5 +1,6 @@
 //! A survey that was left something by an earlier one says the same as one that was not, whatever happened to the files
 //! in between.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
 

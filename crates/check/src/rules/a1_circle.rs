@@ -25,7 +25,7 @@ use std::collections::BTreeSet;
 use tiphys_diag::{Diagnostic, Severity, Span};
 use tiphys_graph::{
     AppId, Owner,
-    waits::{Event, Events, Link, cycles},
+    waits::{Event, Events, Link, blocked, cycles},
 };
 
 use crate::{Context, Finding, Report, Rule, places, support::fields::keys};
@@ -68,6 +68,14 @@ fn told(context: &Context<'_>) -> BTreeSet<AppId> {
             }
         }
     }
+    let blocked = blocked(survey, &analyses.edges, &analyses.order);
+    told.extend(
+        blocked
+            .iter()
+            .filter(|it| it.stalls)
+            .filter_map(|it| survey.app_of(survey.object(it.object)))
+            .map(|app| app.id),
+    );
     told
 }
 
@@ -95,9 +103,16 @@ fn finding(context: &Context<'_>, circle: &[Link], apps: &BTreeSet<AppId>) -> Fi
     let told: Vec<&Link> = circle.iter().filter(|link| !is_plain(link)).collect();
     let mut diagnostic: Diagnostic = RULE.diagnostic(message);
     for (at, link) in told.iter().enumerate() {
-        let text = format!("{} only when {}", says(context, link.event), says(context, link.on));
+        let mut text = format!("{} only when {}", says(context, link.event), says(context, link.on));
+        if link.webhook.is_some() {
+            text.push_str(", which answers the webhook");
+        }
         let span = place(context, link.event);
         diagnostic = if at == 0 { diagnostic.at(span, text) } else { diagnostic.see(span, text) };
+        if let Some(configuration) = link.webhook {
+            let span = context.survey.start(context.survey.object(configuration));
+            diagnostic = diagnostic.see(span, "asks about it, and fails closed");
+        }
     }
     let diagnostic = diagnostic
         .because("an operation applies a wave only when everything of the waves before is healthy; in an empty cluster none of these comes first")

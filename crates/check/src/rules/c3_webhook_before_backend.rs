@@ -40,7 +40,7 @@ pub const RULE: Rule = Rule {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let analyses = context.analyses();
-    for blocked in blocked(context.survey, &analyses.edges, &analyses.order, &analyses.health) {
+    for blocked in blocked(context.survey, &analyses.edges, &analyses.order) {
         if blocked.meeting.is_none() {
             add_own(context, report, &blocked);
         } else {

@@ -22,9 +22,12 @@ use std::{
 
 use regex::Regex;
 use tiphys_diag::{Severity, Span};
-use tiphys_graph::{Files, Survey, environment_of, tools::Lines};
+use tiphys_graph::{Files, Survey, tools::Lines};
 
-use crate::{Context, Finding, Report, Rule};
+use crate::{
+    Context, Finding, Report, Rule,
+    support::cloud::{environment, is_comment, is_example, is_placeholder},
+};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -44,6 +47,8 @@ struct Sort {
     pattern: &'static LazyLock<Regex>,
     /// What Terraform creates it with, if it is something that Terraform creates.
     resource: Option<&'static str>,
+    /// Whether things of one environment may well differ in it, so that only one among many is told.
+    outliers_only: bool,
 }
 
 static VPC: LazyLock<Regex> = LazyLock::new(|| {
@@ -52,6 +57,9 @@ static VPC: LazyLock<Regex> = LazyLock::new(|| {
 static ROLE: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r#"(eks\.amazonaws\.com/role-arn)["']?\s*[:=]\s*["']?arn:aws[a-z-]*:iam::(\d{12}):role/"#)
 });
+static REGION: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r#"\b(aws_?(?:default_?)?region)["']?\s*[:=]\s*["']?([a-z]{2}(?:-gov)?-[a-z]+-\d)\b"#)
+});
 static ZONE: LazyLock<Regex> =
     LazyLock::new(|| pattern(r#"(hosted-?_?zone-?_?id)["']?\s*[:=]\s*["']?(Z[0-9A-Z]{12,24})\b"#));
 
@@ -59,10 +67,11 @@ fn pattern(text: &str) -> Regex {
     Regex::new(&format!("(?i){text}")).expect("the expression is right")
 }
 
-const SORTS: [Sort; 3] = [
-    Sort { name: "VPC", pattern: &VPC, resource: Some("aws_vpc") },
-    Sort { name: "account of a role", pattern: &ROLE, resource: None },
-    Sort { name: "hosted zone", pattern: &ZONE, resource: None },
+const SORTS: [Sort; 4] = [
+    Sort { name: "VPC", pattern: &VPC, resource: Some("aws_vpc"), outliers_only: false },
+    Sort { name: "account of a role", pattern: &ROLE, resource: None, outliers_only: false },
+    Sort { name: "hosted zone", pattern: &ZONE, resource: None, outliers_only: false },
+    Sort { name: "region", pattern: &REGION, resource: None, outliers_only: true },
 ];
 
 /// One mention of an id.
@@ -94,7 +103,8 @@ fn mentions(files: &Files, sort: &Sort) -> BTreeMap<String, Vec<Mention>> {
     let mut found: BTreeMap<String, Vec<Mention>> = BTreeMap::new();
     for path in files.ending(&ENDINGS).filter(|path| !is_example(path)) {
         let Some(text) = files.text(path) else { continue };
-        if !text.contains("vpc-") && !text.contains("arn:aws") && !text.contains('Z') {
+        let marks = ["vpc-", "arn:aws", "Z", "region", "REGION", "Region"];
+        if !marks.iter().any(|mark| text.contains(mark)) {
             continue;
         }
         let lines = Lines::of(path, &text);
@@ -126,40 +136,6 @@ fn joined(text: &str, pattern: &Regex) -> Vec<(String, usize)> {
     all.collect()
 }
 
-fn is_comment(text: &str, at: usize) -> bool {
-    let line = text[..at].rsplit('\n').next().unwrap_or_default().trim_start();
-    line.starts_with('#') || line.starts_with("//")
-}
-
-fn is_example(path: &str) -> bool {
-    let lower = path.to_lowercase();
-    const WORDS: [&str; 9] =
-        ["example", "test", "sample", "docs/", "fixture", "demo", "template", "backup", "archive"];
-    WORDS.iter().any(|word| lower.contains(word))
-}
-
-/// Whether an id was made up: few different digits, or a run of them.
-fn is_placeholder(id: &str) -> bool {
-    let digits = id.trim_start_matches("vpc-");
-    let different: BTreeSet<char> = digits.chars().collect();
-    different.len() <= 3
-        || ["12345", "abcdef", "23456", "0a1b2c"].iter().any(|run| digits.contains(run))
-        || matches!(id, "123456789012" | "111122223333" | "444455556666" | "000000000000" | "602401143452")
-}
-
-/// The environment that a file is for: of its folder, or of its name (`values-prod.yaml`, `prod.tfvars`).
-fn environment(path: &str) -> String {
-    const NAMES: [&str; 8] = ["dev", "test", "qa", "stage", "staging", "prod", "production", "sandbox"];
-    let folder = environment_of(path);
-    let base = path.rsplit('/').next().unwrap_or(path);
-    let by_name = base.split(['.', '-', '_']).find(|word| NAMES.contains(word));
-    match (folder.rsplit('/').next(), by_name) {
-        (Some(folder), _) if !folder.is_empty() => folder.to_owned(),
-        (_, Some(name)) => name.to_owned(),
-        _ => String::new(),
-    }
-}
-
 fn drift(sort: &Sort, environment: &str, mentions: &[Mention]) -> Option<Finding> {
     let mut by_id: BTreeMap<&str, Vec<&Mention>> = BTreeMap::new();
     for mention in mentions {
@@ -170,7 +146,7 @@ fn drift(sort: &Sort, environment: &str, mentions: &[Mention]) -> Option<Finding
     ids.sort_by_key(|(id, all)| (all.len(), *id));
     // Two values are a drift; many are a list of different things.
     let [(odd, rare), (usual, common)] = ids.as_slice() else { return None };
-    if files.len() < 2 {
+    if files.len() < 2 || (sort.outliers_only && !is_outlier(odd, rare.len(), common.len())) {
         return None;
     }
     let within = if environment.is_empty() {
@@ -186,6 +162,13 @@ fn drift(sort: &Sort, environment: &str, mentions: &[Mention]) -> Option<Finding
         .because("each of them is a copy; when the thing is rebuilt its id changes, and the copies that are forgotten name what is gone")
         .help("keep the id in one place, and let the others refer to it");
     Some(Finding::new(RULE.incident, diagnostic).likely())
+}
+
+/// Whether a region stands alone among many mentions of another. Some services are in one region only.
+fn is_outlier(odd: &str, rare: usize, common: usize) -> bool {
+    const OF_SERVICES: &str = "us-east-1";
+    const MANY: usize = 4;
+    odd != OF_SERVICES && rare == 1 && common >= MANY
 }
 
 /// Ids that are written out though Terraform of the same repository makes the thing.

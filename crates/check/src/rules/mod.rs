@@ -71,6 +71,7 @@ mod g2_play_as_tasks;
 mod g3_orphaned_cloud_resources;
 mod g4_security_group_cycle;
 mod g5_drifting_ids;
+mod g5_drifting_lists;
 mod g6_node_build;
 mod g7_order_drift;
 mod reach;
@@ -148,6 +149,7 @@ pub const ALL: &[&Rule] = &[
     &g3_orphaned_cloud_resources::RULE,
     &g4_security_group_cycle::RULE,
     &g5_drifting_ids::RULE,
+    &g5_drifting_lists::RULE,
     &g6_node_build::RULE,
     &g7_order_drift::RULE,
 ];

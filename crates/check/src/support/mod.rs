@@ -2,6 +2,7 @@
 
 pub mod charts;
 pub mod checkout;
+pub mod cloud;
 pub mod cluster;
 pub mod crds;
 pub mod declared;

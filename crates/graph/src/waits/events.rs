@@ -2,11 +2,11 @@
 //! needs to have happened before. What is not in the least solution of these rules never happens; the rules
 //! that are left then hold a circle.
 
-use std::collections::{BTreeMap, HashMap, VecDeque, hash_map::Entry};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque, hash_map::Entry};
 
 use tiphys_value::ObjectExt as _;
 
-use super::{HealthFacts, Need, needs::Judge};
+use super::{HealthFacts, Need, needs::Judge, webhooks::each};
 use crate::{
     App, AppId, Object, ObjectId, Owner, Survey,
     edges::{EdgeKind, Edges, Target},
@@ -33,6 +33,8 @@ pub struct Link {
     pub event: Event,
     /// What it waits for.
     pub on: Event,
+    /// The configuration of the webhook that makes it wait, if one does.
+    pub webhook: Option<ObjectId>,
 }
 
 /// The events of a survey with what they wait for.
@@ -41,17 +43,26 @@ pub struct Events {
     rules: BTreeMap<Event, Vec<Vec<Event>>>,
     /// The events that never happen.
     never: HashMap<Event, ()>,
+    /// The configurations of webhooks by the waits that they bring.
+    asked: HashMap<(Event, Event), ObjectId>,
 }
 
 impl Events {
     /// Works out what happens.
     pub fn of(survey: &Survey, edges: &Edges<'_>, order: &Order<'_>, facts: &HealthFacts) -> Self {
-        let mut rules = Rules { judge: Judge::new(survey, edges, order, facts), rules: BTreeMap::new() };
+        let mut asked = HashSet::new();
+        each(survey, edges, |_, _, webhook, _| {
+            let matched = survey.objects.iter().filter(|it| webhook.asks_about(&edges.index, it));
+            asked.extend(matched.map(|object| object.id));
+        });
+        let mut rules =
+            Rules { judge: Judge::new(survey, edges, order, facts), asked, rules: BTreeMap::new() };
         for app in survey.apps.iter().filter(|app| app.is_rendered()) {
             rules.add_app(app);
         }
-        let never = unreachable(&rules.rules);
-        Self { rules: rules.rules, never }
+        let asked = rules.ask_webhooks();
+        let never = unreachable(&rules.rules, None);
+        Self { rules: rules.rules, never, asked }
     }
 
     /// Whether something never happens.
@@ -92,17 +103,21 @@ impl Events {
         unmet.flatten().copied()
     }
 
+    fn link(&self, event: Event, on: Event) -> Link {
+        Link { event, on, webhook: self.asked.get(&(event, on)).copied() }
+    }
+
     fn circle(&self, start: Event) -> Option<Vec<Link>> {
         let mut came: HashMap<Event, Event> = HashMap::new();
         let mut open = VecDeque::from([start]);
         while let Some(at) = open.pop_front() {
             for on in self.waits_on(at) {
                 if on == start {
-                    let mut links = vec![Link { event: at, on }];
+                    let mut links = vec![self.link(at, on)];
                     let mut back = at;
                     while back != start {
                         let before = came[&back];
-                        links.push(Link { event: before, on: back });
+                        links.push(self.link(before, back));
                         back = before;
                     }
                     links.reverse();
@@ -118,8 +133,8 @@ impl Events {
     }
 }
 
-/// The events that no order of happening reaches.
-fn unreachable(rules: &BTreeMap<Event, Vec<Vec<Event>>>) -> HashMap<Event, ()> {
+/// The events that no order of happening reaches, if one of them is left out.
+fn unreachable(rules: &BTreeMap<Event, Vec<Vec<Event>>>, without: Option<Event>) -> HashMap<Event, ()> {
     let mut never: HashMap<Event, ()> = rules.keys().map(|event| (*event, ())).collect();
     let mut waiting: HashMap<Event, Vec<Event>> = HashMap::new();
     for (event, conditions) in rules {
@@ -129,7 +144,7 @@ fn unreachable(rules: &BTreeMap<Event, Vec<Vec<Event>>>) -> HashMap<Event, ()> {
     }
     let mut open: Vec<Event> = rules.keys().copied().collect();
     while let Some(event) = open.pop() {
-        if !never.contains_key(&event) {
+        if !never.contains_key(&event) || Some(event) == without {
             continue;
         }
         // What has no rules is nobody's concern here, and is there.
@@ -144,6 +159,8 @@ fn unreachable(rules: &BTreeMap<Event, Vec<Vec<Event>>>) -> HashMap<Event, ()> {
 
 struct Rules<'a> {
     judge: Judge<'a>,
+    /// What fail-closed webhooks are asked about.
+    asked: HashSet<ObjectId>,
     rules: BTreeMap<Event, Vec<Vec<Event>>>,
 }
 
@@ -191,6 +208,43 @@ impl Rules<'_> {
         ready.extend(self.child(object));
         self.rules.insert(Event::Applied(object.id), applied);
         self.rules.insert(Event::Ready(object.id), ready);
+    }
+
+    /// Adds what fail-closed webhooks make wait: an object that cannot come before the configuration is stored only once
+    /// the backend answers, and so are the pods of a workload. Of what may come before it, nobody knows.
+    fn ask_webhooks(&mut self) -> HashMap<(Event, Event), ObjectId> {
+        let (survey, edges) = (self.judge.survey, self.judge.edges);
+        let happens = unreachable(&self.rules, None);
+        let mut waits: Vec<(Event, Event, ObjectId)> = Vec::new();
+        let mut later: HashMap<ObjectId, HashMap<Event, ()>> = HashMap::new();
+        each(survey, edges, |configuration, _, webhook, backend| {
+            let (stored, answers) = (Event::Applied(configuration.id), Event::Ready(backend.id));
+            if !self.rules.contains_key(&stored) || !self.rules.contains_key(&answers) {
+                return;
+            }
+            let later =
+                later.entry(configuration.id).or_insert_with(|| unreachable(&self.rules, Some(stored)));
+            let scope = edges.index.scope(configuration.id);
+            for event in later.keys().filter(|event| !happens.contains_key(event)) {
+                let Event::Applied(id) = *event else { continue };
+                let object = survey.object(id);
+                if edges.index.scope(id) != scope {
+                    continue;
+                }
+                if webhook.asks_about(&edges.index, object) {
+                    waits.push((*event, answers, configuration.id));
+                }
+                if webhook.asks_about_pods(&edges.index, object) && self.judge.has_health(object) {
+                    waits.push((Event::Ready(id), answers, configuration.id));
+                }
+            }
+        });
+        let mut asked = HashMap::new();
+        for (event, answers, configuration) in waits {
+            self.rules.entry(event).or_default().push(vec![answers]);
+            asked.insert((event, answers), configuration);
+        }
+        asked
     }
 
     /// When what an object brings is there: when it is stored, or, if a controller makes it from the object,
@@ -265,8 +319,9 @@ impl Rules<'_> {
             return Vec::new();
         }
         let can_fail = || {
-            survey_objects(judge.survey, child)
-                .any(|it| self.needs(it).iter().any(|(need, _)| need.refuses()))
+            survey_objects(judge.survey, child).any(|it| {
+                self.asked.contains(&it.id) || self.needs(it).iter().any(|(need, _)| need.refuses())
+            })
         };
         if health.waits_for_operation && !health.waits_after_failure && can_fail() {
             return Vec::new();

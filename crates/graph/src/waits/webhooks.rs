@@ -1,6 +1,5 @@
 //! Objects that an admission webhook is asked about while what answers is not there yet.
 
-use super::HealthFacts;
 use crate::{
     App, Object, ObjectId, Owner, Survey,
     edges::{EdgeKind, Edges, Target, Webhook, webhooks},
@@ -30,8 +29,23 @@ pub struct Blocked {
 
 /// Everything that fail-closed webhooks with a known backend stand in the way of: the backend's own pods,
 /// and, once for each webhook and kind of trouble, objects that come before the backend or with it.
-pub fn blocked(survey: &Survey, edges: &Edges<'_>, order: &Order<'_>, _facts: &HealthFacts) -> Vec<Blocked> {
+pub fn blocked(survey: &Survey, edges: &Edges<'_>, order: &Order<'_>) -> Vec<Blocked> {
     let mut found = Vec::new();
+    each(survey, edges, |configuration, at, webhook, backend| {
+        let asked = Asked { survey, edges, order, configuration, at, webhook };
+        asked.own(backend, &mut found);
+        asked.others(backend, &mut found);
+    });
+    found
+}
+
+/// Tells `visit` of each webhook that Applications bring, that fails closed and whose backend is known: the
+/// configuration, the position in it, the webhook, and the workload behind the Service that is called.
+pub(super) fn each<'a>(
+    survey: &'a Survey,
+    edges: &'a Edges<'a>,
+    mut visit: impl FnMut(&'a Object, usize, &Webhook<'a>, &'a Object),
+) {
     for configuration in &survey.objects {
         let is_configuration = matches!(
             configuration.key.kind.as_str(),
@@ -42,14 +56,30 @@ pub fn blocked(survey: &Survey, edges: &Edges<'_>, order: &Order<'_>, _facts: &H
             if !webhook.fails_closed() {
                 continue;
             }
-            let asked = Asked { survey, edges, order, configuration, at, webhook };
-            if let Some(backend) = asked.backend() {
-                asked.own(backend, &mut found);
-                asked.others(backend, &mut found);
+            if let Some(backend) = backend(survey, edges, configuration, webhook) {
+                visit(configuration, at, webhook, backend);
             }
         }
     }
-    found
+}
+
+/// The workload behind the Service that a webhook calls.
+fn backend<'a>(
+    survey: &'a Survey,
+    edges: &'a Edges<'a>,
+    configuration: &Object,
+    webhook: &Webhook<'_>,
+) -> Option<&'a Object> {
+    let mut calls = edges.from(configuration.id).iter().filter(|edge| edge.field.starts_with(&webhook.field));
+    let service = calls.find_map(|edge| match edge.to {
+        Target::Object(id) => Some(id),
+        Target::Named(_) => None,
+    })?;
+    let mut selected = edges.from(service).iter().filter(|edge| edge.kind == EdgeKind::Selects);
+    match selected.next()?.to {
+        Target::Object(id) => Some(survey.object(id)),
+        Target::Named(_) => None,
+    }
 }
 
 /// A webhook that is asked.
@@ -62,22 +92,7 @@ struct Asked<'a> {
     webhook: &'a Webhook<'a>,
 }
 
-impl<'a> Asked<'a> {
-    /// The workload behind the Service that is called.
-    fn backend(&self) -> Option<&'a Object> {
-        let calls = self.edges.from(self.configuration.id).iter();
-        let own = calls.filter(|edge| edge.field.starts_with(&self.webhook.field));
-        let service = own.into_iter().find_map(|edge| match edge.to {
-            Target::Object(id) => Some(id),
-            Target::Named(_) => None,
-        })?;
-        let mut selected = self.edges.from(service).iter().filter(|edge| edge.kind == EdgeKind::Selects);
-        match selected.next()?.to {
-            Target::Object(id) => Some(self.survey.object(id)),
-            Target::Named(_) => None,
-        }
-    }
-
+impl Asked<'_> {
     /// The webhook is asked about its own backend, or about its pods: once they are gone, they cannot come
     /// back, and if it is in force before them, they never come.
     fn own(&self, backend: &Object, found: &mut Vec<Blocked>) {

@@ -28,7 +28,8 @@ const ROUNDS: usize = 60;
 /// at: asked is whether a wait can end, and an engine may miss the moment in which it does.
 pub fn sync(repository: &Repository) -> Vec<String> {
     let mut stalled = Vec::new();
-    let children = if repository.is_nested() { repository.children.len() } else { 0 };
+    let any_order = repository.is_nested() || repository.has_webhook();
+    let children = if any_order { repository.children.len() } else { 0 };
     for order in orders(children) {
         stalled = sync_in(repository, &order);
         if stalled.is_empty() {
@@ -93,7 +94,9 @@ struct Kinds(bool);
 impl KindCatalog for Kinds {
     fn lookup(&self, gvk: &GroupVersionKind) -> Option<KindInfo> {
         let known = gvk.group != "example.org" || self.0;
-        known.then(|| KindInfo { namespaced: gvk.kind != "CustomResourceDefinition" })
+        let is_wide =
+            matches!(gvk.kind.as_str(), "CustomResourceDefinition" | "ValidatingWebhookConfiguration");
+        known.then_some(KindInfo { namespaced: !is_wide })
     }
 }
 
@@ -106,7 +109,7 @@ impl Cluster {
             let objects = manifest::parse_objects(&path, &text, false).expect("parses");
             let objects = objects.into_iter().map(|object| {
                 let mut value = object.value;
-                if value.kind() != "CustomResourceDefinition" {
+                if !matches!(value.kind(), "CustomResourceDefinition" | "ValidatingWebhookConfiguration") {
                     value["metadata"]["namespace"] = "argocd".into();
                 }
                 Arc::new(value)
@@ -222,6 +225,11 @@ impl Cluster {
             let failure = Failure { code: Some(404), reason: "NotFound".into(), message };
             return Outcome { action: action.clone(), result: Err(failure) };
         }
+        if matches!(action.verb, Verb::Apply { .. }) && !action.is_dry_run() && self.refuses(&key) {
+            let message = "failed calling webhook \"asks.example.org\": connection refused".to_owned();
+            let failure = Failure { code: Some(500), reason: "InternalError".into(), message };
+            return Outcome { action: action.clone(), result: Err(failure) };
+        }
         if !action.is_dry_run() {
             match &action.verb {
                 Verb::Apply { object, .. } => self.apply(&key, object),
@@ -231,6 +239,15 @@ impl Cluster {
         }
         let live = self.objects.get(&key).cloned();
         Outcome { action: action.clone(), result: Ok(Done { message: String::new(), live }) }
+    }
+
+    /// Whether the webhook is asked about a new object, and nobody answers.
+    fn refuses(&self, key: &ResourceKey) -> bool {
+        let asks = self.objects.keys().any(|known| known.kind == "ValidatingWebhookConfiguration");
+        let answers = self.objects.get(&ResourceKey::new("apps", "Deployment", "argocd", "answers"));
+        let is_up =
+            || answers.and_then(|it| self.health(it)).is_some_and(|it| it.status == HealthCode::Healthy);
+        key.kind == "ConfigMap" && asks && !self.objects.contains_key(key) && !is_up()
     }
 
     fn apply(&mut self, key: &ResourceKey, object: &Value) {
@@ -247,9 +264,12 @@ impl Cluster {
         let code = match object.kind() {
             "Deployment" | "Job" => {
                 let containers = object.at(&["spec", "template", "spec", "containers"]);
-                let secret = containers?.get(0)?.get("envFrom")?.get(0)?.str_at(&["secretRef", "name"])?;
-                let key = ResourceKey::new("", "Secret", "argocd", secret);
-                if self.objects.contains_key(&key) { HealthCode::Healthy } else { HealthCode::Progressing }
+                let from = containers?.get(0)?.get("envFrom")?.get(0);
+                let is_there = |from: &Value| {
+                    let secret = from.str_at(&["secretRef", "name"]).unwrap_or_default();
+                    self.objects.contains_key(&ResourceKey::new("", "Secret", "argocd", secret))
+                };
+                if from.is_none_or(is_there) { HealthCode::Healthy } else { HealthCode::Progressing }
             }
             "CustomResourceDefinition" => HealthCode::Healthy,
             "Application" => {

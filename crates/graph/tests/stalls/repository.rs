@@ -21,6 +21,10 @@ pub enum Item {
     Definition,
     /// An object of that kind.
     Resource,
+    /// A webhook that is asked about every ConfigMap.
+    Webhook,
+    /// What answers it: once the secret of a number is there, or by itself.
+    Backend(Option<u8>),
 }
 
 /// When hooks run.
@@ -69,8 +73,15 @@ pub fn repository() -> impl Strategy<Value = Repository> {
     let parent = prop_oneof![3 => Just(0), 1 => 1usize..4];
     let child = (parent, 0i64..3, prop::collection::vec((0i64..3, item()), 1..4))
         .prop_map(|(parent, wave, items)| Child { parent, wave, items });
-    (prop::bool::weighted(0.3), 0..CHECKS.len(), prop::collection::vec(child, 1..4)).prop_map(
-        |(renders_itself, check, children)| {
+    let asking = prop::option::weighted(0.4, prop::collection::vec((0usize..3, 0i64..3), 3));
+    (prop::bool::weighted(0.3), 0..CHECKS.len(), prop::collection::vec(child, 1..4), asking, 0u8..3).prop_map(
+        |(renders_itself, check, mut children, asking, secret)| {
+            // A webhook, what it is asked about, and what answers.
+            let items = [Item::Webhook, Item::Settings, Item::Backend(Some(secret))];
+            for ((child, wave), item) in asking.into_iter().flatten().zip(items) {
+                let at = child % children.len();
+                children[at].items.push((wave, item));
+            }
             let mut repository = Repository { renders_itself, check, children };
             repository.make_unique();
             repository
@@ -94,6 +105,9 @@ impl Repository {
         }
         // What nothing brings comes from outside, and says nothing about the order.
         for (_, item) in self.children.iter_mut().flat_map(|child| &mut child.items) {
+            if let Item::Backend(secret) = item {
+                *secret = secret.filter(|number| secrets[usize::from(*number)]);
+            }
             let missing = match item {
                 Item::Workload(number) | Item::Hook(_, number) => !secrets[usize::from(*number)],
                 Item::Resource => !defined,
@@ -103,6 +117,11 @@ impl Repository {
                 *item = Item::Settings;
             }
         }
+    }
+
+    /// Whether a webhook is among the objects.
+    pub fn has_webhook(&self) -> bool {
+        self.children.iter().flat_map(|child| &child.items).any(|(_, item)| matches!(item, Item::Webhook))
     }
 
     /// Whether a child renders another.
@@ -175,6 +194,21 @@ fn object(item: &Item, child: usize, number: usize, wave: i64) -> String {
             String::new(),
             "spec: {group: example.org, scope: Namespaced, names: {kind: Widget, plural: widgets}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}".to_owned(),
         ),
+        Item::Webhook => (
+            "admissionregistration.k8s.io/v1|ValidatingWebhookConfiguration",
+            "asks".to_owned(),
+            String::new(),
+            "webhooks: [{name: asks.example.org, failurePolicy: Fail, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {service: {name: answers, namespace: argocd}}, rules: [{apiGroups: [''], apiVersions: [v1], resources: [configmaps], operations: [CREATE]}]}]".to_owned(),
+        ),
+        Item::Backend(of) => (
+            "apps/v1|Deployment",
+            "answers".to_owned(),
+            String::new(),
+            format!(
+                "{}\n---\napiVersion: v1\nkind: Service\nmetadata:\n  name: answers\n  annotations: {{argocd.argoproj.io/sync-wave: \"{wave}\"}}\nspec: {{selector: {{app: a{own}}}, ports: [{{port: 443}}]}}",
+                pods(&of.map_or_else(String::new, |of| format!("secret-{of}")), &own)
+            ),
+        ),
         Item::Resource => ("example.org/v1|Widget", format!("widget-{own}"), String::new(), "spec: {}".to_owned()),
     };
     let (version, kind) = kind.split_once('|').expect("both are there");
@@ -183,8 +217,10 @@ fn object(item: &Item, child: usize, number: usize, wave: i64) -> String {
     )
 }
 
+/// A workload's specification; its pods need a secret, if one is named.
 fn pods(secret: &str, app: &str) -> String {
+    let from = if secret.is_empty() { String::new() } else { format!("{{secretRef: {{name: {secret}}}}}") };
     format!(
-        "spec: {{selector: {{matchLabels: {{app: a{app}}}}}, template: {{metadata: {{labels: {{app: a{app}}}}}, spec: {{restartPolicy: Never, containers: [{{name: a, image: a, envFrom: [{{secretRef: {{name: {secret}}}}}]}}]}}}}}}"
+        "spec: {{selector: {{matchLabels: {{app: a{app}}}}}, template: {{metadata: {{labels: {{app: a{app}}}}}, spec: {{restartPolicy: Never, containers: [{{name: a, image: a, envFrom: [{from}]}}]}}}}}}"
     )
 }
