@@ -99,7 +99,7 @@ impl<'a> Assembly<'a> {
     /// The survey, but for its files and what is unseen.
     pub fn finish(self) -> Survey {
         Survey {
-            files: Files::list(Arc::new(tiphys_vfs::MemTree::default()), "", HashMap::new()),
+            files: Files::list(Arc::new(tiphys_vfs::MemTree::default()), ""),
             environments: self.environments,
             apps: self.apps,
             sets: self.sets,

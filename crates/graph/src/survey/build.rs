@@ -60,7 +60,7 @@ pub struct Left {
 
 /// Reads a repository, of which something may be known.
 pub fn build(input: &Input<'_>, known: Known<'_>) -> (Survey, Left) {
-    let files = Files::list(input.tree.clone(), input.folder, known.texts);
+    let files = Files::list_knowing(input.tree.clone(), input.folder, known.texts);
     let manifests = discover::read(&files, known.manifests);
     let tops = units::tops(&files);
     let clusters = sets::clusters(manifests.objects.iter().map(Arc::as_ref));

@@ -27,8 +27,13 @@ pub struct Files {
 }
 
 impl Files {
-    /// Lists the files of a folder of a tree, of which some texts may be known; links are not followed into folders.
-    pub fn list(tree: Arc<dyn FileTree>, folder: &str, known: Texts) -> Self {
+    /// Lists the files of a folder of a tree; links are not followed into folders.
+    pub fn list(tree: Arc<dyn FileTree>, folder: &str) -> Self {
+        Self::list_knowing(tree, folder, Texts::new())
+    }
+
+    /// Lists the files of a folder of a tree, of which some texts are known.
+    pub(super) fn list_knowing(tree: Arc<dyn FileTree>, folder: &str, known: Texts) -> Self {
         let (mut paths, mut links) = (BTreeSet::new(), BTreeSet::new());
         let mut folders = vec![folder.to_owned()];
         while let Some(folder) = folders.pop() {
