@@ -101,6 +101,9 @@ pub(crate) fn append(out: &mut String, value: &Value) {
             strconv::append_float(out, *value, FloatFormat::General, None);
             Ok(())
         }
-        other => out.write_str(&sprint(std::slice::from_ref(other))),
+        other => {
+            let own = if let Value::Object(object) = other { object.pointer_stringer() } else { None };
+            out.write_str(&own.unwrap_or_else(|| sprint(std::slice::from_ref(other))))
+        }
     };
 }

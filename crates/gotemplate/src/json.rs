@@ -63,11 +63,9 @@ impl Writer {
                 let (fields, kind) = (object.to_json(), object.kind());
                 return match &fields {
                     // Fields of a struct keep their order.
-                    Value::Map(map) if kind != Kind::Named && !object.field_names().is_empty() => {
-                        let values = object
-                            .field_names()
-                            .iter()
-                            .map(|name| (*name, map.get(name).unwrap_or_default()));
+                    Value::Map(map) if kind != Kind::Named && !object.json_names().is_empty() => {
+                        let values =
+                            object.json_names().iter().map(|name| (*name, map.get(name).unwrap_or_default()));
                         let values: Vec<_> = values.collect();
                         self.entries(values.iter().map(|(name, value)| (*name, value)))
                     }

@@ -181,19 +181,10 @@ fn import(chart: &mut Chart, compat: Compat, warnings: &mut Warnings) -> Result<
                 Ok(table) => {
                     merge_tables(&mut imported, path_to_table(&parent, table.clone()), compat, warnings);
                 }
-                Err(error) => warnings.push(match compat {
-                    Compat::Helm4 => format!(
-                        "level=WARN msg=\"ImportValues missing table from chart\" chart={} error={:?}",
-                        dependency.name,
-                        error.to_string()
-                    ),
-                    Compat::Helm3 => {
-                        format!(
-                            "dependencies.go:270: Warning: ImportValues missing table from chart {}: {error}",
-                            dependency.name
-                        )
-                    }
-                }),
+                Err(error) => {
+                    let named = if entry.is_string() { None } else { Some(&dependency.name) };
+                    warnings.push(missing_table(named, &error.to_string(), compat));
+                }
             }
         }
         lists.push(list);
@@ -204,6 +195,21 @@ fn import(chart: &mut Chart, compat: Compat, warnings: &mut Warnings) -> Result<
     merge_tables(&mut values, imported, compat, warnings);
     chart.values = Arc::new(values);
     Ok(())
+}
+
+/// What Helm logs of an import without a table to import. It tells the chart where the entry names child and parent.
+fn missing_table(chart: Option<&String>, error: &str, compat: Compat) -> String {
+    const TEXT: &str = "ImportValues missing table";
+    match (compat, chart) {
+        (Compat::Helm4, Some(chart)) => {
+            format!("level=WARN msg=\"{TEXT} from chart\" chart={chart} error={error:?}")
+        }
+        (Compat::Helm4, None) => format!("level=WARN msg=\"{TEXT}\" error={error:?}"),
+        (Compat::Helm3, Some(chart)) => {
+            format!("dependencies.go:270: Warning: {TEXT} from chart {chart}: {error}")
+        }
+        (Compat::Helm3, None) => format!("dependencies.go:283: Warning: {TEXT}: {error}"),
+    }
 }
 
 /// Child and parent path of an entry of `import-values`; a name alone means `exports.<name>`, put at

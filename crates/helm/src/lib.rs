@@ -30,4 +30,4 @@ pub use options::{Compat, FixedClock, Questions, RenderOptions, Served, ValuesSo
 pub use output::{Hook, HookEvent, Manifest, TemplateOutput};
 pub use resolver::{DependencyRequest, DependencyResolver};
 pub use schema::SchemaLoader;
-pub use template::{template, template_with_warnings};
+pub use template::{check_options, template, template_with_warnings};

@@ -29,6 +29,15 @@ pub fn template(chart: &Chart, options: &RenderOptions) -> Result<TemplateOutput
     Ok(TemplateOutput { warnings, ..output })
 }
 
+/// What is wrong with the options whatever the chart: Helm looks at them before it reads a chart.
+///
+/// # Errors
+/// The version of Kubernetes or values do not parse.
+pub fn check_options(options: &RenderOptions) -> Result<(), HelmError> {
+    Capabilities::of(options)?;
+    user_values(&options.values, options.compat).map(drop)
+}
+
 /// As [`template`], adding what Helm logs to `warnings`, also if it fails.
 ///
 /// # Errors
@@ -71,7 +80,7 @@ pub fn template_with_warnings(
     });
     let sorted = sort_manifests(&files, compat, warnings).map_err(HelmError::InvalidYaml)?;
     if options.include_crds {
-        collect_crds(&chart, chart.name(), &mut output.crds);
+        collect_crds(&chart, chart.name(), &mut output.crds)?;
     }
     output.manifests = sorted.manifests;
     output.hooks = sorted.hooks;
@@ -129,19 +138,20 @@ fn check_name(name: &str) -> Result<(), HelmError> {
     Err(HelmError::Option(format!("release name check failed: release name {name:?}: {reason}")))
 }
 
-fn collect_crds(chart: &Chart, path: &str, crds: &mut Vec<Manifest>) {
+fn collect_crds(chart: &Chart, path: &str, crds: &mut Vec<Manifest>) -> Result<(), HelmError> {
     for file in chart.crds() {
         crds.push(Manifest {
             path: format!("{path}/{}", file.name),
-            content: String::from_utf8_lossy(&file.data).into_owned(),
+            content: String::from_utf8_lossy(file.data()?).into_owned(),
             kind: "CustomResourceDefinition".to_owned(),
             value: OnceLock::from(tiphys_value::Value::Null),
             offset: 0,
         });
     }
     for subchart in &chart.dependencies {
-        collect_crds(subchart, &format!("{path}/charts/{}", subchart.name()), crds);
+        collect_crds(subchart, &format!("{path}/charts/{}", subchart.name()), crds)?;
     }
+    Ok(())
 }
 
 /// What goes to standard output.

@@ -63,6 +63,66 @@ fn values_have_the_methods_of_their_go_type() {
 }
 
 #[test]
+fn a_block_scalar_that_ends_the_values_ends_with_a_newline() {
+    let text = ("templates/a.yaml", "a: {{ toJson .Values.text }}\n");
+    let run = |compat| {
+        let chart = Chart::load_as(
+            &MemTree::from_files([CHART, ("values.yaml", "text: |\n  x\n  y"), text]),
+            "",
+            compat,
+        );
+        let options = RenderOptions { compat, ..options() };
+        template(&chart.unwrap(), &options).unwrap().stdout.lines().last().map(str::to_owned)
+    };
+    assert_eq!(run(Compat::Helm4).as_deref(), Some(r#"a: "x\ny\n""#));
+    assert_eq!(run(Compat::Helm3).as_deref(), Some(r#"a: "x\ny""#));
+}
+
+#[test]
+fn the_version_of_kubernetes_is_a_text_where_it_stands_and_a_struct_elsewhere() {
+    let text = "{{ $v := .Capabilities.KubeVersion }}a: {{ $v }}\nb: {{ quote $v }}\nc: {{ toJson $v }}\nd: {{ .Files.none }}\n";
+    let files = [CHART, ("templates/a.yaml", text)];
+    let options = RenderOptions { kube_version: Some("1.30".to_owned()), ..options() };
+    let expected = "---\n# Source: c/templates/a.yaml\na: v1.30\nb: \"{v1.30 v1.30 1 30}\"\nc: {\"Version\":\"v1.30\",\"Major\":\"1\",\"Minor\":\"30\"}\nd: []\n";
+    assert_eq!(render(&files, &options).unwrap(), expected);
+}
+
+#[test]
+fn files_are_read_when_a_template_asks_for_them() {
+    let files = [
+        CHART,
+        (
+            "templates/a.yaml",
+            "a: {{ .Files.Get \"conf/x\" }}{{ range $path, $_ := .Files.Glob \"**\" }}\n# {{ $path }}{{ end }}\n",
+        ),
+        ("conf/x", "\u{feff}text"),
+        ("README.md", "more"),
+        ("crds/d.yaml", "kind: CustomResourceDefinition\n"),
+    ];
+    let chart = Chart::load_ahead(Arc::new(MemTree::from_files(files)), "", Compat::Helm4).unwrap();
+    let options = RenderOptions { include_crds: true, ..options() };
+    let printed = template(&chart, &options).unwrap().stdout;
+    assert_eq!(printed, render(&files, &options).unwrap());
+    assert!(printed.contains("a: text\n# README.md\n# conf/x\n# crds/d.yaml\n"), "{printed}");
+    assert!(printed.contains("kind: CustomResourceDefinition"), "{printed}");
+}
+
+#[test]
+fn imports_without_a_table_are_told() {
+    let chart = "apiVersion: v2\nname: c\nversion: 1.0.0\ndependencies:\n- {name: s, version: 1.0.0, import-values: [x, {child: a, parent: b}]}\n";
+    let files = [("Chart.yaml", chart), ("charts/s/Chart.yaml", "apiVersion: v2\nname: s\nversion: 1.0.0\n")];
+    let tree = MemTree::from_files(files);
+    let warnings = template(&Chart::load(&tree, "").unwrap(), &options()).unwrap().warnings;
+    assert_eq!(
+        warnings,
+        [
+            r#"level=WARN msg="ImportValues missing table" error="\"exports\" is not a table""#,
+            r#"level=WARN msg="ImportValues missing table from chart" chart=s error="\"a\" is not a table""#,
+        ]
+    );
+}
+
+#[test]
 fn an_empty_list_of_dependencies_is_followed_and_none_is_not() {
     let files = |dependencies: &'static str| {
         let vendored = "apiVersion: v2\nname: s\nversion: 1.0.0\ndependencies: [{name: t, version: 1.0.0, condition: on}]\n";
@@ -109,8 +169,11 @@ fn templates_parsed_ahead_render_the_same() {
     files.extend(names.iter().map(|name| (name.as_str(), body.as_str())));
     let run = |files: &[(&str, &str)], ahead: bool| {
         let tree = MemTree::from_files(files.iter().copied());
-        let load = if ahead { Chart::load_ahead } else { Chart::load_as };
-        let chart = load(&tree, "", Compat::Helm4).unwrap();
+        let chart = if ahead {
+            Chart::load_ahead(Arc::new(tree), "", Compat::Helm4).unwrap()
+        } else {
+            Chart::load_as(&tree, "", Compat::Helm4).unwrap()
+        };
         template(&chart, &options()).map(|output| output.stdout).map_err(|error| error.to_string())
     };
     let text = run(&files, true);

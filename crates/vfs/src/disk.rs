@@ -40,6 +40,24 @@ impl DiskTree {
         &self.root
     }
 
+    /// A file opened for reading, and its size.
+    fn open_file(&self, path: &str) -> Result<(File, u64), VfsError> {
+        let file = match self.folder.read(&normalize(path)?) {
+            Some(found) => found,
+            None => File::open(self.resolve(path)?),
+        };
+        let file = file.map_err(|error| io_error(path, error))?;
+        let metadata = file.metadata().map_err(|error| io_error(path, error))?;
+        if metadata.is_dir() {
+            return Err(VfsError::new(path, VfsErrorKind::IsDir));
+        }
+        if metadata.len() > MAX_FILE_BYTES {
+            let kind = VfsErrorKind::TooLarge { size: metadata.len(), limit: MAX_FILE_BYTES };
+            return Err(VfsError::new(path, kind));
+        }
+        Ok((file, metadata.len()))
+    }
+
     /// The absolute path of an entry, links resolved step by step, once it is known to lie in the tree.
     fn resolve(&self, path: &str) -> Result<PathBuf, VfsError> {
         let relative = normalize(path)?;
@@ -66,20 +84,12 @@ impl FileTree for DiskTree {
     }
 
     fn read(&self, path: &str) -> Result<Arc<[u8]>, VfsError> {
-        let file = match self.folder.read(&normalize(path)?) {
-            Some(found) => found,
-            None => File::open(self.resolve(path)?),
-        };
-        let file = file.map_err(|error| io_error(path, error))?;
-        let metadata = file.metadata().map_err(|error| io_error(path, error))?;
-        if metadata.is_dir() {
-            return Err(VfsError::new(path, VfsErrorKind::IsDir));
-        }
-        if metadata.len() > MAX_FILE_BYTES {
-            let kind = VfsErrorKind::TooLarge { size: metadata.len(), limit: MAX_FILE_BYTES };
-            return Err(VfsError::new(path, kind));
-        }
-        read_whole(file, metadata.len()).map_err(|error| io_error(path, error))
+        let (file, size) = self.open_file(path)?;
+        read_whole(file, size).map_err(|error| io_error(path, error))
+    }
+
+    fn size(&self, path: &str) -> Result<u64, VfsError> {
+        Ok(self.open_file(path)?.1)
     }
 
     fn read_dir(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {

@@ -62,6 +62,14 @@ pub trait FileTree: Send + Sync {
     /// Not found, a folder, larger than [`MAX_FILE_BYTES`], outside the tree, or not readable.
     fn read(&self, path: &str) -> Result<Arc<[u8]>, VfsError>;
 
+    /// How many bytes a file has that can be read.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    fn size(&self, path: &str) -> Result<u64, VfsError> {
+        Ok(self.read(path)?.len() as u64)
+    }
+
     /// The entries of a folder, sorted by name. Broken links are left out; links that leave the tree
     /// are listed as files, and reading them says why they are refused.
     ///
@@ -98,6 +106,10 @@ impl<T: FileTree + ?Sized> FileTree for Arc<T> {
 
     fn read(&self, path: &str) -> Result<Arc<[u8]>, VfsError> {
         (**self).read(path)
+    }
+
+    fn size(&self, path: &str) -> Result<u64, VfsError> {
+        (**self).size(path)
     }
 
     fn read_dir(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {

@@ -23,6 +23,19 @@ pub(super) struct Flags {
     pub(super) precision: Option<usize>,
 }
 
+/// An element of a list of bytes.
+struct Byte(u8);
+
+impl Arg for Byte {
+    fn shape(&self) -> Shape<'_> {
+        Shape::Uint(u64::from(self.0))
+    }
+
+    fn type_name(&self) -> Cow<'_, str> {
+        Cow::Borrowed("uint8")
+    }
+}
+
 #[derive(Default)]
 pub(super) struct Printer {
     pub(super) out: String,
@@ -74,7 +87,7 @@ impl Printer {
             Shape::Uint(value) => self.integer_verb(arg, value, false, false, verb),
             Shape::Float(value) => self.float_verb(arg, value, verb),
             Shape::Str(text) => self.string_verb(arg, &text, verb),
-            Shape::Bytes(bytes, nil) => self.bytes_verb(arg, &bytes, nil, verb),
+            Shape::Bytes(bytes, nil) => self.bytes_verb(&bytes, nil, verb, depth),
             Shape::List(nil) => self.list(arg, nil, verb, depth),
             Shape::Map(nil) => self.map(arg, nil, verb, depth),
             Shape::Struct => self.fields(arg, verb, depth),
@@ -184,9 +197,9 @@ impl Printer {
         }
     }
 
-    fn bytes_verb(&mut self, arg: &dyn Arg, bytes: &[u8], nil: bool, verb: char) {
+    fn bytes_verb(&mut self, bytes: &[u8], nil: bool, verb: char, depth: usize) {
         match verb {
-            'v' | 'd' => self.byte_list(bytes, nil, verb),
+            'v' | 'd' => self.byte_list(bytes, nil, verb, if depth > 0 { "[]uint8" } else { "[]byte" }),
             's' => self.string(&rawstr::encode(bytes)),
             'x' => self.hex(bytes, LOWER),
             'X' => self.hex(bytes, UPPER),
@@ -197,17 +210,17 @@ impl Printer {
                     if at > 0 {
                         self.out.push(' ');
                     }
-                    self.integer_verb(arg, u64::from(*byte), false, false, verb);
+                    self.integer_verb(&Byte(*byte), u64::from(*byte), false, false, verb);
                 }
                 self.out.push(']');
             }
         }
     }
 
-    fn byte_list(&mut self, bytes: &[u8], nil: bool, verb: char) {
+    fn byte_list(&mut self, bytes: &[u8], nil: bool, verb: char, type_name: &str) {
         let sharp = self.flags.sharp_v;
         if sharp {
-            self.out.push_str("[]byte");
+            self.out.push_str(type_name);
             if nil {
                 self.out.push_str("(nil)");
                 return;

@@ -99,8 +99,12 @@ impl Constraints {
         if text.len() > MAX_LENGTH {
             return Err(ConstraintError::TooLong);
         }
-        if let Some(group) = plain::parse(text) {
-            return Ok(Self { groups: vec![group?] });
+        // No version of a plain group takes in a `||`, and none of them is the end of a range.
+        if let Some(groups) =
+            text.split("||").take(MAX_GROUPS + 1).map(plain::parse).collect::<Option<Vec<_>>>()
+            && groups.len() <= MAX_GROUPS
+        {
+            return Ok(Self { groups: groups.into_iter().collect::<Result<_, _>>()? });
         }
         let text = rewrite_ranges(text);
         let parts: Vec<&str> = text.split("||").collect();

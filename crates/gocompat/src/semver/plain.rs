@@ -29,7 +29,7 @@ fn comparison(text: &str) -> Option<(Parts<'_>, &str)> {
         return None;
     }
     let version = rest.trim_start_matches(' ');
-    let (major, rest) = split(version.strip_prefix('v').unwrap_or(version), |c| c.is_ascii_digit());
+    let (major, rest) = digits_or_wildcard(version.strip_prefix('v').unwrap_or(version));
     let (minor, rest) = number(rest)?;
     let (patch, rest) = if minor.is_empty() { ("", rest) } else { number(rest)? };
     let is_label = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
@@ -44,8 +44,13 @@ fn comparison(text: &str) -> Option<(Parts<'_>, &str)> {
 /// A dot with the number behind it, if there is a dot.
 fn number(text: &str) -> Option<(&str, &str)> {
     let Some(rest) = text.strip_prefix('.') else { return Some(("", text)) };
-    let (digits, rest) = split(rest, |c| c.is_ascii_digit());
+    let (digits, rest) = digits_or_wildcard(rest);
     (!digits.is_empty()).then(|| (&text[..=digits.len()], rest))
+}
+
+/// Digits or one wildcard at the start of a text, and the rest.
+fn digits_or_wildcard(text: &str) -> (&str, &str) {
+    if text.starts_with(['x', 'X', '*']) { text.split_at(1) } else { split(text, |c| c.is_ascii_digit()) }
 }
 
 /// The text in front of the first character that does not belong, and the rest.
@@ -77,6 +82,15 @@ mod tests {
             "  >1.2.3-alpha.1  ",
             "1.2.3-a-b",
             "1.2.3-01",
+            "1.x",
+            "*",
+            "x",
+            "0.0.*",
+            "^1.2.X",
+            ">=1.* <3",
+            "1.x.3",
+            "*.1",
+            "1.2.x-0",
         ] {
             let plain = super::parse(text).expect(text).map(|group| format!("{group:?}"));
             assert_eq!(plain, general(text).map(|group| format!("{group:?}")), "{text}");
@@ -87,8 +101,10 @@ mod tests {
     fn leaves_the_rest_to_the_general_reader() {
         for text in [
             "",
-            "1.x",
-            "*",
+            "1x",
+            "x1",
+            "1.xx",
+            "*.",
             "1.2.3.4",
             "1.2.",
             ".1",
@@ -102,7 +118,7 @@ mod tests {
             ">1<2",
             "1 ,",
             ",1",
-            "x",
+            "vx1",
             "1.2.3_4",
         ] {
             assert!(super::parse(text).is_none(), "{text}");

@@ -67,6 +67,16 @@ impl Context<'_> {
                     }
                     Some(value) => Ok(Slot { value, boxed: false, origin: receiver.origin }),
                     None => match object.content() {
+                        Some(Value::Map(_)) if !args.is_empty() || last.is_some() => {
+                            self.error(frame, format!("{name} is not a method but has arguments"))
+                        }
+                        Some(Value::Map(map))
+                            if self.set.missing_key == MissingKey::Zero
+                                && map.get(name).is_none()
+                                && let Some(value) = object.missing_entry() =>
+                        {
+                            Ok(Slot { value, boxed: false, origin: receiver.origin })
+                        }
                         Some(Value::Map(map)) => self.key(frame, &map, name, receiver.origin),
                         _ => self.no_field(frame, &receiver, name),
                     },

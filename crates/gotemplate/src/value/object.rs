@@ -80,12 +80,28 @@ pub trait Object: Any {
         None
     }
 
+    /// The result of a `String` method that only a pointer to the value has: an action that names the value itself
+    /// prints this, whatever is given a copy (every function) does not know the method.
+    fn pointer_stringer(&self) -> Option<String> {
+        None
+    }
+
+    /// What a key that the map under a named type lacks yields, if that is not what maps of any values yield.
+    fn missing_entry(&self) -> Option<Value> {
+        None
+    }
+
+    /// The names that `encoding/json` gives the fields, in their order; by default those of the fields.
+    fn json_names(&self) -> &[&'static str] {
+        self.field_names()
+    }
+
     /// What `encoding/json` makes of the value; by default its fields.
     fn to_json(&self) -> Value {
         if let Some(content) = self.content() {
             return content;
         }
-        self.field_names()
+        self.json_names()
             .iter()
             .map(|name| (*name, self.field(name).unwrap_or_default()))
             .collect::<super::Map>()

@@ -9,12 +9,12 @@ use super::{
     archive::{MAX_CHART_SIZE, unpack},
     decode::{Field, is_field, mapping},
     metadata::{Lock, Metadata},
-    walk::chart_files,
+    walk::{Once, chart_files},
 };
 use crate::{
     Compat, HelmError,
     dependencies::logged,
-    engine::{Ahead, TemplateCache},
+    engine::TemplateCache,
     values::{Table, read_values},
 };
 
@@ -29,7 +29,7 @@ pub(crate) fn load(
     tree: &dyn FileTree,
     path: &str,
     compat: Compat,
-    mut ahead: Option<Ahead>,
+    mut once: Option<Once>,
 ) -> Result<Chart, HelmError> {
     let path = tiphys_vfs::normalize(path)?;
     if tree.is_file(&path) {
@@ -49,10 +49,10 @@ pub(crate) fn load(
         error.into()
     })?;
     check_api_version(&text, compat)?;
-    let files = chart_files(tree, &path, ahead.as_mut())?;
+    let files = chart_files(tree, &path, once.as_mut())?;
     let mut chart = Loader { compat, budget: MAX_CHART_SIZE }.chart(files, &path, 0)?;
-    if let Some(ahead) = ahead {
-        chart.cache = Arc::new(TemplateCache::with_ahead(ahead));
+    if let Some(once) = once {
+        chart.cache = Arc::new(TemplateCache::with_ahead(once.ahead));
     }
     Ok(chart)
 }
@@ -65,7 +65,7 @@ pub(crate) fn load_archive(bytes: &[u8], name: &str, compat: Compat) -> Result<C
     let mut loader = Loader { compat, budget: MAX_CHART_SIZE };
     let files = unpack(bytes, &mut loader.budget)?;
     if let Some(file) = files.iter().find(|file| &*file.name == "Chart.yaml") {
-        check_api_version(&file.data, compat)?;
+        check_api_version(file.data()?, compat)?;
     } else if compat == Compat::Helm4 {
         return Err(HelmError::Load("unable to detect chart version, no Chart.yaml found".to_owned()));
     }
@@ -147,7 +147,8 @@ impl Loader {
         let mut parts = Parts::default();
         for file in files.iter().filter(|file| &*file.name == "Chart.yaml") {
             let metadata = parts.metadata.get_or_insert_default();
-            metadata.read(&file.data).map_err(|error| cannot_load("Chart.yaml", &error, self.compat))?;
+            let read = metadata.read(file.data()?);
+            read.map_err(|error| cannot_load("Chart.yaml", &error, self.compat))?;
             if metadata.api_version.is_empty() {
                 "v1".clone_into(&mut metadata.api_version);
             }
@@ -162,24 +163,22 @@ impl Loader {
         match &*file.name {
             "Chart.yaml" => {}
             "Chart.lock" => {
-                let lock =
-                    Lock::read(&file.data).map_err(|error| cannot_load("Chart.lock", &error, self.compat))?;
-                parts.lock = Some(lock);
+                let lock = Lock::read(file.data()?);
+                parts.lock = Some(lock.map_err(|error| cannot_load("Chart.lock", &error, self.compat))?);
             }
             "values.yaml" => {
-                let text = String::from_utf8_lossy(&file.data);
+                let text = String::from_utf8_lossy(file.data()?);
                 parts.values = read_values(&text, self.compat)
                     .map_err(|error| cannot_load("values.yaml", &error, self.compat))?;
-                parts.values_text = Some(file.data);
+                parts.values_text = Some(file.data()?.clone());
             }
-            "values.schema.json" => parts.schema = Some(file.data),
+            "values.schema.json" => parts.schema = Some(file.data()?.clone()),
             "requirements.yaml" | "requirements.lock" => requirements(parts, file, self.compat)?,
             name if name.starts_with("templates/") => parts.templates.push(file),
             name => match name.strip_prefix("charts/") {
                 Some(rest) if !rest.ends_with(".prov") => {
                     let (folder, _) = rest.split_once('/').unwrap_or((rest, ""));
-                    let file = ChartFile { name: Arc::from(rest), data: file.data.clone() };
-                    parts.subcharts.entry(folder.to_owned()).or_default().push(file);
+                    parts.subcharts.entry(folder.to_owned()).or_default().push(file.renamed(rest));
                 }
                 _ => parts.files.push(file),
             },
@@ -208,17 +207,17 @@ impl Loader {
                     "error unpacking subchart tar in {parent}: expected {name}, got {file}"
                 )));
             }
-            if file.data.starts_with(LFS_POINTER) {
+            if file.data()?.starts_with(LFS_POINTER) {
                 return Err(HelmError::Load(format!(
                     "{location} is kept by Git LFS, from which nothing is fetched: what the repository itself has there is a pointer; `git lfs pull` gets the file"
                 )));
             }
-            unpack(&file.data, &mut self.budget).and_then(|files| self.chart(files, location, depth + 1))
+            unpack(file.data()?, &mut self.budget).and_then(|files| self.chart(files, location, depth + 1))
         } else {
             // Files that stand in charts/ itself belong to no chart.
             let inside = files.into_iter().filter_map(|file| {
                 let (_, name) = file.name.split_once('/')?;
-                Some(ChartFile { name: Arc::from(name), data: file.data.clone() })
+                Some(file.renamed(name))
             });
             self.chart(inside.collect(), location, depth + 1)
         };
@@ -243,7 +242,8 @@ fn requirements(parts: &mut Parts, file: ChartFile, compat: Compat) -> Result<()
                 Compat::Helm3 => format!("load.go:120: {TEXT}"),
             });
         }
-        metadata.read(&file.data).map_err(|error| cannot_load("requirements.yaml", &error, compat))?;
+        let read = metadata.read(file.data()?);
+        read.map_err(|error| cannot_load("requirements.yaml", &error, compat))?;
     } else {
         if !is_v1 {
             const TEXT: &str = "Warning: Dependency locking is handled in Chart.lock since apiVersion \"v2\". We recommend migrating to Chart.lock.";
@@ -252,9 +252,8 @@ fn requirements(parts: &mut Parts, file: ChartFile, compat: Compat) -> Result<()
                 Compat::Helm3 => format!("load.go:138: {TEXT}"),
             });
         }
-        let lock =
-            Lock::read(&file.data).map_err(|error| cannot_load("requirements.lock", &error, compat))?;
-        parts.lock = Some(lock);
+        let lock = Lock::read(file.data()?);
+        parts.lock = Some(lock.map_err(|error| cannot_load("requirements.lock", &error, compat))?);
     }
     if is_v1 {
         parts.files.push(file);

@@ -2,6 +2,7 @@
 
 mod archive;
 pub(crate) mod decode;
+mod file;
 mod ignore;
 mod load;
 mod metadata;
@@ -18,17 +19,11 @@ use crate::{
     values::Table,
 };
 
-pub(crate) use decode::{Field, is_field};
-pub use metadata::{Dependency, Lock, Maintainer, Metadata};
+use walk::Once;
 
-/// A file of a chart: its path in the chart and its bytes (a byte order mark removed).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChartFile {
-    /// Path in the chart, `/` between steps.
-    pub name: Arc<str>,
-    /// Contents.
-    pub data: Arc<[u8]>,
-}
+pub(crate) use decode::{Field, is_field};
+pub use file::ChartFile;
+pub use metadata::{Dependency, Lock, Maintainer, Metadata};
 
 /// A chart with its subcharts, as loaded from a folder or an archive. Cloning is cheap.
 #[derive(Clone, Debug)]
@@ -79,13 +74,13 @@ impl Chart {
         load::load(tree, path, compat, None)
     }
 
-    /// As [`Chart::load_as`], parsing templates on a thread of its own while files are still being read: for processes
-    /// that render a chart once.
+    /// As [`Chart::load_as`], parsing templates on a thread of its own while files are still being read, and leaving
+    /// files that only templates may ask for until one does: for processes that render a chart once.
     ///
     /// # Errors
     /// As [`Chart::load`].
-    pub fn load_ahead(tree: &dyn FileTree, path: &str, compat: Compat) -> Result<Self, HelmError> {
-        load::load(tree, path, compat, Some(Ahead::new()))
+    pub fn load_ahead(tree: Arc<dyn FileTree>, path: &str, compat: Compat) -> Result<Self, HelmError> {
+        load::load(&tree, path, compat, Some(Once { ahead: Ahead::new(), tree: tree.clone() }))
     }
 
     /// Loads a packaged chart. `name` is what errors and origins call it.

@@ -1,5 +1,7 @@
 //! The files of a chart folder, in Helm's order.
 
+use std::sync::Arc;
+
 use tiphys_vfs::{EntryKind, FileTree};
 
 use super::{ChartFile, archive, ignore::Rules};
@@ -11,14 +13,21 @@ const MAX_DEPTH: usize = 64;
 /// How many files a chart may have.
 const MAX_FILES: usize = 50_000;
 
-/// Reads every file of a chart folder that `.helmignore` does not leave out, and gives templates to `ahead` too.
+/// How a chart is read that is rendered once: templates are given to a thread that parses them, and files that only
+/// templates may ask for are left until one does.
+pub(crate) struct Once {
+    pub(super) ahead: Ahead,
+    pub(super) tree: Arc<dyn FileTree>,
+}
+
+/// Reads the files of a chart folder that `.helmignore` does not leave out.
 ///
 /// # Errors
 /// A file that cannot be read or is over Helm's limit, or a bad `.helmignore`.
 pub(crate) fn chart_files(
     tree: &dyn FileTree,
     root: &str,
-    ahead: Option<&mut Ahead>,
+    once: Option<&mut Once>,
 ) -> Result<Vec<ChartFile>, HelmError> {
     let ignore_file = below(root, ".helmignore");
     let rules = if tree.is_file(&ignore_file) {
@@ -27,7 +36,7 @@ pub(crate) fn chart_files(
     } else {
         Rules::default()
     };
-    let mut walk = Walk { tree, root, rules: rules.with_defaults(), files: Vec::new(), ahead };
+    let mut walk = Walk { tree, root, rules: rules.with_defaults(), files: Vec::new(), once };
     walk.folder("", 0)?;
     Ok(walk.files)
 }
@@ -41,7 +50,7 @@ struct Walk<'a> {
     root: &'a str,
     rules: Rules,
     files: Vec<ChartFile>,
-    ahead: Option<&'a mut Ahead>,
+    once: Option<&'a mut Once>,
 }
 
 impl Walk<'_> {
@@ -66,23 +75,54 @@ impl Walk<'_> {
         if self.files.len() >= MAX_FILES {
             return Err(HelmError::Limit(format!("the chart has more files than the limit of {MAX_FILES}")));
         }
-        let data = self.tree.read(&below(self.root, &path))?;
-        if data.len() as u64 > archive::MAX_FILE_SIZE {
-            let name = tiphys_vfs::base_name(&path);
-            let limit = archive::MAX_FILE_SIZE;
-            let text = format!("chart file {name:?} is larger than the maximum file size {limit}");
-            return Err(HelmError::Load(text));
+        let full = below(self.root, &path);
+        if let Some(once) = &self.once
+            && !is_needed(&path)
+        {
+            check_size(&path, self.tree.size(&full)?)?;
+            self.files.push(ChartFile::later(path, once.tree.clone(), full));
+            return Ok(());
         }
+        let data = self.tree.read(&full)?;
+        check_size(&path, data.len() as u64)?;
         let data = archive::without_bom(data);
-        if let Some(ahead) = &mut self.ahead
+        if let Some(once) = &mut self.once
             && is_template(&path)
         {
-            ahead.add(&data);
+            once.ahead.add(&data);
         }
-        self.files.push(ChartFile { name: path.into(), data });
+        self.files.push(ChartFile::new(path, data));
         Ok(())
     }
 }
+
+fn check_size(path: &str, size: u64) -> Result<(), HelmError> {
+    let limit = archive::MAX_FILE_SIZE;
+    if size <= limit {
+        return Ok(());
+    }
+    let name = tiphys_vfs::base_name(path);
+    Err(HelmError::Load(format!("chart file {name:?} is larger than the maximum file size {limit}")))
+}
+
+/// Whether loading the chart, or a subchart in a folder, takes the file's content. Of the others the content only
+/// matters to a template that asks for it.
+fn is_needed(path: &str) -> bool {
+    let Some(below) = path.strip_prefix("charts/") else {
+        return path.starts_with("templates/") || METADATA.contains(&path);
+    };
+    below.split_once('/').is_none_or(|(_, inside)| is_needed(inside))
+}
+
+/// The files that Helm reads itself.
+const METADATA: [&str; 6] = [
+    "Chart.yaml",
+    "Chart.lock",
+    "values.yaml",
+    "values.schema.json",
+    "requirements.yaml",
+    "requirements.lock",
+];
 
 /// Whether a file is a template of the chart or of a subchart in a folder.
 fn is_template(path: &str) -> bool {

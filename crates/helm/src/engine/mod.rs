@@ -71,8 +71,8 @@ impl TemplateCache {
     ) -> Result<Arc<TemplateSet>, HelmError> {
         let key: Vec<_> = templates
             .iter()
-            .map(|template| (template.name.clone(), template.file.data.as_ptr() as usize))
-            .collect();
+            .map(|template| Ok((template.name.clone(), template.file.data()?.as_ptr() as usize)))
+            .collect::<Result<_, HelmError>>()?;
         let mut cached = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(parsed) = cached.as_ref().filter(|parsed| parsed.key == key) {
             return Ok(parsed.set.clone());
@@ -83,11 +83,11 @@ impl TemplateCache {
         let texts: Vec<_> = templates
             .iter()
             .map(|template| {
-                let data = &template.file.data;
+                let data = template.file.data()?;
                 let parsed = ahead.remove(&(data.as_ptr() as usize));
-                Text::new(&template.name, tiphys_gocompat::rawstr::encode(data), parsed)
+                Ok(Text::new(&template.name, tiphys_gocompat::rawstr::encode(data), parsed))
             })
-            .collect();
+            .collect::<Result<_, HelmError>>()?;
         set.parse_all(&texts)
             .map_err(|error| HelmError::Template(errors::parse_error(&error.to_string())))?;
         let set = Arc::new(set);

@@ -143,6 +143,9 @@ impl Object for KubeVersionObject {
     fn field(&self, name: &str) -> Option<Value> {
         match name {
             "Version" => Some(Value::string(&self.version.version)),
+            "normalizedVersion" if self.compat == Compat::Helm4 => {
+                Some(Value::string(&self.version.normalized))
+            }
             "Major" => Some(Value::string(&self.version.major)),
             "Minor" => Some(Value::string(&self.version.minor)),
             _ => None,
@@ -150,6 +153,13 @@ impl Object for KubeVersionObject {
     }
 
     fn field_names(&self) -> &[&'static str] {
+        match self.compat {
+            Compat::Helm4 => &["Version", "normalizedVersion", "Major", "Minor"],
+            Compat::Helm3 => self.json_names(),
+        }
+    }
+
+    fn json_names(&self) -> &[&'static str] {
         &["Version", "Major", "Minor"]
     }
 
@@ -164,7 +174,7 @@ impl Object for KubeVersionObject {
         }))
     }
 
-    fn stringer(&self) -> Option<String> {
+    fn pointer_stringer(&self) -> Option<String> {
         Some(self.version.normalized.clone())
     }
 }
@@ -227,6 +237,11 @@ impl Object for BuildInfo {
     fn field_names(&self) -> &[&'static str] {
         const NAMES: [&str; 5] = ["Version", "GitCommit", "GitTreeState", "GoVersion", "KubeClientVersion"];
         &NAMES[..if self.client.is_some() { 5 } else { 4 }]
+    }
+
+    fn json_names(&self) -> &[&'static str] {
+        const NAMES: [&str; 3] = ["version", "go_version", "kube_client_version"];
+        &NAMES[..if self.client.is_some() { 3 } else { 2 }]
     }
 
     fn to_json(&self) -> Value {

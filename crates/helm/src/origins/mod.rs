@@ -138,7 +138,9 @@ fn collect_files(chart: &Chart, path: &str, files: &mut BTreeMap<String, (Arc<st
             "" => file.name.clone(),
             location => Arc::from(format!("{location}/{}", file.name)),
         };
-        files.insert(format!("{path}/{}", file.name), (place, file.data.clone()));
+        if let Ok(data) = file.data() {
+            files.insert(format!("{path}/{}", file.name), (place, data.clone()));
+        }
     }
     for subchart in &chart.dependencies {
         collect_files(subchart, &format!("{path}/charts/{}", subchart.name()), files);

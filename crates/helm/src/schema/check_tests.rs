@@ -19,6 +19,20 @@ fn faults(schema: Value, value: Value) -> String {
 }
 
 #[test]
+fn several_faults_of_a_keyword_that_the_draft_defines_once_stand_together() {
+    let schema = json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "oneOf": [{ "minLength": -1 }, { "title": 1 }],
+    });
+    let error = compile(schema).unwrap_err();
+    let expected = "- at '/oneOf': validation failed\n  \
+                    - at '/oneOf/0/minLength': 'allOf' failed\n    \
+                    - at '/oneOf/0/minLength': minimum: got -1, want 0\n  \
+                    - at '/oneOf/1/title': got number, want string";
+    assert!(error.contains(expected), "{error}");
+}
+
+#[test]
 fn prints_places_and_reasons_as_helm() {
     let schema = json!({
         "$schema": "http://json-schema.org/draft-07/schema#",

@@ -161,7 +161,7 @@ fn flat(draft: Draft) -> Value {
         rows(draft).map(|(keyword, .., shape)| ((*keyword).to_owned(), shape.schema(draft))).collect();
     properties.insert(FORMAT.to_owned(), json!({ "type": "string" }));
     let id = format!("{}#", draft.url());
-    let mut schema = json!({ "$schema": id, "properties": properties });
+    let mut schema = json!({ "$schema": id, "properties": properties, "$defs": definitions(draft) });
     if draft == D4 {
         schema["type"] = json!("object");
         schema["dependencies"] = json!({ "exclusiveMaximum": ["maximum"], "exclusiveMinimum": ["minimum"] });
@@ -199,7 +199,7 @@ fn vocabulary(draft: Draft, name: &str) -> Value {
         "$id": format!("{base}meta/{name}"),
         "type": ["object", "boolean"],
         "properties": properties,
-        "$defs": { "reference": { "type": "string", "format": "uri-reference" } },
+        "$defs": definitions(draft),
     });
     if draft == D2019 {
         schema["$recursiveAnchor"] = json!(true);
@@ -209,24 +209,39 @@ fn vocabulary(draft: Draft, name: &str) -> Value {
     schema
 }
 
+/// A schema of the draft.
+fn any_schema(draft: Draft) -> Value {
+    match draft {
+        D4 | D6 | D7 => json!({ "$ref": "#" }),
+        D2019 => json!({ "$recursiveRef": "#" }),
+        D2020 => json!({ "$dynamicRef": "#meta" }),
+    }
+}
+
+/// What several keywords hold, defined once as the drafts do: several faults behind a reference are told together.
+fn definitions(draft: Draft) -> Value {
+    let mut strings = json!({ "type": "array", "items": { "type": "string" }, "uniqueItems": true });
+    if draft == D4 {
+        strings["minItems"] = json!(1);
+    }
+    json!({
+        "reference": { "type": "string", "format": "uri-reference" },
+        "schemas": { "type": "array", "minItems": 1, "items": any_schema(draft) },
+        "strings": strings,
+        "count": { "type": "integer", "minimum": 0 },
+    })
+}
+
+fn defined(name: &str) -> Value {
+    json!({ "$ref": format!("#/$defs/{name}") })
+}
+
 impl Shape {
     /// The shape as a schema.
     fn schema(self, draft: Draft) -> Value {
-        let schema = || match draft {
-            D4 | D6 | D7 => json!({ "$ref": "#" }),
-            D2019 => json!({ "$recursiveRef": "#" }),
-            D2020 => json!({ "$dynamicRef": "#meta" }),
-        };
-        let list = || json!({ "type": "array", "minItems": 1, "items": schema() });
-        let strings = || {
-            let items = json!({ "type": "string" });
-            let mut strings = json!({ "type": "array", "items": items, "uniqueItems": true });
-            if draft == D4 {
-                strings["minItems"] = json!(1);
-            }
-            strings
-        };
-        let count = json!({ "type": "integer", "minimum": 0 });
+        let schema = || any_schema(draft);
+        let (list, strings) = (|| defined("schemas"), || defined("strings"));
+        let count = defined("count");
         match self {
             Any => json!(true),
             Text => json!({ "type": "string" }),

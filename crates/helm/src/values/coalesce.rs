@@ -230,13 +230,15 @@ impl Coalescer<'_> {
 
 /// What Go prints for `%t` of a value that is no bool, as Helm's type mismatch does.
 fn go_t_verb(value: &Val) -> String {
+    // Nothing is printed plainly inside of something else.
+    let inner = |value: &Val| if value.is_null() { "<nil>".to_owned() } else { go_t_verb(value) };
     match value {
         Val::Null => "%!t(<nil>)".to_owned(),
         Val::Bool(bool) => bool.to_string(),
-        Val::List(items) => format!("[{}]", items.iter().map(go_t_verb).collect::<Vec<_>>().join(" ")),
+        Val::List(items) => format!("[{}]", items.iter().map(inner).collect::<Vec<_>>().join(" ")),
         Val::Table(table) => {
             let pairs: Vec<_> =
-                table.iter().map(|(key, value)| format!("%!t(string={key}):{}", go_t_verb(value))).collect();
+                table.iter().map(|(key, value)| format!("%!t(string={key}):{}", inner(value))).collect();
             format!("map[{}]", pairs.join(" "))
         }
         other => format!("%!t({}={})", other.go_type(), other.go_print()),

@@ -1,6 +1,6 @@
 //! Reading values files.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use tiphys_value::{Value, json_kind};
 use tiphys_yaml::{from_yaml, split_kubernetes_documents};
@@ -17,8 +17,10 @@ pub(crate) fn read_values(text: &str, compat: Compat) -> Result<Table, String> {
         return read_document(text);
     }
     let mut values = Table::new();
+    // Helm reads line by line and ends each with a newline: so does a block scalar on the last line.
+    let ended = if text.ends_with('\n') { Cow::Borrowed(text) } else { Cow::Owned(format!("{text}\n")) };
     for (_, document) in
-        split_kubernetes_documents(text).map_err(|error| format!("error reading yaml document: {error}"))?
+        split_kubernetes_documents(&ended).map_err(|error| format!("error reading yaml document: {error}"))?
     {
         let table =
             read_document(document).map_err(|error| format!("cannot unmarshal yaml document: {error}"))?;

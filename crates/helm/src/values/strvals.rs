@@ -133,7 +133,9 @@ impl Parser<'_> {
 
     fn nested(&mut self, data: &mut Table, key: String, level: usize) -> Step<()> {
         check_level(level)?;
-        let mut inner = match data.remove(key.as_str()) {
+        let known = data.remove(key.as_str());
+        let is_known = known.is_some();
+        let mut inner = match known {
             None => Arc::default(),
             Some(Val::Table(table)) => table,
             Some(other) => return fault(wrong_type(&other, "map[string]interface {}")),
@@ -142,7 +144,7 @@ impl Parser<'_> {
         if done.is_ok() && inner.is_empty() {
             return fault(format!("key map {key:?} has no value"));
         }
-        if !inner.is_empty() {
+        if is_known || !inner.is_empty() {
             set(data, key, Val::Table(inner));
         }
         done
@@ -412,6 +414,13 @@ mod tests {
         assert_eq!(parse(r"a.b=x,y=\{", Mode::Literal).as_deref(), Ok(r#"{"a":{"b":"x,y=\\{"}}"#));
         let read = |name: &str| Ok(format!("<{name}>"));
         assert_eq!(parse("a=f.txt", Mode::File(&read)).as_deref(), Ok(r#"{"a":"<f.txt>"}"#));
+    }
+
+    #[test]
+    fn a_key_that_ends_with_a_dot_leaves_what_is_there() {
+        let mut table = Table::from([(Arc::from("a"), Val::Table(Arc::default()))]);
+        parse_into("a.", &mut table, Mode::String).unwrap();
+        assert!(table.get("a").is_some_and(|value| value.as_table().is_some_and(Table::is_empty)));
     }
 
     #[test]

@@ -13,7 +13,9 @@ use std::{
 };
 
 use anyhow::{Context as _, bail, ensure};
-use tiphys_helm::{Chart, Compat, RenderOptions, ValuesSource, name_from_template, template_with_warnings};
+use tiphys_helm::{
+    Chart, Compat, RenderOptions, ValuesSource, check_options, name_from_template, template_with_warnings,
+};
 use tiphys_kustomize::RemoteLoader as _;
 use tiphys_vfs::{DiskTree, MemTree};
 
@@ -136,9 +138,12 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         Version::Helm4 => Compat::Helm4,
         Version::Helm3 => Compat::Helm3,
     };
-    let chart = load(args, chart, compat)?;
-    let mut warnings = Vec::new();
     let mut options = options(args, &name, compat)?;
+    let chart = load(args, chart, compat).map_err(|error| match check_options(&options) {
+        Err(sooner) if Path::new(chart).exists() => sooner.into(),
+        _ => error,
+    })?;
+    let mut warnings = Vec::new();
     if args.dry_run == DryRun::Server {
         let (lookup, served) = live::Live::connect(&target(args))?;
         options.lookup = Some(lookup);
@@ -189,7 +194,7 @@ fn load(args: &Args, name: &str, compat: Compat) -> anyhow::Result<Chart> {
         return Ok(chart);
     }
     let tree = DiskTree::open(place)?;
-    let mut chart = Chart::load_ahead(&tree, "", compat)?;
+    let mut chart = Chart::load_ahead(Arc::new(tree), "", compat)?;
     complete(&mut chart, place, offline)?;
     Ok(chart)
 }
