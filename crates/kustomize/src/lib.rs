@@ -42,6 +42,7 @@ pub use options::{
 pub use overlay::Overlay;
 pub use repo_url::RepoUrl;
 pub use schema::{SchemaError, Schemas};
+pub use target::FILE_NAMES;
 
 /// A finished build.
 #[derive(Clone, Debug)]

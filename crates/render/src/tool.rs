@@ -6,8 +6,6 @@ use tiphys_vfs::{EntryKind, FileTree};
 use crate::{RenderError, Sources};
 
 /// File names that make a folder a kustomization.
-const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
-
 /// The tool that the source sets options for, else the one that its folder is made for; a plain directory in the
 /// place of one that the installation switched off.
 pub(crate) fn choose(
@@ -27,7 +25,7 @@ pub(crate) fn choose(
     let hits = files.filter_map(|entry| {
         if entry.name.ends_with("Chart.yaml") {
             Some(SourceType::Helm)
-        } else if KUSTOMIZATIONS.contains(&entry.name.as_str()) {
+        } else if tiphys_kustomize::FILE_NAMES.contains(&entry.name.as_str()) {
             Some(SourceType::Kustomize)
         } else {
             None

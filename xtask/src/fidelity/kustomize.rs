@@ -50,8 +50,6 @@ struct Printed {
     stderr: String,
 }
 
-const FILES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
-
 /// Stack of the threads that build, in bytes.
 const STACK: usize = 64 << 20;
 
@@ -102,7 +100,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 fn find(root: &Path, dir: &Path, cases: &mut Vec<Case>) -> anyhow::Result<()> {
-    if FILES.iter().any(|file| dir.join(file).is_file()) {
+    if tiphys_kustomize::FILE_NAMES.iter().any(|file| dir.join(file).is_file()) {
         let below = dir.strip_prefix(root)?.display().to_string();
         let name = format!("{}/{below}", root.file_name().unwrap_or_default().to_string_lossy());
         cases.push(Case { name, root: root.to_owned(), dir: below });

@@ -95,11 +95,8 @@ fn definitions_in(context: &Context<'_>, app: &App, known: &Known) -> Option<Loc
     if let Some(object) = survey.objects_of(app.id).find(defines) {
         return Some(object.rendered.location.clone());
     }
-    let kustomizations = app.read.iter().filter(|path| {
-        path.ends_with("kustomization.yaml")
-            || path.ends_with("kustomization.yml")
-            || path.ends_with("Kustomization")
-    });
+    let kustomizations =
+        app.read.iter().filter(|path| tiphys_kustomize::FILE_NAMES.contains(&tiphys_vfs::base_name(path)));
     kustomizations.into_iter().find_map(|path| {
         let text = survey.files.text(path)?;
         let content: Value = tiphys_yaml::from_yaml(&text).ok()?;

@@ -125,7 +125,8 @@ fn unparsed(context: &Context<'_>, once: &mut Once) {
     for fault in context.survey.faults.iter().filter(|fault| !fault.is_manifest) {
         let (folder, name) = fault.file.rsplit_once('/').unwrap_or(("", &fault.file));
         let is_told = told.iter().any(|text| !folder.is_empty() && text.contains(folder));
-        if !kustomizations::NAMES.contains(&name) || is_told || placeholders::is_skeleton(&fault.file) {
+        if !tiphys_kustomize::FILE_NAMES.contains(&name) || is_told || placeholders::is_skeleton(&fault.file)
+        {
             continue;
         }
         // A kustomization needs none of what a manifest does.

@@ -65,7 +65,8 @@ fn files(survey: &Survey) -> BTreeSet<Arc<str>> {
     let is_meant = |path: &str| {
         let base = path.rsplit('/').next().unwrap_or(path);
         let stem = base.split('.').next().unwrap_or(base);
-        matches!(base, "kustomization.yaml" | "kustomization.yml" | "Kustomization" | "Chart.yaml")
+        tiphys_kustomize::FILE_NAMES.contains(&base)
+            || base == "Chart.yaml"
             || (is_yaml(path) && (stem.starts_with("values") || stem.ends_with("values")))
     };
     let mut found: BTreeSet<Arc<str>> = survey

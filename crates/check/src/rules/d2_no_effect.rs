@@ -25,7 +25,7 @@ use tiphys_yaml::{Content, Node, Profile};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{kustomizations, once::Once, placeholders, similar},
+    support::{once::Once, placeholders, similar},
 };
 
 /// See the module.
@@ -44,7 +44,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let sources = app.application.spec.effective_sources();
         let [only] = sources.as_slice() else { continue };
         let folder = only.path.trim_start_matches("./").trim_end_matches('/');
-        let named = kustomizations::NAMES.iter().map(|name| format!("{folder}/{name}"));
+        let named = tiphys_kustomize::FILE_NAMES.iter().map(|name| format!("{folder}/{name}"));
         let Some(file) = named.filter_map(|path| app.read.get(path.as_str())).next() else { continue };
         let Some(text) = context.survey.files.text(file) else { continue };
         let Ok(documents) = tiphys_yaml::parse_documents(&text, Profile::Go2) else { continue };

@@ -119,10 +119,9 @@ fn families(survey: &Survey) -> BTreeMap<String, BTreeMap<String, String>> {
 /// The names of the folders that charts and kustomizations lie in, but for those beside the code.
 fn manifests<'a>(survey: &'a Survey, folder: &str) -> BTreeSet<&'a str> {
     let own = format!("{folder}/");
-    let marks = ["Chart.yaml", "kustomization.yaml", "kustomization.yml"];
-    let all = survey.files.paths().filter(|path| {
-        marks.iter().any(|mark| path.rsplit('/').next() == Some(mark)) && !path.starts_with(&own)
-    });
+    let is_mark = |name: &str| name == "Chart.yaml" || tiphys_kustomize::FILE_NAMES.contains(&name);
+    let all =
+        survey.files.paths().filter(|path| is_mark(tiphys_vfs::base_name(path)) && !path.starts_with(&own));
     all.flat_map(|path| parent(path).unwrap_or_default().split('/')).collect()
 }
 

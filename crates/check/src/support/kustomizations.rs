@@ -2,15 +2,13 @@
 //! out of reach is named before it.
 
 use tiphys_graph::Files;
+use tiphys_kustomize::FILE_NAMES;
 use tiphys_value::{ObjectExt, Value};
 use tiphys_vfs::{base_name, join, parent};
 
-/// The names that a kustomization may have.
-pub const NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
-
 /// The kustomizations of a folder; more than one is a fault.
 pub fn of_folder(files: &Files, folder: &str) -> impl Iterator<Item = String> {
-    let paths = NAMES.map(|name| join(folder, name).unwrap_or_default()).into_iter();
+    let paths = FILE_NAMES.map(|name| join(folder, name).unwrap_or_default()).into_iter();
     paths.filter(|path| files.contains(path))
 }
 
@@ -31,7 +29,7 @@ pub struct Dangling {
 /// All entries that lead nowhere.
 pub fn dangling(files: &Files) -> Vec<Dangling> {
     let mut found = Vec::new();
-    for file in files.paths().filter(|path| NAMES.contains(&base_name(path))) {
+    for file in files.paths().filter(|path| FILE_NAMES.contains(&base_name(path))) {
         let Some(text) = files.text(file) else { continue };
         let Ok(content) = tiphys_yaml::from_yaml(&text) else { continue };
         let folder = parent(file).unwrap_or_default();

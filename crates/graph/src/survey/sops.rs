@@ -6,15 +6,13 @@ use std::sync::Arc;
 use tiphys_value::{ObjectExt, Value, json};
 use tiphys_vfs::{base_name, join, parent};
 
-const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
-
 /// Reads a file of the repository, if it is there.
 pub type Read<'a> = dyn Fn(&str) -> Option<Arc<[u8]>> + 'a;
 
 /// A kustomization in which the encrypted files stand among the resources in place of the generators that decrypt
 /// them; `None` if it has no such generator.
 pub fn without_generators(read: &Read<'_>, path: &str, bytes: &[u8]) -> Option<Arc<[u8]>> {
-    if !KUSTOMIZATIONS.contains(&base_name(path)) {
+    if !tiphys_kustomize::FILE_NAMES.contains(&base_name(path)) {
         return None;
     }
     let text = std::str::from_utf8(bytes).ok().filter(|text| text.contains("generators:"))?;

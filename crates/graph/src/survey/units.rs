@@ -7,8 +7,6 @@ use tiphys_vfs::{base_name, join, parent};
 
 use super::{Files, UnitKind, here::THIS_REPOSITORY};
 
-const KUSTOMIZATIONS: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
-
 /// A chart or kustomization of the repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
@@ -24,7 +22,7 @@ pub fn tops(files: &Files) -> Vec<Place> {
     let mut referred = BTreeSet::new();
     for path in files.paths() {
         let folder = parent(path).unwrap_or_default().to_owned();
-        if KUSTOMIZATIONS.contains(&base_name(path)) {
+        if tiphys_kustomize::FILE_NAMES.contains(&base_name(path)) {
             let Some(content) = read(files, path) else { continue };
             referred.extend(references(&content, &folder));
             if content.get("kind").and_then(Value::as_str) != Some("Component") {
@@ -100,7 +98,8 @@ pub fn application(place: &Place) -> Value {
 
 /// The files of which one makes a folder what it is.
 pub fn marks(place: &Place) -> Vec<String> {
-    let names: &[&str] = if place.kind == UnitKind::Chart { &["Chart.yaml"] } else { &KUSTOMIZATIONS };
+    let names: &[&str] =
+        if place.kind == UnitKind::Chart { &["Chart.yaml"] } else { &tiphys_kustomize::FILE_NAMES };
     let below = |name: &&str| {
         if place.folder.is_empty() { (*name).to_owned() } else { format!("{}/{name}", place.folder) }
     };

@@ -28,8 +28,8 @@ use crate::{
     vars::Vars,
 };
 
-/// Names under which a kustomization file may stand.
-const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+/// The names that a kustomization may have in its folder (`kustomize build`, `RecognizedKustomizationFileNames`).
+pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
 /// The version that objects are labelled with when `managedByLabel` is asked for.
 const MANAGED_BY: &str = "kustomize-v5.8.1";
