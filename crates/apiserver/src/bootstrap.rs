@@ -40,7 +40,8 @@ pub(crate) fn ensure(server: &ApiServer) {
     for name in NAMESPACES {
         put(&client, "v1", "namespaces", "", namespace(name));
     }
-    put(&client, "v1", "services", "default", kubernetes_service());
+    let network = server.snapshot().service_network();
+    put(&client, "v1", "services", "default", kubernetes_service(&network.first().to_string()));
     put(&client, "discovery.k8s.io/v1", "endpointslices", "default", kubernetes_endpoints());
     let registry = server.registry();
     let is_served = |name: &str| {
@@ -72,17 +73,17 @@ pub(crate) fn ensure(server: &ApiServer) {
         let class = json!({"metadata": {"name": name}, "value": value, "description": description});
         put(&client, "scheduling.k8s.io/v1", "priorityclasses", "", class);
     }
-    for line in OBJECTS.lines() {
-        store(server, line);
+    for object in OBJECTS.lines().filter_map(|line| serde_json::from_str(line).ok()) {
+        store(server, object);
     }
+    store(server, service_range(&network.to_string()));
 }
 
 /// Access rules and flow control of a fresh server, one object a line (`cargo xtask schema`).
 const OBJECTS: &str = include_str!("../data/bootstrap.txt");
 
 /// Stores one of those objects as it is, unless one of its name is there.
-fn store(server: &ApiServer, line: &str) {
-    let Ok(mut object) = serde_json::from_str::<Value>(line) else { return };
+fn store(server: &ApiServer, mut object: Value) {
     let Some((resource, _)) = server.resource_of_kind(&object.gvk()) else { return };
     let name = object.name().to_owned();
     if server.snapshot().get(&resource, "", &name).is_some() {
@@ -125,11 +126,31 @@ fn api_service(name: &str, priority: i64, version_priority: i64) -> Value {
     json!({"metadata": {"name": name, "labels": {"kube-aggregator.kubernetes.io/automanaged": "onstart"}}, "spec": spec})
 }
 
-fn kubernetes_service() -> Value {
+/// The range that Services get their addresses from, as the server and its controller would have written it.
+fn service_range(range: &str) -> Value {
+    json!({
+        "apiVersion": "networking.k8s.io/v1", "kind": "ServiceCIDR",
+        "metadata": {"name": "kubernetes", "managedFields": [
+            {
+                "manager": "kubernetes-service-cidr-controller", "operation": "Apply", "apiVersion": "networking.k8s.io/v1",
+                "fieldsType": "FieldsV1", "subresource": "status",
+                "fieldsV1": {"f:status": {"f:conditions": {"k:{\"type\":\"Ready\"}": {".": {}, "f:lastTransitionTime": {}, "f:message": {}, "f:status": {}, "f:type": {}}}}},
+            },
+            {
+                "manager": "kube-apiserver", "operation": "Update", "apiVersion": "networking.k8s.io/v1",
+                "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:cidrs": {}}},
+            },
+        ]},
+        "spec": {"cidrs": [range]},
+        "status": {"conditions": [{"type": "Ready", "status": "True", "reason": "", "message": "Kubernetes default Service CIDR is ready"}]},
+    })
+}
+
+fn kubernetes_service(address: &str) -> Value {
     json!({
         "metadata": {"name": "kubernetes", "labels": {"component": "apiserver", "provider": "kubernetes"}},
         "spec": {
-            "clusterIP": "10.96.0.1", "clusterIPs": ["10.96.0.1"], "type": "ClusterIP", "sessionAffinity": "None",
+            "clusterIP": address, "clusterIPs": [address], "type": "ClusterIP", "sessionAffinity": "None",
             "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack", "internalTrafficPolicy": "Cluster",
             "ports": [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": 6443}],
         },
@@ -157,6 +178,7 @@ mod tests {
         assert_eq!(count("", "namespaces"), NAMESPACES.len());
         assert_eq!(count("", "services"), 1);
         assert_eq!(count("discovery.k8s.io", "endpointslices"), 1);
+        assert_eq!(count("networking.k8s.io", "servicecidrs"), 1);
         assert_eq!(count("apiregistration.k8s.io", "apiservices"), API_SERVICES.len());
         assert_eq!(count("scheduling.k8s.io", "priorityclasses"), 2);
         let kept: usize = [

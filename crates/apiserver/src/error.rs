@@ -254,7 +254,7 @@ impl ApiError {
             message: "Too large resource version".into(),
             ..Cause::default()
         };
-        let details = Details { causes: vec![cause], retry_after_seconds: 1, ..Details::default() };
+        let details = Details { causes: vec![cause], ..Details::default() };
         Self::about(504, "Timeout", message, details)
     }
 

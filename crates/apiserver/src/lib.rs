@@ -30,6 +30,8 @@ pub use http::{ApiService, ResponseBody, ServeError, Serving, write_kubeconfig};
 pub use import::Imported;
 pub use ops::Propagation;
 pub use server::{ApiServer, ApiServerOptions, WebhookBackend, WebhookCall};
-pub use store::{Change, ChangeKind, Object, ResourceId, Snapshot, StateError, TooOld};
+pub use store::{
+    Change, ChangeKind, Object, ResourceId, ServiceNetwork, ServiceNetworkError, Snapshot, StateError, TooOld,
+};
 pub use tls::{TlsError, TlsIdentity};
 pub use version::KubernetesVersion;

@@ -12,7 +12,7 @@ use crate::{
     Change, Client, Entropy, KubernetesVersion, SharedClock, Snapshot, StateError, TokioClock, TooOld,
     auth::User,
     registry::Registry,
-    store::{ResourceId, Store},
+    store::{ResourceId, ServiceNetwork, Store},
 };
 
 /// How an [`ApiServer`] starts.
@@ -28,6 +28,8 @@ pub struct ApiServerOptions {
     pub token: Option<String>,
     /// Which Kubernetes the server is; the newest that is known if not given.
     pub kubernetes_version: KubernetesVersion,
+    /// Where Services get their addresses from; if not given, as the state folder says, or from 10.96.0.0/16.
+    pub service_network: Option<ServiceNetwork>,
 }
 
 /// What answers admission and conversion webhooks whose backend is inside the cluster.
@@ -61,6 +63,18 @@ pub(crate) struct Inner {
     pub version: KubernetesVersion,
 }
 
+/// The network of a cluster that may exist already: its Services keep their addresses.
+fn chosen_network(present: &Snapshot, asked: Option<ServiceNetwork>) -> Result<ServiceNetwork, StateError> {
+    let is_fresh = present.count(&ResourceId::new("", "services")) == 0;
+    let range = present.get(&ResourceId::new("networking.k8s.io", "servicecidrs"), "", "kubernetes");
+    let range = range.and_then(|range| range["spec"]["cidrs"][0].as_str()?.parse().ok());
+    let was: Option<ServiceNetwork> = range.or((!is_fresh).then(ServiceNetwork::default));
+    match (was, asked) {
+        (Some(was), Some(asked)) if was != asked => Err(StateError::Network { was, asked }),
+        (was, asked) => Ok(was.or(asked).unwrap_or_default()),
+    }
+}
+
 /// An embedded Kubernetes API server. A cheap handle: clones are the same server.
 #[derive(Clone)]
 pub struct ApiServer {
@@ -74,6 +88,7 @@ impl ApiServer {
             Some(folder) => Store::open(folder)?,
             None => Store::in_memory(),
         };
+        store.set_network(chosen_network(&store.snapshot(), options.service_network)?);
         let seed = options.seed.unwrap_or_else(Entropy::random_seed);
         let server = Self::assemble(
             store,

@@ -1,6 +1,9 @@
 //! The server's certificate authority and secrets, made anew at every start.
 
-use std::{net::SocketAddr, sync::Arc};
+use std::{
+    net::{Ipv4Addr, SocketAddr},
+    sync::Arc,
+};
 
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
 use rustls::{ServerConfig, crypto::aws_lc_rs, pki_types::PrivateKeyDer};
@@ -30,21 +33,16 @@ pub struct TlsIdentity {
 
 impl TlsIdentity {
     /// Makes an authority and a certificate for loopback, the cluster's own names and an address.
-    pub fn generate(listen: SocketAddr) -> Result<Self, TlsError> {
+    /// `service` is the address of the cluster's own Service.
+    pub fn generate(listen: SocketAddr, service: Ipv4Addr) -> Result<Self, TlsError> {
         let mut ca = CertificateParams::new(Vec::new())?;
         ca.distinguished_name.push(DnType::CommonName, "tiphys-ca");
         ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         let ca = CertifiedIssuer::self_signed(ca, KeyPair::generate()?)?;
-        let names = [
-            "localhost",
-            "127.0.0.1",
-            "::1",
-            "10.96.0.1",
-            "kubernetes",
-            "kubernetes.default",
-            "kubernetes.default.svc",
-        ];
+        let names =
+            ["localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
         let mut names: Vec<String> = names.map(str::to_owned).to_vec();
+        names.push(service.to_string());
         if !listen.ip().is_unspecified() && !listen.ip().is_loopback() {
             names.push(listen.ip().to_string());
         }

@@ -2,6 +2,7 @@
 //! written against. Everything here is a function of its input.
 
 pub mod base64;
+pub mod cron;
 pub mod decimal;
 pub mod escape;
 pub mod fmt;

@@ -161,7 +161,7 @@ mod tests {
         fn a_created_patch_leads_to_its_target(from in pods(), to in pods()) {
             let ty = Catalog::latest().type_of(&GroupVersionKind::new("", "v1", "Pod"));
             let patch = two_way_strategic_patch(&from, &to, ty);
-            prop_assert_eq!(strategic_merge(&from, &patch, ty).expect("merges"), to);
+            prop_assert_eq!(strategic_merge(&from, &mut patch.clone(), ty).expect("merges"), to);
         }
     }
 }

@@ -3,7 +3,6 @@
 
 pub mod application;
 pub mod crd;
-pub mod cron;
 pub mod duration;
 pub mod glob;
 pub mod hook;

@@ -3,7 +3,9 @@
 use jiff::{Timestamp, tz::TimeZone};
 use serde::{Deserialize, Serialize};
 
-use crate::{Application, cron::Schedule, duration, glob, source::is_false, time::after};
+use tiphys_gocompat::{cron::Schedule, time::zone};
+
+use crate::{Application, duration, glob, source::is_false, time::after};
 
 /// One window of a project.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,13 +58,14 @@ impl SyncWindow {
     /// # Errors
     /// Schedule, duration or time zone cannot be read.
     pub fn is_active(&self, at: Timestamp) -> Result<bool, String> {
-        let schedule = Schedule::parse(&self.schedule).map_err(|error| error.to_string())?;
+        let schedule = Schedule::parse(&self.schedule)
+            .map_err(|error| format!("cannot read schedule {:?}: {error}", self.schedule))?;
         let length = duration::parse(&self.duration)
             .ok_or_else(|| format!("cannot read duration {:?} of a sync window", self.duration))?;
         let zone = if self.time_zone.is_empty() {
             TimeZone::UTC
         } else {
-            TimeZone::get(&self.time_zone).map_err(|error| error.to_string())?
+            zone(&self.time_zone).ok_or_else(|| format!("unknown time zone {}", self.time_zone))?
         };
         let earliest =
             at.checked_sub(jiff::SignedDuration::try_from(length).unwrap_or(jiff::SignedDuration::MAX));

@@ -2,7 +2,10 @@
 //! struct and writes it again. Unknown fields and nulls go, empty optional fields go, structs that
 //! are no pointers appear, quantities become canonical; wrong types are errors in Go's words.
 
-use base64::{Engine, engine::general_purpose::STANDARD};
+use base64::{
+    Engine,
+    engine::{GeneralPurpose, GeneralPurposeConfig},
+};
 use serde_json::{Map, Value, json};
 
 use crate::{Definition, Field, ListKind, Path, Quantity, Type, TypeRef};
@@ -174,7 +177,10 @@ impl<'a> Decoder<'a> {
                 value.is_string()
             }
             Type::Quantity => return quantity(value),
-            Type::IntOrString => value.is_string() || value.is_number(),
+            Type::IntOrString if value.is_number() => {
+                return self.integer(ty, value, i64::from(i32::MIN), i64::from(i32::MAX));
+            }
+            Type::IntOrString => value.is_string(),
             _ => !matches!(ty.ty, Type::List(..) | Type::Map(..)),
         };
         if fits { Ok(()) } else { Err(self.mismatch(value, ty)) }
@@ -258,10 +264,16 @@ fn go_type(ty: TypeRef<'_>) -> String {
     }
 }
 
+/// Base64 as Go reads it: bits behind the last byte do not count.
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
+    &base64::alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
+
 /// Why a text is no base64.
 pub(crate) fn bytes_fault(text: &str) -> Option<String> {
     let compact: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
-    let at = match STANDARD.decode(&compact) {
+    let at = match LENIENT.decode(&compact) {
         Ok(_) => return None,
         Err(base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _)) => at,
         Err(_) => compact.len() / 4 * 4,

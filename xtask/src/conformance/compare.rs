@@ -66,7 +66,20 @@ pub fn compare(real: &Answer, ours: &Answer) -> (bool, Option<Difference>) {
             Some(message) => without_own(message),
             None => answer.body.to_string(),
         };
-        let (real, ours) = (text(real), text(ours));
+        // Conflicts are named in no order.
+        let details = |answer: &Answer| {
+            let mut details = answer.body["details"].clone();
+            if let Some(causes) = details["causes"].as_array_mut() {
+                causes.iter_mut().for_each(strip);
+                causes.sort_by_key(Value::to_string);
+            }
+            without_own(&details.to_string())
+        };
+        let (mut expected, mut found) = (text(real), text(ours));
+        if expected == found {
+            (expected, found) = (details(real), details(ours));
+        }
+        let (real, ours) = (expected, found);
         let difference =
             (real != ours).then(|| Difference::Message { real: shortened(&real), ours: shortened(&ours) });
         return (true, difference);
@@ -91,9 +104,14 @@ fn without_own(message: &str) -> String {
         if is_uid(bare) || is_time(bare) { word.replace(bare, "…") } else { word.to_owned() }
     });
     let kept: String = kept.collect();
-    [", current: ", "match the ResourceVersion in record (", "\"resourceVersion\\\":\\\""]
-        .into_iter()
-        .fold(kept, |text, start| without_number(&text, start))
+    [
+        ", current: ",
+        "match the ResourceVersion in record (",
+        "\"resourceVersion\\\":\\\"",
+        "\\\"resourceVersion\\\\\\\":\\\\\\\"",
+    ]
+    .into_iter()
+    .fold(kept, |text, start| without_number(&text, start))
 }
 
 /// A text without the digits that follow some words.

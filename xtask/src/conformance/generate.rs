@@ -313,7 +313,7 @@ impl Subject {
 }
 
 /// Pointers to everything inside a value.
-fn places_of(value: &Value, at: String, into: &mut Vec<String>) {
+pub(super) fn places_of(value: &Value, at: String, into: &mut Vec<String>) {
     match value {
         Value::Object(map) => {
             for (key, inner) in map {

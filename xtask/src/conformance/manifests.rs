@@ -11,6 +11,7 @@ use tiphys_value::ObjectExt;
 
 use super::{
     corpus::{Exchange, Sequence},
+    edits,
     generate::Place,
 };
 
@@ -19,11 +20,17 @@ const LARGEST: u64 = 600_000;
 /// So many objects of one kind say what there is to say.
 const MOST_OF_A_KIND: usize = 400;
 
-/// The definitions of the folder, created; then every object of a kind that is built in or defined there.
+/// The definitions of the folder, created; then every object of a kind that is built in or defined there; then
+/// lives of some of them, with edits.
 ///
 /// # Errors
 /// The folder cannot be read.
-pub fn sequences(folder: &Path, place: &Place<'_>) -> anyhow::Result<Vec<Sequence>> {
+pub fn sequences(
+    folder: &Path,
+    place: &Place<'_>,
+    edits: usize,
+    edited: usize,
+) -> anyhow::Result<Vec<Sequence>> {
     let mut files = Vec::new();
     collect(folder, &mut files)?;
     let mut objects = Vec::new();
@@ -36,6 +43,7 @@ pub fn sequences(folder: &Path, place: &Place<'_>) -> anyhow::Result<Vec<Sequenc
         }
     }
     let (definitions, kinds) = definitions(&objects);
+    let mut lives = Vec::new();
     let mut seen = BTreeMap::<(String, String), usize>::new();
     let mut creations = Vec::new();
     for mut object in objects {
@@ -50,16 +58,26 @@ pub fn sequences(folder: &Path, place: &Place<'_>) -> anyhow::Result<Vec<Sequenc
         }
         if let Some(metadata) = object["metadata"].as_object_mut() {
             metadata.remove("namespace");
+            // Nobody is there to remove them.
+            metadata.remove("finalizers");
         }
         let root = if object.api_version().contains('/') { "/apis" } else { "/api" };
         let scope = if namespaced { "/namespaces/default" } else { "" };
-        let path =
-            format!("{root}/{}{scope}/{plural}?dryRun=All&fieldValidation=Ignore", object.api_version());
+        let collection = format!("{root}/{}{scope}/{plural}", object.api_version());
+        let path = format!("{collection}?dryRun=All&fieldValidation=Ignore");
         creations.push(Exchange::new("POST", path, &object));
+        if edits > 0 && *count <= edited {
+            if matches!(object.kind(), "PersistentVolume" | "PersistentVolumeClaim" | "Namespace") {
+                // What protects these is taken away by nobody, so no name comes back.
+                object["metadata"]["name"] = format!("{}-{}", object.name(), creations.len()).into();
+            }
+            lives.extend(edits::life(&object, &collection, edits, creations.len() as u64));
+        }
     }
     Ok(vec![
         Sequence { name: "manifests: definitions".to_owned(), exchanges: definitions },
         Sequence { name: "manifests".to_owned(), exchanges: creations },
+        Sequence { name: "edited manifests".to_owned(), exchanges: lives },
     ])
 }
 

@@ -3,6 +3,7 @@
 
 mod compare;
 mod corpus;
+mod edits;
 mod generate;
 mod managers;
 mod manifests;

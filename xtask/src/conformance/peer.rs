@@ -44,10 +44,10 @@ impl Peer {
         Ok(Self { address, token: token.to_owned(), sender })
     }
 
-    /// Sends one request and reads the whole answer.
+    /// Sends one request and reads the whole answer. A server that gives none, twice, is said to answer with code 0.
     ///
     /// # Errors
-    /// The connection breaks twice, or the answer takes too long.
+    /// Nobody listens there any longer, or the answer takes too long.
     pub async fn send(&mut self, exchange: &Exchange) -> anyhow::Result<Answer> {
         let answer = tokio::time::timeout(PATIENCE, self.send_twice(exchange)).await;
         answer.with_context(|| format!("no answer to {} {}", exchange.method, exchange.path))?
@@ -59,7 +59,15 @@ impl Peer {
             // A server may close a connection after an answer that it gave early.
             Err(_) => {
                 self.sender = connect(self.address).await?;
-                self.try_send(exchange).await
+                let again = self.try_send(exchange).await;
+                if again.is_err() {
+                    self.sender = connect(self.address).await?;
+                }
+                Ok(again.unwrap_or_else(|error| Answer {
+                    code: 0,
+                    body: error.to_string().into(),
+                    warnings: Vec::new(),
+                }))
             }
         }
     }

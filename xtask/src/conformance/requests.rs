@@ -29,6 +29,12 @@ pub struct Args {
     /// Folders whose manifests are created with dry run, and whose definitions before that.
     #[arg(long)]
     manifests: Vec<PathBuf>,
+    /// Odd edits of each of those manifests, in each way in which an object can be written.
+    #[arg(long, default_value_t = 0)]
+    edits: usize,
+    /// How many manifests of one kind live through such edits.
+    #[arg(long, default_value_t = 12)]
+    edited: usize,
     /// Only sequences whose name contains this; nothing is published then.
     #[arg(long)]
     filter: Option<String>,
@@ -94,7 +100,7 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
     let mut sequences = generate::sequences(&place, args.mutations)?;
     sequences.push(managers::sequence(args.shared, 1));
     for folder in &args.manifests {
-        sequences.extend(manifests::sequences(folder, &place)?);
+        sequences.extend(manifests::sequences(folder, &place, args.edits, args.edited)?);
     }
     // Those by hand come last: they leave policies and definitions behind that would meddle.
     sequences.extend(corpus::read(&args.corpus)?);
@@ -124,6 +130,7 @@ fn group(name: &str) -> String {
         Some("verbs") => "generated: every verb of every kind".to_owned(),
         Some("mutated") => "generated: mutated objects".to_owned(),
         Some("managers") => "generated: three managers of the same objects".to_owned(),
+        Some("edited") => "manifests: edited".to_owned(),
         Some("manifests:") => "manifests: definitions".to_owned(),
         Some("manifests") => "manifests: created with dry run".to_owned(),
         Some("preparation") => "generated: every verb of every kind".to_owned(),

@@ -34,7 +34,8 @@ pub(super) fn get(context: &Context<'_>, at: &At) -> ApiResult<Response<Response
         }
     })?;
     if asked > context.server.revision() {
-        return Err(ApiError::revision_in_future(asked, context.server.revision()));
+        let error = ApiError::revision_in_future(asked, context.server.revision());
+        return Err(if ops::is_cached(at) { error.with_retry_after(1) } else { error });
     }
     let object = ops::get(context.server, at)?;
     let mut call = call_of(context)?;

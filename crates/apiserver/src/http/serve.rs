@@ -49,7 +49,7 @@ impl ApiServer {
         let fail = |source| ServeError::Listen { address, source };
         let listener = TcpListener::bind(address).await.map_err(fail)?;
         let address = listener.local_addr().map_err(fail)?;
-        let identity = TlsIdentity::generate(address)?;
+        let identity = TlsIdentity::generate(address, self.snapshot().service_network().first())?;
         Ok(Serving { listener, address, identity, server: self.clone() })
     }
 }

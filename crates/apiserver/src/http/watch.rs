@@ -39,6 +39,8 @@ struct Watcher {
     sent_columns: bool,
     ends: tokio::time::Instant,
     done: bool,
+    /// Why it cannot begin: that is an event too.
+    failed: Option<ApiError>,
     /// What was there in the beginning and has not been shown yet.
     initial: Option<Initial>,
 }
@@ -80,9 +82,6 @@ fn start(context: &Context<'_>, at: &At) -> ApiResult<Watcher> {
     let asked = crate::ops::parse_revision(query.get("resourceVersion")).map_err(|error| {
         ApiError::new(500, "", error.message().trim_start_matches("invalid resource version: "))
     })?;
-    if asked > snapshot.revision() {
-        return Err(ApiError::revision_in_future(asked, snapshot.revision()));
-    }
     let seconds = query.get("timeoutSeconds").parse().ok().filter(|s| *s > 0).map(Duration::from_secs);
     let mut watcher = Watcher {
         server: context.server.clone(),
@@ -95,8 +94,14 @@ fn start(context: &Context<'_>, at: &At) -> ApiResult<Watcher> {
         sent_columns: false,
         ends: tokio::time::Instant::now() + seconds.unwrap_or(LIFETIME),
         done: false,
+        failed: None,
         initial: None,
     };
+    if initial == Some(true) && asked > snapshot.revision() {
+        // Who wants to see the state of a revision waits for it, if not for long; others wait for what comes after it.
+        watcher.failed = Some(ApiError::revision_in_future(asked, snapshot.revision()).with_retry_after(1));
+        return Ok(watcher);
+    }
     // Without a revision to start from, a watch first shows what is there.
     if initial.unwrap_or(asked == 0) {
         watcher.revision = snapshot.revision();
@@ -141,6 +146,11 @@ async fn next(mut watcher: Watcher) -> Option<(Bytes, Watcher)> {
         return None;
     }
     let mut out = Vec::new();
+    if let Some(error) = watcher.failed.take() {
+        watcher.done = true;
+        write_line(&mut out, "ERROR", &error.to_value().to_string());
+        return Some((Bytes::from(out), watcher));
+    }
     watcher.write_initial(&mut out);
     if !out.is_empty() {
         return Some((Bytes::from(out), watcher));
@@ -163,7 +173,8 @@ async fn next(mut watcher: Watcher) -> Option<(Bytes, Watcher)> {
             () = notified => {}
             () = tokio::time::sleep_until(watcher.ends) => return None,
             () = tokio::time::sleep_until(bookmark) => {
-                if watcher.bookmarks {
+                // A revision that is yet to come is no place to go on from.
+                if watcher.bookmarks && watcher.revision <= watcher.server.revision() {
                     watcher.write_bookmark(&mut out, None);
                     return Some((Bytes::from(out), watcher));
                 }

@@ -67,6 +67,10 @@ pub(crate) fn to_storage(resource: &Resource, value: &mut Value) {
         }
         _ if resource.gvk.version != resource.storage_version => {
             value["apiVersion"] = format!("{}/{}", resource.group(), resource.storage_version).into();
+            // What the stored version has no field for is lost.
+            if let Some(schema) = resource.custom.as_ref().and_then(|custom| custom.storage_schema()) {
+                schema.prune(value);
+            }
         }
         _ => {}
     }

@@ -1,17 +1,17 @@
 //! The four kinds of patch.
 
-use std::sync::Arc;
-
-use tiphys_merge::{JsonPatchError, StrategicError, json_patch, merge_patch, strategic_merge};
+use tiphys_merge::{
+    Fault, JsonPatchError, StrategicError, go_print, json_patch, merge_patch, strategic_merge,
+};
 use tiphys_schema::{Catalog, ErrorList, FieldError, Path, TypeRef};
 use tiphys_value::{ObjectExt, Value, json, json_kind};
 
 use super::{
-    At, Call, convert,
-    decode::{expected_kind, refused_patch},
+    At, Call,
+    decode::{decode_input, expected_kind, refused_patch},
     managed,
 };
-use crate::{ApiError, ApiResult, ApiServer, Object, meta};
+use crate::{ApiError, ApiResult, ApiServer, meta};
 
 /// How a patch is to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,14 +68,17 @@ impl Patch {
         self.kind.is_apply()
     }
 
-    /// What error messages show of the patch: a strategic one as Go prints a map, otherwise the object
-    /// that it makes; nothing for server-side apply, whose body is an object itself.
-    pub(super) fn shown(&self, patched: &Value, ty: Option<TypeRef<'_>>) -> Option<String> {
+    /// What error messages show of the patch: what is left of a strategic one as Go prints a map, otherwise the
+    /// object that it makes; nothing for server-side apply, whose body is an object itself.
+    fn shown(&self, patched: &Patched, at: &At, ty: Option<TypeRef<'_>>) -> Option<String> {
+        let object = &patched.object;
         match self.kind {
             PatchKind::Apply => None,
-            PatchKind::Strategic => Some(go_print(&self.body)),
-            PatchKind::Json => Some(super::patch_text::shown(patched, Some(&touched(&self.body)), ty)),
-            PatchKind::Merge => Some(super::patch_text::shown(patched, Some(&self.body), ty)),
+            // Custom resources have no structs that would give their fields an order.
+            _ if at.resource.custom.is_some() => Some(super::patch_text::sorted(object)),
+            PatchKind::Strategic => Some(go_print(&patched.left)),
+            PatchKind::Json => Some(super::patch_text::shown(object, Some(&touched(&self.body)), ty)),
+            PatchKind::Merge => Some(super::patch_text::shown(object, Some(&self.body), ty)),
         }
     }
 
@@ -85,28 +88,64 @@ impl Patch {
     }
 }
 
-/// The object that a patch makes of the present one (in the version of the request).
-pub(super) fn apply_patch(
-    server: &ApiServer,
-    call: &Call,
-    at: &At,
-    current: Option<&Arc<Object>>,
-    patch: &Patch,
-) -> ApiResult<Value> {
-    let base = current.map(|object| convert::present(&at.resource, object));
-    patched(server, call, at, base.as_ref(), patch)
+/// What a patch makes of an object.
+struct Patched {
+    object: Value,
+    /// What is left of a strategic merge patch when it has been worked in.
+    left: Value,
 }
 
-/// What a patch makes of an object, or of a scale.
-pub(super) fn patched(
+/// The object that a patch makes of the present one, in the version of the request, read as one that a client
+/// sends. `whole` is where an object of its type would be sent to.
+pub(super) fn read_patched(
+    server: &ApiServer,
+    call: &mut Call,
+    (at, whole): (&At, &At),
+    current: Option<&Value>,
+    patch: &Patch,
+    ty: Option<TypeRef<'_>>,
+) -> ApiResult<Value> {
+    let made = || -> ApiResult<Patched> {
+        let mut patched = patched(server, call, at, current, patch)?;
+        fit(whole, patch, &mut patched)?;
+        Ok(patched)
+    };
+    let (first, is_apply) = (made()?, patch.is_apply());
+    let mut inner = Call { applied: is_apply, patch_text: (!is_apply).then(String::new), ..call.clone() };
+    let read = decode_input(&mut inner, whole, first.object, &patch.duplicates);
+    if read.is_err() && !is_apply {
+        // Only who is refused is shown what the patch comes to.
+        let again = made()?;
+        inner.patch_text = patch.shown(&again, at, ty);
+        return decode_input(&mut inner, whole, again.object, &patch.duplicates);
+    }
+    *call = inner;
+    read
+}
+
+/// Strategic merge patches need structs, which custom resources have none of.
+pub(super) fn check_kind_of_patch(at: &At, patch: &Patch) -> ApiResult<()> {
+    if patch.kind != PatchKind::Strategic || at.resource.custom.is_none() {
+        return Ok(());
+    }
+    Err(ApiError::unsupported_media_type(&[
+        "application/json-patch+json",
+        "application/merge-patch+json",
+        "application/apply-patch+yaml",
+    ]))
+}
+
+fn patched(
     server: &ApiServer,
     call: &Call,
     at: &At,
     current: Option<&Value>,
     patch: &Patch,
-) -> ApiResult<Value> {
-    let base = current.cloned().unwrap_or_else(|| json!({}));
-    match patch.kind {
+) -> ApiResult<Patched> {
+    let nothing = json!({});
+    let base = current.unwrap_or(&nothing);
+    let mut left = Value::Null;
+    let object = match patch.kind {
         PatchKind::Apply => apply(server, call, at, current, patch),
         PatchKind::Json
             if patch.body.as_array().into_iter().flatten().any(|operation| !operation.is_object()) =>
@@ -114,7 +153,7 @@ pub(super) fn patched(
             Err(json_patch_error(JsonPatchError::Malformed(String::new()), &patch.body))
         }
         PatchKind::Json => {
-            json_patch(&base, &patch.body).map_err(|error| json_patch_error(error, &patch.body))
+            json_patch(base, &patch.body).map_err(|error| json_patch_error(error, &patch.body))
         }
         PatchKind::Merge | PatchKind::Strategic if !patch.body.is_object() => {
             let what = go_kind(&patch.body);
@@ -123,29 +162,27 @@ pub(super) fn patched(
                 "{start}json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"
             )))
         }
-        PatchKind::Merge => Ok(merge_patch(&base, &patch.body)),
-        PatchKind::Strategic if at.resource.custom.is_some() => Err(ApiError::unsupported_media_type(&[
-            "application/json-patch+json",
-            "application/merge-patch+json",
-            "application/apply-patch+yaml",
-        ])),
+        PatchKind::Merge => Ok(merge_patch(base, &patch.body)),
         PatchKind::Strategic => {
             let ty = Catalog::latest().type_of(&expected_kind(at));
-            strategic_merge(&base, &patch.body, ty).map_err(strategic_error)
+            left = patch.body.clone();
+            strategic_merge(base, &mut left, ty).map_err(strategic_error)
         }
-    }
+    };
+    Ok(Patched { object: object?, left })
 }
 
 /// Fills the type of a built-in kind with what a strategic merge patch or server-side apply made: such patches
 /// do not go through the JSON decoder.
-pub(super) fn fit(at: &At, patch: &Patch, patched: &mut Value) -> ApiResult<()> {
+fn fit(at: &At, patch: &Patch, patched: &mut Patched) -> ApiResult<()> {
     if at.resource.custom.is_some() || !matches!(patch.kind, PatchKind::Strategic | PatchKind::Apply) {
         return Ok(());
     }
     let gvk = expected_kind(at);
     let Some(ty) = Catalog::latest().type_of(&gvk) else { return Ok(()) };
-    tiphys_schema::restore(ty, patched).map_err(|why| match patch.kind {
-        PatchKind::Strategic => refused_patch(&go_print(&patch.body), &why),
+    let Patched { object, left } = patched;
+    tiphys_schema::restore(ty, object).map_err(|why| match patch.kind {
+        PatchKind::Strategic => refused_patch(&go_print(left), &why),
         _ => {
             let id = managed::shown_id(&patch.body);
             let message = format!(
@@ -157,23 +194,10 @@ pub(super) fn fit(at: &At, patch: &Patch, patched: &mut Value) -> ApiResult<()> 
 }
 
 fn strategic_error(error: StrategicError) -> ApiError {
-    match error {
-        StrategicError::NoKey { item, key } => {
-            let item = serde_json::from_str(&item).map_or(item, |item: Value| go_print(&item));
-            ApiError::new(500, "", format!("map: {item} does not contain declared merge key: {key}"))
-        }
-        StrategicError::Mixed { before, after } => {
-            let shown = |list: &str| {
-                serde_json::from_str(list).map_or_else(|_| list.to_owned(), |list| go_print(&list))
-            };
-            let (before, after) = (shown(&before), shown(&after));
-            let message = format!("list element types are not identical: [{before} {after}]");
-            ApiError::new(500, "", message)
-        }
-        StrategicError::Directive { name, map } => {
-            let map = serde_json::from_str(&map).map_or(map, |map: Value| go_print(&map));
-            ApiError::new(500, "", format!("unknown patch type: {name} in map: {map}"))
-        }
+    match error.fault {
+        Fault::Format => ApiError::bad_request(error.message),
+        Fault::Unprocessable => ApiError::new(422, "", error.message),
+        Fault::Unexpected => ApiError::new(500, "", error.message),
     }
 }
 
@@ -273,30 +297,4 @@ fn touched(operations: &Value) -> Value {
         }
     }
     tree
-}
-
-/// A value as Go's `%v` prints it. Bodies are as deep as the JSON parser's limit at most.
-fn go_print(value: &Value) -> String {
-    match value {
-        Value::Null => "<nil>".into(),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => format!("[{}]", items.iter().map(go_print).collect::<Vec<_>>().join(" ")),
-        Value::Object(map) => {
-            let mut entries: Vec<_> = map.iter().collect();
-            entries.sort_by_key(|(key, _)| key.as_str());
-            let entries = entries.iter().map(|(key, value)| format!("{key}:{}", go_print(value)));
-            format!("map[{}]", entries.collect::<Vec<_>>().join(" "))
-        }
-        other => other.to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn prints_maps_as_go_does() {
-        assert_eq!(go_print(&json!({"b": [1, "x"], "a": {"c": null}})), "map[a:map[c:<nil>] b:[1 x]]");
-    }
 }

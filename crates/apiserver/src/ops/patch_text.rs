@@ -14,6 +14,37 @@ pub(super) fn shown(value: &Value, patch: Option<&Value>, ty: Option<TypeRef<'_>
     text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
 }
 
+/// As [`shown`], of an object without a struct: all keys are sorted.
+pub(super) fn sorted(value: &Value) -> String {
+    fn write_sorted(out: &mut String, value: &Value) {
+        match value {
+            Value::Object(fields) => {
+                let mut fields: Vec<_> = fields.iter().collect();
+                fields.sort_by_key(|(name, _)| name.as_str());
+                out.push('{');
+                for (at, (name, inner)) in fields.into_iter().enumerate() {
+                    let comma = if at > 0 { "," } else { "" };
+                    let _ = write!(out, "{comma}{}:", Value::from(name.as_str()));
+                    write_sorted(out, inner);
+                }
+                out.push('}');
+            }
+            Value::Array(items) => {
+                out.push('[');
+                for (at, item) in items.iter().enumerate() {
+                    out.push_str(if at > 0 { "," } else { "" });
+                    write_sorted(out, item);
+                }
+                out.push(']');
+            }
+            other => drop(write!(out, "{other}")),
+        }
+    }
+    let mut text = String::new();
+    write_sorted(&mut text, value);
+    text.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
+}
+
 fn write(out: &mut String, value: &Value, patch: Option<&Value>, ty: Option<TypeRef<'_>>) {
     match value {
         Value::Object(fields) => {

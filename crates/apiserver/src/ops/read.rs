@@ -44,7 +44,7 @@ pub(crate) fn get(server: &ApiServer, at: &At) -> ApiResult<Arc<Object>> {
 
 pub(crate) fn list(server: &ApiServer, at: &At, options: &ListOptions) -> ApiResult<Page> {
     let selection = Selection::parse(&at.resource, &options.label_selector, &options.field_selector)?;
-    let start = start_of(options, server.revision())?;
+    let start = start_of(options, server.revision(), at)?;
     let snapshot = source(server, options, start.as_ref())?;
     let namespace = Some(at.namespace.as_str()).filter(|n| !n.is_empty());
     let mut page = Page {
@@ -97,7 +97,7 @@ struct Start {
 const TOKEN_TOO_OLD: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
 
 /// Checks the revision parameters; returns where a continued list goes on.
-fn start_of(options: &ListOptions, current: u64) -> ApiResult<Option<Start>> {
+fn start_of(options: &ListOptions, current: u64, at: &At) -> ApiResult<Option<Start>> {
     let (version, matching) = (options.resource_version.as_str(), options.resource_version_match.as_str());
     if !options.continue_token.is_empty() {
         if !matching.is_empty() {
@@ -115,9 +115,25 @@ fn start_of(options: &ListOptions, current: u64) -> ApiResult<Option<Start>> {
     check_match(version, matching)?;
     let asked = parse_revision(version)?;
     if asked > current {
-        return Err(ApiError::revision_in_future(asked, current));
+        let error = ApiError::revision_in_future(asked, current);
+        return Err(if is_cached(at) && !is_exact(options, asked) {
+            error.with_retry_after(1)
+        } else {
+            error
+        });
     }
     Ok(None)
+}
+
+/// Events are not kept in the server's cache. Who waits for that to catch up is told when to come again.
+pub(crate) fn is_cached(at: &At) -> bool {
+    at.resource.plural != "events"
+}
+
+/// Whether a list is to be of one revision and no other.
+fn is_exact(options: &ListOptions, asked: u64) -> bool {
+    options.resource_version_match == "Exact"
+        || (options.limit > 0 && options.resource_version_match.is_empty() && asked > 0)
 }
 
 fn match_path() -> Path {
@@ -150,9 +166,7 @@ fn source(server: &ApiServer, options: &ListOptions, start: Option<&Start>) -> A
         return server.inner.store.snapshot_at(revision).ok_or_else(|| expired_token(start));
     }
     let asked = parse_revision(&options.resource_version)?;
-    let exact = options.resource_version_match == "Exact"
-        || (options.limit > 0 && options.resource_version_match.is_empty() && asked > 0);
-    if !exact || asked == 0 {
+    if !is_exact(options, asked) || asked == 0 {
         return Ok(server.snapshot());
     }
     let past = server.inner.store.snapshot_at(asked);

@@ -96,17 +96,12 @@ fn changed(
     before: &Value,
     change: &ScaleChange<'_>,
 ) -> ApiResult<Value> {
-    let (mut scale, duplicates) = match change {
-        ScaleChange::Put(sent) => ((*sent).clone(), &[][..]),
+    let mut scale = match change {
+        ScaleChange::Put(sent) => decode_input(call, at, (*sent).clone(), &[])?,
         ScaleChange::Patch(patch) => {
-            let mut patched = super::patch::patched(server, call, at, Some(before), patch)?;
-            super::patch::fit(at, patch, &mut patched)?;
-            call.patch_text = patch.shown(&patched, scale_type(at));
-            call.applied = patch.is_apply();
-            (patched, patch.duplicates.as_slice())
+            super::patch::read_patched(server, call, (at, at), Some(before), patch, scale_type(at))?
         }
     };
-    scale = decode_input(call, at, scale, duplicates)?;
     bind_to_url(at, &mut scale)?;
     // None at all is not written down.
     if scale.int_at(&["spec", "replicas"]) == Some(0) {

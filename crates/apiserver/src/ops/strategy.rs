@@ -555,6 +555,9 @@ fn check_expressions(kind: &str, group: &str, object: &Value, errors: &mut Error
     if group != "admissionregistration.k8s.io" {
         return;
     }
+    let is_policy = kind.ends_with("AdmissionPolicy");
+    let variables: Vec<&str> =
+        super::items(object, "/spec/variables").filter_map(|variable| variable.str_at(&["name"])).collect();
     let mut check = |holder: &Value, list: &str, key: &str, path: &Path| {
         for (at, entry) in super::items(holder, &format!("/{list}")).enumerate() {
             let Some(source) = entry.str_at(&[key]).filter(|source| !source.trim().is_empty()) else {
@@ -564,6 +567,16 @@ fn check_expressions(kind: &str, group: &str, object: &Value, errors: &mut Error
             match crate::admission::compile(source) {
                 Err(why) => errors.push(FieldError::invalid(&path, source, why)),
                 Ok(expression) => {
+                    let before = variables.get(..at).filter(|_| list == "variables").unwrap_or(&variables);
+                    let fault = expression.undefined_member("variables", before);
+                    if let Some(fault) = fault.filter(|_| list != "matchConditions" && is_policy) {
+                        errors.push(FieldError::invalid(
+                            &path,
+                            source,
+                            format!("compilation failed: {fault}"),
+                        ));
+                        continue;
+                    }
                     let kind =
                         expression.kind().filter(|_| matches!(list, "validations" | "matchConditions"));
                     // A variable has the type of its own expression.

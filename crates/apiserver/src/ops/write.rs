@@ -9,7 +9,7 @@ use super::{
     At, Call, Patch, conversion, convert,
     decode::{bind_to_url, decode_input},
     lifecycle, managed, metadata,
-    patch::apply_patch,
+    patch::read_patched,
     strategy, warnings,
 };
 use crate::{
@@ -48,6 +48,9 @@ pub(crate) fn create_decoded(
     lifecycle::check_namespace(server, &named)?;
     convert::to_storage(&at.resource, &mut object);
     strategy::count_template(&named, &mut object, None);
+    for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+        meta::metadata_mut(&mut object).remove(field);
+    }
     let is_shared = strategy::take_template_labels(at, &mut object);
     managed::record(server, call, &named, None, &mut object);
     forget_empty(call, &named, &mut object);
@@ -161,26 +164,29 @@ pub(crate) fn patch(
     at: &At,
     patch: &Patch,
 ) -> ApiResult<(Arc<Object>, bool)> {
+    super::patch::check_kind_of_patch(at, patch)?;
     for _ in 0..PATCH_RETRIES {
         let Some(current) = server.snapshot().get(&at.resource.id, &at.namespace, &at.name).cloned() else {
             if !patch.kind.is_apply() || at.subresource.is_some() {
                 return Err(at.not_found());
             }
-            let mut object = apply_patch(server, call, at, None, patch)?;
-            super::patch::fit(at, patch, &mut object)?;
-            call.applied = true;
-            let object = decode_input(call, at, object, &patch.duplicates)?;
+            let object = read_patched(server, call, (at, at), None, patch, None)?;
+            if !object.uid().is_empty() {
+                let why = format!(
+                    "uid mismatch: the provided object specified uid {}, and no existing object was found",
+                    object.uid()
+                );
+                return Err(ApiError::conflict(at.resource.named(&at.name), &why));
+            }
             let at = At { name: String::new(), ..at.clone() };
             return create_decoded(server, call, &at, object).map(|o| (o, true));
         };
         let current = conversion::seen_one(server, &at.resource, current)?;
-        let mut patched = apply_patch(server, call, at, Some(&current), patch)?;
-        super::patch::fit(&whole(at), patch, &mut patched)?;
-        let ty = managed::type_of(at, &at.resource.gvk);
-        let mut inner =
-            Call { applied: patch.kind.is_apply(), patch_text: patch.shown(&patched, ty), ..call.clone() };
-        let mut object = decode_input(&mut inner, &whole(at), patched, &patch.duplicates)?;
-        bind_to_url(&whole(at), &mut object)?;
+        let base = convert::present(&at.resource, &current);
+        let (whole, ty) = (whole(at), managed::type_of(at, &at.resource.gvk));
+        let mut inner = call.clone();
+        let mut object = read_patched(server, &mut inner, (at, &whole), Some(&base), patch, ty)?;
+        bind_to_url(&whole, &mut object)?;
         let own_version = patch.names_version();
         convert::to_storage(&at.resource, &mut object);
         match replace(server, &mut inner, at, &current, object) {

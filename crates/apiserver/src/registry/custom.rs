@@ -18,6 +18,8 @@ pub(crate) struct CustomVersion {
     /// The whole definition.
     pub definition: Arc<Object>,
     pub schema: Option<StructuralSchema>,
+    /// The schema of the version in which objects are stored, if that is another one and prunes.
+    stored: Option<StructuralSchema>,
     /// The CEL rules of the schema, if it has any.
     pub rules: Option<tiphys_expr::cel::Rules>,
     pub preserve_unknown: bool,
@@ -89,7 +91,6 @@ fn custom_version(crd: &Arc<Object>, version: &Value, gvk: &GroupVersionKind) ->
         status_replicas: scale.str_at(&["statusReplicasPath"]).unwrap_or_default().to_owned(),
         label_selector: scale.str_at(&["labelSelectorPath"]).map(str::to_owned),
     });
-    let default_warning = format!("{}/{} {} is deprecated", gvk.group, gvk.version, gvk.kind);
     let selectable = version.at(&["selectableFields"]).and_then(Value::as_array);
     CustomVersion {
         crd: crd.name().to_owned(),
@@ -111,8 +112,39 @@ fn custom_version(crd: &Arc<Object>, version: &Value, gvk: &GroupVersionKind) ->
             .map(|p| p.trim_start_matches('.').to_owned())
             .collect(),
         deprecation: (version["deprecated"] == true)
-            .then(|| version.str_at(&["deprecationWarning"]).map_or(default_warning, str::to_owned)),
+            .then(|| version.str_at(&["deprecationWarning"]).map(str::to_owned))
+            .map(|given| given.unwrap_or_else(|| default_warning(crd, gvk))),
+        stored: stored_schema(crd, version),
         terminating: crd.is_terminating(),
+    }
+}
+
+impl CustomVersion {
+    /// What prunes an object when it is stored in another version.
+    pub fn storage_schema(&self) -> Option<&StructuralSchema> {
+        self.stored.as_ref()
+    }
+}
+
+/// The schema of the stored version, if it is not `version` and prunes.
+fn stored_schema(crd: &Object, version: &Value) -> Option<StructuralSchema> {
+    if version["storage"] == true || crd["spec"]["preserveUnknownFields"] == true {
+        return None;
+    }
+    let stored = crd["spec"]["versions"].as_array()?.iter().find(|version| version["storage"] == true)?;
+    stored.at(&["schema", "openAPIV3Schema"]).map(StructuralSchema::new)
+}
+
+/// What is said of a deprecated version that says nothing itself: the newest one to use instead, if there is one.
+fn default_warning(crd: &Object, gvk: &GroupVersionKind) -> String {
+    let text = format!("{}/{} {} is deprecated", gvk.group, gvk.version, gvk.kind);
+    let versions = crd["spec"]["versions"].as_array().into_iter().flatten();
+    let served = versions.filter(|version| version["served"] == true && version["deprecated"] != true);
+    let names = served.filter_map(|version| version.str_at(&["name"]));
+    let newer = names.filter(|name| version_priority(name) < version_priority(&gvk.version));
+    match newer.min_by_key(|name| version_priority(name)) {
+        Some(newest) => format!("{text}; use {}/{newest} {}", gvk.group, gvk.kind),
+        None => text,
     }
 }
 

@@ -6,14 +6,8 @@ use std::{net::IpAddr, sync::Arc};
 use rpds::RedBlackTreeMapSync;
 use tiphys_value::{ObjectExt, Value};
 
-use super::{Object, ResourceId, snapshot::Snapshot};
+use super::{Object, ResourceId, network::ServiceNetwork, snapshot::Snapshot};
 
-/// The cluster's service network: 10.96.0.0/16.
-const SERVICE_NET: u32 = 0x0a60_0000;
-/// Addresses in it.
-const SERVICE_NET_SIZE: u32 = 1 << 16;
-/// Addresses below this offset are for those who ask for them.
-const STATIC_BAND: u32 = 256;
 /// Ports of type NodePort.
 const NODE_PORTS: std::ops::RangeInclusive<u16> = 30000..=32767;
 /// Ports below this are for those who ask for them.
@@ -22,6 +16,7 @@ const STATIC_PORTS: u16 = 86;
 /// Who owns which service address and node port.
 #[derive(Clone, Default)]
 pub(super) struct Allocations {
+    pub(super) network: ServiceNetwork,
     addresses: RedBlackTreeMapSync<IpAddr, Arc<str>>,
     ports: RedBlackTreeMapSync<(u16, String), Arc<str>>,
     next_address: u32,
@@ -151,7 +146,7 @@ impl Allocations {
                             why: format!("failed to allocate IP {address}: provided IP is already allocated"),
                         });
                     }
-                    if at == 0 && !in_service_net(address) {
+                    if at == 0 && !self.network.contains(address) {
                         return Err(AllocationConflict {
                             field: "spec.clusterIPs".into(),
                             value: Value::from(vec![address.to_string()]),
@@ -202,16 +197,18 @@ impl Allocations {
     }
 
     fn free_address(&mut self) -> Option<IpAddr> {
-        let room = SERVICE_NET_SIZE - STATIC_BAND - 1;
+        let (usable, asked_for) = self.network.room();
+        let room = usable - asked_for;
         for _ in 0..room {
-            let offset = STATIC_BAND + self.next_address % room;
+            let place = asked_for + self.next_address % room;
             self.next_address = self.next_address.wrapping_add(1);
-            let address = IpAddr::V4((SERVICE_NET + offset).into());
+            let address = self.network.at(place);
             if !self.addresses.contains_key(&address) {
                 return Some(address);
             }
         }
-        None
+        // When all others are gone, those that could be asked for are given out too.
+        (0..asked_for).map(|place| self.network.at(place)).find(|at| !self.addresses.contains_key(at))
     }
 
     fn free_port(&mut self, protocol: &str) -> Option<u16> {
@@ -225,13 +222,6 @@ impl Allocations {
             }
         }
         None
-    }
-}
-
-fn in_service_net(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => u32::from(v4) & !(SERVICE_NET_SIZE - 1) == SERVICE_NET,
-        IpAddr::V6(_) => false,
     }
 }
 

@@ -47,6 +47,17 @@ pub enum StateError {
         /// Its format.
         found: u64,
     },
+    /// The cluster in the folder gives Services other addresses than it was asked to.
+    #[error(
+        "the cluster in the state folder has the service network {was}, not {asked}: its Services keep their \
+         addresses; start it without --service-cluster-ip-range, or with another state folder"
+    )]
+    Network {
+        /// Its network.
+        was: super::ServiceNetwork,
+        /// The one that was asked for.
+        asked: super::ServiceNetwork,
+    },
     /// An entry cannot be read back.
     #[error("the state folder holds an unreadable object at {key:?}: {source}")]
     Corrupt {

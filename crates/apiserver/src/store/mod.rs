@@ -4,6 +4,7 @@
 mod allocation;
 mod durable;
 mod log;
+mod network;
 mod object;
 mod snapshot;
 
@@ -20,6 +21,7 @@ pub use durable::StateError;
 use durable::{Journal, Record};
 use log::Log;
 pub use log::{Change, ChangeKind, TooOld};
+pub use network::{ServiceNetwork, ServiceNetworkError};
 pub use object::{Object, ResourceId};
 pub use snapshot::Snapshot;
 pub(crate) use snapshot::key;
@@ -106,6 +108,12 @@ impl Store {
         let past = VecDeque::from([snapshot.clone()]);
         let state = State { snapshot, past, global, by_resource: BTreeMap::new() };
         Self { state: Mutex::new(state), any_change: Arc::new(Notify::new()), journal }
+    }
+
+    /// Gives Services their addresses from a network from now on.
+    pub fn set_network(&self, network: ServiceNetwork) {
+        let mut state = self.lock();
+        state.snapshot.allocations.network = network;
     }
 
     /// An independent store in memory with the same content; its change log starts empty.

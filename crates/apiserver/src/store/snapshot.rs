@@ -22,6 +22,11 @@ impl Snapshot {
         self.revision
     }
 
+    /// The network that Services get their addresses from.
+    pub fn service_network(&self) -> super::ServiceNetwork {
+        self.allocations.network
+    }
+
     /// One object; the namespace is empty for cluster-scoped resources.
     pub fn get(&self, resource: &ResourceId, namespace: &str, name: &str) -> Option<&Arc<Object>> {
         self.find(resource, &key(namespace, name))

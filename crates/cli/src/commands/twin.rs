@@ -10,7 +10,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use tiphys_apiserver::{ApiServer, ApiServerOptions, KubernetesVersion, Serving};
+use tiphys_apiserver::{ApiServer, ApiServerOptions, KubernetesVersion, ServiceNetwork, Serving};
 use tiphys_world::{Driver, Settings};
 
 use crate::{
@@ -46,6 +46,9 @@ pub struct Args {
     /// The Kubernetes minor version to be, such as 1.34.
     #[arg(long, value_name = "VERSION")]
     kubernetes_version: Option<KubernetesVersion>,
+    /// The range that Services get their addresses from; one of IPv4. A cluster that is kept with --state keeps its own.
+    #[arg(long, value_name = "CIDR")]
+    service_cluster_ip_range: Option<ServiceNetwork>,
     /// Load what `kubectl get -o yaml`, `kubectl cluster-info dump` or must-gather wrote: a file, a folder, or - for
     /// the standard input.
     #[arg(long, value_name = "DUMP", conflicts_with = "nodes")]
@@ -70,6 +73,7 @@ async fn serve(args: &Args) -> anyhow::Result<()> {
     let server = ApiServer::new(ApiServerOptions {
         state_dir: args.state.clone(),
         kubernetes_version: args.kubernetes_version.unwrap_or_default(),
+        service_network: args.service_cluster_ip_range,
         ..ApiServerOptions::default()
     })?;
     let serving = server.bind(args.listen).await.map_err(listen_error)?;

@@ -4,6 +4,8 @@ use std::{net::SocketAddr, path::PathBuf, time::Duration};
 
 use clap::ValueEnum;
 
+use tiphys_apiserver::ServiceNetwork;
+
 use super::stand_ins;
 use crate::duration;
 
@@ -56,6 +58,11 @@ pub struct Args {
     /// Keep the cluster in this folder, and go on with it at the next start.
     #[arg(long, value_name = "DIR")]
     pub state: Option<PathBuf>,
+    /// The range that Services get their addresses from; one of IPv4. If it is not given, it is the one that the
+    /// fixed addresses in the repository's files are of, if they are all of one that a common distribution uses,
+    /// and otherwise 10.96.0.0/16. A cluster that is kept with --state keeps its own.
+    #[arg(long, value_name = "CIDR")]
+    pub service_cluster_ip_range: Option<ServiceNetwork>,
     /// Where to write the kubeconfig.
     #[arg(long, default_value = ".tiphys/kubeconfig", value_name = "FILE")]
     pub kubeconfig: PathBuf,

@@ -5,6 +5,7 @@ mod causes;
 mod clusters;
 mod follow;
 mod install;
+mod network;
 mod presupposed;
 mod report;
 mod rows;
@@ -87,7 +88,9 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         () = signals.wait() => return Ok(()),
     };
     notices.iter().for_each(|notice| reporter.notice(notice));
-    let twin = Twin::start(args).await?;
+    let network = network::chosen(args, repository.tree.as_ref());
+    network.told.iter().for_each(|told| reporter.notice(told));
+    let twin = Twin::start(args, network.range).await?;
     let folder = repository.root.clone();
     let served = folder.map(|folder| Served { folder, by_revision: args.respect_revisions });
     note_served(&args.kubeconfig, served.as_ref())?;

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::Context as _;
-use tiphys_apiserver::{ApiServer, ApiServerOptions, ServeError};
+use tiphys_apiserver::{ApiServer, ApiServerOptions, ServeError, ServiceNetwork};
 use tiphys_cluster::Cluster;
 use tiphys_model::names;
 use tiphys_value::GroupKind;
@@ -33,8 +33,13 @@ impl Twin {
     ///
     /// # Errors
     /// The state folder cannot be used, or the address not listened on.
-    pub async fn start(args: &Args) -> anyhow::Result<Self> {
-        Self::start_at(args.state.clone(), args.listen, &args.kubeconfig).await
+    pub async fn start(args: &Args, network: Option<ServiceNetwork>) -> anyhow::Result<Self> {
+        let options = ApiServerOptions {
+            state_dir: args.state.clone(),
+            service_network: network,
+            ..ApiServerOptions::default()
+        };
+        Self::start_at(options, args.listen, &args.kubeconfig).await
     }
 
     /// Starts one more beside it, which has its name in the names of its files.
@@ -42,18 +47,23 @@ impl Twin {
     /// # Errors
     /// As of [`Self::start`].
     pub async fn start_beside(args: &Args, name: &str) -> anyhow::Result<Self> {
-        let state = args.state.as_ref().map(|folder| folder.join("clusters").join(name));
+        let state_dir = args.state.as_ref().map(|folder| folder.join("clusters").join(name));
+        let options = ApiServerOptions {
+            state_dir,
+            service_network: args.service_cluster_ip_range,
+            ..ApiServerOptions::default()
+        };
         let listen = SocketAddr::new(args.listen.ip(), 0);
-        Self::start_at(state, listen, &kubeconfig_beside(&args.kubeconfig, name)).await
+        Self::start_at(options, listen, &kubeconfig_beside(&args.kubeconfig, name)).await
     }
 
     async fn start_at(
-        state_dir: Option<PathBuf>,
+        options: ApiServerOptions,
         listen: SocketAddr,
         kubeconfig: &Path,
     ) -> anyhow::Result<Self> {
         let start = Instant::now();
-        let server = ApiServer::new(ApiServerOptions { state_dir, ..ApiServerOptions::default() })?;
+        let server = ApiServer::new(options)?;
         let serving = server.bind(listen).await.map_err(listen_error)?;
         make_private_folder(kubeconfig)?;
         serving

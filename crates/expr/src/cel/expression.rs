@@ -112,6 +112,16 @@ impl Expression {
         self.variables.contains(variable)
     }
 
+    /// The fault of looking for a member of a variable that it has not, such as a variable of a policy that is not
+    /// declared; the first one, shown in the text.
+    pub fn undefined_member(&self, variable: &str, known: &[&str]) -> Option<String> {
+        let mut missing = Vec::new();
+        members(&self.root, variable, &mut missing);
+        let unknown = missing.into_iter().find(|name| !known.contains(&name.as_str()))?;
+        let at = self.source.find(&format!("{variable}.{unknown}")).map_or(0, |at| at + variable.len());
+        Some(shown_at(&self.source, at, &format!("undefined field '{unknown}'")))
+    }
+
     /// What CEL calls the type of the result, where the outermost operation tells it.
     pub fn kind(&self) -> Option<&'static str> {
         match &self.root.expr {
@@ -385,6 +395,16 @@ impl Facts<'_> {
             self.unknown.push((name.to_owned(), false));
         }
     }
+}
+
+/// The members of a variable that an expression looks for.
+fn members(node: &IdedExpr, variable: &str, found: &mut Vec<String>) {
+    if let Expr::Select(select) = &node.expr
+        && matches!(&select.operand.expr, Expr::Ident(name) if name == variable)
+    {
+        found.push(select.field.clone());
+    }
+    children(node).into_iter().for_each(|child| members(child, variable, found));
 }
 
 /// The faults of names that nothing has, in the order of their places.

@@ -9,8 +9,19 @@ pub use duration::{Duration, DurationError};
 pub use parse::ParseError;
 
 use jiff::civil::DateTime;
-use jiff::tz::{Offset, TimeZone};
+use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
 use jiff::{SignedDuration, Timestamp};
+use std::sync::LazyLock;
+
+/// A zone by its name, which counts with its case. The database is part of the program, so every machine knows the
+/// same zones.
+pub fn zone(name: &str) -> Option<TimeZone> {
+    static BUNDLED: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
+    if name == "UTC" {
+        return Some(TimeZone::UTC);
+    }
+    BUNDLED.get(name).ok().filter(|zone| zone.iana_name() == Some(name))
+}
 
 /// A time zone.
 #[derive(Clone, Debug)]
@@ -29,7 +40,7 @@ impl Zone {
         match name {
             "" | "UTC" => Some(Self::Utc),
             "Local" => Some(Self::local(local)),
-            name => TimeZone::get(name).ok().map(Self::Rules),
+            name => zone(name).map(Self::Rules),
         }
     }
 

@@ -104,6 +104,10 @@ fn container(container: &mut Object) {
 
 /// The tag of an image reference, `latest` if there is neither tag nor digest; `None` with a digest only.
 fn tag(image: &str) -> Option<&str> {
+    // What is no reference to an image has no tag either.
+    if image.contains("//") || image.contains(['$', '{', '}', ' ', '<', '>']) {
+        return None;
+    }
     let (name, digest) = match image.split_once('@') {
         Some((name, _)) => (name, true),
         None => (image, false),

@@ -172,8 +172,7 @@ impl Validator<'_> {
     fn array(&mut self, schema: &Value, items: &[Value], old: Option<&Value>, path: &Path, depth: usize) {
         let count = items.len() as u64;
         if let Some(limit) = schema["minItems"].as_u64().filter(|limit| count < *limit) {
-            let value = Value::from(items.to_vec());
-            self.invalid(path, &value, &format!("should have at least {limit} items"));
+            self.invalid(path, &count.into(), &format!("should have at least {limit} items"));
         }
         if let Some(limit) = schema["maxItems"].as_u64().filter(|limit| count > *limit) {
             self.errors.push(FieldError::too_many(path, items.len(), limit as usize));
@@ -199,6 +198,12 @@ impl Validator<'_> {
     fn duplicates(&mut self, schema: &Value, items: &[Value], keys: &[&str], path: &Path) {
         let set = schema["x-kubernetes-list-type"] == "set";
         if !set && keys.is_empty() {
+            return;
+        }
+        let odd = items.iter().position(|item| !item.is_object() && !item.is_null());
+        if let Some(at) = odd.filter(|_| !set) {
+            let detail = "must be an object for an array of list-type map";
+            self.errors.push(FieldError::invalid(&path.index(at), items[at].clone(), detail));
             return;
         }
         let mut seen = HashSet::new();
@@ -227,8 +232,7 @@ impl Validator<'_> {
     ) {
         let count = map.len() as u64;
         if let Some(limit) = schema["minProperties"].as_u64().filter(|limit| count < *limit) {
-            let value = Value::Object(map.clone());
-            self.invalid(path, &value, &format!("should have at least {limit} properties"));
+            self.invalid(path, &count.into(), &format!("should have at least {limit} properties"));
         }
         if let Some(limit) = schema["maxProperties"].as_u64().filter(|limit| count > *limit) {
             self.errors.push(FieldError::too_many(path, map.len(), limit as usize));

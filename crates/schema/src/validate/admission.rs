@@ -233,8 +233,13 @@ fn check_url(url: &str, path: &Path, errors: &mut ErrorList) {
 
 /// The names of match conditions.
 fn condition_names(holder: &Value, path: &Path, errors: &mut ErrorList) {
-    for (at, condition) in list(holder, "matchConditions").iter().enumerate() {
+    let conditions = list(holder, "matchConditions");
+    for (at, condition) in conditions.iter().enumerate() {
         let path = path.child("matchConditions").index(at);
+        let name = text(condition, "name");
+        if !name.is_empty() && conditions[..at].iter().any(|other| text(other, "name") == name) {
+            errors.push(FieldError::duplicate(&path.child("name"), name));
+        }
         if text(condition, "expression").trim().is_empty() {
             errors.push(FieldError::required(&path.child("expression"), ""));
         }
@@ -313,8 +318,30 @@ fn matching(matching: &Value, required: bool, path: &Path, errors: &mut ErrorLis
     }
 }
 
+/// A `MutatingAdmissionPolicy`, as far as it is like a validating one.
+pub(super) fn mutating_policy(spec: &Value, path: &Path, errors: &mut ErrorList) {
+    choice(spec, "failurePolicy", &["Fail", "Ignore"], path, errors);
+    let constraints = path.child("matchConstraints");
+    match &spec["matchConstraints"] {
+        Value::Object(_) => matching(&spec["matchConstraints"], true, &constraints, errors),
+        _ => errors.push(FieldError::required(&constraints, "")),
+    }
+    condition_names(spec, path, errors);
+    if list(spec, "mutations").is_empty() {
+        errors
+            .push(FieldError::required(&path.child("mutations"), "mutations must contain at least one item"));
+    }
+    choice(spec, "reinvocationPolicy", &["IfNeeded", "Never"], path, errors);
+}
+
 /// A `ValidatingAdmissionPolicyBinding`.
 pub(super) fn binding(spec: &Value, path: &Path, errors: &mut ErrorList) {
+    common_binding(spec, path, errors);
+    actions(list(spec, "validationActions"), &path.child("validationActions"), errors);
+}
+
+/// What the bindings of both kinds of policy have; that is all of a `MutatingAdmissionPolicyBinding`.
+pub(super) fn common_binding(spec: &Value, path: &Path, errors: &mut ErrorList) {
     match text(spec, "policyName") {
         "" => errors.push(FieldError::required(&path.child("policyName"), "")),
         name => faulty(names::dns1123_subdomain(name), name, &path.child("policyName"), errors),
@@ -337,7 +364,6 @@ pub(super) fn binding(spec: &Value, path: &Path, errors: &mut ErrorList) {
     if spec["matchResources"].is_object() {
         matching(&spec["matchResources"], false, &path.child("matchResources"), errors);
     }
-    actions(list(spec, "validationActions"), &path.child("validationActions"), errors);
 }
 
 fn actions(actions: &[Value], path: &Path, errors: &mut ErrorList) {

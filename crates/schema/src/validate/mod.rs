@@ -86,6 +86,12 @@ pub fn validate_create(gvk: &GroupVersionKind, object: &Value) -> ErrorList {
         ("admissionregistration.k8s.io", "ValidatingAdmissionPolicyBinding") => {
             admission::binding(spec, &path, &mut errors);
         }
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicy") => {
+            admission::mutating_policy(spec, &path, &mut errors);
+        }
+        ("admissionregistration.k8s.io", "MutatingAdmissionPolicyBinding") => {
+            admission::common_binding(spec, &path, &mut errors);
+        }
         ("", "ResourceQuota") => limits::quota(spec, &path, &mut errors),
         ("", "LimitRange") => limits::range(spec, &path, &mut errors),
         ("", "PersistentVolume") => other::volume(spec, &path, &mut errors),

@@ -41,7 +41,16 @@ pub(super) fn claim(spec: &Value, path: &Path, errors: &mut ErrorList) {
     }
 }
 
+/// Where the class of a claim stood before there was a field for it.
+const CLASS: &str = "volume.beta.kubernetes.io/storage-class";
+
 pub(super) fn claim_update(new: &Value, old: &Value, errors: &mut ErrorList) {
+    let class = |claim: &Value| text(&claim["metadata"]["annotations"], CLASS).to_owned();
+    let moved = class(new).is_empty() && text(&new["spec"], "storageClassName") == class(old);
+    if class(new) != class(old) && !moved {
+        let path = Path::new("metadata").child("annotations").child(CLASS);
+        errors.push(FieldError::invalid(&path, class(new), "field is immutable"));
+    }
     let fixed = |object: &Value| {
         let mut spec = object["spec"].as_object().cloned().unwrap_or_default();
         // Only what is bound can grow.

@@ -3,6 +3,8 @@
 use serde_json::Value;
 
 use super::{immutable, is_empty_selector, list, not_negative, one_of, pod, selector, text};
+use tiphys_gocompat::cron::Schedule;
+
 use crate::{ErrorList, FieldError, LabelSelector, Path};
 
 const MISMATCH: &str = "`selector` does not match template `labels`";
@@ -422,24 +424,17 @@ pub(super) fn cron_job(spec: &Value, path: &Path, errors: &mut ErrorList) {
     if schedule.is_empty() {
         errors.push(FieldError::required(&path.child("schedule"), ""));
     } else {
-        let fields = schedule.split_whitespace().count();
-        let zoned = schedule.contains("TZ");
-        if zoned {
+        let path = path.child("schedule");
+        if let Err(error) = Schedule::parse(schedule) {
+            errors.push(FieldError::invalid(&path, schedule, error.to_string()));
+        }
+        if schedule.contains("TZ") {
             let detail = "cannot use TZ or CRON_TZ in schedule, use timeZone field instead";
-            errors.push(FieldError::invalid(&path.child("schedule"), schedule, detail));
-        } else if let Some(detail) = cron_range(schedule) {
-            errors.push(FieldError::invalid(&path.child("schedule"), schedule, detail));
-        } else if fields != 5 && !schedule.starts_with('@') {
-            let detail = format!(
-                "expected exactly 5 fields, found {fields}: [{}]",
-                schedule.split_whitespace().collect::<Vec<_>>().join(" ")
-            );
-            errors.push(FieldError::invalid(&path.child("schedule"), schedule, detail));
+            errors.push(FieldError::invalid(&path, schedule, detail));
         }
     }
-    if spec["timeZone"] == "" {
-        let detail = "timeZone must be nil or non-empty string";
-        errors.push(FieldError::invalid(&path.child("timeZone"), "", detail));
+    if let Some(zone) = spec["timeZone"].as_str() {
+        time_zone(zone, &path.child("timeZone"), errors);
     }
     if spec["jobTemplate"]["spec"]["manualSelector"] == true {
         let path = path.child("jobTemplate").child("spec").child("manualSelector");
@@ -455,23 +450,31 @@ pub(super) fn cron_job(spec: &Value, path: &Path, errors: &mut ErrorList) {
 }
 
 /// The first number of a schedule that its field does not have.
-fn cron_range(schedule: &str) -> Option<String> {
-    const RANGES: [(u32, u32); 5] = [(0, 59), (0, 23), (1, 31), (1, 12), (0, 6)];
-    let fields: Vec<&str> = schedule.split_whitespace().collect();
-    if fields.len() != RANGES.len() {
-        return None;
+/// The zone of a schedule has to be in the zone database, under just this name.
+fn time_zone(name: &str, path: &Path, errors: &mut ErrorList) {
+    let mut refuse = |detail: String| errors.push(FieldError::invalid(path, name, detail));
+    if name.is_empty() {
+        return refuse("timeZone must be nil or non-empty string".to_owned());
     }
-    for (field, (least, most)) in fields.iter().zip(RANGES) {
-        for number in field.split([',', '-', '/']).filter_map(|part| part.parse::<u32>().ok()) {
-            if number > most {
-                return Some(format!("end of range ({number}) above maximum ({most}): {field}"));
-            }
-            if number < least && !field.contains('/') {
-                return Some(format!("beginning of range ({number}) below minimum ({least}): {field}"));
-            }
-        }
+    let is_part = |part: &str| {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | '+');
+        (1..=14).contains(&part.len())
+            && !matches!(part, "." | "..")
+            && !part.starts_with('-')
+            && part.chars().all(allowed)
+    };
+    let unknown = format!("unknown time zone {name}");
+    if !name.split('/').all(is_part) {
+        return refuse(unknown);
     }
-    None
+    if name.eq_ignore_ascii_case("Local") {
+        refuse(
+            "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones".to_owned(),
+        );
+    }
+    if name != "Local" && tiphys_gocompat::time::zone(name).is_none() {
+        refuse(unknown);
+    }
 }
 
 pub(super) fn autoscaler(spec: &Value, path: &Path, errors: &mut ErrorList) {
@@ -480,9 +483,12 @@ pub(super) fn autoscaler(spec: &Value, path: &Path, errors: &mut ErrorList) {
         let detail = "must be greater than or equal to 1";
         errors.push(FieldError::invalid(&path.child("minReplicas"), least, detail));
     }
-    if most < 1 {
+    if most == 0 {
         let detail = "must be set and greater than 0";
         errors.push(FieldError::required(&path.child("maxReplicas"), detail));
+    } else if most < 0 {
+        let detail = "must be greater than or equal to 1";
+        errors.push(FieldError::invalid(&path.child("maxReplicas"), most, detail));
     }
     if least.is_some_and(|least| most < least) {
         let detail = "must be greater than or equal to `minReplicas`";

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use jiff::{Timestamp, tz::TimeZone};
 use serde_json::{Value, json};
 use tiphys_apiserver::Object;
-use tiphys_model::cron::Schedule;
+use tiphys_gocompat::{cron::Schedule, time::zone};
 use tiphys_value::ObjectExt;
 
 use super::{own_or_owner, workload::delete};
@@ -134,12 +134,12 @@ impl Look<'_> {
                 return None;
             }
         };
-        let zone = match self.cron.str_at(&["spec", "timeZone"]).map(TimeZone::get) {
+        let zone = match self.cron.str_at(&["spec", "timeZone"]).map(|name| (name, zone(name))) {
             None => TimeZone::UTC,
-            Some(Ok(zone)) => zone,
-            Some(Err(error)) => {
-                let name = self.cron.str_at(&["spec", "timeZone"]).unwrap_or_default();
-                self.tell(true, "UnknownTimeZone", format!("invalid timeZone: \"{name}\": {error}"));
+            Some((_, Some(zone))) => zone,
+            Some((name, None)) => {
+                let message = format!("invalid timeZone: \"{name}\": unknown time zone {name}");
+                self.tell(true, "UnknownTimeZone", message);
                 return None;
             }
         };

@@ -91,8 +91,10 @@ fn first_three(all: &[String]) -> String {
 }
 
 fn endpoint_slice(object: &Value, now: Timestamp) -> Vec<Value> {
-    let ports: Vec<String> =
-        items(object, "/ports").map(|p| p.int_at(&["port"]).map_or("*".into(), |n| n.to_string())).collect();
+    let named = |port: &Value| port.str_at(&["name"]).unwrap_or("*").to_owned();
+    let ports: Vec<String> = items(object, "/ports")
+        .map(|p| p.int_at(&["port"]).map_or_else(|| named(p), |n| n.to_string()))
+        .collect();
     let addresses: Vec<String> = items(object, "/endpoints")
         .flat_map(|e| items(e, "/addresses"))
         .filter_map(Value::as_str)

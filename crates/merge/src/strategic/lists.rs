@@ -1,0 +1,173 @@
+//! Lists in strategic merge patches: items that are the same by a key or by their value, and their order.
+
+use serde_json::Value;
+use tiphys_schema::TypeRef;
+
+use super::{Fault, Merged, PATCH, StrategicError, go_print, merge_maps};
+
+/// What is known of a list.
+pub(super) struct List<'a> {
+    /// The key by which items are the same.
+    pub key: Option<&'a str>,
+    /// The type of its items.
+    pub items: Option<TypeRef<'a>>,
+}
+
+/// Works a change into a list; `deletes` if the change lists scalars that go.
+pub(super) fn merge_lists(
+    before: Vec<Value>,
+    change: &mut [Value],
+    list: &List<'_>,
+    deletes: bool,
+) -> Merged<Vec<Value>> {
+    if before.is_empty() && change.is_empty() {
+        return Ok(before);
+    }
+    let of_maps = check_kinds(&[before.as_slice(), change])?;
+    if !of_maps {
+        if deletes {
+            return Ok(before.into_iter().filter(|item| !change.contains(item)).collect());
+        }
+        let mut merged = before.clone();
+        for item in change.iter() {
+            if !merged.contains(item) {
+                merged.push(item.clone());
+            }
+        }
+        return ordered_as(merged, change, &before, None);
+    }
+    let Some(key) = list.key else {
+        return Err(StrategicError::unexpected("cannot merge lists without merge key for struct"));
+    };
+    let (before, mut change) = carry_out(before, change, key)?;
+    let mut merged = before.clone();
+    for item in &mut change {
+        let Some(value) = item.get(key).cloned() else { return Err(StrategicError::no_key(item, key)) };
+        match merged.iter_mut().find(|other| other.get(key) == Some(&value)) {
+            Some(Value::Object(found)) => {
+                if let Value::Object(changes) = item {
+                    merge_maps(found, changes, list.items)?;
+                }
+            }
+            _ => merged.push(item.clone()),
+        }
+    }
+    ordered_as(merged, &change, &before, Some(key))
+}
+
+/// Carries out the directives among the items of a change: the list without what they delete, and the change
+/// without them.
+fn carry_out(mut before: Vec<Value>, change: &[Value], key: &str) -> Merged<(Vec<Value>, Vec<Value>)> {
+    let (mut rest, mut replaces) = (Vec::new(), false);
+    for item in change {
+        let Some(directive) = item.get(PATCH) else {
+            rest.push(item.clone());
+            continue;
+        };
+        match directive.as_str() {
+            Some("delete") => {
+                let value = item.get(key).ok_or_else(|| StrategicError::no_key(item, key))?;
+                before.retain(|other| other.get(key) != Some(value));
+            }
+            Some("replace") => replaces = true,
+            Some("merge") => {
+                let message = "merging lists cannot yet be specified in the patch";
+                return Err(StrategicError::unexpected(message));
+            }
+            _ => return Err(StrategicError::directive(directive, item)),
+        }
+    }
+    Ok(if replaces { (rest, Vec::new()) } else { (before, rest) })
+}
+
+/// Items of all lists have to be of one kind; says whether they are maps.
+pub(super) fn check_kinds(lists: &[&[Value]]) -> Merged<bool> {
+    let mut items = lists.iter().flat_map(|list| list.iter());
+    let Some(first) = items.next() else {
+        return Err(StrategicError::unexpected("no elements in any of the given slices"));
+    };
+    if first.is_array() {
+        let message = "lists of lists are not supported".to_owned();
+        return Err(StrategicError { fault: Fault::Unprocessable, message });
+    }
+    let is_float = |value: &Value| value.as_number().is_some_and(serde_json::Number::is_f64);
+    let is_same = |item: &Value| {
+        std::mem::discriminant(item) == std::mem::discriminant(first) && is_float(item) == is_float(first)
+    };
+    if items.all(is_same) {
+        return Ok(first.is_object());
+    }
+    let shown: Vec<String> = lists.iter().map(|list| go_print(&Value::from(list.to_vec()))).collect();
+    Err(StrategicError::unexpected(format!("list element types are not identical: [{}]", shown.join(" "))))
+}
+
+/// What a patch changes has to stand in the order that it asks for, and be in that at all.
+pub(super) fn check_order(change: &[Value], order: &[Value], key: Option<&str>) -> Merged<()> {
+    if change.is_empty() || order.is_empty() {
+        return Ok(());
+    }
+    const MAP: &str = "map[string]interface {}";
+    if let Some(odd) = change.iter().find(|item| key.is_some() && !item.is_object()) {
+        return Err(StrategicError::kind(MAP, odd));
+    }
+    let mut wanted = order.iter();
+    for item in change.iter().filter(|item| item.get(PATCH).is_none()) {
+        let id = |item: &Value| match key {
+            None => Ok(item.clone()),
+            Some(_) if !item.is_object() => Err(StrategicError::kind(MAP, item)),
+            Some(key) => item.get(key).cloned().ok_or_else(|| StrategicError::no_key(item, key)),
+        };
+        let own = id(item)?;
+        loop {
+            let Some(next) = wanted.next() else {
+                let (change, order) = (change.to_vec().into(), order.to_vec().into());
+                return Err(StrategicError::unexpected(format!(
+                    "The order in patch list:\n{}\n doesn't match $setElementOrder list:\n{}\n",
+                    go_print(&change),
+                    go_print(&order)
+                )));
+            };
+            if id(next)? == own {
+                break;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Puts listed items into the given order; items that are not listed keep their place relative to
+/// the live list's.
+///
+/// # Errors
+/// Items that lack their key.
+pub(super) fn ordered_as(
+    list: Vec<Value>,
+    order: &[Value],
+    live: &[Value],
+    key: Option<&str>,
+) -> Merged<Vec<Value>> {
+    if let Some(key) = key {
+        for item in list.iter().chain(order).chain(live) {
+            match item {
+                Value::Object(map) if map.contains_key(key) => {}
+                Value::Object(_) => return Err(StrategicError::no_key(item, key)),
+                other => return Err(StrategicError::kind("map[string]interface {}", other)),
+            }
+        }
+    }
+    let id = |item: &Value| key.map_or_else(|| item.clone(), |key| item[key].clone());
+    let wanted: Vec<Value> = order.iter().map(id).collect();
+    let (mut listed, others): (Vec<_>, Vec<_>) =
+        list.into_iter().partition(|item| wanted.contains(&id(item)));
+    listed.sort_by_key(|item| wanted.iter().position(|wanted| *wanted == id(item)));
+    let place = |item: &Value| live.iter().position(|other| id(other) == id(item));
+    let mut out = Vec::with_capacity(listed.len() + others.len());
+    let (mut listed, mut others) = (listed.into_iter().peekable(), others.into_iter().peekable());
+    while let (Some(a), Some(b)) = (listed.peek(), others.peek()) {
+        let other_first = matches!((place(a), place(b)), (Some(a), Some(b)) if b < a);
+        out.extend(if other_first { others.next() } else { listed.next() });
+    }
+    out.extend(listed);
+    out.extend(others);
+    Ok(out)
+}
