@@ -2,13 +2,13 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use tiphys_model::hook;
+use tiphys_model::{hook, names};
 use tiphys_source::WorkingTree;
-use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
+use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value, json};
 
 use crate::{
     exit::WrongUse,
-    repository::{Catalogue, Given, Id, Repository},
+    repository::{Catalogue, Given, Node, Repository, Scope},
 };
 
 /// Two states: `None` stands for the files as they are.
@@ -57,13 +57,15 @@ impl Range {
     }
 }
 
-/// What an Application renders to: its objects by key, or why it does not render.
+/// What an Application renders to: its objects by key, or why it does not render. Of an ApplicationSet, whether
+/// what it generates is known.
 pub type Rendering = Result<BTreeMap<ResourceKey, Value>, String>;
 
 /// Everything that a repository renders to at a state.
-pub type State = BTreeMap<Id, Rendering>;
+pub type State = BTreeMap<Node, Rendering>;
 
-/// Renders every Application of a repository at a revision, or as its files are.
+/// Renders every Application of a repository at a revision, or as its files are. An Application that no other one
+/// renders counts among its own objects, for nobody else would tell of its changes.
 ///
 /// # Errors
 /// The repository cannot be read, or has no such revision.
@@ -76,18 +78,50 @@ pub fn render(
     let given = Given { place, revision, path, respect_revisions: false, offline };
     let mut repository = Repository::open(&given).map_err(|error| WrongUse(format!("{error:#}")))?;
     repository.look_into_units();
-    let catalogue = Catalogue::build(&repository.scan, &repository.repositories, false);
+    let scope = Scope { foreign: true, origins: false };
+    let mut catalogue = Catalogue::build(&repository.scan, &repository.repositories, scope);
     let mut state = State::new();
-    for (id, entry) in catalogue.entries {
+    for (id, entry) in std::mem::take(&mut catalogue.entries) {
+        let node = Node { is_set: false, id };
+        let own = (!catalogue.is_rendered(&node)).then(|| written(&entry.object));
         let rendering = match entry.rendered {
             Err(error) => Err(format!("{error:#}")),
             Ok(rendered) => {
-                Ok(rendered.objects.into_iter().map(|object| (key_of(&object.value), object.value)).collect())
+                let objects = rendered.objects.into_iter().map(|object| unmarked(object.value)).chain(own);
+                Ok(objects.map(|object| (key_of(&object), object)).collect())
             }
         };
-        state.insert(id, rendering);
+        state.insert(node, rendering);
+    }
+    for (id, fault) in catalogue.sets {
+        state.insert(Node { is_set: true, id }, fault.map_or_else(|| Ok(BTreeMap::new()), Err));
     }
     Ok(state)
+}
+
+/// An object without the engine's mark: that says nothing but which object it is.
+fn unmarked(mut object: Value) -> Value {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut)
+        && let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut)
+    {
+        annotations.remove(names::TRACKING_ID);
+        if annotations.is_empty() {
+            metadata.remove("annotations");
+        }
+    }
+    object
+}
+
+/// What somebody wrote of an Application.
+fn written(app: &Value) -> Value {
+    let mut own = json!({"apiVersion": app["apiVersion"], "kind": app["kind"], "spec": app["spec"],
+        "metadata": {"name": app.name(), "namespace": app.namespace()}});
+    for field in ["annotations", "labels", "finalizers"] {
+        if let Some(value) = app.at(&["metadata", field]) {
+            own["metadata"][field] = value.clone();
+        }
+    }
+    own
 }
 
 /// The key of an object; hooks without a name go by the beginning of it.
@@ -103,7 +137,7 @@ fn key_of(object: &Value) -> ResourceKey {
 pub struct Change {
     /// Which object.
     pub key: ResourceKey,
-    /// As it was.
+    /// As it was; under another name if nothing but the hash of its content at the end of that changed.
     pub old: Option<Value>,
     /// As it is.
     pub new: Option<Value>,
@@ -111,11 +145,11 @@ pub struct Change {
     pub is_noise: bool,
 }
 
-/// What became of an Application.
+/// What became of an Application or ApplicationSet.
 pub struct AppChange {
-    /// Namespace and name.
-    pub id: Id,
-    /// It is there before and after.
+    /// Which one.
+    pub node: Node,
+    /// Whether it is there before and after.
     pub sides: (bool, bool),
     /// Why it does not render before and after.
     pub faults: (Option<String>, Option<String>),
@@ -123,42 +157,76 @@ pub struct AppChange {
     pub changes: Vec<Change>,
 }
 
-/// Every Application that differs.
+impl AppChange {
+    /// Whether nothing is known of it, for the same reason before and after.
+    pub fn is_unknown(&self) -> bool {
+        self.sides == (true, true) && self.faults.0.is_some() && self.faults.0 == self.faults.1
+    }
+}
+
+/// Every Application that differs, and those of which nothing is known.
 pub fn compare(old: State, mut new: State) -> Vec<AppChange> {
     let mut all = Vec::new();
-    for (id, before) in old {
-        let after = new.remove(&id);
-        all.extend(app_change(id, Some(before), after));
+    for (node, before) in old {
+        let after = new.remove(&node);
+        all.extend(app_change(node, Some(before), after));
     }
-    all.extend(new.into_iter().filter_map(|(id, after)| app_change(id, None, Some(after))));
-    all.sort_by(|a, b| a.id.cmp(&b.id));
+    all.extend(new.into_iter().filter_map(|(node, after)| app_change(node, None, Some(after))));
+    all.sort_by(|a, b| a.node.cmp(&b.node));
     all
 }
 
-fn app_change(id: Id, old: Option<Rendering>, new: Option<Rendering>) -> Option<AppChange> {
+fn app_change(node: Node, old: Option<Rendering>, new: Option<Rendering>) -> Option<AppChange> {
     let sides = (old.is_some(), new.is_some());
     let split = |side: Option<Rendering>| match side {
         Some(Ok(objects)) => (objects, None),
         Some(Err(fault)) => (BTreeMap::new(), Some(fault)),
         None => (BTreeMap::new(), None),
     };
-    let ((old, old_fault), (mut new, new_fault)) = (split(old), split(new));
+    let ((old, old_fault), (new, new_fault)) = (split(old), split(new));
     let is_comparable = old_fault.is_none() && new_fault.is_none();
+    let changes = if is_comparable { changes(old, new) } else { Vec::new() };
+    let differs = !changes.is_empty() || sides.0 != sides.1 || old_fault.is_some() || new_fault.is_some();
+    differs.then_some(AppChange { node, sides, faults: (old_fault, new_fault), changes })
+}
+
+fn changes(old: BTreeMap<ResourceKey, Value>, mut new: BTreeMap<ResourceKey, Value>) -> Vec<Change> {
     let mut changes = Vec::new();
-    for (key, before) in old.into_iter().filter(|_| is_comparable) {
+    let mut gone = BTreeMap::new();
+    for (key, before) in old {
         match new.remove(&key) {
             Some(after) if after == before => {}
-            after => {
-                let is_noise = after.as_ref().is_some_and(|after| is_noise(&before, after));
-                changes.push(Change { key, old: Some(before), new: after, is_noise });
+            Some(after) => {
+                let is_noise = is_noise(&before, &after);
+                changes.push(Change { key, old: Some(before), new: Some(after), is_noise });
             }
+            None => drop(gone.insert(key, before)),
         }
     }
-    let added = new.into_iter().filter(|_| is_comparable);
-    changes.extend(added.map(|(key, after)| Change { key, old: None, new: Some(after), is_noise: false }));
+    for (key, after) in new {
+        let same = |known: &ResourceKey| is_renamed(known, &key);
+        let before = gone.keys().find(|known| same(known)).cloned().and_then(|known| gone.remove(&known));
+        changes.push(Change { key, old: before, new: Some(after), is_noise: false });
+    }
+    changes.extend(gone.into_iter().map(|(key, before)| Change {
+        key,
+        old: Some(before),
+        new: None,
+        is_noise: false,
+    }));
     changes.sort_by(|a, b| a.key.cmp(&b.key));
-    let differs = !changes.is_empty() || sides.0 != sides.1 || old_fault != new_fault;
-    differs.then_some(AppChange { id, sides, faults: (old_fault, new_fault), changes })
+    changes
+}
+
+/// Whether two objects differ in the hash of their content that Kustomize puts at the end of names.
+fn is_renamed(old: &ResourceKey, new: &ResourceKey) -> bool {
+    fn stem(name: &str) -> Option<&str> {
+        let (stem, hash) = name.rsplit_once('-')?;
+        let is_hash = hash.len() == 10 && hash.bytes().all(|byte| b"gh2k456789mbcdtf".contains(&byte));
+        is_hash.then_some(stem)
+    }
+    let place = |key: &ResourceKey| (key.group.clone(), key.kind.clone(), key.namespace.clone());
+    stem(&old.name).is_some() && stem(&old.name) == stem(&new.name) && place(old) == place(new)
 }
 
 /// Labels of an object's own metadata that name the chart's version. Those of a Pod template are no noise:
@@ -206,22 +274,41 @@ mod tests {
             let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": value}});
             BTreeMap::from([(object.resource_key(), object)])
         };
-        let id = |name: &str| ("argocd".to_owned(), name.to_owned());
+        let id = |name: &str| Node { is_set: false, id: ("argocd".to_owned(), name.to_owned()) };
         let old = State::from([
             (id("same"), Ok(object("1"))),
             (id("gone"), Ok(object("1"))),
             (id("changed"), Ok(object("1"))),
             (id("broken"), Ok(object("1"))),
+            (id("unknown"), Err("no".into())),
         ]);
         let new = State::from([
             (id("same"), Ok(object("1"))),
             (id("changed"), Ok(object("2"))),
             (id("broken"), Err("no".into())),
             (id("added"), Ok(object("1"))),
+            (id("unknown"), Err("no".into())),
         ]);
         let all = compare(old, new);
         let names: Vec<(&str, usize)> =
-            all.iter().map(|app| (app.id.1.as_str(), app.changes.len())).collect();
-        assert_eq!(names, [("added", 1), ("broken", 0), ("changed", 1), ("gone", 1)]);
+            all.iter().map(|app| (app.node.id.1.as_str(), app.changes.len())).collect();
+        assert_eq!(names, [("added", 1), ("broken", 0), ("changed", 1), ("gone", 1), ("unknown", 0)]);
+        assert_eq!(all.iter().filter(|app| app.is_unknown()).count(), 1);
+    }
+
+    #[test]
+    fn a_name_with_another_hash_is_the_same_object() {
+        let key = |kind: &str, name: &str| ResourceKey::new("", kind, "ns", name);
+        let is_same = |a: &str, b: &str| is_renamed(&key("ConfigMap", a), &key("ConfigMap", b));
+        assert!(is_same("env-6c4f554mtk", "env-gmm527mhht"));
+        assert!(!is_same("env-6c4f554mtk", "other-gmm527mhht"));
+        assert!(!is_same("env-first", "env-second"));
+        assert!(!is_renamed(&key("ConfigMap", "env-6c4f554mtk"), &key("Secret", "env-gmm527mhht")));
+        let object = |name: &str| {
+            let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}});
+            BTreeMap::from([(object.resource_key(), object)])
+        };
+        let one = changes(object("env-6c4f554mtk"), object("env-gmm527mhht"));
+        assert!(one.len() == 1 && one[0].old.is_some() && one[0].new.is_some());
     }
 }

@@ -69,6 +69,46 @@ fn two_revisions_are_compared_by_application() {
 }
 
 #[test]
+fn a_hash_in_a_name_is_no_other_object_and_what_never_renders_is_told_of() {
+    let repo = Repo::with(&[
+        ("one.yaml", &application("one", "one")),
+        ("lost.yaml", &application("lost", "nowhere")),
+        ("one/kustomization.yaml", "configMapGenerator: [{name: conf, files: [conf.txt]}]\n"),
+        ("one/conf.txt", "first \nold\nlast\n"),
+    ]);
+    repo.git_init();
+    repo.write("one/conf.txt", "first \nnew\nlast\n");
+    let run = repo.run(&["diff", "HEAD", "--repo", "repo"]);
+    run.expect(
+        0,
+        &[
+            ", before conf-",
+            "-    old\n+    new\n",
+            "1 of 2 Applications differ",
+            "nothing is known of what renders neither before nor after",
+            "argocd/lost: ",
+        ],
+    );
+    assert!(!run.text().contains("(removed)") && !run.text().contains("tracking-id"), "{}", run.text());
+    let run = repo.run(&["diff", "HEAD", "--repo", "repo", "-o", "markdown"]);
+    run.expect(0, &["| argocd/one | changed | 0 | 1 | 0 |", "nothing is known of 1"]);
+    let run = repo.run(&["diff", "HEAD", "--repo", "repo", "-o", "json"]);
+    let json: serde_json::Value = serde_json::from_str(&run.stdout()).unwrap();
+    let fates: Vec<_> = json.as_array().unwrap().iter().map(|app| app["fate"].as_str().unwrap()).collect();
+    assert_eq!(fates, ["changed", "unknown"]);
+}
+
+#[test]
+fn the_application_itself_counts() {
+    let repo = Repo::with(&[("one.yaml", &application("one", "one")), ("one/a.yaml", &config_map("a", "1"))]);
+    repo.git_init();
+    let other = application("one", "one").replace("selfHeal: true", "selfHeal: false");
+    repo.write("one.yaml", other);
+    let run = repo.run(&["diff", "HEAD", "--repo", "repo"]);
+    run.expect(0, &["Application.argoproj.io argocd/one (changed)", "-      selfHeal: true", "1 of 1"]);
+}
+
+#[test]
 fn the_files_as_they_are_can_be_compared_and_what_breaks_fails() {
     let repo = changed();
     repo.write("two/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: [\n");

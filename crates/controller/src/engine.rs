@@ -11,7 +11,7 @@ use std::{
 
 use jiff::Timestamp;
 use tiphys_cluster::LiveCache;
-use tiphys_model::names;
+use tiphys_model::{kept, names};
 use tiphys_source::{DeclaredAccess, Repositories};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 use tokio::time::Instant;
@@ -99,6 +99,7 @@ impl Engine {
     pub(crate) fn was_refused(&self, key: &AppKey, revision: &str) -> bool {
         let at = ResourceKey::new(application_kind().group, "Application", &key.namespace, &key.name);
         self.cache.get(&at).is_some_and(|app| {
+            let app = kept::put_back(&app);
             let state =
                 |path: &[&str]| app.at(&["status", "operationState"]).and_then(|state| state.str_at(path));
             matches!(state(&["phase"]), Some("Failed" | "Error"))

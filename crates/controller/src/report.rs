@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use tiphys_model::{
-    Application, Condition, HealthCode, SyncStatusCode, Time, names,
+    Application, Condition, HealthCode, SyncStatusCode, Time, kept, names,
     status::{ComparedTo, SyncStatus},
 };
 use tiphys_value::{Map, ObjectExt, Value};
@@ -61,7 +61,7 @@ impl Engine {
         if let (Some(known), Some(status)) = (known, like_before.get_mut("status")) {
             status["reconciledAt"] = known.clone();
         }
-        !self.settings.sync.compat && like_before == *before
+        !self.settings.sync.compat && like_before == *kept::put_back(before)
     }
 
     pub(crate) fn set_unknown(&self, app: &mut Application) {

@@ -1,8 +1,8 @@
 //! Writing back what was found out.
 
 use tiphys_cluster::{Cluster, ClusterError, LiveCache, PatchType, Resource};
-use tiphys_model::names;
-use tiphys_value::{GroupKind, GroupVersionKind, Map, Value};
+use tiphys_model::{kept, names};
+use tiphys_value::{GroupKind, GroupVersionKind, Map, ObjectExt, Value, json};
 
 use crate::AppKey;
 
@@ -27,8 +27,19 @@ pub(crate) async fn write(
     before: &Value,
     after: &Value,
 ) -> Result<(), ClusterError> {
-    let Some(patch) = merge_patch(before, after, 0) else { return Ok(()) };
-    patch_application(cache, key, &patch).await.map(|_| ())
+    let Some(mut patch) = merge_patch(&kept::put_back(before), after, 0) else { return Ok(()) };
+    if before.annotation(names::KEPT).is_some() {
+        // Never taken away again: until it is back, what belongs there would be missing for a moment.
+        patch["metadata"]["annotations"][names::KEPT] = kept::of(after).unwrap_or_else(|| "{}".into()).into();
+    }
+    let written = patch_application(cache, key, &patch).await?;
+    // Another definition of Application than ours is served, and dropped what is not Argo CD's.
+    let there = kept::of(&kept::put_back(&written));
+    if let Some(kept) = kept::of(after).filter(|kept| there.as_ref() != Some(kept)) {
+        let patch = json!({"metadata": {"annotations": {names::KEPT: kept}}});
+        patch_application(cache, key, &patch).await?;
+    }
+    Ok(())
 }
 
 /// Patches an Application; the cache sees the result at once.
@@ -76,7 +87,6 @@ pub(crate) fn merge_patch(before: &Value, after: &Value, depth: usize) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiphys_value::json;
 
     #[test]
     fn patches_name_what_differs_only() {

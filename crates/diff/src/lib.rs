@@ -20,7 +20,7 @@ pub use ownership::owns;
 pub use paths::difference;
 pub use predicted::compare_predicted;
 use serde_json::Value;
-pub use show::unified;
+pub use show::{readable, unified};
 use tiphys_model::settings::KnownTypeField;
 use tiphys_schema::TypeRef;
 use tiphys_value::{FieldPath, ObjectExt};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    ApplicationSource, ModelError, NameValue, ObjectMeta, Operation, SourceHydrator, meta::read, names,
+    ApplicationSource, ModelError, NameValue, ObjectMeta, Operation, SourceHydrator, kept, meta::read, names,
     options::SyncOptions, source::is_false, status::ApplicationStatus,
 };
 
@@ -38,12 +38,12 @@ pub enum Cascade {
 }
 
 impl Application {
-    /// Reads an Application object.
+    /// Reads an Application object, with what an annotation keeps of its status (see [`crate::kept`]).
     ///
     /// # Errors
     /// A field has the wrong type.
     pub fn from_value(value: &Value) -> Result<Self, ModelError> {
-        read(value)
+        read(&kept::put_back(value))
     }
 
     /// The object as JSON, with `apiVersion` and `kind`.

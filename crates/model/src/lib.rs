@@ -6,6 +6,7 @@ pub mod crd;
 pub mod duration;
 pub mod glob;
 pub mod hook;
+pub mod kept;
 pub mod meta;
 pub mod names;
 pub mod operation;

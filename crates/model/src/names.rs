@@ -83,6 +83,8 @@ pub const IN_CLUSTER_NAME: &str = "in-cluster";
 /// Our field manager.
 pub const FIELD_MANAGER: &str = "tiphys";
 
+/// What Tiphys adds to a status, where Argo CD's own definition has no field for it; ours.
+pub const KEPT: &str = "tiphys.dev/kept";
 /// Label of Secrets that record what was pruned; ours.
 pub const TOMBSTONE: &str = "tiphys.dev/tombstone";
 /// Whose objects a record holds: `namespace/name`; ours.

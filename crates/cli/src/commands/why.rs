@@ -5,7 +5,7 @@ use tiphys_value::{FieldPath, ObjectExt, OriginKind, RenderedObject, Value};
 
 use crate::{
     output::say,
-    repository::{Catalogue, Given, Repository},
+    repository::{Catalogue, Given, Repository, Scope},
 };
 
 /// Which field of which object.
@@ -42,7 +42,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         offline: args.offline,
     })?;
     repository.look_into_units();
-    let catalogue = Catalogue::build(&repository.scan, &repository.repositories, true);
+    let catalogue =
+        Catalogue::build(&repository.scan, &repository.repositories, Scope { foreign: true, origins: true });
     let entry = catalogue.entries.iter().find(|((_, known), _)| known == app).map(|(_, entry)| entry);
     let entry = entry.with_context(|| {
         let known: Vec<&str> = catalogue.entries.keys().map(|(_, name)| name.as_str()).collect();

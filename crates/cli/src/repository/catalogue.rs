@@ -33,8 +33,19 @@ pub struct Node {
     pub id: Id,
 }
 
+/// How much of what is found is rendered, and how.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scope {
+    /// Applications of which no source is of the given repositories too: their charts are fetched.
+    pub foreign: bool,
+    /// With the origins of fields.
+    pub origins: bool,
+}
+
 /// An Application and what it renders to.
 pub struct Entry {
+    /// The Application.
+    pub object: Value,
     /// The cluster and namespace that it is for.
     pub destination: Destination,
     /// What it renders to, or why not.
@@ -46,8 +57,8 @@ pub struct Entry {
 pub struct Catalogue {
     /// The Applications by namespace and name. Of two of one name in files, the first.
     pub entries: BTreeMap<Id, Entry>,
-    /// The ApplicationSets.
-    sets: BTreeSet<Id>,
+    /// The ApplicationSets, and why what they generate is not known, or not all of it.
+    pub sets: BTreeMap<Id, Option<String>>,
     /// Which Applications and sets each Application renders, and each set generates.
     children: BTreeMap<Node, BTreeSet<Node>>,
     /// The AppProjects and cluster Secrets that Applications render, and the projects of those Applications.
@@ -60,17 +71,15 @@ pub struct Catalogue {
 
 impl Catalogue {
     /// Renders what was found, and what that renders, and so on. Applications of other repositories
-    /// are taken as they stand; so are sets whose generators need them.
+    /// are taken as they stand unless the scope has them too; so are sets whose generators need them.
     ///
     /// The settings of the renderers are those of the repository's own `argocd-cm`, be it a file or an object
     /// that an Application renders.
-    pub fn build(scan: &Scan, repositories: &Repositories, origins: bool) -> Self {
+    pub fn build(scan: &Scan, repositories: &Repositories, scope: Scope) -> Self {
         let settings = scan.render_settings();
-        let built = Self::build_under(scan, repositories, origins, &settings);
+        let built = Self::build_under(scan, repositories, scope, &settings);
         match built.rendered_settings() {
-            Some(rendered) if rendered != settings => {
-                Self::build_under(scan, repositories, origins, &rendered)
-            }
+            Some(rendered) if rendered != settings => Self::build_under(scan, repositories, scope, &rendered),
             _ => built,
         }
     }
@@ -92,7 +101,7 @@ impl Catalogue {
     fn build_under(
         scan: &Scan,
         repositories: &Repositories,
-        origins: bool,
+        scope: Scope,
         settings: &RenderSettings,
     ) -> Self {
         let mut catalogue = Self { settings: Some(settings.clone()), ..Self::default() };
@@ -106,11 +115,12 @@ impl Catalogue {
                 continue;
             }
             let children = if node.is_set {
-                catalogue.sets.insert(node.id.clone());
-                generated(&object, repositories, &clusters)
+                let (children, fault) = generated(&object, repositories, &clusters);
+                catalogue.sets.insert(node.id.clone(), fault);
+                children
             } else {
                 let Ok(app) = Application::from_value(&object) else { continue };
-                catalogue.rendered(&node.id, &app, repositories, origins)
+                catalogue.rendered(&node.id, (object, &app), repositories, scope)
             };
             catalogue.children.insert(node, children.iter().map(node_of).collect());
             open.extend(children);
@@ -122,15 +132,15 @@ impl Catalogue {
     fn rendered(
         &mut self,
         id: &Id,
-        app: &Application,
+        (object, app): (Value, &Application),
         repositories: &Repositories,
-        origins: bool,
+        scope: Scope,
     ) -> Vec<Value> {
         self.projects.insert(app.spec.project.clone());
         let is_ours =
             app.spec.effective_sources().iter().any(|source| repositories.is_given(&source.repo_url));
-        let rendered = if is_ours || origins {
-            render_one(app, repositories, origins, self.settings.as_ref())
+        let rendered = if is_ours || scope.foreign {
+            render_one(app, repositories, scope.origins, self.settings.as_ref())
         } else {
             Ok(Rendered::default())
         };
@@ -148,7 +158,8 @@ impl Catalogue {
                 _ => {}
             }
         }
-        self.entries.insert(id.clone(), Entry { destination: app.spec.destination.clone(), rendered });
+        let destination = app.spec.destination.clone();
+        self.entries.insert(id.clone(), Entry { object, destination, rendered });
         children
     }
 
@@ -171,6 +182,12 @@ impl Catalogue {
             }
         }
         roots
+    }
+
+    /// Whether an Application renders an Application or set that is no other's, itself included.
+    pub fn is_rendered(&self, node: &Node) -> bool {
+        let mut parents = self.children.iter().filter(|(parent, _)| !parent.is_set);
+        parents.any(|(_, all)| all.contains(node))
     }
 
     /// Whether an Application or set is known, whoever leads to it.
@@ -255,17 +272,29 @@ pub fn cluster_of(destination: &Destination) -> (&str, &str) {
     }
 }
 
-/// The Applications that a set generates from the given repository; none if it asks for more.
-fn generated(set: &Value, repositories: &Repositories, clusters: &[ClusterInfo]) -> Vec<Value> {
-    let asks_others = git_addresses(set.at(&["spec", "generators"]).unwrap_or(&Value::Null), 0)
-        .iter()
-        .any(|url| !repositories.is_given(url));
-    if asks_others {
-        return Vec::new();
+/// The Applications that a set generates from the given repository, and why those are not all; none if it asks for
+/// more.
+fn generated(
+    set: &Value,
+    repositories: &Repositories,
+    clusters: &[ClusterInfo],
+) -> (Vec<Value>, Option<String>) {
+    let addresses = git_addresses(set.at(&["spec", "generators"]).unwrap_or(&Value::Null), 0);
+    if let Some(other) = addresses.iter().find(|url| !repositories.is_given(url)) {
+        return (Vec::new(), Some(format!("its generators read another repository, {other}")));
     }
     let inputs = SetInputs::with_clusters(repositories, clusters.to_vec());
-    let all = tiphys_appset::generate(set, &inputs).unwrap_or_default();
-    all.into_iter().filter(|one| one.fault.is_none()).map(|one| one.application).collect()
+    match tiphys_appset::generate(set, &inputs) {
+        Err(error) => (Vec::new(), Some(error.to_string())),
+        Ok(all) => {
+            let fault = all.iter().find_map(|one| {
+                let fault = one.fault.as_ref()?;
+                Some(format!("Application {:?}: {fault}", one.application.name()))
+            });
+            let usable = all.into_iter().filter(|one| one.fault.is_none());
+            (usable.map(|one| one.application).collect(), fault)
+        }
+    }
 }
 
 /// The repositories that Git generators name.

@@ -15,7 +15,7 @@ use anyhow::{Context as _, bail};
 use tiphys_source::{Checkout, Repositories, WorkingTree};
 use tiphys_vfs::FileTree;
 
-pub use catalogue::{Catalogue, HOME, Id, cluster_of, render_one};
+pub use catalogue::{Catalogue, HOME, Node, Scope, cluster_of, render_one};
 pub use environments::{Choice, choose};
 use scan::scan;
 pub use scan::{Found, Scan};

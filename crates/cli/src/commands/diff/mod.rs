@@ -1,25 +1,26 @@
 //! `tiphys diff REV..REV [PATH]`.
 
-use std::{fmt::Write as _, io::Write as _};
+mod markdown;
+mod text;
+
+use std::{collections::BTreeMap, io::Write as _};
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
-use tiphys_diff::{mask_secret, unified};
-use tiphys_value::ResourceKey;
+use tiphys_diff::{mask_secret, readable, unified};
+use tiphys_value::{ObjectExt, ResourceKey};
 
 use crate::{
     exit::{Reported, WrongUse},
     revisions::{self, AppChange, Change, Range},
 };
 
-/// How much a comment of a pull request may hold, with room for what is around it.
-const MARKDOWN_LIMIT: usize = 60_000;
-
 /// Show what a change of a repository does to every rendered object of every Application
 ///
 /// Both states are rendered, those of Applications that other Applications and ApplicationSets lead to
 /// too. Objects of which nothing but a label with the chart's version changed are counted, not shown;
-/// values of Secrets are masked.
+/// those with a hash of their content in the name are one object before and after; values of Secrets
+/// are masked. What renders in neither state is told of: nothing is known of it.
 ///
 /// Exit codes: 0 compared; 1 with --exit-code something differs, or an Application that rendered no longer
 /// does; 2 wrong use.
@@ -80,17 +81,50 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         let place = args.path.as_deref().unwrap_or("the repository");
         return Err(WrongUse(format!("no Application found in {place}")).into());
     }
-    let count = new.len();
-    let mut apps = revisions::compare(old, new);
+    let count = new.keys().filter(|node| !node.is_set).count();
+    let (unknown, mut apps): (Vec<AppChange>, Vec<AppChange>) =
+        revisions::compare(old, new).into_iter().partition(AppChange::is_unknown);
     apps.iter_mut().flat_map(|app| &mut app.changes).for_each(mask);
+    let found = Found { apps, unknown, count };
     let text = match args.output {
-        Output::Text => text(&apps, count),
-        Output::Json => format!("{:#}\n", Value::Array(apps.iter().map(value).collect())),
-        Output::Markdown => markdown(&apps, count, &args.range),
+        Output::Text => text::write(&found),
+        Output::Json => {
+            let all = found.apps.iter().chain(&found.unknown);
+            format!("{:#}\n", Value::Array(all.map(value).collect()))
+        }
+        Output::Markdown => markdown::write(&found, &args.range),
     };
     std::io::stdout().lock().write_all(text.as_bytes())?;
-    let breaks = apps.iter().any(|app| app.faults.1.is_some() && app.faults.0.is_none());
-    if breaks || (args.exit_code && !apps.is_empty()) { Err(Reported.into()) } else { Ok(()) }
+    let breaks = found.apps.iter().any(|app| app.faults.1.is_some() && app.faults.0.is_none());
+    if breaks || (args.exit_code && !found.apps.is_empty()) { Err(Reported.into()) } else { Ok(()) }
+}
+
+/// What is to be told.
+struct Found {
+    /// What differs.
+    apps: Vec<AppChange>,
+    /// What renders in neither state.
+    unknown: Vec<AppChange>,
+    /// How many Applications there are after.
+    count: usize,
+}
+
+impl Found {
+    /// How many Applications differ, in words.
+    fn differ(&self) -> String {
+        let apps = self.apps.iter().filter(|app| !app.node.is_set).count();
+        format!("{apps} of {} Applications differ", self.count)
+    }
+
+    /// The reasons for which nothing is known of something, with what.
+    fn reasons(&self) -> BTreeMap<&str, Vec<String>> {
+        let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for app in &self.unknown {
+            let why = app.faults.1.as_deref().unwrap_or_default();
+            reasons.entry(why).or_default().push(name(app));
+        }
+        reasons
+    }
 }
 
 fn mask(change: &mut Change) {
@@ -99,7 +133,8 @@ fn mask(change: &mut Change) {
 }
 
 fn name(app: &AppChange) -> String {
-    format!("{}/{}", app.id.0, app.id.1)
+    let kind = if app.node.is_set { "ApplicationSet " } else { "" };
+    format!("{kind}{}/{}", app.node.id.0, app.node.id.1)
 }
 
 /// What became of an Application, in a word.
@@ -107,6 +142,7 @@ fn fate(app: &AppChange) -> &'static str {
     match (app.sides, &app.faults) {
         ((false, true), _) => "added",
         ((true, false), _) => "removed",
+        _ if app.is_unknown() => "unknown",
         (_, (None, Some(_))) => "no longer renders",
         (_, (Some(_), None)) => "renders again",
         (_, (Some(_), Some(_))) => "fails otherwise",
@@ -122,10 +158,13 @@ fn verb(change: &Change) -> &'static str {
     }
 }
 
-fn object(key: &ResourceKey) -> String {
-    let place = if key.namespace.is_empty() { String::new() } else { format!("{}/", key.namespace) };
-    let group = if key.group.is_empty() { String::new() } else { format!(".{}", key.group) };
-    format!("{}{group} {place}{}", key.kind, key.name)
+fn object(change: &Change) -> String {
+    let ResourceKey { group, kind, namespace, name } = &change.key;
+    let place = if namespace.is_empty() { String::new() } else { format!("{namespace}/") };
+    let group = if group.is_empty() { String::new() } else { format!(".{group}") };
+    let before = change.old.as_ref().map(ObjectExt::name).filter(|before| before != name && !name.is_empty());
+    let before = before.map(|before| format!(", before {before}")).unwrap_or_default();
+    format!("{kind}{group} {place}{name}{before}")
 }
 
 fn diff(change: &Change) -> String {
@@ -138,7 +177,7 @@ fn diff(change: &Change) -> String {
 }
 
 fn signed(sign: char, object: &Value) -> String {
-    tiphys_yaml::to_yaml(object).lines().map(|line| format!("{sign}{line}\n")).collect()
+    readable(object).lines().map(|line| format!("{sign}{line}\n")).collect()
 }
 
 fn shown(app: &AppChange) -> impl Iterator<Item = &Change> {
@@ -155,29 +194,6 @@ fn faults(app: &AppChange) -> Vec<String> {
     before.into_iter().chain(after.as_ref().map(|fault| format!("after: {fault}"))).collect()
 }
 
-fn text(apps: &[AppChange], count: usize) -> String {
-    let mut text = String::new();
-    // Writing to a String cannot fail.
-    for app in apps {
-        let _ = writeln!(text, "=== {} ({}) ===", name(app), fate(app));
-        for fault in faults(app) {
-            let _ = writeln!(text, "{fault}");
-        }
-        for change in shown(app) {
-            let _ = writeln!(text, "--- {} ({}) ---\n{}", object(&change.key), verb(change), diff(change));
-        }
-        if noise(app) > 0 {
-            let _ = writeln!(
-                text,
-                "{} more objects differ in the label of the chart's version only\n",
-                noise(app)
-            );
-        }
-    }
-    let _ = writeln!(text, "{} of {count} Applications differ", apps.len());
-    text
-}
-
 fn value(app: &AppChange) -> Value {
     let changes: Vec<Value> = app
         .changes
@@ -188,53 +204,7 @@ fn value(app: &AppChange) -> Value {
                 "action": verb(change), "noise": change.is_noise, "diff": diff(change)})
         })
         .collect();
-    json!({"namespace": app.id.0, "name": app.id.1, "fate": fate(app), "faults": faults(app),
-        "objects": changes})
-}
-
-fn markdown(apps: &[AppChange], count: usize, range: &str) -> String {
-    let mut text = format!("### {} of {count} Applications differ in `{range}`\n\n", apps.len());
-    if apps.is_empty() {
-        return text;
-    }
-    text.push_str("| Application | | added | changed | removed |\n|---|---|---|---|---|\n");
-    for app in apps {
-        let of = |word: &str| shown(app).filter(|change| verb(change) == word).count();
-        let (added, changed, removed) = (of("added"), of("changed"), of("removed"));
-        let _ = writeln!(text, "| {} | {} | {added} | {changed} | {removed} |", name(app), fate(app));
-    }
-    let mut left_out = 0;
-    for app in apps {
-        let part = section(app);
-        if text.len() + part.len() > MARKDOWN_LIMIT {
-            left_out += 1;
-        } else {
-            text.push_str(&part);
-        }
-    }
-    if left_out > 0 {
-        let _ =
-            writeln!(text, "\n{left_out} Applications are too large for this comment: `tiphys diff {range}`");
-    }
-    text
-}
-
-fn section(app: &AppChange) -> String {
-    let mut text = format!("\n<details><summary>{} ({})</summary>\n\n", name(app), fate(app));
-    for fault in faults(app) {
-        let _ = writeln!(text, "```text\n{fault}\n```\n");
-    }
-    for change in shown(app) {
-        let diff = diff(change);
-        // A fence must be longer than any in what it holds.
-        let fence = if diff.contains("```") { "````" } else { "```" };
-        let _ =
-            writeln!(text, "**{}** {}\n\n{fence}diff\n{diff}{fence}\n", object(&change.key), verb(change));
-    }
-    if noise(app) > 0 {
-        let _ =
-            writeln!(text, "{} more objects differ in the label of the chart's version only.\n", noise(app));
-    }
-    text.push_str("</details>\n");
-    text
+    let kind = if app.node.is_set { "ApplicationSet" } else { "Application" };
+    json!({"kind": kind, "namespace": app.node.id.0, "name": app.node.id.1, "fate": fate(app),
+        "faults": faults(app), "objects": changes})
 }

@@ -1,0 +1,77 @@
+//! Differences for a comment on a pull request.
+
+use std::fmt::Write as _;
+
+use super::{Found, diff, fate, faults, name, noise, object, shown, verb};
+use crate::revisions::AppChange;
+
+/// How much a comment of a pull request may hold, with room for what is around it.
+const LIMIT: usize = 60_000;
+
+/// A table, and what differs folded up below.
+pub fn write(found: &Found, range: &str) -> String {
+    // Writing to a String cannot fail.
+    let mut text = format!("### {} in `{range}`\n\n", found.differ());
+    if !found.apps.is_empty() {
+        text.push_str("| Application | | added | changed | removed |\n|---|---|---|---|---|\n");
+    }
+    for app in &found.apps {
+        let of = |word: &str| shown(app).filter(|change| verb(change) == word).count();
+        let (added, changed, removed) = (of("added"), of("changed"), of("removed"));
+        let _ = writeln!(text, "| {} | {} | {added} | {changed} | {removed} |", name(app), fate(app));
+    }
+    text.push_str(&unknown(found));
+    let mut left_out = 0;
+    for app in &found.apps {
+        let part = section(app);
+        if text.len() + part.len() > LIMIT {
+            left_out += 1;
+        } else {
+            text.push_str(&part);
+        }
+    }
+    if left_out > 0 {
+        let _ =
+            writeln!(text, "\n{left_out} Applications are too large for this comment: `tiphys diff {range}`");
+    }
+    text
+}
+
+fn unknown(found: &Found) -> String {
+    if found.unknown.is_empty() {
+        return String::new();
+    }
+    let mut text = format!(
+        "\n<details><summary>nothing is known of {}, which render neither before nor after</summary>\n\n```text\n",
+        found.unknown.len()
+    );
+    for (why, names) in found.reasons() {
+        let line = format!("{}: {why}\n", names.join(", "));
+        if text.len() + line.len() > LIMIT / 4 {
+            text.push_str("and more\n");
+            break;
+        }
+        text.push_str(&line);
+    }
+    text.push_str("```\n\n</details>\n");
+    text
+}
+
+fn section(app: &AppChange) -> String {
+    let mut text = format!("\n<details><summary>{} ({})</summary>\n\n", name(app), fate(app));
+    for fault in faults(app) {
+        let _ = writeln!(text, "```text\n{fault}\n```\n");
+    }
+    for change in shown(app) {
+        let diff = diff(change);
+        // A fence must be longer than any in what it holds.
+        let fence = if diff.contains("```") { "````" } else { "```" };
+        let _ = writeln!(text, "**{}** {}\n\n{fence}diff\n{diff}{fence}\n", object(change), verb(change));
+    }
+    if noise(app) > 0 {
+        let _ =
+            writeln!(text, "{} more objects differ in the label of the chart's version only.\n", noise(app));
+    }
+    text.push_str("</details>\n");
+    text
+}

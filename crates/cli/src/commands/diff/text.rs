@@ -1,0 +1,35 @@
+//! Differences for people.
+
+use std::fmt::Write as _;
+
+use super::{Found, diff, fate, faults, name, noise, object, shown, verb};
+
+/// Everything that differs, by Application.
+pub fn write(found: &Found) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    for app in &found.apps {
+        let _ = writeln!(text, "=== {} ({}) ===", name(app), fate(app));
+        for fault in faults(app) {
+            let _ = writeln!(text, "{fault}");
+        }
+        for change in shown(app) {
+            let _ = writeln!(text, "--- {} ({}) ---\n{}", object(change), verb(change), diff(change));
+        }
+        if noise(app) > 0 {
+            let _ = writeln!(
+                text,
+                "{} more objects differ in the label of the chart's version only\n",
+                noise(app)
+            );
+        }
+    }
+    let _ = writeln!(text, "{}", found.differ());
+    if !found.unknown.is_empty() {
+        text.push_str("\nnothing is known of what renders neither before nor after:\n");
+        for (why, names) in found.reasons() {
+            let _ = writeln!(text, "  {}: {}", names.join(", "), why.replace('\n', "\n    "));
+        }
+    }
+    text
+}
