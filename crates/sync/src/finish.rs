@@ -84,7 +84,14 @@ fn retry(progress: &mut Progress<'_, '_>) {
     shown.retry_count = shown.retry_count.saturating_add(1);
     shown.phase = OperationPhase::Running;
     shown.message = format!("{}. Retrying attempt #{} at {}.", shown.message, shown.retry_count, kitchen(at));
-    let until = Time::from(tiphys_model::time::after(now, waited));
+    // Times are of whole seconds. A pause that ended before it began would wake nobody.
+    let until = tiphys_model::time::after(now, waited);
+    let until = match Time::from(until) {
+        whole if whole.timestamp() <= now => {
+            Time::from(tiphys_model::time::after(now, Duration::from_secs(1)))
+        }
+        whole => whole,
+    };
     progress.state.extension.not_before = Some(until);
     progress.wait(WaitKind::Retry, None, "", Some(until));
 }

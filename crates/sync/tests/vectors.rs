@@ -4,7 +4,9 @@
 mod support;
 
 use support::*;
-use tiphys_model::{HealthCode, OperationPhase, ResultCode, RetryStrategy, SyncOptions, SyncPhase, Time};
+use tiphys_model::{
+    Backoff, HealthCode, OperationPhase, ResultCode, RetryStrategy, SyncOptions, SyncPhase, Time,
+};
 use tiphys_sync::{ApplyMethod, Claim, Failure, SyncSettings, Verb, WaitKind, retry_delay};
 use tiphys_value::ObjectExt;
 
@@ -285,6 +287,17 @@ fn retries_follow_their_back_off_and_end() {
     assert_eq!((sim.state.shown.phase, sim.state.shown.retry_count), (OperationPhase::Failed, 2));
     let delays: Vec<_> = (0..7).map(|n| retry_delay(&RetryStrategy::default(), n).as_secs()).collect();
     assert_eq!(delays, [5, 10, 20, 40, 80, 160, 180]);
+}
+
+#[test]
+fn a_back_off_of_less_than_a_second_ends() {
+    let busy = Failure { code: Some(500), reason: String::new(), message: "busy".into() };
+    let mut sim = Sim::new(vec![object("ConfigMap", "a", &[])]);
+    let backoff = Backoff { duration: "100ms".into(), factor: Some(1), ..Backoff::default() };
+    sim.operation().retry = RetryStrategy { limit: 2, backoff: Some(backoff), ..RetryStrategy::default() };
+    sim.faults.insert("a".into(), busy);
+    assert!(sim.run());
+    assert_eq!((sim.state.shown.phase, sim.state.shown.retry_count), (OperationPhase::Failed, 2));
 }
 
 #[test]
