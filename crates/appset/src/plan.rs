@@ -11,7 +11,7 @@ use crate::{Generated, owner};
 
 /// Annotations of Applications that their sets never take away (Argo CD docs, "Controlling Resource
 /// Modification"), and ours.
-const KEPT_ANNOTATIONS: [&str; 7] = [
+const KEPT_ANNOTATIONS: [&str; 10] = [
     "notified.notifications.argoproj.io",
     names::REFRESH,
     names::REFRESH_TIMESTAMP,
@@ -19,6 +19,9 @@ const KEPT_ANNOTATIONS: [&str; 7] = [
     names::DELETION_APPROVED,
     names::SKIP_RECONCILE,
     names::PAUSED_UNTIL,
+    names::PAUSED_RESOURCES,
+    names::OWNERSHIP,
+    names::KEPT,
 ];
 /// Finalizers that a set never takes away, with all their stages.
 const KEPT_FINALIZERS: [&str; 2] = [names::PRE_DELETE_FINALIZER, names::POST_DELETE_FINALIZER];

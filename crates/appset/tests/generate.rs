@@ -207,8 +207,8 @@ fn what_is_preserved_and_ignored_stays() {
     let mut live = created.clone();
     live["spec"]["source"]["targetRevision"] = "pinned".into();
     live["spec"]["source"]["helm"]["values"] = "x: 2".into();
-    live["metadata"]["annotations"] =
-        json!({"team.example.com/note": "hi", "argocd.argoproj.io/refresh": "hard"});
+    live["metadata"]["annotations"] = json!({"team.example.com/note": "hi", "argocd.argoproj.io/refresh": "hard", "tiphys.dev/ownership": "adopt",
+            "tiphys.dev/paused-resources": "/ConfigMap/a/b=2026-01-01T00:00:00Z", "tiphys.dev/kept": "{}"});
     live["metadata"]["labels"] = json!({"tier": "gold"});
     live["metadata"]["finalizers"] =
         json!(["resources-finalizer.argocd.argoproj.io", "post-delete-finalizer.argocd.argoproj.io/cleanup"]);
