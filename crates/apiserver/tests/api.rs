@@ -72,6 +72,26 @@ fn widgets(client: &Client) {
     client.create(&gvr("apiextensions.k8s.io/v1", "customresourcedefinitions"), "", crd).unwrap();
 }
 
+#[tokio::test]
+async fn a_field_that_the_definition_does_not_know_any_more_is_no_fault_of_a_patch() {
+    let server = server();
+    let client = server.client("test");
+    widgets(&client);
+    let object = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"},
+        "spec": {"size": 1, "color": "blue"}});
+    client.create(&gvr("example.com/v1", "widgets"), "default", object).unwrap();
+    let gone = Patch::json(json!([{"op": "remove",
+        "path": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/color"}]));
+    let definitions = gvr("apiextensions.k8s.io/v1", "customresourcedefinitions");
+    client.patch(&definitions, "", "widgets.example.com", None, &gone).unwrap();
+    let applied = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"size": 2}});
+    let path =
+        "/apis/example.com/v1/namespaces/default/widgets/w?fieldManager=t&force=true&fieldValidation=Strict";
+    let (code, answer) = answer(&server, Method::PATCH, path, "application/apply-patch+yaml", &applied).await;
+    assert_eq!(code, 200, "{answer}");
+    assert_eq!(answer["spec"], json!({"size": 2}));
+}
+
 #[test]
 fn a_stale_write_conflicts() {
     let client = server().client("test");

@@ -17,6 +17,14 @@ pub(crate) fn present(resource: &Resource, object: &Arc<Object>) -> Value {
     value
 }
 
+/// Takes from a stored object what its definition does not know any more: that is no fault of whoever changes it.
+pub(crate) fn forget_unknown(resource: &Resource, value: &mut Value) {
+    let custom = resource.custom.as_ref().filter(|custom| !custom.preserve_unknown);
+    if let Some(schema) = custom.and_then(|custom| custom.schema.as_ref()) {
+        schema.prune(value);
+    }
+}
+
 /// The schema of a custom resource if it has defaults, which also hold for what is stored.
 fn defaulting(resource: &Resource) -> Option<&tiphys_schema::StructuralSchema> {
     let custom = resource.custom.as_ref().filter(|custom| !custom.preserve_unknown)?;

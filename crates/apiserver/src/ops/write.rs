@@ -182,7 +182,8 @@ pub(crate) fn patch(
             return create_decoded(server, call, &at, object).map(|o| (o, true));
         };
         let current = conversion::seen_one(server, &at.resource, current)?;
-        let base = convert::present(&at.resource, &current);
+        let mut base = convert::present(&at.resource, &current);
+        convert::forget_unknown(&at.resource, &mut base);
         let (whole, ty) = (whole(at), managed::type_of(at, &at.resource.gvk));
         let mut inner = call.clone();
         let mut object = read_patched(server, &mut inner, (at, &whole), Some(&base), patch, ty)?;
