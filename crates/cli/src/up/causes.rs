@@ -120,7 +120,12 @@ async fn warnings(cluster: &Cluster) -> BTreeMap<ResourceKey, String> {
         return BTreeMap::new();
     };
     let events = cluster.list(&resource, "").await.map(|list| list.items).unwrap_or_default();
-    for event in events.iter().filter(|event| event.str_at(&["type"]) == Some("Warning")) {
+    // That a claim waits for a pod is no warning, and why it is not bound all the same.
+    let tells = |event: &&Value| {
+        event.str_at(&["type"]) == Some("Warning")
+            || event.str_at(&["reason"]) == Some("WaitForFirstConsumer")
+    };
+    for event in events.iter().filter(tells) {
         let of = |field: &str| event.str_at(&["involvedObject", field]).unwrap_or_default();
         let group = of("apiVersion").rsplit_once('/').map_or("", |(group, _)| group);
         let key = ResourceKey::new(group, of("kind"), of("namespace"), of("name"));

@@ -8,6 +8,7 @@ mod install;
 mod network;
 mod presupposed;
 mod report;
+mod rollouts;
 mod rows;
 mod settle;
 mod signals;
@@ -39,7 +40,7 @@ use crate::{
     ENGINE_NAMESPACE,
     app::target::{Served, note_served},
     exit::{Reported, WrongUse},
-    repository::{Catalogue, Choice, Found, Given, Repository, choose},
+    repository::{Catalogue, Choice, Found, Given, Repository, Scope, choose},
 };
 pub use args::Args;
 use args::Output;
@@ -170,7 +171,7 @@ fn prepare(args: &Args) -> anyhow::Result<Plan> {
     })
     .map_err(|error| WrongUse(format!("{error:#}")))?;
     repository.look_into_units();
-    let catalogue = Catalogue::build(&repository.scan, &repository.repositories, false);
+    let catalogue = Catalogue::build(&repository.scan, &repository.repositories, Scope::default());
     let roots = catalogue.roots(&repository.scan);
     if roots.is_empty() {
         return Err(WrongUse(nothing_found(&repository)).into());
@@ -536,7 +537,7 @@ impl Session<'_> {
         // What Applications render to may have to be fetched.
         let catalogue = block_in_place(|| {
             self.repository.scan_again();
-            Catalogue::build(&self.repository.scan, &self.repository.repositories, false)
+            Catalogue::build(&self.repository.scan, &self.repository.repositories, Scope::default())
         });
         for fault in &self.repository.scan.faults {
             self.reporter.notice(fault.trim_end());

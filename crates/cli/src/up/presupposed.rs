@@ -154,10 +154,7 @@ impl Presupposed {
         let classes: BTreeSet<String> = self.balancers.values().cloned().collect();
         let nodes: BTreeSet<String> = self.nodes.iter().map(shown).collect();
         let lines = [
-            (
-                "storage classes that nothing in reach brings are there, as the cluster's own one is",
-                &self.storage,
-            ),
+            ("storage classes that nothing in reach brings are there, with volumes at once", &self.storage),
             ("runtime classes that nothing in reach brings are there", &self.runtimes),
             ("priority classes that nothing in reach brings are there, of priority 0", &self.priorities),
             ("load balancers of these classes are played", &classes),
@@ -200,6 +197,8 @@ impl Presupposed {
             self.storage.iter().map(|name| {
                 let mut class = (**own).clone();
                 class["metadata"] = json!({"name": name});
+                // What a class does that says nothing.
+                class["volumeBindingMode"] = "Immediate".into();
                 class
             })
         });

@@ -88,7 +88,7 @@ impl Reporter {
             let old = self.told.insert(key, row.clone());
             let known = old.as_ref().map_or(&[][..], |old| &old.warnings);
             for warning in row.warnings.iter().filter(|warning| !known.contains(warning) && !self.json) {
-                self.line(&format!("note: {}: {warning}", row.name));
+                self.line(&format!("note: {}: {warning}", row.title));
             }
             moved |= old.as_ref().is_none_or(|old| old.revision != row.revision);
             let changed = old.is_none_or(|old| visible(&old) != visible(row));
@@ -161,7 +161,7 @@ impl Reporter {
         self.line(&format!("{count} of {} Applications are not Synced and Healthy{because}:", rows.len()));
         for rows in alike(&missing) {
             let row = rows[0];
-            let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+            let names: Vec<&str> = rows.iter().map(|row| row.title.as_str()).collect();
             self.line(&format!("\n{}: {} {}", names.join(", "), row.sync.as_str(), row.health_text()));
             for line in waits::lines(&row.waits) {
                 self.line(&format!("  {line}"));
@@ -177,7 +177,7 @@ impl Reporter {
     fn out_of_reach(&self, rows: &[&Row]) {
         let mut by_cause: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for row in rows {
-            by_cause.entry(cause_in_short(row)).or_default().push(&row.name);
+            by_cause.entry(cause_in_short(row)).or_default().push(&row.title);
         }
         if !by_cause.is_empty() {
             self.line("\nsources that cannot be had from here (--output json has the whole reasons):");
@@ -214,7 +214,7 @@ impl Reporter {
         let since = row.doing_since();
         bar.set_message(format!(
             "{:<24} wave {:>3}  {:<9} {:<11} {since}",
-            row.name,
+            row.title,
             row.wave,
             row.sync.as_str(),
             row.health_text()
@@ -226,7 +226,7 @@ impl Reporter {
         format!(
             "{:>7}  {:<24} wave {:>3}  {:<9}  {:<11}  {}",
             shown(self.started.elapsed()),
-            row.name,
+            row.title,
             row.wave,
             row.sync.as_str(),
             row.health_text(),

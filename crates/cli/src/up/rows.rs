@@ -1,6 +1,9 @@
 //! What is told of each Application.
 
-use std::{collections::BTreeSet, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -12,7 +15,7 @@ use tiphys_model::{
 use tiphys_sync::{SyncState, Wait, WaitKind};
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value, json};
 
-use super::install::Refused;
+use super::{install::Refused, rollouts};
 use crate::duration::shown;
 
 /// An Application as it stands.
@@ -23,6 +26,9 @@ pub struct Row {
     pub namespace: String,
     /// Name.
     pub name: String,
+    /// Name for people: with the namespace where another one has the same.
+    #[serde(skip)]
+    pub title: String,
     /// Wave in its parent.
     pub wave: i64,
     /// Sync status.
@@ -64,15 +70,28 @@ pub struct Row {
 
 /// The Applications of a cluster, by wave and name.
 pub fn of(cache: &LiveCache) -> Vec<Row> {
+    let sets = cache.of_kind(&GroupKind::new(names::GROUP, "ApplicationSet"));
+    let rollouts = rollouts::standings(&sets);
     let mut rows: Vec<Row> = cache
         .of_kind(&GroupKind::new(names::GROUP, "Application"))
         .iter()
-        .map(|object| row(object))
+        .map(|object| row(object, &rollouts))
         .collect();
-    let sets = cache.of_kind(&GroupKind::new(names::GROUP, "ApplicationSet"));
     rows.extend(sets.iter().filter_map(|set| row_of_set(set)));
+    tell_apart(&mut rows);
     rows.sort_by(|a, b| (a.wave, &a.namespace, &a.name).cmp(&(b.wave, &b.namespace, &b.name)));
     rows
+}
+
+/// Puts the namespace before names that several have.
+fn tell_apart(rows: &mut [Row]) {
+    let mut count: BTreeMap<(bool, String), usize> = BTreeMap::new();
+    for row in rows.iter() {
+        *count.entry((row.is_set, row.name.clone())).or_default() += 1;
+    }
+    for row in rows.iter_mut().filter(|row| count[&(row.is_set, row.name.clone())] > 1) {
+        row.title = format!("{}/{}", row.namespace, row.name);
+    }
 }
 
 /// The destinations of the Applications of a cluster.
@@ -81,8 +100,9 @@ pub fn destinations(cache: &LiveCache) -> Vec<Destination> {
     apps.iter().filter_map(|app| Application::from_value(app).ok()).map(|app| app.spec.destination).collect()
 }
 
-fn row(object: &Value) -> Row {
+fn row(object: &Value, rollouts: &BTreeMap<(String, String), String>) -> Row {
     let Ok(app) = Application::from_value(object) else { return unreadable(object) };
+    let rollout = rollouts.get(&(app.metadata.namespace.clone(), app.metadata.name.clone()));
     let state = app.status.operation_state.clone();
     let phase = state.as_ref().map(|state| state.phase);
     let running = phase.is_some_and(|phase| !phase.is_completed());
@@ -95,6 +115,7 @@ fn row(object: &Value) -> Row {
     let mut row = Row {
         namespace: app.metadata.namespace.clone(),
         name: app.metadata.name.clone(),
+        title: app.metadata.name.clone(),
         wave: hook::wave(object),
         sync: status.sync.status,
         health: status.health.status,
@@ -112,13 +133,16 @@ fn row(object: &Value) -> Row {
         unhealthy: Vec::new(),
         warnings: warnings(&app),
         is_set: false,
-        is_manual: app.automated().is_none(),
+        is_manual: rollout.is_none() && app.automated().is_none(),
         is_out_of_reach: false,
         is_refused: false,
     };
     if row.waits.iter().any(|wait| wait.kind == WaitKind::Retry) {
         let message = state.as_ref().map(|state| state.message.as_str()).unwrap_or_default();
         row.reasons.push(format!("the last attempt: {message}"));
+    }
+    if let Some(told) = rollout.filter(|_| !row.is_green()) {
+        row.reasons.push(told.clone());
     }
     if row.waits_for_a_person() {
         row.reasons.push(
@@ -127,7 +151,7 @@ fn row(object: &Value) -> Row {
         );
     }
     // That objects are missing which nobody was asked to create says nothing.
-    if !(row.is_manual && row.phase.is_none()) {
+    if !((row.is_manual || rollout.is_some()) && row.phase.is_none()) {
         for (reason, key) in objects_out_of_place(&app, &row.waits) {
             row.unhealthy.extend(key.map(|key| (row.reasons.len(), key)));
             row.reasons.push(reason);
@@ -143,6 +167,7 @@ fn unreadable(object: &Value) -> Row {
     Row {
         namespace: object.namespace().to_owned(),
         name: object.name().to_owned(),
+        title: object.name().to_owned(),
         wave: hook::wave(object),
         sync: SyncStatusCode::Unknown,
         health: Some(HealthCode::Unknown),
@@ -255,12 +280,34 @@ fn faults(app: &Application) -> Vec<String> {
         .collect();
     let ended = |phase: OperationPhase| phase.is_completed() && !phase.is_successful();
     if let Some(state) = app.status.operation_state.as_ref().filter(|state| ended(state.phase)) {
-        reasons.push(format!("sync {:?}: {}", state.phase, state.message));
         let failed = state.sync_result.iter().flat_map(|result| &result.resources);
-        let failed = failed.filter(|r| r.status == Some(tiphys_model::ResultCode::SyncFailed));
-        reasons.extend(failed.map(|r| format!("{}/{}: {}", r.kind, r.name, r.message)));
+        let failed: Vec<_> =
+            failed.filter(|r| r.status == Some(tiphys_model::ResultCode::SyncFailed)).collect();
+        // What is said of each object need not be said of all, and what a condition says not again.
+        let details: BTreeSet<&str> = failed.iter().map(|r| r.message.as_str()).collect();
+        if !reasons.iter().any(|reason| reason.contains(&state.message)) {
+            reasons.push(format!("sync {:?}: {}", state.phase, state.message));
+        }
+        reasons.iter_mut().for_each(|reason| *reason = without_details(reason, &details));
+        reasons.extend(failed.iter().map(|r| format!("{}/{}: {}", r.kind, r.name, r.message)));
     }
     reasons
+}
+
+/// A message without the list of what is said of its objects.
+fn without_details(message: &str, details: &BTreeSet<&str>) -> String {
+    const LIST: &str = ", reason: ";
+    let Some((start, mut rest)) = message.split_once(LIST) else { return message.to_owned() };
+    while let Some(detail) =
+        details.iter().filter(|detail| !detail.is_empty()).find(|d| rest.starts_with(**d))
+    {
+        rest = &rest[detail.len()..];
+        match rest.strip_prefix(',') {
+            Some(next) => rest = next,
+            None => return format!("{start}{rest}"),
+        }
+    }
+    message.to_owned()
 }
 
 /// The objects that keep an Application from being green, one line each, and which one it is if its health is bad; not

@@ -120,7 +120,7 @@ impl Session<'_> {
 
     /// Says once which Applications hold up nobody though they are out of reach.
     fn tell_of_the_passed(&mut self, rows: &[Row]) {
-        let out = rows.iter().filter(|row| row.is_out_of_reach).map(|row| row.name.as_str());
+        let out = rows.iter().filter(|row| row.is_out_of_reach).map(|row| row.title.as_str());
         let new: Vec<&str> = out.filter(|name| !self.passed.contains(*name)).collect();
         if new.is_empty() {
             return;
