@@ -21,6 +21,9 @@ pub enum HelmError {
     /// The chart is not well-formed.
     #[error("{0}")]
     Load(String),
+    /// The repository has only a pointer to a file of the chart, which Git LFS keeps.
+    #[error("{0}")]
+    KeptElsewhere(String),
     /// Values cannot be read or put together.
     #[error("{0}")]
     Values(String),

@@ -208,7 +208,7 @@ impl Loader {
                 )));
             }
             if file.data()?.starts_with(LFS_POINTER) {
-                return Err(HelmError::Load(format!(
+                return Err(HelmError::KeptElsewhere(format!(
                     "{location} is kept by Git LFS, from which nothing is fetched: what the repository itself has there is a pointer; `git lfs pull` gets the file"
                 )));
             }

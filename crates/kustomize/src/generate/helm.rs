@@ -37,8 +37,9 @@ impl HelmGenerator {
     /// Helm is not enabled, no name, an unknown `valuesMerge`, values files that are missing.
     pub fn check(&self, loader: &Loader<'_>, context: &Context<'_>) -> Result<()> {
         if !context.options.enable_helm {
-            return Err(Error::new(ErrorKind::Unsupported, "must specify --enable-helm")
-                .advise("set `enable_helm`: the chart is then rendered without running helm"));
+            return Err(Error::transform("must specify --enable-helm").advise(
+                "add it to `kustomize.buildOptions` of argocd-cm, or to the command; the chart is rendered without running helm",
+            ));
         }
         if self.chart.name.is_empty() {
             return Err(Error::transform("chart name cannot be empty"));

@@ -26,7 +26,7 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
 
 fn helm_error(error: HelmError) -> RenderError {
     let cause = match error {
-        HelmError::Unsupported(_) => Cause::Unsupported,
+        HelmError::Unsupported(_) | HelmError::KeptElsewhere(_) => Cause::Unsupported,
         _ => Cause::Other,
     };
     RenderError::new(error.to_string()).caused_by(cause)
