@@ -60,18 +60,47 @@ pub async fn everything(cluster: &Cluster) {
     panic!("the cluster cannot be cleared");
 }
 
+/// Whether a workload's controller would still have something to do.
+fn is_behind(object: &Value) -> bool {
+    matches!(object.kind(), "Deployment" | "DaemonSet")
+        && !object.is_terminating()
+        && object.at(&["status", "observedGeneration"]) != object.at(&["metadata", "generation"])
+}
+
+/// The status of a workload that is where it should be.
+fn rolled_out(object: &Value) -> Value {
+    let generation = &object["metadata"]["generation"];
+    match object.kind() {
+        "Deployment" => {
+            let replicas = &object["spec"]["replicas"];
+            json!({"observedGeneration": generation, "replicas": replicas, "updatedReplicas": replicas,
+                "readyReplicas": replicas, "availableReplicas": replicas})
+        }
+        _ => {
+            json!({"observedGeneration": generation, "desiredNumberScheduled": 1, "currentNumberScheduled": 1,
+            "updatedNumberScheduled": 1, "numberReady": 1, "numberAvailable": 1, "numberMisscheduled": 0})
+        }
+    }
+}
+
 /// What the garbage collector and the protection of claims hold a deletion for. Nobody else is there to let go.
 const HELD_BY_CONTROLLERS: [&str; 3] = ["foregroundDeletion", "orphan", "kubernetes.io/pvc-protection"];
 /// How often it is looked for.
 const COLLECT: Duration = Duration::from_millis(200);
 
-/// Plays those controllers where an API server runs alone: what is being deleted is let go.
+/// Plays those controllers where an API server runs alone: what is being deleted is let go, and workloads are at
+/// once where they should be.
 pub async fn collect(cluster: Cluster) {
     loop {
         // A kind may go while this looks, and an object too.
         if let Ok(discovery) = cluster.discover().await {
             for resource in discovery.kinds().filter(|resource| is_made(resource)) {
                 let Ok(list) = cluster.list(resource, "").await else { continue };
+                for object in list.items.iter().filter(|object| is_behind(object)) {
+                    let name = (object.namespace(), object.name());
+                    let status = json!({"status": rolled_out(object)});
+                    let _ = cluster.patch(resource, name, "status", PatchType::Merge, &status, "test").await;
+                }
                 for object in list.items.iter().filter(|object| object.is_terminating()) {
                     let finalizers = object["metadata"]["finalizers"].as_array().cloned().unwrap_or_default();
                     let is_foreign =

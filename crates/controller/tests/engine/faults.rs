@@ -15,7 +15,7 @@ use http::{Request, Response, StatusCode};
 use http_body::{Body, Frame};
 use tiphys_apiserver::ApiService;
 use tiphys_value::json;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tower::{BoxError, Service};
 
 /// What becomes of a request.
@@ -29,6 +29,10 @@ pub enum Fault {
     LoseAnswer,
     /// The server does it, and the answer comes late.
     Late(Duration),
+    /// The engine dies: the request never arrives.
+    DieBefore,
+    /// The engine dies: the server does it, and nobody hears of it.
+    DieAfter,
 }
 
 /// Tells what becomes of a request: its method, its path with query, and its number.
@@ -40,6 +44,8 @@ struct State {
     log: Mutex<Vec<String>>,
     /// Changes whenever all watches are to break off.
     cut: watch::Sender<u64>,
+    /// Told when the engine dies.
+    death: Notify,
 }
 
 /// The plan. Cheap to clone.
@@ -53,6 +59,7 @@ impl Default for Faults {
             count: Mutex::default(),
             log: Mutex::default(),
             cut: watch::channel(0).0,
+            death: Notify::new(),
         };
         Self(Arc::new(state))
     }
@@ -76,6 +83,11 @@ impl Faults {
     /// Breaks off every watch.
     pub fn cut_watches(&self) {
         self.0.cut.send_modify(|count| *count += 1);
+    }
+
+    /// Returns when the plan has the engine die. Whoever plans that kills it then.
+    pub async fn death(&self) {
+        self.0.death.notified().await;
     }
 
     /// The writes that the engine asked for, in order, without those of a dry run.
@@ -126,8 +138,13 @@ where
         match fault {
             Some(Fault::Refuse(code)) => return Box::pin(async move { Ok(refusal(code)) }),
             Some(Fault::Unreachable) => return Box::pin(async { Err(broken("connection refused")) }),
-            Some(Fault::LoseAnswer | Fault::Late(_)) | None => {}
+            Some(Fault::DieBefore) => {
+                self.faults.0.death.notify_one();
+                return Box::pin(std::future::pending());
+            }
+            Some(Fault::LoseAnswer | Fault::Late(_) | Fault::DieAfter) | None => {}
         }
+        let faults = self.faults.clone();
         let mut cut = self.faults.0.cut.subscribe();
         let answer = self.inner.call(request);
         Box::pin(async move {
@@ -135,6 +152,10 @@ where
             match fault {
                 Some(Fault::LoseAnswer) => return Err(broken("connection reset by peer")),
                 Some(Fault::Late(time)) => tokio::time::sleep(time).await,
+                Some(Fault::DieAfter) => {
+                    faults.0.death.notify_one();
+                    std::future::pending::<()>().await;
+                }
                 _ => {}
             }
             let cut = Box::pin(async move {

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use tiphys_apiserver::{ApiServer, ApiServerOptions};
 use tiphys_cluster::{ApplyOptions, Cluster, PatchType, Propagation, Resource};
 use tiphys_controller::{Clock, Controller, Settings, crds};
-use tiphys_source::{Repositories, WorkingTree};
+use tiphys_source::{Fetcher, Repositories, WorkingTree};
 use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
 use tiphys_world::Driver;
 use tokio::{task::JoinHandle, time::Instant};
@@ -100,8 +100,24 @@ impl Stage {
 
     /// Without the engine.
     pub async fn idle(files: &[(&str, &str)], change: impl FnOnce(&mut Settings)) -> Self {
+        Self::built(files, None, change).await
+    }
+
+    /// With the engine at work, which fetches other repositories than its own too, into a folder.
+    pub async fn fetching(cache: &std::path::Path) -> Self {
+        let fetcher = Fetcher::new(cache, Duration::ZERO, false, |_| None);
+        let mut stage = Self::built(&[], Some(Arc::new(fetcher)), |_| {}).await;
+        stage.start().await;
+        stage
+    }
+
+    async fn built(
+        files: &[(&str, &str)],
+        fetcher: Option<Arc<Fetcher>>,
+        change: impl FnOnce(&mut Settings),
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let repositories = Arc::new(Repositories::new(None, false));
+        let repositories = Arc::new(Repositories::new(fetcher, false));
         let faults = Faults::default();
         let mut settings = Settings::default();
         let (ground, cluster, reached) = match REAL.try_with(Clone::clone) {

@@ -3,7 +3,9 @@
 use tiphys_controller::Settings;
 use tiphys_value::{ObjectExt, Value, json};
 
-use super::{DEPLOYMENT, HOUR, SECRET, compat, definition, deployment, in_wave, on_embedded, parent, yaml};
+use super::{
+    DEPLOYMENT, HOUR, SECRET, compat, definition, deployment, in_wave, on_embedded, parent, quick, yaml,
+};
 use crate::stage::{
     APPLICATION, CONFIG_MAP, ENGINE, Stage, application, condition, config_map, message, phase,
 };
@@ -55,7 +57,7 @@ async fn with_a_wrong_widget(change: impl FnOnce(&mut Settings)) -> Stage {
     stage.apply(definition("widgets", "Widget")).await;
     stage.until_served("Widget").await;
     stage.namespace("app").await;
-    stage.apply(application("app", "app")).await;
+    stage.apply(quick(application("app", "app"))).await;
     stage
 }
 
@@ -93,7 +95,7 @@ fn unanswered() -> Value {
 pub async fn c3_a_webhook_whose_backend_is_down_burns_the_retries() {
     let stuck = Stage::with(&[("app/a.yaml", &config_map("a", "1"))], compat).await;
     stuck.apply(unanswered()).await;
-    stuck.apply(application("app", "app")).await;
+    stuck.apply(quick(application("app", "app"))).await;
     let app = stuck.until_app("app", |app| phase(app) == "Failed").await;
     assert_eq!(app["status"]["operationState"]["retryCount"], 5);
     stuck.delete(HOOKS, "", "guard").await;
@@ -131,7 +133,7 @@ fn typed(kind: &str, annotations: &str) -> String {
 async fn changing_what_is_immutable(change: impl FnOnce(&mut Settings)) -> Stage {
     let files = [("app/s.yaml", &*typed("example.com/a", "")), ("app/a.yaml", &*config_map("a", "1"))];
     let stage = Stage::with(&files, change).await;
-    stage.apply(application("app", "app")).await;
+    stage.apply(quick(application("app", "app"))).await;
     stage.until_green("app").await;
     stage.hold();
     stage.write("app/a.yaml", &config_map("a", "2"));
@@ -200,7 +202,7 @@ pub async fn c5_custom_resources_before_their_definition_fail_for_ever() {
     let (root, files) = defined_by_a_late_child();
     let files = files.each_ref().map(|(path, text)| (*path, text.as_str()));
     let stuck = Stage::with(&files, compat).await;
-    stuck.apply(root).await;
+    stuck.apply(quick(root)).await;
     let app = stuck.until_app("root", |app| phase(app) == "Failed").await;
     assert_eq!(app["status"]["operationState"]["retryCount"], 5);
     stuck.pass(9 * HOUR).await;

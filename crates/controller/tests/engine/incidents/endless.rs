@@ -5,9 +5,9 @@ use std::time::Duration;
 use tiphys_controller::Settings;
 use tiphys_value::{Value, json};
 
-use super::{HOUR, compat, definition, in_wave, on_embedded, parent, yaml};
+use super::{HOUR, compat, definition, in_wave, on_embedded, parent, quick, yaml};
 use crate::stage::{
-    APPLICATION, CONFIG_MAP, ENGINE, Stage, application, condition, config_map, message, phase,
+    APPLICATION, CONFIG_MAP, ENGINE, Stage, application, condition, config_map, message, phase, stage_is_real,
 };
 
 on_embedded!(
@@ -130,7 +130,12 @@ pub async fn a2_a_wait_for_a_deletion_names_who_holds_it_and_since_and_until_whe
 }
 
 pub async fn a2_a_wait_for_a_deletion_ends() {
-    let stage = pruning_what_is_held(|_| {}).await;
+    let stage = pruning_what_is_held(|settings| {
+        if stage_is_real() {
+            settings.sync.deletion_deadline = Duration::from_secs(5);
+        }
+    })
+    .await;
     let ended = stage.until_app("app", |app| message(app).contains("gave up waiting for deletion")).await;
     assert!(message(&ended).contains("operator.example.com/gone"), "{}", message(&ended));
 }
@@ -195,7 +200,7 @@ pub async fn a4_what_another_application_blocks_is_given_up() {
     ];
     let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (*path, text.as_str())).collect();
     let stuck = Stage::with(&files, compat).await;
-    stuck.apply(application("user", "user")).await;
+    stuck.apply(quick(application("user", "user"))).await;
     stuck.until_app("user", |app| phase(app) == "Failed").await;
     stuck.apply(application("provider", "provider")).await;
     stuck.until_green("provider").await;

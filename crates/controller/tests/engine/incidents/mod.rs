@@ -49,6 +49,13 @@ pub(super) fn in_wave(mut app: Value, wave: &str) -> Value {
     app
 }
 
+/// Repeats a failed sync as often as by default, and without waiting long in between.
+pub(super) fn quick(mut app: Value) -> Value {
+    app["spec"]["syncPolicy"]["retry"] =
+        json!({"limit": 5, "backoff": {"duration": "100ms", "factor": 1, "maxDuration": "1s"}});
+    app
+}
+
 /// An Application whose objects live in the engine's namespace: an App-of-Apps.
 pub(super) fn parent(name: &str, path: &str) -> Value {
     let mut app = application(name, path);

@@ -211,7 +211,8 @@ pub async fn b5_a_repair_by_hand_can_be_held() {
         Stage::new(&[("app/a.yaml", &config_map("a", "git")), ("app/b.yaml", &config_map("b", "git"))]).await;
     stage.apply(application("app", "app")).await;
     stage.until_green("app").await;
-    let until = tiphys_model::Time::from(tiphys_model::time::after(stage.now(), HOUR)).to_string();
+    let pause = if stage_is_real() { Duration::from_secs(8) } else { HOUR };
+    let until = tiphys_model::Time::from(tiphys_model::time::after(stage.now(), pause)).to_string();
     let hold = json!({"metadata": {"annotations": {"tiphys.dev/paused-resources": format!("/ConfigMap/app/a={until}")}}});
     stage.patch(APPLICATION, ENGINE, "app", hold).await;
     stage.delete(CONFIG_MAP, "app", "a").await;
@@ -223,7 +224,7 @@ pub async fn b5_a_repair_by_hand_can_be_held() {
     stage.until_object(CONFIG_MAP, "app", "a", |_| true).await;
     assert!(stage.now() >= until.parse().unwrap(), "and only until then");
 
-    let until = tiphys_model::Time::from(tiphys_model::time::after(stage.now(), HOUR)).to_string();
+    let until = tiphys_model::Time::from(tiphys_model::time::after(stage.now(), pause)).to_string();
     stage
         .patch(
             APPLICATION,
