@@ -25,21 +25,36 @@ pub struct Args {
     /// The binary to measure, built with `cargo build --release`.
     #[arg(long, default_value = "target/release/tiphys")]
     tiphys: PathBuf,
-    /// How many Applications on the embedded cluster, one run each; 0 leaves it out.
-    #[arg(long, value_delimiter = ',', default_value = "1000,10000")]
-    embedded: Vec<usize>,
-    /// How many Applications on kube-apiserver and etcd, one run each; 0 leaves it out.
+    /// How many Applications on the embedded cluster, and of how many objects each (1000 or 1000x10), one run each; 0
+    /// leaves it out.
+    #[arg(long, value_delimiter = ',', default_value = "1000,10000,10000x10")]
+    embedded: Vec<Size>,
+    /// The same on kube-apiserver and etcd.
     #[arg(long, value_delimiter = ',', default_value = "1000")]
-    real: Vec<usize>,
+    real: Vec<Size>,
     /// How many Applications share the repository of the commit; 0 leaves it out.
     #[arg(long, default_value_t = 1000)]
     monorepo: usize,
-    /// How many objects each Application has.
-    #[arg(long, default_value_t = 1)]
-    objects: usize,
     /// How long the engine is watched at rest, in seconds: longer than it takes to ask for news.
     #[arg(long, default_value_t = 180)]
     rest: u64,
+}
+
+/// How large a run is.
+#[derive(Clone, Copy)]
+struct Size {
+    apps: usize,
+    /// How many objects each has.
+    objects: usize,
+}
+
+impl std::str::FromStr for Size {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (apps, objects) = text.split_once('x').unwrap_or((text, "1"));
+        Ok(Self { apps: apps.parse()?, objects: objects.parse()? })
+    }
 }
 
 const REPORT: &str = "docs/benchmarks/engine.md";
@@ -53,9 +68,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Runtime::new()?;
     let _inside = runtime.enter();
     let mut rows = Vec::new();
-    for (kind, counts) in [(Kind::Embedded, &args.embedded), (Kind::Real, &args.real)] {
-        for &count in counts.iter().filter(|count| **count > 0) {
-            rows.push(runtime.block_on(to_synced(args, &tiphys, kind, count))?);
+    for (kind, sizes) in [(Kind::Embedded, &args.embedded), (Kind::Real, &args.real)] {
+        for &size in sizes.iter().filter(|size| size.apps > 0) {
+            rows.push(runtime.block_on(to_synced(args, &tiphys, kind, size))?);
         }
     }
     let commit = match args.monorepo {
@@ -68,7 +83,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 /// What one run took.
 struct Row {
     kind: Kind,
-    apps: usize,
+    size: Size,
     wall: Duration,
     engine: Used,
     server: Duration,
@@ -77,8 +92,9 @@ struct Row {
     rest_requests: f64,
 }
 
-async fn to_synced(args: &Args, tiphys: &Path, kind: Kind, apps: usize) -> anyhow::Result<Row> {
-    let repository = Repository::new(Shape::Plain { objects: args.objects }, apps)?;
+async fn to_synced(args: &Args, tiphys: &Path, kind: Kind, size: Size) -> anyhow::Result<Row> {
+    let Size { apps, objects } = size;
+    let repository = Repository::new(Shape::Plain { objects }, apps)?;
     let platform = Platform::start(kind, tiphys).await?;
     platform.create_applications(&repository, apps).await?;
     let server = platform.processor_time()?;
@@ -92,7 +108,7 @@ async fn to_synced(args: &Args, tiphys: &Path, kind: Kind, apps: usize) -> anyho
     let later = engine.used()?;
     let rest = Used { cpu: later.cpu.saturating_sub(at_end.cpu), ..later };
     let rest_requests = engine.requests()? - requests;
-    Ok(Row { kind, apps, wall, engine: at_end, server, requests, rest, rest_requests })
+    Ok(Row { kind, size, wall, engine: at_end, server, requests, rest, rest_requests })
 }
 
 /// What a commit took.
@@ -120,42 +136,43 @@ async fn one_commit(tiphys: &Path, apps: usize) -> anyhow::Result<Commit> {
 }
 
 fn report(args: &Args, rows: &[Row], commit: Option<&Commit>) -> anyhow::Result<String> {
-    let mut text = format!(
-        "# The engine\n\nMade by `cargo xtask bench engine`. Applications of {} ConfigMap{} each, all in one Git repository and one \
-         namespace, automated; created first, then the engine is started. The clock runs from the start of the process until the last one \
-         is Synced with an operation that succeeded. Processor time is the engine's own; the API server stands beside it on the same machine.\n\n\
-         | cluster | Applications | seconds | a minute | engine CPU s | peak MiB | API server CPU s | requests a sync |\n\
-         |---|--:|--:|--:|--:|--:|--:|--:|\n",
-        args.objects,
-        if args.objects == 1 { "" } else { "s" }
+    let mut text = String::from(
+        "# The engine\n\nMade by `cargo xtask bench engine`. Applications of as many ConfigMaps as stands there, all in one Git repository and \
+         one namespace, automated; created first, then the engine is started. The clock runs from the start of the process until the last \
+         one is Synced with an operation that succeeded. Processor time is the engine's own; the API server stands beside it on the same \
+         machine.\n\n\
+         | cluster | Applications | objects each | seconds | a minute | engine CPU s | peak MiB | API server CPU s | requests a sync |\n\
+         |---|--:|--:|--:|--:|--:|--:|--:|--:|\n",
     );
     let mib = |bytes: u64| bytes / (1 << 20);
     for row in rows {
         let seconds = row.wall.as_secs_f64();
         writeln!(
             text,
-            "| {} | {} | {seconds:.1} | {:.0} | {:.1} | {} | {:.1} | {:.1} |",
+            "| {} | {} | {} | {seconds:.1} | {:.0} | {:.1} | {} | {:.1} | {:.1} |",
             row.kind.name(),
-            row.apps,
-            row.apps as f64 * 60.0 / seconds,
+            row.size.apps,
+            row.size.objects,
+            row.size.apps as f64 * 60.0 / seconds,
             row.engine.cpu.as_secs_f64(),
             mib(row.engine.peak),
             row.server.as_secs_f64(),
-            row.requests / row.apps as f64,
+            row.requests / row.size.apps as f64,
         )?;
     }
     writeln!(
         text,
         "\n## At rest\n\nThe {} seconds after that, while the repository is asked for news every two minutes for each Application.\n\n\
-         | cluster | Applications | CPU, share of one core | resident MiB | requests a minute |\n|---|--:|--:|--:|--:|",
+         | cluster | Applications | objects each | CPU, share of one core | resident MiB | requests a minute |\n|---|--:|--:|--:|--:|--:|",
         args.rest
     )?;
     for row in rows {
         writeln!(
             text,
-            "| {} | {} | {:.1} % | {} | {:.0} |",
+            "| {} | {} | {} | {:.1} % | {} | {:.0} |",
             row.kind.name(),
-            row.apps,
+            row.size.apps,
+            row.size.objects,
             row.rest.cpu.as_secs_f64() * 100.0 / args.rest.max(1) as f64,
             mib(row.rest.resident),
             row.rest_requests * 60.0 / args.rest.max(1) as f64,
