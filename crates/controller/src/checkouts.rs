@@ -90,7 +90,7 @@ impl<'a> Checkouts<'a> {
         all
     }
 
-    /// Whether something other than the working tree was read: it changes without notice.
+    /// Whether something other than the working tree was read, or could not be: it changes without notice.
     pub fn reads_remotes(&self) -> bool {
         self.fetched.load(Ordering::Relaxed)
             || self.lock().iter().any(|opened| !opened.checkout.is_working_tree)
@@ -128,9 +128,14 @@ impl<'a> Checkouts<'a> {
 
     fn open(
         &self,
+        url: &str,
         checkout: Result<Checkout, SourceError>,
         asked: Option<(String, String)>,
     ) -> Result<SourceTree, RenderError> {
+        if checkout.is_err() && !self.repositories.is_given(url) {
+            // It may be there the next time.
+            self.fetched.store(true, Ordering::Relaxed);
+        }
         let checkout = checkout.map_err(|error| out_of_reach(&error))?;
         let recording = checkout.recording();
         let tree = SourceTree { tree: recording.clone(), revision: checkout.revision.clone() };
@@ -142,14 +147,16 @@ impl<'a> Checkouts<'a> {
 impl Sources for Checkouts<'_> {
     fn repository(&self, url: &str, revision: &str) -> Result<SourceTree, RenderError> {
         self.permit(url)?;
-        self.open(self.repositories.checkout(url, revision), Some((url.to_owned(), revision.to_owned())))
+        let asked = Some((url.to_owned(), revision.to_owned()));
+        self.open(url, self.repositories.checkout(url, revision), asked)
     }
 
     fn chart(&self, repository: &str, chart: &str, version: &str) -> Result<SourceTree, RenderError> {
         let offline = || Err(SourceError::Offline { url: repository.to_owned() });
         self.permit(repository)?;
         let fetcher = self.repositories.fetcher();
-        self.open(fetcher.map_or_else(offline, |fetcher| fetcher.chart(repository, chart, version)), None)
+        let chart = fetcher.map_or_else(offline, |fetcher| fetcher.chart(repository, chart, version));
+        self.open(repository, chart, None)
     }
 
     fn complete(&self, chart: &mut Chart, tree: &dyn FileTree) -> Result<(), RenderError> {

@@ -29,10 +29,8 @@ pub enum Fault {
     LoseAnswer,
     /// The server does it, and the answer comes late.
     Late(Duration),
-    /// The engine dies: the request never arrives.
-    DieBefore,
-    /// The engine dies: the server does it, and nobody hears of it.
-    DieAfter,
+    /// The server does it, and the engine dies before it hears of it.
+    Die,
 }
 
 /// Tells what becomes of a request: its method, its path with query, and its number.
@@ -138,11 +136,7 @@ where
         match fault {
             Some(Fault::Refuse(code)) => return Box::pin(async move { Ok(refusal(code)) }),
             Some(Fault::Unreachable) => return Box::pin(async { Err(broken("connection refused")) }),
-            Some(Fault::DieBefore) => {
-                self.faults.0.death.notify_one();
-                return Box::pin(std::future::pending());
-            }
-            Some(Fault::LoseAnswer | Fault::Late(_) | Fault::DieAfter) | None => {}
+            Some(Fault::LoseAnswer | Fault::Late(_) | Fault::Die) | None => {}
         }
         let faults = self.faults.clone();
         let mut cut = self.faults.0.cut.subscribe();
@@ -152,7 +146,7 @@ where
             match fault {
                 Some(Fault::LoseAnswer) => return Err(broken("connection reset by peer")),
                 Some(Fault::Late(time)) => tokio::time::sleep(time).await,
-                Some(Fault::DieAfter) => {
+                Some(Fault::Die) => {
                     faults.0.death.notify_one();
                     std::future::pending::<()>().await;
                 }

@@ -402,7 +402,7 @@ fn cases(count: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(cases(5))]
+    #![proptest_config(cases(4))]
 
     #[test]
     fn operations_end_and_a_killed_engine_converges_to_the_same_state(plan in plan()) {
