@@ -37,7 +37,7 @@ impl HelmGenerator {
     /// Helm is not enabled, no name, an unknown `valuesMerge`, values files that are missing.
     pub fn check(&self, loader: &Loader<'_>, context: &Context<'_>) -> Result<()> {
         if !context.options.enable_helm {
-            return Err(Error::transform("must specify --enable-helm").advise(
+            return Err(Error::new(ErrorKind::Unsupported, "must specify --enable-helm").advise(
                 "add it to `kustomize.buildOptions` of argocd-cm, or to the command; the chart is rendered without running helm",
             ));
         }
