@@ -66,8 +66,8 @@ fn sync_in(repository: &Repository, order: &[usize]) -> Vec<String> {
         if cluster.operations.values().all(|state| state.shown.phase == OperationPhase::Succeeded) {
             return Vec::new();
         }
-        idle = if cluster.objects.len() == objects { idle + 1 } else { 0 };
-        objects = cluster.objects.len();
+        idle = if cluster.seen.len() == objects { idle + 1 } else { 0 };
+        objects = cluster.seen.len();
         match wake {
             _ if moved => {}
             Some(at) => cluster.now = at,
@@ -83,6 +83,8 @@ struct Cluster {
     targets: BTreeMap<String, Vec<Arc<Value>>>,
     /// What is there.
     objects: BTreeMap<ResourceKey, Arc<Value>>,
+    /// What ever was: each attempt makes its hooks anew.
+    seen: BTreeSet<ResourceKey>,
     operations: BTreeMap<String, SyncState>,
     rules: Rules,
     now: Timestamp,
@@ -123,6 +125,7 @@ impl Cluster {
         Self {
             targets,
             objects: BTreeMap::new(),
+            seen: BTreeSet::new(),
             operations: BTreeMap::new(),
             rules: Rules::new(
                 HealthSettings { compat: true, ..HealthSettings::default() },
@@ -254,6 +257,7 @@ impl Cluster {
         let mut object = object.clone();
         object["metadata"]["uid"] = key.to_string().into();
         self.objects.insert(key.clone(), Arc::new(object));
+        self.seen.insert(key.clone());
         if key.kind == "Application" {
             self.begin(&key.name);
         }
