@@ -31,9 +31,12 @@ pub fn sync(repository: &Repository) -> Vec<String> {
     let any_order = repository.is_nested() || repository.has_webhook();
     let children = if any_order { repository.children.len() } else { 0 };
     for order in orders(children) {
-        stalled = sync_in(repository, &order);
-        if stalled.is_empty() {
-            break;
+        // Where something is refused only once a webhook is in force, it matters who is late.
+        for lag in if repository.has_webhook() { &[0, LAG][..] } else { &[0][..] } {
+            stalled = sync_in(repository, &order, *lag);
+            if stalled.is_empty() {
+                return stalled;
+            }
         }
     }
     stalled
@@ -50,19 +53,29 @@ fn orders(children: usize) -> Vec<Vec<usize>> {
     })
 }
 
-/// Syncs a repository: of the children that can go on, the first in an order does.
-fn sync_in(repository: &Repository, order: &[usize]) -> Vec<String> {
+/// How often who has children is looked at again before a late child is.
+const LAG: usize = 3;
+
+/// Syncs a repository: of the children that can go on, the first in an order does, after as many looks at those who have
+/// children as it is late.
+fn sync_in(repository: &Repository, order: &[usize], lag: usize) -> Vec<String> {
     let mut cluster = Cluster::of(repository);
     cluster.begin("root");
     let parents = cluster.parents();
     let rest = (0..repository.children.len()).filter(|child| !order.contains(child));
     let children: Vec<String> =
         order.iter().copied().chain(rest).map(|child| format!("child-{child}")).collect();
-    let (mut objects, mut idle) = (0, 0);
+    let (mut objects, mut idle, mut late) = (0, 0, 0);
     while idle < ROUNDS {
         let mut wake = None;
         // Whoever has children looks after every move of one.
-        let moved = parents.iter().chain(&children).any(|name| cluster.act(name, &mut wake));
+        let mut moved = parents.iter().any(|name| cluster.act(name, &mut wake));
+        if !moved && wake.is_some() && late < lag {
+            late += 1;
+        } else if !moved {
+            late = 0;
+            moved = children.iter().any(|name| cluster.act(name, &mut wake));
+        }
         if cluster.operations.values().all(|state| state.shown.phase == OperationPhase::Succeeded) {
             return Vec::new();
         }
