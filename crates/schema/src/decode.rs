@@ -4,7 +4,7 @@
 
 use base64::{
     Engine,
-    engine::{GeneralPurpose, GeneralPurposeConfig},
+    engine::{GeneralPurpose, GeneralPurposeConfig, general_purpose::STANDARD},
 };
 use serde_json::{Map, Value, json};
 
@@ -199,14 +199,24 @@ impl<'a> Decoder<'a> {
         Ok(())
     }
 
-    fn bytes(&self, ty: TypeRef<'_>, value: &Value) -> Result<(), DecodeError> {
-        let text = match value {
+    fn bytes(&self, ty: TypeRef<'_>, value: &mut Value) -> Result<(), DecodeError> {
+        let text = match &*value {
             Value::String(text) => text,
             // A list of bytes is read too; only that of none is met.
             Value::Array(items) if items.is_empty() => return Ok(()),
             _ => return Err(self.mismatch(value, ty)),
         };
-        bytes_fault(text).map_or(Ok(()), |why| Err(DecodeError(why)))
+        if let Some(why) = bytes_fault(text) {
+            return Err(DecodeError(why));
+        }
+        // What is not written as an encoder would, such as in several lines, is written anew.
+        if STANDARD.decode(text).is_err() {
+            let compact: String = text.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
+            if let Ok(bytes) = LENIENT.decode(&compact) {
+                *value = STANDARD.encode(bytes).into();
+            }
+        }
+        Ok(())
     }
 
     fn mismatch(&self, value: &Value, ty: TypeRef<'_>) -> DecodeError {

@@ -84,6 +84,15 @@ pub(crate) fn to_storage(resource: &Resource, value: &mut Value) {
     }
 }
 
+/// Sets the defaults of the version in which an object is stored, if that is another one: nobody owns those.
+pub(super) fn default_stored(resource: &Resource, value: &mut Value) {
+    let is_other = resource.gvk.version != resource.storage_version;
+    let custom = resource.custom.as_ref().filter(|_| is_other && !super::conversion::is_by_webhook(resource));
+    if let Some(schema) = custom.and_then(|custom| custom.storage_schema()) {
+        schema.apply_defaults(value);
+    }
+}
+
 /// Fields of core/v1 events and their names in events.k8s.io/v1.
 const EVENT_FIELDS: [(&str, &str); 7] = [
     ("involvedObject", "regarding"),

@@ -39,7 +39,10 @@ pub(crate) fn decode_input(
     }
     let forgets_owners =
         object.at(&["metadata", "managedFields"]).is_some_and(|list| *list == Value::Array(Vec::new()));
-    let decoded = decode_by_type(&at.resource, &expected, &mut object);
+    let decoded = match call.applied {
+        true => decode_applied(&at.resource, &expected, &mut object),
+        false => decode_by_type(&at.resource, &expected, &mut object),
+    };
     if forgets_owners && object["metadata"].is_object() {
         // The type does not tell an empty list from none, but this one means something.
         object["metadata"]["managedFields"] = tiphys_value::json!([{}]);
@@ -180,6 +183,22 @@ pub(super) fn decode_by_type(
     let mut unknown = decoded.unknown_fields;
     // Clients write metadata first, and faults are reported in the order of the text.
     unknown.sort_by_key(|field| !field.starts_with("metadata."));
+    Ok(unknown)
+}
+
+/// As [`decode_by_type`], what server-side apply made: nulls in custom resources are not taken for absent then.
+fn decode_applied(resource: &Resource, gvk: &GroupVersionKind, object: &mut Value) -> ApiResult<Vec<String>> {
+    let schema = resource.custom.as_ref().filter(|custom| *gvk == resource.gvk && !custom.preserve_unknown);
+    let Some(schema) = schema.and_then(|custom| custom.schema.as_ref()) else {
+        return decode_by_type(resource, gvk, object);
+    };
+    let given = object.clone();
+    let unknown = decode_by_type(resource, gvk, object)?;
+    let metadata = object["metadata"].take();
+    *object = given;
+    object["metadata"] = metadata;
+    schema.prune(object);
+    schema.set_defaults(object);
     Ok(unknown)
 }
 

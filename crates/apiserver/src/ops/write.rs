@@ -16,7 +16,7 @@ use crate::{
     ApiError, ApiResult, ApiServer, Object,
     admission::{self, Operation},
     meta,
-    store::{CommitError, Expect, Write},
+    store::{AllocationConflict, CommitError, Expect, Write},
 };
 
 /// How often a patch is tried again after losing a race.
@@ -54,6 +54,7 @@ pub(crate) fn create_decoded(
     let is_shared = strategy::take_template_labels(at, &mut object);
     managed::record(server, call, &named, None, &mut object);
     forget_empty(call, &named, &mut object);
+    convert::default_stored(&at.resource, &mut object);
     if is_shared {
         // They are those of the template, with what is yet added there.
         meta::metadata_mut(&mut object).remove("labels");
@@ -71,6 +72,10 @@ pub(crate) fn create_decoded(
         if let Some(present) = present(server, &named) {
             return Err(already_there(&named, &present));
         }
+        server
+            .snapshot()
+            .try_allocate(&named.resource.id, &mut object)
+            .map_err(|conflict| refused_allocation(&named, conflict))?;
         return Ok(Arc::new(Object::unstored(object)));
     }
     match commit(server, &named, Expect::Absent, object, false) {
@@ -95,6 +100,12 @@ fn forget_empty(call: &Call, at: &At, object: &mut Value) {
 
 fn present(server: &ApiServer, at: &At) -> Option<Arc<Object>> {
     server.snapshot().get(&at.resource.id, &at.namespace, &at.name).cloned()
+}
+
+/// An address or port that a Service asks for cannot be given.
+fn refused_allocation(at: &At, conflict: AllocationConflict) -> ApiError {
+    let fault = FieldError::invalid(&Path::new(conflict.field), conflict.value, conflict.why);
+    ApiError::invalid(&at.resource.gvk.group_kind(), &at.name, &ErrorList(vec![fault]))
 }
 
 /// Why an object cannot be created beside one of its name.
@@ -257,6 +268,7 @@ pub(super) fn replace(
         managed::record(server, call, at, Some(current.value()), &mut object);
     }
     forget_empty(call, at, &mut object);
+    convert::default_stored(&at.resource, &mut object);
     strategy::count_template(at, &mut object, Some(current));
     crate::auth::check_escalation(server, &call.user, at, &object, Some(current))?;
     let request = admission::Request { server, at, operation: Operation::Update, old: Some(current) };
@@ -412,7 +424,6 @@ pub(super) fn commit(
     object: Value,
     remove: bool,
 ) -> Result<Arc<Object>, Failed> {
-    let gvk = at.resource.group_kind();
     let object = match remove {
         true => object,
         false => within_size(object)?,
@@ -434,9 +445,6 @@ pub(super) fn commit(
             })
         }
         Err(CommitError::Changed) => Err(Failed::Changed),
-        Err(CommitError::Allocation(conflict)) => {
-            let fault = FieldError::invalid(&Path::new(conflict.field), conflict.value, conflict.why);
-            Err(ApiError::invalid(&gvk, &at.name, &ErrorList(vec![fault])).into())
-        }
+        Err(CommitError::Allocation(conflict)) => Err(refused_allocation(at, conflict).into()),
     }
 }

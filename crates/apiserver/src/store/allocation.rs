@@ -13,6 +13,9 @@ const NODE_PORTS: std::ops::RangeInclusive<u16> = 30000..=32767;
 /// Ports below this are for those who ask for them.
 const STATIC_PORTS: u16 = 86;
 
+/// What is said of an address of another network.
+const OUT_OF_RANGE: &str = "the provided network does not match the current range";
+
 /// Who owns which service address and node port.
 #[derive(Clone, Default)]
 pub(super) struct Allocations {
@@ -35,6 +38,25 @@ pub(crate) struct AllocationConflict {
 }
 
 impl Snapshot {
+    /// What a Service would get, without giving it: who only tries is refused the same addresses.
+    pub(crate) fn try_allocate(
+        &self,
+        resource: &ResourceId,
+        service: &mut Value,
+    ) -> Result<(), AllocationConflict> {
+        let network = self.allocations.network;
+        self.clone().allocate(resource, None, Some(service)).map_err(|mut conflict| {
+            // The real server looks into another list for these, whose words are other ones.
+            let start = conflict.why.strip_suffix(OUT_OF_RANGE).and_then(|start| start.strip_suffix(": "));
+            if let Some(start) = start {
+                let address = start.rsplit(' ').next().unwrap_or_default();
+                let why = "is not in the valid range. The range of valid IPs is";
+                conflict.why = format!("{start}: the provided IP ({address}) {why} {network}");
+            }
+            conflict
+        })
+    }
+
     /// Gives a Service its addresses and ports, and takes back what its previous version had.
     pub(super) fn allocate(
         &mut self,
@@ -146,13 +168,18 @@ impl Allocations {
                             why: format!("failed to allocate IP {address}: provided IP is already allocated"),
                         });
                     }
+                    if at == 0 && address.is_ipv6() {
+                        return Err(AllocationConflict {
+                            field: "spec.clusterIPs[0]".into(),
+                            value: Value::from(vec![address.to_string()]),
+                            why: "IPv6 is not configured on this cluster".into(),
+                        });
+                    }
                     if at == 0 && !self.network.contains(address) {
                         return Err(AllocationConflict {
                             field: "spec.clusterIPs".into(),
                             value: Value::from(vec![address.to_string()]),
-                            why: format!(
-                                "failed to allocate IP {address}: the provided network does not match the current range"
-                            ),
+                            why: format!("failed to allocate IP {address}: {OUT_OF_RANGE}"),
                         });
                     }
                     self.addresses.insert_mut(address, Arc::clone(owner));

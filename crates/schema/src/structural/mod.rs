@@ -75,6 +75,11 @@ impl StructuralSchema {
         default::apply(&self.root, object, 0);
     }
 
+    /// Sets the schema's defaults only: what server-side apply leaves as null is no longer taken away.
+    pub fn set_defaults(&self, object: &mut Value) {
+        default::apply(&self.root, object, 0);
+    }
+
     /// Removes fields that the schema does not describe; returns their paths, such as `spec.foo`.
     pub fn prune(&self, object: &mut Value) -> Vec<String> {
         prune::prune(&self.root, object)

@@ -49,7 +49,19 @@ fn walk(
             }
         }
         Value::Array(items) => {
+            // A list that keeps what is not described keeps it in its items, too.
+            let keeps = flag(schema, "x-kubernetes-preserve-unknown-fields");
             let schema = &schema["items"];
+            let kept;
+            let schema = match (keeps, schema) {
+                (true, Value::Object(fields)) => {
+                    let mut fields = fields.clone();
+                    fields.insert("x-kubernetes-preserve-unknown-fields".into(), true.into());
+                    kept = Value::Object(fields);
+                    &kept
+                }
+                _ => schema,
+            };
             let embedded = flag(schema, "x-kubernetes-embedded-resource");
             for (at, item) in items.iter_mut().enumerate().filter(|_| schema.is_object()) {
                 walk(schema, item, embedded, &path.index(at), gone, depth + 1);

@@ -237,24 +237,24 @@ impl Validator<'_> {
         if let Some(limit) = schema["maxProperties"].as_u64().filter(|limit| count > *limit) {
             self.errors.push(FieldError::too_many(path, map.len(), limit as usize));
         }
-        for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
-            if map.get(name).is_none_or(Value::is_null) && !flag(&schema["properties"][name], "nullable") {
-                self.errors.push(FieldError::required(&path.child(name), ""));
-            }
-        }
         let others = &schema["additionalProperties"];
         let is_map = others.is_object();
         for (name, inner) in map {
             let before = old.and_then(|old| old.get(name));
             match schema["properties"].get(name) {
-                // What is required and null has been found missing above.
-                Some(property)
-                    if inner.is_null()
-                        && !flag(property, "nullable")
-                        && schema["required"].as_array().is_some_and(|r| r.iter().any(|n| n == name)) => {}
                 Some(property) => self.value(property, inner, before, &path.child(name), depth + 1),
                 None if is_map => self.value(others, inner, before, &path.child(name), depth + 1),
                 None => {}
+            }
+        }
+        let required = schema["required"].as_array().map_or(&[][..], Vec::as_slice);
+        let own = ["apiVersion", "kind"].map(Value::from);
+        let own = own
+            .iter()
+            .filter(|name| flag(schema, "x-kubernetes-embedded-resource") && !required.contains(name));
+        for name in required.iter().chain(own).filter_map(Value::as_str) {
+            if !map.contains_key(name) {
+                self.errors.push(FieldError::required(&path.child(name), ""));
             }
         }
     }

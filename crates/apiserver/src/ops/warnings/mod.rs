@@ -1,5 +1,6 @@
 //! What a real server accepts with a warning.
 
+mod formats;
 mod pod;
 
 use tiphys_schema::{Path, Quantity, names, quote};
@@ -46,6 +47,7 @@ pub(super) fn of(at: &At, object: &Value, old: Option<&Value>) -> Vec<String> {
         "ResourceQuota" if old.is_none() => warnings.extend(quota(object)),
         "ServiceAccount" => warnings.extend(account(object, old)),
         "Secret" => warnings.extend(secret(object)),
+        "CustomResourceDefinition" => warnings.extend(formats::unrecognized(object, old)),
         "StatefulSet" if object.int_at(&["spec", "revisionHistoryLimit"]).is_some_and(|limit| limit < 0) => {
             warnings.push("spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended".to_owned());
         }
