@@ -130,13 +130,14 @@ impl Registry {
         Self { access, http, tokens: Mutex::default() }
     }
 
-    /// The version that a constraint means: an exact one is taken as it is, else the newest of the tags
-    /// that are SemVer and satisfy it (empty: the newest release). In tags `_` stands for `+`.
+    /// The version that a constraint means: one version (`v1.2` is one too) is the tag as it is written, as for Helm,
+    /// else the newest of the tags that are SemVer and satisfy it (empty: the newest release). In tags `_` stands for
+    /// `+`.
     ///
     /// # Errors
     /// Unreachable, denied, or no such version.
     pub fn resolve_version(&self, reference: &OciReference, version: &str) -> Result<String, SourceError> {
-        if Version::parse_strict(version).is_ok() || version.starts_with("sha256:") {
+        if Version::parse(version).is_ok() || version.starts_with("sha256:") {
             return Ok(version.to_owned());
         }
         let tags = self.tags(reference)?;

@@ -79,6 +79,8 @@ fn a_constraint_is_resolved_over_all_pages_of_tags() {
     assert_eq!(chart.version, "1.1.0");
     assert!(chart.tree().expect("is a chart").is_file("Chart.yaml"));
     assert_eq!(charts.fetch(&request(&server, "1.0.5+build.1")).expect("is served").version, "1.0.5+build.1");
+    let error = charts.fetch(&request(&server, "v1.1.0")).expect_err("no tag is called so");
+    assert!(matches!(error, SourceError::UnknownChart { .. }), "{error}");
     let blobs = server.paths().iter().filter(|path| path.contains("/blobs/")).count();
     assert_eq!(blobs, 1, "the layer was kept");
     let error = charts.fetch(&request(&server, "^3")).expect_err("has no 3");
