@@ -338,7 +338,14 @@ impl Rules<'_> {
         // not when nothing is there yet.
         let plain = || survey_objects(judge.survey, child).filter(|it| it.hooks.is_empty());
         let first = plain().filter_map(step_of).min();
-        for inner in plain().filter(|it| all || step_of(it) == first) {
+        let counted: Vec<&Object> = plain().filter(|it| all || step_of(it) == first).collect();
+        // Of a step in which some objects are refused the others are there, and what is missing is not unhealthy.
+        let (refusable, sure): (Vec<&Object>, Vec<&Object>) =
+            counted.into_iter().partition(|it| !all && self.is_refusable(it));
+        if sure.is_empty() && !refusable.is_empty() {
+            waits.push(refusable.iter().map(|it| Event::Applied(it.id)).collect());
+        }
+        for inner in sure {
             let counts = health.waits_for_content
                 && match judge.order.app_at(inner) {
                     Some(app) => app != child && !health.ignored_while_missing,
@@ -347,6 +354,11 @@ impl Rules<'_> {
             waits.push(vec![if counts { Event::Ready(inner.id) } else { Event::Applied(inner.id) }]);
         }
         waits
+    }
+
+    /// Whether the API server may refuse an object after it took others of the same step.
+    fn is_refusable(&self, object: &Object) -> bool {
+        self.asked.contains(&object.id) || self.needs(object).iter().any(|(need, _)| *need == Need::Namespace)
     }
 }
 
