@@ -10,7 +10,7 @@ use std::{
     thread::JoinHandle,
 };
 
-use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::{Database, ReadOnlyDatabase, ReadableDatabase, ReadableTable, TableDefinition};
 use tiphys_value::Value;
 use tokio::sync::watch;
 
@@ -111,7 +111,9 @@ impl Journal {
     pub fn open(folder: &Path) -> Result<(Self, Stored), StateError> {
         std::fs::create_dir_all(folder)
             .map_err(|source| StateError::Folder { folder: folder.to_owned(), source })?;
-        Self::on(Database::create(folder.join(FILE))?, folder)
+        let file = folder.join(FILE);
+        refuse_newer(&file, folder)?;
+        Self::on(Database::create(file)?, folder)
     }
 
     /// Opens a database that stands for a folder.
@@ -155,6 +157,17 @@ impl Drop for Journal {
             // A writer that panicked has already been reported to everyone who waited for it.
             let _ = writer.join();
         }
+    }
+}
+
+/// Refuses a newer format before the file is opened for writing, which may already shorten it. What a write left unfinished
+/// cannot be read so; it is judged once it is repaired.
+fn refuse_newer(file: &Path, folder: &Path) -> Result<(), StateError> {
+    let Ok(database) = ReadOnlyDatabase::open(file) else { return Ok(()) };
+    let Ok(meta) = database.begin_read()?.open_table(META) else { return Ok(()) };
+    match meta.get("format")?.map(|guard| guard.value()) {
+        Some(found) if found != FORMAT => Err(StateError::TooNew { folder: folder.to_owned(), found }),
+        _ => Ok(()),
     }
 }
 
