@@ -67,10 +67,14 @@ fn fixed_addresses(tree: &dyn FileTree) -> Vec<(String, IpAddr)> {
     found
 }
 
-/// The address in a line such as `clusterIP: 10.43.0.10`.
+/// The address in a line such as `clusterIP: 10.43.0.10` or `spec: {clusterIP: 10.43.0.10, ports: []}`.
 fn fixed_in(line: &str) -> Option<IpAddr> {
-    let value = line.trim_start().trim_start_matches("- ").strip_prefix("clusterIP:")?;
-    let value = value.split('#').next().unwrap_or_default().trim().trim_matches(['"', '\'']);
+    let said = line.split('#').next().unwrap_or_default();
+    let (before, value) = said.split_once("clusterIP:")?;
+    if before.ends_with(|c: char| c.is_alphanumeric()) {
+        return None;
+    }
+    let value = value.split([',', '}']).next().unwrap_or_default().trim().trim_matches(['"', '\'']);
     value.parse().ok().filter(IpAddr::is_ipv4)
 }
 
@@ -85,9 +89,11 @@ mod tests {
             "clusterIP: \"10.43.7.7\" # dns",
             "clusterIP: None",
             "# clusterIP: 1.2.3.4",
+            "spec: {clusterIP: 10.43.0.11, ports: [{port: 80}]}",
+            "myclusterIP: 1.2.3.4",
         ];
         let found: Vec<IpAddr> = lines.into_iter().filter_map(fixed_in).collect();
-        assert_eq!(found.len(), 2);
+        assert_eq!(found.len(), 3);
         assert_eq!(
             fitting(&found).map(|(name, range)| (name, range.to_string())),
             Some(("k3s", "10.43.0.0/16".to_owned()))
