@@ -167,9 +167,10 @@ struct Rules<'a> {
 impl Rules<'_> {
     fn add_app(&mut self, app: &App) {
         let survey = self.judge.survey;
+        let moved = self.moved(app);
         let mut steps: BTreeMap<Step, Vec<&Object>> = BTreeMap::new();
         for object in survey.objects_of(app.id) {
-            if let Some(step) = step_of(object) {
+            if let Some(step) = moved.get(&object.id).copied().or_else(|| step_of(object)) {
                 steps.entry(step).or_default().push(object);
             }
         }
@@ -196,6 +197,28 @@ impl Rules<'_> {
             }
         }
         self.rules.insert(Event::Done(app.id), before);
+    }
+
+    /// The definitions and namespaces that an operation moves to the first step in which it needs them.
+    fn moved(&self, app: &App) -> HashMap<ObjectId, Step> {
+        let judge = &self.judge;
+        let mut moved: HashMap<ObjectId, Step> = HashMap::new();
+        for object in judge.survey.objects_of(app.id) {
+            let Some(step) = step_of(object) else { continue };
+            let needed = judge
+                .edges
+                .from(object.id)
+                .iter()
+                .filter(|edge| judge.need(edge, object).is_some_and(Need::refuses));
+            for id in needed.flat_map(|edge| judge.edges.providers(edge)) {
+                let thing = judge.survey.object(id);
+                let own = moved.get(&id).copied().or_else(|| step_of(thing));
+                if thing.owner == object.owner && is_thing(thing) && own.is_some_and(|own| step < own) {
+                    moved.insert(id, step);
+                }
+            }
+        }
+        moved
     }
 
     fn add_object(&mut self, object: &Object, started: Event) {
@@ -267,16 +290,15 @@ impl Rules<'_> {
         let mut found = Vec::new();
         for edge in judge.edges.from(object.id) {
             let Some(need) = judge.need(edge, object) else { continue };
-            let is_thing = |id: &ObjectId| {
-                matches!(judge.survey.object(*id).key.kind.as_str(), "CustomResourceDefinition" | "Namespace")
-            };
             if need == Need::Namespace && !matches!(edge.to, Target::Object(_)) {
                 continue;
             }
             let providers = judge.edges.providers(edge);
             // An operation moves its own definitions and namespaces before what needs them.
-            let own =
-                providers.iter().any(|id| judge.survey.object(*id).owner == object.owner && is_thing(id));
+            let own = providers
+                .iter()
+                .map(|id| judge.survey.object(*id))
+                .any(|provider| provider.owner == object.owner && is_thing(provider));
             let known = providers.iter().all(|id| self.is_synced(*id));
             let counts = need.refuses() || (need != Need::Project && judge.has_health(object));
             if counts && known && !providers.is_empty() && !(need.refuses() && own) {
@@ -360,6 +382,11 @@ impl Rules<'_> {
     fn is_refusable(&self, object: &Object) -> bool {
         self.asked.contains(&object.id) || self.needs(object).iter().any(|(need, _)| *need == Need::Namespace)
     }
+}
+
+/// Whether others need an object to be stored at all.
+fn is_thing(object: &Object) -> bool {
+    matches!(object.key.kind.as_str(), "CustomResourceDefinition" | "Namespace")
 }
 
 fn survey_objects(survey: &Survey, app: AppId) -> impl Iterator<Item = &Object> {
