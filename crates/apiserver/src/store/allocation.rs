@@ -13,13 +13,12 @@ const NODE_PORTS: std::ops::RangeInclusive<u16> = 30000..=32767;
 /// Ports below this are for those who ask for them.
 const STATIC_PORTS: u16 = 86;
 
-/// What is said of an address of another network.
-const OUT_OF_RANGE: &str = "the provided network does not match the current range";
-
 /// Who owns which service address and node port.
 #[derive(Clone, Default)]
 pub(super) struct Allocations {
     pub(super) network: ServiceNetwork,
+    /// Whether nothing is given: the real server then looks into another list, whose words are other ones.
+    is_trial: bool,
     addresses: RedBlackTreeMapSync<IpAddr, Arc<str>>,
     ports: RedBlackTreeMapSync<(u16, String), Arc<str>>,
     next_address: u32,
@@ -44,17 +43,9 @@ impl Snapshot {
         resource: &ResourceId,
         service: &mut Value,
     ) -> Result<(), AllocationConflict> {
-        let network = self.allocations.network;
-        self.clone().allocate(resource, None, Some(service)).map_err(|mut conflict| {
-            // The real server looks into another list for these, whose words are other ones.
-            let start = conflict.why.strip_suffix(OUT_OF_RANGE).and_then(|start| start.strip_suffix(": "));
-            if let Some(start) = start {
-                let address = start.rsplit(' ').next().unwrap_or_default();
-                let why = "is not in the valid range. The range of valid IPs is";
-                conflict.why = format!("{start}: the provided IP ({address}) {why} {network}");
-            }
-            conflict
-        })
+        let mut trial = self.clone();
+        trial.allocations.is_trial = true;
+        trial.allocate(resource, None, Some(service))
     }
 
     /// Gives a Service its addresses and ports, and takes back what its previous version had.
@@ -179,7 +170,7 @@ impl Allocations {
                         return Err(AllocationConflict {
                             field: "spec.clusterIPs".into(),
                             value: Value::from(vec![address.to_string()]),
-                            why: format!("failed to allocate IP {address}: {OUT_OF_RANGE}"),
+                            why: format!("failed to allocate IP {address}: {}", self.out_of_range(address)),
                         });
                     }
                     self.addresses.insert_mut(address, Arc::clone(owner));
@@ -187,6 +178,15 @@ impl Allocations {
             }
         }
         Ok(())
+    }
+
+    /// What is said of an address of another network.
+    fn out_of_range(&self, address: IpAddr) -> String {
+        if !self.is_trial {
+            return "the provided network does not match the current range".to_owned();
+        }
+        let network = self.network;
+        format!("the provided IP ({address}) is not in the valid range. The range of valid IPs is {network}")
     }
 
     fn assign_ports(&mut self, service: &mut Value, owner: &Arc<str>) -> Result<(), AllocationConflict> {

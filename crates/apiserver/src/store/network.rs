@@ -6,14 +6,12 @@ use std::{
     str::FromStr,
 };
 
+use ipnet::Ipv4Net;
+
 /// The addresses of Services (`--service-cluster-ip-range` of kube-apiserver): a range of IPv4. Its first address is
 /// that of the API server itself, the first sixteenth (256 at most) is for those who ask for addresses by number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ServiceNetwork {
-    base: u32,
-    /// Length of the prefix.
-    bits: u32,
-}
+pub struct ServiceNetwork(Ipv4Net);
 
 /// The largest and the smallest range, by the length of the prefix.
 const LENGTHS: std::ops::RangeInclusive<u32> = 12..=28;
@@ -35,7 +33,7 @@ pub enum ServiceNetworkError {
 impl Default for ServiceNetwork {
     /// 10.96.0.0/16
     fn default() -> Self {
-        Self { base: 0x0a60_0000, bits: 16 }
+        Self(Ipv4Net::new_assert(Ipv4Addr::new(10, 96, 0, 0), 16))
     }
 }
 
@@ -55,42 +53,44 @@ impl FromStr for ServiceNetwork {
         if !LENGTHS.contains(&bits) {
             return Err(ServiceNetworkError::Length(bits));
         }
-        let network = Self { base: 0, bits };
-        Ok(Self { base: u32::from(address) & !(network.size() - 1), bits })
+        let bits = u8::try_from(bits).map_err(|_| format())?;
+        Ipv4Net::new(address, bits).map(|network| Self(network.trunc())).map_err(|_| format())
     }
 }
 
 impl fmt::Display for ServiceNetwork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", Ipv4Addr::from(self.base), self.bits)
+        self.0.fmt(f)
     }
 }
 
 impl ServiceNetwork {
-    fn size(self) -> u32 {
-        1 << (32 - self.bits)
-    }
-
     /// The address of the API server's own Service.
     pub fn first(self) -> Ipv4Addr {
-        Ipv4Addr::from(self.base + 1)
+        self.numbered(1)
     }
 
     /// Whether an address is in the range.
     pub fn contains(self, address: IpAddr) -> bool {
-        matches!(address, IpAddr::V4(v4) if u32::from(v4) & !(self.size() - 1) == self.base)
+        matches!(address, IpAddr::V4(v4) if self.0.contains(&v4))
     }
 
     /// How many addresses there are to give out, and how many of them, at the start, are for those who ask.
     pub(super) fn room(self) -> (u32, u32) {
         // Neither the network's own address nor the last one.
-        let usable = self.size() - 2;
-        (usable, (self.size() / 16).clamp(16.min(usable / 2), 256))
+        let size = 1_u32 << (u32::BITS - u32::from(self.0.prefix_len()));
+        let usable = size - 2;
+        (usable, (size / 16).clamp(16.min(usable / 2), 256))
     }
 
     /// An address by its place among those to give out.
     pub(super) fn at(self, place: u32) -> IpAddr {
-        IpAddr::V4(Ipv4Addr::from(self.base + 1 + place))
+        IpAddr::V4(self.numbered(1 + place))
+    }
+
+    /// An address by its distance from the network's own.
+    fn numbered(self, distance: u32) -> Ipv4Addr {
+        Ipv4Addr::from(u32::from(self.0.network()) + distance)
     }
 }
 

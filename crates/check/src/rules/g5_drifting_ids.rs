@@ -26,7 +26,7 @@ use tiphys_graph::{Files, Survey, tools::Lines};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::cloud::{environment, is_comment, is_example, is_placeholder},
+    support::cloud::{environment, is_comment, is_example, is_placeholder, within},
 };
 
 /// See the module.
@@ -149,11 +149,7 @@ fn drift(sort: &Sort, environment: &str, mentions: &[Mention]) -> Option<Finding
     if files.len() < 2 || (sort.outliers_only && !is_outlier(odd, rare.len(), common.len())) {
         return None;
     }
-    let within = if environment.is_empty() {
-        "the repository".to_owned()
-    } else {
-        format!("environment {environment}")
-    };
+    let within = within(environment);
     let message = format!("{within} has two values for the {}: {odd} and {usual}", sort.name);
     let diagnostic = RULE
         .diagnostic(message)

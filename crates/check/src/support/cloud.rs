@@ -27,6 +27,14 @@ pub fn is_placeholder(id: &str) -> bool {
         || matches!(id, "123456789012" | "111122223333" | "444455556666" | "000000000000" | "602401143452")
 }
 
+/// An environment in a sentence; without a name it is the whole repository.
+pub fn within(environment: &str) -> String {
+    match environment {
+        "" => "the repository".to_owned(),
+        name => format!("environment {name}"),
+    }
+}
+
 /// The environment that a file is for: of its folder, or of its name (`values-prod.yaml`, `prod.tfvars`).
 pub fn environment(path: &str) -> String {
     const NAMES: [&str; 8] = ["dev", "test", "qa", "stage", "staging", "prod", "production", "sandbox"];

@@ -6,7 +6,11 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque, hash_map::Entry};
 
 use tiphys_value::ObjectExt as _;
 
-use super::{HealthFacts, Need, needs::Judge, webhooks::each};
+use super::{
+    HealthFacts, Need,
+    needs::{Judge, is_moved},
+    webhooks::each,
+};
 use crate::{
     App, AppId, Object, ObjectId, Owner, Survey,
     edges::{EdgeKind, Edges, Target},
@@ -213,7 +217,7 @@ impl Rules<'_> {
             for id in needed.flat_map(|edge| judge.edges.providers(edge)) {
                 let thing = judge.survey.object(id);
                 let own = moved.get(&id).copied().or_else(|| step_of(thing));
-                if thing.owner == object.owner && is_thing(thing) && own.is_some_and(|own| step < own) {
+                if thing.owner == object.owner && is_moved(thing) && own.is_some_and(|own| step < own) {
                     moved.insert(id, step);
                 }
             }
@@ -298,7 +302,7 @@ impl Rules<'_> {
             let own = providers
                 .iter()
                 .map(|id| judge.survey.object(*id))
-                .any(|provider| provider.owner == object.owner && is_thing(provider));
+                .any(|provider| provider.owner == object.owner && is_moved(provider));
             let known = providers.iter().all(|id| self.is_synced(*id));
             let counts = need.refuses() || (need != Need::Project && judge.has_health(object));
             if counts && known && !providers.is_empty() && !(need.refuses() && own) {
@@ -382,11 +386,6 @@ impl Rules<'_> {
     fn is_refusable(&self, object: &Object) -> bool {
         self.asked.contains(&object.id) || self.needs(object).iter().any(|(need, _)| *need == Need::Namespace)
     }
-}
-
-/// Whether others need an object to be stored at all.
-fn is_thing(object: &Object) -> bool {
-    matches!(object.key.kind.as_str(), "CustomResourceDefinition" | "Namespace")
 }
 
 fn survey_objects(survey: &Survey, app: AppId) -> impl Iterator<Item = &Object> {

@@ -203,8 +203,7 @@ impl<'a> Judge<'a> {
                 Relation::Same(_) | Relation::After(_) | Relation::None => return None,
             };
             // An operation moves its own definitions and namespaces before what needs them.
-            let is_thing = matches!(provider.key.kind.as_str(), "CustomResourceDefinition" | "Namespace");
-            if need.refuses() && is_thing && is_direct(&meeting, object, provider) {
+            if need.refuses() && is_moved(provider) && is_direct(&meeting, object, provider) {
                 return None;
             }
             if nearest.as_ref().is_none_or(|(_, known, _)| meeting.second_step < known.second_step) {
@@ -336,6 +335,11 @@ impl<'a> Judge<'a> {
             None => KNOWN.contains(&class),
         }
     }
+}
+
+/// Whether an operation applies an object of its own before what needs it, whatever its wave: a definition or namespace.
+pub(super) fn is_moved(object: &Object) -> bool {
+    matches!(object.key.kind.as_str(), "CustomResourceDefinition" | "Namespace")
 }
 
 /// Whether the operation at the meeting applies both objects itself.

@@ -47,15 +47,8 @@ impl StrategicError {
     }
 
     fn kind(expected: &str, found: &Value) -> Self {
-        let found = match found {
-            Value::Null => "%!s(<nil>)",
-            Value::Bool(_) => "bool",
-            Value::Number(number) if number.is_f64() => "float64",
-            Value::Number(_) => "int64",
-            Value::String(_) => "string",
-            Value::Array(_) => "[]interface {}",
-            Value::Object(_) => "map[string]interface {}",
-        };
+        // Go has no type to print of nothing.
+        let found = if found.is_null() { "%!s(<nil>)" } else { tiphys_value::go_type(found) };
         Self::unexpected(format!("expected a {expected}, but received a {found}"))
     }
 
@@ -246,7 +239,7 @@ impl<'a> Described<'a> {
         };
         let Some(definition) = ty.definition() else {
             let message = "merging an object in json but data type is not struct, instead is";
-            return Err(StrategicError::unexpected(format!("{message}: {}", go_type(ty))));
+            return Err(StrategicError::unexpected(format!("{message}: {}", go_kind(ty))));
         };
         let field = definition.fields.get(key).ok_or_else(|| {
             let name = definition.name.rsplit('.').next().unwrap_or_default();
@@ -281,7 +274,7 @@ impl<'a> Described<'a> {
 }
 
 /// The kind of a type in Go's reflection.
-fn go_type(ty: TypeRef<'_>) -> &'static str {
+fn go_kind(ty: TypeRef<'_>) -> &'static str {
     match ty.ty {
         Type::Map(..) => "map",
         Type::List(..) | Type::Bytes => "slice",
