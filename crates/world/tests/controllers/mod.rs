@@ -112,35 +112,110 @@ fn spread_pods_are_spread_and_those_that_shun_each_other_are_apart() {
     );
 }
 
-#[test]
-fn an_autoscaler_keeps_its_target_within_bounds_and_misses_its_metrics() {
-    let mut cluster = Cluster::new();
-    cluster.create(&resource("apps", "v1", "deployments"), workload("Deployment", "web", 1));
-    let scalers = resource("autoscaling", "v2", "horizontalpodautoscalers");
-    cluster.create(&scalers, json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+/// An autoscaler of the Deployment `web`, between 2 and 5 pods.
+fn scaler(metrics: Value) -> Value {
+    json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
         "metadata": {"name": "web", "namespace": "shop"}, "spec": {"minReplicas": 2, "maxReplicas": 5,
-            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
-            "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}]}}));
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}, "metrics": metrics}})
+}
+
+fn by_utilization(resource: &str, percent: i64) -> Value {
+    json!({"type": "Resource", "resource": {"name": resource,
+        "target": {"type": "Utilization", "averageUtilization": percent}}})
+}
+
+/// The Deployment `web` with requests, or without.
+fn scaled(requests: Value) -> Value {
+    let mut web = workload("Deployment", "web", 1);
+    web["spec"]["template"]["spec"]["containers"][0]["resources"] = json!({"requests": requests});
+    web
+}
+
+/// Reason, status and message of a condition of the autoscaler `web`.
+fn of_scaler(cluster: &Cluster, kind: &str) -> (String, String, String) {
+    let scaler =
+        cluster.get(&resource("autoscaling", "v2", "horizontalpodautoscalers"), "shop", "web").unwrap();
+    let conditions = scaler["status"]["conditions"].as_array().cloned().unwrap_or_default();
+    let told = conditions.iter().find(|condition| condition["type"] == kind).cloned().unwrap_or_default();
+    let text = |field: &str| told[field].as_str().unwrap_or_default().to_owned();
+    (text("reason"), text("status"), text("message"))
+}
+
+#[test]
+fn an_autoscaler_keeps_its_target_within_bounds_and_finds_it_at_its_target() {
+    let mut cluster = Cluster::new();
+    let web = scaled(json!({"cpu": "250m", "memory": "64Mi"}));
+    cluster.create(&resource("apps", "v1", "deployments"), web);
+    let scalers = resource("autoscaling", "v2", "horizontalpodautoscalers");
+    let by_value = json!({"type": "Resource", "resource": {"name": "memory",
+        "target": {"type": "AverageValue", "averageValue": "100Mi"}}});
+    let metrics = json!([by_utilization("cpu", 80), by_utilization("memory", 75), by_value]);
+    cluster.create(&scalers, scaler(metrics));
     cluster.run(MINUTE);
     let scaler = cluster.get(&scalers, "shop", "web").unwrap();
     assert_eq!(scaler["status"]["currentReplicas"], 2);
     assert_eq!(scaler["status"]["desiredReplicas"], 2);
+    let measured = |name: &str, current: Value| json!({"type": "Resource", "resource": {"name": name, "current": current}});
+    let expected = json!([
+        measured("cpu", json!({"averageUtilization": 80, "averageValue": "200m"})),
+        measured("memory", json!({"averageUtilization": 75, "averageValue": "48Mi"})),
+        measured("memory", json!({"averageValue": "100Mi"})),
+    ]);
+    assert_eq!(scaler["status"]["currentMetrics"], expected);
+    let found = "the HPA was able to successfully calculate a replica count from cpu resource utilization \
+                 (percentage of request)";
+    let told = |kind: &str| of_scaler(&cluster, kind);
+    assert_eq!(told("ScalingActive"), ("ValidMetricFound".into(), "True".into(), found.into()));
+    assert_eq!(told("AbleToScale").0, "ReadyForNewScale");
+    assert_eq!(told("ScalingLimited").0, "DesiredWithinRange");
+}
+
+#[test]
+fn an_autoscaler_of_pods_without_requests_cannot_know_their_utilization() {
+    let mut cluster = Cluster::new();
+    cluster.create(&resource("apps", "v1", "deployments"), scaled(json!({"memory": "64Mi"})));
+    let scalers = resource("autoscaling", "v2", "horizontalpodautoscalers");
+    cluster.create(&scalers, scaler(json!([by_utilization("cpu", 80)])));
+    cluster.run(MINUTE);
+    let pods = cluster.names(&pods(), "shop");
+    let scaler = cluster.get(&scalers, "shop", "web").unwrap();
     assert_eq!(scaler["status"]["currentMetrics"], json!([{"type": ""}]));
-    let why = "failed to get cpu utilization: unable to get metrics for resource cpu: unable to fetch metrics from \
-               resource metrics API: the server could not find the requested resource (get pods.metrics.k8s.io)";
-    let conditions = scaler["status"]["conditions"].as_array().unwrap();
-    let told = |kind: &str| conditions.iter().find(|condition| condition["type"] == kind).unwrap();
-    assert_eq!(told("AbleToScale")["reason"], "SucceededGetScale");
-    let inactive = told("ScalingActive");
-    assert_eq!(
-        (&inactive["status"], &inactive["reason"]),
-        (&json!("False"), &json!("FailedGetResourceMetric"))
+    let container =
+        &cluster.get(&resource("", "v1", "pods"), "shop", &pods[0]).unwrap()["spec"]["containers"][0];
+    let why = format!(
+        "failed to get cpu utilization: missing request for cpu in container {} of Pod {}",
+        container["name"].as_str().unwrap(),
+        pods[0]
     );
-    assert_eq!(inactive["message"], format!("the HPA was unable to compute the replica count: {why}"));
+    let message = format!("the HPA was unable to compute the replica count: {why}");
+    assert_eq!(
+        of_scaler(&cluster, "ScalingActive"),
+        ("FailedGetResourceMetric".into(), "False".into(), message)
+    );
     let failed = format!(
         "invalid metrics (1 invalid out of 1), first error is: failed to get cpu resource metric value: {why}"
     );
     assert!(cluster.events("shop", "web").contains(&("FailedComputeMetricsReplicas".into(), failed)));
+}
+
+#[test]
+fn an_autoscaler_misses_the_metrics_of_adapters_and_of_pods_that_do_not_come_up() {
+    let mut cluster = Cluster::new();
+    let mut web = scaled(json!({"cpu": "250m"}));
+    web["spec"]["template"]["spec"]["nodeSelector"] = json!({"disk": "none"});
+    web["spec"]["replicas"] = 2.into();
+    cluster.create(&resource("apps", "v1", "deployments"), web);
+    let scalers = resource("autoscaling", "v2", "horizontalpodautoscalers");
+    let queue = json!({"type": "External", "external": {"metric": {"name": "queue"},
+        "target": {"type": "AverageValue", "averageValue": "30"}}});
+    cluster.create(&scalers, scaler(json!([by_utilization("cpu", 80), queue])));
+    cluster.run(MINUTE / 2);
+    assert_eq!(of_scaler(&cluster, "ScalingActive").0, "", "the pods may still be starting");
+    cluster.run(MINUTE);
+    let (reason, status, message) = of_scaler(&cluster, "ScalingActive");
+    assert_eq!((reason.as_str(), status.as_str()), ("FailedGetResourceMetric", "False"));
+    assert!(message.ends_with("no metrics returned from resource metrics API"), "{message}");
+    assert!(cluster.events("shop", "web").iter().any(|(reason, _)| reason == "FailedGetExternalMetric"));
 }
 
 fn budget(name: &str, spec: Value) -> Value {
