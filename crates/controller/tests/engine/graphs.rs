@@ -4,6 +4,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    sync::Mutex,
     time::Duration,
 };
 
@@ -231,13 +232,32 @@ impl Plan {
     }
 }
 
+/// Whether a request is the second, fourth, … of its kind to its address. Counted over all addresses, the threads that
+/// render would decide which request it is.
+fn every_second() -> impl Fn(&str, &str) -> bool + Send + Sync {
+    let seen: Mutex<BTreeMap<String, u64>> = Mutex::default();
+    move |method, path| {
+        let address = path.split('?').next().unwrap_or_default();
+        let mut seen = seen.lock().unwrap();
+        let count = seen.entry(format!("{method} {address}")).or_default();
+        *count += 1;
+        count.is_multiple_of(2)
+    }
+}
+
 fn set_trouble(stage: &Stage, trouble: Option<Trouble>) {
     match trouble {
         None => stage.faults.end(),
         Some(Trouble::Unreachable) => stage.faults.plan(|_, _, _| Some(Fault::Unreachable)),
-        Some(Trouble::Overload) => stage.faults.plan(|_, _, n| (n % 2 == 0).then_some(Fault::Refuse(429))),
+        Some(Trouble::Overload) => {
+            let second = every_second();
+            stage.faults.plan(move |method, path, _| second(method, path).then_some(Fault::Refuse(429)));
+        }
         Some(Trouble::LostAnswers) => {
-            stage.faults.plan(|method, _, n| (method != "GET" && n % 2 == 0).then_some(Fault::LoseAnswer));
+            let second = every_second();
+            stage.faults.plan(move |method, path, _| {
+                (method != "GET" && second(method, path)).then_some(Fault::LoseAnswer)
+            });
         }
         Some(Trouble::CutWatches) => stage.faults.cut_watches(),
     }
