@@ -1,4 +1,4 @@
-//! Durations as people type them: `90s`, `10m`, `1h30m`, `500ms`.
+//! Durations as people type them: `90s`, `10m`, `1h30m`, `500ms`, and `90` for seconds, as Argo CD's command line has it.
 
 use std::time::Duration;
 
@@ -8,6 +8,9 @@ use std::time::Duration;
 /// With what is expected.
 pub fn parse(text: &str) -> Result<Duration, String> {
     let fail = || format!("{text:?} is no duration; write it as 90s, 10m or 1h30m");
+    if let Ok(seconds) = text.parse::<u32>() {
+        return Ok(Duration::from_secs(seconds.into()));
+    }
     let mut rest = text;
     let mut total = Duration::ZERO;
     while !rest.is_empty() {
@@ -45,10 +48,10 @@ mod tests {
 
     #[test]
     fn reads_and_prints() {
-        for (text, seconds) in [("90s", 90), ("10m", 600), ("1h30m", 5400), ("0s", 0)] {
+        for (text, seconds) in [("90s", 90), ("10m", 600), ("1h30m", 5400), ("0s", 0), ("45", 45)] {
             assert_eq!(parse(text), Ok(Duration::from_secs(seconds)));
         }
-        for text in ["", "10", "m", "1x", "99999999999h"] {
+        for text in ["", "-10", "1m30", "m", "1x", "99999999999h"] {
             assert!(parse(text).is_err(), "{text}");
         }
         assert_eq!(shown(Duration::from_secs(250)), "4m10s");

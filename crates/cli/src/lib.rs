@@ -3,6 +3,7 @@
 
 mod app;
 mod check;
+mod clusters;
 mod commands;
 mod dump;
 mod duration;

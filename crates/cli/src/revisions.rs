@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
+use tiphys_appset::ClusterInfo;
 use tiphys_model::{hook, names};
 use tiphys_source::WorkingTree;
 use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value, json};
@@ -64,20 +65,16 @@ pub type Rendering = Result<BTreeMap<ResourceKey, Value>, String>;
 /// Everything that a repository renders to at a state.
 pub type State = BTreeMap<Node, Rendering>;
 
-/// Renders every Application of a repository at a revision, or as its files are. An Application that no other one
+/// Renders every Application of a repository at a revision, or as its files are, with clusters that its own files may
+/// not declare. An Application that no other one
 /// renders counts among its own objects, for nobody else would tell of its changes.
 ///
 /// # Errors
 /// The repository cannot be read, or has no such revision.
-pub fn render(
-    place: &str,
-    revision: Option<&str>,
-    path: Option<&str>,
-    offline: bool,
-) -> anyhow::Result<State> {
-    let given = Given { place, revision, path, respect_revisions: false, offline };
-    let mut repository = Repository::open(&given).map_err(|error| WrongUse(format!("{error:#}")))?;
+pub fn render(given: &Given<'_>, clusters: &[ClusterInfo]) -> anyhow::Result<State> {
+    let mut repository = Repository::open(given).map_err(|error| WrongUse(format!("{error:#}")))?;
     repository.look_into_units();
+    repository.scan.more_clusters = clusters.to_vec();
     let scope = Scope { foreign: true, origins: false };
     let mut catalogue = Catalogue::build(&repository.scan, &repository.repositories, scope);
     let mut state = State::new();

@@ -75,6 +75,9 @@ fn from_out_of_sync_to_synced_and_pruned() {
     shop.app(&["resources", "shop", "--orphaned"]).expect(2, &["spec.orphanedResources"]);
     shop.app(&["resources", "shop"]).expect(0, &["ConfigMap"]);
     shop.app(&["manifests", "shop"]).expect(0, &["key: two", "tracking-id"]);
+    let json: serde_json::Value =
+        serde_json::from_str(&shop.app(&["manifests", "shop", "-o", "json"]).stdout()).unwrap();
+    assert_eq!(json[0]["data"]["key"], "two");
     shop.app(&["manifests", "shop", "--source", "live"]).expect(0, &["key: two", "uid:"]);
 }
 
@@ -105,6 +108,9 @@ fn applications_are_created_changed_and_deleted() {
     let changed: Vec<&str> =
         again.iter().map(|arg| if *arg == "automated" { "none" } else { *arg }).collect();
     shop.app(&changed).expect(1, &["--upsert changes it"]);
+    shop.app(&create).expect(0, &["argocd/other was so already"]);
+    shop.app(&[&changed[..], &["--upsert"]].concat()).expect(0, &["argocd/other was changed"]);
+    shop.app(&["set", "other", "--sync-policy", "automated"]).expect(0, &["was changed"]);
     shop.app(&["set", "other", "--sync-policy", "none", "--helm-set", "a=b"]).expect(0, &["was changed"]);
     shop.app(&["set", "other", "--sync-policy", "none"]).expect(0, &["was so already"]);
     shop.app(&["get", "other"]).expect(0, &["Sync Policy:        Manual"]);
@@ -170,12 +176,52 @@ fn going_back_needs_revisions_and_a_manual_policy() {
 fn wrong_use_is_told() {
     let shop = Shop::start(&[], |_| {});
     shop.app(&["get", "none"]).expect(2, &["there is no Application argocd/none; there is argocd/shop"]);
+    shop.app(&["get", "shp"]).expect(2, &["there is no Application argocd/shp; did you mean argocd/shop?"]);
+    for word in ["", "argocd/", "/shop", "a/b/c"] {
+        shop.app(&["get", word]).expect(2, &["names no Application; write NAME or NAMESPACE/NAME"]);
+    }
     shop.app(&["sync", "--selector", "team=blue"]).expect(2, &["no Application fits"]);
     shop.app(&["list", "--selector", "a in (b"]).expect(2, &["no label selector"]);
     shop.app(&["sync", "shop", "--resource", "Deployment/a"]).expect(2, &["GROUP:KIND:NAME"]);
     shop.app(&["rollback", "shop"]).expect(2, &["--respect-revisions"]);
     shop.app(&["list", "--kubeconfig", "none"]).expect(2, &["cannot use the cluster's configuration"]);
     shop.app(&["create", "x", "--repo", URL]).expect(2, &["no path or chart"]);
+    shop.app(&["set", "shop"]).expect(2, &["there is nothing to set"]);
+    shop.app(&["set", "shop", "--source-position", "2", "--path", "x"]).expect(2, &["no source 2"]);
+    let warned = shop.app(&["set", "shop", "--sync-option", "Prunelast=true"]);
+    warned.expect(
+        0,
+        &["\"Prunelast\" is no sync option that is known", "did you mean PruneLast", "was changed"],
+    );
+}
+
+#[test]
+fn a_sync_of_single_objects_names_those_that_are_there() {
+    let hook = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: gate, annotations: {argocd.argoproj.io/hook: PreSync}}\n";
+    let shop = Shop::start(&[], |repo| {
+        repo.write("manifests/ab.yaml", config_map("ab", "1"));
+        repo.write("manifests/hook.yaml", hook);
+    });
+    let sync = |object: &str| shop.app(&["sync", "shop", "--resource", object]);
+    sync(":ConfigMap:x")
+        .expect(2, &["no object of shop is", "`tiphys app resources shop` lists what it has"]);
+    sync(":Secret:ab").expect(2, &["did you mean :ConfigMap:a or :ConfigMap:ab?"]);
+    shop.app(&["sync", "shop"]).expect(0, &["Succeeded"]);
+    sync(":ConfigMap:gate").expect(2, &["is a hook; a sync of single objects runs none"]);
+    // The engine has not seen it yet.
+    shop.repo.write("manifests/ac.yaml", config_map("ac", "1"));
+    sync(":ConfigMap:ac").expect(0, &["Succeeded"]);
+    sync("*:Config*:a*").expect(0, &["Succeeded"]);
+    shop.app(&["diff", "shop"]).expect(0, &[]);
+}
+
+#[test]
+fn a_wait_that_ends_tells_why() {
+    let shop = Shop::start(&[], |_| {});
+    shop.app(&["set", "shop", "--path", "nowhere"]).expect(0, &["was changed"]);
+    shop.app(&["get", "shop", "--refresh"]).expect(0, &["there is no such folder"]);
+    shop.app(&["wait", "shop", "--sync", "--timeout", "1"])
+        .expect(1, &["not so after 1.0s: it is Unknown (", "there is no such folder"]);
 }
 
 #[test]

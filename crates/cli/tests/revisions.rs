@@ -195,3 +195,69 @@ fn a_set_is_generated_and_its_change_previewed() {
     );
     repo.run(&["appset", "generate", "repo/teams/red/a.yaml"]).expect(2, &["holds no ApplicationSet"]);
 }
+
+const BY_CLUSTER: &str = "apiVersion: argoproj.io/v1alpha1
+kind: ApplicationSet
+metadata: {name: everywhere}
+spec:
+  goTemplate: true
+  generators:
+  - clusters: {selector: {matchLabels: {env: prod}}}
+  template:
+    metadata: {name: 'web-{{.name}}'}
+    spec:
+      project: default
+      source: {repoURL: $ADDRESS, path: web, targetRevision: HEAD}
+      destination: {name: '{{.name}}', namespace: web}
+";
+
+#[test]
+fn a_set_that_fails_or_yields_nothing_is_told_of_beside_the_others() {
+    let broken = SET.replace("$ADDRESS", URL).replace("name: teams", "name: broken").replace("git:", "gti:");
+    let repo = Repo::with(&[
+        ("sets/a.yaml", &broken),
+        ("sets/b.yaml", &SET.replace("$ADDRESS", URL)),
+        ("sets/c.yaml", &BY_CLUSTER.replace("$ADDRESS", URL)),
+        ("teams/red/a.yaml", &config_map("a", "1")),
+        ("web/a.yaml", &config_map("a", "1")),
+        ("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n"),
+        ("chart/templates/set.yaml", "{{ if .Values.on }}\nkind: ApplicationSet\n{{ end }}\n"),
+        (
+            "bare.yaml",
+            "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata:\n  name: {{ .name }}\n",
+        ),
+    ]);
+    let run = repo.run(&["appset", "generate", "repo/sets", "--repo", "repo"]);
+    run.expect(
+        1,
+        &["Error: ApplicationSet broken:", "name: red", "note: ApplicationSet everywhere yields no"],
+    );
+    run.expect(1, &["no cluster is known but the engine's own; --clusters tells of others"]);
+    repo.write("../clusters.yaml", "- {name: one, labels: {env: prod}}\n- {name: two, labels: {env: dev}}\n");
+    let run = repo.run(&["appset", "generate", "repo/sets/c.yaml", "--clusters", "clusters.yaml"]);
+    run.expect(0, &["name: web-one"]);
+    assert!(!run.text().contains("web-two"), "{}", run.text());
+    let run = repo.run(&["appset", "generate", "repo/chart/templates/set.yaml"]);
+    run.expect(2, &["it is a template of a chart: `tiphys render helm NAME repo/chart --show-only"]);
+    repo.run(&["appset", "generate", "repo/bare.yaml"]).expect(2, &["has to be in quotes (line 4)"]);
+}
+
+#[test]
+fn a_bare_repository_and_clusters_that_no_file_declares() {
+    let repo = Repo::with(&[
+        ("set.yaml", &BY_CLUSTER.replace("$ADDRESS", URL)),
+        ("web/a.yaml", &config_map("a", "1")),
+    ]);
+    repo.git_init();
+    repo.write("web/a.yaml", config_map("a", "2"));
+    git(&repo, &["commit", "-q", "-a", "-m", "change"]);
+    git(&repo, &["clone", "-q", "--bare", ".", "../bare.git"]);
+    repo.write("../clusters.yaml", "- {name: one, labels: {env: prod}}\n");
+    let diff = |more: &[&str]| repo.run(&[&["diff", "--repo", "bare.git", "--offline"], more].concat());
+    diff(&["HEAD~1..HEAD"]).expect(0, &["none is known but the engine's own"]);
+    let run = diff(&["HEAD~1...HEAD", "--clusters", "clusters.yaml"]);
+    run.expect(0, &["=== argocd/web-one (changed) ===", "+  key: \"2\"", "1 of 1 Applications differ"]);
+    diff(&["HEAD~1"]).expect(2, &["a bare repository has no files", "HEAD~1..HEAD"]);
+    diff(&["v9..HEAD"]).expect(2, &["no branch, tag or commit \"v9\""]);
+    diff(&["HEAD~1..HEAD", "--clusters", "none.yaml"]).expect(2, &["none.yaml"]);
+}

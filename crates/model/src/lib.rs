@@ -31,7 +31,7 @@ pub use operation::{
     Operation, OperationInitiator, OperationPhase, OperationState, ResourceResult, ResultCode, SyncOperation,
     SyncOperationResource, SyncOperationResult, SyncPhase, SyncStrategy, SyncStrategyMode,
 };
-pub use options::{DeletionPolicy, Propagation, SyncOptions};
+pub use options::{DeletionPolicy, Propagation, SYNC_OPTIONS, SyncOptions};
 pub use project::{AppProject, AppProjectSpec, KindRule};
 pub use selector::LabelSelector;
 pub use settings::ArgoSettings;

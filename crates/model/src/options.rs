@@ -7,6 +7,24 @@ use tiphys_value::ObjectExt;
 
 use crate::names;
 
+/// The sync options that there are, of Applications and of objects.
+pub const SYNC_OPTIONS: [&str; 14] = [
+    "ApplyOutOfSyncOnly",
+    "ClientSideApplyMigration",
+    "CreateNamespace",
+    "Delete",
+    "FailOnSharedResource",
+    "Force",
+    "Prune",
+    "PruneLast",
+    "PrunePropagationPolicy",
+    "Replace",
+    "RespectIgnoreDifferences",
+    "ServerSideApply",
+    "SkipDryRunOnMissingResource",
+    "Validate",
+];
+
 /// A set of options; a later text for a key replaces an earlier one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SyncOptions(BTreeMap<String, String>);

@@ -35,7 +35,10 @@ impl WorkingTree {
         let tree = Arc::new(DiskTree::open(folder)?);
         let found = gix::discover(tree.root()).ok();
         let top = found.as_ref().and_then(|found| found.workdir()?.canonicalize().ok());
-        let below = top.as_deref().and_then(|top| tree.root().strip_prefix(top).ok()?.to_str());
+        let below = match &found {
+            Some(found) if is_bare_at(found, tree.root()) => Some(""),
+            _ => top.as_deref().and_then(|top| tree.root().strip_prefix(top).ok()?.to_str()),
+        };
         let below = below.map(|below| below.replace(std::path::MAIN_SEPARATOR, "/"));
         let repository = found.filter(|_| below.is_some()).map(gix::Repository::into_sync);
         let below = below.unwrap_or_default();
@@ -49,6 +52,12 @@ impl WorkingTree {
     /// The top folder of the Git work tree that holds a folder, if one does.
     pub fn git_root(folder: &Path) -> Option<PathBuf> {
         gix::discover(folder).ok()?.workdir()?.canonicalize().ok()
+    }
+
+    /// Whether a folder is a repository without a work tree: it has commits, and no files of its own.
+    pub fn is_bare(folder: &Path) -> bool {
+        let found = |folder: &Path| Some(is_bare_at(&gix::discover(folder).ok()?, folder));
+        folder.canonicalize().ok().and_then(|folder| found(&folder)).unwrap_or(false)
     }
 
     /// The folder, absolute.
@@ -148,6 +157,10 @@ impl WorkingTree {
             }
         })
     }
+}
+
+fn is_bare_at(repository: &gix::Repository, folder: &Path) -> bool {
+    repository.workdir().is_none() && repository.git_dir().canonicalize().is_ok_and(|dir| dir == folder)
 }
 
 fn remote_urls(repository: &ThreadSafeRepository) -> Vec<String> {

@@ -5,6 +5,7 @@ pub mod desired;
 pub mod finished;
 pub mod selection;
 pub mod session;
+pub mod similar;
 pub mod spec;
 pub mod target;
 pub mod view;

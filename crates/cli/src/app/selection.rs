@@ -33,7 +33,7 @@ impl Selection {
     /// # Errors
     /// None fits, the selector cannot be read, or the cluster does not answer.
     pub async fn resolve(&self, session: &Session) -> anyhow::Result<Vec<AppId>> {
-        let named: Vec<AppId> = self.apps.iter().map(|app| session.id(app)).collect();
+        let named: Vec<AppId> = self.apps.iter().map(|app| session.id(app)).collect::<Result<_, _>>()?;
         if !named.is_empty() && self.filter.is_empty() {
             return Ok(named);
         }

@@ -7,7 +7,10 @@ use tiphys_cluster::{Cluster, ClusterError, PatchType, Report, Resource};
 use tiphys_model::{Application, names};
 use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
 
-use super::target::{Served, Target};
+use super::{
+    similar::similar,
+    target::{Served, Target},
+};
 use crate::exit::WrongUse;
 
 /// The name under which the commands write.
@@ -68,9 +71,15 @@ impl Session {
     }
 
     /// The Application that a word of the command line means: `name` or `namespace/name`.
-    pub fn id(&self, word: &str) -> AppId {
+    ///
+    /// # Errors
+    /// It is neither: an empty name would mean all of them to the API.
+    pub fn id(&self, word: &str) -> Result<AppId, WrongUse> {
         let (namespace, name) = word.split_once('/').unwrap_or((&self.namespace, word));
-        AppId { namespace: namespace.to_owned(), name: name.to_owned() }
+        if namespace.is_empty() || name.is_empty() || name.contains('/') {
+            return Err(WrongUse(format!("{word:?} names no Application; write NAME or NAMESPACE/NAME")));
+        }
+        Ok(AppId { namespace: namespace.to_owned(), name: name.to_owned() })
     }
 
     /// An Application object.
@@ -80,7 +89,7 @@ impl Session {
     pub async fn get(&self, id: &AppId) -> anyhow::Result<Value> {
         match self.find(id).await? {
             Some(app) => Ok(app),
-            None => Err(WrongUse(format!("there is no Application {id}; {}", self.known().await)).into()),
+            None => Err(WrongUse(format!("there is no Application {id}; {}", self.known(id).await)).into()),
         }
     }
 
@@ -106,18 +115,26 @@ impl Session {
         Ok(list.items)
     }
 
-    async fn known(&self) -> String {
-        const SHOWN: usize = 20;
+    /// What is there in place of an Application that is not.
+    async fn known(&self, wanted: &AppId) -> String {
+        const SHOWN: usize = 5;
         let Ok(apps) = self.list().await else { return "they cannot be listed".into() };
         if apps.is_empty() {
             return format!("the cluster at {} has none", self.address);
         }
-        let mut names: Vec<String> = apps.iter().map(|app| AppId::of(app).to_string()).collect();
-        names.sort();
-        let more = names.len().saturating_sub(SHOWN);
-        names.truncate(SHOWN);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("there is {}{more}", names.join(", "))
+        let mut all: Vec<AppId> = apps.iter().map(AppId::of).collect();
+        all.sort();
+        let like = similar(&wanted.name, all.iter().map(|id| id.name.as_str()));
+        let like: Vec<String> =
+            all.iter().filter(|id| like.contains(&id.name.as_str())).map(AppId::to_string).collect();
+        if !like.is_empty() {
+            return format!("did you mean {}?", like.join(" or "));
+        }
+        if all.len() > SHOWN {
+            return format!("there are {} others, which `tiphys app list` shows", all.len());
+        }
+        let all: Vec<String> = all.iter().map(AppId::to_string).collect();
+        format!("there is {}", all.join(", "))
     }
 
     /// Merges a patch into an Application.

@@ -1,13 +1,15 @@
 //! The flags of `app create` and `app set`: parts of an Application's spec, by Argo CD's names.
 
 use tiphys_model::{
-    Application, ApplicationSource, Automated, HelmParameter, HelmSource, KustomizeSource, SyncPolicy,
+    Application, ApplicationSource, Automated, HelmParameter, HelmSource, KustomizeSource, SYNC_OPTIONS,
+    SyncPolicy,
 };
 
+use super::similar::similar;
 use crate::exit::WrongUse;
 
 /// Parts of a spec.
-#[derive(Clone, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
 pub struct SpecArgs {
     /// Project.
     #[arg(long)]
@@ -90,6 +92,17 @@ pub struct SpecArgs {
 }
 
 impl SpecArgs {
+    /// Whether nothing is given but which source is meant.
+    pub fn is_empty(&self) -> bool {
+        let position = self.source_position;
+        *self == Self { source_position: position, ..Self::default() }
+    }
+
+    /// Says on stderr which sync options the engine does not know: they are kept, and have no effect.
+    pub fn warn(&self) {
+        self.sync_option.iter().for_each(|option| warn_of_option(option.trim_start_matches('!')));
+    }
+
     /// Sets what was given on an Application.
     ///
     /// # Errors
@@ -212,6 +225,17 @@ impl SpecArgs {
     }
 }
 
+/// Says on stderr that the engine does not know a sync option.
+pub fn warn_of_option(option: &str) {
+    let key = option.split('=').next().unwrap_or_default();
+    if SYNC_OPTIONS.contains(&key) {
+        return;
+    }
+    let like = similar(key, SYNC_OPTIONS.into_iter());
+    let like = if like.is_empty() { String::new() } else { format!("; did you mean {}?", like.join(" or ")) };
+    eprintln!("warning: {key:?} is no sync option that is known, and has no effect{like}");
+}
+
 /// The image that an override is of.
 fn image_name(image: &str) -> &str {
     let image = image.split('=').next().unwrap_or_default();
@@ -238,6 +262,9 @@ fn pair(text: &str) -> Result<(String, String), WrongUse> {
 fn source_of(app: &mut Application, position: Option<usize>) -> Result<&mut ApplicationSource, WrongUse> {
     let count = app.spec.sources.len();
     if count == 0 {
+        if let Some(position) = position.filter(|position| *position != 1) {
+            return Err(WrongUse(format!("the Application has one source, and no source {position}")));
+        }
         return Ok(app.spec.source.get_or_insert_with(ApplicationSource::default));
     }
     let fault = || {
@@ -301,6 +328,8 @@ mod tests {
         args.source_position = Some(2);
         args.apply(&mut app).unwrap();
         assert_eq!(app.spec.sources[1].path, "x");
+        let fault = args.apply(&mut Application::default()).unwrap_err();
+        assert!(fault.0.contains("no source 2"), "{fault}");
     }
 
     #[test]

@@ -60,10 +60,20 @@ impl Target {
         let twin = self.twin();
         let file = self.kubeconfig.as_deref().or(twin.as_deref());
         let connection = Cluster::connect(file, self.context.as_deref()).await;
-        let connection = connection.map_err(|error| WrongUse(format!("{error}")))?;
+        let connection = connection.map_err(|error| WrongUse(format!("{error}{}", self.advice(file))))?;
         let repository = file.and_then(served);
         let twin = file.filter(|file| repository.is_some() || file.ends_with(TWIN)).map(Path::to_path_buf);
         Ok(Chosen { connection, repository, twin })
+    }
+
+    /// What somebody may do who named no cluster, and for whom none was found.
+    fn advice(&self, file: Option<&Path>) -> &'static str {
+        match (file, &self.context) {
+            (None, None) => {
+                "; no `tiphys up` runs in this folder or above it: start one, or name a cluster with --kubeconfig"
+            }
+            _ => "",
+        }
     }
 
     /// The kubeconfig of a `tiphys up` that runs in this folder or above, unless another one is asked for.

@@ -46,6 +46,26 @@ pub fn conditions(app: &Application) -> String {
     if kinds.is_empty() { "<none>".into() } else { kinds.join(",") }
 }
 
+/// Why an Application is not as it should be, in brackets: its first condition, else how its operation failed, else the
+/// first of its objects that is not Healthy. Nothing if none of them says a word.
+pub fn because(app: &Application) -> String {
+    let status = &app.status;
+    let condition = status.conditions.iter().find(|it| it.kind.is_error()).map(|it| it.message.clone());
+    let failed = || {
+        let state = status.operation_state.as_ref()?;
+        (state.phase.is_completed() && !state.phase.is_successful()).then(|| state.message.clone())
+    };
+    let object = || {
+        let is_ill = |code: HealthCode| !matches!(code, HealthCode::Healthy | HealthCode::Suspended);
+        let found =
+            status.resources.iter().find(|it| it.health.as_ref().is_some_and(|it| is_ill(it.status)))?;
+        let health = found.health.as_ref()?;
+        Some(format!("{}/{} is {}: {}", found.kind, found.name, health.status.as_str(), health.message))
+    };
+    let why = condition.or_else(failed).or_else(object).unwrap_or_default();
+    if why.is_empty() { String::new() } else { format!(" ({})", one_line(&why).trim_end_matches([':', ' '])) }
+}
+
 /// Until when an Application is paused.
 pub fn paused_until(app: &Application) -> Option<Time> {
     app.annotation(names::PAUSED_UNTIL).and_then(Time::parse)

@@ -43,7 +43,8 @@ pub struct Args {
     /// Write the findings into the file of --baseline, as known from now on.
     #[arg(long, requires = "baseline")]
     pub write_baseline: bool,
-    /// A file with the clusters that ApplicationSets may name: a YAML list of {name, server, labels}.
+    /// A file with the clusters that ApplicationSets may name: their Secrets, or a YAML list of {name, server,
+    /// labels}.
     #[arg(long, value_name = "FILE")]
     pub clusters: Option<PathBuf>,
     /// Apply the fixes that are proven: with them the finding is gone and no other has come.

@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 
 impl<'a> Check<'a> {
     fn prepare(args: &'a Args) -> anyhow::Result<Self> {
-        let clusters = args.clusters.as_deref().map(survey::clusters).transpose()?.unwrap_or_default();
+        let clusters = args.clusters.as_deref().map(crate::clusters::read).transpose()?.unwrap_or_default();
         let reader = Reader::open(args, args.rev.as_deref(), clusters.clone())?;
         let base = match &args.diff {
             Some(base) => {

@@ -1,12 +1,7 @@
 //! Reading a repository for the rules.
 
-use std::{
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{path::Path, sync::Arc};
 
-use anyhow::Context as _;
-use serde::Deserialize;
 use tiphys_appset::ClusterInfo;
 use tiphys_check::Survey;
 use tiphys_controller::Checkouts;
@@ -62,42 +57,4 @@ impl Reader {
         };
         Survey::keeping(&input, kept)
     }
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Cluster {
-    name: String,
-    #[serde(default)]
-    server: String,
-    #[serde(default)]
-    labels: std::collections::BTreeMap<String, String>,
-    #[serde(default)]
-    annotations: std::collections::BTreeMap<String, String>,
-}
-
-/// The clusters that a file lists.
-pub fn clusters(file: &Path) -> anyhow::Result<Vec<ClusterInfo>> {
-    let read = || -> anyhow::Result<Vec<Cluster>> {
-        let text = std::fs::read_to_string(file)?;
-        Ok(serde_json::from_value(tiphys_yaml::from_yaml(&text)?)?)
-    };
-    let listed = read().with_context(|| {
-        format!("{} is no YAML list of {{name, server, labels}}", PathBuf::from(file).display())
-    })?;
-    Ok(listed
-        .into_iter()
-        .map(|cluster| ClusterInfo {
-            server: if cluster.server.is_empty() {
-                format!("https://{}", cluster.name)
-            } else {
-                cluster.server
-            },
-            name: cluster.name,
-            labels: cluster.labels,
-            annotations: cluster.annotations,
-            declared: true,
-            ..ClusterInfo::default()
-        })
-        .collect())
 }

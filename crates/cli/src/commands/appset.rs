@@ -1,8 +1,7 @@
 //! `tiphys appset`: ApplicationSets before anything is changed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::bail;
 use clap::Subcommand;
 use tiphys_appset::{ClusterInfo, Generated, Preview, generate, preview};
 use tiphys_controller::{SetInputs, declared_cluster};
@@ -11,7 +10,7 @@ use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
 
 use crate::{
     app::{session::Session, target::Target},
-    dump,
+    clusters, dump,
     exit::{Reported, WrongUse},
     output::{Format, print},
     repository::{Given, Repository},
@@ -73,13 +72,13 @@ struct PreviewArgs {
 /// Which sets, and what their generators read.
 #[derive(Clone, Debug, clap::Args)]
 struct Input {
-    /// A file with ApplicationSets, or - for the standard input.
+    /// A file with ApplicationSets, a folder with such files, or - for the standard input.
     file: PathBuf,
     /// The repository that the sets are of: a folder, or an address that Git takes; by default that of the
     /// file.
     #[arg(long, value_name = "PATH_OR_URL")]
     repo: Option<String>,
-    /// A file with the Secrets of clusters.
+    /// A file with the clusters that generators may name: their Secrets, or a YAML list of {name, server, labels}.
     #[arg(long, value_name = "FILE")]
     clusters: Option<PathBuf>,
     /// Take the commits that revisions name, not the files as they are.
@@ -108,9 +107,10 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 
 impl Input {
     fn sets(&self) -> anyhow::Result<Vec<Value>> {
-        let objects = dump::read(&self.file).map_err(|error| WrongUse(format!("{error:#}")))?;
+        let dump = dump::read_dump(&self.file)
+            .map_err(|error| WrongUse(format!("{error:#}{}", advice(&self.file))))?;
         let mut sets: Vec<Value> =
-            objects.into_iter().filter(|object| object.kind() == "ApplicationSet").collect();
+            dump.objects.into_iter().filter(|object| object.kind() == "ApplicationSet").collect();
         for set in &mut sets {
             if set.namespace().is_empty() {
                 set["metadata"]["namespace"] = crate::ENGINE_NAMESPACE.into();
@@ -123,7 +123,8 @@ impl Input {
     }
 
     fn repository(&self) -> anyhow::Result<Repository> {
-        let beside = self.file.parent().and_then(|folder| folder.to_str()).filter(|text| !text.is_empty());
+        let beside = if self.file.is_dir() { Some(self.file.as_path()) } else { self.file.parent() };
+        let beside = beside.and_then(Path::to_str).filter(|text| !text.is_empty());
         let place = self.repo.as_deref().or(beside).unwrap_or(".");
         let repository = Repository::open(&Given {
             place,
@@ -139,10 +140,27 @@ impl Input {
         let mut all: Vec<ClusterInfo> =
             repository.scan.clusters.iter().map(|found| declared_cluster(&found.object)).collect();
         if let Some(file) = &self.clusters {
-            let objects = dump::read(file).map_err(|error| WrongUse(format!("{error:#}")))?;
-            all.extend(objects.iter().filter(|object| object.kind() == "Secret").map(declared_cluster));
+            all.extend(crate::clusters::read(file)?);
         }
         Ok(all)
+    }
+}
+
+/// What helps whoever gave a template in place of what it renders to.
+fn advice(file: &Path) -> String {
+    let is_chart = |folder: &&Path| folder.join("Chart.yaml").is_file();
+    if let Some(chart) = file.ancestors().skip(1).find(is_chart) {
+        let (chart, file) = (chart.display(), file.strip_prefix(chart).unwrap_or(file).display());
+        return format!(
+            "; it is a template of a chart: `tiphys render helm NAME {chart} --show-only {file} | tiphys appset generate -` reads what it renders to"
+        );
+    }
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let is_bare =
+        |line: &str| line.trim_start().trim_start_matches("- ").starts_with("{{") || line.contains(": {{");
+    match text.lines().position(is_bare) {
+        Some(line) => format!("; a value that begins with {{{{ has to be in quotes (line {})", line + 1),
+        None => String::new(),
     }
 }
 
@@ -151,21 +169,46 @@ fn run_generate(args: &GenerateArgs) -> anyhow::Result<()> {
     let repository = args.input.repository()?;
     let declared = args.input.declared(&repository)?;
     let mut all: Vec<Generated> = Vec::new();
+    let mut is_sound = true;
     for set in sets {
         let inputs = SetInputs::with_clusters(&repository.repositories, declared.clone());
         match generate(&set, &inputs) {
-            Ok(generated) => all.extend(generated),
-            Err(error) => bail!("ApplicationSet {}: {error}", set.name()),
+            Ok(generated) => {
+                if generated.is_empty() {
+                    eprintln!("note: {}", yields_none(&set, &declared));
+                }
+                all.extend(generated);
+            }
+            Err(error) => {
+                eprintln!("Error: ApplicationSet {}: {error}", set.name());
+                is_sound = false;
+            }
         }
     }
     let text: String =
         all.iter().map(|one| format!("---\n{}", tiphys_yaml::to_yaml(&one.application))).collect();
     let value = all.iter().map(|one| one.application.clone()).collect();
     print(args.output, &text, &Value::Array(value))?;
-    let mut faults = all.iter().filter_map(|one| one.fault.as_ref()).peekable();
-    let is_sound = faults.peek().is_none();
-    faults.for_each(|fault| eprintln!("{fault}"));
+    for one in all.iter().filter(|one| one.fault.is_some()) {
+        eprintln!(
+            "Error: Application {}: {}",
+            one.application.name(),
+            one.fault.as_deref().unwrap_or_default()
+        );
+        is_sound = false;
+    }
     if is_sound { Ok(()) } else { Err(Reported.into()) }
+}
+
+/// What is told of a set that yields nothing: it may be right, and may be for want of clusters.
+fn yields_none(set: &Value, declared: &[ClusterInfo]) -> String {
+    let generators = set.at(&["spec", "generators"]).unwrap_or(&Value::Null);
+    let why = match (clusters::are_asked_for(generators), declared.len()) {
+        (false, _) => String::new(),
+        (true, 0) => ": no cluster is known but the engine's own; --clusters tells of others".to_owned(),
+        (true, count) => format!(", with {count} clusters known"),
+    };
+    format!("ApplicationSet {} yields no Application{why}", set.name())
 }
 
 async fn run_preview(args: &PreviewArgs) -> anyhow::Result<()> {
@@ -179,23 +222,24 @@ async fn run_preview(args: &PreviewArgs) -> anyhow::Result<()> {
         let repository = input.repository()?;
         let mut declared = input.declared(&repository)?;
         declared.extend(secrets);
-        let mut all = Vec::new();
+        let (mut all, mut faults) = (Vec::new(), Vec::new());
         for set in input.sets()? {
             let beside: Vec<Value> =
                 existing.iter().filter(|app| app.namespace() == set.namespace()).cloned().collect();
             let inputs = SetInputs::with_clusters(&repository.repositories, declared.clone());
             match preview(&set, &beside, &inputs) {
                 Ok(preview) => all.push((set.name().to_owned(), preview)),
-                Err(error) => bail!("ApplicationSet {}: {error}", set.name()),
+                Err(error) => faults.push(format!("ApplicationSet {}: {error}", set.name())),
             }
         }
-        anyhow::Ok(all)
+        anyhow::Ok((all, faults))
     });
-    let previews = task.await??;
+    let (previews, faults) = task.await??;
     let text: String = previews.iter().map(|(name, preview)| told(name, preview)).collect();
     print(args.output, &text, &previews.iter().map(|(name, preview)| value(name, preview)).collect())?;
+    faults.iter().for_each(|fault| eprintln!("Error: {fault}"));
     let deletes = previews.iter().any(|(_, preview)| !preview.plan.delete.is_empty());
-    if args.exit_code && deletes { Err(Reported.into()) } else { Ok(()) }
+    if !faults.is_empty() || (args.exit_code && deletes) { Err(Reported.into()) } else { Ok(()) }
 }
 
 /// The clusters that the cluster's Secrets declare.

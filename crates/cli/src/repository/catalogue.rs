@@ -105,7 +105,8 @@ impl Catalogue {
         settings: &RenderSettings,
     ) -> Self {
         let mut catalogue = Self { settings: Some(settings.clone()), ..Self::default() };
-        let clusters = scan.clusters.iter().map(|found| declared_cluster(&found.object)).collect::<Vec<_>>();
+        let declared = scan.clusters.iter().map(|found| declared_cluster(&found.object));
+        let clusters: Vec<ClusterInfo> = declared.chain(scan.more_clusters.iter().cloned()).collect();
         let found = scan.applications.iter().chain(&scan.sets);
         let mut open: Vec<Value> = found.map(|found| found.object.clone()).collect();
         open.reverse();
@@ -284,8 +285,13 @@ fn generated(
         return (Vec::new(), Some(format!("its generators read another repository, {other}")));
     }
     let inputs = SetInputs::with_clusters(repositories, clusters.to_vec());
+    let asks = || crate::clusters::are_asked_for(set.at(&["spec", "generators"]).unwrap_or(&Value::Null));
     match tiphys_appset::generate(set, &inputs) {
         Err(error) => (Vec::new(), Some(error.to_string())),
+        Ok(all) if all.is_empty() && clusters.is_empty() && asks() => {
+            let why = "its generators ask for clusters, and none is known but the engine's own";
+            (Vec::new(), Some(why.to_owned()))
+        }
         Ok(all) => {
             let fault = all.iter().find_map(|one| {
                 let fault = one.fault.as_ref()?;

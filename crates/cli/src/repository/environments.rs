@@ -34,28 +34,38 @@ pub fn choose<'a>(roots: Vec<&'a Found>, catalogue: &Catalogue) -> Choice<'a> {
     Choice::Run(run, passed_over)
 }
 
-/// Groups the roots by the first folder in which two of them differ while everything below it is
-/// alike: `envs/dev/root.yaml` and `envs/prod/root.yaml`. Empty if there is no such folder.
+/// Groups the roots by a folder in which two of them differ while everything below it is alike:
+/// `envs/dev/root.yaml` and `envs/prod/root.yaml`. Of folders at several depths those count that are called as
+/// environments are, else those nearest to the root. Empty if there is no such folder.
 fn group<'a>(roots: &[&'a Found]) -> BTreeMap<String, Vec<&'a Found>> {
-    let mut at: Option<usize> = None;
+    // Where such folders lie, by their depth.
+    let mut parents: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
     for (index, first) in roots.iter().enumerate() {
         for second in &roots[index + 1..] {
-            at = match (at, differing_folder(&first.file, &second.file)) {
-                (Some(known), Some(found)) => Some(known.min(found)),
-                (known, found) => known.or(found),
-            };
+            if let Some(depth) = differing_folder(&first.file, &second.file) {
+                parents.entry(depth).or_default().insert(steps(&first.file, depth));
+            }
         }
     }
-    let Some(at) = at else { return BTreeMap::new() };
-    let mut groups: BTreeMap<String, Vec<&Found>> = BTreeMap::new();
-    for root in roots {
-        let steps: Vec<&str> = root.file.split('/').collect();
-        // What stands above the folders belongs to none of them.
-        if steps.len() > at + 1 {
-            groups.entry(steps[..=at].join("/")).or_default().push(root);
+    let at = |(depth, parents): (usize, BTreeSet<String>)| {
+        let mut groups: BTreeMap<String, Vec<&Found>> = BTreeMap::new();
+        for root in roots {
+            // What stands beside or above the folders belongs to none of them.
+            let is_within = root.file.split('/').count() > depth + 1;
+            if is_within && parents.contains(&steps(&root.file, depth)) {
+                groups.entry(steps(&root.file, depth + 1)).or_default().push(root);
+            }
         }
-    }
-    groups
+        groups
+    };
+    let mut all: Vec<_> = parents.into_iter().map(at).collect();
+    let best = all.iter().position(are_environments).unwrap_or_default();
+    if all.is_empty() { BTreeMap::new() } else { all.swap_remove(best) }
+}
+
+/// The first steps of a path.
+fn steps(path: &str, count: usize) -> String {
+    path.split('/').take(count).collect::<Vec<_>>().join("/")
 }
 
 /// The only step in which two paths differ, if it is a folder.
@@ -112,6 +122,20 @@ mod tests {
         assert_eq!(asked(&[("envs/dev/root.yaml", "dev"), ("envs/prod/root.yaml", "prod")]), folders);
         let same_name = asked(&[("one/root.yaml", "root"), ("two/root.yaml", "root")]);
         assert_eq!(same_name, Some(vec!["one".to_owned(), "two".to_owned()]));
+    }
+
+    #[test]
+    fn of_several_depths_the_one_with_environments_counts() {
+        let files =
+            ["roots/dev", "roots/prod", "overlays/dev"].map(|folder| format!("{folder}/kustomization.yaml"));
+        let apps = files.each_ref().map(|file| (file.as_str(), "root"));
+        assert_eq!(asked(&apps), Some(vec!["roots/dev".to_owned(), "roots/prod".to_owned()]));
+    }
+
+    #[test]
+    fn what_stands_elsewhere_is_no_environment() {
+        let apps = [("envs/dev/root.yaml", "a"), ("envs/prod/root.yaml", "a"), ("tools/dev/x/y.yaml", "b")];
+        assert_eq!(asked(&apps), Some(vec!["envs/dev".to_owned(), "envs/prod".to_owned()]));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod catalogue;
 mod environments;
+mod overlays;
 mod scan;
 mod units;
 
@@ -54,6 +55,10 @@ pub struct Repository {
     pub notices: Vec<String>,
     /// Whether the Applications were found in what charts and kustomizations render.
     in_units: bool,
+    /// An address that means it, whatever Applications call it.
+    own: String,
+    /// The folders of kustomizations that Applications were found in what they render to.
+    overlays: BTreeSet<String>,
 }
 
 /// Of ten paths that Applications name under an address, how many have to be here for the address to be that of
@@ -94,10 +99,12 @@ impl Repository {
             folder,
             root: None,
             address,
+            own: given.place.to_owned(),
             commit,
             scan,
             notices: Vec::new(),
             in_units: false,
+            overlays: BTreeSet::new(),
         })
     }
 
@@ -106,6 +113,9 @@ impl Repository {
             Path::new(given.place).canonicalize().with_context(|| format!("cannot open {}", given.place))?;
         if folder.is_file() {
             bail!("{} is a file; give the folder of the repository", given.place);
+        }
+        if WorkingTree::is_bare(&folder) {
+            return Self::open_bare(given, repositories, &folder);
         }
         let git_root = WorkingTree::git_root(&folder).unwrap_or_else(|| folder.clone());
         let inner = Arc::new(WorkingTree::open(&folder)?);
@@ -134,6 +144,8 @@ impl Repository {
         let path = given.path.map(|path| format!("{prefix}/{path}")).unwrap_or_else(|| prefix.to_owned());
         let folder = folder_of(tree.as_ref(), Some(&path))?;
         let scan = scan(tree.as_ref(), &folder);
+        let own = root.to_str().context("the repository's path is not UTF-8")?.to_owned();
+        repositories.add_address(&own);
         let root = given.revision.is_none().then_some(root);
         let (address, commit) = (None, String::new());
         Ok(Self {
@@ -142,10 +154,38 @@ impl Repository {
             folder,
             root,
             address,
+            own,
             commit,
             scan,
             notices: Vec::new(),
             in_units: false,
+            overlays: BTreeSet::new(),
+        })
+    }
+
+    /// A repository without files beside its commits: the commit that was asked for, or its `HEAD`, is what is there.
+    fn open_bare(given: &Given<'_>, repositories: Arc<Repositories>, folder: &Path) -> anyhow::Result<Self> {
+        let bare = WorkingTree::open(folder)?;
+        let checkout = bare.checkout(given.place, given.revision.unwrap_or("HEAD"))?;
+        bare.remotes().iter().for_each(|url| repositories.add_address(url));
+        let own = folder.to_str().context("the repository's path is not UTF-8")?;
+        repositories.add_address(own);
+        let (tree, commit) = (checkout.tree.clone(), checkout.revision.clone());
+        repositories.give_commit(checkout);
+        let folder = folder_of(tree.as_ref(), given.path)?;
+        let scan = scan(tree.as_ref(), &folder);
+        Ok(Self {
+            repositories,
+            tree,
+            folder,
+            root: None,
+            address: None,
+            own: own.to_owned(),
+            commit,
+            scan,
+            notices: Vec::new(),
+            in_units: false,
+            overlays: BTreeSet::new(),
         })
     }
 
@@ -184,6 +224,7 @@ impl Repository {
         self.in_units
             || edits.iter().any(|path| {
                 path.is_empty()
+                    || self.overlays.contains(tiphys_vfs::parent(path).unwrap_or_default())
                     || self.scan.is_found_in(path)
                     || self.tree.read(path).is_ok_and(|bytes| scan::may_define(&bytes))
             })
@@ -224,9 +265,7 @@ impl Repository {
     /// Looks for Applications again.
     pub fn scan_again(&mut self) {
         self.scan = scan(self.tree.as_ref(), &self.folder);
-        if self.in_units {
-            self.look_into_units();
-        }
+        self.look_into_units();
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use memchr::memmem;
+use tiphys_appset::ClusterInfo;
 use tiphys_model::{
     Application, ApplicationSource, ArgoSettings, names,
     settings::{CONFIG_MAP, RenderSettings},
@@ -57,8 +58,12 @@ pub struct Scan {
     pub sets: Vec<Found>,
     /// Secrets that declare clusters.
     pub clusters: Vec<Found>,
+    /// Clusters that somebody tells of who knows more than the files.
+    pub more_clusters: Vec<ClusterInfo>,
     /// Argo CD's settings (`argocd-cm`).
     pub settings: Vec<Found>,
+    /// The kustomizations.
+    pub(super) kustomizations: Vec<String>,
     /// Files that were meant to hold such objects and cannot be read, each with why.
     pub faults: Vec<String>,
     /// How many manifest files were looked at.
@@ -243,6 +248,9 @@ pub fn scan(tree: &dyn FileTree, folder: &str) -> Scan {
     let mut templates = Scan::default();
     for (file, is_template) in files(tree, folder) {
         scan.files += 1;
+        if !is_template && tiphys_kustomize::FILE_NAMES.contains(&tiphys_vfs::base_name(&file)) {
+            scan.kustomizations.push(file.clone());
+        }
         // What cannot be read is judged by whoever renders it.
         let Ok(bytes) = tree.read(&file) else { continue };
         let (says_how, defines) = (!is_template && may_say_how_to_build(&file, &bytes), may_define(&bytes));

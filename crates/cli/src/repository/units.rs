@@ -14,8 +14,10 @@ use super::{Found, Repository};
 const DEFAULT_NAMESPACE: &str = "default";
 
 impl Repository {
-    /// Looks for Applications in what charts and kustomizations render, where no file declares any.
+    /// Looks for Applications in what charts and kustomizations render: overlays over files that declare some, and
+    /// all others where no file declares any.
     pub fn look_into_units(&mut self) {
+        self.look_into_overlays();
         if !self.scan.applications.is_empty() || !self.scan.sets.is_empty() {
             return;
         }

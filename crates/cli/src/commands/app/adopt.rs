@@ -28,7 +28,7 @@ pub struct Args {
 /// # Errors
 /// It is not there, or the cluster does not answer.
 pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
-    let id = session.id(&args.app);
+    let id = session.id(&args.app)?;
     let policy = match args.policy.as_str() {
         "refuse" => json!(null),
         policy => json!(policy),

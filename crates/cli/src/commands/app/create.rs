@@ -54,7 +54,7 @@ pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
         None => Application::default(),
     };
     if let Some(name) = &args.app {
-        let id = session.id(name);
+        let id = session.id(name)?;
         app.metadata.name = id.name;
         app.metadata.namespace = id.namespace;
     }
@@ -70,26 +70,33 @@ pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
     }
     check(&app)?;
     let id = AppId { namespace: app.metadata.namespace.clone(), name: app.metadata.name.clone() };
-    let created = create(session, args, &id, &app).await?;
-    print(args.output, &format!("application {id} was created\n"), &created)?;
+    args.spec.warn();
+    let (fate, created) = create(session, args, &id, &app).await?;
+    print(args.output, &format!("application {id} {fate}\n"), &created)?;
     Ok(())
 }
 
-async fn create(session: &Session, args: &Args, id: &AppId, app: &Application) -> anyhow::Result<Value> {
+/// Creates the Application, or changes it; returns what became of it.
+async fn create(
+    session: &Session,
+    args: &Args,
+    id: &AppId,
+    app: &Application,
+) -> anyhow::Result<(&'static str, Value)> {
     let mut object = app.to_value();
     if let Some(map) = object.as_object_mut() {
         map.remove("status");
     }
     match session.find(id).await? {
-        None => Ok(session.create(&object).await?),
-        Some(there) if there.get("spec") == object.get("spec") => Ok(there),
+        None => Ok(("was created", session.create(&object).await?)),
+        Some(there) if there.get("spec") == object.get("spec") => Ok(("was so already", there)),
         Some(_) if args.upsert => {
             let wanted = |_: &Application, there: &Value| {
                 let mut patch = json!({"metadata": object["metadata"], "spec": object["spec"]});
                 forget_absent(&there["spec"], &mut patch["spec"], 0);
                 Ok(patch)
             };
-            Ok(session.change(id, wanted).await?.1)
+            Ok(("was changed", session.change(id, wanted).await?.1))
         }
         Some(_) => bail!("Application {id} is there already with another spec; --upsert changes it"),
     }

@@ -80,7 +80,7 @@ impl Change {
 }
 
 async fn changes(session: &Session, args: &Args) -> anyhow::Result<Vec<Change>> {
-    let id = session.id(&args.app);
+    let id = session.id(&args.app)?;
     let object = if args.refresh { session.refresh(&id, false).await? } else { session.get(&id).await? };
     let app = Application::from_value(&object)?;
     let settings = desired::settings_of(session).await?;

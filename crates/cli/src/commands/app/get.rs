@@ -39,7 +39,7 @@ pub struct Args {
 /// # Errors
 /// It is not there, or the cluster does not answer.
 pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
-    let id = session.id(&args.app);
+    let id = session.id(&args.app)?;
     let mut object = match args.refresh || args.hard_refresh {
         true => session.refresh(&id, args.hard_refresh).await?,
         false => session.get(&id).await?,

@@ -28,7 +28,7 @@ pub struct Args {
 /// # Errors
 /// The Application is not there, or the cluster does not answer.
 pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
-    let object = session.get(&session.id(&args.app)).await?;
+    let object = session.get(&session.id(&args.app)?).await?;
     let app = Application::from_value(&object)?;
     let rows: Vec<[String; 4]> = app.status.history.iter().map(row).collect();
     let value = object.pointer("/status/history").cloned().unwrap_or_else(|| json!([]));

@@ -1,25 +1,26 @@
 //! `tiphys app manifests`.
 
-use std::io::Write as _;
-
 use clap::ValueEnum;
 use tiphys_diff::mask_secret;
 use tiphys_model::Application;
 use tiphys_value::Value;
 
-use crate::app::{
-    desired::{self, Wanted},
-    session::Session,
+use crate::{
+    app::{
+        desired::{self, Wanted},
+        session::Session,
+    },
+    output::{Format, print},
 };
 
-/// Print the objects of an Application as YAML: as its sources describe them, or as they are.
+/// Print the objects of an Application: as its sources describe them, or as they are.
 ///
 /// Values of Secrets are masked.
 ///
 /// Examples:
 ///   tiphys app manifests shop
 ///   tiphys app manifests shop --source live
-///   tiphys app manifests shop --revision v1.2.3
+///   tiphys app manifests shop --revision v1.2.3 --output json
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -30,6 +31,9 @@ pub struct Args {
     source: Source,
     #[command(flatten)]
     wanted: Wanted,
+    /// How the result is written: text is one YAML document for each object.
+    #[arg(long, short, value_enum, default_value_t = Format::Text)]
+    output: Format,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -45,7 +49,7 @@ enum Source {
 /// # Errors
 /// The Application is not there, does not render, or the cluster does not answer.
 pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
-    let app = Application::from_value(&session.get(&session.id(&args.app)).await?)?;
+    let app = Application::from_value(&session.get(&session.id(&args.app)?).await?)?;
     let settings = desired::settings_of(session).await?;
     let cluster = desired::destination(session, &app).await?;
     let mut objects: Vec<Value> = match args.source {
@@ -56,13 +60,17 @@ pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
             rendered.objects.into_iter().map(|object| object.value).collect()
         }
     };
-    let mut out = std::io::stdout().lock();
     for object in &mut objects {
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.remove("managedFields");
         }
         mask_secret(&mut [&mut *object], &settings.masked_annotations);
-        write!(out, "---\n{}", tiphys_yaml::to_yaml(object))?;
     }
-    Ok(())
+    let text: String = match args.output {
+        Format::Text => {
+            objects.iter().map(|object| format!("---\n{}", tiphys_yaml::to_yaml(object))).collect()
+        }
+        Format::Json | Format::Yaml => String::new(),
+    };
+    Ok(print(args.output, &text, &Value::Array(objects))?)
 }

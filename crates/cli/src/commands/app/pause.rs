@@ -47,7 +47,7 @@ pub struct ResumeArgs {
 /// # Errors
 /// It is not there, or the cluster does not answer.
 pub async fn pause(session: &Session, args: &Args) -> anyhow::Result<()> {
-    let id = session.id(&args.app);
+    let id = session.id(&args.app)?;
     let until = Time::from(tiphys_model::time::after(Timestamp::now(), args.length)).to_string();
     let resting = args
         .resource
@@ -85,7 +85,7 @@ fn listed(app: &Application, resting: &[String], until: &str) -> String {
 /// # Errors
 /// The Application is not there, or the cluster does not answer.
 pub async fn resume(session: &Session, args: &ResumeArgs) -> anyhow::Result<()> {
-    let id = session.id(&args.app);
+    let id = session.id(&args.app)?;
     let both = [names::PAUSED_UNTIL, names::PAUSED_RESOURCES];
     let patch =
         json!({"metadata": {"annotations": {names::PAUSED_UNTIL: null, names::PAUSED_RESOURCES: null}}});

@@ -34,7 +34,7 @@ pub struct Args {
 /// # Errors
 /// The Application is not there, or the cluster does not answer.
 pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
-    let object = session.get(&session.id(&args.app)).await?;
+    let object = session.get(&session.id(&args.app)?).await?;
     let app = Application::from_value(&object)?;
     if args.orphaned {
         return orphaned(&object, args.output);

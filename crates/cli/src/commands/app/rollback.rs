@@ -42,7 +42,7 @@ pub struct Args {
 /// # Errors
 /// There is no such entry, the Application syncs itself, or the operation fails.
 pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
-    let id = session.id(&args.app);
+    let id = session.id(&args.app)?;
     if session.repository.as_ref().is_some_and(|served| !served.by_revision) {
         return Err(WrongUse(
             "this `tiphys up` serves the files as they are, whatever revision is asked for; start it with --respect-revisions to go back to a commit"

@@ -6,6 +6,7 @@ use tiphys_value::{ObjectExt as _, Value, json};
 use super::create::forget_absent;
 use crate::{
     app::{session::Session, spec::SpecArgs},
+    exit::WrongUse,
     output::{Format, print},
 };
 
@@ -35,7 +36,13 @@ pub struct Args {
 /// # Errors
 /// It is not there, nothing can be set so, or the cluster refuses it.
 pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
-    let id = session.id(&args.app);
+    let id = session.id(&args.app)?;
+    if args.spec.is_empty() {
+        return Err(
+            WrongUse("there is nothing to set; `tiphys app set --help` lists what can be".into()).into()
+        );
+    }
+    args.spec.warn();
     let (before, after) = session
         .change(&id, |app, object| {
             let mut wanted: Application = app.clone();

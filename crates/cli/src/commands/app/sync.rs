@@ -3,12 +3,18 @@
 use std::time::Duration;
 
 use tiphys_model::{
-    Application, NameValue, Operation, RetryStrategy, SyncOperation, SyncOperationResource, SyncStrategy,
-    SyncStrategyMode,
+    Application, NameValue, Operation, ResourceStatus, RetryStrategy, SyncOperation, SyncOperationResource,
+    SyncStrategy, SyncStrategyMode, glob,
 };
 
 use crate::{
-    app::{finished, selection::Selection, session::Session},
+    app::{
+        finished,
+        selection::Selection,
+        session::{AppId, Session},
+        similar::similar,
+        spec::warn_of_option,
+    },
     duration,
     exit::WrongUse,
     output::Format,
@@ -43,7 +49,8 @@ pub struct Args {
     /// With hooks, or without any.
     #[arg(long, value_parser = ["hook", "apply"], default_value = "hook")]
     strategy: String,
-    /// Only these objects: GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME; a leading ! leaves one out.
+    /// Only these objects: GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME, with * for any text; a leading ! leaves
+    /// out. No hooks run then.
     #[arg(long, value_name = "OBJECT")]
     resource: Vec<String>,
     /// A sync option in place of the Application's own, such as ServerSideApply=true.
@@ -81,8 +88,10 @@ pub struct Args {
 /// Nothing to sync, or an operation is refused, fails or does not end.
 pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
     let ids = args.selection.resolve(session).await?;
+    args.sync_option.iter().for_each(|option| warn_of_option(option));
     let mut asked = Vec::new();
     for id in &ids {
+        look_again_for_objects(session, id, args).await?;
         asked.push(finished::request(session, id, |app| operation(args, app)).await?);
     }
     if args.is_async {
@@ -165,39 +174,80 @@ fn options(args: &Args, app: &Application) -> Vec<String> {
     options
 }
 
+/// Has the engine look again if it knows nothing yet of an object that is named.
+async fn look_again_for_objects(session: &Session, id: &AppId, args: &Args) -> anyhow::Result<()> {
+    if args.resource.is_empty() || args.revision.is_some() {
+        return Ok(());
+    }
+    let app = Application::from_value(&session.get(id).await?)?;
+    if resources(args, &app).is_err() {
+        session.refresh(id, false).await?;
+    }
+    Ok(())
+}
+
 /// The objects of a selective sync. With only exclusions, all others.
 fn resources(args: &Args, app: &Application) -> anyhow::Result<Vec<SyncOperationResource>> {
     let (mut wanted, mut unwanted) = (Vec::new(), Vec::new());
     for text in &args.resource {
         match text.strip_prefix('!') {
             Some(text) => unwanted.push(object(text)?),
-            None => wanted.push(object(text)?),
+            None => wanted.extend(named(args, app, text)?),
         }
     }
     if wanted.is_empty() && !unwanted.is_empty() {
-        wanted = app
-            .status
-            .resources
-            .iter()
-            .map(|one| SyncOperationResource {
-                group: one.group.clone(),
-                kind: one.kind.clone(),
-                name: one.name.clone(),
-                namespace: one.namespace.clone(),
-            })
-            .collect();
+        wanted = app.status.resources.iter().filter(|one| !one.hook).map(as_wanted).collect();
     }
-    let is_unwanted = |one: &SyncOperationResource| {
-        unwanted.iter().any(|not: &SyncOperationResource| {
-            (&not.group, &not.kind, &not.name) == (&one.group, &one.kind, &one.name)
-                && (not.namespace.is_empty() || not.namespace == one.namespace)
-        })
-    };
-    wanted.retain(|one| !is_unwanted(one));
+    wanted.retain(|one| !unwanted.iter().any(|pattern| fits(pattern, one)));
     if wanted.is_empty() && !args.resource.is_empty() {
         return Err(WrongUse("no object is left to sync".into()).into());
     }
     Ok(wanted)
+}
+
+/// The objects of an Application that a pattern names. At another revision than the one that was compared nobody knows
+/// which there are.
+fn named(args: &Args, app: &Application, text: &str) -> Result<Vec<SyncOperationResource>, WrongUse> {
+    let pattern = object(text)?;
+    let all = &app.status.resources;
+    let (hooks, found): (Vec<_>, Vec<_>) =
+        all.iter().filter(|one| fits(&pattern, &as_wanted(one))).partition(|one| one.hook);
+    if !found.is_empty() {
+        return Ok(found.into_iter().map(as_wanted).collect());
+    }
+    if !hooks.is_empty() {
+        return Err(WrongUse(format!("{text:?} is a hook; a sync of single objects runs none")));
+    }
+    if args.revision.is_some() && !text.contains('*') {
+        return Ok(vec![pattern]);
+    }
+    let shown = |one: &SyncOperationResource| format!("{}:{}:{}", one.group, one.kind, one.name);
+    let all: Vec<SyncOperationResource> = all.iter().filter(|one| !one.hook).map(as_wanted).collect();
+    let names = similar(&pattern.name, all.iter().map(|one| one.name.as_str()));
+    let like: Vec<String> = all.iter().filter(|one| names.contains(&one.name.as_str())).map(shown).collect();
+    let like = match like.is_empty() {
+        true => format!("`tiphys app resources {}` lists what it has", app.metadata.name),
+        false => format!("did you mean {}?", like.join(" or ")),
+    };
+    Err(WrongUse(format!("no object of {} is {text:?}; {like}", app.metadata.name)))
+}
+
+fn as_wanted(one: &ResourceStatus) -> SyncOperationResource {
+    SyncOperationResource {
+        group: one.group.clone(),
+        kind: one.kind.clone(),
+        name: one.name.clone(),
+        namespace: one.namespace.clone(),
+    }
+}
+
+/// Whether an object is one that a pattern names; a pattern without a namespace means all.
+fn fits(pattern: &SyncOperationResource, one: &SyncOperationResource) -> bool {
+    let namespace = pattern.namespace.is_empty() || glob::matches(&pattern.namespace, &one.namespace);
+    namespace
+        && glob::matches(&pattern.group, &one.group)
+        && glob::matches(&pattern.kind, &one.kind)
+        && glob::matches(&pattern.name, &one.name)
 }
 
 /// `GROUP:KIND:NAME` or `GROUP:KIND:NAMESPACE/NAME`.

@@ -21,7 +21,7 @@ pub struct Args {
 /// # Errors
 /// None is under way.
 pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
-    let id = session.id(&args.app);
+    let id = session.id(&args.app)?;
     session
         .change(&id, |app, _| {
             let state = app.status.operation_state.as_ref();

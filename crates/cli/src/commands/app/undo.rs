@@ -68,7 +68,7 @@ impl Pruned {
 /// # Errors
 /// Nothing was recorded, an object lies in another cluster, or the cluster refuses one.
 pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
-    let id = session.id(&args.app);
+    let id = session.id(&args.app)?;
     let mut all = recorded(session, &format!("{}/{}", id.namespace, id.name)).await?;
     all.sort_by(|a, b| b.at.cmp(&a.at).then_with(|| a.name().cmp(&b.name())));
     if args.list {

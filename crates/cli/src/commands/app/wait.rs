@@ -126,10 +126,10 @@ fn lacking(args: &Args, object: &Value) -> Option<String> {
     if args.resource.is_empty() {
         let sync = app.status.sync.status;
         if (args.sync || !any) && sync != SyncStatusCode::Synced {
-            return Some(format!("it is {}", sync.as_str()));
+            return Some(format!("it is {}{}", sync.as_str(), view::because(&app)));
         }
         if !healthy.is_empty() && !app.status.health.status.is_some_and(|code| healthy.contains(&code)) {
-            return Some(format!("it is {}", view::health(&app)));
+            return Some(format!("it is {}{}", view::health(&app), view::because(&app)));
         }
         return None;
     }

@@ -3,15 +3,21 @@
 mod markdown;
 mod text;
 
-use std::{collections::BTreeMap, io::Write as _};
+use std::{
+    collections::BTreeMap,
+    io::Write as _,
+    path::{Path, PathBuf},
+};
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
 use tiphys_diff::{mask_secret, readable, unified};
+use tiphys_source::WorkingTree;
 use tiphys_value::{ObjectExt, ResourceKey};
 
 use crate::{
     exit::{Reported, WrongUse},
+    repository::Given,
     revisions::{self, AppChange, Change, Range},
 };
 
@@ -39,9 +45,13 @@ pub struct Args {
     range: String,
     /// Look for Applications in this folder of the repository only.
     path: Option<String>,
-    /// The repository: a folder, or an address that Git takes.
+    /// The repository: a folder (a bare repository, too), or an address that Git takes.
     #[arg(long, default_value = ".", value_name = "PATH_OR_URL")]
     repo: String,
+    /// A file with the clusters that ApplicationSets may name: their Secrets, or a YAML list of {name, server,
+    /// labels}.
+    #[arg(long, value_name = "FILE")]
+    clusters: Option<PathBuf>,
     /// Fetch nothing.
     #[arg(long)]
     offline: bool,
@@ -69,8 +79,20 @@ enum Output {
 /// A revision cannot be read, or the exit code tells that something differs.
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let range = Range::parse(&args.range).map_err(WrongUse)?;
-    let render =
-        |revision: Option<&str>| revisions::render(&args.repo, revision, args.path.as_deref(), args.offline);
+    if range.new.is_none() && WorkingTree::is_bare(Path::new(&args.repo)) {
+        return Err(WrongUse(format!(
+            "a bare repository has no files beside its commits; name two revisions, as in {}..HEAD",
+            range.old
+        ))
+        .into());
+    }
+    let clusters = args.clusters.as_deref().map(crate::clusters::read).transpose()?.unwrap_or_default();
+    let render = |revision: Option<&str>| {
+        let path = args.path.as_deref();
+        let given =
+            Given { place: &args.repo, revision, path, respect_revisions: false, offline: args.offline };
+        revisions::render(&given, &clusters)
+    };
     let (old, new) = std::thread::scope(|scope| {
         let old = scope.spawn(|| render(Some(&range.before(&args.repo)?)));
         let new = render(range.new.as_deref());

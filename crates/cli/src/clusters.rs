@@ -1,0 +1,112 @@
+//! Clusters that the generators of ApplicationSets may name, from a file that somebody writes for it.
+
+use std::{collections::BTreeMap, path::Path};
+
+use serde::Deserialize;
+use tiphys_appset::ClusterInfo;
+use tiphys_controller::declared_cluster;
+use tiphys_value::{ObjectExt as _, Value};
+
+use crate::{dump, exit::WrongUse};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cluster {
+    name: String,
+    #[serde(default)]
+    server: String,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+    #[serde(default)]
+    annotations: BTreeMap<String, String>,
+}
+
+/// The clusters of a file: Secrets as Argo CD keeps them, or a YAML list of `{name, server, labels}`.
+///
+/// # Errors
+/// It is neither.
+pub fn read(file: &Path) -> Result<Vec<ClusterInfo>, WrongUse> {
+    let fail = |why: &dyn std::fmt::Display| WrongUse(format!("{}: {why}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| fail(&error))?;
+    if let Ok(list @ Value::Array(_)) = tiphys_yaml::from_yaml(&text) {
+        let listed: Vec<Cluster> = serde_json::from_value(list)
+            .map_err(|error| fail(&format!("no YAML list of {{name, server, labels}}: {error}")))?;
+        return Ok(listed.into_iter().map(info).collect());
+    }
+    let objects = dump::read(file).map_err(|error| {
+        WrongUse(format!(
+            "neither Secrets of clusters nor a YAML list of {{name, server, labels}}: {error:#}"
+        ))
+    })?;
+    let secrets: Vec<ClusterInfo> =
+        objects.iter().filter(|object| object.kind() == "Secret").map(declared_cluster).collect();
+    if secrets.is_empty() {
+        return Err(fail(&"it holds no Secret of a cluster"));
+    }
+    Ok(secrets)
+}
+
+fn info(cluster: Cluster) -> ClusterInfo {
+    let server = match cluster.server.as_str() {
+        "" => format!("https://{}", cluster.name),
+        server => server.to_owned(),
+    };
+    ClusterInfo {
+        server,
+        name: cluster.name,
+        labels: cluster.labels,
+        annotations: cluster.annotations,
+        declared: true,
+        ..ClusterInfo::default()
+    }
+}
+
+/// Whether generators ask for clusters, be it below a matrix or merge.
+pub fn are_asked_for(generators: &Value) -> bool {
+    fn asks(value: &Value, depth: usize) -> bool {
+        const MAX_DEPTH: usize = 16;
+        match value {
+            _ if depth > MAX_DEPTH => false,
+            Value::Array(list) => list.iter().any(|item| asks(item, depth + 1)),
+            Value::Object(map) => map.iter().any(|(key, child)| match key.as_str() {
+                "clusters" => true,
+                "matrix" | "merge" | "generators" => asks(child, depth + 1),
+                _ => false,
+            }),
+            _ => false,
+        }
+    }
+    asks(generators, 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_forms_are_read_and_others_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let read = |text: &str| {
+            let file = folder.path().join("clusters.yaml");
+            std::fs::write(&file, text).unwrap();
+            super::read(&file)
+        };
+        let listed =
+            read("- name: prod\n  labels: {env: prod}\n- {name: dev, server: https://dev}\n").unwrap();
+        let servers: Vec<&str> = listed.iter().map(|it| it.server.as_str()).collect();
+        assert_eq!(servers, ["https://prod", "https://dev"]);
+        let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: a, labels: {env: prod}}\nstringData: {name: prod, server: https://prod}\n";
+        let declared = read(secret).unwrap();
+        assert_eq!((declared[0].name.as_str(), declared[0].labels["env"].as_str()), ("prod", "prod"));
+        for text in ["- {nam: x}\n", "a: 1\n", "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n"] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_asks_for_clusters() {
+        let asks = |text: &str| are_asked_for(&tiphys_yaml::from_yaml(text).unwrap());
+        assert!(asks("- clusters: {}") && asks("- matrix: {generators: [{git: {}}, {clusters: {}}]}"));
+        assert!(!asks("- list: {elements: [{clusters: a}]}"));
+    }
+}

@@ -1,0 +1,61 @@
+//! `tiphys up` on repositories whose Applications stand in bases of kustomizations.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use common::{Repo, application, config_map};
+
+const BASE: &str = "resources: [app.yaml]\n";
+
+/// An overlay over the base that has its Application render another folder.
+const OVERLAY: &str = "resources: [../../base]\nnamespace: argocd\npatches:\n- path: change.yaml\n";
+
+/// A patch that looks like an Application.
+fn change(path: &str) -> String {
+    format!(
+        "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: shop}}\nspec:\n  source: {{path: {path}}}\n"
+    )
+}
+
+fn repository(overlays: &[&str]) -> Repo {
+    let repo = Repo::with(&[
+        ("base/kustomization.yaml", BASE),
+        ("base/app.yaml", &application("shop", "nowhere").replace("  namespace: argocd\n", "")),
+    ]);
+    for name in overlays {
+        repo.write(&format!("{name}/a.yaml"), config_map(name, "1"));
+        repo.write(&format!("overlays/{name}/kustomization.yaml"), OVERLAY);
+        repo.write(&format!("overlays/{name}/change.yaml"), change(name));
+    }
+    repo
+}
+
+#[test]
+fn overlays_are_environments_and_their_base_is_none() {
+    let repo = repository(&["dev", "prod"]);
+    let run = repo.once(&[]);
+    run.expect(2, &["several environments", "--path overlays/dev   (shop)", "--path overlays/prod   (shop)"]);
+    assert!(!run.text().contains("base"), "{}", run.text());
+    let run = repo.once(&["--path", "overlays/prod"]);
+    run.expect(0, &["Synced and Healthy"]);
+}
+
+#[test]
+fn the_only_overlay_is_what_runs_and_is_followed() {
+    let repo = repository(&["prod"]);
+    repo.once(&[]).expect(0, &["all 1 Applications are Synced and Healthy"]);
+    let mut up = repo.start(&[]);
+    up.until_green();
+    repo.write("other/b.yaml", config_map("b", "1"));
+    repo.write("overlays/prod/change.yaml", change("other"));
+    up.until(|event| event["event"] == "application" && event["sync"] == "OutOfSync");
+    up.until_green();
+}
+
+#[test]
+fn an_overlay_that_an_application_renders_is_no_root() {
+    let repo = repository(&["prod"]);
+    repo.write("root.yaml", application("root", "overlays/prod"));
+    let run = repo.once(&[]);
+    run.expect(0, &["all 2 Applications are Synced and Healthy"]);
+}
