@@ -73,6 +73,13 @@ impl RenderError {
         self
     }
 
+    /// The same fault, with something more that has to be known of it.
+    #[must_use]
+    pub fn noting(mut self, note: &str) -> Self {
+        self.message = format!("{}; {note}", self.message);
+        self
+    }
+
     /// What sort of fault it is.
     pub fn cause(&self) -> Cause {
         self.cause

@@ -15,6 +15,7 @@ mod glob;
 mod helm;
 mod jsonnet;
 mod kustomize;
+mod lfs;
 pub mod manifest;
 mod overrides;
 mod plugin;
@@ -98,7 +99,8 @@ pub fn render(app: &Application, context: &Context<'_>) -> Result<Rendered, Rend
         ));
     }
     for (index, source) in declared.iter().enumerate() {
-        let one = render_source(app, source, index, &set, context)?;
+        let one = render_source(app, source, index, &set, context)
+            .map_err(|error| lfs::explain(error, set.tree(index), &source.path))?;
         rendered.sources.push(RenderedSource {
             revision: set.revision(index).to_owned(),
             source_type: one.source_type,

@@ -8,10 +8,7 @@ use tiphys_value::{Location, ObjectExt, Origin, OriginKind, Origins, RenderedObj
 use tiphys_vfs::FileTree;
 use tiphys_yaml::{Content, Node, Position, Profile};
 
-use crate::{Cause, RenderError};
-
-/// What a file that Git LFS keeps elsewhere begins with.
-const LFS_POINTER: &str = "version https://git-lfs.github.com/spec/";
+use crate::{Cause, RenderError, lfs};
 
 /// A text file of a tree.
 ///
@@ -20,7 +17,7 @@ const LFS_POINTER: &str = "version https://git-lfs.github.com/spec/";
 pub fn read_text(tree: &dyn FileTree, path: &str) -> Result<String, RenderError> {
     let bytes = tree.read(path).map_err(|error| RenderError::new(error.to_string()))?;
     match std::str::from_utf8(&bytes) {
-        Ok(text) if text.starts_with(LFS_POINTER) => Err(RenderError::new(format!(
+        Ok(text) if lfs::is_pointer(text.as_bytes()) => Err(RenderError::new(format!(
             "{path} is kept by Git LFS, from which nothing is fetched; what is deployed must be in the repository itself"
         ))
         .caused_by(Cause::Unsupported)),
