@@ -7,6 +7,9 @@ use tiphys_source::Fetcher;
 /// How long what was fetched serves before the remote is asked again: Argo CD's interval.
 const FETCH_INTERVAL: Duration = Duration::from_secs(120);
 
+/// The environment variable by which Argo CD limits how long a Git host may take.
+const GIT_LIMIT: &str = "ARGOCD_GIT_REQUEST_TIMEOUT";
+
 /// A fetcher over the user's cache. It costs nothing until something remote is named.
 pub fn fetcher(offline: bool) -> Arc<Fetcher> {
     fetcher_asking(FETCH_INTERVAL, offline)
@@ -14,7 +17,11 @@ pub fn fetcher(offline: bool) -> Arc<Fetcher> {
 
 /// The same, asking remotes no more often than at an interval.
 pub fn fetcher_asking(interval: Duration, offline: bool) -> Arc<Fetcher> {
-    let fetcher = Fetcher::new(cache_folder(), interval, offline, |name| std::env::var(name).ok());
+    let mut fetcher = Fetcher::new(cache_folder(), interval, offline, |name| std::env::var(name).ok());
+    let limit = std::env::var(GIT_LIMIT).ok().and_then(|text| crate::duration::parse(&text).ok());
+    if let Some(limit) = limit.filter(|limit| !limit.is_zero()) {
+        fetcher = fetcher.with_git_limit(limit);
+    }
     let (plugins, functions) = crate::plugins::allowed();
     Arc::new(fetcher.with_plugins(plugins).with_functions(functions))
 }

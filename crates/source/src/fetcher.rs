@@ -30,6 +30,7 @@ type Variables = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
 pub struct Fetcher {
     folder: PathBuf,
     fresh_for: Duration,
+    git_limit: Option<Duration>,
     offline: bool,
     variable: Variables,
     git: GitCache,
@@ -72,6 +73,7 @@ impl Fetcher {
             access,
             folder,
             fresh_for,
+            git_limit: None,
             offline,
             variable: Box::new(variable),
             http: Http::default(),
@@ -79,6 +81,13 @@ impl Fetcher {
             functions: Arc::default(),
             helm: OnceLock::new(),
         }
+    }
+
+    /// How long a fetch from a Git host may take, if not as long as Git itself would wait.
+    #[must_use]
+    pub fn with_git_limit(mut self, limit: Duration) -> Self {
+        self.git_limit = Some(limit);
+        self
     }
 
     /// Allows config management plugins.
@@ -121,7 +130,9 @@ impl Fetcher {
     /// Offline, unreachable, or no such revision.
     pub fn repository(&self, url: &str, revision: &str) -> Result<Checkout, SourceError> {
         self.refuse_offline(url)?;
-        self.git.checkout(url, revision)
+        let mut options = CheckoutOptions::default();
+        options.limit = self.git_limit.unwrap_or(options.limit);
+        self.git.checkout_with(url, revision, options)
     }
 
     /// A chart or artifact as source of an Application, see [`Charts::checkout`].

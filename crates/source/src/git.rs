@@ -1,9 +1,11 @@
 //! Fetching repositories with Git, and reading revisions of what was fetched.
 
 use std::{
+    cell::Cell,
     collections::{BTreeMap, BTreeSet},
     num::NonZeroU32,
     path::{Path, PathBuf},
+    rc::Rc,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -12,6 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use base64::Engine as _;
 use gix::{
     ObjectId, ThreadSafeRepository,
     bstr::{BString, ByteSlice},
@@ -385,6 +388,13 @@ fn fetch_now(
         config.set_raw_value("core.sshCommand", command).map_err(|e| chain(&e))?;
         config.commit().map_err(|e| chain(&e))?;
     }
+    let mut identity = identity(access);
+    let has_login = identity.is_some();
+    if url.starts_with("http://")
+        && let Some(account) = identity.take()
+    {
+        send_in_clear(&mut local, &account).map_err(|e| chain(&*e))?;
+    }
     let remote = local
         .remote_at(url)
         .map_err(|e| chain(&e))?
@@ -393,17 +403,25 @@ fn fetch_now(
         .with_fetch_tags(extent.tags());
     let mut connection = remote.connect(Direction::Fetch).map_err(|e| chain(&e))?;
     // Nobody sits at a terminal to be asked for a password.
-    let identity = identity(access);
+    let asked_in_vain = Rc::new(Cell::new(false));
+    let asked = asked_in_vain.clone();
     connection.set_credentials(move |action| match (action, &identity) {
         (gix::credentials::helper::Action::Get(context), Some(identity)) => {
             let identity = identity.clone();
             Ok(Some(gix::credentials::protocol::Outcome { identity, next: context.into() }))
         }
-        _ => Ok(None),
+        (action, _) => {
+            asked.set(asked.get() || matches!(action, gix::credentials::helper::Action::Get(_)));
+            Ok(None)
+        }
     });
     let prepared = connection
         .prepare_fetch(gix::progress::Discard, gix::remote::ref_map::Options::default())
-        .map_err(|e| chain(&e))?;
+        .map_err(|e| match (asked_in_vain.get(), has_login) {
+            (true, true) => "the host refuses the login that is known for it".to_owned(),
+            (true, false) => "the host wants a login, and none is known for it".to_owned(),
+            (false, _) => chain(&e),
+        })?;
     let present = prepared.ref_map().mappings.iter().filter_map(|mapping| mapping.local.clone()).collect();
     forget_deleted(&local, &present).map_err(|e| chain(&*e))?;
     prepared
@@ -462,6 +480,21 @@ fn forget_deleted(
             reference.delete()?;
         }
     }
+    Ok(())
+}
+
+/// Sends a login with each request. For hosts inside of a cluster, which many have no certificate: without TLS gix
+/// sends none, while Git does. Nobody is sent on to another address with it.
+fn send_in_clear(
+    repository: &mut gix::Repository,
+    account: &gix::sec::identity::Account,
+) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let login = base64::engine::general_purpose::STANDARD
+        .encode(format!("{}:{}", account.username, account.password).as_bytes());
+    let mut config = repository.config_snapshot_mut();
+    config.set_raw_value("http.extraHeader", format!("Authorization: Basic {login}").as_str())?;
+    config.set_raw_value("http.followRedirects", "false")?;
+    config.commit()?;
     Ok(())
 }
 

@@ -281,3 +281,52 @@ async fn cve_2023_40029_cve_2025_23216_values_of_secrets_in_status_and_events() 
     let encoded = data_encoding::BASE64.encode(TREASURE.as_bytes());
     assert!(!text.contains(TREASURE) && !text.contains(&encoded), "{text}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn cve_2023_50726_manifests_of_an_operation_reach_beyond_the_project() {
+    let stage = Stage::new(&[("app/a.yaml", &config_map("a", "1"))]).await;
+    narrow_project(&stage).await;
+    let mut app = application("app", "app");
+    app["spec"]["project"] = "narrow".into();
+    app["spec"]["syncPolicy"].as_object_mut().unwrap().remove("automated");
+    // As one who may create Applications would: the operation comes with it.
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}});
+    let elsewhere = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "e", "namespace": "kube-system"}});
+    app["operation"] = json!({"sync": {"manifests": [secret.to_string(), elsewhere.to_string()]}});
+    stage.apply(app).await;
+    let failed = stage.until_app("app", |app| matches!(phase(app), "Failed" | "Error")).await;
+    assert!(message(&failed).contains("is not permitted in project"), "{}", message(&failed));
+    assert!(stage.get(("v1", "Secret"), "app", "s").await.is_none());
+    assert!(stage.get(CONFIG_MAP, "kube-system", "e").await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn cve_2026_42880_cve_2026_45737_server_side_diffs_tell_no_values() {
+    let secret = |value: &str| {
+        format!(
+            "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\n  annotations: {{token: \"{value}\"}}\nstringData:\n  password: \"{value}\"\n"
+        )
+    };
+    let stage = Stage::new(&[("app/s.yaml", &secret(TREASURE))]).await;
+    stage.apply(json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "argocd-cm", "namespace": ENGINE},
+        "data": {"resource.sensitive.mask.annotations": "token"}})).await;
+    let mut app = application("app", "app");
+    app["metadata"]["annotations"] =
+        json!({"argocd.argoproj.io/compare-options": "ServerSideDiff=true,IncludeMutationWebhook=true"});
+    app["spec"]["syncPolicy"].as_object_mut().unwrap().remove("automated");
+    stage.apply(app).await;
+    stage.patch(APPLICATION, ENGINE, "app", json!({"operation": {"sync": {}}})).await;
+    stage.until_green("app").await;
+    // Both sides of the difference are secret, and so is what the API server says of one that it refuses.
+    stage.write("app/s.yaml", &secret(&format!("new-{TREASURE}")));
+    let is_out = |app: &Value| app["status"]["sync"]["status"] == "OutOfSync";
+    stage.until_app("app", is_out).await;
+    let broken = secret(TREASURE).replace("stringData", "data").replace("password: \"", "password: \"!");
+    stage.write("app/s.yaml", &broken);
+    stage.pass(std::time::Duration::from_secs(600)).await;
+    stage.patch(APPLICATION, ENGINE, "app", json!({"operation": {"sync": {}}})).await;
+    stage.until_app("app", |app| matches!(phase(app), "Failed" | "Error")).await;
+    let recorded = recorded(&stage).await;
+    let encoded = data_encoding::BASE64.encode(TREASURE.as_bytes());
+    assert!(!recorded.contains(TREASURE) && !recorded.contains(&encoded), "{recorded}");
+}

@@ -1,10 +1,14 @@
 //! What befalls a Git host under Applications at work. How each failure of a host is told is tested where it is
 //! fetched from (`crates/source/tests/git_http`).
 
+#[path = "../../../source/tests/git_http/server.rs"]
+#[allow(dead_code, reason = "the tests of fetching have it do more")]
+mod server;
+
 use std::{fs, path::Path, process::Command, time::Duration};
 
 use tempfile::TempDir;
-use tiphys_value::Value;
+use tiphys_value::{Value, json};
 
 use crate::stage::{APPLICATION, CONFIG_MAP, ENGINE, Stage, application, condition, config_map};
 
@@ -121,4 +125,90 @@ async fn a_missing_submodule_is_told_of_and_nothing_is_pruned() {
     host.git(&["rm", "-q", "--cached", "app/lost"]);
     host.commit(".gitmodules", "", &[]);
     host.is_well("app").await;
+}
+
+impl Host {
+    /// An Application `web` of the same repository, by HTTP from a host that answers as it is told.
+    async fn by_http(&self, mode: server::Mode) -> server::Host {
+        let http = server::Host::of(&self.path());
+        http.set(mode);
+        let mut app = application("web", "app");
+        app["spec"]["source"]["repoURL"] = http.url.as_str().into();
+        app["spec"]["source"]["targetRevision"] = "main".into();
+        self.stage.apply(app).await;
+        http
+    }
+
+    /// Waits until `web` says why it cannot be compared.
+    async fn web_says(&self, why: &str) {
+        let told = |app: &Value| condition(app, "ComparisonError").is_some_and(|told| told.contains(why));
+        self.stage.until_app("web", told).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_host_that_is_silent_holds_up_nobody_else() {
+    let host = Host::new().await;
+    let http = host.by_http(server::Mode::Silent).await;
+    host.web_says("no answer within").await;
+    host.commit("app/a.yaml", &config_map("a", "2"), &[]);
+    host.stage.until_object(CONFIG_MAP, "app", "a", |a| a["data"]["key"] == "2").await;
+    host.is_well("app").await;
+    http.set(server::Mode::StopsMidway);
+    host.web_says("no answer within").await;
+    http.set(server::Mode::Serve);
+    host.is_well("web").await;
+    // It falls silent again: what was deployed is looked after.
+    http.set(server::Mode::Silent);
+    host.web_says("no answer within").await;
+    host.stage.delete(CONFIG_MAP, "web", "a").await;
+    host.stage.until_object(CONFIG_MAP, "web", "a", |_| true).await;
+}
+
+/// The Secret that says how a repository is read.
+fn login(url: &str, password: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "shop", "namespace": ENGINE,
+            "labels": {"argocd.argoproj.io/secret-type": "repository"}},
+        "stringData": {"type": "git", "url": url, "username": "deployer", "password": password}})
+}
+
+#[tokio::test(start_paused = true)]
+async fn access_that_was_refused_is_used_as_soon_as_it_is_granted() {
+    let host = Host::new().await;
+    let right = format!("Basic {}", data_encoding::BASE64.encode(b"deployer:hunter2"));
+    let http = host.by_http(server::Mode::Login(right)).await;
+    host.web_says("the host wants a login, and none is known for it").await;
+    host.stage.apply(login(&http.url, "hunter1")).await;
+    host.web_says("the host refuses the login that is known for it").await;
+    let app = host.stage.get(APPLICATION, ENGINE, "web").await.unwrap();
+    assert!(!app.to_string().contains("hunter"), "{app}");
+    host.stage.apply(login(&http.url, "hunter2")).await;
+    host.is_well("web").await;
+    // The password is changed at the host, and here later.
+    http.set(server::Mode::Refuse);
+    host.web_says("127.0.0.1").await;
+    assert!(host.stage.get(CONFIG_MAP, "web", "a").await.is_some());
+    http.set(server::Mode::Serve);
+    host.is_well("web").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_chart_that_git_lfs_keeps_elsewhere_is_told_of_and_nothing_is_pruned() {
+    const POINTER: &str = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n";
+    let host = Host::new().await;
+    host.commit("app/Chart.yaml", "apiVersion: v2\nname: app\nversion: 1.0.0\n", &[]);
+    host.git(&["mv", "app/a.yaml", "moved"]);
+    host.git(&["commit", "-q", "-m", "moved"]);
+    host.commit("app/templates/a.yaml", &config_map("a", "2"), &[]);
+    host.stage.until_object(CONFIG_MAP, "app", "a", |a| a["data"]["key"] == "2").await;
+    for file in ["app/values.yaml", "app/templates/b.yaml", "app/charts/sub-1.0.0.tgz"] {
+        host.commit(file, POINTER, &[]);
+        host.is_looked_after("app", "Git LFS").await;
+        let app = host.stage.get(APPLICATION, ENGINE, "app").await.unwrap();
+        let told = condition(&app, "ComparisonError").unwrap();
+        assert!(told.contains(file), "{told}");
+        host.git(&["rm", "-q", file]);
+        host.git(&["commit", "-q", "-m", "removed"]);
+        host.is_well("app").await;
+    }
 }

@@ -105,7 +105,9 @@ impl Stage {
 
     /// With the engine at work, which fetches other repositories than its own too, into a folder.
     pub async fn fetching(cache: &std::path::Path) -> Self {
-        let fetcher = Fetcher::new(cache, Duration::ZERO, false, |_| None);
+        // A host that is silent costs each test that has one this much of real time. One that is slow is asked again.
+        let limit = Duration::from_secs(3);
+        let fetcher = Fetcher::new(cache, Duration::ZERO, false, |_| None).with_git_limit(limit);
         let mut stage = Self::built(&[], Some(Arc::new(fetcher)), |_| {}).await;
         stage.start().await;
         stage

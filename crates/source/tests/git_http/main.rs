@@ -165,6 +165,17 @@ fn a_missing_submodule_is_named() {
     assert!(without.tree.is_file("a.txt"));
 }
 
+#[test]
+fn a_login_is_sent_without_tls_where_the_address_says_so() {
+    let place = Place::with_access(login);
+    place.host.set(Mode::Login("Basic ZGVwbG95ZXI6aHVudGVyMg==".to_owned()));
+    assert_eq!(place.text("main"), "one");
+    place.host.set(Mode::Login("Basic bmV3Om5ldw==".to_owned()));
+    let error = place.error("main", Duration::from_secs(120));
+    assert!(!error.to_string().contains("hunter"), "{error}");
+    assert!(error.to_string().ends_with("the host refuses the login that is known for it"), "{error}");
+}
+
 /// Credentials for one address.
 fn login(url: &str) -> AccessTable {
     let mut table = AccessTable::default();
@@ -191,6 +202,9 @@ fn cve_2023_25163_a_refused_password_is_in_no_error() {
         assert!(error.to_string().contains("127.0.0.1"), "{error}");
         assert!(!text.contains("hunter2"), "{text}");
     }
+    // Another login than the one that is known.
+    place.host.set(Mode::Login("Basic b3RoZXI6aHVudGVyMg==".to_owned()));
+    assert!(!place.error("main", Duration::from_secs(120)).to_string().contains("hunter"));
     place.host.set(Mode::Serve);
     assert_eq!(place.text("main"), "one");
 }

@@ -22,6 +22,8 @@ pub enum Mode {
     HangsUp,
     /// Wants a password, and no password is right.
     Refuse,
+    /// Serves whoever sends this in the header for authorization.
+    Login(String),
     /// Sends everybody to another address.
     Redirect(String),
     /// Hands out no single commits.
@@ -110,7 +112,8 @@ fn answer(
     let advertises = request.path.contains("/info/refs");
     match mode {
         Mode::Silent => return silence(&mut reader),
-        Mode::Refuse => {
+        Mode::Login(ref right) if request.authorization.as_ref() == Some(right) => {}
+        Mode::Refuse | Mode::Login(_) => {
             let head = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"shop\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
             return stream.write_all(head.as_bytes());
         }
@@ -134,7 +137,7 @@ fn answer(
         body.len()
     );
     stream.write_all(head.as_bytes())?;
-    if advertises || matches!(mode, Mode::Serve | Mode::WholeOnly) {
+    if advertises || matches!(mode, Mode::Serve | Mode::WholeOnly | Mode::Login(_)) {
         return stream.write_all(&body);
     }
     stream.write_all(&body[..body.len() / 2])?;
