@@ -125,15 +125,15 @@ fn wait_for(lines: &std::sync::mpsc::Receiver<String>, text: &str) {
     }
 }
 
-#[test]
-fn watching_checks_again_after_every_edit() {
+/// A check that watches a repository, and the lines that it prints.
+fn watched(repo: &Repo, arguments: &[&str]) -> (std::process::Child, std::sync::mpsc::Receiver<String>) {
     use std::{
         io::{BufRead as _, BufReader},
         process::Stdio,
     };
-    let repo = shared();
-    let mut command = repo.command(&["check", "repo", "--offline", "--rule", "B3", "--watch"]);
-    let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut command = repo.command(&["check", "repo", "--offline", "--watch"]);
+    command.args(arguments).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut process = command.spawn().unwrap();
     let (sender, lines) = std::sync::mpsc::channel();
     let errors = (process.stderr.take().unwrap(), sender.clone());
     std::thread::spawn(move || {
@@ -143,6 +143,13 @@ fn watching_checks_again_after_every_edit() {
     std::thread::spawn(move || {
         BufReader::new(output).lines().map_while(Result::ok).for_each(|line| drop(sender.send(line)));
     });
+    (process, lines)
+}
+
+#[test]
+fn watching_checks_again_after_every_edit() {
+    let repo = shared();
+    let (mut process, lines) = watched(&repo, &["--rule", "B3"]);
     wait_for(&lines, "error[B3-two-owners]");
     let two = fs::read_to_string(repo.path("apps/two.yaml")).unwrap();
     fs::remove_file(repo.path("apps/two.yaml")).unwrap();
@@ -154,6 +161,38 @@ fn watching_checks_again_after_every_edit() {
     wait_for(&lines, "error[B3-two-owners]");
     repo.write("shared/a.yaml", config_map("b", "1"));
     wait_for(&lines, "ConfigMap/b in shop is rendered by");
+    process.kill().unwrap();
+    process.wait().unwrap();
+}
+
+#[test]
+fn watching_reads_edited_settings_of_the_engine_again() {
+    let app = application("web", "web");
+    let settings = |data: &str| {
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: argocd-cm, namespace: argocd}}\ndata: {data}\n"
+        )
+    };
+    let repo = Repo::with(&[
+        ("apps/web.yaml", app.as_str()),
+        ("web/kustomization.yaml", "resources: [../shared/settings.yaml]\n"),
+        ("shared/settings.yaml", &config_map("web", "green")),
+        ("engine/argocd-cm.yaml", &settings("{timeout.reconciliation: 60s}")),
+    ]);
+    let (mut process, lines) = watched(&repo, &["--severity", "info"]);
+    wait_for(&lines, "D1-load-restriction");
+    repo.write(
+        "engine/argocd-cm.yaml",
+        settings("{kustomize.buildOptions: --load-restrictor LoadRestrictionsNone}"),
+    );
+    wait_for(&lines, "nothing found");
+    repo.write("engine/argocd-cm.yaml", settings("{timeout.reconciliation: 60s}"));
+    wait_for(&lines, "D1-load-restriction");
+    repo.write(
+        "engine/argocd-cm.yaml",
+        settings("{resource.customizations.health.example.com_Widget: 'if return'}"),
+    );
+    wait_for(&lines, "A1-health-script");
     process.kill().unwrap();
     process.wait().unwrap();
 }

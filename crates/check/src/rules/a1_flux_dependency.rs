@@ -26,7 +26,7 @@ use crate::{
     support::{
         fields::keys,
         once::Once,
-        placeholders,
+        parts, placeholders,
         pods::{list, text},
         similar,
     },
@@ -37,7 +37,7 @@ pub const RULE: Rule = Rule {
     id: "A1-flux-dependency",
     incident: "A1",
     severity: Severity::Warning,
-    title: "a Flux object waits for one that nothing makes, or for itself",
+    title: "a Flux object waits for, or reads from, one that nothing makes, or waits for itself",
     source: include_str!("a1_flux_dependency.rs"),
     check,
 };
@@ -67,8 +67,67 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
     for object in &all {
         checked(context, object, &mut once);
+        source(context, object, &mut once);
     }
     once.report(report);
+}
+
+/// Whether a file declares a source that does not come out as an object: the kind stands there other than below a
+/// reference, and so does the name.
+fn is_declared(context: &Context<'_>, kind: &str, name: &str) -> bool {
+    let (kind_line, name_line) = (format!("kind: {kind}"), format!("name: {name}"));
+    let said = |line: &str| line.trim().trim_start_matches("- ").trim_matches(['"', '\'']).to_owned();
+    let declares = |text: &str| {
+        let lines: Vec<String> = text.lines().map(said).collect();
+        let is_reference =
+            |at: usize| lines[at.saturating_sub(2)..at].iter().any(|line| line.ends_with("Ref:"));
+        let mut kinds = lines.iter().enumerate().filter(|(_, line)| **line == kind_line);
+        kinds.any(|(at, _)| !is_reference(at)) && lines.contains(&name_line)
+    };
+    let mut files = context.survey.files.ending(&[".yaml", ".yml"]);
+    name == "flux-system"
+        || files.any(|path| {
+            let text = context.survey.files.text(path).filter(|text| text.contains(&kind_line));
+            text.is_some_and(|text| declares(&text))
+        })
+}
+
+/// The source that a Kustomization or HelmRelease reads, where none of its kind has the name.
+fn source(context: &Context<'_>, object: &Object, once: &mut Once) {
+    if parts::may_be_a_patch(context.survey, object) {
+        return;
+    }
+    let places: [&[&str]; 3] =
+        [&["spec", "sourceRef"], &["spec", "chart", "spec", "sourceRef"], &["spec", "chartRef"]];
+    for place in places {
+        let Some(reference) = object.value().at(place) else { continue };
+        let (kind, name) = (text(reference, "kind"), text(reference, "name"));
+        let of_kind: Vec<&Object> = context
+            .survey
+            .objects
+            .iter()
+            .filter(|it| it.key.kind == kind && it.key.group == "source.toolkit.fluxcd.io")
+            .collect();
+        let is_there = |it: &&Object| it.key.name == name || placeholders::is_in(&it.key.name);
+        // Where no source of the kind is in Git, they are made elsewhere.
+        if name.is_empty()
+            || placeholders::is_in(name)
+            || of_kind.is_empty()
+            || of_kind.iter().any(is_there)
+            || is_declared(context, kind, name)
+        {
+            continue;
+        }
+        let mut diagnostic = RULE
+            .diagnostic(format!("{} reads from {kind} {name}, which nothing makes", object.title()))
+            .at(context.survey.span(object, &keys(place).key("name")), "read from this")
+            .because("it is never ready, and what depends on it is not either");
+        let nearest = similar::nearest(name, of_kind.iter().map(|it| it.key.name.as_str()));
+        if let Some(nearest) = nearest {
+            diagnostic = diagnostic.help(format!("perhaps {nearest} is meant"));
+        }
+        once.add(name, RULE.finding(context, object, diagnostic).likely());
+    }
 }
 
 /// Objects whose health a Kustomization waits for, by a name that is nearly one of those that there are.

@@ -125,6 +125,15 @@ fn add_labelled(
 }
 
 fn add_missing(context: &Context<'_>, report: &mut Report, product: &Product, maker: &Object) {
+    // What was not seen may make it.
+    let is_hidden = context.survey.apps.iter().any(|app| {
+        !app.is_rendered()
+            && Some(app.environment) == maker.environment
+            && app.application.spec.destination.namespace == maker.key.namespace
+    });
+    if is_hidden {
+        return;
+    }
     let message =
         format!("{} merges into {}, which nothing in the repository makes", maker.title(), name(product));
     let mut diagnostic = RULE

@@ -27,12 +27,16 @@
 
 use tiphys_diag::Severity;
 use tiphys_graph::App;
-use tiphys_model::ApplicationSource;
-use tiphys_value::FieldPath;
+use tiphys_model::{ApplicationSource, HelmSource};
+use tiphys_value::{FieldPath, Value};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{charts, once::Once},
+    support::{
+        charts,
+        once::Once,
+        pods::{list, text},
+    },
 };
 
 /// See the module.
@@ -53,7 +57,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if app.is_rendered() || app.application.sync_options().is_on("ServerSideApply") {
             continue;
         }
-        for source in app.application.spec.effective_sources() {
+        let sources = app.application.spec.effective_sources();
+        let wrapped = sources.iter().flat_map(|source| dependencies(context, source)).collect::<Vec<_>>();
+        for source in sources.into_iter().chain(wrapped) {
             let Some((definition, bytes)) =
                 large_definition(&source).filter(|_| !charts::leaves_out_crds(&source))
             else {
@@ -89,6 +95,35 @@ fn finding(
         .because("client-side apply writes the whole object into one of its own annotations, whose size is limited")
         .help("add `ServerSideApply=true` to spec.syncPolicy.syncOptions");
     Finding::new(RULE.incident, diagnostic).app(app.name()).likely()
+}
+
+/// The charts that a chart of the repository depends on, with the values that it gives them in its own defaults.
+fn dependencies(context: &Context<'_>, source: &ApplicationSource) -> Vec<ApplicationSource> {
+    if !source.chart.is_empty() {
+        return Vec::new();
+    }
+    let folder = source.path.trim_start_matches("./").trim_end_matches('/');
+    let read = |name: &str| -> Value {
+        let text = context.survey.files.text(&format!("{folder}/{name}"));
+        text.and_then(|text| tiphys_yaml::from_yaml(&text).ok()).unwrap_or_default()
+    };
+    let (chart, values) = (read("Chart.yaml"), read("values.yaml"));
+    let given = source.helm.as_ref().and_then(|helm| helm.values_object.clone()).unwrap_or_default();
+    let listed =
+        list(&chart, "dependencies").iter().filter(|it| !text(it, "repository").starts_with("file:"));
+    let of = |wanted: &Value| {
+        let (name, alias) = (text(wanted, "name"), text(wanted, "alias"));
+        let key = if alias.is_empty() { name } else { alias };
+        let own = given.get(key).or_else(|| values.get(key)).cloned();
+        ApplicationSource {
+            repo_url: text(wanted, "repository").to_owned(),
+            chart: name.to_owned(),
+            target_revision: text(wanted, "version").to_owned(),
+            helm: Some(HelmSource { values_object: own, ..source.helm.clone().unwrap_or_default() }),
+            ..ApplicationSource::default()
+        }
+    };
+    listed.map(of).collect()
 }
 
 /// The largest definition that a chart is known for, and its size.

@@ -26,7 +26,7 @@ use tiphys_diag::Severity;
 use tiphys_graph::{Declaration, Object, Owner, Survey, parallel};
 use tiphys_model::names as names_of;
 use tiphys_schema::{Catalog, FieldError, Path, TypeRef, names};
-use tiphys_value::{FieldPath, GroupVersionKind, ObjectExt, RenderedObject, Segment, Value};
+use tiphys_value::{FieldPath, GroupVersionKind, ObjectExt, RenderedObject, Segment, Value, json};
 
 use crate::{
     Context, Finding, Report, Rule,
@@ -166,6 +166,10 @@ fn faults(survey: &Survey, object: &Object, definitions: &Definitions<'_>) -> Ve
         faults.clear();
     }
     faults.retain(|fault| !is_prose(&fault.message));
+    // What a file calls an Application, a kustomization may complete.
+    if parts::is_loose_file(survey, object) {
+        faults.retain(|fault| !fault.message.contains(" is invalid: metadata.name: "));
+    }
     // Without a spec it is a part of an Application, for a kustomization to fill in.
     if parts::is_loose_file(survey, object) && object.value().get("spec").is_none() {
         faults.clear();
@@ -179,7 +183,11 @@ fn is_beside_placeholders(object: &Object, fault: &Fault) -> bool {
     let is_plain =
         |field: &FieldPath| field.get(object.value()).is_some_and(|value| !placeholders::has(value));
     let is_of_field = fault.message.contains("unknown field") || fault.message.contains("must be of type");
-    is_of_field && is_plain(&fault.field)
+    // A placeholder is a text, and what could not be read is none.
+    let is_no_text = ["number", "bool", "object", "array"]
+        .iter()
+        .any(|kind| fault.message.contains(&format!("cannot unmarshal {kind} into")));
+    is_no_text || is_of_field && is_plain(&fault.field)
 }
 
 /// Whether what is refused is a sentence for people in place of a name: `<domain>, please fill in`.
@@ -242,7 +250,22 @@ fn custom(object: &Object, gvk: &GroupVersionKind, definitions: &Definitions<'_>
     }
     let mut faults = best.unwrap_or_default();
     faults.extend(misnamed);
+    // What another tool calls a kind need not have an object's metadata.
+    if gvk.group.contains('.') {
+        faults.extend(undecodable_metadata(object, gvk));
+        faults.extend(metadata(object).iter().map(|error| invalid(object, gvk, error)));
+    }
     faults
+}
+
+/// Metadata of a wrong type, which is read in one way for all kinds.
+fn undecodable_metadata(object: &Object, gvk: &GroupVersionKind) -> Option<Fault> {
+    let plain = GroupVersionKind { group: String::new(), version: "v1".into(), kind: "ConfigMap".into() };
+    let ty = Catalog::latest().type_of(&plain)?;
+    let mut value =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": object.value().get("metadata")?});
+    let error = tiphys_schema::decode(ty, &mut value).err()?;
+    Some(undecodable(object, gvk, &error.to_string()))
 }
 
 /// Fields of the metadata that no object has; of those that are nearly right, which is meant.

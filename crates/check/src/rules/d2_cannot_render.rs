@@ -19,7 +19,10 @@
 //! Where another tool writes the missing file before the engine looks.
 
 use tiphys_diag::{Edit, Severity, Span};
-use tiphys_graph::{App, Declaration, Fault as Unread, Outcome, UnitKind, survey::ANY_CLUSTER};
+use tiphys_graph::{
+    App, Declaration, Fault as Unread, Outcome, UnitKind,
+    survey::{ANY_CLUSTER, TEMPLATE_SYNTAX},
+};
 use tiphys_render::{Cause, RenderError};
 use tiphys_value::{Location, ObjectExt};
 
@@ -81,6 +84,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             once.add(error.headline(), warning(context, &unit.path, text, error));
         }
     }
+    templates(context, &mut once);
     dangling(context, &mut once);
     unparsed(context, &mut once);
     for fault in context.survey.faults.iter().filter(|fault| fault.is_manifest) {
@@ -105,6 +109,28 @@ fn is_open(context: &Context<'_>, app: &App) -> bool {
         placeholders::is_in(path)
             || (is_symbolic && (path.contains(ANY_CLUSTER) || path.contains("<no value>")))
     })
+}
+
+/// Charts that no Application reaches, with a template that does not parse, whatever the values.
+fn templates(context: &Context<'_>, once: &mut Once) {
+    for unit in context.survey.units.iter().filter(|unit| unit.kind == UnitKind::Chart) {
+        let Outcome::Failed(error) = &unit.outcome else { continue };
+        let headline = error.headline();
+        let Some(rest) = headline.strip_prefix(TEMPLATE_SYNTAX) else { continue };
+        if placeholders::is_skeleton(&unit.path) {
+            continue;
+        }
+        let mut place = rest.split(')').next().unwrap_or_default().splitn(2, ':');
+        let below = place.next().and_then(|path| path.split_once('/')).map_or("", |(_, below)| below);
+        let line = place.next().and_then(|line| line.parse().ok()).unwrap_or(1);
+        let file = tiphys_vfs::join(&unit.path, below).unwrap_or_default();
+        let mut finding = warning(context, &file, "the chart cannot be rendered", error);
+        let span = context.survey.files.span(&Location::new(file, line, 0));
+        if let Some(label) = &mut finding.diagnostic.primary {
+            label.span = span;
+        }
+        once.add(headline, finding);
+    }
 }
 
 /// What the builds of a repository failed on.

@@ -24,6 +24,7 @@
 
 use tiphys_diag::Severity;
 use tiphys_graph::Object;
+use tiphys_schema::Quantity;
 use tiphys_value::{FieldPath, Value};
 
 use crate::{
@@ -54,8 +55,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
         };
         for root in found {
             let Some(values) = root.get(object.value()) else { continue };
-            let mut wrong = Vec::new();
+            let (mut wrong, mut amiss) = (Vec::new(), Vec::new());
             collect(values, &root, 0, &mut wrong);
+            refused(values, &root, 0, &mut amiss);
+            for (path, text, why) in amiss {
+                let diagnostic = RULE
+                    .diagnostic(format!("the values of {} have {text:?}: {why}", object.title()))
+                    .at(context.survey.span(object, &path), "the API server refuses it")
+                    .because("charts hand it on as it is, and the object that gets it is refused");
+                once.add(&text, RULE.finding(context, object, diagnostic).likely());
+            }
             for (path, name, meant) in wrong {
                 let diagnostic = RULE
                     .diagnostic(format!("the values of {} have a field {name}: {meant} is meant", object.title()))
@@ -111,6 +120,63 @@ fn collect(
             }
         }
         _ => {}
+    }
+}
+
+/// How a volume can be mounted (Kubernetes docs, "Persistent Volumes").
+const ACCESS_MODES: [&str; 4] = ["ReadWriteOnce", "ReadOnlyMany", "ReadWriteMany", "ReadWriteOncePod"];
+
+/// Texts that no chart can make right: amounts that are none, access modes that there are not.
+fn refused(value: &Value, path: &FieldPath, depth: usize, found: &mut Vec<(FieldPath, String, String)>) {
+    const MAX_DEPTH: usize = 32;
+    if depth > MAX_DEPTH {
+        return;
+    }
+    let below = |step: FieldPath, item: &Value, found: &mut Vec<_>| refused(item, &step, depth + 1, found);
+    match value {
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(at, item)| below(path.index(at), item, found));
+        }
+        Value::Object(map) => {
+            for (name, inner) in map {
+                let path = path.key(name);
+                match (name.as_str(), inner) {
+                    ("accessModes", Value::Array(modes)) => modes_of(modes, &path, found),
+                    ("resources", Value::Object(_)) if has_quantities(inner) => {
+                        amounts(inner, &path, found);
+                    }
+                    _ => below(path, inner, found),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn modes_of(modes: &[Value], path: &FieldPath, found: &mut Vec<(FieldPath, String, String)>) {
+    for (at, mode) in modes.iter().enumerate().filter_map(|(at, mode)| Some((at, mode.as_str()?))) {
+        let same = ACCESS_MODES.iter().copied().find(|it| it.eq_ignore_ascii_case(mode) && *it != mode);
+        // Short forms such as RWO are the chart's.
+        let meant = same.or_else(|| similar::nearest(mode, ACCESS_MODES.into_iter()));
+        if let Some(meant) = meant.filter(|_| !ACCESS_MODES.contains(&mode)) {
+            found.push((path.index(at), mode.to_owned(), format!("the access mode is {meant}")));
+        }
+    }
+}
+
+fn amounts(resources: &Value, path: &FieldPath, found: &mut Vec<(FieldPath, String, String)>) {
+    for kind in ["limits", "requests"] {
+        for (name, amount) in resources.get(kind).and_then(Value::as_object).into_iter().flatten() {
+            let Some(text) = amount.as_str().filter(|_| matches!(name.as_str(), "cpu" | "memory")) else {
+                continue;
+            };
+            let is_plain = !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '.');
+            if is_plain && text.starts_with(|c: char| c.is_ascii_digit()) && text.parse::<Quantity>().is_err()
+            {
+                let why = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+                found.push((path.key(kind).key(name), text.to_owned(), why.to_owned()));
+            }
+        }
     }
 }
 

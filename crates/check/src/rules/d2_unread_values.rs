@@ -102,10 +102,16 @@ fn values_files(survey: &Survey, chart: &str, folder: &str) -> BTreeSet<Arc<str>
         let [only] = sources.as_slice() else { continue };
         for file in only.helm.iter().flat_map(|helm| &helm.value_files) {
             let name = file.rsplit('/').next().unwrap_or(file);
-            found.extend(app.read.iter().filter(|path| path.rsplit('/').next() == Some(name)).cloned());
+            let named = app.read.iter().filter(|path| path.rsplit('/').next() == Some(name));
+            found.extend(named.filter(|path| path.starts_with(folder) || !is_shared(survey, path)).cloned());
         }
     }
     found
+}
+
+/// Whether a values file is for several Applications, each of which reads what it knows.
+fn is_shared(survey: &Survey, file: &str) -> bool {
+    survey.apps.iter().filter(|app| app.read.contains(file)).count() > 1
 }
 
 fn look(

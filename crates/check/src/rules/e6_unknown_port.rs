@@ -72,6 +72,9 @@ fn probes(context: &Context<'_>, pod: &Pod<'_>, container: &Container<'_>, once:
     for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
         for way in ["httpGet", "tcpSocket"] {
             let port = container.value.get(probe).and_then(|it| it.get(way)).and_then(|it| it.get("port"));
+            if let Some(number) = port.and_then(Value::as_i64) {
+                slip(context, pod, container, &container.path.key(probe).key(way).key("port"), number, once);
+            }
             let Some(name) = port.and_then(Value::as_str).filter(|name| name.parse::<u16>().is_err()) else {
                 continue;
             };
@@ -92,6 +95,61 @@ fn probes(context: &Context<'_>, pod: &Pod<'_>, container: &Container<'_>, once:
             }
             once.add(name, RULE.finding(context, pod.object, diagnostic));
         }
+    }
+}
+
+/// A probe of a port that is one slip away from the only one that the container says it has, and that the pod does not
+/// speak of: no argument or variable has the number.
+fn slip(
+    context: &Context<'_>,
+    pod: &Pod<'_>,
+    container: &Container<'_>,
+    path: &FieldPath,
+    number: i64,
+    once: &mut Once,
+) {
+    let all: Vec<i64> = pod
+        .containers()
+        .flat_map(|container| list(container.value, "ports"))
+        .filter_map(|port| port.get("containerPort")?.as_i64())
+        .collect();
+    let own = list(container.value, "ports");
+    let [Some(only)] = own.iter().map(|port| port.get("containerPort")?.as_i64()).collect::<Vec<_>>()[..]
+    else {
+        return;
+    };
+    let (wanted, said) = (number.to_string(), only.to_string());
+    let speaks = ["args", "command", "env"]
+        .iter()
+        .any(|field| container.value.get(*field).is_some_and(|value| value.to_string().contains(&wanted)));
+    if all.contains(&number) || speaks || !is_slip(&wanted, &said) {
+        return;
+    }
+    let mut diagnostic = RULE
+        .diagnostic(format!(
+            "container {} of {} is probed at port {number}, and says that it has {only}",
+            container.name(),
+            pod.object.title()
+        ))
+        .at(context.survey.span(pod.object, path), "no container has this port")
+        .because("where nothing listens a probe fails, and the pod is restarted or never ready")
+        .help(format!("perhaps {only} is meant"));
+    diagnostic.severity = Severity::Warning;
+    once.add(&wanted, RULE.finding(context, pod.object, diagnostic).likely());
+}
+
+/// Whether two numbers have the same digits but for one, or for the order of two.
+fn is_slip(one: &str, other: &str) -> bool {
+    const SHORTEST: usize = 4;
+    if one.len() != other.len() || one.len() < SHORTEST {
+        return false;
+    }
+    let differing: Vec<(u8, u8)> = one.bytes().zip(other.bytes()).filter(|(a, b)| a != b).collect();
+    match differing[..] {
+        // The last digit counts neighbouring ports.
+        [(a, b)] => one.as_bytes().last() == other.as_bytes().last() && a != b,
+        [(a, b), (c, d)] => a == d && b == c,
+        _ => false,
     }
 }
 

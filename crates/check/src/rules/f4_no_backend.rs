@@ -20,7 +20,7 @@
 //! Where the pods or the Service are made by a program.
 
 use tiphys_diag::Severity;
-use tiphys_graph::Object;
+use tiphys_graph::{App, Object};
 use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value, json};
 
 use crate::{
@@ -219,18 +219,18 @@ fn service(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
     if wanted.is_empty() {
         return without_selector(context, cluster, object, once);
     }
-    if cluster.is_partly_hidden(namespace)
-        || cluster.pods.iter().any(|pod| selectors::selects(object, pod))
-        || cluster.has_operated_pods(namespace)
-    {
+    let is_open = cluster.is_partly_hidden(namespace) || cluster.has_operated_pods(namespace);
+    let is_whole = context.survey.app_of(object).is_some_and(App::is_rendered);
+    if (is_open && !is_whole) || cluster.pods.iter().any(|pod| selectors::selects(object, pod)) {
         return;
     }
     // Only beside pods that differ in one label is it likely that those were meant.
     let near = |pod: &&Pod<'_>| {
         let differing = wanted.iter().filter(|(key, value)| pod.label(key) != Some(value)).count();
+        let is_near = differing == 1 && wanted.len() > 1;
         pod.object.key.namespace == *namespace
             && pod.object.owner == object.owner
-            && (differing == 1 && wanted.len() > 1 || wanted.iter().all(|(key, _)| pod.label(key).is_some()))
+            && (is_near || !is_open && wanted.iter().all(|(key, _)| pod.label(key).is_some()))
     };
     let nearest = cluster.pods.iter().filter(near).filter(|pod| !serves_others(cluster, pod));
     let Some(pod) = nearest.min_by_key(|pod| pod.object.key.name != object.key.name) else { return };

@@ -46,7 +46,7 @@ use tiphys_graph::{
 use tiphys_value::Location;
 use tiphys_yaml::{Error, Kind, Node};
 
-use crate::{Context, Finding, Report, Rule};
+use crate::{Context, Finding, Report, Rule, support::similar};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -192,6 +192,7 @@ impl Workflow<'_, '_> {
         if job.get("<<").is_some() {
             return;
         }
+        self.unknown(job, &OF_JOB);
         self.expressions(&title, job);
         if let Some(used) = job.get("uses") {
             return self.reusable(used);
@@ -216,6 +217,7 @@ impl Workflow<'_, '_> {
         let mut is_elsewhere = false;
         for step in steps.iter().filter(|step| step.pairs().is_some() && step.get("<<").is_none()) {
             self.duplicates(step);
+            self.unknown(step, &OF_STEP);
             if let Some(id) = step.get("id").and_then(Node::as_str)
                 && !ids.insert(id)
             {
@@ -305,6 +307,18 @@ impl Workflow<'_, '_> {
         }
     }
 
+    /// Keys that a mapping cannot have: GitHub refuses the file.
+    fn unknown(&mut self, mapping: &Node, known: &[&str]) {
+        for (key, _) in mapping.pairs().unwrap_or_default() {
+            let name = key.as_str().unwrap_or_default();
+            if !name.is_empty() && !known.iter().any(|it| it.eq_ignore_ascii_case(name)) {
+                let meant = similar::nearest(name, known.iter().copied());
+                let label = meant.map_or_else(|| "no such key".to_owned(), |it| format!("{it} is meant"));
+                self.add(self.span(key), &format!("Unexpected value '{name}'"), &label);
+            }
+        }
+    }
+
     /// Keys that a mapping has twice: GitHub refuses the file.
     fn duplicates(&mut self, mapping: &Node) {
         let mut seen: BTreeSet<&str> = BTreeSet::new();
@@ -333,6 +347,45 @@ impl Workflow<'_, '_> {
         self.report.add(Finding::new(RULE.incident, diagnostic));
     }
 }
+
+/// The keys of a step (GitHub docs, "Workflow syntax", `jobs.<job_id>.steps`).
+const OF_STEP: [&str; 11] = [
+    "id",
+    "if",
+    "name",
+    "uses",
+    "run",
+    "working-directory",
+    "shell",
+    "with",
+    "env",
+    "continue-on-error",
+    "timeout-minutes",
+];
+
+/// The keys of a job (the same, `jobs.<job_id>`).
+const OF_JOB: [&str; 20] = [
+    "name",
+    "permissions",
+    "needs",
+    "if",
+    "runs-on",
+    "snapshot",
+    "environment",
+    "concurrency",
+    "outputs",
+    "env",
+    "defaults",
+    "steps",
+    "timeout-minutes",
+    "strategy",
+    "continue-on-error",
+    "container",
+    "services",
+    "uses",
+    "with",
+    "secrets",
+];
 
 /// How deep a job is looked into.
 const MAX_DEPTH: usize = 32;

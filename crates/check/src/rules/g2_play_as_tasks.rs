@@ -35,9 +35,11 @@ use tiphys_graph::{
         node_span,
     },
 };
+use tiphys_value::Location;
 use tiphys_vfs::parent;
+use tiphys_yaml::Profile;
 
-use crate::{Context, Finding, Report, Rule};
+use crate::{Context, Finding, Report, Rule, support::placeholders};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -62,6 +64,34 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
         }
     }
+    for path in files.ending(&[".yml", ".yaml"]) {
+        if let Some(diagnostic) = unreadable(files, path) {
+            report.add(Finding::new(RULE.incident, diagnostic).likely());
+        }
+    }
+}
+
+/// A playbook that is no YAML: its first lines are those of a play.
+fn unreadable(files: &Files, path: &Arc<str>) -> Option<Diagnostic> {
+    let text = files.text(path).filter(|text| !text.contains("apiVersion:") && !text.contains("{%"))?;
+    let mut lines = text.lines().map(str::trim_end).filter(|line| {
+        let line = line.trim();
+        !line.is_empty() && !line.starts_with('#') && line != "---"
+    });
+    let first = lines.next()?;
+    let is_item = first.starts_with("- name:") || first.starts_with("- hosts:");
+    let of_play = |line: &str| line.starts_with("- hosts:") || line.starts_with("  hosts:");
+    if !is_item || !text.lines().any(of_play) || placeholders::is_skeleton(path) {
+        return None;
+    }
+    let error = tiphys_yaml::parse_documents(&text, Profile::Go3).err()?;
+    let line = error.position().map_or(1, |at| at.line);
+    let at = Location::new(path.clone(), line, 0);
+    let diagnostic = RULE
+        .diagnostic(format!("{path} is no YAML: {}", error.to_string().trim_start_matches("yaml: ")))
+        .at(files.span(&at), "it cannot be read on from here")
+        .because("Ansible reads the whole playbook before it runs anything");
+    Some(diagnostic.help("a value that begins with {{ needs quotes around it"))
 }
 
 /// A file that is not what it is used as.

@@ -10,6 +10,7 @@ mod a1_self_wait;
 mod a1_wave_order;
 mod a2_eviction_blocked;
 mod a2_finalizer_without_controller;
+mod a2_unknown_finalizer;
 mod b1_other_tool;
 mod b2_installed_twice;
 mod b3_two_owners;
@@ -20,21 +21,25 @@ mod b5_random_values;
 mod b5_replicas_fight;
 mod c1_chart_with_large_crd;
 mod c1_last_applied_too_long;
+mod c2_argocd_policy;
 mod c2_inline_manifest;
 mod c2_invalid;
 mod c2_pod_security;
 mod c2_quota;
 mod c2_rbac_no_effect;
 mod c2_removed_api;
+mod c2_template_syntax;
 mod c2_unserved_version;
 mod c3_conversion_webhook;
 mod c3_webhook_before_backend;
 mod c4_immutable;
 mod c5_cr_before_crd;
+mod c5_cr_before_operator;
 mod c5_crd_twice;
 mod c5_no_namespace;
 mod d1_load_restriction;
 mod d2_appset_fault;
+mod d2_broken_text;
 mod d2_cannot_render;
 mod d2_duplicate_key;
 mod d2_duplicate_name;
@@ -48,6 +53,7 @@ mod d3_incomplete_registration;
 mod e1_platform_pruned;
 mod e2_dangling_reference;
 mod e2_missing_key;
+mod e2_misspelt_name;
 mod e2_no_pull_secret;
 mod e2_no_store;
 mod e3_invalid_image;
@@ -70,6 +76,7 @@ mod g1_workflow_syntax;
 mod g2_play_as_tasks;
 mod g3_orphaned_cloud_resources;
 mod g4_security_group_cycle;
+mod g4_terraform_syntax;
 mod g5_drifting_ids;
 mod g5_drifting_lists;
 mod g6_node_build;
@@ -88,6 +95,7 @@ pub const ALL: &[&Rule] = &[
     &a1_wave_order::RULE,
     &a2_eviction_blocked::RULE,
     &a2_finalizer_without_controller::RULE,
+    &a2_unknown_finalizer::RULE,
     &b1_other_tool::RULE,
     &b2_installed_twice::RULE,
     &b3_two_owners::RULE,
@@ -98,21 +106,25 @@ pub const ALL: &[&Rule] = &[
     &b5_replicas_fight::RULE,
     &c1_chart_with_large_crd::RULE,
     &c1_last_applied_too_long::RULE,
+    &c2_argocd_policy::RULE,
     &c2_inline_manifest::RULE,
     &c2_invalid::RULE,
     &c2_pod_security::RULE,
     &c2_quota::RULE,
     &c2_rbac_no_effect::RULE,
     &c2_removed_api::RULE,
+    &c2_template_syntax::RULE,
     &c2_unserved_version::RULE,
     &c3_conversion_webhook::RULE,
     &c3_webhook_before_backend::RULE,
     &c4_immutable::RULE,
     &c5_cr_before_crd::RULE,
+    &c5_cr_before_operator::RULE,
     &c5_crd_twice::RULE,
     &c5_no_namespace::RULE,
     &d1_load_restriction::RULE,
     &d2_appset_fault::RULE,
+    &d2_broken_text::RULE,
     &d2_cannot_render::RULE,
     &d2_duplicate_key::RULE,
     &d2_duplicate_name::RULE,
@@ -126,6 +138,7 @@ pub const ALL: &[&Rule] = &[
     &e1_platform_pruned::RULE,
     &e2_dangling_reference::RULE,
     &e2_missing_key::RULE,
+    &e2_misspelt_name::RULE,
     &e2_no_pull_secret::RULE,
     &e2_no_store::RULE,
     &e3_invalid_image::RULE,
@@ -148,6 +161,7 @@ pub const ALL: &[&Rule] = &[
     &g2_play_as_tasks::RULE,
     &g3_orphaned_cloud_resources::RULE,
     &g4_security_group_cycle::RULE,
+    &g4_terraform_syntax::RULE,
     &g5_drifting_ids::RULE,
     &g5_drifting_lists::RULE,
     &g6_node_build::RULE,

@@ -1,11 +1,15 @@
 //! Reading a repository for the rules.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
 
 use tiphys_appset::ClusterInfo;
 use tiphys_check::Survey;
 use tiphys_controller::Checkouts;
-use tiphys_graph::{Input, Kept};
+use tiphys_graph::{Files, Input, Kept};
+use tiphys_model::settings::RenderSettings;
 use tiphys_vfs::FileTree;
 
 use super::{args::Args, progress::Progress};
@@ -15,7 +19,12 @@ use crate::repository::{Given, Repository};
 pub struct Reader {
     repository: Repository,
     clusters: Vec<ClusterInfo>,
+    /// What the repository says of the renderers.
+    settings: Mutex<RenderSettings>,
 }
+
+/// What files that tell something of the renderers hold, one of these.
+const OF_RENDERERS: [&str; 3] = ["argocd-cm", "uildOptions", "helmCharts:"];
 
 impl Reader {
     /// Opens what was given.
@@ -27,7 +36,28 @@ impl Reader {
             respect_revisions: false,
             offline: args.offline,
         };
-        Ok(Self { repository: Repository::open(&given)?, clusters })
+        let repository = Repository::open(&given)?;
+        let settings = Mutex::new(repository.scan.render_settings());
+        Ok(Self { repository, clusters, settings })
+    }
+
+    /// Reads again what the repository says of the renderers, if one of the edited files may tell. Whether that is
+    /// something else than before, so that no rendering holds any more.
+    pub fn has_new_settings(&self, before: &Files, changed: &[String]) -> bool {
+        let tells = |text: &str| OF_RENDERERS.iter().any(|mark| text.contains(mark));
+        let told = |path: &String| {
+            let now = self.repository.tree.read(path).ok();
+            let now = now.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok());
+            path.is_empty() || before.text(path).is_some_and(|text| tells(&text)) || now.is_some_and(tells)
+        };
+        if !changed.iter().any(told) {
+            return false;
+        }
+        let new = self.repository.render_settings();
+        let mut known = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = *known != new;
+        *known = new;
+        is_new
     }
 
     /// The files.
@@ -43,7 +73,7 @@ impl Reader {
     /// What the repository says in a tree, its own or one made from it, and what to keep for the next time; something may
     /// be kept from the last time.
     pub fn survey(&self, tree: Arc<dyn FileTree>, kept: &Kept) -> (Survey, Kept) {
-        let settings = self.repository.scan.render_settings();
+        let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let checkouts = Checkouts::new(&self.repository.repositories).with_settings(settings);
         let progress = Progress::new();
         let input = Input {

@@ -13,6 +13,7 @@ use std::{
 };
 
 use anyhow::{Context as _, bail};
+use tiphys_model::settings::RenderSettings;
 use tiphys_source::{Checkout, Repositories, WorkingTree};
 use tiphys_vfs::FileTree;
 
@@ -260,6 +261,11 @@ impl Repository {
         self.tree = checkout.tree.clone();
         self.commit.clone_from(&checkout.revision);
         self.repositories.give_commit(checkout);
+    }
+
+    /// What its files say of the renderers by now.
+    pub fn render_settings(&self) -> RenderSettings {
+        scan(self.tree.as_ref(), &self.folder).render_settings()
     }
 
     /// Looks for Applications again.

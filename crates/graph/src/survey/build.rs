@@ -240,8 +240,7 @@ fn is_consumed(
 ) -> bool {
     let by_apps = renderings.iter().filter(|(application, _)| application.name() != object.value.name());
     let all = by_apps.map(|(_, it)| it).chain(units.iter().map(|(_, it)| it));
-    all.into_iter()
-        .any(|it| matches!(it.outcome, Outcome::Rendered) && it.read.contains(&object.location.file))
+    all.into_iter().any(|it| it.seen.contains(&object.location.file))
 }
 
 /// The objects in manifest files that nothing renders, by file. What was read by a rendering that came to nothing, such as
@@ -255,8 +254,7 @@ fn loose(
         .iter()
         .map(|(_, it)| it)
         .chain(units.iter().map(|(_, it)| it))
-        .filter(|rendering| matches!(rendering.outcome, Outcome::Rendered))
-        .flat_map(|rendering| rendering.read.iter())
+        .flat_map(|rendering| rendering.seen.iter())
         .collect();
     let mut loose: BTreeMap<Arc<str>, Vec<Arc<RenderedObject>>> = BTreeMap::new();
     for object in objects.into_iter().filter(|object| !read.contains(&object.location.file)) {

@@ -10,7 +10,7 @@ use tiphys_kustomize::{FunctionRunner, RemoteLoader};
 use tiphys_render::{RenderError, SourceTree, Sources};
 use tiphys_vfs::{DirEntry, EntryKind, FileTree, VfsError};
 
-use super::{Input, kept::Touched, sops};
+use super::{Input, kept::Touched, partly, sops};
 
 /// The address under which units ask for this repository.
 pub const THIS_REPOSITORY: &str = "file:///this-repository";
@@ -78,6 +78,8 @@ pub struct Here<'a> {
     addresses: Mutex<BTreeSet<String>>,
     /// What was asked for and could not be had: what, and why.
     missed: Mutex<Vec<(String, String)>>,
+    /// The templates to leave out of charts that lack dependencies; `None` if such charts are not looked at.
+    left_out: Option<BTreeSet<String>>,
 }
 
 impl<'a> Here<'a> {
@@ -88,7 +90,13 @@ impl<'a> Here<'a> {
             reading: Arc::new(Reading::new(input.tree.clone())),
             addresses: Mutex::default(),
             missed: Mutex::default(),
+            left_out: None,
         }
+    }
+
+    /// The same, but charts that lack dependencies are rendered without them and without some of their templates.
+    pub fn partly(input: &'a Input<'a>, left_out: BTreeSet<String>) -> Self {
+        Self { left_out: Some(left_out), ..Self::new(input) }
     }
 
     /// What was asked for.
@@ -140,8 +148,15 @@ impl Sources for Here<'_> {
     }
 
     fn complete(&self, chart: &mut Chart, tree: &dyn FileTree) -> Result<(), RenderError> {
-        let what = format!("dependencies of chart {}", chart.name());
-        self.note(|| what, self.input.sources.complete(chart, tree))
+        let what = partly::dependencies_of(chart);
+        let completed = self.note(|| what, self.input.sources.complete(chart, tree));
+        match (&self.left_out, completed) {
+            (Some(left_out), Err(_)) => {
+                partly::reduce(chart, left_out);
+                Ok(())
+            }
+            (_, completed) => completed,
+        }
     }
 
     fn plugins(&self) -> Option<Arc<dyn tiphys_render::Plugins>> {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use tiphys_model::{Application, SourceType, Tracking};
-use tiphys_render::{Cause, Context, render};
+use tiphys_render::{Cause, Context, RenderError, Rendered, render};
 use tiphys_value::{RenderedObject, Value};
 
 use crate::parallel;
@@ -19,6 +19,7 @@ use super::{
     here::Here,
     is_namespaced,
     kept::{Renderings, Touched},
+    partly,
 };
 
 /// Namespace of the engine, where Applications live that name none: Argo CD's.
@@ -30,6 +31,8 @@ pub struct Rendering {
     pub objects: Vec<Arc<RenderedObject>>,
     pub tools: Vec<Option<SourceType>>,
     pub read: Arc<BTreeSet<Arc<str>>>,
+    /// The files that the objects were made from: what was read, unless only a part was seen.
+    pub seen: Arc<BTreeSet<Arc<str>>>,
     pub missed: Vec<(String, String)>,
     pub touched: Touched,
 }
@@ -109,12 +112,19 @@ fn asks_for_a_fixed_revision(application: &Application) -> bool {
     application.spec.effective_sources().iter().any(|source| is_fixed(&source.target_revision))
 }
 
-/// Renders one Application.
-pub fn one(application: &Application, input: &Input<'_>) -> Rendering {
-    let here = Here::new(input);
+/// What came of rendering an Application.
+pub struct Attempt {
+    pub result: Result<Rendered, RenderError>,
+    pub read: BTreeSet<Arc<str>>,
+    pub missed: Vec<(String, String)>,
+    pub touched: Touched,
+}
+
+/// Renders an Application from some sources.
+pub fn attempt(application: &Application, input: &Input<'_>, here: &Here<'_>) -> Attempt {
     let tracking = Tracking::default();
     let context = Context {
-        sources: &here,
+        sources: here,
         kube_version: input.kube_version,
         api_versions: &[],
         tracking: &tracking,
@@ -123,12 +133,29 @@ pub fn one(application: &Application, input: &Input<'_>) -> Rendering {
         origins: true,
     };
     let result = render(application, &context);
-    let (read, missed, touched) = (Arc::new(here.read()), here.missed(), here.touched());
+    Attempt { result, read: here.read(), missed: here.missed(), touched: here.touched() }
+}
+
+/// Whether what an Application lacks may be in a revision that is not looked at.
+fn may_be_elsewhere(error: &RenderError, application: &Application) -> bool {
+    error.cause() == Cause::Missing && asks_for_a_fixed_revision(application)
+}
+
+/// Whether an error says nothing of the repository.
+pub fn is_open(error: &RenderError, application: &Application) -> bool {
+    error.is_transient() || error.cause() == Cause::Unsupported || may_be_elsewhere(error, application)
+}
+
+/// Renders one Application.
+pub fn one(application: &Application, input: &Input<'_>) -> Rendering {
+    let Attempt { result, read, missed, touched } = attempt(application, input, &Here::new(input));
+    let read = Arc::new(read);
     match result {
         Ok(rendered) => Rendering {
             outcome: Outcome::Rendered,
             objects: rendered.objects.into_iter().map(Arc::new).collect(),
             tools: rendered.sources.into_iter().map(|source| source.source_type).collect(),
+            seen: read.clone(),
             read,
             missed,
             touched,
@@ -139,13 +166,46 @@ pub fn one(application: &Application, input: &Input<'_>) -> Rendering {
                 None if error.is_transient() || error.cause() == Cause::Unsupported => {
                     Outcome::Unseen(error.headline().to_owned())
                 }
-                None if error.cause() == Cause::Missing && asks_for_a_fixed_revision(application) => {
+                None if may_be_elsewhere(&error, application) => {
                     let text = format!("{}; another revision may have it", error.headline());
                     Outcome::Unseen(text)
                 }
                 None => Outcome::Failed(error),
             };
-            Rendering { outcome, objects: Vec::new(), tools: Vec::new(), read, missed, touched }
+            let nothing = Rendering {
+                outcome,
+                objects: Vec::new(),
+                tools: Vec::new(),
+                read,
+                seen: Arc::default(),
+                missed,
+                touched,
+            };
+            let has_parts = application.spec.effective_sources().len() > 1
+                || nothing.missed.iter().any(|(what, _)| partly::is_of_chart(what));
+            if nothing.missed.is_empty() || !has_parts {
+                return nothing;
+            }
+            with_part(nothing, application, input)
         }
+    }
+}
+
+/// A rendering that something out of reach stopped, with what can be seen nevertheless.
+fn with_part(stopped: Rendering, application: &Application, input: &Input<'_>) -> Rendering {
+    let part = partly::of(application, input);
+    let Rendering { mut touched, read, outcome, .. } = stopped;
+    touched.paths.extend(part.touched.paths);
+    touched.addresses.extend(part.touched.addresses);
+    let mut all = BTreeSet::clone(&read);
+    all.extend(part.read);
+    Rendering {
+        outcome: part.fault.map_or(outcome, Outcome::Failed),
+        objects: part.objects,
+        tools: Vec::new(),
+        read: Arc::new(all),
+        seen: Arc::new(part.seen),
+        missed: stopped.missed,
+        touched,
     }
 }

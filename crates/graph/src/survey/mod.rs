@@ -14,6 +14,7 @@ mod kept;
 mod kinds;
 mod memo;
 mod offline;
+mod partly;
 mod sets;
 mod sops;
 mod types;
@@ -38,6 +39,7 @@ pub use index::World;
 pub use kept::Kept;
 pub use kinds::is_namespaced;
 pub use offline::NoSources;
+pub use partly::SYNTAX as TEMPLATE_SYNTAX;
 pub use sets::ANY_CLUSTER;
 pub use tiphys_model::Application;
 pub use types::{

@@ -1,0 +1,134 @@
+//! # A custom resource in one sync with the Subscription of its operator
+//!
+//! A Subscription of the Operator Lifecycle Manager installs an operator, which brings the definitions of its kinds. An
+//! Application that holds a Subscription and resources of those kinds asks the API server about all of them before it
+//! applies anything: the kinds are not known yet, the operation fails, and so the Subscription is never applied either.
+//! `SkipDryRunOnMissingResource=true` leaves such a resource out until its turn comes.
+//!
+//! People see: `The Kubernetes API could not find operator.example.com/Widget for requested resource shop/web. Make sure
+//! the "Widget" CRD is installed on the destination cluster.`, `one or more synchronization tasks are not valid`.
+//!
+//! ## Bad
+//! ```yaml
+//! # one Application: Subscription loki-operator, and LokiStack logs
+//! ```
+//! ## Good
+//! ```yaml
+//! kind: LokiStack
+//! metadata: {annotations: {argocd.argoproj.io/sync-options: SkipDryRunOnMissingResource=true}}
+//! ```
+//! ## When to suppress
+//! When the operator is there before the Application.
+
+use tiphys_diag::Severity;
+use tiphys_graph::Object;
+use tiphys_schema::Catalog;
+use tiphys_value::ObjectExt;
+
+use crate::{
+    Context, Report, Rule,
+    support::{declared, once::Once, pods::text},
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "C5-cr-before-operator",
+    incident: "C5",
+    severity: Severity::Warning,
+    title: "a custom resource in one sync with the Subscription that brings its definition",
+    source: include_str!("c5_cr_before_operator.rs"),
+    check,
+};
+
+/// Packages of widely used catalogues, with the groups that their operators define.
+const PACKAGES: [(&str, &[&str]); 43] = [
+    ("advanced-cluster-management", &["operator.open-cluster-management.io"]),
+    ("amq-streams", &["kafka.strimzi.io"]),
+    ("ansible-automation-platform-operator", &["aap.ansible.com", "automationcontroller.ansible.com"]),
+    ("authorino-operator", &["operator.authorino.kuadrant.io"]),
+    ("cloudnative-pg", &["postgresql.cnpg.io"]),
+    ("cluster-logging", &["logging.openshift.io", "observability.openshift.io"]),
+    ("cluster-observability-operator", &["monitoring.rhobs"]),
+    ("compliance-operator", &["compliance.openshift.io"]),
+    ("devspaces", &["org.eclipse.che"]),
+    ("elasticsearch-operator", &["logging.openshift.io"]),
+    ("gpu-operator-certified", &["nvidia.com"]),
+    ("grafana-operator", &["grafana.integreatly.org", "integreatly.org"]),
+    ("keycloak-operator", &["k8s.keycloak.org"]),
+    ("kiali-ossm", &["kiali.io"]),
+    ("kubernetes-nmstate-operator", &["nmstate.io"]),
+    ("kubevirt-hyperconverged", &["hco.kubevirt.io"]),
+    ("local-storage-operator", &["local.storage.openshift.io"]),
+    ("loki-operator", &["loki.grafana.com"]),
+    ("lvms-operator", &["lvm.topolvm.io"]),
+    ("metallb-operator", &["metallb.io"]),
+    ("mtv-operator", &["forklift.konveyor.io"]),
+    ("multicluster-engine", &["multicluster.openshift.io"]),
+    ("nfd", &["nfd.openshift.io"]),
+    ("ocs-operator", &["ocs.openshift.io", "noobaa.io"]),
+    ("odf-operator", &["ocs.openshift.io", "odf.openshift.io", "noobaa.io"]),
+    ("opendatahub-operator", &["datasciencecluster.opendatahub.io", "dscinitialization.opendatahub.io"]),
+    ("openshift-pipelines-operator-rh", &["operator.tekton.dev"]),
+    ("opentelemetry-product", &["opentelemetry.io"]),
+    ("ptp-operator", &["ptp.openshift.io"]),
+    ("quay-operator", &["quay.redhat.com"]),
+    ("redhat-oadp-operator", &["oadp.openshift.io", "velero.io"]),
+    ("rhacs-operator", &["platform.stackrox.io"]),
+    ("rhbk-operator", &["k8s.keycloak.org"]),
+    ("rhdh", &["rhdh.redhat.com"]),
+    ("rhods-operator", &["datasciencecluster.opendatahub.io", "dscinitialization.opendatahub.io"]),
+    ("rhsso-operator", &["keycloak.org"]),
+    ("sailoperator", &["sailoperator.io"]),
+    ("serverless-operator", &["operator.knative.dev"]),
+    ("servicemeshoperator", &["maistra.io"]),
+    ("servicemeshoperator3", &["sailoperator.io"]),
+    ("sriov-network-operator", &["sriovnetwork.openshift.io"]),
+    ("strimzi-kafka-operator", &["kafka.strimzi.io"]),
+    ("tempo-product", &["tempo.grafana.com"]),
+];
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
+    for app in &context.survey.apps {
+        let objects: Vec<&Object> = context.survey.objects_of(app.id).collect();
+        let is_subscription =
+            |it: &&&Object| it.key.kind == "Subscription" && it.key.group == "operators.coreos.com";
+        for subscription in objects.iter().filter(is_subscription) {
+            let package = text(&subscription.value()["spec"], "name");
+            let Some((_, groups)) = PACKAGES.iter().find(|(name, _)| *name == package) else { continue };
+            for object in objects.iter().filter(|it| groups.contains(&it.key.group.as_str())) {
+                if !is_refused(context, object) {
+                    continue;
+                }
+                let kind = object.key.group_kind();
+                let diagnostic = RULE
+                    .diagnostic(format!(
+                        "{} is synced with {}, which brings the definition of {kind} only later",
+                        object.title(),
+                        subscription.title()
+                    ))
+                    .at(context.survey.start(object), "this kind is not known yet")
+                    .see(context.survey.start(subscription), "its operator is installed by this")
+                    .because("the engine asks the API server about every object before it applies the first: the operation fails, and installs nothing")
+                    .help("add the annotation `argocd.argoproj.io/sync-options: SkipDryRunOnMissingResource=true`");
+                once.add(&kind.to_string(), RULE.finding(context, object, diagnostic).likely());
+            }
+        }
+    }
+    once.report(report);
+}
+
+/// Whether the API server does not know an object's kind, and the engine does not pass over that.
+fn is_refused(context: &Context<'_>, object: &Object) -> bool {
+    let survey = context.survey;
+    let is_defined = || {
+        survey.objects.iter().any(|it| {
+            it.key.kind == "CustomResourceDefinition"
+                && it.value().str_at(&["spec", "group"]) == Some(&object.key.group)
+        })
+    };
+    object.hooks.is_empty()
+        && Catalog::latest().kind(&object.value().gvk()).is_none()
+        && !declared::is_on(survey, object, "SkipDryRunOnMissingResource")
+        && !is_defined()
+}

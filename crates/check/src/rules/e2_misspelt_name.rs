@@ -1,0 +1,199 @@
+//! # A name that is nearly that of an object beside it
+//!
+//! A pod names the Secrets, ConfigMaps, claims and service accounts that it needs, an Ingress or route its Service and its
+//! Gateway. Where no object of the repository has the name, and one of the same namespace has nearly the same, one
+//! of the two is misspelt. This is told of what no Application reaches, such as the manifests of Flux; of
+//! Applications `E2-dangling-reference`, `F4-no-backend` and `F4-route-refused` tell more.
+//!
+//! People see: `secret "postges" not found`, `persistentvolumeclaim "data" not found`, `CreateContainerConfigError`, a
+//! route without a parent.
+//!
+//! ## Bad
+//! ```yaml
+//! secretKeyRef: {name: postges, key: password}     # the Secret is called postgres
+//! ```
+//! ## Good
+//! ```yaml
+//! secretKeyRef: {name: postgres, key: password}
+//! ```
+//! ## When to suppress
+//! Where both exist, and one of them is made outside of the repository.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tiphys_diag::Severity;
+use tiphys_graph::{Object, Owner};
+use tiphys_value::{FieldPath, ObjectExt, Value};
+
+use crate::{
+    Context, Report, Rule,
+    support::{
+        fields::keys,
+        once::Once,
+        parts, placeholders,
+        pods::{self, list, text},
+        references, similar,
+    },
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "E2-misspelt-name",
+    incident: "E2",
+    severity: Severity::Warning,
+    title: "a name that is nearly that of an object beside it",
+    source: include_str!("e2_misspelt_name.rs"),
+    check,
+};
+
+/// A name that an object gives to another.
+struct Named<'a> {
+    kind: &'static str,
+    name: &'a str,
+    namespace: Option<&'a str>,
+    path: FieldPath,
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let survey = context.survey;
+    let mut known: BTreeMap<&str, Vec<&Object>> = BTreeMap::new();
+    for object in &survey.objects {
+        known.entry(object.key.kind.as_str()).or_default().push(object);
+    }
+    let mut once = Once::default();
+    for object in survey.objects.iter().filter(|it| matches!(it.owner, Owner::Unit(_))) {
+        if parts::is_of_defaults(survey, object) || parts::may_be_a_patch(survey, object) {
+            continue;
+        }
+        for named in names(object) {
+            let others = known.get(named.kind).map(Vec::as_slice).unwrap_or_default();
+            if let Some(meant) = meant(object, &named, others)
+                && !is_made(context, named.name)
+            {
+                add(context, object, &named, meant, &mut once);
+            }
+        }
+    }
+    once.report(report);
+}
+
+/// The names in an object.
+fn names(object: &Object) -> Vec<Named<'_>> {
+    if let Some(pod) = pods::of(object) {
+        let all = references::of_pod(&pod).into_iter();
+        return all
+            .map(|it| Named { kind: it.kind, name: it.name, namespace: own(object), path: it.path })
+            .collect();
+    }
+    let spec = &object.value()["spec"];
+    match (object.key.group.as_str(), object.key.kind.as_str()) {
+        ("gateway.networking.k8s.io", kind) if kind.ends_with("Route") => route(object, spec),
+        ("networking.k8s.io", "Ingress") => ingress(object, spec),
+        _ => Vec::new(),
+    }
+}
+
+fn route<'a>(object: &'a Object, spec: &'a Value) -> Vec<Named<'a>> {
+    let mut found = Vec::new();
+    let namespace = |of: &'a Value| of.str_at(&["namespace"]).or_else(|| own(object));
+    for (at, parent) in list(spec, "parentRefs").iter().enumerate() {
+        if matches!(text(parent, "kind"), "" | "Gateway") {
+            let path = keys(&["spec", "parentRefs"]).index(at).key("name");
+            found.push(Named {
+                kind: "Gateway",
+                name: text(parent, "name"),
+                namespace: namespace(parent),
+                path,
+            });
+        }
+    }
+    found
+}
+
+fn ingress<'a>(object: &'a Object, spec: &'a Value) -> Vec<Named<'a>> {
+    let mut found = Vec::new();
+    for (rule, value) in list(spec, "rules").iter().enumerate() {
+        let paths = value.get("http").map(|http| list(http, "paths")).unwrap_or_default();
+        for (at, path) in paths.iter().enumerate() {
+            let Some(name) = path.str_at(&["backend", "service", "name"]) else { continue };
+            let place = keys(&["spec", "rules"]).index(rule).key("http").key("paths").index(at);
+            let path = place.key("backend").key("service").key("name");
+            found.push(Named { kind: "Service", name, namespace: own(object), path });
+        }
+    }
+    found
+}
+
+/// The namespace that an object says itself.
+fn own(object: &Object) -> Option<&str> {
+    object.value().str_at(&["metadata", "namespace"]).filter(|it| !it.is_empty())
+}
+
+/// The object that a name nearly is; `None` if one has it, or none does nearly.
+fn meant<'a>(object: &Object, named: &Named<'_>, others: &[&'a Object]) -> Option<&'a Object> {
+    const SHORTEST: usize = 5;
+    if named.name.len() < SHORTEST
+        || placeholders::is_in(named.name)
+        || others.iter().any(|it| it.key.name == named.name || placeholders::is_in(&it.key.name))
+    {
+        return None;
+    }
+    let folder =
+        |of: &Object| of.rendered.location.file.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+    let is_beside = |it: &&&Object| match (own(it), named.namespace) {
+        (Some(own), Some(wanted)) => own == wanted,
+        _ => it.owner == object.owner || folder(it) == folder(object),
+    };
+    let beside: Vec<&Object> = others.iter().filter(is_beside).copied().collect();
+    let nearest = similar::nearest(named.name, beside.iter().map(|it| it.key.name.as_str()))?;
+    if differs_by_digits(named.name, nearest) {
+        return None;
+    }
+    beside.into_iter().find(|it| it.key.name == nearest)
+}
+
+/// Whether two names differ in digits, or in one letter at the end: the second of several, as a rule.
+fn differs_by_digits(one: &str, other: &str) -> bool {
+    let letters = |text: &str| -> String { text.chars().filter(|c| !c.is_ascii_digit()).collect() };
+    let stem = |text: &str| text.rsplit_once('-').map(|(stem, _)| stem.to_owned());
+    letters(one) == letters(other) || (stem(one).is_some() && stem(one) == stem(other))
+}
+
+/// Whether something else in the repository makes an object of the name: it stands as a whole word where no pod names
+/// it, such as in a custom resource, a script or values.
+fn is_made(context: &Context<'_>, name: &str) -> bool {
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    let files = &context.survey.files;
+    for path in files.paths() {
+        let Some(text) = files.text(path) else { continue };
+        for line in text.lines().filter(|line| has_word(line, name)) {
+            let said = line.trim().trim_start_matches("- ");
+            let is_reference = REFERENCES.iter().any(|key| said.starts_with(key));
+            if !is_reference {
+                return true;
+            }
+            seen.insert(said.to_owned());
+        }
+    }
+    seen.is_empty()
+}
+
+/// How the lines begin in which objects name others.
+const REFERENCES: [&str; 6] =
+    ["name:", "secretName:", "claimName:", "serviceAccountName:", "serviceAccount:", "backend:"];
+
+fn has_word(line: &str, name: &str) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    line.match_indices(name)
+        .any(|(at, _)| !line[..at].ends_with(is_part) && !line[at + name.len()..].starts_with(is_part))
+}
+
+fn add(context: &Context<'_>, object: &Object, named: &Named<'_>, meant: &Object, once: &mut Once) {
+    let diagnostic = RULE
+        .diagnostic(format!("{} names {}/{}, which nothing makes", object.title(), named.kind, named.name))
+        .at(context.survey.span(object, &named.path), "named here")
+        .see(context.survey.start(meant), format!("{} is nearly called so", meant.key.name))
+        .because("what names it waits for it, or leads nowhere")
+        .help(format!("perhaps {} is meant", meant.key.name));
+    once.add(named.name, RULE.finding(context, object, diagnostic).likely());
+}
