@@ -466,7 +466,7 @@ pub(crate) fn remove_hook_finalizer() -> Verb {
 /// An entry of the sync result for a task.
 pub(crate) fn result_of(task: &Task<'_>) -> ResourceResult {
     let verb = match &task.target {
-        Some(object) => wave::dry_apply(object),
+        Some(object) => wave::dry_apply(object, true),
         None => Verb::Delete { uid: String::new(), propagation: Propagation::default(), dry_run: true },
     };
     action(task, verb, false).result_template()

@@ -61,11 +61,13 @@ pub(crate) fn dry_run(progress: &mut Progress<'_, '_>) -> bool {
     let actions: Vec<Action> = progress
         .tasks
         .iter()
-        .filter(|task| !task.unknown_kind && !progress.is_left_out(task) && !skips_dry_run(task))
+        .filter(|task| !task.unknown_kind && !progress.is_left_out(task) && !skips_dry_run(task, input))
         .filter(|task| !task.is_prune() || (prunes && !task.live.is_some_and(is_terminating)))
         .filter(|task| !input.settings.compat || is_tried_by_the_server(task, input))
         .map(|task| match &task.target {
-            Some(object) => action(task, dry_apply(object), false),
+            Some(object) => {
+                action(task, dry_apply(object, !Options::of(task, input).is_off("Validate")), false)
+            }
             None => action(task, delete(task, progress, true), false),
         })
         .collect();
@@ -84,18 +86,47 @@ fn is_tried_by_the_server(task: &Task<'_>, input: &SyncInput<'_>) -> bool {
     input.options.is_on("ServerSideApply") || of_object.is_some_and(|own| own.is_on("ServerSideApply"))
 }
 
-/// An object that may be deleted and created again says nothing in a dry run of its update.
-fn skips_dry_run(task: &Task<'_>) -> bool {
-    let Some(object) = task.object() else { return false };
-    let options = SyncOptions::of_object(object);
-    options.is_on("Force") || options.is_on("Replace") || (task.is_hook() && task.live.is_some())
+/// The sync options that count for a task: those of its target, of what is live, and of the Application.
+struct Options<'a> {
+    own: [Option<SyncOptions>; 2],
+    app: &'a SyncOptions,
 }
 
-pub(crate) fn dry_apply(object: &Arc<Value>) -> Verb {
+impl<'a> Options<'a> {
+    fn of(task: &Task<'_>, input: &SyncInput<'a>) -> Self {
+        let own = [task.target.as_deref(), task.live.map(|live| &*live.object)];
+        Self { own: own.map(|object| object.map(SyncOptions::of_object)), app: input.options }
+    }
+
+    fn is_on(&self, key: &str) -> bool {
+        self.own.iter().flatten().any(|options| options.is_on(key)) || self.app.is_on(key)
+    }
+
+    fn is_off(&self, key: &str) -> bool {
+        self.own.iter().flatten().any(|options| options.has(key, "false")) || self.app.has(key, "false")
+    }
+}
+
+/// Whether an object may be deleted and created again, by its options or the operation's.
+fn is_forced(options: &Options<'_>, input: &SyncInput<'_>) -> bool {
+    options.is_on("Force") || input.operation.sync.as_ref().is_some_and(|sync| sync.forces())
+}
+
+/// An object that may be replaced, or deleted and created again, says nothing in a dry run of its update.
+fn skips_dry_run(task: &Task<'_>, input: &SyncInput<'_>) -> bool {
+    if task.target.is_none() {
+        return false;
+    }
+    let options = Options::of(task, input);
+    let is_update = task.live.is_some();
+    is_update && (options.is_on("Replace") || is_forced(&options, input) || task.is_hook())
+}
+
+pub(crate) fn dry_apply(object: &Arc<Value>, validate: bool) -> Verb {
     Verb::Apply {
         object: Arc::clone(object),
         method: ApplyMethod::ServerSide,
-        validate: !SyncOptions::of_object(object).has("Validate", "false"),
+        validate,
         force: false,
         dry_run: true,
         share: false,
@@ -341,15 +372,11 @@ fn hold(progress: &mut Progress<'_, '_>, at: usize) {
 }
 
 fn apply_verb(progress: &Progress<'_, '_>, task: &Task<'_>, object: &Arc<Value>) -> Verb {
-    let app = progress.input.options;
-    let own = [Some(&**object), task.live.map(|live| &*live.object)].map(|o| o.map(SyncOptions::of_object));
-    let is_on = |key: &str| own.iter().flatten().any(|options| options.is_on(key)) || app.is_on(key);
-    let off =
-        |key: &str| own.iter().flatten().any(|options| options.has(key, "false")) || app.has(key, "false");
-    let force = is_on("Force") || progress.input.operation.sync.as_ref().is_some_and(|sync| sync.forces());
+    let options = Options::of(task, progress.input);
+    let force = is_forced(&options, progress.input);
     let share = progress.input.claims.get(&task.id.key) == Some(&Claim::Shared);
     let keeps_identity = matches!(object.kind(), "CustomResourceDefinition" | "Namespace");
-    let method = match (is_on("Replace"), task.live.is_some(), force && !keeps_identity) {
+    let method = match (options.is_on("Replace"), task.live.is_some(), force && !keeps_identity) {
         (false, ..) => ApplyMethod::ServerSide,
         (true, false, _) => ApplyMethod::Create,
         (true, true, true) => ApplyMethod::Recreate,
@@ -358,13 +385,13 @@ fn apply_verb(progress: &Progress<'_, '_>, task: &Task<'_>, object: &Arc<Value>)
     Verb::Apply {
         object: Arc::clone(object),
         method,
-        validate: !off("Validate"),
+        validate: !options.is_off("Validate"),
         force: force && !keeps_identity,
         dry_run: false,
         share,
         migrate_managers: migrated(
             progress.input.migration_manager,
-            share || off("ClientSideApplyMigration"),
+            share || options.is_off("ClientSideApplyMigration"),
         ),
     }
 }

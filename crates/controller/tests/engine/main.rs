@@ -19,6 +19,7 @@ mod identity;
 mod incidents;
 mod kills;
 mod operations;
+mod options;
 mod real;
 mod sets;
 mod stage;

@@ -1,0 +1,158 @@
+//! Sync options, of an Application and of single objects, through the whole engine.
+
+use std::time::Duration;
+
+use tiphys_value::{ObjectExt, Value, json};
+
+use crate::stage::{APPLICATION, CONFIG_MAP, ENGINE, Stage, application, config_map, message, phase};
+
+const DEPLOYMENT: (&str, &str) = ("apps/v1", "Deployment");
+
+/// An Application that syncs only when asked, with options.
+fn with_options(options: &[&str]) -> Value {
+    let mut app = application("app", "app");
+    let all: Vec<&str> = options.iter().copied().chain(["CreateNamespace=true"]).collect();
+    app["spec"]["syncPolicy"] = json!({"syncOptions": all});
+    app
+}
+
+/// Asks for a sync, and returns the Application when it is over.
+async fn sync(stage: &Stage, sync: Value) -> Value {
+    stage.patch(APPLICATION, ENGINE, "app", json!({"operation": {"sync": sync}})).await;
+    let done =
+        |app: &Value| app.get("operation").is_none() && !matches!(phase(app), "" | "Running" | "Terminating");
+    stage.until_app("app", done).await
+}
+
+/// A text with an annotation for its object.
+fn annotated(text: &str, options: &str) -> String {
+    text.replace(
+        "metadata:\n",
+        &format!("metadata:\n  annotations: {{argocd.argoproj.io/sync-options: {options}}}\n"),
+    )
+}
+
+/// Server-side apply takes no field that the schema does not have, whether validation is on or not.
+#[tokio::test(start_paused = true)]
+async fn fields_that_nobody_knows_are_named_with_and_without_validation() {
+    let odd = format!("{}dat: {{}}\n", config_map("a", "1"));
+    for options in [&[][..], &["Validate=false"][..]] {
+        let stage = Stage::new(&[("app/a.yaml", &odd)]).await;
+        stage.apply(with_options(options)).await;
+        let done = sync(&stage, json!({})).await;
+        assert_eq!(phase(&done), "Failed");
+        assert!(message(&done).contains(".dat: field not declared"), "{options:?}: {}", message(&done));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_changed_is_made_anew_by_force() {
+    let frozen = |value: &str| format!("{}immutable: true\n", config_map("a", value));
+    let own = |value: &str| annotated(&frozen(value), "'Replace=true,Force=true'");
+    let plain = json!({});
+    let forced = json!({"syncStrategy": {"hook": {"force": true}}});
+    let options = &["Replace=true", "Force=true"][..];
+    for (text, options, asked, ends) in [
+        (frozen("2"), &[][..], &plain, "Failed"),
+        (frozen("2"), options, &plain, "Succeeded"),
+        (own("2"), &[][..], &plain, "Succeeded"),
+        (frozen("2"), &[][..], &forced, "Succeeded"),
+    ] {
+        let stage = Stage::new(&[("app/a.yaml", &frozen("1"))]).await;
+        stage.apply(with_options(options)).await;
+        assert_eq!(phase(&sync(&stage, plain.clone()).await), "Succeeded");
+        let before = stage.get(CONFIG_MAP, "app", "a").await.unwrap();
+        stage.write("app/a.yaml", &text);
+        stage.until_app("app", |app| app["status"]["sync"]["status"] == "OutOfSync").await;
+        let done = sync(&stage, asked.clone()).await;
+        assert_eq!(phase(&done), ends, "{options:?} {asked}: {}", message(&done));
+        let after = stage.get(CONFIG_MAP, "app", "a").await.unwrap();
+        assert_eq!(after.uid() != before.uid(), ends == "Succeeded");
+        assert_eq!(after["data"]["key"], if ends == "Succeeded" { "2" } else { "1" });
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_what_is_out_of_sync_is_applied() {
+    for (options, again) in [(&["ApplyOutOfSyncOnly=true"][..], 0), (&[][..], 1)] {
+        let files = [("app/a.yaml", &*config_map("a", "1")), ("app/b.yaml", &*config_map("b", "1"))];
+        let stage = Stage::new(&files).await;
+        stage.apply(with_options(options)).await;
+        sync(&stage, json!({})).await;
+        stage.write("app/a.yaml", &config_map("a", "2"));
+        stage.until_app("app", |app| app["status"]["sync"]["status"] == "OutOfSync").await;
+        let writes = || stage.faults.writes().iter().filter(|write| write.ends_with("/configmaps/b")).count();
+        let before = writes();
+        let done = sync(&stage, json!({})).await;
+        assert_eq!(stage.get(CONFIG_MAP, "app", "a").await.unwrap()["data"]["key"], "2");
+        assert_eq!(writes() - before, again, "{options:?}");
+        assert_eq!(done["status"]["history"].as_array().unwrap().len(), 2, "it is in the history");
+    }
+}
+
+const WEB: &str = "apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, image: registry.example.com/web:1}]}
+";
+
+#[tokio::test(start_paused = true)]
+async fn pruning_leaves_behind_what_it_is_told_to() {
+    for (policy, stays) in [("foreground", false), ("background", false), ("orphan", true)] {
+        let stage = Stage::new(&[("app/web.yaml", WEB), ("app/a.yaml", &config_map("a", "1"))]).await;
+        stage.apply(with_options(&[&format!("PrunePropagationPolicy={policy}")])).await;
+        sync(&stage, json!({})).await;
+        stage.until_green("app").await;
+        stage.remove("app/web.yaml");
+        stage.until_app("app", |app| app["status"]["sync"]["status"] == "OutOfSync").await;
+        sync(&stage, json!({"prune": true})).await;
+        stage.until_gone(DEPLOYMENT, "app", "web").await;
+        stage.pass(Duration::from_secs(600)).await;
+        let left = stage.list(("apps/v1", "ReplicaSet")).await;
+        assert_eq!(!left.is_empty(), stays, "{policy}: {left:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_deletion_of_an_object_waits_for_its_approval() {
+    let stage = Stage::new(&[
+        ("app/a.yaml", &annotated(&config_map("a", "1"), "Delete=confirm")),
+        ("app/b.yaml", &annotated(&config_map("b", "1"), "Delete=false")),
+    ])
+    .await;
+    let mut app = with_options(&[]);
+    app["metadata"]["finalizers"] = json!(["resources-finalizer.argocd.argoproj.io"]);
+    stage.apply(app).await;
+    sync(&stage, json!({})).await;
+    stage.delete(APPLICATION, ENGINE, "app").await;
+    stage.pass(Duration::from_secs(3600)).await;
+    assert!(stage.get(CONFIG_MAP, "app", "a").await.is_some());
+    let app = stage.get(APPLICATION, ENGINE, "app").await.expect("it waits");
+    let deleted: jiff::Timestamp = app["metadata"]["deletionTimestamp"].as_str().unwrap().parse().unwrap();
+    let approval = (deleted + Duration::from_secs(1)).to_string();
+    let note = json!({"metadata": {"annotations": {"argocd.argoproj.io/deletion-approved": approval}}});
+    stage.patch(APPLICATION, ENGINE, "app", note).await;
+    stage.until_gone(CONFIG_MAP, "app", "a").await;
+    stage.until_gone(APPLICATION, ENGINE, "app").await;
+    assert!(stage.get(CONFIG_MAP, "app", "b").await.is_some(), "it is never deleted");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_application_that_is_to_be_skipped_is_left_as_it_is() {
+    let stage = Stage::new(&[("app/a.yaml", &config_map("a", "1"))]).await;
+    stage.apply(application("app", "app")).await;
+    stage.until_green("app").await;
+    let skip =
+        |value: Value| json!({"metadata": {"annotations": {"argocd.argoproj.io/skip-reconcile": value}}});
+    stage.patch(APPLICATION, ENGINE, "app", skip("true".into())).await;
+    stage.write("app/a.yaml", &config_map("a", "2"));
+    stage.pass(Duration::from_secs(3600)).await;
+    assert_eq!(stage.get(CONFIG_MAP, "app", "a").await.unwrap()["data"]["key"], "1");
+    stage.patch(APPLICATION, ENGINE, "app", skip(Value::Null)).await;
+    stage.until_object(CONFIG_MAP, "app", "a", |a| a["data"]["key"] == "2").await;
+}
