@@ -28,7 +28,7 @@ use crate::{
         once::Once,
         parts, placeholders,
         pods::{list, text},
-        similar,
+        set_aside, similar,
     },
 };
 
@@ -94,7 +94,8 @@ fn is_declared(context: &Context<'_>, kind: &str, name: &str) -> bool {
 
 /// The source that a Kustomization or HelmRelease reads, where none of its kind has the name.
 fn source(context: &Context<'_>, object: &Object, once: &mut Once) {
-    if parts::may_be_a_patch(context.survey, object) {
+    let file = &object.rendered.location.file;
+    if parts::may_be_a_patch(context.survey, object) || set_aside::is_put_away(file) {
         return;
     }
     let places: [&[&str]; 3] =
@@ -112,6 +113,7 @@ fn source(context: &Context<'_>, object: &Object, once: &mut Once) {
         // Where no source of the kind is in Git, they are made elsewhere.
         if name.is_empty()
             || placeholders::is_in(name)
+            || name.starts_with('$')
             || of_kind.is_empty()
             || of_kind.iter().any(is_there)
             || is_declared(context, kind, name)

@@ -139,7 +139,7 @@ fn project(context: &Context<'_>, object: &Object, once: &mut Once) {
                 ["p", _, _, _, _, effect] if !matches!(effect, "allow" | "deny") => {
                     format!("effect must be: 'allow' or 'deny', not '{effect}'")
                 }
-                ["p", _, _, _, of, _] if !is_of_project(of, name) => {
+                ["p", _, what, _, of, _] if OF_A_PROJECT.contains(&what) && !is_of_project(of, name) => {
                     format!("object must be of form '{name}/*', '{name}[/<NAMESPACE>]/<APPNAME>', not '{of}'")
                 }
                 ["p", _, _, _, _, _] => continue,
@@ -161,8 +161,14 @@ fn project(context: &Context<'_>, object: &Object, once: &mut Once) {
     }
 }
 
+/// The resources that are called by their project and name.
+const OF_A_PROJECT: [&str; 4] = ["applications", "applicationsets", "logs", "exec"];
+
+/// Whether a rule's object fits Applications of a project. Argo CD wants the project in front, and yet lets `*` fit.
 fn is_of_project(of: &str, name: &str) -> bool {
-    is_open(name) || of.strip_prefix(name).is_some_and(|rest| rest.starts_with('/') && rest.len() > 1)
+    is_open(name)
+        || of.starts_with('*')
+        || of.strip_prefix(name).is_some_and(|rest| rest.starts_with('/') && rest.len() > 1)
 }
 
 /// The lines of a text of rules that Argo CD cannot read, or that say nothing, each with why.

@@ -47,7 +47,8 @@ const OF_RESOURCES: [&str; 3] = ["limits", "requests", "claims"];
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
-    for object in context.survey.objects.iter().filter(|it| !parts::is_loose(context.survey, it)) {
+    let survey = context.survey;
+    for object in survey.objects.iter().filter(|it| !parts::may_be_a_patch(survey, it)) {
         let found = match (object.key.group.as_str(), object.key.kind.as_str()) {
             ("helm.toolkit.fluxcd.io", "HelmRelease") => vec![keys(&["spec", "values"])],
             ("argoproj.io", "Application") => of_application(object),

@@ -232,7 +232,9 @@ fn service(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
             && pod.object.owner == object.owner
             && (is_near || !is_open && wanted.iter().all(|(key, _)| pod.label(key).is_some()))
     };
-    let nearest = cluster.pods.iter().filter(near).filter(|pod| !serves_others(cluster, pod));
+    // Pods of its own name are meant, whoever else selects them.
+    let is_free = |pod: &&Pod<'_>| pod.object.key.name == object.key.name || !serves_others(cluster, pod);
+    let nearest = cluster.pods.iter().filter(near).filter(is_free);
     let Some(pod) = nearest.min_by_key(|pod| pod.object.key.name != object.key.name) else { return };
     let shown: Vec<String> = wanted.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let what = format!("{} selects {}, and no pod has these labels", object.title(), shown.join(", "));

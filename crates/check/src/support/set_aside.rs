@@ -42,6 +42,11 @@ fn has_step(path: &str, names: &[&str]) -> bool {
     })
 }
 
+/// Whether a file lies where things were put away: what it needs went with it.
+pub fn is_put_away(path: &str) -> bool {
+    has_step(path, &PUT_AWAY)
+}
+
 /// Findings about what was put away, and that no Application in use leads to, count as information.
 pub fn weigh(survey: &Survey, findings: &mut [Finding]) {
     let is_aside = |path: &str| has_step(path, &PUT_AWAY) || has_step(path, &SHOWN);
