@@ -66,7 +66,12 @@ impl Manifest {
     /// The document as data; null if it holds only comments.
     pub fn value(&self) -> &Value {
         // It was read before, without being kept: it is YAML.
-        self.value.get_or_init(|| tiphys_yaml::from_yaml(&self.content).unwrap_or_default())
+        self.value.get_or_init(|| tiphys_yaml::from_yaml(&self.printed()).unwrap_or_default())
+    }
+
+    /// The text with the line break behind it that Helm prints: a block scalar at the end takes it in.
+    fn printed(&self) -> String {
+        format!("{}\n", self.content)
     }
 }
 
@@ -112,12 +117,13 @@ impl TemplateOutput {
 
 /// The objects of a file in `crds/`, which may hold several documents.
 fn crd_objects(file: &Manifest) -> Vec<RenderedObject> {
-    tiphys_yaml::split_kubernetes_documents(&file.content)
+    let printed = file.printed();
+    tiphys_yaml::split_kubernetes_documents(&printed)
         .unwrap_or_default()
         .into_iter()
         .filter_map(|(offset, text)| {
             let value = tiphys_yaml::from_yaml(text).ok().filter(Value::is_object)?;
-            let line = file.content[..offset].matches('\n').count() + 1;
+            let line = printed[..offset].matches('\n').count() + 1;
             let line = u32::try_from(line).unwrap_or(u32::MAX);
             let location = Location::new(file.path.as_str(), line, 1);
             Some(RenderedObject { value, location, origins: Origins::default() })

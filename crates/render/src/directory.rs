@@ -54,7 +54,7 @@ fn read_file(tree: &dyn FileTree, path: &str, origins: bool, yielded: &mut Yield
     Ok(())
 }
 
-/// The files of a folder, with `recurse` those below it too, in path order. Links to files are
+/// The files of a folder, with `recurse` those below it too, each folder's entries in the order of their names. Links to files are
 /// followed; links to folders are not (one may lead back up); a link that leaves the repository is
 /// refused, because leaving it out silently would change what is deployed.
 fn files(tree: &dyn FileTree, folder: &str, recurse: bool) -> Result<Vec<String>, RenderError> {
@@ -74,7 +74,7 @@ fn files(tree: &dyn FileTree, folder: &str, recurse: bool) -> Result<Vec<String>
             }
         }
     }
-    files.sort();
+    files.sort_by(|one, other| one.split('/').cmp(other.split('/')));
     Ok(files)
 }
 

@@ -4,17 +4,23 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 use tiphys_model::Application;
-use tiphys_value::{FieldPath, GroupKind, Location, ObjectExt, Origin, OriginKind, RenderedObject};
+use tiphys_value::{
+    FieldPath, GroupKind, GroupVersionKind, Location, ObjectExt, Origin, OriginKind, RenderedObject,
+};
 
-use crate::{Context, RenderError, Rendered};
+use crate::{
+    Context, RenderError, Rendered,
+    manifest::{is_empty_list, is_list},
+};
 
 /// Lists in lists are expanded to this depth.
 const MAX_LIST_DEPTH: usize = 8;
 
-/// Replaces every `…List` by its items.
+/// Replaces every list by its items.
 pub(crate) fn expand_lists(objects: &mut Vec<RenderedObject>) -> Result<(), RenderError> {
     for _ in 0..MAX_LIST_DEPTH {
-        if !objects.iter().any(is_list) {
+        objects.retain(|object| !is_empty_list(&object.value));
+        if !objects.iter().any(|object| is_list(&object.value)) {
             return Ok(());
         }
         *objects = std::mem::take(objects).into_iter().flat_map(items).collect();
@@ -22,12 +28,8 @@ pub(crate) fn expand_lists(objects: &mut Vec<RenderedObject>) -> Result<(), Rend
     Err(RenderError::new(format!("lists are nested deeper than {MAX_LIST_DEPTH}")))
 }
 
-fn is_list(object: &RenderedObject) -> bool {
-    object.value.kind().ends_with("List") && object.value.get("items").is_some_and(Value::is_array)
-}
-
 fn items(mut object: RenderedObject) -> Vec<RenderedObject> {
-    if !is_list(&object) {
+    if !is_list(&object.value) {
         return vec![object];
     }
     let Some(Value::Array(items)) = object.value.get_mut("items").map(Value::take) else {
@@ -68,9 +70,16 @@ pub(crate) fn finish(
             .or_else(|| (context.is_namespaced)(&gvk))
             .unwrap_or(true);
         place(object, namespaced, destination);
-        context.tracking.mark(&mut object.value, &instance, destination);
+        // With its mark a definition would be pruned when it leaves Git, and all its objects with it.
+        if !is_definition(&gvk) {
+            context.tracking.mark(&mut object.value, &instance, destination);
+        }
     }
     Ok(())
+}
+
+fn is_definition(gvk: &GroupVersionKind) -> bool {
+    gvk.group == "apiextensions.k8s.io" && gvk.kind == "CustomResourceDefinition"
 }
 
 /// A namespaced object without a namespace goes to the destination's; a cluster-scoped one has none.
@@ -102,7 +111,7 @@ fn place(object: &mut RenderedObject, namespaced: bool, destination: &str) {
 fn scopes_of_definitions(objects: &[RenderedObject]) -> HashMap<GroupKind, bool> {
     objects
         .iter()
-        .filter(|object| object.value.kind() == "CustomResourceDefinition")
+        .filter(|object| is_definition(&object.value.gvk()))
         .filter_map(|object| {
             let spec = object.value.get("spec")?;
             let kind = spec.str_at(&["names", "kind"])?;

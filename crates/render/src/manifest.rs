@@ -1,6 +1,6 @@
 //! Files of manifests: text to objects, with the place of every fault.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{borrow::Cow, collections::HashMap, sync::Arc};
 
 use serde_json::Value;
 use tiphys_diag::{Diagnostic, Span};
@@ -80,8 +80,9 @@ pub fn parse_objects_as_argo_cd(
     origins: bool,
     repeated: &mut Vec<RenderError>,
 ) -> Result<Vec<RenderedObject>, RenderError> {
-    let documents =
-        tiphys_yaml::parse_documents(text, Profile::Go2).map_err(|error| yaml_error(file, text, &error))?;
+    let whole_lines = with_whole_lines(text);
+    let documents = tiphys_yaml::parse_documents(&whole_lines, Profile::Go2)
+        .map_err(|error| yaml_error(file, text, &error))?;
     let name: Arc<str> = file.into();
     let mut objects = Vec::new();
     for document in &documents {
@@ -108,6 +109,12 @@ pub fn parse_objects_as_argo_cd(
         });
     }
     Ok(objects)
+}
+
+/// Kubernetes' clients read line by line and give the last line a line break too if it has none, which a block scalar
+/// then ends with (`k8s.io/apimachinery`, `YAMLReader`).
+fn with_whole_lines(text: &str) -> Cow<'_, str> {
+    if text.is_empty() || text.ends_with('\n') { text.into() } else { format!("{text}\n").into() }
 }
 
 /// A YAML error with its place.
@@ -198,7 +205,7 @@ fn check_object(file: &str, text: &str, root: &Node, value: &Value) -> Result<()
             }
         }
     }
-    let is_list = value.kind().ends_with("List") && value.get("items").is_some();
+    let is_list = is_list(value) || is_empty_list(value);
     let generated = value.str_at(&["metadata", "generateName"]).is_some_and(|name| !name.is_empty());
     if is_list || generated {
         return Ok(());
@@ -212,6 +219,18 @@ fn check_object(file: &str, text: &str, root: &Node, value: &Value) -> Result<()
             fail(place(root, "metadata"), "metadata.name must be a non-empty text", "put it in quotes")
         }
     }
+}
+
+/// Whether an object stands for its `items` (`k8s.io/apimachinery`, `Unstructured.IsList`).
+pub(crate) fn is_list(value: &Value) -> bool {
+    value.get("items").is_some_and(Value::is_array)
+}
+
+/// A list whose `items` are null stands for nothing.
+pub(crate) fn is_empty_list(value: &Value) -> bool {
+    value.get("items").is_some_and(Value::is_null)
+        && value.get("spec").is_none()
+        && value.get("status").is_none()
 }
 
 /// Where the value of a top-level key stands.
@@ -263,6 +282,17 @@ mod tests {
         assert_eq!(kinds, ["ConfigMap", "Secret"]);
         let chain = objects[0].origins.lookup(&FieldPath::default().key("metadata").key("name"));
         assert_eq!(chain[0].location.to_string(), "f:6:18");
+    }
+
+    #[test]
+    fn a_block_scalar_at_the_end_keeps_the_line_break_that_the_file_lacks() {
+        let head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n";
+        for (text, expected) in
+            [("  k: |\n    x", "x\n"), ("  k: |-\n    x", "x"), ("  k: |+\n    x\n\n", "x\n\n")]
+        {
+            let objects = parse_objects("f", &format!("{head}{text}"), false).unwrap();
+            assert_eq!(objects[0].value["data"]["k"], expected, "{text:?}");
+        }
     }
 
     #[test]
