@@ -14,7 +14,7 @@ impl BuildEnv {
     pub fn new(app: &Application, source: &ApplicationSource, revision: &str, context: &Context<'_>) -> Self {
         let short = |length: usize| revision.get(..length).unwrap_or(revision).to_owned();
         let variables = [
-            ("ARGOCD_APP_NAME", app.metadata.name.clone()),
+            ("ARGOCD_APP_NAME", app.instance_name(context.engine_namespace)),
             ("ARGOCD_APP_NAMESPACE", app.spec.destination.namespace.clone()),
             ("ARGOCD_APP_PROJECT_NAME", app.project().to_owned()),
             ("ARGOCD_APP_REVISION", revision.to_owned()),

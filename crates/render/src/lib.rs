@@ -166,7 +166,7 @@ fn render_source(
     }
     let tree = set.tree(index);
     check_path(declared, tree)?;
-    let source = overrides::apply(declared, tree.as_ref(), &app.metadata.name)?;
+    let source = overrides::apply(declared, tree.as_ref(), &app.instance_name(context.engine_namespace))?;
     let names_revision = env::names_revision(&source);
     let env = BuildEnv::new(app, &source, set.revision(index), context);
     let job = Job { app, source, index, set, context, env };

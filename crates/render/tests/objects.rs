@@ -24,10 +24,19 @@ impl Sources for Repository {
 
 /// The objects of a source of these files, whose other fields are given.
 fn objects_of<const N: usize>(files: [(&str, &str); N], source: &Value) -> Vec<RenderedObject> {
+    objects_in("argocd", files, source)
+}
+
+/// The same for an Application in a namespace.
+fn objects_in<const N: usize>(
+    namespace: &str,
+    files: [(&str, &str); N],
+    source: &Value,
+) -> Vec<RenderedObject> {
     let mut source = source.clone();
     source["repoURL"] = "https://git.example.com/acme/shop".into();
     let app = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
-        "metadata": {"name": "shop", "namespace": "argocd"},
+        "metadata": {"name": "shop", "namespace": namespace},
         "spec": {"project": "default", "source": source, "destination": {"name": "in-cluster", "namespace": "shop"}}});
     let context = Context {
         sources: &Repository(Arc::new(MemTree::from_files(files))),
@@ -85,4 +94,32 @@ fn a_text_at_the_end_of_a_template_keeps_the_line_break_that_helm_prints() {
         .filter_map(|object| object.value.pointer("/data/text").or(object.value.pointer("/spec/text")))
         .collect();
     assert_eq!(texts, ["last line\n", "last line\n"]);
+}
+
+#[test]
+fn outside_the_engine_s_namespace_the_name_of_an_application_has_its_namespace_before_it() {
+    let template = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Release.Name }}'}\ndata: {name: '{{ .Values.name }}', more: '{{ .Values.more }}'}\n";
+    let files = [
+        ("Chart.yaml", "apiVersion: v2\nname: shop\nversion: 1.0.0\n"),
+        ("templates/a.yaml", template),
+        (".argocd-source-team_shop.yaml", "helm: {values: 'more: own'}\n"),
+        (".argocd-source-shop.yaml", "helm: {values: 'more: of another'}\n"),
+    ];
+    let source =
+        json!({"path": ".", "helm": {"parameters": [{"name": "name", "value": "$ARGOCD_APP_NAME"}]}});
+    let objects = objects_in("team", files, &source);
+    assert_eq!(objects[0].value["data"], json!({"name": "team_shop", "more": "own"}));
+    assert_eq!(objects[0].value.name(), "shop", "a release's name may have no underscore");
+}
+
+#[test]
+fn parameters_that_are_forced_to_be_texts_win() {
+    let template =
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {name: '{{ kindOf .Values.name }}'}\n";
+    let files =
+        [("Chart.yaml", "apiVersion: v2\nname: shop\nversion: 1.0.0\n"), ("templates/a.yaml", template)];
+    let parameters =
+        json!([{"name": "name", "value": "1", "forceString": true}, {"name": "name", "value": "2"}]);
+    let objects = objects_of(files, &json!({"path": ".", "helm": {"parameters": parameters}}));
+    assert_eq!(objects[0].value["data"]["name"], "string");
 }

@@ -71,9 +71,10 @@ fn values(job: &Job<'_>, helm: &HelmSource) -> Result<Vec<ValuesSource>, RenderE
         let bytes: Arc<[u8]> = helm.values.as_bytes().into();
         all.push(ValuesSource::File("spec.source.helm.values".into(), bytes));
     }
-    for parameter in &helm.parameters {
-        all.push(set(parameter, job));
-    }
+    // Argo CD gives helm all `--set` before all `--set-string`.
+    let (texts, plain): (Vec<_>, Vec<_>) =
+        helm.parameters.iter().partition(|parameter| parameter.force_string);
+    all.extend(plain.into_iter().chain(texts).map(|parameter| set(parameter, job)));
     for parameter in &helm.file_parameters {
         let path = expanded(job, &parameter.path);
         let (tree, path) = locate(job, &path)?;
