@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use tiphys_gocompat::glob::path_match;
 use tiphys_model::glob;
 use tiphys_value::ObjectExt;
 
@@ -16,12 +17,12 @@ pub(crate) fn run(git: &Value, renderer: &Renderer, inputs: &dyn Inputs) -> Resu
     let mut sets = Vec::new();
     if let Some(rules) = git.get("directories").and_then(Value::as_array) {
         for directory in directories(&files.files()) {
-            if selected(rules, &directory, Some('/')) {
+            if selected(rules, &directory, is_directory_meant) {
                 sets.push(placed(&directory, None, prefix, renderer));
             }
         }
     } else if let Some(rules) = git.get("files").and_then(Value::as_array) {
-        for path in files.files().iter().filter(|path| selected(rules, path, None)) {
+        for path in files.files().iter().filter(|path| selected(rules, path, is_file_meant)) {
             let content = tiphys_yaml::from_yaml(&files.read(path)?)
                 .map_err(|error| format!("unable to parse file {path}: {error}"))?;
             for element in elements(content, path)? {
@@ -69,15 +70,28 @@ fn directories(files: &[String]) -> BTreeSet<String> {
 }
 
 /// Whether one rule includes a path and none excludes it.
-fn selected(rules: &[Value], path: &str, separator: Option<char>) -> bool {
+fn selected(rules: &[Value], path: &str, is_meant: fn(&str, &str) -> bool) -> bool {
     let hits = |exclude: bool| {
         rules.iter().any(|rule| {
             let is_exclude = rule.get("exclude") == Some(&Value::Bool(true));
             let pattern = rule.str_at(&["path"]).unwrap_or_default();
-            is_exclude == exclude && glob::matches_with(pattern, path, separator)
+            is_exclude == exclude && is_meant(pattern, path)
         })
     };
     hits(false) && !hits(true)
+}
+
+/// Argo CD matches directories by Go's `path.Match`, where two stars are one; a malformed pattern matches nothing.
+fn is_directory_meant(pattern: &str, directory: &str) -> bool {
+    path_match(pattern, directory) == Ok(true)
+}
+
+/// Argo CD lets Git list files, whose patterns (gitglossary, "pathspec") have no separator; a path means all that lies
+/// below it, too. Braces are for those who have switched the newer patterns on.
+fn is_file_meant(pattern: &str, file: &str) -> bool {
+    let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
+    let below = file.strip_prefix(pattern.trim_end_matches('/'));
+    below.is_some_and(|below| below.starts_with('/')) || glob::matches(pattern, file)
 }
 
 /// The parameters that tell a place in the repository.
@@ -114,4 +128,39 @@ fn placed(directory: &str, file: Option<&str>, prefix: &str, renderer: &Renderer
         set.insert(format!("{root}[{index}]"), (*segment).into());
     }
     set
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_are_meant_as_go_matches_paths() {
+        for (pattern, directory, expected) in [
+            ("apps/*", "apps/a", true),
+            ("apps/*", "apps/a/b", false),
+            ("apps/**", "apps/a", true),
+            ("apps/**", "apps/a/b", false),
+            ("{a,b}", "a", false),
+            ("[^a]*", "b", true),
+            ("[", "[", false),
+        ] {
+            assert_eq!(is_directory_meant(pattern, directory), expected, "{pattern} {directory}");
+        }
+    }
+
+    #[test]
+    fn files_are_meant_as_git_lists_them() {
+        for (pattern, file, expected) in [
+            ("apps/*.yaml", "apps/a/b.yaml", true),
+            ("**/b.yaml", "a/b.yaml", true),
+            ("**/b.yaml", "b.yaml", false),
+            ("apps", "apps/a/b.yaml", true),
+            ("apps/", "apps/a/b.yaml", true),
+            ("app", "apps/a/b.yaml", false),
+            ("./apps/a.yaml", "apps/a.yaml", true),
+        ] {
+            assert_eq!(is_file_meant(pattern, file), expected, "{pattern} {file}");
+        }
+    }
 }

@@ -6,6 +6,7 @@ pub mod cron;
 pub mod decimal;
 pub mod escape;
 pub mod fmt;
+pub mod glob;
 pub mod json;
 pub mod path;
 pub mod rawstr;

@@ -10,7 +10,6 @@ mod chart;
 mod dependencies;
 mod engine;
 mod error;
-mod glob;
 mod name;
 mod options;
 mod origins;

@@ -2,13 +2,12 @@
 
 use std::{fmt::Write, sync::OnceLock};
 
-use tiphys_gocompat::unicode::is_space;
+use tiphys_gocompat::{glob::path_match, unicode::is_space};
 
 use crate::{
     Chart, Compat, HelmError, Hook, HookEvent, Manifest, RenderOptions, TemplateOutput,
     capabilities::Capabilities,
     dependencies, engine,
-    glob::filepath_match,
     origins::Trace,
     release::{sort_manifests, split_manifests},
     schema,
@@ -186,7 +185,7 @@ fn show_only(text: &str, wanted: &[String], compat: Compat) -> Result<String, He
             let source = document.find(SOURCE).map(|at| &document[at + SOURCE.len()..]);
             let line = source.and_then(|it| it.lines().next()).unwrap_or_default();
             let Some((_, path)) = line.split_once('/') else { continue };
-            if filepath_match(pattern, path).unwrap_or(false) {
+            if path_match(pattern, path).unwrap_or(false) {
                 found = true;
                 // Writing to a string cannot fail.
                 let _ = write!(shown, "---\n{document}\n");

@@ -106,6 +106,13 @@ fn v18_a_file_that_is_named_keeps_its_place_before_a_pattern() {
 }
 
 #[test]
+fn braces_count_in_a_pattern_and_make_none_alone() {
+    assert_eq!(last(&json!(["a/{x,q}*.yaml"])), "x");
+    let alone = rendered(&json!({"valueFiles": ["a/{x,q}.yaml"]})).unwrap_err().to_string();
+    assert!(alone.contains("value file a/{x,q}.yaml: "), "{alone}");
+}
+
+#[test]
 fn a_file_of_the_same_path_in_another_repository_is_another_file() {
     let both = json!({"valueFiles": ["$values/chart/a/*.yaml", "a/x.yaml"]});
     assert_eq!(rendered(&both).unwrap(), ("x".to_owned(), "foreign,x".to_owned()));

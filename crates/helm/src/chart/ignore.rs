@@ -1,6 +1,6 @@
 //! `.helmignore`: which files of a folder do not belong to the chart.
 
-use crate::glob::filepath_match;
+use tiphys_gocompat::glob::path_match;
 use tiphys_vfs::base_name;
 
 /// The rules of a `.helmignore` file.
@@ -49,7 +49,7 @@ impl Rules {
         if rule.contains("**") {
             return Err("double-star (**) syntax is not supported".to_owned());
         }
-        filepath_match(rule, "abc").map_err(|_| "syntax error in pattern".to_owned())?;
+        path_match(rule, "abc").map_err(|_| "syntax error in pattern".to_owned())?;
         let (negate, rule) = rule.strip_prefix('!').map_or((false, rule), |rest| (true, rest));
         let (must_be_dir, rule) = rule.strip_suffix('/').map_or((false, rule), |rest| (true, rest));
         let (glob, whole_path) = match rule.strip_prefix('/') {
@@ -65,7 +65,7 @@ impl Rules {
     pub(crate) fn ignores(&self, path: &str, is_dir: bool) -> bool {
         for pattern in &self.patterns {
             let subject = if pattern.whole_path { path } else { base_name(path) };
-            let matches = filepath_match(&pattern.glob, subject).unwrap_or(false);
+            let matches = path_match(&pattern.glob, subject).unwrap_or(false);
             if pattern.negate {
                 if (pattern.must_be_dir && !is_dir) || !matches {
                     return true;

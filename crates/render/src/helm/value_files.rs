@@ -20,7 +20,9 @@ pub(super) fn value_files(job: &Job<'_>, helm: &HelmSource) -> Result<Vec<Values
             continue;
         }
         let (tree, path) = locate(job, entry)?;
-        let matches = if glob::is_glob(&path) { expand(tree.as_ref(), &path)? } else { vec![path.clone()] };
+        // Braces alone make no pattern for Argo CD, though they count in one.
+        let is_pattern = path.contains(['*', '?', '[']);
+        let matches = if is_pattern { expand(tree.as_ref(), &path)? } else { vec![path.clone()] };
         if matches.is_empty() && !helm.ignore_missing_value_files {
             let text = format!("value files {entry}: no file matches");
             return Err(RenderError::new(text).caused_by(Cause::Missing));

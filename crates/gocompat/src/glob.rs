@@ -1,14 +1,15 @@
-//! Go's `filepath.Match`, by which `.helmignore` and `--show-only` name files.
+//! Go's `path.Match` and, on Unix, `filepath.Match`: by it `.helmignore`, `--show-only` and the git generator of
+//! ApplicationSets name files.
 
-/// A pattern that is malformed.
+/// A pattern that is malformed (`path.ErrBadPattern`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BadPattern;
+pub struct BadPattern;
 
-/// Whether the whole name matches: `*` and `?` stop at `/`, `[a-z]`, `[^a]`, `\` escapes.
+/// Whether the whole name matches: `*` (also twice) and `?` stop at `/`, `[a-z]`, `[^a]`, `\` escapes.
 ///
 /// # Errors
 /// The part of the pattern that was needed is malformed.
-pub(crate) fn filepath_match(pattern: &str, name: &str) -> Result<bool, BadPattern> {
+pub fn path_match(pattern: &str, name: &str) -> Result<bool, BadPattern> {
     const SPECIAL: [char; 4] = ['*', '?', '[', '\\'];
     // Most rules of most charts are plain names or `*.suffix`.
     if !pattern.contains(SPECIAL) {
@@ -189,7 +190,7 @@ mod tests {
             ("a[", "ab", Err(BadPattern)),
             ("templates/.?*", "templates/.x", Ok(true)),
         ] {
-            assert_eq!(filepath_match(pattern, name), expected, "{pattern} {name}");
+            assert_eq!(path_match(pattern, name), expected, "{pattern} {name}");
         }
     }
 }
