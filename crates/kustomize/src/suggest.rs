@@ -167,12 +167,18 @@ pub(crate) fn nearest_file(tree: &dyn FileTree, path: &str, root: &str) -> Optio
     let mut at = String::new();
     for (index, step) in steps.iter().enumerate() {
         let below = join(&at, step);
-        if tree.exists(&below) && (index + 1 == steps.len() || tree.is_dir(&below)) {
+        if tree.exists(&below) {
+            if index + 1 < steps.len() && !tree.is_dir(&below) {
+                // Nothing can be below a file: it may be meant itself.
+                return Some(below);
+            }
             at = below;
             continue;
         }
-        let names = tree.read_dir(&at).ok()?;
-        if let Some(nearest) = nearest_of(step, names.iter().map(|entry| entry.name.as_str())) {
+        // A link that leads nowhere is no help, and would be looked for again without end.
+        let entries = tree.read_dir(&at).ok()?;
+        let names = entries.iter().map(|entry| entry.name.as_str());
+        if let Some(nearest) = nearest_of(step, names.filter(|name| tree.exists(&join(&at, name)))) {
             let rest = steps[index + 1..].iter().fold(join(&at, nearest), |path, step| join(&path, step));
             // What follows is there, too, or else is looked for in turn.
             return match tree.exists(&rest) {
@@ -286,6 +292,8 @@ mod tests {
             ("bsae/ap/deployment.yml", "", Some("base/app/deployment.yaml")),
             ("over/p.yaml", "over", Some("over/patches/p.yaml")),
             ("over/q.json", "over", None),
+            ("base/app/deployment.yaml/", "", Some("base/app/deployment.yaml")),
+            ("base/app/deployment.yaml/more/x", "", Some("base/app/deployment.yaml")),
         ];
         for (path, root, expected) in rows {
             assert_eq!(nearest_file(&tree, path, root).as_deref(), expected, "{path}");
