@@ -26,7 +26,9 @@ pub(crate) fn explain(error: RenderError, tree: &dyn FileTree, folder: &str) -> 
     let mut found = Vec::new();
     let mut left = LOOKED_AT;
     let mut open = vec![tiphys_vfs::normalize(folder).unwrap_or_default()];
-    while let Some(folder) = open.pop() {
+    while left > 0
+        && let Some(folder) = open.pop()
+    {
         for entry in tree.read_dir(&folder).unwrap_or_default() {
             let Ok(path) = join(&folder, &entry.name) else { continue };
             if entry.kind == EntryKind::Dir && !entry.is_symlink && entry.name != ".git" {

@@ -189,7 +189,8 @@ fn fault(line: &str) -> Option<String> {
             let meant = nearest.filter(|_| !RESOURCES.contains(&parts[2]))?;
             Some(format!("there is no resource {}: {meant} is meant", parts[2]))
         }
-        ("g", 3) => None,
+        // What stands behind the role is not read.
+        ("g", 3..) => None,
         ("p", count) => Some(format!("a rule has 5 texts after p, this one {}", count - 1)),
         ("g", count) => Some(format!("a membership has 2 texts after g, this one {}", count - 1)),
         _ => Some("a line begins with p or g".to_owned()),

@@ -75,6 +75,7 @@ impl Part {
                     let template = template_of(error.headline());
                     let is_syntax = error.headline().starts_with(SYNTAX);
                     match template.filter(|_| !is_syntax) {
+                        Some(_) if left_out.len() == MOST_LEFT_OUT => return,
                         Some(name) if left_out.insert(name.clone()) => {}
                         _ => {
                             let is_ours = source.chart.is_empty() && !memo::is_open(&error, alone);
@@ -87,6 +88,9 @@ impl Part {
         }
     }
 }
+
+/// A chart of which more templates fail shows nothing.
+const MOST_LEFT_OUT: usize = 50;
 
 /// How Helm's text begins where a template does not parse, which no values could mend.
 pub const SYNTAX: &str = "parse error at (";
