@@ -1,7 +1,7 @@
 //! What a set would do to the Applications that there are, for people.
 
 use serde_json::Value;
-use tiphys_model::{Application, Cascade};
+use tiphys_model::{Application, Cascade, HealthCode, ResourceStatus};
 use tiphys_value::{ObjectExt, ResourceKey};
 
 use crate::{Brake, GenerateError, Generated, Inputs, Plan, Policy, generate, plan};
@@ -46,11 +46,19 @@ fn taken_along(object: &Value) -> Deleted {
         return Deleted { application, objects: Vec::new() };
     };
     let cascades = app.cascade() != Cascade::Orphan;
-    let resources = app.status.resources.iter().filter(|resource| cascades && !resource.hook);
+    let resources = app.status.resources.iter().filter(|resource| cascades && is_taken(resource));
     let objects = resources
         .map(|resource| {
             ResourceKey::new(&resource.group, &resource.kind, &resource.namespace, &resource.name)
         })
         .collect();
     Deleted { application, objects }
+}
+
+/// Whether an object goes with its Application: definitions stay, and what is not there cannot go.
+fn is_taken(resource: &ResourceStatus) -> bool {
+    let is_there = resource.health.as_ref().is_none_or(|health| health.status != HealthCode::Missing);
+    let is_definition =
+        resource.group == "apiextensions.k8s.io" && resource.kind == "CustomResourceDefinition";
+    is_there && !is_definition && !resource.hook
 }

@@ -239,7 +239,9 @@ fn a_preview_tells_what_a_deletion_takes_along() {
     let old = json!({"metadata": {"name": "old", "namespace": "argocd", "ownerReferences": [owner_reference(&set)],
             "finalizers": ["resources-finalizer.argocd.argoproj.io"]},
         "status": {"resources": [{"version": "v1", "kind": "ConfigMap", "namespace": "n", "name": "c"},
-            {"version": "v1", "kind": "Secret", "namespace": "n", "name": "hook", "hook": true}]}});
+            {"version": "v1", "kind": "Secret", "namespace": "n", "name": "hook", "hook": true},
+            {"version": "v1", "kind": "Service", "namespace": "n", "name": "s", "health": {"status": "Missing"}},
+            {"group": "apiextensions.k8s.io", "version": "v1", "kind": "CustomResourceDefinition", "name": "d"}]}});
     let mut orphaning = old.clone();
     orphaning["metadata"]["name"] = "orphaning".into();
     orphaning["metadata"]["finalizers"] = json!([]);

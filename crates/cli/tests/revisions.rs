@@ -189,7 +189,7 @@ fn a_set_is_generated_and_its_change_previewed() {
             "0 added, 1 changed, 1 deleted",
             "~ red",
             "+      prune: true",
-            "- blue and 1 objects",
+            "- blue and 1 object\n",
             "ConfigMap",
         ],
     );

@@ -274,7 +274,9 @@ fn told(name: &str, preview: &Preview) -> String {
         text.push_str(&format!("~ {}\n{diff}", update.after.name()));
     }
     for deleted in &preview.deleted {
-        text.push_str(&format!("- {} and {} objects\n", deleted.application, deleted.objects.len()));
+        let count = deleted.objects.len();
+        let noun = if count == 1 { "object" } else { "objects" };
+        text.push_str(&format!("- {} and {count} {noun}\n", deleted.application));
         for object in &deleted.objects {
             text.push_str(&format!("    {object}\n"));
         }
