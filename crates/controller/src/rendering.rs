@@ -237,6 +237,7 @@ impl Engine {
             engine_namespace: &self.settings.namespace,
             is_namespaced: &is_namespaced,
             origins: false,
+            mock_secrets: false,
         });
         let footprint = checkouts.footprint();
         let mut made = Rendering {

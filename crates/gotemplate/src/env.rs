@@ -51,6 +51,12 @@ pub trait Entropy {
     fn deterministic(&self) -> bool {
         false
     }
+
+    /// Whether keys and hashes of passwords only have to be of the right form, because nobody is going to apply what
+    /// is rendered.
+    fn mocks_secrets(&self) -> bool {
+        false
+    }
 }
 
 /// Randomness of the operating system.
@@ -67,6 +73,7 @@ impl Entropy for SystemEntropy {
 pub struct SeededEntropy {
     seed: [u8; 32],
     calls: RefCell<rustc_hash::FxHashMap<u64, u64>>,
+    mocks_secrets: bool,
 }
 
 impl SeededEntropy {
@@ -82,7 +89,13 @@ impl SeededEntropy {
 
     /// Entropy that continues from bytes of another one.
     pub(crate) fn from_seed(seed: [u8; 32]) -> Self {
-        Self { seed, calls: RefCell::default() }
+        Self { seed, calls: RefCell::default(), mocks_secrets: false }
+    }
+
+    /// The same, for a render that is only looked at: one key for all, and hashes that are made in no time.
+    #[must_use]
+    pub fn mocking_secrets(self, mocks_secrets: bool) -> Self {
+        Self { mocks_secrets, ..self }
     }
 }
 
@@ -103,6 +116,10 @@ impl Entropy for SeededEntropy {
 
     fn deterministic(&self) -> bool {
         true
+    }
+
+    fn mocks_secrets(&self) -> bool {
+        self.mocks_secrets
     }
 }
 

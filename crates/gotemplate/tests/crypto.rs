@@ -30,7 +30,8 @@ fn certificates_are_issued_and_repeat() {
     let text = "{{ $ca := genCA \"my ca\" 365 }}\
                 {{ $c := genSignedCert \"my.name\" (list \"10.0.0.1\") (list \"a.b\") 10 $ca }}\
                 {{ $ca.Cert }}@{{ $c.Cert }}@{{ $c.Key }}@{{ (buildCustomCert (b64enc $c.Cert) (b64enc $c.Key)).Cert }}";
-    for entropy in [&SystemEntropy as &dyn Entropy, &SeededEntropy::new(["seed"])] {
+    let mocking = SeededEntropy::new(["seed"]).mocking_secrets(true);
+    for entropy in [&SystemEntropy as &dyn Entropy, &SeededEntropy::new(["seed"]), &mocking] {
         let output = run(text, entropy);
         let parts: Vec<&str> = output.split('@').collect();
         assert_eq!(parts.len(), 4, "{output}");
@@ -40,6 +41,20 @@ fn certificates_are_issued_and_repeat() {
         assert_ne!(parts[0], parts[1]);
     }
     assert_eq!(run(text, &SeededEntropy::new(["seed"])), run(text, &SeededEntropy::new(["seed"])));
+}
+
+#[test]
+fn mock_secrets_have_the_form_and_take_no_search() {
+    let mocking = |seed| SeededEntropy::new([seed]).mocking_secrets(true);
+    let keys = "{{ genPrivateKey \"rsa\" }}@{{ (genCA \"ca\" 1).Key }}@{{ (genSelfSignedCert \"a\" nil nil 1).Key }}";
+    let made = run(keys, &mocking("a"));
+    let all: Vec<&str> = made.split('@').collect();
+    assert!(all[0].starts_with("-----BEGIN RSA PRIVATE KEY-----\n"), "{made}");
+    assert!(all.len() == 3 && all.iter().all(|key| *key == all[0]), "{made}");
+    assert_eq!(made, run(keys, &mocking("b")));
+    assert_ne!(run(keys, &SeededEntropy::new(["a"])), run(keys, &SeededEntropy::new(["b"])));
+    let hash = run("{{ htpasswd \"user\" \"password\" }}", &mocking("a"));
+    assert!(hash.starts_with("user:$2a$04$") && hash.len() == 65, "{hash}");
 }
 
 #[test]

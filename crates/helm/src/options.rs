@@ -78,6 +78,9 @@ pub struct RenderOptions {
     pub origins: bool,
     /// Seed of random functions; `None` for real randomness.
     pub seed: Option<String>,
+    /// With a seed: whether keys and hashes of passwords only have to be of the right form, because nobody is going to
+    /// apply the output. They are slow to make.
+    pub mock_secrets: bool,
     /// The time that `now` and certificates see; `None` for the machine's clock.
     pub clock: Option<FixedClock>,
     /// Whether a missing value fails, which `helm template` has no flag for.

@@ -52,6 +52,9 @@ pub struct Context<'a> {
     pub is_namespaced: &'a dyn Fn(&GroupVersionKind) -> Option<bool>,
     /// Whether to find out where every field came from.
     pub origins: bool,
+    /// Whether keys and hashes of passwords only have to be of the right form, because nobody is going to apply the
+    /// objects.
+    pub mock_secrets: bool,
 }
 
 /// What became of one source.

@@ -46,6 +46,7 @@ fn objects_in<const N: usize>(
         engine_namespace: "argocd",
         is_namespaced: &|_| None,
         origins: false,
+        mock_secrets: false,
     };
     render(&Application::from_value(&app).unwrap(), &context).unwrap().objects
 }

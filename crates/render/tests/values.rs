@@ -85,6 +85,7 @@ fn rendered(helm: &Value) -> Result<(String, String), RenderError> {
             engine_namespace: "argocd",
             is_namespaced: &|_| Some(true),
             origins: false,
+            mock_secrets: false,
         },
     )?;
     let data = &result.objects[0].value["data"];

@@ -107,6 +107,7 @@ pub async fn rendered(
             engine_namespace: &namespace,
             is_namespaced: &is_namespaced,
             origins: false,
+            mock_secrets: false,
         };
         render(&app, &context).map_err(|error| anyhow::anyhow!("{error:#}"))
     });

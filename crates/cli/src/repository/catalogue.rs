@@ -354,6 +354,7 @@ pub fn render_one(
             engine_namespace: ENGINE_NAMESPACE,
             is_namespaced: &crate::scope::is_namespaced,
             origins,
+            mock_secrets: false,
         },
     )
 }

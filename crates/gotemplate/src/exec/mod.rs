@@ -217,6 +217,11 @@ impl<'e> Context<'e> {
         self.env.entropy.deterministic()
     }
 
+    /// Whether keys and hashes of passwords only have to be of the right form.
+    pub fn mocks_secrets(&self) -> bool {
+        self.env.entropy.mocks_secrets()
+    }
+
     /// Where the function being executed was called, if it was called from a template.
     pub fn call_site(&self) -> Option<Site<'_>> {
         self.call.tree.as_ref().map(|tree| site(tree, self.call.pos))

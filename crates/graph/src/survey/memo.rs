@@ -131,6 +131,7 @@ pub fn attempt(application: &Application, input: &Input<'_>, here: &Here<'_>) ->
         engine_namespace: ENGINE_NAMESPACE,
         is_namespaced: &is_namespaced,
         origins: true,
+        mock_secrets: true,
     };
     let result = render(application, &context);
     Attempt { result, read: here.read(), missed: here.missed(), touched: here.touched() }

@@ -126,7 +126,10 @@ pub(crate) fn render(
     templates.dedup_by(|later, kept| later.name == kept.name);
     let set = chart.cache.parse(&templates, options)?;
     let state = RenderState::new(options.lookup.clone(), options.compat);
-    let seeded = options.seed.as_ref().map(|seed| SeededEntropy::new([seed.as_str(), chart.name()]));
+    let seeded = options
+        .seed
+        .as_ref()
+        .map(|seed| SeededEntropy::new([seed.as_str(), chart.name()]).mocking_secrets(options.mock_secrets));
     let entropy: &dyn Entropy = match &seeded {
         Some(seeded) => seeded,
         None => &SystemEntropy,

@@ -52,6 +52,7 @@ fn options(job: &Job<'_>, helm: &HelmSource) -> Result<RenderOptions, RenderErro
         origins: cluster.origins,
         // Random values must not change from one look to the next.
         seed: Some(format!("{}/{}#{}", job.app.metadata.namespace, job.app.metadata.name, job.index)),
+        mock_secrets: cluster.mock_secrets,
         // Nor may the time: it stands still at the Application's creation.
         clock: job.app.metadata.creation_timestamp.map(|time| FixedClock(time.timestamp())),
         ..RenderOptions::default()

@@ -90,28 +90,41 @@ fn prime(bits: usize, small: &[u64], source: &mut Source<'_>) -> BigUint {
 /// A PKCS #1 RSA private key.
 pub(super) fn rsa(bits: usize, source: &mut Source<'_>) -> Vec<u8> {
     let small = small_primes();
-    let exponent = BigUint::from(65_537u32);
     loop {
         let (p, q) = (prime(bits / 2, &small, source), prime(bits / 2, &small, source));
         let (p, q) = if p > q { (p, q) } else { (q, p) };
-        let (p1, q1) = (&p - 1u8, &q - 1u8);
-        let phi = &p1 * &q1;
-        let (Some(private), Some(inverse)) = (exponent.modinv(&phi), q.modinv(&p)) else {
-            continue;
-        };
-        let numbers = [
-            &BigUint::zero(),
-            &(&p * &q),
-            &exponent,
-            &private,
-            &p,
-            &q,
-            &(&private % &p1),
-            &(&private % &q1),
-            &inverse,
-        ];
-        return sequence(&numbers.map(integer));
+        if let Some(key) = rsa_of(&p, &q) {
+            return key;
+        }
     }
+}
+
+/// An RSA private key of 2048 bits that everybody knows, from two primes that are quickly written down: a search for
+/// primes takes as long as rendering a hundred charts.
+pub(super) fn mock_rsa() -> Vec<u8> {
+    let p = (BigUint::one() << 1024u32) - 105u8;
+    let q = (BigUint::from(3u8) << 1022u32) + 1037u16;
+    rsa_of(&p, &q).expect("both are prime, and neither is one more than a multiple of the exponent")
+}
+
+/// The PKCS #1 form of a key with these primes, the greater first; nothing if the usual exponent does not fit them.
+fn rsa_of(p: &BigUint, q: &BigUint) -> Option<Vec<u8>> {
+    let exponent = BigUint::from(65_537u32);
+    let (p1, q1) = (p - 1u8, q - 1u8);
+    let private = exponent.modinv(&(&p1 * &q1))?;
+    let inverse = q.modinv(p)?;
+    let numbers = [
+        &BigUint::zero(),
+        &(p * q),
+        &exponent,
+        &private,
+        p,
+        q,
+        &(&private % &p1),
+        &(&private % &q1),
+        &inverse,
+    ];
+    Some(sequence(&numbers.map(integer)))
 }
 
 /// A DSA private key with parameters of 2048 and 256 bits, in OpenSSL's form.
