@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tiphys_kustomize::{BuildOptions, LoadRestrictor};
 
-use crate::{HelmCharts, RenderError};
+use crate::{Cause, HelmCharts, RenderError};
 
 /// Reads flags as a shell would split them at blanks.
 ///
@@ -35,6 +35,16 @@ pub(crate) fn parse(flags: &str) -> Result<BuildOptions, RenderError> {
                     other => return Err(fault(name, other.unwrap_or_default())),
                 };
             }
+            "--helm-api-versions" => {
+                value = value.or_else(|| words.next());
+                let versions = value.unwrap_or_default().split(',').filter(|version| !version.is_empty());
+                options.helm_api_versions.extend(versions.map(str::to_owned));
+            }
+            "--helm-kube-version" => {
+                value = value.or_else(|| words.next());
+                options.helm_kube_version = value.map(str::to_owned);
+            }
+            "--helm-debug" => {}
             // The renderer is built in; there is no program to choose.
             "--helm-command" if value.is_some() => {}
             "--helm-command" => {
@@ -49,6 +59,7 @@ pub(crate) fn parse(flags: &str) -> Result<BuildOptions, RenderError> {
 fn fault(name: &str, value: &str) -> RenderError {
     let value = if value.is_empty() { String::new() } else { format!(" {value}") };
     RenderError::new(format!("kustomize.buildOptions: {name}{value} is not supported"))
+        .caused_by(Cause::Unsupported)
 }
 
 #[cfg(test)]
@@ -62,6 +73,15 @@ mod tests {
         let options = parse("--load-restrictor=LoadRestrictionsRootOnly --enable-alpha-plugins").unwrap();
         assert!(!options.enable_helm && options.load_restrictor == LoadRestrictor::RootOnly);
         assert_eq!(parse("").unwrap().load_restrictor, LoadRestrictor::default());
+    }
+
+    #[test]
+    fn versions_for_charts_are_gathered() {
+        let options =
+            parse("--helm-api-versions a/v1/A --helm-api-versions=b/v1,c/v1 --helm-kube-version 1.31")
+                .unwrap();
+        assert_eq!(options.helm_api_versions, ["a/v1/A", "b/v1", "c/v1"]);
+        assert_eq!(options.helm_kube_version.as_deref(), Some("1.31"));
     }
 
     #[test]

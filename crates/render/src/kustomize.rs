@@ -34,10 +34,13 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
 fn charts_see(options: &mut BuildOptions, given: Option<&KustomizeSource>, job: &Job<'_>) {
     let kube_version = given.map(|given| given.kube_version.as_str()).filter(|version| !version.is_empty());
     let kube_version = kube_version.unwrap_or(job.context.kube_version);
-    options.helm_kube_version = Some(kube_version.to_owned()).filter(|version| !version.is_empty());
+    // These follow the build options on the command line, where the last version of Kubernetes wins.
+    if !kube_version.is_empty() {
+        options.helm_kube_version = Some(kube_version.to_owned());
+    }
     let api_versions =
         given.map(|given| given.api_versions.as_slice()).filter(|versions| !versions.is_empty());
-    options.helm_api_versions = api_versions.unwrap_or(job.context.api_versions).to_vec();
+    options.helm_api_versions.extend_from_slice(api_versions.unwrap_or(job.context.api_versions));
 }
 
 fn cause(error: &tiphys_kustomize::Error) -> Cause {

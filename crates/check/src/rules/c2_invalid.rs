@@ -30,7 +30,7 @@ use tiphys_value::{FieldPath, GroupVersionKind, ObjectExt, RenderedObject, Segme
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{crds::Definitions, fields, image_option, once::Once, parts, placeholders, similar},
+    support::{crds::Definitions, fields, flux, image_option, once::Once, parts, placeholders, similar},
 };
 
 /// See the module.
@@ -152,6 +152,13 @@ fn faults(survey: &Survey, object: &Object, definitions: &Definitions<'_>) -> Ve
             let is_empty = fault.message.contains(" is invalid: ") && !fault.message.contains(OF_TEMPLATE);
             !is_empty && !fault.message.contains("illegal base64")
         });
+    }
+    if flux::applies(survey, object) {
+        // It sets labels of its own, and drops those of other types on the way.
+        faults.retain(|fault| !fault.message.contains("Go struct field ObjectMeta."));
+    }
+    if flux::completes(survey, object) {
+        faults.retain(|fault| !fault.message.contains("Required value"));
     }
     if parts::is_merged_in(survey, object) {
         faults.retain(|fault| {
@@ -396,6 +403,8 @@ fn name_faults(object: &Object, name: &str) -> Vec<String> {
         ("", "Namespace") => names::dns1123_label(name),
         ("", "Service") => names::dns1123_label(name),
         ("apiregistration.k8s.io" | "apiextensions.k8s.io", _) => Vec::new(),
+        // An API server of OpenShift's own serves these, and takes other names.
+        ("image.openshift.io" | "user.openshift.io" | "oauth.openshift.io", _) => Vec::new(),
         _ => names::dns1123_subdomain(name),
     }
 }

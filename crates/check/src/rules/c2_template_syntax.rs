@@ -18,7 +18,10 @@
 //! ## When to suppress
 //! Where another tool replaces the text before the controller reads it.
 
-use std::sync::{Arc, LazyLock};
+use std::{
+    borrow::Cow,
+    sync::{Arc, LazyLock},
+};
 
 use tiphys_diag::Severity;
 use tiphys_gotemplate::{Functions, ParseError, TemplateSet};
@@ -27,7 +30,7 @@ use tiphys_value::{FieldPath, Value};
 
 use crate::{
     Context, Report, Rule,
-    support::{fields::keys, once::Once, parts, pods::list},
+    support::{fields::keys, flux, once::Once, parts, pods::list},
 };
 
 /// See the module.
@@ -49,13 +52,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for object in &context.survey.objects {
         let prefix = if object.key.kind == "PrometheusRule" { OF_ALERTS } else { "" };
+        let is_of_flux = flux::applies(context.survey, object);
         for path in places(object) {
             let Some(texts) = path.get(object.value()).and_then(Value::as_object) else { continue };
             for (key, text) in texts {
-                let Some(error) = text.as_str().and_then(|text| fault(key, &format!("{prefix}{text}")))
-                else {
-                    continue;
-                };
+                let Some(text) = text.as_str().filter(|text| !text.contains("${")) else { continue };
+                // Flux reads `$$` as a dollar that is none of its variables.
+                let text = if is_of_flux { Cow::Owned(text.replace("$$", "$")) } else { Cow::Borrowed(text) };
+                let Some(error) = fault(key, &format!("{prefix}{text}")) else { continue };
                 let mut diagnostic = RULE
                     .diagnostic(format!("the template {key} of {} does not parse: {error}", object.title()))
                     .at(context.survey.span(object, &path.key(key)), "this template")

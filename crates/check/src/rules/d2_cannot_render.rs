@@ -23,8 +23,9 @@ use tiphys_graph::{
     App, Declaration, Fault as Unread, Outcome, UnitKind,
     survey::{ANY_CLUSTER, TEMPLATE_SYNTAX},
 };
+use tiphys_model::ApplicationSource;
 use tiphys_render::{Cause, RenderError};
-use tiphys_value::{Location, ObjectExt};
+use tiphys_value::{Location, ObjectExt, Value};
 
 use crate::{
     Context, Finding, Report, Rule,
@@ -79,6 +80,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             && error.cause() == Cause::Other
             && !is_made_later(context, error)
             && !placeholders::is_skeleton(&unit.path)
+            && !is_written_later(context, &unit.path, error)
         {
             let text = "the kustomization does not build";
             once.add(error.headline(), warning(context, &unit.path, text, error));
@@ -90,7 +92,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for fault in context.survey.faults.iter().filter(|fault| fault.is_manifest) {
         let text = context.survey.files.text(&fault.file);
         let is_skeleton = placeholders::is_skeleton(&fault.file);
-        if is_skeleton || text.is_some_and(|text| placeholders::has_bracketed_name(&text)) {
+        let is_template =
+            |text: &str| placeholders::has_bracketed_name(text) || placeholders::is_template(text);
+        if is_skeleton || text.is_some_and(|text| is_template(&text)) {
             continue;
         }
         let is_twice = fault.error.diagnostic().is_some_and(|diagnostic| diagnostic.rule == "duplicate-key");
@@ -104,6 +108,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
 fn is_open(context: &Context<'_>, app: &App) -> bool {
     let is_symbolic = context.survey.is_symbolic(app);
     let sources = app.application.spec.effective_sources();
+    // Whose repository it is, an address that is filled in later does not say.
+    if sources.iter().any(|it| !it.repo_url.is_empty() && placeholders::is_in(&it.repo_url)) {
+        return true;
+    }
+    // A sample that generators of operators leave, to be filled in by hand.
+    if app.declaration == Declaration::File && app.declared.value.get("spec").is_none_or(Value::is_null) {
+        return true;
+    }
     let mut paths = sources.iter().map(|it| it.path.as_str());
     paths.any(|path| {
         placeholders::is_in(path)
@@ -233,7 +245,7 @@ fn values(context: &Context<'_>, app: &App) -> Option<(String, Finding)> {
     let texts =
         sources.iter().enumerate().filter_map(|(at, it)| Some((at, it.helm.as_ref()?.values.as_str())));
     for (at, text) in texts.filter(|(_, text)| !text.trim().is_empty() && !text.contains("{{")) {
-        if has_gap(text) {
+        if has_gap(text) || placeholders::has_bracketed_name(text) {
             continue;
         }
         let what = match tiphys_yaml::from_yaml(text) {
@@ -255,7 +267,16 @@ fn values(context: &Context<'_>, app: &App) -> Option<(String, Finding)> {
 fn is_template(app: &App) -> bool {
     let sources = app.application.spec.effective_sources();
     let mut values = sources.iter().filter_map(|it| it.helm.as_ref()).map(|helm| helm.values.as_str());
-    values.any(|values| has_gap(values) || placeholders::has_bracketed_name(values))
+    let is_template = values.any(|values| has_gap(values) || placeholders::has_bracketed_name(values));
+    is_template || sources.iter().any(|source| is_filled_in(source))
+}
+
+/// Whether a source waits for a tool that fills in `{{ name }}`: what the engine itself fills in, it has filled in.
+fn is_filled_in(source: &ApplicationSource) -> bool {
+    let Some(helm) = &source.helm else { return false };
+    let object = helm.values_object.as_ref().map(|object| object.to_string()).unwrap_or_default();
+    let mut texts = [source.repo_url.as_str(), &source.target_revision, &source.path].into_iter();
+    texts.any(|text| text.contains("{{")) && (object.contains("{{") || helm.values.contains("{{"))
 }
 
 /// Whether a line of values is nothing but `${…}` or a directive: what takes its place is no single value.
@@ -263,6 +284,14 @@ fn has_gap(text: &str) -> bool {
     text.lines().map(str::trim).any(|line| {
         (line.starts_with("${") || line.starts_with("%{")) && line.ends_with('}') && !line.contains("}:")
     })
+}
+
+/// Whether another tool, such as Terraform's `templatefile`, writes the files of a kustomization before it is built.
+fn is_written_later(context: &Context<'_>, folder: &str, error: &RenderError) -> bool {
+    let files = &context.survey.files;
+    let beside = files.tree().read_dir(folder).unwrap_or_default();
+    let mut texts = beside.iter().filter_map(|entry| files.text(&format!("{folder}/{}", entry.name)));
+    error.headline().contains("'${") || texts.any(|text| placeholders::is_template(&text))
 }
 
 /// Whether what is missing is a file that Git is told to ignore: something makes it before it is read.

@@ -69,7 +69,9 @@ fn project<'a>(context: &Context<'a>, app: &App) -> Option<(&'a Object, AppProje
     let own: Vec<&Object> =
         all.iter().copied().filter(|object| object.environment == Some(app.environment)).collect();
     let chosen = match (own.as_slice(), all.as_slice()) {
-        ([one], _) | ([], [one]) => *one,
+        ([one], _) => *one,
+        // The default project exists without a manifest; whose settings a stray one holds is not told.
+        ([], [one]) if name != "default" => *one,
         _ => return None,
     };
     Some((chosen, AppProject::from_value(chosen.value()).ok()?))
@@ -87,7 +89,7 @@ impl Judged<'_> {
         for source in self.app.application.spec.effective_sources() {
             // What has no address is a part of an Application, or a template, and is completed by another tool.
             let url = &source.repo_url;
-            let is_open = url.is_empty() || url.contains("{{") || url.contains('$');
+            let is_open = url.is_empty() || placeholders::is_in(url) || url.contains('$');
             if is_open || self.project.permits_source(url) {
                 continue;
             }

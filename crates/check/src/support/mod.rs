@@ -7,6 +7,7 @@ pub mod cluster;
 pub mod crds;
 pub mod declared;
 pub mod fields;
+pub mod flux;
 pub mod image_option;
 pub mod images;
 pub mod kustomizations;

@@ -12,7 +12,21 @@ pub fn is_in(text: &str) -> bool {
     const LONGEST: usize = 256;
     const STARTS: [&str; 5] = ["<path:", "$(", "<%", "ENC[", "__"];
     STARTS.iter().any(|mark| text.starts_with(mark))
+        || asks_for_a_value(text)
         || (text.len() <= LONGEST && (text.contains("${") || text.contains("{{") || has_bracketed_name(text)))
+}
+
+/// Whether a text in capitals asks to be replaced: `CHANGE_ME`, `AUTOMATIC_REPLACE`.
+fn asks_for_a_value(text: &str) -> bool {
+    const WORDS: [&str; 7] = ["REPLACE", "REPLACED", "CHANGE", "CHANGEME", "PLACEHOLDER", "TODO", "YOUR"];
+    let is_constant = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
+    text.chars().all(is_constant) && text.split(['_', '-']).any(|word| WORDS.contains(&word))
+}
+
+/// Whether a text holds lines of a template language, so that it is no YAML before another tool has read it.
+pub fn is_template(text: &str) -> bool {
+    const DIRECTIVES: [&str; 5] = ["<#", "<%", "%{", "{%", "[#"];
+    text.lines().any(|line| DIRECTIVES.iter().any(|mark| line.trim_start().starts_with(mark)))
 }
 
 /// `<NAME>`, wherever it stands.
@@ -52,10 +66,18 @@ mod tests {
 
     #[test]
     fn placeholders_are_recognised() {
-        for text in ["${ENV}", "a-{{ b }}", "<path:secret#key>", "x-<CLUSTER_NAME>-y", "ENC[AES]"] {
+        for text in [
+            "${ENV}",
+            "a-{{ b }}",
+            "<path:secret#key>",
+            "x-<CLUSTER_NAME>-y",
+            "ENC[AES]",
+            "CHANGE_ME",
+            "TODO",
+        ] {
             assert!(is_in(text), "{text}");
         }
-        for text in ["a < b > c", "<b>bold</b>", "plain", "$5"] {
+        for text in ["a < b > c", "<b>bold</b>", "plain", "$5", "NO_CHANGES", "ReplaceMe Inc"] {
             assert!(!is_in(text), "{text}");
         }
     }

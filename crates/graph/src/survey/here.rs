@@ -10,7 +10,7 @@ use tiphys_kustomize::{FunctionRunner, RemoteLoader};
 use tiphys_render::{RenderError, SourceTree, Sources};
 use tiphys_vfs::{DirEntry, EntryKind, FileTree, VfsError};
 
-use super::{Input, kept::Touched, partly, sops};
+use super::{Input, kept::Touched, partly, sops, units::AS_FLUX};
 
 /// The address under which units ask for this repository.
 pub const THIS_REPOSITORY: &str = "file:///this-repository";
@@ -78,6 +78,8 @@ pub struct Here<'a> {
     addresses: Mutex<BTreeSet<String>>,
     /// What was asked for and could not be had: what, and why.
     missed: Mutex<Vec<(String, String)>>,
+    /// The options with which Flux would build a kustomization.
+    as_flux: String,
     /// The templates to leave out of charts that lack dependencies; `None` if such charts are not looked at.
     left_out: Option<BTreeSet<String>>,
 }
@@ -90,6 +92,10 @@ impl<'a> Here<'a> {
             reading: Arc::new(Reading::new(input.tree.clone())),
             addresses: Mutex::default(),
             missed: Mutex::default(),
+            as_flux: format!(
+                "{} --load-restrictor LoadRestrictionsNone",
+                input.sources.kustomize_options("")
+            ),
             left_out: None,
         }
     }
@@ -180,6 +186,9 @@ impl Sources for Here<'_> {
     }
 
     fn kustomize_options(&self, version: &str) -> &str {
+        if version == AS_FLUX {
+            return &self.as_flux;
+        }
         self.input.sources.kustomize_options(version)
     }
 

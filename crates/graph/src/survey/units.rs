@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use tiphys_value::{Value, json};
+use tiphys_value::{ObjectExt, Value, json};
 use tiphys_vfs::{base_name, join, parent};
 
 use super::{Files, UnitKind, here::THIS_REPOSITORY};
@@ -14,10 +14,25 @@ pub struct Place {
     pub folder: String,
     /// What `Chart.yaml` calls the chart; empty for kustomizations.
     pub name: String,
+    /// Whether Flux is there to build it, see [`AS_FLUX`].
+    pub is_of_flux: bool,
+}
+
+/// The version of kustomize that stands for the one in Flux's kustomize-controller, which reads files anywhere in the
+/// repository.
+pub const AS_FLUX: &str = "flux";
+
+/// Whether an object tells Flux what to build.
+pub fn is_of_flux(object: &Value) -> bool {
+    let group = object.api_version().split('/').next().unwrap_or_default().to_owned();
+    matches!(
+        (group.as_str(), object.kind()),
+        ("kustomize.toolkit.fluxcd.io", "Kustomization") | ("fluxcd.controlplane.io", "FluxInstance")
+    )
 }
 
 /// The charts and kustomizations that no other chart or kustomization of the repository refers to.
-pub fn tops(files: &Files) -> Vec<Place> {
+pub fn tops(files: &Files, is_of_flux: bool) -> Vec<Place> {
     let mut places = Vec::new();
     let mut referred = BTreeSet::new();
     for path in files.paths() {
@@ -26,7 +41,8 @@ pub fn tops(files: &Files) -> Vec<Place> {
             let Some(content) = read(files, path) else { continue };
             referred.extend(references(&content, &folder));
             if content.get("kind").and_then(Value::as_str) != Some("Component") {
-                places.push(Place { kind: UnitKind::Kustomization, folder, name: String::new() });
+                let name = String::new();
+                places.push(Place { kind: UnitKind::Kustomization, folder, name, is_of_flux });
             }
         } else if base_name(path) == "Chart.yaml" {
             let Some(content) = read(files, path) else { continue };
@@ -36,7 +52,7 @@ pub fn tops(files: &Files) -> Vec<Place> {
             let vendored = files.contains(&vendoring_chart(&folder));
             if !is_library && !vendored {
                 let name = content.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-                places.push(Place { kind: UnitKind::Chart, folder, name });
+                places.push(Place { kind: UnitKind::Chart, folder, name, is_of_flux: false });
             }
         }
     }
@@ -88,11 +104,15 @@ pub fn application(place: &Place) -> Value {
     let name = if place.name.is_empty() { base_name(&place.folder) } else { &place.name };
     // `helm template` renders into this namespace unless it is told another.
     let namespace = if place.kind == UnitKind::Chart { "default" } else { "" };
+    let mut source = json!({"repoURL": THIS_REPOSITORY, "path": path});
+    if place.is_of_flux {
+        source["kustomize"] = json!({"version": AS_FLUX});
+    }
     json!({
         "apiVersion": tiphys_model::names::API_VERSION,
         "kind": "Application",
         "metadata": {"name": if name.is_empty() { "repository" } else { name }},
-        "spec": {"project": "default", "destination": {"namespace": namespace}, "source": {"repoURL": THIS_REPOSITORY, "path": path}},
+        "spec": {"project": "default", "destination": {"namespace": namespace}, "source": source},
     })
 }
 
