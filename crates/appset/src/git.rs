@@ -1,32 +1,39 @@
 //! The Git generator: one set of parameters for each directory, or for each file (or element of it).
 
-use std::collections::BTreeSet;
+use std::{cmp::Ordering, collections::BTreeSet};
 
-use serde_json::{Value, json};
-use tiphys_gocompat::glob::path_match;
+use serde_json::Value as Json;
+use tiphys_gocompat::{glob::path_match, path};
+use tiphys_gotemplate::{Map, Value};
 use tiphys_model::glob;
 use tiphys_value::ObjectExt;
 
-use crate::{Inputs, Params, params, render::Renderer};
+use crate::{Inputs, Params, generator::shaped, params, render::Renderer};
 
 /// The sets that a Git generator yields.
-pub(crate) fn run(git: &Value, renderer: &Renderer, inputs: &dyn Inputs) -> Result<Vec<Params>, String> {
+pub(crate) fn run(git: &Json, renderer: &Renderer, inputs: &dyn Inputs) -> Result<Vec<Map>, String> {
     let text = |key: &str| git.str_at(&[key]).unwrap_or_default();
-    let files = inputs.git(text("repoURL"), text("revision"))?;
+    let rules = |key: &str| git.get(key).and_then(Json::as_array).filter(|rules| !rules.is_empty());
     let prefix = text("pathParamPrefix");
     let mut sets = Vec::new();
-    if let Some(rules) = git.get("directories").and_then(Value::as_array) {
+    if let Some(rules) = rules("directories") {
+        let files = inputs.git(text("repoURL"), text("revision"))?;
         for directory in directories(&files.files()) {
             if selected(rules, &directory, is_directory_meant) {
-                sets.push(placed(&directory, None, prefix, renderer));
+                let set = Map::new();
+                place(&set, &directory, None, prefix, renderer);
+                sets.push(set);
             }
         }
-    } else if let Some(rules) = git.get("files").and_then(Value::as_array) {
-        for path in files.files().iter().filter(|path| selected(rules, path, is_file_meant)) {
-            let content = tiphys_yaml::from_yaml(&files.read(path)?)
-                .map_err(|error| format!("unable to parse file {path}: {error}"))?;
-            for element in elements(content, path)? {
-                sets.push(from_file(element, path, prefix, renderer));
+    } else if let Some(rules) = rules("files") {
+        let files = inputs.git(text("repoURL"), text("revision"))?;
+        for file in files.files().iter().filter(|file| selected(rules, file, is_file_meant)) {
+            let content = tiphys_yaml::from_yaml(&files.read(file)?)
+                .map_err(|error| format!("unable to parse file {file}: {error}"))?;
+            for element in elements(content, file)? {
+                let set = shaped(&element, renderer);
+                place(&set, &path::dir(file), Some(path::base(file)), prefix, renderer);
+                sets.push(set);
             }
         }
     } else {
@@ -35,27 +42,21 @@ pub(crate) fn run(git: &Value, renderer: &Renderer, inputs: &dyn Inputs) -> Resu
     Ok(sets)
 }
 
-fn elements(content: Value, path: &str) -> Result<Vec<Params>, String> {
-    let object = |value: Value| match value {
-        Value::Object(map) => Ok(map),
-        _ => Err(format!("unable to parse file {path}: it holds neither an object nor a list of objects")),
+/// The sets of a file: an object, a list of objects, or nothing; null is an object without fields.
+fn elements(content: Json, file: &str) -> Result<Vec<Params>, String> {
+    let object = |value: Json| match value {
+        Json::Object(map) => Ok(map),
+        Json::Null => Ok(Params::new()),
+        _ => Err(format!("unable to parse file {file}: it holds neither an object nor a list of objects")),
     };
     match content {
-        Value::Null => Ok(vec![Params::new()]),
-        Value::Array(list) => list.into_iter().map(object).collect(),
+        Json::Array(list) => list.into_iter().map(object).collect(),
         other => object(other).map(|map| vec![map]),
     }
 }
 
-fn from_file(element: Params, path: &str, prefix: &str, renderer: &Renderer) -> Params {
-    let (directory, name) = path.rsplit_once('/').unwrap_or((".", path));
-    let mut set = if renderer.is_go() { element } else { params::flatten(&element) };
-    params::overlay(&mut set, &placed(directory, Some(name), prefix, renderer), 0);
-    set
-}
-
-/// All directories above files, hidden ones left out.
-fn directories(files: &[String]) -> BTreeSet<String> {
+/// All directories above files, hidden ones left out, each before those below it.
+fn directories(files: &[String]) -> Vec<String> {
     let mut all = BTreeSet::new();
     for file in files {
         let mut rest = file.as_str();
@@ -66,14 +67,21 @@ fn directories(files: &[String]) -> BTreeSet<String> {
             rest = directory;
         }
     }
+    let mut all: Vec<String> = all.into_iter().collect();
+    all.sort_by(|a, b| walked(a, b));
     all
 }
 
+/// The order in which a walk through folders meets two of them.
+fn walked(a: &str, b: &str) -> Ordering {
+    a.split('/').cmp(b.split('/'))
+}
+
 /// Whether one rule includes a path and none excludes it.
-fn selected(rules: &[Value], path: &str, is_meant: fn(&str, &str) -> bool) -> bool {
+fn selected(rules: &[Json], path: &str, is_meant: fn(&str, &str) -> bool) -> bool {
     let hits = |exclude: bool| {
         rules.iter().any(|rule| {
-            let is_exclude = rule.get("exclude") == Some(&Value::Bool(true));
+            let is_exclude = rule.get("exclude") == Some(&Json::Bool(true));
             let pattern = rule.str_at(&["path"]).unwrap_or_default();
             is_exclude == exclude && is_meant(pattern, path)
         })
@@ -94,40 +102,31 @@ fn is_file_meant(pattern: &str, file: &str) -> bool {
     below.is_some_and(|below| below.starts_with('/')) || glob::matches(pattern, file)
 }
 
-/// The parameters that tell a place in the repository.
-fn placed(directory: &str, file: Option<&str>, prefix: &str, renderer: &Renderer) -> Params {
-    let base = directory.rsplit('/').next().unwrap_or(directory);
-    let segments: Vec<&str> = directory.split('/').collect();
-    let mut place = json!({
-        "path": directory,
-        "basename": base,
-        "basenameNormalized": params::normalize(base),
-        "segments": segments,
-    });
+/// Adds the parameters that tell a place in the repository. Where templates see trees, they are all there is below
+/// `path`, or below the prefix.
+fn place(set: &Map, directory: &str, file: Option<&str>, prefix: &str, renderer: &Renderer) {
+    let base = path::base(directory);
+    let mut facts = vec![("basename", base.to_owned()), ("basenameNormalized", params::normalize(base))];
     if let Some(file) = file {
-        place["filename"] = file.into();
-        place["filenameNormalized"] = params::normalize(file).into();
+        facts.extend([("filename", file.to_owned()), ("filenameNormalized", params::normalize(file))]);
     }
     if renderer.is_go() {
-        let mut set = Params::new();
-        set.insert("path".into(), place);
-        if prefix.is_empty() {
-            return set;
+        let facts: Map = facts.into_iter().chain([("path", directory.to_owned())]).collect();
+        facts.insert("segments", Value::strings(directory.split('/')));
+        match prefix {
+            "" => set.insert("path", facts),
+            prefix => set.insert(prefix, Map::from_iter([("path", facts)])),
         }
-        return Params::from_iter([(prefix.to_owned(), Value::Object(set))]);
+        return;
     }
     let root = if prefix.is_empty() { "path".to_owned() } else { format!("{prefix}.path") };
-    let mut set = Params::new();
-    set.insert(root.clone(), directory.into());
-    for (name, value) in place.as_object().into_iter().flatten() {
-        if !matches!(name.as_str(), "path" | "segments") {
-            set.insert(format!("{root}.{name}"), value.clone());
-        }
+    for (name, fact) in facts {
+        set.insert(format!("{root}.{name}"), fact);
     }
-    for (index, segment) in segments.iter().enumerate() {
-        set.insert(format!("{root}[{index}]"), (*segment).into());
+    for (index, segment) in directory.split('/').enumerate() {
+        set.insert(format!("{root}[{index}]"), segment);
     }
-    set
+    set.insert(root, directory);
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ mod preview;
 mod render;
 mod rollout;
 mod selector;
+mod template;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -20,12 +21,13 @@ pub use preview::{Deleted, Preview, preview};
 use render::Renderer;
 pub use rollout::{AppRollout, Rollout, is_rolling, removal_order, roll};
 pub use selector::{is_empty as selects_nothing, selects};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+use tiphys_gotemplate::Map;
 use tiphys_model::names;
 use tiphys_value::ObjectExt;
 
 /// One set of parameters.
-pub type Params = Map<String, Value>;
+pub type Params = serde_json::Map<String, Value>;
 
 /// A cluster that the engine knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -100,8 +102,6 @@ pub enum GenerateError {
 pub struct Generated {
     /// The Application, without an owner reference.
     pub application: Value,
-    /// The parameters that made it.
-    pub params: Params,
     /// Why it cannot be used: a name that another one has too, no name.
     pub fault: Option<String>,
 }
@@ -113,15 +113,26 @@ pub struct Generated {
 pub fn generate(set: &Value, inputs: &dyn Inputs) -> Result<Vec<Generated>, GenerateError> {
     let renderer = Renderer::of(set);
     let template = set.at(&["spec", "template"]).cloned().unwrap_or_default();
-    let generators = set.at(&["spec", "generators"]).and_then(Value::as_array);
+    let generators = match set.at(&["spec", "generators"]) {
+        None | Some(Value::Null) => &[][..],
+        Some(Value::Array(generators)) => generators,
+        Some(_) => {
+            let message = "it has to be a list".to_owned();
+            return Err(GenerateError::Generator { at: "spec.generators".to_owned(), message });
+        }
+    };
     let mut out = Vec::new();
-    for (index, generator) in generators.into_iter().flatten().enumerate() {
+    template::check_types(&template).map_err(|error| GenerateError::Template(format!("template.{error}")))?;
+    for (index, generator) in generators.iter().enumerate() {
         let at = format!("spec.generators[{index}]");
-        let sets = generator::run(generator, &at, &renderer, inputs, 0)?;
-        let template = generator::overridden(&template, generator);
-        for params in sets {
-            let application = application(set, &template, &params, &renderer)?;
-            out.push(Generated { application, params, fault: None });
+        for yielded in generator::all(generator, &at, &renderer, inputs)? {
+            let template = template::overridden(&template, generator, yielded.kind);
+            template::check_types(&template)
+                .map_err(|error| GenerateError::Template(format!("{at}: {error}")))?;
+            for params in yielded.sets {
+                let application = application(set, &template, &params, &renderer)?;
+                out.push(Generated { application, fault: None });
+            }
         }
     }
     mark_faults(set.name(), &mut out);
@@ -131,33 +142,30 @@ pub fn generate(set: &Value, inputs: &dyn Inputs) -> Result<Vec<Generated>, Gene
 fn application(
     set: &Value,
     template: &Value,
-    params: &Params,
+    params: &Map,
     renderer: &Renderer,
 ) -> Result<Value, GenerateError> {
-    let rendered = renderer.value(template, params, 0).map_err(GenerateError::Template)?;
+    // Without parameters, a template is taken as it is.
+    let rendered = if params.is_empty() {
+        template.clone()
+    } else {
+        renderer.value(template, params).map_err(GenerateError::Template)?
+    };
+    let part = |name: &str| rendered.get(name).filter(|part| !part.is_null()).cloned();
     let mut app = json!({"apiVersion": names::API_VERSION, "kind": "Application",
-        "metadata": rendered.get("metadata").cloned().unwrap_or_else(|| json!({})),
-        "spec": rendered.get("spec").cloned().unwrap_or_else(|| json!({}))});
-    if let Some(patch) = set.str_at(&["spec", "templatePatch"]) {
-        let text = renderer.text(patch, params).map_err(GenerateError::Template)?;
-        let patch = tiphys_yaml::from_yaml(&text)
-            .map_err(|error| GenerateError::Template(format!("templatePatch: {error}")))?;
-        let project = app.at(&["spec", "project"]).cloned();
-        params::merge_patch(&mut app, &patch, 0);
-        if app.at(&["spec", "project"]).cloned() != project {
-            return Err(GenerateError::Template("templatePatch must not change spec.project".into()));
-        }
-    }
-    for part in ["metadata", "spec"] {
-        if !app[part].is_object() {
-            return Err(GenerateError::Template(format!("{part} of the template must be a mapping")));
-        }
-    }
+        "metadata": part("metadata").unwrap_or_else(|| json!({})),
+        "spec": part("spec").unwrap_or_else(|| json!({}))});
     let preserved =
         set.at(&["spec", "syncPolicy", "preserveResourcesOnDeletion"]) == Some(&Value::Bool(true));
     let given = app.at(&["metadata", "finalizers"]).and_then(Value::as_array).is_some_and(|f| !f.is_empty());
-    if !given && !preserved {
+    if !given && !preserved && !params.is_empty() {
         app["metadata"]["finalizers"] = json!([names::RESOURCES_FINALIZER]);
+    }
+    if let Some(patch) = set.str_at(&["spec", "templatePatch"]) {
+        let text = renderer.text(patch, params).map_err(|error| {
+            GenerateError::Template(format!("error replacing values in templatePatch: {error}"))
+        })?;
+        app = template::patched(&app, &text).map_err(GenerateError::Template)?;
     }
     app["metadata"]["namespace"] = set.namespace().into();
     Ok(app)

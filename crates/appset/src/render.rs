@@ -1,103 +1,174 @@
 //! The two template languages: plain `{{ name }}` replacement, and Go templates with Sprig.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
-use serde_json::{Map, Value};
-use tiphys_gotemplate::{CallError, Env, Function, Functions, MissingKey, TemplateSet, Type};
+use serde_json::{Map as JsonMap, Value as Json};
+use tiphys_gotemplate::{
+    CallError, CallResult, Env, Function, Functions, Map, MissingKey, TemplateSet, Type, Value,
+};
 use tiphys_value::ObjectExt;
 
-use crate::{Params, params};
+use crate::params;
 
 /// Deeper templates are refused.
 const MAX_DEPTH: usize = 100;
+/// Generators with `values`.
+const WITH_VALUES: [&str; 6] =
+    ["clusters", "git", "scmProvider", "clusterDecisionResource", "pullRequest", "plugin"];
 
 /// Renders texts of one ApplicationSet.
 pub(crate) struct Renderer {
-    go: Option<(Arc<Functions>, MissingKey)>,
+    language: Language,
+}
+
+enum Language {
+    Plain,
+    Go(MissingKey),
+    /// An option that Go's templates do not have.
+    Unusable(String),
 }
 
 impl Renderer {
     /// The language that a set asks for.
-    pub fn of(set: &Value) -> Self {
-        if set.at(&["spec", "goTemplate"]) != Some(&Value::Bool(true)) {
-            return Self { go: None };
+    pub fn of(set: &Json) -> Self {
+        if set.at(&["spec", "goTemplate"]) != Some(&Json::Bool(true)) {
+            return Self { language: Language::Plain };
         }
-        let options = set.at(&["spec", "goTemplateOptions"]).and_then(Value::as_array);
-        let missing = options.into_iter().flatten().filter_map(Value::as_str).fold(
-            MissingKey::NoValue,
-            |missing, option| match option {
+        let options = set.at(&["spec", "goTemplateOptions"]).and_then(Json::as_array);
+        let mut missing = MissingKey::NoValue;
+        for option in options.into_iter().flatten().filter_map(Json::as_str) {
+            missing = match option {
                 "missingkey=error" => MissingKey::Error,
                 "missingkey=zero" => MissingKey::Zero,
                 "missingkey=default" | "missingkey=invalid" => MissingKey::NoValue,
-                _ => missing,
-            },
-        );
-        Self { go: Some((Arc::new(functions()), missing)) }
+                other => return Self { language: Language::Unusable(other.to_owned()) },
+            };
+        }
+        Self { language: Language::Go(missing) }
     }
 
     /// Whether parameters are trees.
     pub fn is_go(&self) -> bool {
-        self.go.is_some()
+        !matches!(self.language, Language::Plain)
     }
 
     /// Renders a text.
     ///
     /// # Errors
     /// The template does not parse or execute.
-    pub fn text(&self, text: &str, params: &Params) -> Result<String, String> {
-        if !text.contains("{{") {
-            return Ok(text.to_owned());
+    pub fn text(&self, text: &str, params: &Map) -> Result<String, String> {
+        match &self.language {
+            Language::Plain => replace(text, params),
+            Language::Unusable(option) => Err(format!("unrecognized option: {option}")),
+            Language::Go(_) if !text.contains("{{") => Ok(text.to_owned()),
+            Language::Go(missing) => execute(text, params, *missing),
         }
-        let Some((functions, missing)) = &self.go else { return Ok(replace(text, params)) };
-        let mut set = TemplateSet::new(Arc::clone(functions)).with_missing_key(*missing);
-        set.parse("template", text).map_err(|error| format!("failed to parse template {text}: {error}"))?;
-        let data = to_go(&Value::Object(params.clone()));
-        Arc::new(set)
-            .execute("template", data, &Env::system(), None)
-            .map_err(|error| format!("failed to execute go template {text}: {error}"))
     }
 
-    /// Renders every text of a value, keys included.
+    /// Renders every text of a value, keys included. As Argo CD does it, a null in a map does not outlive it.
     ///
     /// # Errors
     /// As [`Self::text`], or the value is nested too deeply.
-    pub fn value(&self, value: &Value, params: &Params, depth: usize) -> Result<Value, String> {
+    pub fn value(&self, value: &Json, params: &Map) -> Result<Json, String> {
+        self.below(value, params, 0, false)
+    }
+
+    /// Renders the second generator of a matrix with a set of the first. Its `values` are rendered once more with its own
+    /// parameters later; what asks for those waits until then.
+    ///
+    /// # Errors
+    /// As [`Self::value`].
+    pub fn generator(&self, generator: &Json, params: &Map) -> Result<Json, String> {
+        self.below(generator, params, 0, true)
+    }
+
+    fn below(&self, value: &Json, params: &Map, depth: usize, is_generator: bool) -> Result<Json, String> {
         if depth > MAX_DEPTH {
             return Err(format!("the template is nested deeper than {MAX_DEPTH}"));
         }
         match value {
-            Value::String(text) => self.text(text, params).map(Value::from),
-            Value::Array(list) => {
+            Json::String(text) => self.text(text, params).map(Json::from),
+            Json::Array(list) => {
                 let items: Result<Vec<_>, _> =
-                    list.iter().map(|item| self.value(item, params, depth + 1)).collect();
-                items.map(Value::from)
+                    list.iter().map(|item| self.below(item, params, depth + 1, is_generator)).collect();
+                items.map(Json::from)
             }
-            Value::Object(map) => {
-                let mut out = Map::new();
-                for (key, child) in map {
-                    out.insert(self.text(key, params)?, self.value(child, params, depth + 1)?);
+            Json::Object(map) => {
+                let mut out = JsonMap::new();
+                for (key, child) in map.iter().filter(|(_, child)| !child.is_null()) {
+                    let mut rendered = self.below(child, params, depth + 1, is_generator);
+                    if is_generator && WITH_VALUES.contains(&key.as_str()) && child.get("values").is_some() {
+                        rendered = self.with_late_values(child, params, depth + 1);
+                    }
+                    out.insert(self.text(key, params)?, rendered?);
                 }
-                Ok(Value::Object(out))
+                Ok(Json::Object(out))
             }
             other => Ok(other.clone()),
         }
     }
+
+    fn with_late_values(&self, generator: &Json, params: &Map, depth: usize) -> Result<Json, String> {
+        let mut rest = generator.clone();
+        let values = rest.as_object_mut().and_then(|map| map.remove("values")).unwrap_or_default();
+        let mut out = self.below(&rest, params, depth, true)?;
+        let mut early = JsonMap::new();
+        for (key, value) in values.as_object().into_iter().flatten() {
+            let rendered = match value {
+                Json::String(text) => self.early(text, params)?.into(),
+                other => other.clone(),
+            };
+            early.insert(key.clone(), rendered);
+        }
+        out["values"] = Json::Object(early);
+        Ok(out)
+    }
+
+    /// A text as far as it can be rendered now: what lacks parameters stays as it is.
+    fn early(&self, text: &str, params: &Map) -> Result<String, String> {
+        if !matches!(self.language, Language::Go(_)) {
+            return self.text(text, params);
+        }
+        match execute(text, params, MissingKey::Error) {
+            Err(error) if is_of_missing_key(&error) => Ok(text.to_owned()),
+            rendered => rendered,
+        }
+    }
 }
 
-/// Replaces `{{ name }}`; what is unknown stays as it is.
-fn replace(text: &str, params: &Params) -> String {
+/// Argo CD tells it by Go's words, which are ours.
+fn is_of_missing_key(error: &str) -> bool {
+    error.contains("map has no entry for key") || error.contains("can't evaluate field")
+}
+
+fn execute(text: &str, params: &Map, missing: MissingKey) -> Result<String, String> {
+    static FUNCTIONS: LazyLock<Arc<Functions>> = LazyLock::new(|| Arc::new(functions()));
+    let mut set = TemplateSet::new(Arc::clone(&FUNCTIONS)).with_missing_key(missing);
+    set.parse("base", text).map_err(|error| format!("failed to parse template {text}: {error}"))?;
+    Arc::new(set)
+        .execute("base", Value::Map(params.clone()), &Env::system(), None)
+        .map_err(|error| format!("failed to execute go template {text}: {error}"))
+}
+
+/// Replaces `{{ name }}`; what is unknown, or no text, stays as it is. Braces count only where a pair of them is closed in
+/// the same line; then all of them have to be.
+fn replace(text: &str, params: &Map) -> Result<String, String> {
+    let is_template = |line: &str| line.split_once("{{").is_some_and(|(_, rest)| rest.contains("}}"));
+    if !text.split('\n').any(is_template) {
+        return Ok(text.to_owned());
+    }
     let mut out = String::new();
     let mut rest = text;
     while let Some((before, inside)) = rest.split_once("{{") {
         out.push_str(before);
-        let Some((name, after)) = inside.split_once("}}") else {
-            out.push_str("{{");
-            rest = inside;
-            continue;
-        };
+        let (name, after) = inside.split_once("}}").ok_or_else(|| {
+            format!(
+                "invalid template: Cannot find end tag=\"}}}}\" in the template={text:?} starting from {inside:?}"
+            )
+        })?;
         match params.get(name.trim()) {
-            Some(value) => out.push_str(&params::text_of(value)),
-            None => {
+            Some(Value::String(value)) if !name.trim().is_empty() => out.push_str(&value),
+            _ => {
                 out.push_str("{{");
                 out.push_str(name);
                 out.push_str("}}");
@@ -106,16 +177,7 @@ fn replace(text: &str, params: &Params) -> String {
         rest = after;
     }
     out.push_str(rest);
-    out
-}
-
-fn to_go(value: &Value) -> tiphys_gotemplate::Value {
-    tiphys_gotemplate::json::from_str(&value.to_string()).unwrap_or_default()
-}
-
-fn from_go(value: &tiphys_gotemplate::Value) -> Result<Value, CallError> {
-    let text = tiphys_gotemplate::json::to_string(value, Default::default()).map_err(CallError::new)?;
-    serde_json::from_str(&text).map_err(|error| CallError::new(error.to_string()))
+    Ok(out)
 }
 
 /// Sprig without what reads the machine, and Argo CD's additions.
@@ -127,34 +189,119 @@ fn functions() -> Functions {
     functions.insert(Function::new("normalize", &[Type::String], |_, args| {
         Ok(params::normalize(args[0].as_str().unwrap_or_default()).into())
     }));
-    functions.insert(Function::variadic("slugify", &[Type::Any], |_, args| {
-        let text = args.last().and_then(|value| value.as_str()).unwrap_or_default();
-        Ok(slugify(text).into())
-    }));
+    functions.insert(Function::variadic("slugify", &[Type::Any], |_, args| slugify(args)));
     functions.insert(Function::new("toYaml", &[Type::Any], |_, args| {
-        let text = tiphys_yaml::to_yaml(&from_go(&args[0])?);
-        Ok(text.trim_end_matches('\n').into())
+        let json = args[0].to_json().map_err(CallError::new)?;
+        let text = tiphys_yaml::to_yaml(&json);
+        Ok(text.strip_suffix('\n').unwrap_or(&text).into())
     }));
-    for name in ["fromYaml", "fromYamlArray"] {
-        functions.insert(Function::new(name, &[Type::String], |_, args| {
-            let value = tiphys_yaml::from_yaml(args[0].as_str().unwrap_or_default())
-                .map_err(|error| CallError::new(error.to_string()))?;
-            Ok(to_go(&value))
-        }));
-    }
+    functions.insert(Function::new("fromYaml", &[Type::String], |_, args| {
+        from_yaml(&args[0], "map[string]interface {}", |json| match json {
+            Json::Null => Some(Value::Map(Map::new())),
+            json => json.is_object().then(|| params::value_of(&json)),
+        })
+    }));
+    functions.insert(Function::new("fromYamlArray", &[Type::String], |_, args| {
+        from_yaml(&args[0], "[]interface {}", |json| match json {
+            Json::Null => Some(Value::list(Vec::new())),
+            json => json.is_array().then(|| params::value_of(&json)),
+        })
+    }));
     functions
 }
 
-/// A text as part of an address: lower case, runs of other characters as one dash, at most 50 characters.
-fn slugify(text: &str) -> String {
-    let mut out = String::new();
-    for c in text.to_lowercase().chars() {
-        if c.is_ascii_alphanumeric() {
-            out.push(c);
-        } else if !out.is_empty() && !out.ends_with('-') {
-            out.push('-');
+fn from_yaml(text: &Value, go_type: &str, wanted: impl FnOnce(Json) -> Option<Value>) -> CallResult {
+    let json = tiphys_yaml::from_yaml(text.as_str().unwrap_or_default())
+        .map_err(|error| CallError::new(error.to_string()))?;
+    let found = match &json {
+        Json::Object(_) => "object",
+        Json::Array(_) => "array",
+        Json::String(_) => "string",
+        Json::Bool(_) => "bool",
+        _ => "number",
+    };
+    let fail = || {
+        CallError::new(format!(
+            "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into Go value of type {go_type}"
+        ))
+    };
+    wanted(json).ok_or_else(fail)
+}
+
+/// `slugify [MAX [AT_WORDS]] TEXT`.
+fn slugify(args: &[Value]) -> CallResult {
+    let wrong = |value: &Value, wanted: &str| {
+        CallError::new(format!("interface conversion: interface {{}} is {}, not {wanted}", value.type_name()))
+    };
+    let Some((text, options)) = args.split_last() else { return Ok("".into()) };
+    let text = text.as_str().ok_or_else(|| wrong(text, "string"))?;
+    let limit = match options.first() {
+        None => 50,
+        Some(Value::Int(limit)) => *limit,
+        Some(other) => return Err(wrong(other, "int")),
+    };
+    let at_words = match options.get(1) {
+        None => true,
+        Some(Value::Bool(flag)) => *flag,
+        Some(other) => return Err(wrong(other, "bool")),
+    };
+    params::slugify(text, limit, at_words).map(Value::from).map_err(CallError::new)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn renderer(spec: Json) -> Renderer {
+        Renderer::of(&json!({ "spec": spec }))
+    }
+
+    fn set(json: Json) -> Map {
+        params::from_json(json.as_object().expect("an object"))
+    }
+
+    #[test]
+    fn plain_braces_count_where_they_close_in_their_line() {
+        let set = set(json!({"a": "1", "n": 2}));
+        let plain = renderer(json!({}));
+        for (text, expected) in [
+            ("{{a}}-{{ a }}-{{b}}-{{n}}-{{}}", Some("1-1-{{b}}-{{n}}-{{}}")),
+            ("{{ {{a}} }}", Some("{{ {{a}} }}")),
+            ("{{\na }}", Some("{{\na }}")),
+            ("{{\na }}{{a}}", Some("11")),
+            ("{{a}} {{", None),
+            ("a }} {{ b", Some("a }} {{ b")),
+        ] {
+            assert_eq!(plain.text(text, &set).ok().as_deref(), expected, "{text}");
         }
     }
-    out.truncate(50);
-    out.trim_matches('-').to_owned()
+
+    #[test]
+    fn what_a_map_of_texts_lacks_is_an_empty_text() {
+        let set = set(json!({"any": {"a": "1"}}));
+        set.insert("texts", params::texts([("a", "1")]));
+        let go = renderer(json!({"goTemplate": true}));
+        let text = r#"[{{ index .texts "b" }}][{{ index .any "b" }}][{{ .texts.b }}]"#;
+        assert_eq!(go.text(text, &set).as_deref(), Ok("[][<no value>][<no value>]"));
+        let zero = renderer(json!({"goTemplate": true, "goTemplateOptions": ["missingkey=zero"]}));
+        assert_eq!(zero.text("[{{ .texts.b }}][{{ .any.b }}]", &set).as_deref(), Ok("[][<no value>]"));
+        let odd = renderer(json!({"goTemplate": true, "goTemplateOptions": ["missingkey=none"]}));
+        assert_eq!(odd.text("x", &set), Err("unrecognized option: missingkey=none".into()));
+    }
+
+    #[test]
+    fn yaml_in_templates_has_to_be_of_the_kind_that_is_asked_for() {
+        let go = renderer(json!({"goTemplate": true}));
+        let set = set(json!({"map": "a: 1000000\n", "list": "[1, x]"}));
+        assert_eq!(
+            go.text("{{ (fromYaml .map).a }} {{ toYaml (fromYaml .map) }}", &set).as_deref(),
+            Ok("1e+06 a: 1000000")
+        );
+        assert_eq!(go.text("{{ index (fromYamlArray .list) 1 }}", &set).as_deref(), Ok("x"));
+        assert!(go.text("{{ fromYaml .list }}", &set).is_err());
+        assert!(go.text("{{ fromYamlArray .map }}", &set).is_err());
+        assert_eq!(go.text("{{ slugify 7 false \"Some Long Name\" }}", &set).as_deref(), Ok("some-lo"));
+        assert!(go.text("{{ slugify \"7\" \"x\" }}", &set).is_err());
+    }
 }

@@ -50,6 +50,10 @@ impl Inputs for World {
             ("apps/web/charts/sub/Chart.yaml", ""),
             (".github/workflows/ci.yaml", ""),
             ("config/eu/app.yaml", "name: eu\nport: 80\nnested: {deep: x}\n"),
+            (
+                "odd/x.yaml",
+                "count: 1000000\nlist: [a, {x: 1.5}]\nnil: null\npath: {mine: 1}\nvalues: {own: file, v: old}\n",
+            ),
             ("config/us.json", "[{\"name\": \"us1\"}, {\"name\": \"us2\"}]"),
         ]))))
     }
@@ -76,7 +80,7 @@ fn names(generators: Value, name: &str, go: bool) -> Vec<String> {
 
 #[test]
 fn lists_in_both_languages() {
-    let list = json!([{"list": {"elements": [{"env": "dev", "values": {"n": 1}}, {"env": "prod", "values": {"n": 2}}]}}]);
+    let list = json!([{"list": {"elements": [{"env": "dev", "values": {"n": "1"}}, {"env": "prod", "values": {"n": "2"}}]}}]);
     assert_eq!(
         names(list.clone(), "{{env}}-{{ values.n }}-{{unknown}}", false),
         ["dev-1-{{unknown}}", "prod-2-{{unknown}}"]
@@ -148,7 +152,122 @@ fn template_patch_applies_and_cannot_move_the_project() {
         Some(&json!(["resources-finalizer.argocd.argoproj.io"]))
     );
     patched["spec"]["templatePatch"] = "spec: {project: other}".into();
-    assert!(generate(&patched, &World).is_err());
+    assert_eq!(generate(&patched, &World).expect("generates")[0].application["spec"]["project"], "p");
+}
+
+#[test]
+fn plain_lists_hold_texts_only() {
+    for element in
+        [json!({"n": 1}), json!({"n": "a", "values": {"v": true}}), json!({"values": "v"}), json!("n")]
+    {
+        let list = json!([{"list": {"elements": [element]}}]);
+        assert!(generate(&set(list, "x-{{n}}", false), &World).is_err(), "{element}");
+    }
+    let from_text = json!([{"list": {"elementsYaml": "[{name: a, big: 1000000, values: {v: b}}]"}}]);
+    assert_eq!(names(from_text.clone(), "{{name}}-{{big}}-{{values.v}}", false), ["a-{{big}}-{{values.v}}"]);
+    assert_eq!(names(from_text, "{{.name}}-{{.big}}-{{.values.v}}", true), ["a-1e+06-b"]);
+}
+
+#[test]
+fn a_set_without_parameters_leaves_the_template_as_it_is() {
+    let generated =
+        generate(&set(json!([{"list": {"elements": [{}]}}]), "{{n}}", false), &World).expect("generates");
+    assert_eq!(generated[0].application.name(), "{{n}}");
+    assert_eq!(generated[0].application.at(&["metadata", "finalizers"]), None);
+}
+
+#[test]
+fn one_entry_may_hold_several_generators_but_not_below_another() {
+    let both = json!({"plugin": null, "clusters": {"template": {"metadata": {"name": "c-{{name}}"}}},
+        "list": {"elements": [{"n": "a"}]}});
+    assert_eq!(names(json!([both]), "{{n}}", false), ["a", "c-in-cluster", "c-Prod_EU"]);
+    let matrix = json!([{"matrix": {"generators": [both, {"list": {"elements": [{"m": "b"}]}}]}}]);
+    assert!(generate(&set(matrix, "x", false), &World).is_err());
+}
+
+#[test]
+fn in_a_matrix_the_first_child_wins_and_values_wait_for_their_own_parameters() {
+    let matrix = json!([{"matrix": {"generators": [
+        {"list": {"elements": [{"n": "first", "dir": "apps/web", "values": {"a": "1"}}]}},
+        {"git": {"repoURL": "r", "revision": "HEAD", "directories": [{"path": "{{.dir}}"}],
+            "values": {"n": "{{.n}}", "base": "{{.path.basename}}"}}}]}}]);
+    assert_eq!(
+        names(matrix, "{{.n}}-{{.values.a}}-{{.values.n}}-{{.values.base}}", true),
+        ["first-1-first-web"]
+    );
+    let both = |first: Value| {
+        json!([{"matrix": {"generators": [
+            {"list": {"elements": [first]}}, {"list": {"elements": [{"n": "second", "k": "v"}]}}]}}])
+    };
+    assert_eq!(names(both(json!({"n": "first"})), "{{.n}}-{{.k}}", true), ["first-v"]);
+    assert!(generate(&set(both(json!({"n": "first"})), "x", false), &World).is_err());
+    // The selector of the second child is not templated.
+    let selected = json!([{"matrix": {"generators": [{"list": {"elements": [{"n": "a"}]}},
+        {"list": {"elements": [{"m": "a"}]}, "selector": {"matchLabels": {"m": "{{n}}"}}}]}}]);
+    assert_eq!(names(selected, "x", false), Vec::<String>::new());
+}
+
+#[test]
+fn merge_keys_name_parameters_of_the_first_level() {
+    let merge = |key: &str| {
+        json!([{"merge": {"mergeKeys": [key], "generators": [
+            {"git": {"repoURL": "r", "revision": "HEAD", "directories": [{"path": "apps/*"}]}},
+            {"list": {"elements": [{"k": "v"}]}}]}}])
+    };
+    // All directories are the same then: none of them has such a parameter.
+    assert!(generate(&set(merge("path.basename"), "x", true), &World).is_err());
+    let flat = names(merge("path.basename"), "{{path.basename}}", false);
+    assert_eq!(flat, ["api", "legacy", "web"]);
+}
+
+#[test]
+fn files_give_what_go_reads_of_them() {
+    let files = json!([{"git": {"repoURL": "r", "revision": "HEAD", "files": [{"path": "odd/*"}]}}]);
+    assert_eq!(
+        names(files.clone(), "{{count}}-{{list.0}}-{{list.1.x}}-{{nil}}-{{list[0]}}-{{path[1]}}", false),
+        ["1e+06-a-1.5-<nil>-{{list[0]}}-{{path[1]}}"]
+    );
+    assert_eq!(names(files, "{{.count}}-{{.path.path}}-{{.path.basename}}", true), ["1e+06-odd-odd"]);
+    let values = json!([{"git": {"repoURL": "r", "revision": "HEAD", "files": [{"path": "odd/*"}], "values": {"v": "new"}}}]);
+    assert_eq!(names(values.clone(), "{{values.own}}-{{values.v}}", false), ["file-new"]);
+    assert_eq!(names(values, "{{.values}}", true), ["map[v:new]"]);
+    let number = json!([{"git": {"repoURL": "r", "revision": "HEAD", "files": [{"path": "odd/*"}], "values": {"v": 1}}}]);
+    assert!(generate(&set(number, "x", false), &World).is_err());
+}
+
+#[test]
+fn labels_that_a_cluster_lacks_are_empty_where_they_are_indexed() {
+    let selected = json!([{"clusters": {"selector": {"matchLabels":
+        {"env": "prod", "argocd.argoproj.io/secret-type": "cluster"}}}}]);
+    assert_eq!(
+        names(selected, "x{{ index .metadata.labels \"nope\" }}-{{.metadata.labels.env}}", true),
+        ["x-prod"]
+    );
+    let flat = json!([{"clusters": {"flatList": true}}]);
+    assert_eq!(
+        names(flat, "{{ range .clusters }}{{ .nameNormalized }}.{{ end }}", true),
+        ["in-cluster.prod-eu."]
+    );
+    for wrong in [
+        json!({"matchLabels": {"env": "a/b"}}),
+        json!({"matchExpressions": [{"key": "env", "operator": "In"}]}),
+    ] {
+        let generator = json!([{"clusters": {"selector": wrong}}]);
+        assert!(generate(&set(generator, "x", false), &World).is_err(), "{wrong}");
+    }
+    let post = json!([{"list": {"elements": [{"url": "https://a/b"}]}, "selector": {"matchLabels": {"url": "https://a/b"}}}]);
+    assert_eq!(names(post, "{{url}}", false).len(), 1);
+    let key = json!([{"list": {"elements": []}, "selector": {"matchLabels": {"path[0]": "a"}}}]);
+    assert!(generate(&set(key, "x", false), &World).is_err());
+}
+
+#[test]
+fn templates_have_the_types_of_applications() {
+    let mut typed = set(json!([{"list": {"elements": [{"n": "a"}]}}]), "{{n}}", false);
+    typed["spec"]["template"]["spec"]["syncPolicy"] = json!({"automated": {"prune": "{{n}}"}});
+    let error = generate(&typed, &World).expect_err("fails").to_string();
+    assert!(error.contains("spec.syncPolicy.automated.prune"), "{error}");
+    assert!(generate(&set(json!({"list": {}}), "x", false), &World).is_err());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tiphys_appset::{Generated, Params, Rollout, is_rolling, removal_order, roll};
+use tiphys_appset::{Generated, Rollout, is_rolling, removal_order, roll};
 use tiphys_value::ObjectExt;
 
 fn set(steps: Value, status: &Rollout) -> Value {
@@ -21,7 +21,6 @@ fn generated(names: &[(&str, &str)]) -> Vec<Generated> {
     let one = |(name, env): &(&str, &str)| Generated {
         application: json!({"metadata": {"name": name, "namespace": "argocd", "labels": {"env": env}},
             "spec": {"source": {"repoURL": "r"}, "syncPolicy": {"automated": {"prune": true}}}}),
-        params: Params::new(),
         fault: None,
     };
     names.iter().map(one).collect()
