@@ -296,8 +296,9 @@ fn is_written_later(context: &Context<'_>, folder: &str, error: &RenderError) ->
 
 /// Whether what is missing is a file that Git is told to ignore: something makes it before it is read.
 fn is_made_later(context: &Context<'_>, error: &RenderError) -> bool {
-    let missing =
-        error.headline().split("lstat ").nth(1).and_then(|rest| rest.split(": no such file").next());
+    let after = |mark: &str| error.headline().split(mark).nth(1);
+    let missing = after("lstat ").or_else(|| after(": open "));
+    let missing = missing.and_then(|rest| rest.split(": no such file").next());
     missing.is_some_and(|path| set_aside::is_ignored(&context.survey.files, path))
 }
 

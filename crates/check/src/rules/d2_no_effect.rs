@@ -51,16 +51,21 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(root) = documents.first().map(|document| &document.root) else { continue };
         let objects: Vec<&Object> = context.survey.objects_of(app.id).collect();
         images(context, app, file, root, &objects, &mut once);
-        // What a patch deletes is not there to be seen.
-        if !text.contains("$patch: delete") && !app.read.iter().any(|it| deletes(context, it)) {
+        // What a patch deletes is not there to be seen, and what a replacement names anew is not there by its name.
+        if !text.contains("$patch: delete") && !app.read.iter().any(|it| takes_away(context, it)) {
             patches(context, app, file, root, &objects, &mut once);
         }
     }
     once.report(report);
 }
 
-fn deletes(context: &Context<'_>, file: &str) -> bool {
-    context.survey.files.text(file).is_some_and(|text| text.contains("$patch: delete"))
+/// Whether a file takes objects away, or their names.
+fn takes_away(context: &Context<'_>, file: &str) -> bool {
+    let names_anew = |text: &str| {
+        text.contains("/metadata/name") || text.contains("fieldPaths") && text.contains("metadata.name")
+    };
+    let text = context.survey.files.text(file);
+    text.is_some_and(|text| text.contains("$patch: delete") || names_anew(&text))
 }
 
 /// The entry of a mapping.

@@ -72,6 +72,7 @@ mod f3_security_group_ports;
 mod f4_no_backend;
 mod f4_redirect_loop;
 mod f4_route_refused;
+mod f4_wrong_address;
 mod g1_workflow_syntax;
 mod g2_play_as_tasks;
 mod g3_orphaned_cloud_resources;
@@ -157,6 +158,7 @@ pub const ALL: &[&Rule] = &[
     &f4_no_backend::RULE,
     &f4_redirect_loop::RULE,
     &f4_route_refused::RULE,
+    &f4_wrong_address::RULE,
     &g1_workflow_syntax::RULE,
     &g2_play_as_tasks::RULE,
     &g3_orphaned_cloud_resources::RULE,

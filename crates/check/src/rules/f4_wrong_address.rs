@@ -1,0 +1,183 @@
+//! # A text names a Service by a port that it does not have
+//!
+//! Programs find each other by addresses in their environment, arguments and configuration:
+//! `http://db.shop.svc.cluster.local:5432`. The cluster's DNS answers for every Service that is there, and the connection
+//! goes to the Service's address; but only the ports that the Service declares lead anywhere. A Service's `targetPort`,
+//! the number that the program listens on, does not count. Without the colon before the port the name itself is wrong.
+//!
+//! People see: `dial tcp 10.96.12.7:8080: connect: connection refused`, `i/o timeout`, `no such host`, while all pods run.
+//!
+//! ## Bad
+//! ```yaml
+//! # the Service web has port 80, and targetPort 8080
+//! env: [{name: WEB, value: "http://web.shop.svc.cluster.local:8080"}]
+//! ```
+//! ## Good
+//! ```yaml
+//! env: [{name: WEB, value: "http://web.shop.svc.cluster.local:80"}]
+//! ```
+//! ## When to suppress
+//! Where a text only mentions the address, or another program adds the port to the Service.
+
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+use tiphys_diag::Severity;
+use tiphys_graph::{Object, Owner};
+use tiphys_value::{FieldPath, ResourceKey, Value};
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{
+        fields::keys,
+        once::Once,
+        parts, placeholders,
+        pods::{list, text},
+        set_aside,
+    },
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "F4-wrong-address",
+    incident: "F4",
+    severity: Severity::Warning,
+    title: "a text that names a Service by a port that it does not have",
+    source: include_str!("f4_wrong_address.rs"),
+    check,
+};
+
+/// The name of a Service in the cluster's DNS, with a port.
+static ADDRESS: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r"([a-z0-9][a-z0-9-]*)\.([a-z0-9][a-z0-9-]*)\.svc(?:\.cluster\.local)?\.?:(\d{1,5})(?:[^0-9A-Za-z.{$]|$)";
+    Regex::new(pattern).expect("the pattern is well formed")
+});
+
+/// The end of such a name with a port that no colon precedes.
+static WITHOUT_COLON: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"[a-z0-9]\.svc\.cluster\.local\d{2,5}(?:[^0-9A-Za-z.-]|$)")
+        .expect("the pattern is well formed")
+});
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
+    for object in &context.survey.objects {
+        let is_described = object.key.kind == "CustomResourceDefinition";
+        let is_open = parts::is_of_defaults(context.survey, object)
+            || parts::may_be_a_patch(context.survey, object)
+            || set_aside::is_put_away(&object.rendered.location.file);
+        if is_described || is_open {
+            continue;
+        }
+        let Some(fields) = object.value().as_object() else { continue };
+        for (name, value) in fields.iter().filter(|(name, _)| *name != "metadata" && *name != "status") {
+            walk(value, &keys(&[name]), 0, &mut |path, value| {
+                judge(context, object, path, value, &mut once);
+            });
+        }
+    }
+    once.report(report);
+}
+
+/// Hands on each text that may hold an address.
+fn walk(value: &Value, path: &FieldPath, depth: usize, each: &mut dyn FnMut(&FieldPath, &str)) {
+    const MAX_DEPTH: usize = 48;
+    if depth > MAX_DEPTH {
+        return;
+    }
+    match value {
+        Value::String(text) if text.contains(".svc") => each(path, text),
+        Value::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                walk(item, &path.index(at), depth + 1, each);
+            }
+        }
+        Value::Object(map) => {
+            let read = map.iter().filter(|(key, _)| !is_for_people(key));
+            for (key, below) in read {
+                walk(below, &path.key(key), depth + 1, each);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether a field or a file of a ConfigMap is there to be read by people.
+fn is_for_people(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["description", "summary", "message", "notes"].contains(&name.as_str())
+        || [".md", ".txt", ".html"].iter().any(|ending| name.ends_with(ending))
+}
+
+fn judge(context: &Context<'_>, object: &Object, path: &FieldPath, text: &str, once: &mut Once) {
+    for line in text.lines().filter(|line| !is_remark(line)) {
+        if let Some(found) = WITHOUT_COLON.find(line) {
+            let what = format!("an address in {} has no colon before its port", object.title());
+            let diagnostic = RULE
+                .diagnostic(what.clone())
+                .at(context.survey.span(object, path), found.as_str().trim().to_owned())
+                .because("the cluster's DNS knows no such name");
+            once.add(&what, RULE.finding(context, object, diagnostic).likely());
+        }
+        for address in ADDRESS.captures_iter(line) {
+            if let Some(finding) = wrong_port(context, object, path, &address) {
+                once.add(&address[0], finding);
+            }
+        }
+    }
+}
+
+/// Whether a line is a comment, in one of the usual languages.
+fn is_remark(line: &str) -> bool {
+    ["#", "//", ";", "--", "*"].iter().any(|mark| line.trim_start().starts_with(mark))
+}
+
+/// The finding for an address whose Service is there, in every shape that it has, and has no such port.
+fn wrong_port(
+    context: &Context<'_>,
+    object: &Object,
+    path: &FieldPath,
+    address: &Captures<'_>,
+) -> Option<Finding> {
+    let number: i64 = address[3].parse().ok()?;
+    let services = services(context, object, &address[1], &address[2]);
+    let first = services.first()?;
+    if services.iter().any(|service| has_port(service, number)) {
+        return None;
+    }
+    let what = format!("{} names port {number} of {}, which it does not have", object.title(), first.title());
+    let ports = list(&first.value()["spec"], "ports");
+    let known: Vec<String> = ports.iter().map(|port| port["port"].to_string()).collect();
+    let mut diagnostic = RULE
+        .diagnostic(what)
+        .at(context.survey.span(object, path), "in this text")
+        .see(
+            context.survey.span(first, &keys(&["spec", "ports"])),
+            format!("its ports are {}", known.join(", ")),
+        )
+        .because("the address of a Service answers on its own ports only");
+    if ports.iter().any(|port| port["targetPort"].as_i64() == Some(number)) {
+        diagnostic = diagnostic.help(format!("{number} is a targetPort: name the port that leads to it"));
+    }
+    Some(RULE.finding(context, object, diagnostic).likely())
+}
+
+/// The Services of a name that an object can mean: those of its own cluster, and for what no Application reaches those
+/// that none reaches either.
+fn services<'a>(context: &'a Context<'_>, object: &Object, name: &str, namespace: &str) -> Vec<&'a Object> {
+    let is_loose = |object: &Object| matches!(object.owner, Owner::Unit(_));
+    let key = ResourceKey::new("", "Service", namespace, name);
+    let all = context.survey.with_key(&key);
+    all.filter(|it| it.world() == object.world() || is_loose(it) && is_loose(object)).collect()
+}
+
+/// Whether a Service has a port, or may have it: one without an address of its own leads to every port of its pods.
+fn has_port(service: &Object, number: i64) -> bool {
+    let spec = &service.value()["spec"];
+    let ports = list(spec, "ports");
+    text(spec, "clusterIP") == "None"
+        || text(spec, "type") == "ExternalName"
+        || ports.is_empty()
+        || placeholders::has(spec)
+        || ports.iter().any(|port| port["port"].as_i64().is_none_or(|port| port == number))
+}
