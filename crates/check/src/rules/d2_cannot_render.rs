@@ -268,7 +268,7 @@ fn is_template(app: &App) -> bool {
     let sources = app.application.spec.effective_sources();
     let mut values = sources.iter().filter_map(|it| it.helm.as_ref()).map(|helm| helm.values.as_str());
     let is_template = values.any(|values| has_gap(values) || placeholders::has_bracketed_name(values));
-    is_template || sources.iter().any(|source| is_filled_in(source))
+    is_template || sources.iter().any(is_filled_in)
 }
 
 /// Whether a source waits for a tool that fills in `{{ name }}`: what the engine itself fills in, it has filled in.
