@@ -115,7 +115,8 @@ fn applications_are_created_changed_and_deleted() {
     shop.app(&["set", "other", "--sync-policy", "none"]).expect(0, &["was so already"]);
     shop.app(&["get", "other"]).expect(0, &["Sync Policy:        Manual"]);
     shop.app(&["delete", "other"]).expect(2, &["--yes deletes without asking"]);
-    shop.app(&["delete", "other", "--yes", "--wait", "--timeout", "60s"]).expect(0, &["is gone"]);
+    shop.app(&["delete", "other", "--yes", "--wait", "--timeout", "60s", "--output", "json"])
+        .expect(0, &["is gone", "\"gone\": true"]);
     shop.app(&["get", "other"]).expect(2, &["there is no Application argocd/other; there is argocd/shop"]);
     shop.app(&["wait", "other", "--delete", "--timeout", "10s"]).expect(0, &["gone"]);
 }
@@ -133,9 +134,13 @@ spec:
     shop.app(&["sync", "shop", "--timeout", "2s"]).expect(1, &["did not end within 2s", "gate"]);
     shop.app(&["sync", "shop"]).expect(1, &["another operation of argocd/shop is already in progress"]);
     shop.app(&["wait", "shop", "--operation", "--timeout", "1s"]).expect(1, &["an operation is under way"]);
+    let lacking = shop.app(&["wait", "shop", "--operation", "--timeout", "1s", "--output", "yaml"]);
+    lacking.expect(1, &["met: false", "missing: ", "an operation is under way"]);
     shop.app(&["get", "shop"]).expect(0, &["Phase:              Running", "Waits:", "gate"]);
-    shop.app(&["terminate", "shop"]).expect(0, &["is being ended"]);
-    shop.app(&["wait", "shop", "--operation", "--timeout", "60s"]).expect(0, &[]);
+    shop.app(&["terminate", "shop", "--output", "json"])
+        .expect(0, &["is being ended", "\"phase\": \"Terminating\""]);
+    let waited = shop.app(&["wait", "shop", "--operation", "--timeout", "60s", "--output", "json"]);
+    waited.expect(0, &["\"met\": true", "\"name\": \"shop\""]);
     assert_eq!(shop.status()["status"]["operationState"]["phase"], "Failed");
     shop.app(&["terminate", "shop"]).expect(1, &["no operation of argocd/shop is under way"]);
 }
@@ -255,16 +260,19 @@ fn pauses_and_ownership_are_written_on_the_application() {
     shop.app(&["pause", "shop", "--for", "2h"]).expect(0, &["argocd/shop is paused until 20"]);
     shop.app(&["get", "shop"]).expect(0, &["Paused Until:"]);
     shop.app(&["pause", "shop", "--resource", ":ConfigMap:shop/a"]).expect(0, &["for /ConfigMap/shop/a"]);
-    shop.app(&["pause", "shop", "--resource", ":ConfigMap:shop/b"]).expect(0, &[]);
+    let paused = shop.app(&["pause", "shop", "--resource", ":ConfigMap:shop/b", "--output", "yaml"]);
+    paused.expect(0, &["kind: Application", "tiphys.dev/paused-until"]);
     let resting = annotation("tiphys.dev/paused-resources").as_str().unwrap().to_owned();
     assert!(
         resting.starts_with("/ConfigMap/shop/a=20") && resting.contains(",/ConfigMap/shop/b=20"),
         "{resting}"
     );
-    shop.app(&["resume", "shop"]).expect(0, &["is no longer paused"]);
+    shop.app(&["resume", "shop", "--output", "json"]).expect(0, &["\"kind\": \"Application\""]);
     shop.app(&["resume", "shop"]).expect(0, &["was not paused"]);
     shop.app(&["adopt", "shop"]).expect(0, &["takes over"]);
     assert_eq!(annotation("tiphys.dev/ownership"), "adopt");
     shop.app(&["adopt", "shop", "--policy", "refuse"]).expect(0, &["refuses"]);
+    shop.app(&["adopt", "shop", "--policy", "refuse", "--output", "json"])
+        .expect(0, &["\"kind\": \"Application\""]);
     assert!(annotation("tiphys.dev/ownership").is_null());
 }

@@ -59,3 +59,39 @@ fn an_overlay_that_an_application_renders_is_no_root() {
     let run = repo.once(&[]);
     run.expect(0, &["all 2 Applications are Synced and Healthy"]);
 }
+
+#[test]
+fn what_tests_work_on_does_not_run_unless_it_is_asked_for() {
+    let repo = Repo::with(&[
+        ("apps/shop.yaml", &application("shop", "shop")),
+        ("shop/a.yaml", &config_map("a", "1")),
+        ("e2e/fixtures/broken.yaml", &application("broken", "nowhere")),
+        (
+            "e2e/fixtures/cluster.yaml",
+            "apiVersion: v1\nkind: Secret\nmetadata:\n  name: c\n  labels: {argocd.argoproj.io/secret-type: cluster}\nstringData: {name: shop, server: https://c}\n",
+        ),
+    ]);
+    let run = repo.once(&[]);
+    run.expect(0, &["all 1 Applications are Synced and Healthy"]);
+    run.expect(0, &["e2e/fixtures is left out (broken)", "--path e2e/fixtures"]);
+    let run = repo.once(&["--path", "e2e/fixtures"]);
+    run.expect(1, &["broken"]);
+    assert!(!run.text().contains("left out"), "{}", run.text());
+}
+
+#[test]
+fn what_is_put_away_runs_where_an_application_renders_it_or_nothing_else_is_there() {
+    let repo = Repo::with(&[
+        ("root.yaml", &application("root", "disabled/apps")),
+        ("disabled/apps/shop.yaml", &application("shop", "shop")),
+        ("shop/a.yaml", &config_map("a", "1")),
+    ]);
+    let run = repo.once(&[]);
+    run.expect(0, &["all 2 Applications are Synced and Healthy"]);
+    assert!(!run.text().contains("left out"), "{}", run.text());
+    let only = Repo::with(&[
+        ("tests/shop.yaml", &application("shop", "shop")),
+        ("shop/a.yaml", &config_map("a", "1")),
+    ]);
+    only.once(&[]).expect(0, &["all 1 Applications are Synced and Healthy"]);
+}

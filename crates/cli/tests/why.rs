@@ -34,6 +34,9 @@ fn a_field_is_traced_to_template_and_values() {
     let repo = chart();
     let run = repo.run(&["why", "shop/Deployment/cart", ".spec.replicas", "--repo", "repo"]);
     run.expect(0, &[".spec.replicas = 3", "deployment.yaml:5", "prod.yaml:2"]);
+    let run =
+        repo.run(&["why", "shop/Deployment/cart", ".spec.replicas", "--repo", "repo", "--output", "json"]);
+    run.expect(0, &["\"path\": \".spec.replicas\"", "\"value\": 3", "\"origins\": ["]);
     let run = repo.run(&["why", "shop/deployment/cart", "--repo", "repo"]);
     run.expect(0, &[".metadata.name = \"cart\"", ".spec.template.spec.containers[0].image"]);
 }

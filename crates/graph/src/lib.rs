@@ -7,6 +7,7 @@ pub mod edges;
 pub mod network;
 pub mod order;
 pub mod parallel;
+pub mod put_away;
 pub mod survey;
 pub mod tools;
 pub mod waits;

@@ -1,55 +1,27 @@
 //! What was put away: folders whose files nobody applies as they are, and files that are made when they are needed.
 
 use tiphys_diag::Severity;
-use tiphys_graph::{App, Declaration, Files, Survey};
+use tiphys_graph::{
+    App, Declaration, Files, Survey,
+    put_away::{lies_below, put_away},
+};
 use tiphys_model::glob;
 
 use crate::Finding;
 
-/// Folder names that say: this is kept, not used.
-const PUT_AWAY: [&str; 19] = [
-    "archive",
-    "archived",
-    "archives",
-    "attic",
-    "backup",
-    "backups",
-    "chainsaw-test",
-    "deprecated",
-    "disabled",
-    "fixtures",
-    "graveyard",
-    "inactive",
-    "obsolete",
-    "old",
-    "retired",
-    "testdata",
-    "tests",
-    "unused",
-    "vendor",
-];
-/// Parts of folder names that say the same.
-const MARKS: [&str; 5] = ["archive", "archived", "deprecated", "disabled", "obsolete"];
+/// Folder names that often say that something is kept and not used, beside those that say nothing else.
+const OFTEN_PUT_AWAY: [&str; 4] = ["backup", "backups", "old", "vendor"];
 /// Folder names that say: this is to be read.
 const SHOWN: [&str; 6] = ["doc", "docs", "example", "examples", "samples", "website"];
 
-fn has_step(path: &str, names: &[&str]) -> bool {
-    let mut folders = path.split('/').rev().skip(1);
-    folders.any(|step| {
-        let step = step.trim_start_matches(['.', '_']).to_ascii_lowercase();
-        // `z-archive`, `archived-apps`
-        names.contains(&step.as_str()) || step.split(['-', '_']).any(|part| MARKS.contains(&part))
-    })
-}
-
 /// Whether a file lies where things were put away: what it needs went with it.
 pub fn is_put_away(path: &str) -> bool {
-    has_step(path, &PUT_AWAY)
+    put_away(path).is_some() || lies_below(path, &OFTEN_PUT_AWAY)
 }
 
 /// Findings about what was put away, and that no Application in use leads to, count as information.
 pub fn weigh(survey: &Survey, findings: &mut [Finding]) {
-    let is_aside = |path: &str| has_step(path, &PUT_AWAY) || has_step(path, &SHOWN);
+    let is_aside = |path: &str| is_put_away(path) || lies_below(path, &SHOWN);
     // Who looks at nothing but examples wants to know of them.
     if survey.files.paths().all(|path| is_aside(path)) {
         return;
@@ -58,9 +30,7 @@ pub fn weigh(survey: &Survey, findings: &mut [Finding]) {
         let Some(label) = &finding.diagnostic.primary else { continue };
         let is_unused = match finding.app.as_deref() {
             None => is_aside(&label.span.file),
-            Some(app) => {
-                has_step(&label.span.file, &PUT_AWAY) && is_left_alone(survey, app, &label.span.file)
-            }
+            Some(app) => is_put_away(&label.span.file) && is_left_alone(survey, app, &label.span.file),
         };
         if is_unused {
             finding.diagnostic.severity = Severity::Info;
@@ -76,7 +46,7 @@ fn is_left_alone(survey: &Survey, name: &str, file: &str) -> bool {
     let is_declared_here = named().any(|app| is_own(&app));
     named().filter(|app| !is_declared_here || is_own(app)).all(|app| {
         matches!(app.declaration, Declaration::File | Declaration::Unit(_))
-            && has_step(&app.declared.location.file, &PUT_AWAY)
+            && is_put_away(&app.declared.location.file)
     })
 }
 
@@ -116,14 +86,14 @@ fn covers(pattern: &str, path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{PUT_AWAY, covers, has_step};
+    use super::{covers, is_put_away};
 
     #[test]
     fn folders_that_were_put_away_are_known() {
-        assert!(has_step(".archive/web/app.yaml", &PUT_AWAY));
-        assert!(has_step("argocd/disabled/app.yaml", &PUT_AWAY));
-        assert!(!has_step("apps/old.yaml", &PUT_AWAY));
-        assert!(!has_step("apps/older/app.yaml", &PUT_AWAY));
+        assert!(is_put_away(".archive/web/app.yaml"));
+        assert!(is_put_away("argocd/disabled/app.yaml"));
+        assert!(!is_put_away("apps/old.yaml"));
+        assert!(is_put_away("apps/old/app.yaml") && !is_put_away("apps/older/app.yaml"));
     }
 
     #[test]

@@ -1,14 +1,17 @@
 //! `tiphys render app FILE`.
 
-use std::{io::Write as _, path::PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
 use tiphys_model::Application;
 use tiphys_render::manifest;
-use tiphys_value::ObjectExt;
+use tiphys_value::{ObjectExt, Value};
 use tiphys_vfs::FileTree;
 
-use crate::repository::{Given, Repository, render_one};
+use crate::{
+    output::{Format, print},
+    repository::{Given, Repository, render_one},
+};
 
 /// Which Application.
 #[derive(Debug, clap::Args)]
@@ -24,6 +27,9 @@ pub struct Args {
     /// Fetch nothing.
     #[arg(long)]
     offline: bool,
+    /// How the objects are written: text is one YAML document for each.
+    #[arg(long, short, value_enum, default_value_t = Format::Text)]
+    output: Format,
 }
 
 /// Renders and prints every object as one YAML document.
@@ -43,6 +49,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     })?;
     repository.notices.iter().for_each(|notice| eprintln!("{notice}"));
     let settings = repository.scan.render_settings();
+    let mut objects: Vec<Value> = Vec::new();
     for app in applications(&file)? {
         let rendered = match render_one(&app, &repository.repositories, false, Some(&settings)) {
             Ok(rendered) => rendered,
@@ -51,12 +58,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         for warning in &rendered.warnings {
             eprintln!("{}: {warning}", app.metadata.name);
         }
-        let mut out = std::io::stdout().lock();
-        for object in &rendered.objects {
-            write!(out, "---\n{}", tiphys_yaml::to_yaml(&object.value))?;
-        }
+        objects.extend(rendered.objects.into_iter().map(|object| object.value));
     }
-    Ok(())
+    let document = |object: &Value| format!("---\n{}", tiphys_yaml::to_yaml(object));
+    let text = objects.iter().map(document).collect::<String>();
+    Ok(print(args.output, &text, &Value::Array(objects))?)
 }
 
 fn applications(file: &std::path::Path) -> anyhow::Result<Vec<Application>> {

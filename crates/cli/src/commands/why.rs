@@ -1,10 +1,10 @@
 //! `tiphys why APP/KIND/NAME [FIELD]`.
 
 use anyhow::{Context as _, bail};
-use tiphys_value::{FieldPath, ObjectExt, OriginKind, RenderedObject, Value};
+use tiphys_value::{FieldPath, ObjectExt, Origin, OriginKind, RenderedObject, Value, json};
 
 use crate::{
-    output::say,
+    output::{Format, print},
     repository::{Catalogue, Given, Repository, Scope},
 };
 
@@ -23,6 +23,9 @@ pub struct Args {
     /// Fetch nothing.
     #[arg(long)]
     offline: bool,
+    /// How the result is written.
+    #[arg(long, short, value_enum, default_value_t = Format::Text)]
+    output: Format,
 }
 
 /// Prints where the fields came from.
@@ -58,10 +61,13 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             rendered.objects.iter().map(|o| format!("{}/{}", o.value.kind(), o.value.name())).collect();
         format!("Application {app} renders no {kind}/{name}; it renders {}", known.join(", "))
     })?;
-    match field {
-        Some(field) => explain(object, &field),
+    let (text, fields) = match field {
+        Some(field) => explain(object, &field)?,
         None => list(object),
-    }
+    };
+    let value = json!({"application": app, "kind": object.value.kind(), "name": object.value.name(),
+        "location": object.location.to_string(), "fields": fields});
+    Ok(print(args.output, &text, &value)?)
 }
 
 fn find<'a>(objects: &'a [RenderedObject], kind: &str, name: &str) -> Option<&'a RenderedObject> {
@@ -69,33 +75,40 @@ fn find<'a>(objects: &'a [RenderedObject], kind: &str, name: &str) -> Option<&'a
 }
 
 /// One field: its value and the whole chain of writers.
-fn explain(object: &RenderedObject, field: &FieldPath) -> anyhow::Result<()> {
+fn explain(object: &RenderedObject, field: &FieldPath) -> anyhow::Result<(String, Vec<Value>)> {
     let value = field
         .get(&object.value)
         .with_context(|| format!("{}/{} has no field {field}", object.value.kind(), object.value.name()))?;
-    say(format_args!("{field} = {}", shown(value)))?;
     let chain = object.origins.lookup(field);
+    let mut text = format!("{field} = {}\n", shown(value));
     if chain.is_empty() {
-        say(format_args!(
-            "  nothing is known of where it came from; the object starts at {}",
+        text.push_str(&format!(
+            "  nothing is known of where it came from; the object starts at {}\n",
             object.location
-        ))?;
+        ));
     }
     for origin in chain {
-        say(format_args!("  {}", described(origin)))?;
+        text.push_str(&format!("  {}\n", described(origin)));
     }
-    Ok(())
+    Ok((text, vec![told(field, value, chain)]))
 }
 
 /// Every leaf with its last writer.
-fn list(object: &RenderedObject) -> anyhow::Result<()> {
+fn list(object: &RenderedObject) -> (String, Vec<Value>) {
+    let (mut text, mut fields) = (String::new(), Vec::new());
     for path in FieldPath::leaves(&object.value) {
-        let value = path.get(&object.value).expect("a leaf is there");
-        let origin =
-            object.origins.lookup(&path).first().map_or_else(|| object.location.to_string(), described);
-        say(format_args!("{path} = {}\n  {origin}", shown(value)))?;
+        let value = path.get(&object.value).unwrap_or(&Value::Null);
+        let chain = object.origins.lookup(&path);
+        let origin = chain.first().map_or_else(|| object.location.to_string(), described);
+        text.push_str(&format!("{path} = {}\n  {origin}\n", shown(value)));
+        fields.push(told(&path, value, chain));
     }
-    Ok(())
+    (text, fields)
+}
+
+/// A field and its writers, the last one first, for programs.
+fn told(path: &FieldPath, value: &Value, chain: &[Origin]) -> Value {
+    json!({"path": path.to_string(), "value": value, "origins": chain})
 }
 
 /// A value on one line; Secret values are the business of who runs this on their own files.
@@ -108,7 +121,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-fn described(origin: &tiphys_value::Origin) -> String {
+fn described(origin: &Origin) -> String {
     let what = match origin.kind {
         OriginKind::Manifest => "written in",
         OriginKind::Template => "by template",

@@ -3,11 +3,12 @@
 mod catalogue;
 mod environments;
 mod overlays;
+mod put_away;
 mod scan;
 mod units;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -54,6 +55,8 @@ pub struct Repository {
     pub scan: Scan,
     /// What is worth saying about how it was understood.
     pub notices: Vec<String>,
+    /// Applications and ApplicationSets that are left out because of where they lie: the folder, and their names.
+    pub left_out: BTreeMap<String, Vec<String>>,
     /// Whether the Applications were found in what charts and kustomizations render.
     in_units: bool,
     /// An address that means it, whatever Applications call it.
@@ -104,6 +107,7 @@ impl Repository {
             commit,
             scan,
             notices: Vec::new(),
+            left_out: BTreeMap::new(),
             in_units: false,
             overlays: BTreeSet::new(),
         })
@@ -159,6 +163,7 @@ impl Repository {
             commit,
             scan,
             notices: Vec::new(),
+            left_out: BTreeMap::new(),
             in_units: false,
             overlays: BTreeSet::new(),
         })
@@ -185,6 +190,7 @@ impl Repository {
             commit,
             scan,
             notices: Vec::new(),
+            left_out: BTreeMap::new(),
             in_units: false,
             overlays: BTreeSet::new(),
         })
@@ -232,7 +238,7 @@ impl Repository {
     }
 
     /// How many of its files hold objects of other engines than Argo CD, by engine.
-    pub fn of_other_engines(&self) -> std::collections::BTreeMap<&'static str, usize> {
+    pub fn of_other_engines(&self) -> BTreeMap<&'static str, usize> {
         scan::of_other_engines(self.tree.as_ref(), &self.folder)
     }
 

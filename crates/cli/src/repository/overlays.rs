@@ -90,7 +90,7 @@ impl Repository {
     }
 
     /// The folders of this repository that Applications render, with the files that declare those.
-    fn folders_of_applications(&self) -> BTreeMap<String, BTreeSet<String>> {
+    pub(super) fn folders_of_applications(&self) -> BTreeMap<String, BTreeSet<String>> {
         let mut folders: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for found in &self.scan.applications {
             let Ok(app) = Application::from_value(&found.object) else { continue };
@@ -108,12 +108,12 @@ impl Repository {
 
 impl Scan {
     /// The Applications and ApplicationSets.
-    fn declared(&self) -> impl Iterator<Item = &Found> {
+    pub(super) fn declared(&self) -> impl Iterator<Item = &Found> {
         self.applications.iter().chain(&self.sets)
     }
 
     /// Keeps only some of the Applications and ApplicationSets.
-    fn retain(&mut self, keep: impl Fn(&Found) -> bool) {
+    pub(super) fn retain(&mut self, keep: impl Fn(&Found) -> bool) {
         self.applications.retain(&keep);
         self.sets.retain(&keep);
     }

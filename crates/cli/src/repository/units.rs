@@ -17,6 +17,7 @@ impl Repository {
     /// Looks for Applications in what charts and kustomizations render: overlays over files that declare some, and
     /// all others where no file declares any.
     pub fn look_into_units(&mut self) {
+        self.leave_put_away();
         self.look_into_overlays();
         if !self.scan.applications.is_empty() || !self.scan.sets.is_empty() {
             return;

@@ -188,6 +188,7 @@ fn prepare(args: &Args) -> anyhow::Result<Plan> {
     let undeclared = undeclared(&catalogue, &repository);
     let argo_settings = install::settings(&repository.scan, &catalogue);
     let mut notices = repository.notices.clone();
+    notices.extend(repository.told_left_out());
     notices.extend(clashes);
     notices.extend(repository.scan.faults.iter().map(|fault| fault.trim_end().to_owned()));
     notices.extend(ignored_revisions(args, &repository));

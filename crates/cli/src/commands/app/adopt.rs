@@ -3,7 +3,10 @@
 use tiphys_model::names;
 use tiphys_value::json;
 
-use crate::{app::session::Session, output::say};
+use crate::{
+    app::session::Session,
+    output::{Format, print},
+};
 
 /// Say what happens to objects that somebody else owns: Helm, another engine, a person.
 ///
@@ -21,6 +24,9 @@ pub struct Args {
     /// What happens to them.
     #[arg(long, value_parser = ["adopt", "share", "refuse"], default_value = "adopt", value_name = "POLICY")]
     policy: String,
+    /// How the result is written.
+    #[arg(long, short, value_enum, default_value_t = Format::Text)]
+    output: Format,
 }
 
 /// Writes the policy on the Application.
@@ -33,14 +39,12 @@ pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
         "refuse" => json!(null),
         policy => json!(policy),
     };
-    session.change(&id, |_, _| Ok(json!({"metadata": {"annotations": {names::OWNERSHIP: policy}}}))).await?;
-    say(format_args!(
-        "{id}: {} objects that somebody else owns",
-        match args.policy.as_str() {
-            "adopt" => "takes over",
-            "share" => "shares",
-            _ => "refuses",
-        }
-    ))?;
-    Ok(())
+    let patch = json!({"metadata": {"annotations": {names::OWNERSHIP: policy}}});
+    let (_, after) = session.change(&id, |_, _| Ok(patch.clone())).await?;
+    let does = match args.policy.as_str() {
+        "adopt" => "takes over",
+        "share" => "shares",
+        _ => "refuses",
+    };
+    Ok(print(args.output, &format!("{id}: {does} objects that somebody else owns\n"), &after)?)
 }

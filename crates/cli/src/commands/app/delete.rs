@@ -16,6 +16,7 @@ use crate::{
     },
     duration,
     exit::WrongUse,
+    output::{Format, print},
 };
 
 /// Delete Applications, and with them their objects.
@@ -47,6 +48,9 @@ pub struct Args {
     /// How long to wait.
     #[arg(long, default_value = "10m", value_parser = duration::parse, value_name = "DURATION")]
     timeout: Duration,
+    /// How the result is written.
+    #[arg(long, short, value_enum, default_value_t = Format::Text)]
+    output: Format,
 }
 
 /// Deletes the Applications.
@@ -72,7 +76,12 @@ pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
             gone(session, id, args.timeout).await?;
         }
     }
-    Ok(())
+    let values = apps.iter().map(|app| {
+        let objects = app.status.resources.iter().filter(|resource| !resource.hook).count();
+        json!({"namespace": app.metadata.namespace, "name": app.metadata.name, "gone": args.wait,
+            "cascade": args.cascade, "objects": objects})
+    });
+    Ok(print(args.output, "", &values.collect())?)
 }
 
 async fn gone(session: &Session, id: &AppId, patience: Duration) -> anyhow::Result<()> {

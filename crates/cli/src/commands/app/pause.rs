@@ -7,7 +7,11 @@ use tiphys_model::{Application, Time, names};
 use tiphys_value::{ObjectExt as _, json};
 
 use super::sync::object;
-use crate::{app::session::Session, duration, output::say};
+use crate::{
+    app::session::Session,
+    duration,
+    output::{Format, print},
+};
 
 /// Let an Application rest: nothing is synced or healed until the time is over.
 ///
@@ -29,6 +33,9 @@ pub struct Args {
     /// Only these objects of it rest: GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME.
     #[arg(long, value_name = "OBJECT")]
     resource: Vec<String>,
+    /// How the result is written.
+    #[arg(long, short, value_enum, default_value_t = Format::Text)]
+    output: Format,
 }
 
 /// End the pause of an Application.
@@ -40,6 +47,9 @@ pub struct Args {
 pub struct ResumeArgs {
     /// The Application.
     app: String,
+    /// How the result is written.
+    #[arg(long, short, value_enum, default_value_t = Format::Text)]
+    output: Format,
 }
 
 /// Pauses an Application.
@@ -56,7 +66,7 @@ pub async fn pause(session: &Session, args: &Args) -> anyhow::Result<()> {
             object(text).map(|one| format!("{}/{}/{}/{}", one.group, one.kind, one.namespace, one.name))
         })
         .collect::<Result<Vec<_>, _>>()?;
-    session
+    let (_, after) = session
         .change(&id, |app, _| {
             let annotations = match resting.is_empty() {
                 true => json!({names::PAUSED_UNTIL: &until}),
@@ -66,8 +76,7 @@ pub async fn pause(session: &Session, args: &Args) -> anyhow::Result<()> {
         })
         .await?;
     let what = if resting.is_empty() { String::new() } else { format!(" for {}", resting.join(", ")) };
-    say(format_args!("{id} is paused until {until}{what}"))?;
-    Ok(())
+    Ok(print(args.output, &format!("{id} is paused until {until}{what}\n"), &after)?)
 }
 
 /// The objects that rest already, and these.
@@ -89,8 +98,8 @@ pub async fn resume(session: &Session, args: &ResumeArgs) -> anyhow::Result<()> 
     let both = [names::PAUSED_UNTIL, names::PAUSED_RESOURCES];
     let patch =
         json!({"metadata": {"annotations": {names::PAUSED_UNTIL: null, names::PAUSED_RESOURCES: null}}});
-    let (before, _) = session.change(&id, |_, _| Ok(patch.clone())).await?;
+    let (before, after) = session.change(&id, |_, _| Ok(patch.clone())).await?;
     let was = both.iter().any(|name| before.annotation(name).is_some());
-    say(format_args!("{id} {}", if was { "is no longer paused" } else { "was not paused" }))?;
-    Ok(())
+    let is = if was { "is no longer paused" } else { "was not paused" };
+    Ok(print(args.output, &format!("{id} {is}\n"), &after)?)
 }

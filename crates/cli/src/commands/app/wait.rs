@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tiphys_model::{Application, HealthCode, SyncStatusCode};
-use tiphys_value::Value;
+use tiphys_value::{Value, json};
 
 use super::sync::object;
 use crate::{
@@ -14,7 +14,7 @@ use crate::{
     },
     duration,
     exit::Reported,
-    output::one_line,
+    output::{Format, one_line, print},
 };
 
 /// Wait until Applications are Synced and Healthy and nothing is under way.
@@ -27,6 +27,7 @@ use crate::{
 ///   tiphys app wait shop --timeout 5m
 ///   tiphys app wait --selector team=red --health
 ///   tiphys app wait shop --delete
+///   tiphys app wait --selector team=red --output json
 #[derive(Clone, Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
@@ -56,6 +57,9 @@ pub struct Args {
     /// How long to wait.
     #[arg(long, default_value = "10m", value_parser = duration::parse, value_name = "DURATION")]
     timeout: Duration,
+    /// How the result is written.
+    #[arg(long, short, value_enum, default_value_t = Format::Text)]
+    output: Format,
 }
 
 /// Waits for every Application.
@@ -68,18 +72,24 @@ pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
     }
     let ids = args.selection.resolve(session).await?;
     let until = Instant::now().checked_add(args.timeout);
-    let mut all_well = true;
+    let mut ends = Vec::new();
     for id in &ids {
         if !args.delete {
             session.get(id).await?;
         }
         let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
-        all_well &= wait(session, args, id, left).await;
+        ends.push(wait(session, args, id, left).await);
     }
-    if all_well { Ok(()) } else { Err(Reported.into()) }
+    let values = ids.iter().zip(&ends).map(|(id, end)| {
+        json!({"namespace": id.namespace, "name": id.name, "met": end.is_ok(),
+            "missing": end.as_ref().err()})
+    });
+    print(args.output, "", &values.collect())?;
+    if ends.iter().all(Result::is_ok) { Ok(()) } else { Err(Reported.into()) }
 }
 
-async fn wait(session: &Session, args: &Args, id: &AppId, left: Duration) -> bool {
+/// Waits for one, telling how it ends; what is missing if it is not as it should be.
+async fn wait(session: &Session, args: &Args, id: &AppId, left: Duration) -> Result<(), String> {
     let mut missing = String::new();
     let seen = session
         .until(id, left, |object| {
@@ -93,12 +103,14 @@ async fn wait(session: &Session, args: &Args, id: &AppId, left: Duration) -> boo
             }
         })
         .await;
-    match seen {
-        Some(true) => eprintln!("{id}: {}", if args.delete { "gone" } else { "as it should be" }),
-        Some(false) => eprintln!("{id} was deleted"),
-        None => eprintln!("{id}: not so after {}: {missing}", duration::shown(args.timeout)),
-    }
-    seen == Some(true)
+    let (told, end) = match seen {
+        Some(true) if args.delete => ("gone".to_owned(), Ok(())),
+        Some(true) => ("as it should be".to_owned(), Ok(())),
+        Some(false) => ("was deleted".to_owned(), Err("it was deleted".to_owned())),
+        None => (format!("not so after {}: {missing}", duration::shown(args.timeout)), Err(missing)),
+    };
+    eprintln!("{id}: {told}");
+    end
 }
 
 /// What an Application still lacks.

@@ -1,0 +1,65 @@
+//! Folders whose files nobody applies as they are: what tests work on, and what is kept though it is no longer in use.
+
+/// Folder names that say so.
+const NAMES: [&str; 16] = [
+    "__snapshots__",
+    "archive",
+    "archived",
+    "archives",
+    "attic",
+    "chainsaw-test",
+    "deprecated",
+    "disabled",
+    "fixtures",
+    "graveyard",
+    "inactive",
+    "obsolete",
+    "retired",
+    "testdata",
+    "tests",
+    "unused",
+];
+/// Parts of folder names that say the same, as in `z-archive` and `archived-apps`.
+const MARKS: [&str; 5] = ["archive", "archived", "deprecated", "disabled", "obsolete"];
+
+/// The folder above a file that says that what lies below it is put away, if there is one.
+pub fn put_away(path: &str) -> Option<&str> {
+    let ends = path.match_indices('/').map(|(at, _)| &path[..at]);
+    ends.into_iter().find(|folder| says_so(folder.rsplit('/').next().unwrap_or_default(), &NAMES))
+}
+
+/// Whether one of the folders above a file has one of these names, or a name that says that it was put away.
+pub fn lies_below(path: &str, names: &[&str]) -> bool {
+    path.split('/').rev().skip(1).any(|step| says_so(step, names))
+}
+
+fn says_so(step: &str, names: &[&str]) -> bool {
+    let step = step.to_ascii_lowercase();
+    let bare = step.trim_matches(['.', '_']);
+    let is_marked = bare.split(['-', '_']).any(|part| MARKS.contains(&part));
+    names.contains(&step.as_str()) || names.contains(&bare) || is_marked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_say_that_they_are_put_away() {
+        for (path, folder) in [
+            ("apps/.archive/web/app.yaml", Some("apps/.archive")),
+            ("argocd/disabled/app.yaml", Some("argocd/disabled")),
+            ("a/tests/b/fixtures/app.yaml", Some("a/tests")),
+            ("src/__snapshots__/app.yaml", Some("src/__snapshots__")),
+            ("z-archive/app.yaml", Some("z-archive")),
+            ("apps/disabled.yaml", None),
+            ("apps/test/app.yaml", None),
+            ("apps/backup/velero.yaml", None),
+            ("apps/snapshots/app.yaml", None),
+        ] {
+            assert_eq!(put_away(path), folder, "{path}");
+        }
+        assert!(lies_below("backups/a.yaml", &["backups"]) && lies_below("old-disabled/a.yaml", &[]));
+        assert!(!lies_below("backups.yaml", &["backups"]));
+    }
+}
