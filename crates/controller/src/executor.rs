@@ -8,7 +8,7 @@ use tiphys_model::{Propagation as Wanted, names};
 use tiphys_sync::{Action, ApplyMethod, Batch, Done, Failure, Outcome, Verb};
 use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey, Value, json};
 
-use crate::migrate;
+use crate::{migrate, undeclared::without_undeclared};
 
 /// How many actions of one group run at once.
 const PARALLEL: usize = 16;
@@ -115,7 +115,14 @@ impl Write<'_> {
             dry_run: self.dry_run,
             validate: self.validate,
         };
-        match self.cluster.apply(self.object, &options).await {
+        let mut applied = self.cluster.apply(self.object, &options).await;
+        if let Err(error) = &applied
+            && !self.validate
+            && let Some(less) = without_undeclared(self.object, error)
+        {
+            applied = self.cluster.apply(&less, &options).await;
+        }
+        match applied {
             Ok(live) => Ok(self.done(live, "serverside-applied")),
             Err(ClusterError::Api { code: 409 | 422, .. }) if recreate => self.recreate().await,
             Err(error) => Err(error),

@@ -37,6 +37,7 @@ mod settings;
 mod shadow;
 mod status;
 mod tombstones;
+mod undeclared;
 
 pub use checkouts::Checkouts;
 pub use clusters::declared_cluster;

@@ -1,0 +1,122 @@
+//! Fields that a kind does not have. Without validation an API server drops them wherever it reads an object, but for
+//! server-side apply, which fails for each of them; what it names is dropped here then.
+
+use tiphys_cluster::ClusterError;
+use tiphys_value::Value;
+
+/// What the API server says of each.
+const UNDECLARED: &str = ": field not declared in schema";
+/// What stands before the first, if there is one only.
+const OBJECT_END: &str = "): ";
+
+/// The object without the fields of which the API server says that they are not declared; `None` if it says so of none.
+pub(crate) fn without_undeclared(object: &Value, error: &ClusterError) -> Option<Value> {
+    let ClusterError::Api { message, .. } = error else { return None };
+    let mut out = object.clone();
+    let mut is_less = false;
+    for line in message.lines() {
+        let Some((before, _)) = line.split_once(UNDECLARED) else { continue };
+        let path = before.rsplit_once(OBJECT_END).map_or(before, |(_, path)| path).trim();
+        is_less |= remove(&mut out, path);
+    }
+    is_less.then_some(out)
+}
+
+/// Removes the field at a path such as `.spec.ports[port=80,protocol="TCP"].color`; says whether it was there.
+fn remove(value: &mut Value, path: &str) -> bool {
+    match value {
+        Value::Object(map) => {
+            let Some(rest) = path.strip_prefix('.') else { return false };
+            // Keys may have dots and brackets in them.
+            let mut known: Vec<&String> = map.keys().filter(|key| rest.starts_with(key.as_str())).collect();
+            known.sort_by_key(|key| std::cmp::Reverse(key.len()));
+            let ends = |key: &&&String| matches!(rest.as_bytes().get(key.len()), None | Some(b'.' | b'['));
+            let Some(key) = known.iter().find(ends).map(|key| key.to_string()) else { return false };
+            match &rest[key.len()..] {
+                "" => map.remove(&key).is_some(),
+                below => map.get_mut(&key).is_some_and(|child| remove(child, below)),
+            }
+        }
+        Value::Array(items) => {
+            let Some((element, below)) = path.strip_prefix('[').and_then(|rest| element(rest)) else {
+                return false;
+            };
+            let mut is_less = false;
+            let is_meant = |(at, item): &(usize, &mut Value)| match element.parse::<usize>() {
+                Ok(index) => *at == index,
+                Err(_) => has_keys(item, element),
+            };
+            for (_, item) in items.iter_mut().enumerate().filter(is_meant) {
+                is_less |= remove(item, below);
+            }
+            is_less
+        }
+        _ => false,
+    }
+}
+
+/// What stands between brackets, and what follows; brackets in quotes are none.
+fn element(rest: &str) -> Option<(&str, &str)> {
+    let mut is_quoted = false;
+    let end = rest.char_indices().find(|(_, c)| {
+        is_quoted ^= *c == '"';
+        *c == ']' && !is_quoted
+    })?;
+    Some((&rest[..end.0], &rest[end.0 + 1..]))
+}
+
+/// Whether an item has the keys of `name="a",port=80`; a key that it leaves to its default counts as had.
+fn has_keys(item: &Value, keys: &str) -> bool {
+    keys.split(',').all(|pair| {
+        let Some((key, wanted)) = pair.split_once('=') else { return false };
+        item.get(key).is_none_or(|value| is_shown_as(value, wanted))
+    })
+}
+
+/// Whether a value is what a path shows: texts in quotes, all else as it is.
+fn is_shown_as(value: &Value, shown: &str) -> bool {
+    let bare = shown.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    match (value, bare) {
+        (Value::String(text), Some(bare)) => text == bare,
+        (Value::Number(number), None) => {
+            shown.parse().is_ok_and(|shown: serde_json::Number| shown == *number)
+        }
+        (Value::Bool(flag), None) => shown == if *flag { "true" } else { "false" },
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiphys_value::json;
+
+    fn less(object: &Value, message: &str) -> Option<Value> {
+        let error = ClusterError::Api { code: 500, reason: String::new(), message: message.to_owned() };
+        without_undeclared(object, &error)
+    }
+
+    #[test]
+    fn what_the_api_server_names_is_dropped() {
+        let one = json!({"kind": "ConfigMap", "dat": {}, "data": {"a": "b"}});
+        let message = "failed to create typed patch object (n/a; /v1, Kind=ConfigMap): .dat: field not declared in schema";
+        assert_eq!(less(&one, message), Some(json!({"kind": "ConfigMap", "data": {"a": "b"}})));
+        let many = json!({"spec": {"size": 1, "template": {"spec": {"containers": [
+            {"name": "c", "color": "red", "ports": [{"containerPort": 80, "x": 1}]}, {"name": "d", "color": "red"}],
+            "list": [{"y": 1}, {"y": 2}]}}}});
+        let message = "failed to create typed patch object (n/a; apps/v1, Kind=Deployment): errors:\n  .spec.size: field not declared in schema\n  .spec.template.spec.containers[name=\"c\"].color: field not declared in schema\n  .spec.template.spec.containers[name=\"c\"].ports[containerPort=80,protocol=\"TCP\"].x: field not declared in schema\n  .spec.template.spec.list[1].y: field not declared in schema";
+        let expected = json!({"spec": {"template": {"spec": {"containers": [
+            {"name": "c", "ports": [{"containerPort": 80}]}, {"name": "d", "color": "red"}],
+            "list": [{"y": 1}, {}]}}}});
+        assert_eq!(less(&many, message), Some(expected));
+        assert_eq!(less(&one, "Deployment.apps \"a\" is invalid"), None);
+        assert_eq!(less(&one, "x (n/a): .other: field not declared in schema"), None);
+    }
+
+    #[test]
+    fn keys_may_have_dots_in_them() {
+        let object = json!({"data": {"a.b": {"c": 1}, "a": {"b": 1}}});
+        let message = "x (n/a): .data.a.b.c: field not declared in schema";
+        assert_eq!(less(&object, message), Some(json!({"data": {"a.b": {}, "a": {"b": 1}}})));
+    }
+}
