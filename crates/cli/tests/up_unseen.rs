@@ -323,3 +323,27 @@ fn kustomizations_that_inflate_charts_are_built_as_somebody_allowed() {
     ]);
     repo.once(&[]).expect(0, &["all 1 Applications are Synced and Healthy"]);
 }
+
+#[test]
+fn no_wave_waits_for_a_chart_whose_dependencies_nobody_fetches() {
+    let early = application("early", "charts/early").replace(
+        "  namespace: argocd\n",
+        "  namespace: argocd\n  annotations: {argocd.argoproj.io/sync-wave: \"-1\"}\n",
+    );
+    let chart = format!(
+        "{}dependencies: [{{name: far, version: 1.0.0, repository: \"https://charts.example.invalid\"}}]\n",
+        CHART.replace("NAME", "early")
+    );
+    let repo = Repo::with(&[
+        ("root.yaml", &application("root", "apps")),
+        ("apps/early.yaml", &early),
+        ("apps/late.yaml", &application("late", "late")),
+        ("charts/early/Chart.yaml", &chart),
+        ("late/a.yaml", &config_map("a", "1")),
+    ]);
+    let run = repo.once(&["--offline"]);
+    run.expect(
+        1,
+        &["the sources of early cannot be had, so no wave waits for it", "1 of 3 Applications are not"],
+    );
+}

@@ -167,9 +167,10 @@ impl Sources for Checkouts<'_> {
         if missing.iter().any(|wanted| !wanted.repository.starts_with("file://")) {
             self.fetched.store(true, Ordering::Relaxed);
         }
-        fetcher
-            .complete(chart, tree, "")
-            .map_err(|error| RenderError::new(error.to_string()).transient(error.is_transient()))
+        fetcher.complete(chart, tree, "").map_err(|error| {
+            let told = RenderError::new(error.to_string()).transient(error.is_transient());
+            if error.is_offline() { told.caused_by(Cause::OutOfReach) } else { told }
+        })
     }
 
     fn kustomize_options(&self, version: &str) -> &str {

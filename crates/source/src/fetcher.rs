@@ -46,13 +46,27 @@ pub struct Fetcher {
 #[error("{text}")]
 pub struct DependencyError {
     text: String,
+    reach: Reach,
+}
+
+/// How a dependency failed to come from where it is kept.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reach {
+    /// The failure may pass by itself.
     transient: bool,
+    /// Nothing is fetched.
+    offline: bool,
 }
 
 impl DependencyError {
     /// Whether trying again later, with nothing changed, may succeed.
     pub fn is_transient(&self) -> bool {
-        self.transient
+        self.reach.transient
+    }
+
+    /// Whether it would have had to be fetched, and nothing is.
+    pub fn is_offline(&self) -> bool {
+        self.reach.offline
     }
 }
 
@@ -187,7 +201,7 @@ impl Fetcher {
         if missing.is_empty() {
             return Ok(());
         }
-        let resolver = Resolver { fetcher: self, tree, below, transient: Mutex::new(false) };
+        let resolver = Resolver { fetcher: self, tree, below, reach: Mutex::default() };
         // The lock file has addresses where Chart.yaml has aliases; templates are shown the aliases.
         let mut named = chart.clone();
         let result = self.replace_aliases(&mut named).and_then(|()| named.resolve_dependencies(&resolver));
@@ -198,8 +212,8 @@ impl Fetcher {
             }
             Err(error) => {
                 let head = HelmError::MissingDependencies(missing);
-                let transient = *resolver.transient.lock().unwrap_or_else(PoisonError::into_inner);
-                Err(DependencyError { text: format!("{head}\n{error}{}", self.advice()), transient })
+                let reach = *resolver.reach.lock().unwrap_or_else(PoisonError::into_inner);
+                Err(DependencyError { text: format!("{head}\n{error}{}", self.advice()), reach })
             }
         }
     }
@@ -250,8 +264,8 @@ struct Resolver<'a> {
     fetcher: &'a Fetcher,
     tree: &'a dyn FileTree,
     below: &'a str,
-    /// Whether the failure may pass by itself.
-    transient: Mutex<bool>,
+    /// How the last failure to fetch one came about.
+    reach: Mutex<Reach>,
 }
 
 impl DependencyResolver for Resolver<'_> {
@@ -278,7 +292,10 @@ impl DependencyResolver for Resolver<'_> {
             version: version.clone(),
         };
         let fetched = self.fetcher.helm().0.fetch(&wanted).map_err(|error| {
-            *self.transient.lock().unwrap_or_else(PoisonError::into_inner) = error.is_transient();
+            *self.reach.lock().unwrap_or_else(PoisonError::into_inner) = Reach {
+                transient: error.is_transient(),
+                offline: matches!(error, SourceError::Offline { .. }),
+            };
             HelmError::Fetch(format!("could not get {name} {version} from {repository}: {error}"))
         })?;
         let place = format!("{base}/charts/{name}-{}.tgz", fetched.version);
