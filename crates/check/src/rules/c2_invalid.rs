@@ -133,6 +133,9 @@ fn faults(survey: &Survey, object: &Object, definitions: &Definitions<'_>) -> Ve
         return Vec::new();
     }
     let gvk = object.value().gvk();
+    if let Some(unserved) = unserved(object, &gvk) {
+        return vec![unserved];
+    }
     let catalog = Catalog::latest();
     let mut faults = match catalog.kind(&gvk).and_then(|_| catalog.type_of(&gvk)) {
         Some(ty) => built_in(object, &gvk, ty),
@@ -182,6 +185,37 @@ fn faults(survey: &Survey, object: &Object, definitions: &Definitions<'_>) -> Ve
         faults.clear();
     }
     faults
+}
+
+/// A kind that no API server has: its version is missing, or its name is nearly that of a built-in kind.
+fn unserved(object: &Object, gvk: &GroupVersionKind) -> Option<Fault> {
+    let at = |message: String, field: &str, meant: &str| Fault {
+        message,
+        field: FieldPath::default().key(field),
+        severity: Severity::Error,
+        help: Some(format!("perhaps {meant} is meant")),
+        is_doubtful: false,
+    };
+    let (group, version, kind) = (&gvk.group, &gvk.version, &gvk.kind);
+    if group.is_empty() && version.is_empty() {
+        let keys = object.value().as_object().into_iter().flat_map(|map| map.keys());
+        let misspelt = keys
+            .map(String::as_str)
+            .find(|key| similar::nearest(key, ["apiVersion"].into_iter()).is_some())?;
+        return Some(at(
+            format!("Object 'apiVersion' is missing in {}", object.title()),
+            misspelt,
+            "apiVersion",
+        ));
+    }
+    let kinds = Catalog::latest().kinds().iter().map(|kind| &kind.gvk);
+    let mut beside = kinds.filter(|known| known.group == *group && known.version == *version);
+    if beside.clone().any(|known| known.kind == *kind) {
+        return None;
+    }
+    let meant = similar::nearest(kind, beside.by_ref().map(|known| known.kind.as_str()))?;
+    let api = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
+    Some(at(format!("no matches for kind \"{kind}\" in version \"{api}\""), "kind", meant))
 }
 
 /// Whether a fault stands whatever takes the place of an object's placeholders: a field that is not known, or a value of

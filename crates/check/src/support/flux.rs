@@ -8,15 +8,10 @@ pub fn applies(survey: &Survey, object: &Object) -> bool {
     matches!(object.owner, Owner::Unit(_)) && kustomizations(survey).next().is_some()
 }
 
-/// Whether Flux may complete objects of a kind: a Kustomization holds patches, and one that names its kind, or none.
+/// Whether Flux may complete objects of a kind: a Kustomization holds a patch that names it.
 pub fn completes(survey: &Survey, object: &Object) -> bool {
-    let is_for = |patch: &Value| {
-        let target = patch.get("target").and_then(|target| target.get("kind"));
-        match target.and_then(Value::as_str) {
-            Some(kind) => kind.contains(&object.key.kind),
-            None => patch.to_string().contains(&object.key.kind),
-        }
-    };
+    // A patch may add patches to other Kustomizations, so that its own target says little.
+    let is_for = |patch: &Value| patch.to_string().contains(&object.key.kind);
     let patches = |it: &Object| it.value()["spec"]["patches"].as_array().cloned().unwrap_or_default();
     applies(survey, object) && kustomizations(survey).any(|it| patches(it).iter().any(is_for))
 }
