@@ -47,10 +47,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     // What a global project allows, its members inherit; which they are, only the engine's settings say.
     let inherits = mentions(context.survey, "globalProjects");
+    let repositories: Vec<Repository<'_>> = context.survey.objects.iter().filter_map(repository).collect();
     for app in &context.survey.apps {
         let Some((object, project)) = project(context, app) else { continue };
-        let judged = Judged { survey: context.survey, app, object, project };
-        judged.sources(&mut once);
+        let mut judged = Judged { survey: context.survey, app, object, project };
+        if judged.add_own_repositories(&repositories) {
+            judged.sources(&mut once);
+        }
         judged.destination(&mut once);
         if !inherits {
             judged.kinds(&mut once);
@@ -77,6 +80,26 @@ fn project<'a>(context: &Context<'a>, app: &App) -> Option<(&'a Object, AppProje
     Some((chosen, AppProject::from_value(chosen.value()).ok()?))
 }
 
+/// A Secret that tells the engine of a repository, or what makes one.
+struct Repository<'a> {
+    project: Option<&'a str>,
+    url: Option<&'a str>,
+    /// Whether the project can be read here, if it has one.
+    is_plain: bool,
+}
+
+fn repository(object: &Object) -> Option<Repository<'_>> {
+    const IS_REPOSITORY: &str = "\"argocd.argoproj.io/secret-type\":\"repository\"";
+    let text = object.key.kind.ends_with("Secret").then(|| object.value().to_string())?;
+    if !text.contains(IS_REPOSITORY) {
+        return None;
+    }
+    let field = |field: &str| object.value().str_at(&["stringData", field]);
+    let is_read = object.key.kind == "Secret" && object.value()["data"]["project"].is_null();
+    let is_plain = is_read || !(text.contains("\"project\"") || text.contains("\"dataFrom\""));
+    Some(Repository { project: field("project"), url: field("url"), is_plain })
+}
+
 struct Judged<'a> {
     survey: &'a Survey,
     app: &'a App,
@@ -85,6 +108,14 @@ struct Judged<'a> {
 }
 
 impl Judged<'_> {
+    /// Adds the repositories whose Secrets say that they are the project's, which it may use whatever it lists (Argo CD
+    /// docs, "Project scoped Repositories and Clusters"). Whether all of them can be read here.
+    fn add_own_repositories(&mut self, repositories: &[Repository<'_>]) -> bool {
+        let own = repositories.iter().filter(|it| it.project == Some(&self.project.metadata.name));
+        self.project.spec.source_repos.extend(own.filter_map(|it| it.url.map(str::to_owned)));
+        repositories.iter().all(|it| it.is_plain)
+    }
+
     fn sources(&self, once: &mut Once) {
         for source in self.app.application.spec.effective_sources() {
             // What has no address is a part of an Application, or a template, and is completed by another tool.
