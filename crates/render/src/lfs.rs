@@ -1,21 +1,14 @@
 //! Files that Git LFS keeps elsewhere: the repository itself has a pointer in their place.
 
-use tiphys_vfs::{EntryKind, FileTree, join};
+use tiphys_vfs::{EntryKind, FileTree, is_lfs_pointer, join};
 
 use crate::{Cause, RenderError};
 
-/// What a pointer begins with.
-const POINTER: &str = "version https://git-lfs.github.com/spec/";
 /// The format allows no longer pointers.
 const MOST_BYTES: u64 = 1024;
 /// How many files of a source are looked at, and how many of them are named.
 const LOOKED_AT: usize = 1000;
 const NAMED: usize = 3;
-
-/// Whether a file is a pointer.
-pub(crate) fn is_pointer(bytes: &[u8]) -> bool {
-    bytes.starts_with(POINTER.as_bytes())
-}
 
 /// A fault of a source, with the pointers among its files if there are any: whoever read one as something else says
 /// nothing that helps.
@@ -36,7 +29,7 @@ pub(crate) fn explain(error: RenderError, tree: &dyn FileTree, folder: &str) -> 
             } else if entry.kind == EntryKind::File && left > 0 {
                 left -= 1;
                 let is_small = tree.size(&path).is_ok_and(|size| size <= MOST_BYTES);
-                if is_small && tree.read(&path).is_ok_and(|bytes| is_pointer(&bytes)) {
+                if is_small && tree.read(&path).is_ok_and(|bytes| is_lfs_pointer(&bytes)) {
                     found.push(path);
                 }
             }

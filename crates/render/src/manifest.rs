@@ -5,10 +5,10 @@ use std::{borrow::Cow, collections::HashMap, sync::Arc};
 use serde_json::Value;
 use tiphys_diag::{Diagnostic, Span};
 use tiphys_value::{Location, ObjectExt, Origin, OriginKind, Origins, RenderedObject};
-use tiphys_vfs::FileTree;
+use tiphys_vfs::{FileTree, is_lfs_pointer};
 use tiphys_yaml::{Content, Node, Position, Profile};
 
-use crate::{Cause, RenderError, lfs};
+use crate::{Cause, RenderError};
 
 /// A text file of a tree.
 ///
@@ -17,7 +17,7 @@ use crate::{Cause, RenderError, lfs};
 pub fn read_text(tree: &dyn FileTree, path: &str) -> Result<String, RenderError> {
     let bytes = tree.read(path).map_err(|error| RenderError::new(error.to_string()))?;
     match std::str::from_utf8(&bytes) {
-        Ok(text) if lfs::is_pointer(text.as_bytes()) => Err(RenderError::new(format!(
+        Ok(text) if is_lfs_pointer(text.as_bytes()) => Err(RenderError::new(format!(
             "{path} is kept by Git LFS, from which nothing is fetched; what is deployed must be in the repository itself"
         ))
         .caused_by(Cause::Unsupported)),

@@ -24,6 +24,12 @@ pub use subtree::SubTree;
 /// values file that makes sense, small enough that one file cannot exhaust memory.
 pub const MAX_FILE_BYTES: u64 = 32 * 1024 * 1024;
 
+/// Whether a file is a pointer of Git LFS, which keeps its content elsewhere: what every pointer begins with
+/// (Git LFS specification, "The Pointer").
+pub fn is_lfs_pointer(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"version https://git-lfs.github.com/spec/")
+}
+
 /// How many symbolic links one path may lead through, as Linux has it (`path_resolution(7)`).
 pub(crate) const MAX_LINKS: usize = 40;
 

@@ -89,8 +89,8 @@ fn is_policy(key: &str) -> bool {
 
 fn policy(context: &Context<'_>, object: &Object, path: &FieldPath, once: &mut Once) {
     let Some(text) = path.get(object.value()).and_then(Value::as_str) else { return };
-    for (line, why) in faults(text) {
-        let diagnostic = diagnostic(&line, &why).at(context.survey.span(object, path), "in this text");
+    for (line, fault) in faults(text) {
+        let diagnostic = fault.diagnostic(&line).at(context.survey.span(object, path), "in this text");
         once.add(&line, RULE.finding(context, object, diagnostic));
     }
 }
@@ -104,10 +104,10 @@ fn values(context: &Context<'_>, once: &mut Once) {
         let Ok(value) = tiphys_yaml::from_yaml(&text) else { continue };
         let mut found = Vec::new();
         gather(&value, &mut found, 0);
-        for (line, why) in found.iter().flat_map(|text| faults(text)) {
+        for (line, fault) in found.iter().flat_map(|text| faults(text)) {
             let at = text.lines().position(|of_file| of_file.contains(line.as_str())).unwrap_or_default();
             let at = Location::new(path.clone(), u32::try_from(at).unwrap_or_default() + 1, 0);
-            let diagnostic = diagnostic(&line, &why).at(files.span(&at), "this line");
+            let diagnostic = fault.diagnostic(&line).at(files.span(&at), "this line");
             once.add(&line, Finding::new(RULE.incident, diagnostic));
         }
     }
@@ -146,12 +146,14 @@ fn project(context: &Context<'_>, object: &Object, once: &mut Once) {
                 _ => "must be of the form: 'p, sub, res, act, obj, eft'".to_owned(),
             };
             let path = keys(&["spec", "roles"]).index(at).key("policies").index(index);
-            let mut diagnostic = diagnostic(line, &why).at(context.survey.span(object, &path), "this rule");
+            let mut diagnostic = invalid(line, &why)
+                .because(
+                    "the rule is about another project or role, so that it allows nothing; Argo CD refuses every edit \
+                     of the project",
+                )
+                .at(context.survey.span(object, &path), "this rule");
             // It is read, and allows nothing; who edits the project in the engine is told.
             diagnostic.severity = Severity::Warning;
-            diagnostic.mechanism = "the rule is about another project or role, so that it allows nothing; \
-                                    Argo CD refuses every edit of the project"
-                .into();
             // What was copied from project to project is one slip.
             once.add_by(
                 format!("{subject}\n{}", parts.get(1).unwrap_or(&line)),
@@ -171,13 +173,41 @@ fn is_of_project(of: &str, name: &str) -> bool {
         || of.strip_prefix(name).is_some_and(|rest| rest.starts_with('/') && rest.len() > 1)
 }
 
-/// The lines of a text of rules that Argo CD cannot read, or that say nothing, each with why.
-fn faults(text: &str) -> Vec<(String, String)> {
+/// What is wrong with a line, in words.
+enum Fault {
+    /// Argo CD cannot read it.
+    Unreadable(String),
+    /// It is read, and fits nothing.
+    FitsNothing(String),
+}
+
+impl Fault {
+    fn diagnostic(&self, line: &str) -> Diagnostic {
+        match self {
+            Self::Unreadable(why) => {
+                invalid(line, why).because("Argo CD does not load rules of which it cannot read a line")
+            }
+            Self::FitsNothing(why) => {
+                let mut diagnostic = invalid(line, why)
+                    .because("the rule is taken and fits nothing, so that it allows nothing");
+                diagnostic.severity = Severity::Warning;
+                diagnostic
+            }
+        }
+    }
+}
+
+fn invalid(line: &str, why: &str) -> Diagnostic {
+    RULE.diagnostic(format!("invalid RBAC policy: {line}: {why}"))
+}
+
+/// The lines of a text of rules that have a fault.
+fn faults(text: &str) -> Vec<(String, Fault)> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     lines.filter(|line| !is_open(line)).filter_map(|line| Some((line.to_owned(), fault(line)?))).collect()
 }
 
-fn fault(line: &str) -> Option<String> {
+fn fault(line: &str) -> Option<Fault> {
     // Between quotes a comma separates nothing.
     if line.contains('"') {
         return None;
@@ -187,30 +217,21 @@ fn fault(line: &str) -> Option<String> {
         ("p", 6) => {
             let nearest = similar::nearest(parts[2], RESOURCES.into_iter());
             let meant = nearest.filter(|_| !RESOURCES.contains(&parts[2]))?;
-            Some(format!("there is no resource {}: {meant} is meant", parts[2]))
+            Some(Fault::FitsNothing(format!("there is no resource {}: {meant} is meant", parts[2])))
         }
         // What stands behind the role is not read.
         ("g", 3..) => None,
-        ("p", count) => Some(format!("a rule has 5 texts after p, this one {}", count - 1)),
-        ("g", count) => Some(format!("a membership has 2 texts after g, this one {}", count - 1)),
-        _ => Some("a line begins with p or g".to_owned()),
+        ("p", count) => {
+            Some(Fault::Unreadable(format!("a rule has 5 texts after p, this one {}", count - 1)))
+        }
+        ("g", count) => {
+            Some(Fault::Unreadable(format!("a membership has 2 texts after g, this one {}", count - 1)))
+        }
+        _ => Some(Fault::Unreadable("a line begins with p or g".to_owned())),
     }
 }
 
 /// Whether another tool fills a text in.
 fn is_open(text: &str) -> bool {
     placeholders::is_in(text) || text.contains("{{") || text.contains("${")
-}
-
-fn diagnostic(line: &str, why: &str) -> Diagnostic {
-    let is_read = why.contains("resource");
-    let mut diagnostic = RULE.diagnostic(format!("invalid RBAC policy: {line}: {why}"));
-    diagnostic = match is_read {
-        true => diagnostic.because("the rule is taken and fits nothing, so that it allows nothing"),
-        false => diagnostic.because("Argo CD does not load rules of which it cannot read a line"),
-    };
-    if is_read {
-        diagnostic.severity = Severity::Warning;
-    }
-    diagnostic
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use tiphys_vfs::FileTree;
+use tiphys_vfs::{FileTree, is_lfs_pointer};
 
 use super::{
     Chart, ChartFile,
@@ -20,9 +20,6 @@ use crate::{
 
 /// How deep subcharts may nest.
 const MAX_SUBCHART_DEPTH: usize = 32;
-
-/// What a file that Git LFS keeps elsewhere begins with.
-const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/";
 
 /// Loads a folder or an archive.
 pub(crate) fn load(
@@ -207,7 +204,7 @@ impl Loader {
                     "error unpacking subchart tar in {parent}: expected {name}, got {file}"
                 )));
             }
-            if file.data()?.starts_with(LFS_POINTER) {
+            if is_lfs_pointer(file.data()?) {
                 return Err(HelmError::KeptElsewhere(format!(
                     "{location} is kept by Git LFS, from which nothing is fetched: what the repository itself has there is a pointer; `git lfs pull` gets the file"
                 )));
