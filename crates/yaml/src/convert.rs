@@ -1,9 +1,16 @@
 //! Between YAML and JSON values, as sigs.k8s.io/yaml converts.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use crate::{
-    Error, ErrorKind, Node, Profile, chars::find_forbidden, decode::Decoder, emit, parse_first, simple,
+    Error, ErrorKind, Node, Profile,
+    chars::find_forbidden,
+    decode::{Decoder, Floats},
+    emit,
+    number::go_float32,
+    parse_first, simple,
 };
 
 /// Reads the first document of a text as `sigs.k8s.io/yaml.YAMLToJSON` does.
@@ -32,25 +39,52 @@ pub fn from_yaml_strict(text: &str) -> Result<Value, Error> {
 /// Syntax errors and values that JSON has no form for, in the words of go-yaml v2 and
 /// sigs.k8s.io/yaml. `sigs.k8s.io/yaml.Unmarshal` puts `error converting YAML to JSON: ` before them.
 pub fn yaml_to_json(text: &str, strict: bool) -> Result<Value, Error> {
-    if let Some(value) = simple::read(text, strict, None) {
+    read(text, strict, Floats::AsJson)
+}
+
+/// As [`from_yaml`] for typed fields, of which those that are strings take numbers, too: a whole float stays a float, and
+/// [`field_text`] tells its text.
+///
+/// # Errors
+/// As [`yaml_to_json`].
+pub fn from_yaml_for_fields(text: &str) -> Result<Value, Error> {
+    read(text, false, Floats::Kept)
+}
+
+/// The text of a field that is a string, as `sigs.k8s.io/yaml.Unmarshal` decodes what [`from_yaml_for_fields`] read:
+/// numbers and booleans are printed, floats in single precision. `None` for what no string is made of.
+pub fn field_text(value: &Value) -> Option<Cow<'_, str>> {
+    Some(match value {
+        Value::String(text) => Cow::Borrowed(text),
+        Value::Bool(bool) => Cow::Owned(bool.to_string()),
+        Value::Number(number) => Cow::Owned(match number.as_f64() {
+            Some(float) if number.is_f64() => go_float32(float),
+            _ => number.to_string(),
+        }),
+        Value::Null | Value::Array(_) | Value::Object(_) => return None,
+    })
+}
+
+fn read(text: &str, strict: bool, floats: Floats) -> Result<Value, Error> {
+    if let Some(value) = simple::read(text, strict, floats, None) {
         return Ok(value);
     }
     match parse_first(text, Profile::Go2)? {
-        Some(document) => Decoder::decode(&document.root, Profile::Go2, strict),
+        Some(document) => Decoder::decode(&document.root, Profile::Go2, strict, floats),
         None => Ok(Value::Null),
     }
 }
 
-/// As [`from_yaml`], with only those entries of the outermost mapping whose keys are wanted. The whole document is read all
+/// As [`from_yaml_for_fields`], with only those entries of the outermost mapping whose keys are wanted. The whole document is read all
 /// the same, so that it fails where [`from_yaml`] fails.
 ///
 /// # Errors
 /// As [`from_yaml`].
 pub fn from_yaml_entries(text: &str, wanted: impl Fn(&str) -> bool) -> Result<Value, Error> {
-    if let Some(value) = simple::read(text, false, Some(&wanted)) {
+    if let Some(value) = simple::read(text, false, Floats::Kept, Some(&wanted)) {
         return Ok(value);
     }
-    let mut value = from_yaml(text)?;
+    let mut value = from_yaml_for_fields(text)?;
     if let Value::Object(map) = &mut value {
         map.retain(|key, _| wanted(key));
     }
@@ -62,7 +96,7 @@ pub fn from_yaml_entries(text: &str, wanted: impl Fn(&str) -> bool) -> Result<Va
 /// # Errors
 /// As [`yaml_to_json`].
 pub fn to_value(node: &Node, profile: Profile) -> Result<Value, Error> {
-    Decoder::decode(node, profile, false)
+    Decoder::decode(node, profile, false, Floats::AsJson)
 }
 
 /// A node tree in block style for a value, keys sorted as go-yaml sorts them. [`crate::emit`] writes

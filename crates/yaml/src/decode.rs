@@ -18,10 +18,20 @@ use crate::{
 /// Below this share of a large document may come from aliases; up to it, 99 %. go-yaml's numbers.
 const ALIAS_RANGE: (f64, f64) = (400_000.0, 4_000_000.0);
 
+/// What becomes of a float that is whole.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Floats {
+    /// It comes back from JSON as an integer.
+    AsJson,
+    /// It stays a float.
+    Kept,
+}
+
 /// Decodes one document.
 pub(crate) struct Decoder<'n> {
     profile: Profile,
     strict: bool,
+    floats: Floats,
     targets: HashMap<*const Node, &'n Node>,
     /// Aliases being followed, to find loops.
     following: HashSet<*const Node>,
@@ -52,11 +62,12 @@ type Seen = HashSet<Key>;
 
 impl<'n> Decoder<'n> {
     /// Decodes `root`, the top of a document.
-    pub fn decode(root: &'n Node, profile: Profile, strict: bool) -> Result<Value, Error> {
+    pub fn decode(root: &'n Node, profile: Profile, strict: bool, floats: Floats) -> Result<Value, Error> {
         let targets = alias_targets(root)?;
         let mut decoder = Self {
             profile,
             strict,
+            floats,
             targets,
             following: HashSet::new(),
             decoded: 0,
@@ -271,7 +282,7 @@ impl<'n> Decoder<'n> {
             Typed::Bytes(text) => return Ok(Value::String(text)),
             Typed::Scalar(scalar) => scalar,
         };
-        Ok(json_scalar(scalar).unwrap_or_else(|| {
+        Ok(json_scalar(scalar, self.floats).unwrap_or_else(|| {
             let text = match scalar {
                 Scalar::Float(f64::INFINITY) => "+Inf",
                 Scalar::Float(f64::NEG_INFINITY) => "-Inf",
@@ -315,14 +326,14 @@ impl<'n> Decoder<'n> {
 ///
 /// JSON writes integral floats without point or exponent up to 1e21, so that they come back as integers (of the shortest
 /// digits that mean the float).
-pub(crate) fn json_scalar(scalar: Scalar<'_>) -> Option<Value> {
+pub(crate) fn json_scalar(scalar: Scalar<'_>, floats: Floats) -> Option<Value> {
     Some(match scalar {
         Scalar::Null => Value::Null,
         Scalar::Bool(value) => Value::Bool(value),
         Scalar::Int(value) => Value::from(value),
         Scalar::Uint(value) => Value::from(value),
         Scalar::Float(value) => {
-            let integer = value.fract() == 0.0 && value.abs() < 1e19;
+            let integer = floats == Floats::AsJson && value.fract() == 0.0 && value.abs() < 1e19;
             match integer.then(|| value.to_string().parse::<i64>()) {
                 Some(Ok(integer)) => Value::from(integer),
                 _ => Value::Number(Number::from_f64(value)?),

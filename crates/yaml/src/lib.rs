@@ -21,7 +21,8 @@ mod sort;
 mod split;
 
 pub use convert::{
-    from_value, from_yaml, from_yaml_entries, from_yaml_strict, to_value, to_yaml, try_to_yaml, yaml_to_json,
+    field_text, from_value, from_yaml, from_yaml_entries, from_yaml_for_fields, from_yaml_strict, to_value,
+    to_yaml, try_to_yaml, yaml_to_json,
 };
 pub use emit::{EmitOptions, SequenceIndent, emit, emit_documents, string_style};
 pub use error::{Error, ErrorKind, Position};

@@ -3,9 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use tiphys_gocompat::strconv::{FloatFormat, format_float};
 use tiphys_value::{Map, Value, json_kind};
-use tiphys_yaml::from_yaml;
+use tiphys_yaml::{field_text, from_yaml_for_fields};
 
 /// A field path and its Go type, for errors.
 #[derive(Clone, Copy)]
@@ -20,7 +19,8 @@ pub(crate) struct Field<'a> {
 /// The text is no YAML, or no mapping.
 pub(crate) fn mapping(text: &[u8], go_type: &str) -> Result<Map<String, Value>, String> {
     let text = String::from_utf8_lossy(text);
-    let value = from_yaml(&text).map_err(|error| format!("error converting YAML to JSON: {error}"))?;
+    let value =
+        from_yaml_for_fields(&text).map_err(|error| format!("error converting YAML to JSON: {error}"))?;
     match value {
         Value::Object(map) => Ok(map),
         Value::Null => Ok(Map::new()),
@@ -52,17 +52,10 @@ impl Field<'_> {
 
     /// A string; numbers and booleans are printed.
     pub(crate) fn string(self, value: &Value, target: &mut String) -> Result<(), String> {
-        match value {
-            Value::Null => {}
-            Value::String(text) => text.clone_into(target),
-            Value::Bool(bool) => *target = bool.to_string(),
-            Value::Number(number) => {
-                *target = match number.as_f64() {
-                    Some(float) if number.is_f64() => format_float(float, FloatFormat::General, None),
-                    _ => number.to_string(),
-                };
-            }
-            other => return Err(self.mismatch(other, "string")),
+        match field_text(value) {
+            Some(text) => *target = text.into_owned(),
+            None if value.is_null() => {}
+            None => return Err(self.mismatch(value, "string")),
         }
         Ok(())
     }

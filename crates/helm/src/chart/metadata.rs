@@ -335,6 +335,20 @@ mod tests {
     }
 
     #[test]
+    fn a_commit_that_yaml_takes_for_a_float_is_printed_as_helm_prints_it() {
+        for (given, expected) in [
+            ("31225e2", "3.1225e+06"),
+            ("1e3", "1000"),
+            ("12345678.0", "1.2345678e+07"),
+            ("123_456.789", "123456.79"),
+        ] {
+            let metadata =
+                read(&format!("apiVersion: v2\nname: a\nversion: 1.0.0\nappVersion: {given}\n")).unwrap();
+            assert_eq!(&*metadata.app_version, expected, "{given}");
+        }
+    }
+
+    #[test]
     fn faults_read_as_helms_do() {
         for (text, expected) in [
             ("apiVersion: v2\nversion: 1.0.0", "validation: chart.metadata.name is required"),

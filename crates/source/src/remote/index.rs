@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiphys_gocompat::semver::{Constraints, Version};
+use tiphys_yaml::field_text;
 
 /// One version of a chart in an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +23,7 @@ pub(crate) struct Index {
 impl Index {
     /// Reads an index as Helm does: entries without valid version are left out.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let value = tiphys_yaml::from_yaml(text).map_err(|e| e.to_string())?;
+        let value = tiphys_yaml::from_yaml_for_fields(text).map_err(|e| e.to_string())?;
         if value.get("apiVersion").and_then(|v| v.as_str()).is_none_or(str::is_empty) {
             return Err("no API version specified".to_owned());
         }
@@ -78,13 +79,13 @@ pub(crate) fn newest_matching<'a>(
 }
 
 fn read_entry(value: &serde_json::Value) -> Option<(Version, IndexEntry)> {
-    let text = |key| value.get(key).and_then(|v| v.as_str()).unwrap_or_default();
+    let text = |key| value.get(key).and_then(field_text).unwrap_or_default();
     let version = text("version");
-    let parsed = Version::parse(version).ok()?;
+    let parsed = Version::parse(&version).ok()?;
     let urls = value.get("urls").and_then(|v| v.as_array()).into_iter().flatten();
     let urls = urls.filter_map(|url| url.as_str().map(str::to_owned)).collect();
     let digest = text("digest").trim_start_matches("sha256:").to_lowercase();
-    Some((parsed, IndexEntry { version: version.to_owned(), urls, digest }))
+    Some((parsed, IndexEntry { version: version.into_owned(), urls, digest }))
 }
 
 #[cfg(test)]
@@ -99,6 +100,7 @@ entries:
   - {version: 1.10.0, urls: [web-1.10.0.tgz], digest: 'SHA256'}
   - {version: 2.0.0-rc.1, urls: [web-2.tgz]}
   - {version: not-a-version, urls: [x.tgz]}
+  - {version: 0.50, urls: [web-0.5.tgz]}
   web-extras: []
 ";
 
@@ -110,6 +112,8 @@ entries:
         assert_eq!(version("~1.2"), Ok("1.2.0"));
         assert_eq!(version("^1"), Ok("1.10.0"));
         assert_eq!(version("2.0.0-rc.1"), Ok("2.0.0-rc.1"));
+        // What YAML takes for a number is the text that Helm makes of it.
+        assert_eq!(version("<1"), Ok("0.5"));
         assert_eq!(version(">1.10.0-0"), Ok("2.0.0-rc.1"));
     }
 
@@ -117,7 +121,7 @@ entries:
     fn what_is_missing_is_named_with_what_is_there() {
         let index = Index::parse(INDEX).expect("is an index");
         let error = index.find("web", "^3").expect_err("has no 3");
-        assert_eq!(error, "; its newest versions are 2.0.0-rc.1, 1.10.0, 1.2.0");
+        assert_eq!(error, "; its newest versions are 2.0.0-rc.1, 1.10.0, 1.2.0, 0.5");
         let error = index.find("web-extra", "").expect_err("has no such chart");
         assert_eq!(error, "; it has no chart of that name, but web, web-extras");
         assert_eq!(Index::parse("entries: {}").expect_err("no version"), "no API version specified");

@@ -4,7 +4,11 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use crate::{Profile, Style, decode::json_scalar, resolve::resolve};
+use crate::{
+    Profile, Style,
+    decode::{Floats, json_scalar},
+    resolve::resolve,
+};
 
 /// Makes nodes of one kind of what [`crate::read_simple`] finds, from the innermost outwards.
 pub trait Make {
@@ -39,6 +43,7 @@ pub trait Make {
 pub(super) struct Values {
     /// Whether a key must not occur twice.
     pub strict: bool,
+    pub floats: Floats,
 }
 
 impl Make for Values {
@@ -47,7 +52,7 @@ impl Make for Values {
     const PROFILE: Profile = Profile::Go2;
 
     fn plain(&mut self, text: Cow<'_, str>) -> Option<Value> {
-        json_scalar(resolve(&text, Profile::Go2))
+        json_scalar(resolve(&text, Profile::Go2), self.floats)
     }
 
     fn text(&mut self, text: Cow<'_, str>, _: Style) -> Value {

@@ -19,6 +19,7 @@ pub use make::Make;
 use crate::{
     MAX_SIZE, Style,
     chars::{byte, find_forbidden},
+    decode::Floats,
     resolve::{Scalar, resolve},
 };
 use make::Values;
@@ -33,8 +34,8 @@ pub(crate) type Wanted<'w> = &'w dyn Fn(&str) -> bool;
 
 /// The first document of a text that has only one, with `wanted` entries of its mapping alone (all are read, though).
 /// `None` if the text is not simple; in `strict` mode also if a key occurs twice.
-pub(crate) fn read(text: &str, strict: bool, wanted: Option<Wanted<'_>>) -> Option<Value> {
-    read_with(text, &mut Values { strict }, wanted).map(|value| value.unwrap_or(Value::Null))
+pub(crate) fn read(text: &str, strict: bool, floats: Floats, wanted: Option<Wanted<'_>>) -> Option<Value> {
+    read_with(text, &mut Values { strict, floats }, wanted).map(|value| value.unwrap_or(Value::Null))
 }
 
 /// The only document of a text, made by `make` without the whole of YAML: `Some(None)` if it is empty, `None` if it has
@@ -329,15 +330,18 @@ mod tests {
     use std::borrow::Cow;
 
     use super::{Make, read, read_simple};
-    use crate::{Node, Profile, Style, decode::Decoder, parse_first, resolve};
+    use crate::{
+        Node, Profile, Style,
+        decode::{Decoder, Floats},
+        parse_first, resolve,
+    };
     use serde_json::Value;
 
     /// What the whole parser makes of a text.
     fn reference(text: &str, strict: bool) -> Result<Value, String> {
         match parse_first(text, Profile::Go2).map_err(|error| error.to_string())? {
-            Some(document) => {
-                Decoder::decode(&document.root, Profile::Go2, strict).map_err(|error| error.to_string())
-            }
+            Some(document) => Decoder::decode(&document.root, Profile::Go2, strict, Floats::AsJson)
+                .map_err(|error| error.to_string()),
             None => Ok(Value::Null),
         }
     }
@@ -483,7 +487,7 @@ mod tests {
         #[test]
         fn reads_what_the_parser_reads(text in lines(), newline: bool, strict: bool) {
             let text = if newline { format!("{text}\n") } else { text };
-            if let Some(value) = read(&text, strict, None) {
+            if let Some(value) = read(&text, strict, Floats::AsJson, None) {
                 prop_assert_eq!(Ok(value), reference(&text, strict), "{}", text);
             }
             compare_nodes(&text);
@@ -491,7 +495,7 @@ mod tests {
 
         #[test]
         fn reads_noise_as_the_parser_does(text in "[a-c:\\-#\"'|>{}\\[\\], \\n1é]{0,40}") {
-            if let Some(value) = read(&text, false, None) {
+            if let Some(value) = read(&text, false, Floats::AsJson, None) {
                 prop_assert_eq!(Ok(value), reference(&text, false), "{}", text);
             }
             compare_nodes(&text);
@@ -501,16 +505,18 @@ mod tests {
     #[test]
     fn reads_a_manifest() {
         let text = "# Source: x\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: \"a\"\n  labels: {}\n  annotations:\n    x/y: 'true'\ndata:\n  key: |-\n    one\n\n      two\n  empty:\nlist:\n- a: 1\n  b:\n  - [x, 2]\n-\n  - 1.5\n";
-        let value = read(text, true, None).expect("simple");
+        let value = read(text, true, Floats::AsJson, None).expect("simple");
         assert_eq!(Ok(value), reference(text, true));
     }
 
     #[test]
     fn keeps_only_what_is_wanted_and_reads_the_rest() {
         let text = "kind: A\nspec:\n  a: [1, 2]\n  b: |\n    x\nmetadata: {name: x}\n";
-        let value = read(text, false, Some(&|key| key != "spec")).expect("simple");
+        let value = read(text, false, Floats::AsJson, Some(&|key| key != "spec")).expect("simple");
         assert_eq!(value, serde_json::json!({"kind": "A", "metadata": {"name": "x"}}));
-        assert!(read("kind: A\nspec:\n  a: *x\n", false, Some(&|key| key == "kind")).is_none());
-        assert!(read("kind: A\nspec: .inf\n", false, Some(&|key| key == "kind")).is_none());
+        assert!(
+            read("kind: A\nspec:\n  a: *x\n", false, Floats::AsJson, Some(&|key| key == "kind")).is_none()
+        );
+        assert!(read("kind: A\nspec: .inf\n", false, Floats::AsJson, Some(&|key| key == "kind")).is_none());
     }
 }
