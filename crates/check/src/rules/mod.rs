@@ -73,6 +73,7 @@ mod f4_no_backend;
 mod f4_redirect_loop;
 mod f4_route_refused;
 mod f4_wrong_address;
+mod g1_workflow_refused;
 mod g1_workflow_syntax;
 mod g2_play_as_tasks;
 mod g3_orphaned_cloud_resources;
@@ -159,6 +160,7 @@ pub const ALL: &[&Rule] = &[
     &f4_redirect_loop::RULE,
     &f4_route_refused::RULE,
     &f4_wrong_address::RULE,
+    &g1_workflow_refused::RULE,
     &g1_workflow_syntax::RULE,
     &g2_play_as_tasks::RULE,
     &g3_orphaned_cloud_resources::RULE,

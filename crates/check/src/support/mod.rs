@@ -21,3 +21,4 @@ pub mod selectors;
 pub mod set_aside;
 pub mod shipped;
 pub mod similar;
+pub mod workflow;

@@ -1,0 +1,84 @@
+//! # A workflow that GitHub refuses
+//!
+//! The file is good YAML, and yet no workflow: a key is misspelt, an expression asks for what is not there at
+//! that place (`env` and `secrets` in the condition of a job, `env` in `env`), a text in it stands between double
+//! quotes, jobs wait for each other, an identifier has a dot. GitHub starts nothing then; the only trace is a
+//! failed run without jobs.
+//!
+//! Other faults are taken, and told as warnings: a condition with text beside its `${{ }}` is a text then, and a text
+//! always holds; of events, types and filters that it does not know GitHub takes no notice; inputs and outputs that
+//! nobody declares are empty; a job for a runner that GitHub has no more waits for a day.
+//!
+//! People see: `Invalid workflow file`, `Unrecognized named-value: 'secrets'. Located at position 1 within expression`,
+//! `Unexpected value ''`, `Unexpected symbol: '"main"'`, `The identifier 'v1.2' is invalid`, `Required property is
+//! missing: type`, `you may only define one of `branches` and `branches-ignore` for a single event`, `creates a
+//! cycle in the dependency graph`.
+//!
+//! ## Bad
+//! ```yaml
+//! jobs:
+//!   deploy:
+//!     if: secrets.TOKEN != ''
+//! ```
+//! ## Good
+//! ```yaml
+//! jobs:
+//!   deploy:
+//!     if: vars.DEPLOYS == 'yes'
+//! ```
+//! ## When to suppress
+//! Where GitHub has learnt a word that the rule does not know.
+
+use tiphys_diag::Severity;
+use tiphys_graph::tools::{Script, ci::Format, node_span};
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::workflow::{Effect, faults},
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "G1-workflow-refused",
+    incident: "G1",
+    severity: Severity::Error,
+    title: "a workflow that GitHub refuses",
+    source: include_str!("g1_workflow_refused.rs"),
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let files = &context.survey.files;
+    for pipeline in context.survey.tools().pipelines.iter().filter(|it| it.format == Format::Workflow) {
+        let [root] = pipeline.roots() else { continue };
+        if root.get("jobs").is_none() {
+            continue;
+        }
+        for fault in faults(root) {
+            let span = match Script::of_node(&pipeline.file, fault.node) {
+                Some(script) if fault.line > 1 => script.span(files, fault.line),
+                _ => node_span(files, &pipeline.file, fault.node),
+            };
+            let mut diagnostic = RULE.diagnostic(fault.message).at(span, fault.label);
+            diagnostic = match fault.effect {
+                Effect::Refused => diagnostic.because("GitHub refuses the whole file: none of its jobs runs"),
+                Effect::AlwaysTrue => diagnostic
+                    .because(
+                        "what is not within `${{ }}` makes a text of the condition, and every text holds",
+                    )
+                    .help("write the whole condition as one expression"),
+                Effect::AlwaysEmpty => diagnostic.because(
+                    "an expression that names what is not there is an empty string; no error tells of it",
+                ),
+                Effect::NeverRuns => diagnostic.because(
+                    "the job waits for a runner with that label, and fails after a day without having run",
+                ),
+                Effect::Ignored => diagnostic.because("GitHub takes no notice of what it does not know here"),
+            };
+            if fault.effect != Effect::Refused {
+                diagnostic.severity = Severity::Warning;
+            }
+            report.add(Finding::new(RULE.incident, diagnostic));
+        }
+    }
+}
