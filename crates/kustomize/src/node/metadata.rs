@@ -1,6 +1,6 @@
 //! The parts of a Kubernetes object that kustomize reads and sets, as `RNode` does.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use smol_str::SmolStr;
 
@@ -61,6 +61,13 @@ impl Node {
         let old = metadata.clear(field)?;
         if map.is_empty() {
             return Ok(());
+        }
+        let mut map = Cow::Borrowed(map);
+        // A manifest may have the field twice: kyaml then writes into the one that is left.
+        while let Some(later) = metadata.clear(field)? {
+            for (key, value) in later.pairs() {
+                map.to_mut().entry(key.value().to_owned()).or_insert_with(|| value.value().to_owned());
+            }
         }
         let mut fresh = Node::map(Vec::with_capacity(map.len()));
         fresh.origin = old.as_ref().map_or(0, |old| old.origin);
