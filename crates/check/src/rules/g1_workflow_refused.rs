@@ -11,7 +11,7 @@
 //!
 //! People see: `Invalid workflow file`, `Unrecognized named-value: 'secrets'. Located at position 1 within expression`,
 //! `Unexpected value ''`, `Unexpected symbol: '"main"'`, `The identifier 'v1.2' is invalid`, `Required property is
-//! missing: type`, `you may only define one of `branches` and `branches-ignore` for a single event`, `creates a
+//! missing: type`, ``you may only define one of `branches` and `branches-ignore` for a single event``, `creates a
 //! cycle in the dependency graph`.
 //!
 //! ## Bad

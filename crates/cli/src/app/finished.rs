@@ -35,13 +35,14 @@ pub async fn request(
             if app.is_terminating() {
                 return Err(WrongUse(format!("Application {id} is being deleted")).into());
             }
+            // First what waiting would not mend.
+            let mut operation = make(app)?;
             let state = app.status.operation_state.as_ref();
             if app.operation.is_some() || state.is_some_and(|state| !state.phase.is_completed()) {
                 bail!(
                     "another operation of {id} is already in progress; `tiphys app wait {id} --operation` waits for it, `tiphys app terminate {id}` ends it"
                 );
             }
-            let mut operation = make(app)?;
             operation.info.push(note.clone());
             operation.initiated_by.username = user();
             Ok(json!({"operation": operation}))
