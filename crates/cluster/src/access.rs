@@ -160,6 +160,24 @@ mod tests {
         );
     }
 
+    #[tokio::test]
+    async fn proxies_of_the_usual_kinds_can_be_used() {
+        let open = async |proxy: &str| {
+            let config = format!(r#"{{"proxyUrl": "{proxy}"}}"#);
+            Access::parse("https://a", &config)
+                .expect("valid")
+                .open()
+                .await
+                .err()
+                .map(|error| error.to_string())
+        };
+        for proxy in ["http://proxy:3128", "https://proxy", "socks5://proxy:1080"] {
+            assert_eq!(open(proxy).await, None, "{proxy}");
+        }
+        let refused = open("ftp://u:s3cret@proxy").await.expect("is none");
+        assert!(!refused.contains("s3cret"), "{refused}");
+    }
+
     #[test]
     fn what_is_not_verified_needs_no_authority() {
         let config = r#"{"tlsClientConfig": {"insecure": true, "caData": "Q0E="}}"#;

@@ -13,7 +13,8 @@ use tiphys_kustomize::{FunctionRunner, RemoteError, RemoteLoader, RepoUrl};
 use tiphys_model::{ArgoSettings, SourceType, settings::RenderSettings};
 use tiphys_render::{Cause, RenderError, SourceTree, Sources, refuse_missing};
 use tiphys_source::{
-    Checkout, Fetcher, Footprint, PluginInput, Plugins, RecordingTree, Repositories, SourceError,
+    ChartRequest, Checkout, Fetcher, Footprint, PluginInput, Plugins, RecordingTree, Repositories,
+    SourceError,
 };
 use tiphys_vfs::FileTree;
 
@@ -151,15 +152,32 @@ impl Sources for Checkouts<'_> {
         self.open(url, self.repositories.checkout(url, revision), asked)
     }
 
-    fn chart(&self, repository: &str, chart: &str, version: &str) -> Result<SourceTree, RenderError> {
+    fn chart(
+        &self,
+        repository: &str,
+        chart: &str,
+        version: &str,
+        pass_credentials: bool,
+    ) -> Result<SourceTree, RenderError> {
         let offline = || Err(SourceError::Offline { url: repository.to_owned() });
         self.permit(repository)?;
         let fetcher = self.repositories.fetcher();
-        let chart = fetcher.map_or_else(offline, |fetcher| fetcher.chart(repository, chart, version));
+        let wanted = ChartRequest {
+            repository: repository.to_owned(),
+            name: chart.to_owned(),
+            version: version.to_owned(),
+            pass_credentials,
+        };
+        let chart = fetcher.map_or_else(offline, |fetcher| fetcher.chart(&wanted));
         self.open(repository, chart, None)
     }
 
-    fn complete(&self, chart: &mut Chart, tree: &dyn FileTree) -> Result<(), RenderError> {
+    fn complete(
+        &self,
+        chart: &mut Chart,
+        tree: &dyn FileTree,
+        pass_credentials: bool,
+    ) -> Result<(), RenderError> {
         let missing = chart.missing_dependencies();
         let Some(fetcher) = self.repositories.fetcher().filter(|_| !missing.is_empty()) else {
             return refuse_missing(chart);
@@ -167,7 +185,7 @@ impl Sources for Checkouts<'_> {
         if missing.iter().any(|wanted| !wanted.repository.starts_with("file://")) {
             self.fetched.store(true, Ordering::Relaxed);
         }
-        fetcher.complete(chart, tree, "").map_err(|error| {
+        fetcher.complete(chart, tree, "", pass_credentials).map_err(|error| {
             let told = RenderError::new(error.to_string()).transient(error.is_transient());
             if error.is_offline() { told.caused_by(Cause::OutOfReach) } else { told }
         })

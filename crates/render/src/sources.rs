@@ -26,18 +26,30 @@ pub trait Sources: Send + Sync {
     /// Unknown, unreachable, or no such revision.
     fn repository(&self, url: &str, revision: &str) -> Result<SourceTree, RenderError>;
 
-    /// A chart of a Helm repository or OCI registry, unpacked at the root of the tree.
+    /// A chart of a Helm repository or OCI registry, unpacked at the root of the tree. With `pass_credentials` those of the
+    /// repository are sent also to other hosts that its index points to.
     ///
     /// # Errors
     /// Unknown, unreachable, or no such version.
-    fn chart(&self, repository: &str, chart: &str, version: &str) -> Result<SourceTree, RenderError>;
+    fn chart(
+        &self,
+        repository: &str,
+        chart: &str,
+        version: &str,
+        pass_credentials: bool,
+    ) -> Result<SourceTree, RenderError>;
 
     /// Puts the dependencies that a chart of a tree lacks beside those that it has, as `helm
-    /// dependency build` would. By itself none can be had.
+    /// dependency build` would; `pass_credentials` as for [`Self::chart`]. By itself none can be had.
     ///
     /// # Errors
     /// Names what is missing, and why it cannot be had.
-    fn complete(&self, chart: &mut Chart, _tree: &dyn FileTree) -> Result<(), RenderError> {
+    fn complete(
+        &self,
+        chart: &mut Chart,
+        _tree: &dyn FileTree,
+        _pass_credentials: bool,
+    ) -> Result<(), RenderError> {
         refuse_missing(chart)
     }
 
@@ -167,11 +179,12 @@ fn open(source: &ApplicationSource, sources: &dyn Sources) -> Result<SourceTree,
     if source.repo_url.is_empty() {
         return Err(RenderError::new("a source has no repoURL"));
     }
+    let pass_credentials = source.helm.as_ref().is_some_and(|helm| helm.pass_credentials);
     if source.is_oci() && source.chart.is_empty() {
-        return sources.chart(&source.repo_url, "", &source.target_revision);
+        return sources.chart(&source.repo_url, "", &source.target_revision, pass_credentials);
     }
     if source.is_helm_repository() {
-        return sources.chart(&source.repo_url, &source.chart, &source.target_revision);
+        return sources.chart(&source.repo_url, &source.chart, &source.target_revision, pass_credentials);
     }
     if source.path.is_empty() && source.reference.is_empty() {
         return Err(RenderError::new(format!(

@@ -54,7 +54,7 @@ mod tests {
             Ok(crate::SourceTree::default())
         }
 
-        fn chart(&self, _: &str, _: &str, _: &str) -> Result<crate::SourceTree, RenderError> {
+        fn chart(&self, _: &str, _: &str, _: &str, _: bool) -> Result<crate::SourceTree, RenderError> {
             Ok(crate::SourceTree::default())
         }
 

@@ -2,12 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
+use tiphys_helm::Chart;
 use tiphys_model::{Application, Tracking, names};
 use tiphys_render::{Context, RenderError, SourceTree, Sources, render};
 use tiphys_value::{ObjectExt as _, RenderedObject, Value, json};
-use tiphys_vfs::MemTree;
+use tiphys_vfs::{FileTree, MemTree};
 
 /// The only repository.
 struct Repository(Arc<MemTree>);
@@ -17,7 +18,7 @@ impl Sources for Repository {
         Ok(SourceTree { tree: self.0.clone(), revision: "1".into() })
     }
 
-    fn chart(&self, _: &str, chart: &str, _: &str) -> Result<SourceTree, RenderError> {
+    fn chart(&self, _: &str, chart: &str, _: &str, _: bool) -> Result<SourceTree, RenderError> {
         Err(RenderError::new(format!("no chart {chart}")))
     }
 }
@@ -33,13 +34,22 @@ fn objects_in<const N: usize>(
     files: [(&str, &str); N],
     source: &Value,
 ) -> Vec<RenderedObject> {
+    render_with(&Repository(Arc::new(MemTree::from_files(files))), namespace, source).unwrap()
+}
+
+/// The same of any sources.
+fn render_with(
+    sources: &dyn Sources,
+    namespace: &str,
+    source: &Value,
+) -> Result<Vec<RenderedObject>, RenderError> {
     let mut source = source.clone();
     source["repoURL"] = "https://git.example.com/acme/shop".into();
     let app = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
         "metadata": {"name": "shop", "namespace": namespace},
         "spec": {"project": "default", "source": source, "destination": {"name": "in-cluster", "namespace": "shop"}}});
     let context = Context {
-        sources: &Repository(Arc::new(MemTree::from_files(files))),
+        sources,
         kube_version: "v1.36.1",
         api_versions: &[],
         tracking: &Tracking::default(),
@@ -48,7 +58,7 @@ fn objects_in<const N: usize>(
         origins: false,
         mock_secrets: false,
     };
-    render(&Application::from_value(&app).unwrap(), &context).unwrap().objects
+    Ok(render(&Application::from_value(&app).unwrap(), &context)?.objects)
 }
 
 fn names_of(objects: &[RenderedObject]) -> Vec<&str> {
@@ -123,4 +133,78 @@ fn parameters_that_are_forced_to_be_texts_win() {
         json!([{"name": "name", "value": "1", "forceString": true}, {"name": "name", "value": "2"}]);
     let objects = objects_of(files, &json!({"path": ".", "helm": {"parameters": parameters}}));
     assert_eq!(objects[0].value["data"]["name"], "string");
+}
+
+/// A repository of charts, which notes whether it may pass its credentials on.
+#[derive(Default)]
+struct Passing(Mutex<Vec<(&'static str, bool)>>);
+
+impl Sources for Passing {
+    fn repository(&self, _url: &str, _revision: &str) -> Result<SourceTree, RenderError> {
+        Err(RenderError::new("there are charts only"))
+    }
+
+    fn chart(&self, _: &str, _: &str, _: &str, pass_credentials: bool) -> Result<SourceTree, RenderError> {
+        self.0.lock().unwrap().push(("chart", pass_credentials));
+        let files = [("Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n")];
+        Ok(SourceTree { tree: Arc::new(MemTree::from_files(files)), revision: "1.0.0".into() })
+    }
+
+    fn complete(
+        &self,
+        _chart: &mut Chart,
+        _tree: &dyn FileTree,
+        pass_credentials: bool,
+    ) -> Result<(), RenderError> {
+        self.0.lock().unwrap().push(("dependencies", pass_credentials));
+        Ok(())
+    }
+}
+
+#[test]
+fn credentials_are_passed_on_only_for_a_source_that_says_so() {
+    for (helm, passes) in [(json!({}), false), (json!({"passCredentials": true}), true)] {
+        let sources = Passing::default();
+        render_with(&sources, "argocd", &json!({"chart": "web", "targetRevision": "1.0.0", "helm": helm}))
+            .unwrap();
+        assert_eq!(*sources.0.lock().unwrap(), [("chart", passes), ("dependencies", passes)]);
+    }
+}
+
+#[test]
+fn files_of_any_name_are_read_without_the_filter_of_extensions() {
+    let file = |name: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\n");
+    let (plain, odd) = (file("plain"), file("odd"));
+    let files = [("app/a.yaml", plain.as_str()), ("app/b.manifest", &odd)];
+    assert_eq!(names_of(&objects_of(files, &json!({"path": "app"}))), ["plain"]);
+    let all = json!({"path": "app", "directory": {"disableExtensionFilter": true}});
+    assert_eq!(names_of(&objects_of(files, &all)), ["plain", "odd"]);
+}
+
+/// A chart whose schema wants a number, with a test.
+const STRICT: [(&str, &str); 5] = [
+    ("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+    ("web/values.yaml", "size: many\n"),
+    ("web/values.schema.json", r#"{"properties": {"size": {"type": "number"}}}"#),
+    ("web/templates/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: plain}\n"),
+    (
+        "web/templates/test.yaml",
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: test, annotations: {helm.sh/hook: test}}\n",
+    ),
+];
+
+#[test]
+fn values_are_held_against_the_schema_of_a_chart_unless_that_is_skipped() {
+    let sources = Repository(Arc::new(MemTree::from_files(STRICT)));
+    let refused = render_with(&sources, "argocd", &json!({"path": "web"})).unwrap_err();
+    assert!(refused.to_string().contains("size"), "{refused}");
+    let skipped = json!({"path": "web", "helm": {"skipSchemaValidation": true}});
+    assert!(names_of(&objects_of(STRICT, &skipped)).contains(&"plain"));
+}
+
+#[test]
+fn tests_of_a_chart_are_rendered_unless_they_are_skipped() {
+    let helm = |skip: bool| json!({"path": "web", "helm": {"skipSchemaValidation": true, "skipTests": skip}});
+    assert_eq!(names_of(&objects_of(STRICT, &helm(false))), ["plain", "test"]);
+    assert_eq!(names_of(&objects_of(STRICT, &helm(true))), ["plain"]);
 }

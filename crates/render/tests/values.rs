@@ -22,7 +22,7 @@ impl Sources for Repositories {
         Ok(SourceTree { tree: tree.clone(), revision: "1".into() })
     }
 
-    fn chart(&self, _: &str, chart: &str, _: &str) -> Result<SourceTree, RenderError> {
+    fn chart(&self, _: &str, chart: &str, _: &str, _: bool) -> Result<SourceTree, RenderError> {
         Err(RenderError::new(format!("no chart {chart}")))
     }
 

@@ -153,8 +153,8 @@ impl Fetcher {
     ///
     /// # Errors
     /// As there.
-    pub fn chart(&self, repository: &str, chart: &str, version: &str) -> Result<Checkout, SourceError> {
-        self.helm().0.checkout(repository, chart, version)
+    pub fn chart(&self, wanted: &ChartRequest) -> Result<Checkout, SourceError> {
+        self.helm().0.checkout(wanted)
     }
 
     /// The archive of a chart, see [`Charts::fetch`]. `@name` and `alias:name` are repositories that `helm repo add` named.
@@ -186,7 +186,8 @@ impl Fetcher {
 
     /// Puts the dependencies that a chart lacks beside those that it has, as `helm dependency build`
     /// would. `tree` is what `file://` repositories are read from; the path that the chart was loaded
-    /// from counts from the folder `below` of it.
+    /// from counts from the folder `below` of it. With `pass_credentials` those of a repository are sent also to other hosts
+    /// that its index points to.
     ///
     /// # Errors
     /// Helm's text for missing charts, followed by why they cannot be had.
@@ -195,13 +196,14 @@ impl Fetcher {
         chart: &mut Chart,
         tree: &dyn FileTree,
         below: &str,
+        pass_credentials: bool,
     ) -> Result<(), DependencyError> {
         let missing: Vec<String> =
             chart.missing_dependencies().into_iter().map(|wanted| wanted.name.clone()).collect();
         if missing.is_empty() {
             return Ok(());
         }
-        let resolver = Resolver { fetcher: self, tree, below, reach: Mutex::default() };
+        let resolver = Resolver { fetcher: self, tree, below, pass_credentials, reach: Mutex::default() };
         // The lock file has addresses where Chart.yaml has aliases; templates are shown the aliases.
         let mut named = chart.clone();
         let result = self.replace_aliases(&mut named).and_then(|()| named.resolve_dependencies(&resolver));
@@ -264,6 +266,7 @@ struct Resolver<'a> {
     fetcher: &'a Fetcher,
     tree: &'a dyn FileTree,
     below: &'a str,
+    pass_credentials: bool,
     /// How the last failure to fetch one came about.
     reach: Mutex<Reach>,
 }
@@ -290,6 +293,7 @@ impl DependencyResolver for Resolver<'_> {
             repository: repository.clone(),
             name: name.clone(),
             version: version.clone(),
+            pass_credentials: self.pass_credentials,
         };
         let fetched = self.fetcher.helm().0.fetch(&wanted).map_err(|error| {
             *self.reach.lock().unwrap_or_else(PoisonError::into_inner) = Reach {
@@ -366,6 +370,7 @@ impl RemoteLoader for Fetcher {
             repository: repository.trim_end_matches('/').to_owned(),
             name: name.to_owned(),
             version: version.to_owned(),
+            pass_credentials: false,
         };
         let tree = self.chart_archive(&wanted).and_then(|fetched| fetched.tree()).map_err(other)?;
         Ok(Arc::new(tree))

@@ -1,10 +1,16 @@
 //! Destinations that Secrets declare: two embedded API servers behind HTTPS, in real time.
 
+use std::sync::{Arc, Mutex};
+
 use tiphys_apiserver::{ApiServer, ApiServerOptions};
 use tiphys_cluster::Cluster;
 use tiphys_controller::Destinations;
 use tiphys_value::{ObjectExt, Value, json};
-use tokio::task::JoinHandle;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    task::JoinHandle,
+};
 
 use crate::stage::{APPLICATION, CONFIG_MAP, ENGINE, Stage, application, condition, config_map, is_green};
 
@@ -208,4 +214,77 @@ async fn only_the_namespaces_of_a_secret_are_followed() {
     let count: f64 = followed.unwrap().rsplit(' ').next().unwrap().parse().unwrap();
     // The objects of one namespace are a handful; the cluster has its nodes, roles and bindings besides.
     assert!(count > 0.0 && count < 20.0, "{count}");
+}
+
+/// A proxy that tunnels whatever it is asked for to one address, and notes what it was asked for.
+async fn proxy(to: String) -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://u:p@{}", listener.local_addr().unwrap());
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let log = asked.clone();
+    tokio::spawn(async move {
+        while let Ok((mut client, _)) = listener.accept().await {
+            let (to, log) = (to.clone(), log.clone());
+            tokio::spawn(async move {
+                let mut head = Vec::new();
+                while !head.ends_with(b"\r\n\r\n") {
+                    head.push(client.read_u8().await.unwrap());
+                }
+                log.lock().unwrap().push(String::from_utf8(head).unwrap());
+                let mut server = TcpStream::connect(to).await.unwrap();
+                client.write_all(b"HTTP/1.1 200 Connected\r\n\r\n").await.unwrap();
+                // Either side may hang up.
+                let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+            });
+        }
+    });
+    (address, asked)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_is_reached_through_the_proxy_that_its_secret_names() {
+    let east = Remote::new().await;
+    let (proxy, asked) = proxy(east.address.trim_start_matches("https://").to_owned()).await;
+    let stage = stage().await;
+    let config =
+        json!({"bearerToken": east.token, "tlsClientConfig": east.verified(), "proxyUrl": proxy}).to_string();
+    stage.apply(secret("east", "https://east.example.invalid:6443", &config)).await;
+    stage.apply(app_on("app", json!({"name": "east"}))).await;
+    stage.until_green("app").await;
+    assert!(east.config_map("app", "a").await.is_some());
+    let asked = asked.lock().unwrap();
+    let wanted = |head: &String| {
+        head.starts_with("CONNECT east.example.invalid:6443 ")
+            && head.to_lowercase().contains("proxy-authorization: basic")
+    };
+    assert!(!asked.is_empty() && asked.iter().all(wanted), "{asked:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn objects_without_namespace_are_followed_beside_some_namespaces_if_a_secret_says_so() {
+    let east = Remote::new().await;
+    for name in ["app", "other"] {
+        let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        east.cluster.create(&namespace, "test", false).await.unwrap();
+    }
+    let stage = stage().await;
+    let class = "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 10\n";
+    stage.write("app/class.yaml", class);
+    let mut limited = secret("east", &east.address, &east.config(&east.token, east.verified()));
+    limited["stringData"]["namespaces"] = "app".into();
+    limited["stringData"]["clusterResources"] = "true".into();
+    stage.apply(limited).await;
+    let mut app = app_on("app", json!({"name": "east"}));
+    app["spec"]["syncPolicy"]["syncOptions"] = json!([]);
+    stage.apply(app).await;
+    stage.until_green("app").await;
+    let kind = tiphys_value::GroupVersionKind::new("scheduling.k8s.io", "v1", "PriorityClass");
+    let resource = east.cluster.resource(&kind).await.unwrap();
+    // Only what is followed is seen to be pruned.
+    stage.remove("app/class.yaml");
+    stage
+        .until("it is pruned", async || {
+            east.cluster.get(&resource, "", "high").await.unwrap().is_none().then_some(())
+        })
+        .await;
 }

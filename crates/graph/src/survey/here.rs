@@ -144,18 +144,29 @@ impl Sources for Here<'_> {
         self.note(|| url.to_owned(), self.input.sources.repository(url, revision))
     }
 
-    fn chart(&self, repository: &str, chart: &str, version: &str) -> Result<SourceTree, RenderError> {
+    fn chart(
+        &self,
+        repository: &str,
+        chart: &str,
+        version: &str,
+        pass_credentials: bool,
+    ) -> Result<SourceTree, RenderError> {
         let what = || match (chart.is_empty(), version.is_empty()) {
             (true, _) => format!("{repository} {version}"),
             (false, true) => format!("chart {chart} of {repository}"),
             (false, false) => format!("chart {chart} {version} of {repository}"),
         };
-        self.note(what, self.input.sources.chart(repository, chart, version))
+        self.note(what, self.input.sources.chart(repository, chart, version, pass_credentials))
     }
 
-    fn complete(&self, chart: &mut Chart, tree: &dyn FileTree) -> Result<(), RenderError> {
+    fn complete(
+        &self,
+        chart: &mut Chart,
+        tree: &dyn FileTree,
+        pass_credentials: bool,
+    ) -> Result<(), RenderError> {
         let what = partly::dependencies_of(chart);
-        let completed = self.note(|| what, self.input.sources.complete(chart, tree));
+        let completed = self.note(|| what, self.input.sources.complete(chart, tree, pass_credentials));
         match (&self.left_out, completed) {
             (Some(left_out), Err(_)) => {
                 partly::reduce(chart, left_out);

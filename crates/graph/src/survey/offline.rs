@@ -10,7 +10,13 @@ impl Sources for NoSources {
         Err(RenderError::new(format!("{url} is not this repository, and nothing is fetched")))
     }
 
-    fn chart(&self, repository: &str, chart: &str, _version: &str) -> Result<SourceTree, RenderError> {
+    fn chart(
+        &self,
+        repository: &str,
+        chart: &str,
+        _version: &str,
+        _pass_credentials: bool,
+    ) -> Result<SourceTree, RenderError> {
         Err(RenderError::new(format!(
             "chart {chart} of {repository} is not in this repository, and nothing is fetched"
         )))

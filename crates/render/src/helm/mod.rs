@@ -15,7 +15,7 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
     let tree = job.set.tree(job.index).as_ref();
     let helm = job.source.helm.clone().unwrap_or_default();
     let mut chart = Chart::load(tree, &job.source.path).map_err(helm_error)?;
-    job.context.sources.complete(&mut chart, tree)?;
+    job.context.sources.complete(&mut chart, tree, helm.pass_credentials)?;
     let options = options(job, &helm)?;
     let output = tiphys_helm::template(&chart, &options).map_err(helm_error)?;
     // Versions that the source itself gives do not depend on the cluster.

@@ -33,6 +33,9 @@ pub struct ChartRequest {
     pub name: String,
     /// Exact version, constraint, or empty for the newest release.
     pub version: String,
+    /// Send the credentials of the repository also to other hosts that its index points to: `helm pull
+    /// --pass-credentials`.
+    pub pass_credentials: bool,
 }
 
 /// A chart's archive.
@@ -123,7 +126,7 @@ impl Charts {
             return Ok(fetched(&entry.version, &digest, archive));
         }
         self.refuse_offline(request)?;
-        let archive = self.http.get(&url, &self.access_for(&request.repository, &url), MAX_ARCHIVE_BYTES)?;
+        let archive = self.http.get(&url, &self.access_for(request, &url), MAX_ARCHIVE_BYTES)?;
         if is_sha256(&entry.digest) {
             check_digest(&url, &entry.digest, &archive)?;
         }
@@ -131,22 +134,21 @@ impl Charts {
         Ok(fetched(&entry.version, &digest, archive))
     }
 
-    /// The source of an Application that names a chart, or an artifact in a registry if `chart` is
+    /// The source of an Application that names a chart, or an artifact in a registry if the name is
     /// empty: its files and its revision (the chart's version, the artifact's digest). As Argo CD has it,
     /// an address without scheme means a registry.
     ///
     /// # Errors
     /// As [`Charts::fetch`], and of unpacking.
-    pub fn checkout(&self, repository: &str, chart: &str, version: &str) -> Result<Checkout, SourceError> {
-        let repository = match repository.contains("://") {
-            true => repository.to_owned(),
-            false => format!("oci://{repository}"),
+    pub fn checkout(&self, wanted: &ChartRequest) -> Result<Checkout, SourceError> {
+        let repository = match wanted.repository.contains("://") {
+            true => wanted.repository.clone(),
+            false => format!("oci://{}", wanted.repository),
         };
-        if chart.is_empty() && repository.starts_with("oci://") {
-            return self.checkout_artifact(&repository, version);
+        if wanted.name.is_empty() && repository.starts_with("oci://") {
+            return self.checkout_artifact(&repository, &wanted.version);
         }
-        let request = ChartRequest { repository, name: chart.to_owned(), version: version.to_owned() };
-        let fetched = self.fetch(&request)?;
+        let fetched = self.fetch(&ChartRequest { repository, ..wanted.clone() })?;
         Ok(Checkout { tree: Arc::new(fetched.tree()?), revision: fetched.version, is_working_tree: false })
     }
 
@@ -220,9 +222,10 @@ impl Charts {
     }
 
     /// Credentials stay with the repository's own host unless told otherwise.
-    fn access_for(&self, repository: &str, url: &str) -> Access {
-        let access = self.access.lookup(repository);
-        if access.pass_credentials_all || origin(repository) == origin(url) {
+    fn access_for(&self, request: &ChartRequest, url: &str) -> Access {
+        let access = self.access.lookup(&request.repository);
+        let passed = access.pass_credentials_all || request.pass_credentials;
+        if passed || origin(&request.repository) == origin(url) {
             return access;
         }
         Access { username: None, password: None, bearer_token: None, ..access }

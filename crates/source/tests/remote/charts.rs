@@ -8,7 +8,12 @@ use tiphys_source::{Access, AccessTable, ChartRequest, Charts, Fetcher, SourceEr
 use tiphys_vfs::FileTree;
 
 fn request(repository: &str, version: &str) -> ChartRequest {
-    ChartRequest { repository: repository.to_owned(), name: "web".to_owned(), version: version.to_owned() }
+    ChartRequest {
+        repository: repository.to_owned(),
+        name: "web".to_owned(),
+        version: version.to_owned(),
+        pass_credentials: false,
+    }
 }
 
 fn charts(folder: &tempfile::TempDir, access: AccessTable) -> Charts {
@@ -105,8 +110,12 @@ fn missing_charts_and_versions_are_named() {
     assert!(matches!(error, SourceError::BadUrl { .. }));
 }
 
-/// A repository behind a password whose archives lie on another host.
-fn split_repository(access_everywhere: bool) -> (Vec<Option<String>>, Vec<Option<String>>) {
+/// What is sent to a repository behind a password and to the other host on which its archives lie, where everything
+/// of the repository may have the password, or this chart.
+fn split_repository(
+    access_everywhere: bool,
+    pass_credentials: bool,
+) -> (Vec<Option<String>>, Vec<Option<String>>) {
     let files = Server::start(|_| ok(chart("web", "1.0.0")));
     let target = format!("http://{}/web-1.0.0.tgz", files.host);
     let index = format!("apiVersion: v1\nentries: {{web: [{{version: 1.0.0, urls: ['{target}']}}]}}\n");
@@ -128,15 +137,17 @@ fn split_repository(access_everywhere: bool) -> (Vec<Option<String>>, Vec<Option
         },
     );
     let folder = folder();
-    charts(&folder, table).fetch(&request(&url, "")).expect("the password is right");
+    let wanted = ChartRequest { pass_credentials, ..request(&url, "") };
+    charts(&folder, table).fetch(&wanted).expect("the password is right");
     (server.authorizations("/index.yaml"), files.authorizations("/web-1.0.0.tgz"))
 }
 
 #[test]
 fn credentials_stay_with_their_host_unless_told_otherwise() {
     let login = Some("Basic dXNlcjpwYXNz".to_owned());
-    assert_eq!(split_repository(false), (vec![login.clone()], vec![None]));
-    assert_eq!(split_repository(true), (vec![login.clone()], vec![login]));
+    assert_eq!(split_repository(false, false), (vec![login.clone()], vec![None]));
+    assert_eq!(split_repository(true, false), (vec![login.clone()], vec![login.clone()]));
+    assert_eq!(split_repository(false, true), (vec![login.clone()], vec![login]));
 }
 
 #[test]

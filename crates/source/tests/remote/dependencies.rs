@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use tiphys_helm::{Chart, RenderOptions, template};
-use tiphys_source::Fetcher;
+use tiphys_source::{Access, DeclaredAccess, Fetcher};
 use tiphys_vfs::MemTree;
 
 use crate::support::{Server, chart, chart_with, not_found, ok, sha256};
@@ -53,7 +53,7 @@ fn parent(repository: &str, version: &str) -> MemTree {
 /// What a chart with a dependency renders to.
 fn render(fetcher: &Fetcher, tree: &MemTree) -> Result<String, String> {
     let mut chart = Chart::load(tree, "web").expect("is a chart");
-    fetcher.complete(&mut chart, tree, "").map_err(|error| error.to_string())?;
+    fetcher.complete(&mut chart, tree, "", false).map_err(|error| error.to_string())?;
     let options = RenderOptions { release_name: "r".into(), ..RenderOptions::default() };
     Ok(template(&chart, &options).expect("renders").stdout)
 }
@@ -118,7 +118,7 @@ fn failures_begin_with_helms_text() {
 
     let mut chart = Chart::load(&tree, "web").expect("is a chart");
     let refused =
-        fetcher(empty.path(), false, &[]).complete(&mut chart, &tree, "").expect_err("nobody listens");
+        fetcher(empty.path(), false, &[]).complete(&mut chart, &tree, "", false).expect_err("nobody listens");
     assert!(refused.is_transient() && refused.to_string().starts_with(MISSING), "{refused}");
 
     let server = repository(true);
@@ -136,4 +136,32 @@ fn a_dependency_without_a_version_is_refused_as_by_helm() {
     let expected = "dependency \"db\" has an invalid version/constraint format: improper constraint: \"\"";
     assert!(error.contains(expected), "{error}");
     assert_eq!(server.paths(), [""; 0]);
+}
+
+/// What is sent to the other host on which a dependency's archive lies.
+fn sent_elsewhere(pass_credentials: bool) -> Vec<Option<String>> {
+    let files = Server::start(|_| ok(chart("db", "1.0.0")));
+    let target = format!("http://{}/db-1.0.0.tgz", files.host);
+    let index = format!("apiVersion: v1\nentries: {{db: [{{version: 1.0.0, urls: ['{target}']}}]}}\n");
+    let server = Server::start(move |_| ok(index.clone()));
+    let url = format!("http://{}", server.host);
+    let folder = folder();
+    let fetcher = fetcher(folder.path(), false, &[]);
+    let access = Access { username: Some("user".into()), password: Some("pass".into()), ..Access::default() };
+    fetcher.declare(vec![DeclaredAccess {
+        url: url.clone(),
+        exact: true,
+        access,
+        ..DeclaredAccess::default()
+    }]);
+    let tree = parent(&url, "1.0.0");
+    let mut chart = Chart::load(&tree, "web").expect("is a chart");
+    fetcher.complete(&mut chart, &tree, "", pass_credentials).expect("it is served");
+    files.authorizations("/db-1.0.0.tgz")
+}
+
+#[test]
+fn credentials_of_a_dependency_stay_with_their_host_unless_told_otherwise() {
+    assert_eq!(sent_elsewhere(false), [None]);
+    assert_eq!(sent_elsewhere(true), [Some("Basic dXNlcjpwYXNz".to_owned())]);
 }

@@ -67,7 +67,7 @@ fn access(server: &Server) -> AccessTable {
 
 fn request(server: &Server, version: &str) -> ChartRequest {
     let repository = format!("oci://{}/team", server.host);
-    ChartRequest { repository, name: "web".to_owned(), version: version.to_owned() }
+    ChartRequest { repository, name: "web".to_owned(), version: version.to_owned(), pass_credentials: false }
 }
 
 #[test]
@@ -143,13 +143,21 @@ fn applications_name_charts_and_artifacts() {
     let server = registry();
     let folder = tempfile::tempdir().expect("a folder can be made");
     let charts = Charts::new(folder.path(), access(&server), Duration::ZERO, false);
-    let chart = charts.checkout(&format!("{}/team", server.host), "web", "1.x").expect("is served");
+    let wanted = |repository: &str, name: &str, version: &str| ChartRequest {
+        repository: repository.to_owned(),
+        name: name.to_owned(),
+        version: version.to_owned(),
+        pass_credentials: false,
+    };
+    let team = format!("{}/team", server.host);
+    let chart = charts.checkout(&wanted(&team, "web", "1.x")).expect("is served");
     assert_eq!(chart.revision, "1.1.0");
     assert!(chart.tree.is_file("Chart.yaml"));
     let address = format!("oci://{}/team/web", server.host);
-    let artifact = charts.checkout(&address, "", "1.1.0").expect("is served");
+    let artifact = charts.checkout(&wanted(&address, "", "1.1.0")).expect("is served");
     assert!(artifact.revision.starts_with("sha256:") && artifact.tree.is_file("Chart.yaml"));
     let offline = Charts::new(folder.path(), AccessTable::default(), Duration::ZERO, true);
-    assert_eq!(offline.checkout(&address, "", "1.1.0").expect("was fetched").revision, artifact.revision);
-    assert!(matches!(offline.checkout(&address, "", "1.0.0"), Err(SourceError::Offline { .. })));
+    let kept = offline.checkout(&wanted(&address, "", "1.1.0")).expect("was fetched");
+    assert_eq!(kept.revision, artifact.revision);
+    assert!(matches!(offline.checkout(&wanted(&address, "", "1.0.0")), Err(SourceError::Offline { .. })));
 }

@@ -184,7 +184,7 @@ fn load(args: &Args, name: &str, compat: Compat) -> anyhow::Result<Chart> {
     let (place, offline) = (Path::new(name), args.offline);
     if !place.exists() {
         let mut chart = Chart::load_archive_as(&args.place.fetch(name, offline)?, name, compat)?;
-        crate::fetch::fetcher(offline).complete(&mut chart, &MemTree::default(), "")?;
+        crate::fetch::fetcher(offline).complete(&mut chart, &MemTree::default(), "", false)?;
         return Ok(chart);
     }
     if place.is_file() {
@@ -206,7 +206,7 @@ fn complete(chart: &mut Chart, place: &Path, offline: bool) -> anyhow::Result<()
     }
     let place = place.canonicalize().with_context(|| format!("cannot open {}", place.display()))?;
     let below = place.to_str().context("the chart's path is not UTF-8")?.trim_start_matches('/');
-    Ok(crate::fetch::fetcher(offline).complete(chart, &DiskTree::open("/")?, below)?)
+    Ok(crate::fetch::fetcher(offline).complete(chart, &DiskTree::open("/")?, below, false)?)
 }
 
 fn options(args: &Args, name: &str, compat: Compat) -> anyhow::Result<RenderOptions> {

@@ -50,7 +50,12 @@ impl Place {
                 ),
             },
         };
-        Ok(ChartRequest { repository, name: name.to_owned(), version: version.to_owned() })
+        Ok(ChartRequest {
+            repository,
+            name: name.to_owned(),
+            version: version.to_owned(),
+            pass_credentials: false,
+        })
     }
 }
 
@@ -69,7 +74,7 @@ mod tests {
 
     fn request(chart: &str, repo: Option<&str>, version: &str) -> (String, String, String) {
         let place = Place { repo: repo.map(str::to_owned), version: version.to_owned() };
-        let ChartRequest { repository, name, version } = place.request(chart).unwrap();
+        let ChartRequest { repository, name, version, .. } = place.request(chart).unwrap();
         (repository, name, version)
     }
 
