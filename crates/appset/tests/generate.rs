@@ -156,6 +156,34 @@ fn template_patch_applies_and_cannot_move_the_project() {
 }
 
 #[test]
+fn applications_hold_their_objects_unless_those_are_preserved() {
+    let finalizers = |preserve: bool| {
+        let mut set = set(json!([{"list": {"elements": [{"n": "a"}]}}]), "{{n}}", false);
+        set["spec"]["syncPolicy"] = json!({"preserveResourcesOnDeletion": preserve});
+        generate(&set, &World).expect("generates")[0].application.at(&["metadata", "finalizers"]).cloned()
+    };
+    assert_eq!(finalizers(false), Some(json!(["resources-finalizer.argocd.argoproj.io"])));
+    assert_eq!(finalizers(true), None);
+}
+
+#[test]
+fn selectors_of_nested_generators_count_whatever_is_said_of_them() {
+    for said in [json!(null), json!(false), json!(true)] {
+        let chosen =
+            json!({"list": {"elements": [{"m": "a"}, {"m": "b"}]}, "selector": {"matchLabels": {"m": "b"}}});
+        let matrix = json!([{"matrix": {"generators": [{"list": {"elements": [{"n": "x"}]}}, chosen]}}]);
+        let mut set = set(matrix, "{{n}}-{{m}}", false);
+        set["spec"]["applyNestedSelectors"] = said;
+        let names: Vec<String> = generate(&set, &World)
+            .expect("generates")
+            .iter()
+            .map(|one| one.application.name().to_owned())
+            .collect();
+        assert_eq!(names, ["x-b"]);
+    }
+}
+
+#[test]
 fn plain_lists_hold_texts_only() {
     for element in
         [json!({"n": 1}), json!({"n": "a", "values": {"v": true}}), json!({"values": "v"}), json!("n")]

@@ -48,7 +48,6 @@ pub(crate) fn is_changed_by(change: &Change, namespace: &str) -> bool {
 impl Engine {
     /// Reads all credentials again; what could not be fetched before is tried again.
     pub(crate) fn read_credentials(&self) {
-        let Some(fetcher) = self.repositories.fetcher() else { return };
         let all = declared(&self.cache, &self.settings.namespace);
         let mut known = self.credentials.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         if *known == all {
@@ -56,9 +55,23 @@ impl Engine {
         }
         known.clone_from(&all);
         drop(known);
-        fetcher.declare(all);
-        fetcher.expire();
+        if let Some(fetcher) = self.repositories.fetcher() {
+            fetcher.declare(all);
+            fetcher.expire();
+        }
         self.add_all(Level::Sources);
+    }
+
+    /// The addresses of the repositories whose Secrets say that they are for a project. A template of credentials is no
+    /// repository. A registry is named with its scheme and, as Applications name it that have a chart of it, without.
+    pub(crate) fn repositories_of(&self, project: &str) -> Vec<String> {
+        let known = self.credentials.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let own = known.iter().filter(|entry| entry.exact && entry.project == project);
+        own.flat_map(|entry| {
+            let bare = entry.url.strip_prefix("oci://").map(str::to_owned);
+            bare.into_iter().chain([entry.url.clone()])
+        })
+        .collect()
     }
 }
 
@@ -115,7 +128,8 @@ fn read(secret: &Value, known_hosts: Option<&str>) -> Option<DeclaredAccess> {
         plain_http: is_on("insecureOCIForceHttp"),
         ssh_private_key: text("sshPrivateKey"),
         known_hosts: text("sshPrivateKey").and(known_hosts).map(str::to_owned),
-        insecure_ignore_host_key: is_on("insecureIgnoreHostKey"),
+        // The older name of what `insecure` means for SSH.
+        insecure_ignore_host_key: is_on("insecureIgnoreHostKey") || is_on("insecure"),
         unsupported: unsupported.map(|key| {
             format!("Secret {}/{} has {key}, which is not supported", secret.namespace(), secret.name())
         }),
@@ -157,6 +171,19 @@ mod tests {
         let template = template.expect("one");
         assert!(!template.exact && template.access.known_hosts.as_deref() == Some("hosts"));
         assert!(read(&secret("cluster", json!({"url": "x"})), None).is_none());
+    }
+
+    #[test]
+    fn any_key_of_a_host_is_believed_under_either_name() {
+        let insecure = |data: Value| {
+            let access = read(&secret("repository", data), None).expect("one").access;
+            (access.insecure_skip_verify, access.insecure_ignore_host_key)
+        };
+        let url = "ssh://git@git.example.com/acme";
+        assert_eq!(insecure(json!({"url": url})), (false, false));
+        assert_eq!(insecure(json!({"url": url, "insecure": "true"})), (true, true));
+        assert_eq!(insecure(json!({"url": url, "insecureIgnoreHostKey": "true"})), (false, true));
+        assert_eq!(insecure(json!({"url": url, "insecureIgnoreHostKey": "false"})), (false, false));
     }
 
     #[test]

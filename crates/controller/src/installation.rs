@@ -130,7 +130,7 @@ impl Installation {
 
     /// Whether Applications of a namespace are this engine's.
     pub fn serves(&self, namespace: &str, settings: &Settings) -> bool {
-        let listed = |patterns: &Vec<String>| patterns.iter().any(|p| glob::matches(p, namespace));
+        let listed = |patterns: &Vec<String>| patterns.iter().any(|p| glob::matches_or_regex(p, namespace));
         namespace == settings.namespace || self.namespaces.as_ref().is_none_or(listed)
     }
 

@@ -4,7 +4,7 @@
 use std::{collections::BTreeSet, sync::Arc};
 
 use tiphys_model::{AppProject, Application, Condition, ConditionType, Tracking, glob, project::KindRule};
-use tiphys_value::{Map, ResourceKey, Value, json};
+use tiphys_value::{GroupKind, Map, ResourceKey, Value, json};
 
 use crate::places::Place;
 
@@ -19,6 +19,7 @@ pub(crate) fn of(
     project: &AppProject,
     app: &Application,
     managed: &BTreeSet<ResourceKey>,
+    is_excluded: &dyn Fn(&GroupKind) -> bool,
     is_application: &dyn Fn(&Value, &Tracking) -> bool,
     tracking: &Tracking,
 ) -> Option<Vec<ResourceKey>> {
@@ -30,6 +31,7 @@ pub(crate) fn of(
     let all: Vec<(ResourceKey, Arc<Value>)> = place.cache.top_level_of(namespace);
     let orphans = all.into_iter().filter(|(key, object)| {
         !managed.contains(key)
+            && !is_excluded(&key.group_kind())
             && project.permits_kind(&key.group, &key.kind, &key.name, true)
             && !is_everywhere(key)
             && !rules.ignore.iter().any(|rule| ignores(rule, key))

@@ -26,6 +26,16 @@ pub(crate) struct Policy {
     cluster_project: String,
 }
 
+/// What Secrets declare for one project. It may use that without listing it (Argo CD docs, "Project scoped Repositories
+/// and Clusters"); what it denies stays denied.
+#[derive(Default)]
+struct Scoped {
+    /// Addresses of repositories.
+    repositories: Vec<String>,
+    /// Clusters, with each of the namespaces that are followed in them.
+    destinations: Vec<Destination>,
+}
+
 /// The kind AppProject.
 pub(crate) fn project_kind() -> GroupKind {
     GroupKind::new(names::GROUP, "AppProject")
@@ -51,6 +61,7 @@ fn policy_of(
     global: &[GlobalProject],
     app: &Application,
     (destination, cluster_project): (Destination, String),
+    scoped: Scoped,
 ) -> Result<Policy, String> {
     let places = [settings.namespace.as_str(), engine_namespace(settings, app)];
     let find = |name: &str| {
@@ -59,6 +70,8 @@ fn policy_of(
     };
     let found = find(or_default(&app.spec.project));
     let mut policy = Policy::new(app, found.as_deref(), destination, cluster_project)?;
+    policy.project.spec.source_repos.extend(scoped.repositories);
+    policy.project.spec.destinations.extend(scoped.destinations);
     for global in global {
         let applies = found.as_ref().is_some_and(|own| {
             own.name() != global.project_name && global.label_selector.matches(|key| own.label(key))
@@ -77,7 +90,13 @@ impl Engine {
     /// The policy of an Application, see [`policy_of`].
     pub(crate) fn policy_of(&self, app: &Application) -> Result<Policy, String> {
         let destination = self.places.resolve(&app.spec.destination);
-        policy_of(&self.cache, &self.settings, &self.installation().argo.global_projects, app, destination)
+        let project = or_default(&app.spec.project);
+        let scoped = Scoped {
+            repositories: self.repositories_of(project),
+            destinations: self.places.of_project(project),
+        };
+        let global = &self.installation().argo.global_projects;
+        policy_of(&self.cache, &self.settings, global, app, destination, scoped)
     }
 }
 

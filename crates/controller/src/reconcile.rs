@@ -9,7 +9,7 @@ use std::{
 use jiff::Timestamp;
 use tiphys_model::{Application, Condition, ConditionType, SyncStatusCode, Time, Tracking, names};
 use tiphys_sync::{AutoSync, CompareInput, Comparison, LiveObject, auto_sync, compare};
-use tiphys_value::{Map, ObjectExt, ResourceKey, Value};
+use tiphys_value::{GroupKind, Map, ObjectExt, ResourceKey, Value};
 
 use crate::{
     AppKey, Level,
@@ -334,8 +334,11 @@ impl Engine {
                 self.cache.get(&at).is_some()
             })
         };
+        let installation = self.installation();
+        let is_excluded = |kind: &GroupKind| installation.excludes(kind, &place.server);
         let tracking = &self.settings.tracking;
-        let orphans = orphans::of(place, policy.project(), app, &managed, &is_application, tracking);
+        let orphans =
+            orphans::of(place, policy.project(), app, &managed, &is_excluded, &is_application, tracking);
         let namespace = orphans.as_ref().map(|_| app.spec.destination.namespace.as_str());
         place.watch(&AppKey::of(app), namespace);
         orphans

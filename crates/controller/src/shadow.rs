@@ -12,7 +12,7 @@ use tiphys_model::{Application, HealthCode, SyncStatusCode};
 use tiphys_sync::AutoSync;
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
-use crate::{AppKey, Level, engine::Engine, places::Absent, reconcile::Next};
+use crate::{AppKey, Level, engine::Engine, finalize::Members, places::Absent, reconcile::Next};
 
 /// What the engine would do, were it in charge.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -105,7 +105,17 @@ impl Engine {
         let there = app.clone();
         if app.is_terminating() {
             let mut made = decision("Application", key, "delete", "its deletion was asked for");
-            let members = self.place_of(&app).map(|place| self.members(&app, &place)).unwrap_or_default();
+            let members = match self.place_of(&app) {
+                Ok(place) => self.members(&app, &place),
+                Err(_) => Ok(Members::default()),
+            };
+            let members = match members {
+                Ok(members) => members.going,
+                Err(why) => {
+                    shadow.record(key, decision("Application", key, "wait", why));
+                    return Next::default();
+                }
+            };
             made.delete = members.iter().map(|object| object.resource_key().to_string()).collect();
             shadow.record(key, made);
             return Next::default();

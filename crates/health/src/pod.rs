@@ -119,6 +119,17 @@ mod tests {
     }
 
     #[test]
+    fn the_restart_policy_of_a_pod_that_is_no_hook_can_be_ignored() {
+        let waiting = json!({"phase": "Running",
+            "containerStatuses": [{"name": "c", "state": {"waiting": {"reason": "CrashLoopBackOff"}}}]});
+        let mut pod = pod("Never", waiting);
+        pod["metadata"]["annotations"] = json!({names::IGNORE_RESTART_POLICY: "true"});
+        assert_eq!(assess(&pod).status, HealthCode::Degraded);
+        pod["metadata"]["annotations"]["argocd.argoproj.io/hook"] = "PreSync".into();
+        assert_eq!(assess(&pod).status, HealthCode::Progressing);
+    }
+
+    #[test]
     fn a_failed_pod_says_why() {
         let status = json!({"phase": "Failed", "containerStatuses": [
             {"name": "c", "state": {"terminated": {"exitCode": 3}}}]});

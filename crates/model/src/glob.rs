@@ -1,6 +1,8 @@
 //! Globs of projects, sync windows and ignore rules: `*`, `?`, `[a-z]`, `[!a]`, `{a,b}`, `\x`. No
 //! character is a separator.
 
+use tiphys_gocompat::regex::Regex;
+
 /// Most steps that matching one pattern may take.
 const MAX_STEPS: usize = 100_000;
 /// Deepest nesting of `{}`.
@@ -9,6 +11,16 @@ const MAX_DEPTH: usize = 8;
 /// Whether a pattern matches a whole text.
 pub fn matches(pattern: &str, text: &str) -> bool {
     matches_with(pattern, text, None)
+}
+
+/// Whether a pattern of Application namespaces matches a whole text as a glob, or between slashes any part of it as a
+/// regular expression, which matches nothing if it cannot be read.
+pub fn matches_or_regex(pattern: &str, text: &str) -> bool {
+    let regex = pattern.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
+    match regex {
+        Some(regex) => Regex::compile(regex).is_ok_and(|regex| regex.is_match(text)),
+        None => matches(pattern, text),
+    }
 }
 
 /// Whether a pattern matches a whole text; `*` and `?` stop at the separator, `**` does not.

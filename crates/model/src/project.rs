@@ -240,7 +240,7 @@ impl AppProject {
     /// Whether an Application in a namespace may belong to the project.
     pub fn permits_app_namespace(&self, namespace: &str, engine_namespace: &str) -> bool {
         namespace == engine_namespace
-            || self.spec.source_namespaces.iter().any(|pattern| glob::matches(pattern, namespace))
+            || self.spec.source_namespaces.iter().any(|pattern| glob::matches_or_regex(pattern, namespace))
     }
 }
 
@@ -353,6 +353,15 @@ mod tests {
     }
 
     #[test]
+    fn applications_live_beside_the_engine_or_where_the_project_says() {
+        let p = project(json!({"sourceNamespaces": ["team-*", "/^ops-[0-9]+$/", "/(/"]}));
+        let permitted = |namespace: &str| p.permits_app_namespace(namespace, "argocd");
+        assert!(permitted("argocd") && permitted("team-a") && permitted("ops-1"));
+        assert!(!permitted("other") && !permitted("ops-1x") && !permitted("("));
+        assert!(!project(json!({})).permits_app_namespace("team-a", "argocd"));
+    }
+
+    #[test]
     fn kinds_by_scope() {
         let p = project(
             json!({"clusterResourceWhitelist": [{"group": "", "kind": "Namespace", "name": "team-*"}],
@@ -363,6 +372,13 @@ mod tests {
         assert!(!p.permits_kind("rbac.authorization.k8s.io", "ClusterRole", "x", false));
         assert!(p.permits_kind("apps", "Deployment", "", true));
         assert!(!p.permits_kind("", "Secret", "", true));
+        let denied = project(json!({"clusterResourceWhitelist": [{"group": "*", "kind": "*"}],
+            "clusterResourceBlacklist": [{"group": "rbac.*", "kind": "ClusterRole*"}, {"group": "", "kind": "Namespace", "name": "kube-*"}]}));
+        assert!(denied.permits_kind("", "Node", "n", false));
+        assert!(!denied.permits_kind("rbac.authorization.k8s.io", "ClusterRoleBinding", "me", false));
+        assert!(denied.permits_kind("rbac.authorization.k8s.io", "Role", "me", true));
+        assert!(!denied.permits_kind("", "Namespace", "kube-system", false));
+        assert!(denied.permits_kind("", "Namespace", "shop", false));
         let none = project(json!({"namespaceResourceWhitelist": []}));
         assert!(!none.permits_kind("apps", "Deployment", "", true));
         assert!(AppProject::permissive_default().permits_kind("x", "Y", "z", false));

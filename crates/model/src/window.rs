@@ -196,6 +196,43 @@ mod tests {
     }
 
     #[test]
+    fn v11_a_window_is_for_what_any_or_with_the_operator_all_of_its_lists_name() {
+        let window = |operator: bool, cluster: &str| SyncWindow {
+            applications: vec!["shop-*".into()],
+            namespaces: vec!["prod".into()],
+            clusters: vec![cluster.into()],
+            and_operator: operator,
+            ..window("deny", "0 12 * * *", false, false)
+        };
+        let app = |name: &str, namespace: &str| {
+            let mut app = Application::default();
+            app.metadata.name = name.into();
+            app.spec.destination.namespace = namespace.into();
+            app.spec.destination.server = "https://a".into();
+            app
+        };
+        assert!(window(false, "https://b").concerns(&app("shop-eu", "dev")));
+        assert!(window(false, "https://b").concerns(&app("blog", "prod")));
+        assert!(!window(false, "https://b").concerns(&app("blog", "dev")));
+        assert!(window(true, "https://a").concerns(&app("shop-eu", "prod")));
+        assert!(!window(true, "https://a").concerns(&app("shop-eu", "dev")));
+        assert!(!window(true, "https://b").concerns(&app("shop-eu", "prod")));
+        // A list that is not given is not asked for.
+        let named = SyncWindow { namespaces: Vec::new(), clusters: Vec::new(), ..window(true, "") };
+        assert!(named.concerns(&app("shop-eu", "dev")) && !named.concerns(&app("blog", "dev")));
+    }
+
+    #[test]
+    fn v11_an_operation_may_overrun_the_end_of_what_allowed_it() {
+        let lapsed = |overrun: bool| window("allow", "0 11 * * *", false, overrun);
+        let begun = Some("2026-01-01T11:50:00Z");
+        assert!(ask(&[lapsed(true)], false, begun));
+        assert!(!ask(&[lapsed(true)], false, None), "it begins nothing");
+        assert!(!ask(&[lapsed(false)], false, begun));
+        assert!(!ask(&[lapsed(true), lapsed(false)], false, begun), "all that allowed it have to let it");
+    }
+
+    #[test]
     fn v11_an_operation_begun_before_a_deny_may_overrun() {
         let overrun = window("deny", "0 12 * * *", false, true);
         assert!(ask(std::slice::from_ref(&overrun), false, Some("2026-01-01T11:50:00Z")));

@@ -82,8 +82,9 @@ pub(crate) fn dry_run(progress: &mut Progress<'_, '_>) -> bool {
 /// Argo CD's dry run is kubectl's of the client, which never asks the API server what it makes of an object, unless
 /// it is applied on the server's side.
 fn is_tried_by_the_server(task: &Task<'_>, input: &SyncInput<'_>) -> bool {
-    let of_object = task.object().map(SyncOptions::of_object);
-    input.options.is_on("ServerSideApply") || of_object.is_some_and(|own| own.is_on("ServerSideApply"))
+    let own = task.object().map(SyncOptions::of_object).unwrap_or_default();
+    !own.has("ServerSideApply", "false")
+        && (input.options.is_on("ServerSideApply") || own.is_on("ServerSideApply"))
 }
 
 /// The sync options that count for a task: those of its target, of what is live, and of the Application.

@@ -266,6 +266,20 @@ fn prune_options_protect() {
 }
 
 #[test]
+fn as_argo_cd_has_it_only_what_the_server_applies_is_tried_by_it() {
+    let off = object("ConfigMap", "off", &[(OPTIONS, "ServerSideApply=false")]);
+    let mut sim = Sim::new(vec![object("ConfigMap", "a", &[]), off]);
+    sim.settings.compat = true;
+    let tried = |sim: &mut Sim| {
+        let batch = sim.step().batch;
+        let all = batch.iter().flatten().filter(|action| action.is_dry_run());
+        all.map(|action| action.task.key.name.clone()).collect::<Vec<_>>()
+    };
+    sim.options = SyncOptions::from_list(&["ServerSideApply=true".into()]);
+    assert_eq!(tried(&mut sim), ["a"], "one of them opts out");
+}
+
+#[test]
 fn prune_confirmation_waits_for_the_annotation() {
     let mut sim = Sim::new(vec![]);
     sim.existing(object("ConfigMap", "a", &[(OPTIONS, "Prune=confirm")]), true);

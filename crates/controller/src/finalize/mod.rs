@@ -43,6 +43,15 @@ enum Stage {
     Waits(Next),
 }
 
+/// The live objects of an Application that is deleted.
+#[derive(Default)]
+pub(crate) struct Members {
+    /// Those that its deletion takes along.
+    pub going: Vec<Arc<Value>>,
+    /// Those that it must not touch.
+    left: Vec<Arc<Value>>,
+}
+
 impl Engine {
     /// Brings the deletion of an Application forward by one stage.
     pub(crate) async fn finalize(self: &Arc<Self>, key: &AppKey, app: &Application) -> Next {
@@ -95,7 +104,13 @@ impl Engine {
             Cascade::Background => Propagation::Background,
             Cascade::Foreground | Cascade::Orphan => Propagation::Foreground,
         };
-        let members = self.members(app, place);
+        let Members { going: members, left } = match self.members(app, place) {
+            Ok(members) => members,
+            Err(why) => {
+                self.report(key, app, ConditionType::DeletionError, why).await;
+                return Stage::Waits(Next::default());
+            }
+        };
         let approved = app.annotation(names::DELETION_APPROVED).and_then(Time::parse);
         let unapproved = members.iter().find(|object| {
             policy(app, object) == DeletionPolicy::Confirm && approved < app.metadata.deletion_timestamp
@@ -109,7 +124,10 @@ impl Engine {
             self.report(key, app, ConditionType::DeletionError, message).await;
             return Stage::Waits(Next::default());
         }
-        let Some(wave) = members.iter().map(|object| hook::wave(object)).max() else { return Stage::Done };
+        let Some(wave) = members.iter().map(|object| hook::wave(object)).max() else {
+            self.tell_of_left(app, &left).await;
+            return Stage::Done;
+        };
         let cluster = match self.acting(app, place) {
             Ok(cluster) => cluster,
             Err(why) => {
@@ -126,6 +144,18 @@ impl Engine {
             }
         }
         Stage::Waits(self.tell_of_held(key, app, &wave).await)
+    }
+
+    /// An Application that is gone leaves no trace of what it left behind but this.
+    async fn tell_of_left(&self, app: &Application, left: &[Arc<Value>]) {
+        let Some(first) = left.first() else { return };
+        let more = if left.len() > 1 { format!(" and {} more", left.len() - 1) } else { String::new() };
+        let message = format!(
+            "{}{more} left behind: the project or the settings of resource exclusions do not let it be touched",
+            first.resource_key()
+        );
+        tracing::warn!(app = %app.metadata.name, "{message}");
+        crate::events::record(&self.cache, app, "ResourcesOrphaned", &message, self.now()).await;
     }
 
     /// Objects that do not go are told of with what holds them.
@@ -162,8 +192,12 @@ impl Engine {
         Next { at: Some(tiphys_model::time::after(self.now(), wait)), again: false }
     }
 
-    /// The live objects of an Application that its deletion takes along.
-    pub(crate) fn members(&self, app: &Application, place: &Place) -> Vec<Arc<Value>> {
+    /// The live objects of an Application that its deletion takes along, and those that it would if its project permitted
+    /// them and their kinds were not excluded.
+    ///
+    /// # Errors
+    /// There are some, and the project that has to permit them is not known.
+    pub(crate) fn members(&self, app: &Application, place: &Place) -> Result<Members, String> {
         let instance = app.instance_name(&self.settings.namespace);
         let mut members = place.cache.marked(&instance);
         members.retain(|object| {
@@ -176,7 +210,15 @@ impl Engine {
                 && object.annotation(names::HELM_RESOURCE_POLICY) != Some("keep")
                 && !HOOKS.iter().any(|(stage, ..)| hook::hook_types(object).contains(stage))
         });
-        members
+        if members.is_empty() {
+            return Ok(Members::default());
+        }
+        let (policy, installation) = (self.policy_of(app)?, self.installation());
+        let (going, left) = members.into_iter().partition(|object| {
+            !installation.excludes(&object.resource_key().group_kind(), &place.server)
+                && policy.permit(object, !object.namespace().is_empty()).is_ok()
+        });
+        Ok(Members { going, left })
     }
 
     /// Takes finalizers of ours off.

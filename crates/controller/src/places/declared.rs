@@ -2,7 +2,7 @@
 
 use tiphys_appset::ClusterInfo;
 use tiphys_cluster::{Access, ClusterError, Scope};
-use tiphys_model::names;
+use tiphys_model::{Destination, names};
 use tiphys_value::{ObjectExt, Value};
 
 use crate::clusters::{declared_cluster, secret_text};
@@ -36,6 +36,19 @@ impl Declared {
             cluster_resources: text("clusterResources") == "true",
         };
         Some(Self { info, scope, config: text("config") })
+    }
+
+    /// All of it that is followed, as a project lists destinations.
+    pub fn destinations(&self) -> Vec<Destination> {
+        let to = |namespace: &str| Destination {
+            server: self.info.server.clone(),
+            name: String::new(),
+            namespace: namespace.to_owned(),
+        };
+        match self.scope.namespaces.as_slice() {
+            [] => vec![to("*")],
+            listed => listed.iter().map(|namespace| to(namespace)).collect(),
+        }
     }
 
     /// How it is reached.

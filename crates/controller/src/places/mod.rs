@@ -272,6 +272,13 @@ impl Places {
         (resolved, project)
     }
 
+    /// What a project may deploy to because the Secrets of clusters name it.
+    pub fn of_project(&self, project: &str) -> Vec<Destination> {
+        let entries = self.lock();
+        let own = entries.values().filter(|entry| entry.declared.info.project == project);
+        own.flat_map(|entry| entry.declared.destinations()).collect()
+    }
+
     /// Every cluster, for metrics.
     pub fn seen(&self) -> Vec<Seen> {
         let entries = self.lock();

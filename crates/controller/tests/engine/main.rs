@@ -18,6 +18,7 @@ mod hosts;
 mod identity;
 mod incidents;
 mod kills;
+mod limits;
 mod operations;
 mod options;
 mod real;

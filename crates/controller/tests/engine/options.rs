@@ -171,3 +171,28 @@ async fn an_application_that_is_to_be_skipped_is_left_as_it_is() {
     stage.patch(APPLICATION, ENGINE, "app", skip(Value::Null)).await;
     stage.until_object(CONFIG_MAP, "app", "a", |a| a["data"]["key"] == "2").await;
 }
+
+/// What becomes of a field that a manager of client-side apply set and Git never had.
+async fn is_taken_over(manager: &str, options: &[&str], named: Option<&str>) -> bool {
+    let stage = Stage::new(&[("app/a.yaml", &config_map("a", "1"))]).await;
+    let mut app = with_options(options);
+    if let Some(named) = named {
+        app["metadata"]["annotations"] =
+            json!({"argocd.argoproj.io/client-side-apply-migration-manager": named});
+    }
+    stage.apply(app).await;
+    assert_eq!(phase(&sync(&stage, json!({})).await), "Succeeded");
+    stage.patch_as(CONFIG_MAP, "app", "a", json!({"data": {"old": "x"}}), manager).await;
+    stage.pass(Duration::from_secs(60)).await;
+    assert_eq!(phase(&sync(&stage, json!({})).await), "Succeeded");
+    stage.get(CONFIG_MAP, "app", "a").await.unwrap()["data"].get("old").is_none()
+}
+
+#[tokio::test(start_paused = true)]
+async fn fields_of_client_side_apply_are_taken_over_unless_migration_is_off() {
+    assert!(is_taken_over("kubectl-client-side-apply", &[], None).await);
+    assert!(!is_taken_over("kubectl-client-side-apply", &["ClientSideApplyMigration=false"], None).await);
+    assert!(!is_taken_over("deployer", &[], None).await);
+    assert!(is_taken_over("deployer", &[], Some("deployer")).await);
+    assert!(!is_taken_over("deployer", &["ClientSideApplyMigration=false"], Some("deployer")).await);
+}

@@ -172,6 +172,27 @@ async fn a_deleted_set_takes_its_applications_along_unless_its_policy_forbids() 
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_a_deleted_set_deployed_stays_if_it_is_to_be_preserved() {
+    let stage = Stage::new(&[("apps/one/a.yaml", &config_map("a", "1"))]).await;
+    stage.apply(by_folder()).await;
+    stage.until_app("one", |app| app["metadata"]["finalizers"][0].is_string()).await;
+    let mut preserving = by_folder();
+    preserving["spec"]["syncPolicy"] = json!({"preserveResourcesOnDeletion": true});
+    stage.apply(preserving).await;
+    stage
+        .until_app("one", |app| {
+            let held = app.at(&["metadata", "finalizers"]).and_then(Value::as_array);
+            held.is_none_or(Vec::is_empty)
+        })
+        .await;
+    stage.until_green("one").await;
+    stage.delete(SET, ENGINE, "all").await;
+    stage.until_gone(APPLICATION, ENGINE, "one").await;
+    stage.pass(Duration::from_secs(600)).await;
+    assert!(stage.get(CONFIG_MAP, "one", "a").await.is_some());
+}
+
+#[tokio::test(start_paused = true)]
 async fn faults_of_one_application_hold_that_one_only() {
     let stage =
         Stage::new(&[("apps/one/a.yaml", &config_map("a", "1")), ("apps/two/a.yaml", &config_map("a", "1"))])
