@@ -12,6 +12,9 @@ use crate::{Cluster, ClusterError, error::chain};
 /// How long a cluster may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How the address of a proxy may begin.
+const PROXIES: [&str; 3] = ["http://", "https://", "socks5://"];
+
 /// Address and credentials of a declared cluster. Never shows the credentials.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Access {
@@ -79,6 +82,11 @@ impl Access {
             return fail(
                 "config of the cluster Secret has awsAuthConfig, which Tiphys does not support; use a bearer token or a client certificate".into(),
             );
+        }
+        let proxy = &config.proxy_url;
+        // The client's own text would tell the login that may be in it.
+        if !proxy.is_empty() && !PROXIES.iter().any(|scheme| proxy.starts_with(scheme)) {
+            return fail(format!("proxyUrl is none of {}", PROXIES.join(", ")));
         }
         Ok(Self { server: server.to_owned(), config })
     }
@@ -174,8 +182,11 @@ mod tests {
         for proxy in ["http://proxy:3128", "https://proxy", "socks5://proxy:1080"] {
             assert_eq!(open(proxy).await, None, "{proxy}");
         }
-        let refused = open("ftp://u:s3cret@proxy").await.expect("is none");
-        assert!(!refused.contains("s3cret"), "{refused}");
+        let malformed = open("http://u:s3cret @proxy").await.expect("is none");
+        assert!(!malformed.contains("s3cret"), "{malformed}");
+        let refused = Access::parse("https://a", r#"{"proxyUrl": "ftp://u:s3cret@proxy"}"#);
+        let refused = refused.expect_err("is none").to_string();
+        assert!(refused.contains("proxyUrl is none of") && !refused.contains("s3cret"), "{refused}");
     }
 
     #[test]
