@@ -162,12 +162,17 @@ fn what_is_deleted_in_the_cluster_comes_back() {
     let repo = Repo::shop(&[("manifests/a.yaml", &config_map("a", "1"))]);
     let mut running = repo.start(&[]);
     running.until_green();
-    let uid = || kubectl(&repo, &["get", "configmap", "a", "-n", "shop", "-o", "jsonpath={.metadata.uid}"]);
+    let shown = ["-o", "jsonpath={.metadata.uid}", "--ignore-not-found"];
+    let uid = || kubectl(&repo, &[&["get", "configmap", "a", "-n", "shop"], &shown[..]].concat());
     let before = uid();
     kubectl(&repo, &["delete", "configmap", "a", "-n", "shop"]);
-    running.until(|event| event["event"] == "application" && event["sync"] == "OutOfSync");
-    running.until_green();
-    assert_ne!(uid(), before);
+    // What it went through in between may have been too short to be told.
+    let comes_back = (0..600).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let now = uid();
+        !now.is_empty() && now != before
+    });
+    assert!(comes_back, "configmap/a did not come back");
     let columns = kubectl(&repo, &["get", "applications", "-A"]);
     assert!(columns.contains("SYNC STATUS") && columns.contains("HEALTH STATUS"), "{columns}");
 }
