@@ -30,7 +30,9 @@ use tiphys_value::{FieldPath, GroupVersionKind, ObjectExt, RenderedObject, Segme
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{crds::Definitions, fields, flux, image_option, once::Once, parts, placeholders, similar},
+    support::{
+        crds::Definitions, fields, flux::Flux, image_option, once::Once, parts, placeholders, similar,
+    },
 };
 
 /// See the module.
@@ -91,7 +93,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
 /// The objects that are at fault, in their order.
 fn judge_all<'a>(context: &Context<'a>) -> impl Iterator<Item = (&'a Object, Vec<Fault>)> {
     let (survey, objects, definitions) = (context.survey, &context.survey.objects, context.definitions());
-    let judged = parallel::each(objects, |object| faults(survey, object, definitions));
+    let flux = Flux::of(survey);
+    let judged = parallel::each(objects, |object| faults(survey, object, definitions, &flux));
     objects.iter().zip(judged).filter(|(_, faults)| !faults.is_empty())
 }
 
@@ -128,7 +131,7 @@ fn is_root(context: &Context<'_>, object: &Object) -> bool {
             || context.survey.sets.iter().any(|set| is_same(&set.declared)))
 }
 
-fn faults(survey: &Survey, object: &Object, definitions: &Definitions<'_>) -> Vec<Fault> {
+fn faults(survey: &Survey, object: &Object, definitions: &Definitions<'_>, flux: &Flux) -> Vec<Fault> {
     if parts::may_be_a_patch(survey, object) {
         return Vec::new();
     }
@@ -156,11 +159,11 @@ fn faults(survey: &Survey, object: &Object, definitions: &Definitions<'_>) -> Ve
             !is_empty && !fault.message.contains("illegal base64")
         });
     }
-    if flux::applies(survey, object) {
+    if flux.applies(object) {
         // It sets labels of its own, and drops those of other types on the way.
         faults.retain(|fault| !fault.message.contains("Go struct field ObjectMeta."));
     }
-    if flux::completes(survey, object) {
+    if flux.completes(object) {
         faults.retain(|fault| !fault.message.contains("Required value"));
     }
     if parts::is_merged_in(survey, object) {

@@ -30,7 +30,7 @@ use tiphys_value::{FieldPath, Value};
 
 use crate::{
     Context, Report, Rule,
-    support::{fields::keys, flux, once::Once, parts, pods::list},
+    support::{fields::keys, flux::Flux, once::Once, parts, pods::list},
 };
 
 /// See the module.
@@ -50,9 +50,10 @@ static FUNCTIONS: LazyLock<Arc<Functions>> = LazyLock::new(|| Arc::new(Functions
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
+    let flux = Flux::of(context.survey);
     for object in &context.survey.objects {
         let prefix = if object.key.kind == "PrometheusRule" { OF_ALERTS } else { "" };
-        let is_of_flux = flux::applies(context.survey, object);
+        let is_of_flux = flux.applies(object);
         for path in places(object) {
             let Some(texts) = path.get(object.value()).and_then(Value::as_object) else { continue };
             for (key, text) in texts {

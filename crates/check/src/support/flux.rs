@@ -1,24 +1,37 @@
 //! What Flux does to the objects of a repository before it applies them.
 
 use tiphys_graph::{Object, Owner, Survey};
-use tiphys_value::Value;
 
-/// Whether Flux applies an object: nothing of Argo CD's reaches it, and the repository tells Flux what to build.
-pub fn applies(survey: &Survey, object: &Object) -> bool {
-    matches!(object.owner, Owner::Unit(_)) && kustomizations(survey).next().is_some()
+/// What a repository tells Flux to build; gathered once, as it is asked for every object.
+pub struct Flux {
+    /// The texts of the patches of its Kustomizations; `None` if there is none of these.
+    patches: Option<Vec<String>>,
 }
 
-/// Whether Flux may complete objects of a kind: a Kustomization holds a patch that names it.
-pub fn completes(survey: &Survey, object: &Object) -> bool {
-    // A patch may add patches to other Kustomizations, so that its own target says little.
-    let is_for = |patch: &Value| patch.to_string().contains(&object.key.kind);
-    let patches = |it: &Object| it.value()["spec"]["patches"].as_array().cloned().unwrap_or_default();
-    applies(survey, object) && kustomizations(survey).any(|it| patches(it).iter().any(is_for))
-}
+impl Flux {
+    /// Gathers it.
+    pub fn of(survey: &Survey) -> Self {
+        let kustomizations = survey.objects.iter().filter(|object| {
+            object.key.kind == "Kustomization" && object.key.group == "kustomize.toolkit.fluxcd.io"
+        });
+        let mut patches = None;
+        for kustomization in kustomizations {
+            let own = kustomization.value()["spec"]["patches"].as_array();
+            let texts = own.into_iter().flatten().map(ToString::to_string);
+            patches.get_or_insert_with(Vec::new).extend(texts);
+        }
+        Self { patches }
+    }
 
-/// The objects that tell Flux what to build.
-fn kustomizations(survey: &Survey) -> impl Iterator<Item = &Object> {
-    survey.objects.iter().filter(|object| {
-        object.key.kind == "Kustomization" && object.key.group == "kustomize.toolkit.fluxcd.io"
-    })
+    /// Whether Flux applies an object: nothing of Argo CD's reaches it, and the repository tells Flux what to build.
+    pub fn applies(&self, object: &Object) -> bool {
+        self.patches.is_some() && matches!(object.owner, Owner::Unit(_))
+    }
+
+    /// Whether Flux may complete objects of a kind: a Kustomization holds a patch that names it.
+    pub fn completes(&self, object: &Object) -> bool {
+        // A patch may add patches to other Kustomizations, so that its own target says little.
+        let mut patches = self.patches.iter().flatten();
+        self.applies(object) && patches.any(|patch| patch.contains(&object.key.kind))
+    }
 }
