@@ -28,12 +28,8 @@
 //! ## When to suppress
 //! Where a step before it writes the action that a later step uses.
 
-use std::{
-    collections::BTreeSet,
-    sync::{Arc, LazyLock},
-};
+use std::{collections::BTreeSet, sync::Arc};
 
-use regex::Regex;
 use tiphys_diag::{Diagnostic, Severity, Span};
 use tiphys_graph::{
     Files,
@@ -46,7 +42,16 @@ use tiphys_graph::{
 use tiphys_value::Location;
 use tiphys_yaml::{Error, Kind, Node};
 
-use crate::{Context, Finding, Report, Rule, support::similar};
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{
+        similar,
+        workflow::{
+            self,
+            expression::{self, Name, Part},
+        },
+    },
+};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -178,7 +183,7 @@ impl Workflow<'_, '_> {
             );
         }
         self.duplicates(job);
-        for needed in strings(job.get("needs")) {
+        for needed in texts(job.get("needs")) {
             let known =
                 needed.as_str().is_some_and(|needed| names.contains(needed) || needed.contains("${{"));
             if !known {
@@ -192,7 +197,7 @@ impl Workflow<'_, '_> {
         if job.get("<<").is_some() {
             return;
         }
-        self.unknown(job, &OF_JOB);
+        self.unknown(job, workflow::keys_of_job());
         self.expressions(&title, job);
         if let Some(used) = job.get("uses") {
             return self.reusable(used);
@@ -217,7 +222,7 @@ impl Workflow<'_, '_> {
         let mut is_elsewhere = false;
         for step in steps.iter().filter(|step| step.pairs().is_some() && step.get("<<").is_none()) {
             self.duplicates(step);
-            self.unknown(step, &OF_STEP);
+            self.unknown(step, workflow::keys_of_step());
             if let Some(id) = step.get("id").and_then(Node::as_str)
                 && !ids.insert(id)
             {
@@ -255,7 +260,7 @@ impl Workflow<'_, '_> {
             return;
         }
         let ids: BTreeSet<&str> = steps.iter().filter_map(|step| step.get("id")?.as_str()).collect();
-        let needs: BTreeSet<&str> = strings(job.get("needs")).into_iter().filter_map(Node::as_str).collect();
+        let needs: BTreeSet<&str> = texts(job.get("needs")).filter_map(Node::as_str).collect();
         let mut scalars = Vec::new();
         collect(job, false, &mut scalars, MAX_DEPTH);
         let mut seen: BTreeSet<(String, String)> = BTreeSet::new();
@@ -308,11 +313,11 @@ impl Workflow<'_, '_> {
     }
 
     /// Keys that a mapping cannot have: GitHub refuses the file.
-    fn unknown(&mut self, mapping: &Node, known: &[&str]) {
+    fn unknown(&mut self, mapping: &Node, known: impl Iterator<Item = &'static str> + Clone) {
         for (key, _) in mapping.pairs().unwrap_or_default() {
             let name = key.as_str().unwrap_or_default();
-            if !name.is_empty() && !known.iter().any(|it| it.eq_ignore_ascii_case(name)) {
-                let meant = similar::nearest(name, known.iter().copied());
+            if !name.is_empty() && !known.clone().any(|it| it.eq_ignore_ascii_case(name)) {
+                let meant = similar::nearest(name, known.clone());
                 let label = meant.map_or_else(|| "no such key".to_owned(), |it| format!("{it} is meant"));
                 self.add(self.span(key), &format!("Unexpected value '{name}'"), &label);
             }
@@ -348,45 +353,6 @@ impl Workflow<'_, '_> {
     }
 }
 
-/// The keys of a step (GitHub docs, "Workflow syntax", `jobs.<job_id>.steps`).
-const OF_STEP: [&str; 11] = [
-    "id",
-    "if",
-    "name",
-    "uses",
-    "run",
-    "working-directory",
-    "shell",
-    "with",
-    "env",
-    "continue-on-error",
-    "timeout-minutes",
-];
-
-/// The keys of a job (the same, `jobs.<job_id>`).
-const OF_JOB: [&str; 20] = [
-    "name",
-    "permissions",
-    "needs",
-    "if",
-    "runs-on",
-    "snapshot",
-    "environment",
-    "concurrency",
-    "outputs",
-    "env",
-    "defaults",
-    "steps",
-    "timeout-minutes",
-    "strategy",
-    "continue-on-error",
-    "container",
-    "services",
-    "uses",
-    "with",
-    "secrets",
-];
-
 /// How deep a job is looked into.
 const MAX_DEPTH: usize = 32;
 
@@ -406,40 +372,32 @@ fn collect<'a>(node: &'a Node, is_condition: bool, found: &mut Vec<(&'a Node, bo
     }
 }
 
-/// The steps and jobs that the expressions of a text ask for: `steps` or `needs`, the name, the line from 1.
+/// The steps and jobs that the expressions of a text ask for: `steps` or `needs`, the name, the line from 1. An
+/// expression that cannot be read is told of elsewhere.
 fn asked(text: &str, is_condition: bool) -> Vec<(String, String, u32)> {
-    static EXPRESSION: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"(?s)\$\{\{(.*?)\}\}").expect("the expression is right"));
-    static NAME: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"(?:^|[^\w.'-])(steps|needs)\.([A-Za-z_][\w-]*)\.").expect("the expression is right")
-    });
-    let parts: Vec<(usize, &str)> = if is_condition && !text.contains("${{") {
-        vec![(0, text)]
-    } else {
-        EXPRESSION
-            .captures_iter(text)
-            .filter_map(|it| it.get(1))
-            .map(|it| (it.start(), it.as_str()))
-            .collect()
-    };
-    let names = parts.into_iter().flat_map(|(start, part)| {
-        NAME.captures_iter(part).map(move |it| {
-            (it[1].to_owned(), it[2].to_owned(), start + it.get(1).map_or(0, |name| name.start()))
-        })
-    });
-    let line = |at: usize| u32::try_from(text[..at].matches('\n').count()).unwrap_or_default() + 1;
-    names.map(|(what, name, at)| (what, name, line(at))).collect()
+    let mut parts = expression::parts(text).unwrap_or_default();
+    if is_condition && parts.is_empty() {
+        parts.push(Part { text, start: 0 });
+    }
+    let mut found = Vec::new();
+    for part in parts {
+        for name in expression::names(part.text).unwrap_or_default() {
+            let Name::Context { name, at, path } = name else { continue };
+            let what = name.to_lowercase();
+            if let ("steps" | "needs", [of, _, ..]) = (what.as_str(), &path[..])
+                && *of != "*"
+            {
+                let line = text[..part.start + at].matches('\n').count() + 1;
+                found.push((what, (*of).to_owned(), u32::try_from(line).unwrap_or(u32::MAX)));
+            }
+        }
+    }
+    found
 }
 
-/// The strings of a node that is one or a list of them.
-fn strings(node: Option<&Node>) -> Vec<&Node> {
-    match node {
-        Some(node) if node.as_str().is_some() => vec![node],
-        Some(node) => {
-            node.items().unwrap_or_default().iter().filter(|item| item.as_str().is_some()).collect()
-        }
-        None => Vec::new(),
-    }
+/// The texts of a node that is one or a list of them.
+fn texts(node: Option<&Node>) -> impl Iterator<Item = &Node> {
+    node.into_iter().flat_map(workflow::one_or_many)
 }
 
 /// Keys at the top of a `.gitlab-ci.yml` that are no jobs.
@@ -490,7 +448,7 @@ impl GitLab<'_, '_> {
             None if need.get("pipeline").or(need.get("project")).or(need.get("optional")).is_some() => None,
             None => need.get("job"),
         });
-        for need in needed.chain(strings(job.get("extends"))) {
+        for need in needed.chain(texts(job.get("extends"))) {
             let text = need.as_str().unwrap_or_default();
             if !names.contains(text) && !text.contains('$') {
                 self.add(

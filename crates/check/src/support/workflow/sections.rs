@@ -166,8 +166,8 @@ const CONTAINER: Shape = Shape::ScalarOr(&Shape::Mapping(&[
     key("options", Shape::Scalar),
 ]));
 
-/// A job. That it has steps, or calls a workflow, is looked at elsewhere.
-const JOB: Shape = Shape::Mapping(&[
+/// A job (`jobs.<job_id>`). That it has steps, or calls a workflow, is looked at elsewhere.
+pub(super) const JOB: Shape = Shape::Mapping(&[
     scoped("name", Shape::Scalar, &OF_JOB),
     key("permissions", PERMISSIONS),
     key("needs", Shape::OneOrMany(&Shape::Scalar)),
@@ -212,7 +212,8 @@ const JOB: Shape = Shape::Mapping(&[
     key("snapshot", Shape::Any),
 ]);
 
-const STEP: Shape = Shape::Mapping(&[
+/// A step of a job (`jobs.<job_id>.steps`).
+pub(super) const STEP: Shape = Shape::Mapping(&[
     key("id", Shape::Scalar),
     scoped("if", Shape::Scalar, &OF_STEP_IF),
     scoped("name", Shape::Scalar, &OF_STEP),
