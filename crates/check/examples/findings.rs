@@ -4,7 +4,7 @@
 use std::{error::Error, sync::Arc};
 
 use tiphys_check::{Context, Survey, check, rules};
-use tiphys_graph::{Input, NoSources};
+use tiphys_graph::Input;
 use tiphys_vfs::DiskTree;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -15,15 +15,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let given = move |address: &str| {
         url.iter().all(|url| address.to_lowercase().contains(url.trim_start_matches("--url=")))
     };
-    let survey = Survey::of(&Input {
-        tree: Arc::new(DiskTree::open(&folder)?),
-        folder: "",
-        sources: &NoSources,
-        is_given: &given,
-        clusters: Vec::new(),
-        kube_version: "",
-        progress: &|_, _| {},
-    });
+    let survey = Survey::of(&Input { is_given: &given, ..Input::alone(Arc::new(DiskTree::open(&folder)?)) });
     let chosen: Vec<_> = rules::ALL
         .iter()
         .copied()

@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, fmt::Write as _, sync::Arc};
 
 use proptest::prelude::*;
-use tiphys_graph::{Input, Kept, NoSources, Survey};
+use tiphys_graph::{Input, Kept, Survey};
 use tiphys_vfs::MemTree;
 
 const ROOT: &str = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: root, namespace: argocd}\nspec:\n  \
@@ -58,15 +58,7 @@ fn tree(files: &BTreeMap<&str, String>) -> Arc<MemTree> {
 }
 
 fn survey(tree: Arc<MemTree>, kept: &Kept, known: &str) -> (Survey, Kept) {
-    let input = Input {
-        tree,
-        folder: "",
-        sources: &NoSources,
-        is_given: &|url| url.contains(known),
-        clusters: Vec::new(),
-        kube_version: "",
-        progress: &|_, _| {},
-    };
+    let input = Input { is_given: &|url| url.contains(known), ..Input::alone(tree) };
     Survey::keeping(&input, kept)
 }
 

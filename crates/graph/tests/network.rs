@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tiphys_graph::{
-    Input, NoSources, Survey,
+    Input, Survey,
     network::{Cni, Direction, Flow, Need, Network, Tri, Verdict},
 };
 use tiphys_vfs::MemTree;
@@ -13,15 +13,7 @@ use tiphys_vfs::MemTree;
 fn survey(objects: &[Value]) -> Survey {
     let texts: Vec<String> = objects.iter().map(tiphys_yaml::to_yaml).collect();
     let text = texts.join("---\n");
-    Survey::of(&Input {
-        tree: Arc::new(MemTree::from_files([("all.yaml", text.as_str())])),
-        folder: "",
-        sources: &NoSources,
-        is_given: &|_| true,
-        clusters: Vec::new(),
-        kube_version: "",
-        progress: &|_, _| {},
-    })
+    Survey::of(&Input::alone(Arc::new(MemTree::from_files([("all.yaml", text.as_str())]))))
 }
 
 fn policy(name: &str, spec: &Value) -> Value {

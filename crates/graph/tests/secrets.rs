@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tiphys_graph::{Input, NoSources, Survey};
+use tiphys_graph::{Input, Survey};
 use tiphys_value::Value;
 use tiphys_vfs::MemTree;
 
@@ -10,20 +10,12 @@ use tiphys_vfs::MemTree;
 fn every_chart_has_the_same_key() {
     let template = "apiVersion: v1\nkind: Secret\nmetadata: {name: tls}\nstringData:\n  key: {{ genPrivateKey \"rsa\" | toJson }}\n  ca: {{ (genCA \"ca\" 1).Key | toJson }}\n";
     let chart = |name: &str| format!("apiVersion: v2\nname: {name}\nversion: 1.0.0\n");
-    let survey = Survey::of(&Input {
-        tree: Arc::new(MemTree::from_files([
-            ("one/Chart.yaml", chart("one").as_str()),
-            ("one/templates/tls.yaml", template),
-            ("two/Chart.yaml", chart("two").as_str()),
-            ("two/templates/tls.yaml", template),
-        ])),
-        folder: "",
-        sources: &NoSources,
-        is_given: &|_| true,
-        clusters: Vec::new(),
-        kube_version: "",
-        progress: &|_, _| {},
-    });
+    let survey = Survey::of(&Input::alone(Arc::new(MemTree::from_files([
+        ("one/Chart.yaml", chart("one").as_str()),
+        ("one/templates/tls.yaml", template),
+        ("two/Chart.yaml", chart("two").as_str()),
+        ("two/templates/tls.yaml", template),
+    ]))));
     let data = survey.objects.iter().map(|object| &object.value()["stringData"]);
     let keys: Vec<&str> =
         data.flat_map(|data| [&data["key"], &data["ca"]]).filter_map(Value::as_str).collect();

@@ -1,22 +1,19 @@
 //! What Flux does to the objects of a repository before it applies them.
 
-use tiphys_graph::{Object, Owner, Survey};
+use tiphys_graph::{Object, Owner, Survey, is_of_flux};
 
 /// What a repository tells Flux to build; gathered once, as it is asked for every object.
 pub struct Flux {
-    /// The texts of the patches of its Kustomizations; `None` if there is none of these.
+    /// The texts of the patches of its Kustomizations; `None` if nothing tells Flux what to build.
     patches: Option<Vec<String>>,
 }
 
 impl Flux {
     /// Gathers it.
     pub fn of(survey: &Survey) -> Self {
-        let kustomizations = survey.objects.iter().filter(|object| {
-            object.key.kind == "Kustomization" && object.key.group == "kustomize.toolkit.fluxcd.io"
-        });
         let mut patches = None;
-        for kustomization in kustomizations {
-            let own = kustomization.value()["spec"]["patches"].as_array();
+        for object in survey.objects.iter().filter(|object| is_of_flux(object.value())) {
+            let own = object.value()["spec"]["patches"].as_array();
             let texts = own.into_iter().flatten().map(ToString::to_string);
             patches.get_or_insert_with(Vec::new).extend(texts);
         }

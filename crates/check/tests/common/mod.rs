@@ -2,18 +2,10 @@
 
 use std::sync::Arc;
 
-use tiphys_graph::{Input, NoSources, Survey};
+use tiphys_graph::{Input, Survey};
 use tiphys_vfs::FileTree;
 
 /// What is seen in a tree whose repository is known as git.example.com, with no other source in reach.
 pub fn survey(tree: Arc<dyn FileTree>) -> Survey {
-    Survey::of(&Input {
-        tree,
-        folder: "",
-        sources: &NoSources,
-        is_given: &|url| url.contains("git.example.com"),
-        clusters: Vec::new(),
-        kube_version: "",
-        progress: &|_, _| {},
-    })
+    Survey::of(&Input { is_given: &|url| url.contains("git.example.com"), ..Input::alone(tree) })
 }

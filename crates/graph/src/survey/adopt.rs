@@ -94,7 +94,6 @@ mod tests {
     use tiphys_vfs::MemTree;
 
     use super::*;
-    use crate::NoSources;
 
     const APP: &str = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: NAME}\nspec:\n  project: default\n  \
         source: {repoURL: 'ADDRESS', path: PATH}\n  destination: {name: in-cluster}\n";
@@ -109,16 +108,7 @@ mod tests {
             let text = APP.replace("NAME", &name).replace("ADDRESS", url).replace("PATH", path);
             tree.insert(&format!("{name}.yaml"), text.into_bytes()).unwrap();
         }
-        Survey::of(&Input {
-            tree: Arc::new(tree),
-            folder: "",
-            sources: &NoSources,
-            is_given: &|_| false,
-            clusters: Vec::new(),
-            kube_version: "",
-            progress: &|_, _| {},
-        })
-        .adopted
+        Survey::of(&Input { is_given: &|_| false, ..Input::alone(Arc::new(tree)) }).adopted
     }
 
     #[test]

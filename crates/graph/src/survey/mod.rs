@@ -46,6 +46,7 @@ pub use types::{
     App, AppId, Declaration, Environment, EnvironmentId, Fault, Object, ObjectId, Outcome, Owner, Set, SetId,
     Unit, UnitId, UnitKind, Unseen,
 };
+pub use units::is_of_flux;
 
 /// What a survey is made from.
 pub struct Input<'a> {
@@ -64,6 +65,21 @@ pub struct Input<'a> {
     pub kube_version: &'a str,
     /// Is told how many renderings are done, of how many that are known of.
     pub progress: &'a (dyn Fn(usize, usize) + Sync),
+}
+
+impl Input<'_> {
+    /// All of a repository with no other source in reach; every address means it.
+    pub fn alone(tree: Arc<dyn FileTree>) -> Self {
+        Self {
+            tree,
+            folder: "",
+            sources: &NoSources,
+            is_given: &|_| true,
+            clusters: Vec::new(),
+            kube_version: "",
+            progress: &|_, _| {},
+        }
+    }
 }
 
 /// What a repository says as a whole.

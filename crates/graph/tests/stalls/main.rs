@@ -9,7 +9,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use repository::{Repository, repository};
 use tiphys_graph::{
-    Input, NoSources, Survey,
+    Input, Survey,
     edges::Edges,
     order::Order,
     waits::{Events, HealthFacts, Settings, cycles, unmet},
@@ -24,15 +24,7 @@ struct Verdict {
 }
 
 fn analyse(repository: &Repository) -> Verdict {
-    let survey = Survey::of(&Input {
-        tree: Arc::new(repository.tree()),
-        folder: "",
-        sources: &NoSources,
-        is_given: &|_| true,
-        clusters: Vec::new(),
-        kube_version: "",
-        progress: &|_, _| {},
-    });
+    let survey = Survey::of(&Input::alone(Arc::new(repository.tree())));
     let (edges, order) = (Edges::of(&survey), Order::of(&survey));
     let facts = HealthFacts::of(&survey, &Settings::of(&survey));
     let events = Events::of(&survey, &edges, &order, &facts);
