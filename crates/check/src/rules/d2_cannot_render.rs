@@ -116,7 +116,8 @@ fn is_open(context: &Context<'_>, app: &App) -> bool {
     if app.declaration == Declaration::File && app.declared.value.get("spec").is_none_or(Value::is_null) {
         return true;
     }
-    let mut paths = sources.iter().map(|it| it.path.as_str());
+    let value_files = sources.iter().filter_map(|it| it.helm.as_ref()).flat_map(|helm| &helm.value_files);
+    let mut paths = sources.iter().map(|it| it.path.as_str()).chain(value_files.map(String::as_str));
     paths.any(|path| {
         placeholders::is_in(path)
             || (is_symbolic && (path.contains(ANY_CLUSTER) || path.contains("<no value>")))

@@ -133,7 +133,11 @@ fn look(
         let is_aside = name.starts_with(['.', '_', '$']) || name.starts_with("x-") || &**name == "<<";
         let is_empty = matches!(&value.content, Content::Scalar(text) if text.is_empty())
             || matches!(&value.content, Content::Mapping(pairs) if pairs.is_empty());
-        if read.contains(&**name) || is_shared || is_aside || is_empty || line.contains("{{") {
+        // Nothing would be other if it were read.
+        let is_as_ever =
+            &**name == "enabled" && matches!(&value.content, Content::Scalar(text) if &**text == "true");
+        let has_meaning = !(is_shared || is_aside || is_empty || is_as_ever);
+        if read.contains(&**name) || !has_meaning || line.contains("{{") {
             continue;
         }
         found.push((name.to_string(), key.span.start));

@@ -71,9 +71,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
-/// A playbook that is no YAML: its first lines are those of a play.
+/// A playbook, or the tasks of a role, that is no YAML: told by its first lines, and by its folder.
 fn unreadable(files: &Files, path: &Arc<str>) -> Option<Diagnostic> {
-    let text = files.text(path).filter(|text| !text.contains("apiVersion:") && !text.contains("{%"))?;
+    let is_role = is_of_role(path);
+    let text = files.text(path)?;
+    // Templates of playbooks, and manifests; what a role's own folder holds is read as it is.
+    if !is_role && ["apiVersion:", "{%"].iter().any(|mark| text.contains(mark)) {
+        return None;
+    }
     let mut lines = text.lines().map(str::trim_end).filter(|line| {
         let line = line.trim();
         !line.is_empty() && !line.starts_with('#') && line != "---"
@@ -81,7 +86,7 @@ fn unreadable(files: &Files, path: &Arc<str>) -> Option<Diagnostic> {
     let first = lines.next()?;
     let is_item = first.starts_with("- name:") || first.starts_with("- hosts:");
     let of_play = |line: &str| line.starts_with("- hosts:") || line.starts_with("  hosts:");
-    if !is_item || !text.lines().any(of_play) || placeholders::is_skeleton(path) {
+    if !is_item || !(is_role || text.lines().any(of_play)) || placeholders::is_skeleton(path) {
         return None;
     }
     let error = tiphys_yaml::parse_documents(&text, Profile::Go3).err()?;
@@ -90,8 +95,14 @@ fn unreadable(files: &Files, path: &Arc<str>) -> Option<Diagnostic> {
     let diagnostic = RULE
         .diagnostic(format!("{path} is no YAML: {}", error.to_string().trim_start_matches("yaml: ")))
         .at(files.span(&at), "it cannot be read on from here")
-        .because("Ansible reads the whole playbook before it runs anything");
+        .because("Ansible reads the whole file before it runs anything of it");
     Some(diagnostic.help("a value that begins with {{ needs quotes around it"))
+}
+
+/// Whether a file is one of the tasks or handlers of a role.
+fn is_of_role(path: &str) -> bool {
+    let steps: Vec<&str> = path.split('/').collect();
+    steps.windows(3).any(|step| step[0] == "roles" && matches!(step[2], "tasks" | "handlers"))
 }
 
 /// A file that is not what it is used as.

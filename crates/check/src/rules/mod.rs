@@ -44,6 +44,7 @@ mod d2_cannot_render;
 mod d2_duplicate_key;
 mod d2_duplicate_name;
 mod d2_flux_path;
+mod d2_missing_chart;
 mod d2_misspelt_values;
 mod d2_no_effect;
 mod d2_oci_chart;
@@ -78,6 +79,7 @@ mod g1_workflow_syntax;
 mod g2_play_as_tasks;
 mod g3_orphaned_cloud_resources;
 mod g4_security_group_cycle;
+mod g4_terraform_refused;
 mod g4_terraform_syntax;
 mod g5_drifting_ids;
 mod g5_drifting_lists;
@@ -131,6 +133,7 @@ pub const ALL: &[&Rule] = &[
     &d2_duplicate_key::RULE,
     &d2_duplicate_name::RULE,
     &d2_flux_path::RULE,
+    &d2_missing_chart::RULE,
     &d2_misspelt_values::RULE,
     &d2_no_effect::RULE,
     &d2_oci_chart::RULE,
@@ -165,6 +168,7 @@ pub const ALL: &[&Rule] = &[
     &g2_play_as_tasks::RULE,
     &g3_orphaned_cloud_resources::RULE,
     &g4_security_group_cycle::RULE,
+    &g4_terraform_refused::RULE,
     &g4_terraform_syntax::RULE,
     &g5_drifting_ids::RULE,
     &g5_drifting_lists::RULE,

@@ -56,7 +56,8 @@ pub fn may_be_a_patch(survey: &Survey, object: &Object) -> bool {
     let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
     let is_called_patch = name.contains("patch") || folder.contains("patch");
     if !is_loose(survey, object) {
-        return is_called_patch && in_a_file(survey, object);
+        // Where a kustomization lists it among its resources, something else applies it as a patch.
+        return is_called_patch && matches!(object.owner, Owner::Unit(_));
     }
     is_called_patch
         || kustomizations::of_folder(&survey.files, folder).any(|it| !lists(survey, &it, name))

@@ -8,7 +8,7 @@ use std::{
 use tiphys_helm::Chart;
 use tiphys_kustomize::{FunctionRunner, RemoteLoader};
 use tiphys_render::{RenderError, SourceTree, Sources};
-use tiphys_vfs::{DirEntry, EntryKind, FileTree, VfsError};
+use tiphys_vfs::{DirEntry, EntryKind, FileTree, MemTree, VfsError};
 
 use super::{Input, kept::Touched, partly, sops, units::AS_FLUX};
 
@@ -82,7 +82,12 @@ pub struct Here<'a> {
     as_flux: String,
     /// The templates to leave out of charts that lack dependencies; `None` if such charts are not looked at.
     left_out: Option<BTreeSet<String>>,
+    /// Whether an empty chart stands for each of another place, so that what it is given can be looked at.
+    stands_in: bool,
 }
+
+/// A chart that renders nothing.
+const EMPTY_CHART: &str = "apiVersion: v2\nname: empty\nversion: 0.0.0\n";
 
 impl<'a> Here<'a> {
     /// Nothing is read yet.
@@ -97,7 +102,13 @@ impl<'a> Here<'a> {
                 input.sources.kustomize_options("")
             ),
             left_out: None,
+            stands_in: false,
         }
+    }
+
+    /// The same, but an empty chart stands for each that is not in this repository.
+    pub fn with_stand_ins(input: &'a Input<'a>) -> Self {
+        Self { stands_in: true, ..Self::new(input) }
     }
 
     /// The same, but charts that lack dependencies are rendered without them and without some of their templates.
@@ -151,6 +162,12 @@ impl Sources for Here<'_> {
         version: &str,
         pass_credentials: bool,
     ) -> Result<SourceTree, RenderError> {
+        if self.stands_in {
+            let mut tree = MemTree::default();
+            let added = tree.insert("Chart.yaml", EMPTY_CHART.as_bytes());
+            added.map_err(|error| RenderError::new(error.to_string()))?;
+            return Ok(SourceTree { tree: Arc::new(tree), revision: String::new() });
+        }
         let what = || match (chart.is_empty(), version.is_empty()) {
             (true, _) => format!("{repository} {version}"),
             (false, true) => format!("chart {chart} of {repository}"),

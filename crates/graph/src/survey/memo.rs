@@ -103,13 +103,15 @@ fn all(open: &[(String, Application)], input: &Input<'_>, before: usize) -> Vec<
 
 /// Whether a source is read at a tag or commit, so that what the repository holds now says little.
 fn asks_for_a_fixed_revision(application: &Application) -> bool {
-    let is_fixed = |revision: &str| {
-        let digits = revision.trim_start_matches('v');
-        let is_version = digits.starts_with(|c: char| c.is_ascii_digit()) && digits.contains('.');
-        let is_commit = revision.len() >= 7 && revision.chars().all(|c| c.is_ascii_hexdigit());
-        is_version || is_commit
-    };
     application.spec.effective_sources().iter().any(|source| is_fixed(&source.target_revision))
+}
+
+/// Whether a revision is a version or a commit.
+pub fn is_fixed(revision: &str) -> bool {
+    let digits = revision.trim_start_matches('v');
+    let is_version = digits.starts_with(|c: char| c.is_ascii_digit()) && digits.contains('.');
+    let is_commit = revision.len() >= 7 && revision.chars().all(|c| c.is_ascii_hexdigit());
+    is_version || is_commit
 }
 
 /// What came of rendering an Application.

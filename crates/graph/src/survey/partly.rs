@@ -9,7 +9,7 @@ use std::{
 use regex::Regex;
 use tiphys_helm::{Chart, ChartFile};
 use tiphys_model::{Application, ApplicationSource};
-use tiphys_render::RenderError;
+use tiphys_render::{Cause, RenderError};
 use tiphys_value::RenderedObject;
 
 use super::{
@@ -43,9 +43,53 @@ pub fn of(application: &Application, input: &Input<'_>) -> Part {
             alone.spec.sources = beside(&sources, at);
         }
         part.add(source, &alone, input);
+        part.fault = part.fault.take().or_else(|| values_fault(application, &sources, source, input));
     }
     part
 }
+
+/// The fault of the values files that a chart out of reach is given from this repository: no source has the `ref`, or
+/// the file is not there.
+fn values_fault(
+    application: &Application,
+    sources: &[ApplicationSource],
+    source: &ApplicationSource,
+    input: &Input<'_>,
+) -> Option<RenderError> {
+    let mut chart = source.clone();
+    let helm = chart.helm.as_mut().filter(|_| !source.chart.is_empty())?;
+    // What begins otherwise is a file of the chart's own.
+    helm.value_files.retain(|entry| entry.starts_with('$'));
+    if helm.value_files.is_empty() {
+        return None;
+    }
+    let referred = sources.iter().filter(|it| !it.reference.is_empty());
+    let referred = referred.map(|it| ApplicationSource {
+        path: String::new(),
+        chart: String::new(),
+        helm: None,
+        kustomize: None,
+        directory: None,
+        plugin: None,
+        ..it.clone()
+    });
+    let referred: Vec<ApplicationSource> = referred.collect();
+    if referred.iter().any(|it| memo::is_fixed(&it.target_revision)) {
+        return None;
+    }
+    let mut alone = application.clone();
+    alone.spec.source = None;
+    alone.spec.sources = std::iter::once(chart).chain(referred).collect();
+    let here = Here::with_stand_ins(input);
+    let Attempt { result, missed, .. } = memo::attempt(&alone, input, &here);
+    let error = result.err().filter(|_| missed.is_empty())?;
+    // What else may be wrong with them depends on the chart.
+    let is_theirs = error.cause() == Cause::Missing || error.headline().starts_with(NO_REFERENCE);
+    is_theirs.then_some(error)
+}
+
+/// How the text begins where a values file is to come from a source that there is not.
+const NO_REFERENCE: &str = "no source has the ref ";
 
 /// A source, and those that it may refer to.
 fn beside(sources: &[ApplicationSource], at: usize) -> Vec<ApplicationSource> {

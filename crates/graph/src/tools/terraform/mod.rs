@@ -79,11 +79,24 @@ pub struct Unreadable {
     pub span: Span,
 }
 
+/// A file of the module that a function such as `file` or `templatefile` reads.
+#[derive(Clone, Debug)]
+pub struct FileRead {
+    /// The function.
+    pub function: String,
+    /// The file, from the folder of the module.
+    pub path: String,
+    /// Where it is called.
+    pub span: Span,
+}
+
 /// The Terraform files of a repository.
 #[derive(Debug, Default)]
 pub struct Terraform {
     /// The blocks of each file.
     pub files: BTreeMap<Arc<str>, Vec<Block>>,
+    /// The files that functions read, wherever they are sure to be read.
+    pub reads: Vec<FileRead>,
     /// The files that cannot be read.
     pub unreadable: Vec<Unreadable>,
 }
@@ -94,9 +107,10 @@ impl Terraform {
         let mut found = Self::default();
         for path in files.ending(&[".tf", ".tfvars"]) {
             let Some(text) = files.text(path) else { continue };
-            match read::blocks(path, &text) {
-                Ok(blocks) => {
-                    found.files.insert(path.clone(), blocks);
+            match read::text(path, &text) {
+                Ok(text) => {
+                    found.files.insert(path.clone(), text.blocks);
+                    found.reads.extend(text.reads);
                 }
                 Err(unreadable) => found.unreadable.push(unreadable),
             }

@@ -11,11 +11,19 @@ use hcl_edit::{
 };
 use tiphys_diag::Span;
 
-use super::{Attribute, Block, Expression, Reference, Unreadable, Value};
+use super::{Attribute, Block, Expression, FileRead, Reference, Unreadable, Value};
 use crate::tools::Lines;
 
-/// The blocks of a file; the attributes outside of blocks, as in `.tfvars`, are in a block without kind.
-pub fn blocks(path: &Arc<str>, text: &Arc<str>) -> Result<Vec<Block>, Unreadable> {
+/// What a file says.
+pub struct Text {
+    /// Its blocks; the attributes outside of blocks, as in `.tfvars`, are in a block without kind.
+    pub blocks: Vec<Block>,
+    /// The files beside the module that its functions read.
+    pub reads: Vec<FileRead>,
+}
+
+/// Reads a file.
+pub fn text(path: &Arc<str>, text: &Arc<str>) -> Result<Text, Unreadable> {
     let body = hcl_edit::parser::parse_body(text).map_err(|error| {
         let (line, column) = (error.location().line(), error.location().column());
         let of = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
@@ -30,7 +38,10 @@ pub fn blocks(path: &Arc<str>, text: &Arc<str>) -> Result<Vec<Block>, Unreadable
         let span = attributes[0].expression.span.clone();
         blocks.push(Block { kind: String::new(), labels: Vec::new(), attributes, blocks: Vec::new(), span });
     }
-    Ok(blocks)
+    let mut reads = Reads { reader: &reader, found: Vec::new() };
+    reads.visit_body(&body);
+    let reads = reads.found;
+    Ok(Text { blocks, reads })
 }
 
 struct Reader {
@@ -135,4 +146,49 @@ impl Visit for Names<'_> {
         }
         visit::visit_traversal(self, node);
     }
+}
+
+/// Collects the files that functions read from the module's own folder, wherever they are sure to be read.
+struct Reads<'a> {
+    reader: &'a Reader,
+    found: Vec<FileRead>,
+}
+
+impl Visit for Reads<'_> {
+    fn visit_func_call(&mut self, node: &expr::FuncCall) {
+        match node.name.name.as_str() {
+            // What cannot be read is an answer there.
+            "try" | "can" | "fileexists" => return,
+            "file" | "templatefile" | "filemd5" | "filesha1" | "filesha256" | "filesha512" | "filebase64"
+            | "filebase64sha256" | "filebase64sha512" => {
+                if let Some(path) = node.args.iter().next().and_then(below_module) {
+                    let span = self.reader.span(node.span());
+                    self.found.push(FileRead { function: node.name.name.to_string(), path, span });
+                }
+            }
+            _ => {}
+        }
+        visit::visit_func_call(self, node);
+    }
+
+    /// Only one side of a condition is read.
+    fn visit_conditional(&mut self, _node: &expr::Conditional) {}
+
+    /// What is made for each element of a list may be made for none.
+    fn visit_for_expr(&mut self, _node: &expr::ForExpr) {}
+}
+
+/// `"${path.module}/rest"`, as the rest.
+fn below_module(argument: &expr::Expression) -> Option<String> {
+    let expr::Expression::StringTemplate(template) = argument else { return None };
+    let elements: Vec<&Element> = template.iter().collect();
+    let [Element::Interpolation(first), Element::Literal(rest)] = elements.as_slice() else { return None };
+    let expr::Expression::Traversal(of) = &first.expr else { return None };
+    let [TraversalOperator::GetAttr(name)] = of.operators.iter().map(|it| it.value()).collect::<Vec<_>>()[..]
+    else {
+        return None;
+    };
+    let is_module =
+        of.expr.as_variable().is_some_and(|root| root.as_str() == "path") && name.as_str() == "module";
+    is_module.then(|| rest.value().strip_prefix('/').map(str::to_owned))?
 }

@@ -1,0 +1,7 @@
+output "node_ip" {
+  value = example_machine.node.address
+}
+
+output "node_name" {
+  value = example_machine.node.name
+}

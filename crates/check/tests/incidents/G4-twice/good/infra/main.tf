@@ -1,0 +1,10 @@
+locals {
+  zone = "a"
+}
+
+resource "example_machine" "node" {
+  name     = "node"
+  zone     = local.zone
+  settings = templatefile("${path.module}/files/settings.yaml.tftpl", { zone = local.zone })
+  hash     = fileexists("${path.module}/files/extra.yaml") ? filemd5("${path.module}/files/extra.yaml") : ""
+}
