@@ -11,6 +11,7 @@ mod overlay;
 mod ownership;
 mod paths;
 mod predicted;
+mod settled;
 mod show;
 
 pub use ignore::{IgnoreError, IgnoreRules};
@@ -67,8 +68,12 @@ pub fn compare(target: &Value, live: &Value, options: &DiffOptions<'_>) -> Diffe
         ignore.apply(&mut wanted, &mut live, &managers);
     }
     known::apply(&mut wanted, &live, options.known);
+    let settled = options.types.and_then(|ty| settled::settled(&wanted, ty));
+    if let (Some(settled), Some(ty)) = (&settled, options.types) {
+        settled::fill_zeros(&mut wanted, settled, ty);
+    }
     let mut predicted = overlay::overlay_root(&wanted, &live, options.types);
-    ownership::remove_abandoned(&managers, &wanted, &mut predicted);
+    ownership::remove_abandoned(&managers, &wanted, settled.as_ref(), &mut predicted);
     normalize::after_removal(&mut predicted, &live);
     let paths = difference(&live, &predicted);
     Difference { live, predicted, paths }

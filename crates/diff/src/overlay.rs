@@ -1,5 +1,6 @@
 //! What a live object would become if a target were applied to it.
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
 use tiphys_schema::{Catalog, ListKind, Quantity, Type, TypeRef};
 use tiphys_value::GroupVersionKind;
@@ -64,7 +65,7 @@ fn overlay_object(
 
 /// Whether the API server drops the value: an empty one of a built-in kind whose field does not tell
 /// empty from absent, or a field that its default fills in.
-fn means_absent(value: &Value, ty: Option<TypeRef<'_>>, key: &str) -> bool {
+pub(crate) fn means_absent(value: &Value, ty: Option<TypeRef<'_>>, key: &str) -> bool {
     let Some(field) = ty.and_then(|ty| ty.field_info(key)) else { return false };
     let is_empty = match value {
         Value::Object(map) => map.is_empty(),
@@ -150,8 +151,15 @@ fn same_scalar(target: &Value, live: &Value, ty: Option<TypeRef<'_>>) -> bool {
             let time = |value: &Value| value.as_str()?.parse::<tiphys_model::Timestamp>().ok();
             time(target).is_some() && time(target) == time(live)
         }
+        Some(Type::Bytes) => bytes(target).is_some() && bytes(target) == bytes(live),
         _ => false,
     }
+}
+
+/// Binary data of a manifest, which may stand on several lines.
+fn bytes(value: &Value) -> Option<Vec<u8>> {
+    let text: String = value.as_str()?.chars().filter(|c| !matches!(c, '\n' | '\r')).collect();
+    STANDARD.decode(text).ok()
 }
 
 fn quantity(value: &Value) -> Option<Quantity> {

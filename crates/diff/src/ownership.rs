@@ -50,8 +50,14 @@ impl Managers {
     }
 }
 
-/// Removes what only we own and the target no longer sets.
-pub(crate) fn remove_abandoned(managers: &Managers, target: &Value, predicted: &mut Value) {
+/// Removes what only we own and the target no longer sets. A field that the target sets to null is not set, and stays
+/// where it is what the API server fills in: `settled` is the target as that stores it, as far as the kind is known.
+pub(crate) fn remove_abandoned(
+    managers: &Managers,
+    target: &Value,
+    settled: Option<&Value>,
+    predicted: &mut Value,
+) {
     let others: Vec<&Value> = managers
         .entries
         .iter()
@@ -59,7 +65,7 @@ pub(crate) fn remove_abandoned(managers: &Managers, target: &Value, predicted: &
         .map(|(_, fields)| fields)
         .collect();
     for fields in &managers.applied {
-        remove(fields, &others, Some(target), predicted, 0);
+        remove(fields, &others, Wanted { target: Some(target), settled }, predicted, 0);
     }
 }
 
@@ -109,7 +115,28 @@ fn find<'a>(value: &'a Value, step: &Step<'_>) -> Option<&'a Value> {
     }
 }
 
-fn remove(fields: &Value, others: &[&Value], target: Option<&Value>, predicted: &mut Value, depth: usize) {
+/// A part of what is wanted: as the manifest has it, and as the API server stores it.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    target: Option<&'a Value>,
+    settled: Option<&'a Value>,
+}
+
+impl<'a> Wanted<'a> {
+    fn at(self, step: &Step<'_>) -> Self {
+        let below = |value: Option<&'a Value>| value.and_then(|value| find(value, step));
+        Self { target: below(self.target), settled: below(self.settled) }
+    }
+
+    /// Whether a field is null, and a value of it what the API server fills in.
+    fn is_filled_in(self, step: &Step<'_>, value: Option<&Value>) -> bool {
+        let Step::Field(name) = step else { return false };
+        let is_null = self.target.and_then(|target| target.get(*name)).is_some_and(Value::is_null);
+        is_null && value.is_some() && self.at(step).settled == value
+    }
+}
+
+fn remove(fields: &Value, others: &[&Value], wanted: Wanted<'_>, predicted: &mut Value, depth: usize) {
     let Some(fields) = fields.as_object().filter(|_| depth < MAX_DEPTH) else { return };
     for (key, below) in fields.iter().filter(|(key, _)| *key != ".") {
         let Some(step) = read_step(key) else { continue };
@@ -117,14 +144,16 @@ fn remove(fields: &Value, others: &[&Value], target: Option<&Value>, predicted: 
             continue;
         }
         let below_others: Vec<&Value> = others.iter().filter_map(|fields| fields.get(key)).collect();
-        let wanted = target.and_then(|target| find(target, &step));
+        let part = wanted.at(&step);
         let is_leaf = below.as_object().is_none_or(Map::is_empty);
-        if wanted.is_none() && below_others.is_empty() {
-            take(predicted, &step);
+        if part.target.is_none() && below_others.is_empty() {
+            if !wanted.is_filled_in(&step, find(predicted, &step)) {
+                take(predicted, &step);
+            }
             continue;
         }
         if !is_leaf && let Some(child) = find_mut(predicted, &step) {
-            remove(below, &below_others, wanted, child, depth + 1);
+            remove(below, &below_others, part, child, depth + 1);
         }
     }
 }

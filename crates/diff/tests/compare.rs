@@ -271,3 +271,36 @@ fn of_a_dry_run_only_what_the_apply_changed_counts_unless_mutations_do() {
     assert!(compared(&object(json!({"k": "1"}), "y"), true));
     assert!(compared(&object(json!({"k": "2"}), "x"), false));
 }
+
+#[test]
+fn what_the_api_server_fills_in_for_a_null_or_an_empty_field_is_no_difference() {
+    let target = |scheme: Value, limits: Value| {
+        deployment(json!({"name": "c", "image": "i", "resources": limits, "livenessProbe": {"httpGet": {"port": 80, "scheme": scheme}}}))
+    };
+    let own = json!({"f:spec": {"f:template": {"f:spec": {"f:containers": {"k:{\"name\":\"c\"}": {".": {}, "f:name": {}, "f:image": {},
+        "f:resources": {}, "f:livenessProbe": {"f:httpGet": {"f:port": {}, "f:scheme": {}}}}}}}}});
+    let live = |scheme: &str, limits: Value| {
+        let mut live = target(json!(scheme), limits);
+        live["metadata"]["managedFields"] =
+            json!([{"manager": "tiphys", "operation": "Apply", "fieldsV1": own}]);
+        live
+    };
+    let wanted = target(Value::Null, Value::Null);
+    assert_eq!(paths(&wanted, &live("HTTP", json!({}))), Vec::<String>::new());
+    assert_eq!(paths(&target(json!(""), json!({})), &live("HTTP", json!({}))), Vec::<String>::new());
+    // What was set before and is null now goes back to the default.
+    let probe = ".spec.template.spec.containers[0].livenessProbe.httpGet.scheme";
+    assert_eq!(paths(&wanted, &live("HTTPS", json!({}))), [probe]);
+    assert_eq!(paths(&target(json!(""), json!({})), &live("HTTPS", json!({}))), [probe]);
+    let limited = live("HTTP", json!({"limits": {"cpu": "1"}}));
+    assert_eq!(paths(&wanted, &limited), [".spec.template.spec.containers[0].resources"]);
+}
+
+#[test]
+fn binary_data_on_several_lines_are_no_difference() {
+    let map = |text: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}, "binaryData": {"a": text}});
+    assert!(paths(&map("AAEC\nAwQF\n"), &map("AAECAwQF")).is_empty());
+    assert_eq!(paths(&map("AAEC\nAwQG\n"), &map("AAECAwQF")), [".binaryData.a"]);
+    let secret = |text: &str| json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": text}});
+    assert!(paths(&secret("AAECAwQF\n"), &secret("AAECAwQF")).is_empty());
+}
