@@ -23,6 +23,7 @@ mod revision;
 mod scheduler;
 mod service;
 mod stateful_set;
+mod status_fit;
 mod volume;
 mod workload;
 

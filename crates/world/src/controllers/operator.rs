@@ -6,7 +6,10 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use tiphys_value::{GroupVersionResource, ObjectExt};
 
-use super::workload::{delete, is_ready};
+use super::{
+    status_fit::fit,
+    workload::{delete, is_ready},
+};
 use crate::{
     Cause, Change, Controller, Key, Outcome, View, Write,
     behaviour::{Operator, Policy, Product, fill},
@@ -165,8 +168,22 @@ impl Look<'_> {
                 set_condition(&mut status, condition.clone(), self.context.now);
             }
         }
-        let changed = with_status(self.object, status.into());
+        let mut status = status.into();
+        if let Some(schema) = self.status_schema() {
+            fit(&mut status, &schema, self.context.now);
+        }
+        let changed = with_status(self.object, status);
         changed.map(|object| Write::UpdateStatus { resource: self.resource.clone(), object })
+    }
+
+    /// What the definition of the kind demands of a status.
+    fn status_schema(&self) -> Option<Value> {
+        let GroupVersionResource { group, version, resource } = self.resource;
+        let key = Key { namespace: String::new(), name: format!("{resource}.{group}") };
+        let definition = self.context.view.get(&resources::definitions(), &key)?;
+        let versions = definition.at(&["spec", "versions"])?.as_array()?;
+        let served = versions.iter().find(|served| served.str_at(&["name"]) == Some(version))?;
+        served.at(&["schema", "openAPIV3Schema", "properties", "status"]).cloned()
     }
 
     fn product(&self, product: &Product) -> Option<(GroupVersionResource, Value, Policy)> {

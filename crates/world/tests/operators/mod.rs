@@ -12,8 +12,13 @@ use super::{
 
 /// Defines a kind whose objects may hold anything.
 fn define(cluster: &Cluster, group: &str, kind: &str) -> GroupVersionResource {
+    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    define_as(cluster, group, kind, json!({"openAPIV3Schema": any}))
+}
+
+/// Defines a kind with a schema.
+fn define_as(cluster: &Cluster, group: &str, kind: &str, schema: Value) -> GroupVersionResource {
     let plural = format!("{}s", kind.to_lowercase());
-    let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
     let version = json!({"name": "v1", "served": true, "storage": true, "schema": schema, "subresources": {"status": {}}});
     let names = json!({"plural": plural, "singular": kind.to_lowercase(), "kind": kind, "listKind": format!("{kind}List")});
     cluster.create(
@@ -75,6 +80,29 @@ fn every_operator_brings_its_kind_to_health_once_its_pods_are_there() {
         let is_healthy = health.as_ref().is_none_or(|health| health.status == HealthCode::Healthy);
         assert!(is_healthy, "{name}: {health:?} {}", object["status"]);
     }
+}
+
+#[test]
+fn a_status_has_the_form_that_the_definition_demands() {
+    let mut cluster = Cluster::new();
+    let text = json!({"type": "string"});
+    let condition = json!({"type": "object", "required": ["lastUpdateTime", "type"], "properties":
+        {"type": text, "status": text, "reason": text, "message": text, "lastTransitionTime": text, "lastUpdateTime": {"type": "string", "format": "date-time"}}});
+    let status = json!({"type": "object", "required": ["paused"], "properties": {"paused": {"type": "boolean"}, "phase": text,
+        "observedGeneration": text, "conditions": {"type": "array", "items": condition}}});
+    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let schema = json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": any, "status": status}}});
+    let kind = define_as(&cluster, "argoproj.io", "Rollout", schema);
+    let object = json!({"apiVersion": "argoproj.io/v1", "kind": "Rollout", "metadata": {"name": "web", "namespace": "shop"}, "spec": spec()});
+    cluster.create(&kind, object);
+    let containers = json!([{"name": "c", "image": "argoproj/argo-rollouts:v1"}]);
+    cluster.create(&pods(), pod("operator", json!({"containers": containers})));
+    cluster.run(2 * MINUTE);
+    let object = cluster.get(&kind, "shop", "web").unwrap();
+    let status = &object["status"];
+    assert_eq!((&status["phase"], &status["observedGeneration"]), (&json!("Healthy"), &json!("1")), "{status}");
+    assert_eq!(status["paused"], false, "{status}");
+    assert!(status["conditions"][0]["lastUpdateTime"].is_string(), "{status}");
 }
 
 #[test]
