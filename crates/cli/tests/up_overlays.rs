@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Repo, application, config_map};
+use common::{Repo, URL, application, config_map};
 
 const BASE: &str = "resources: [app.yaml]\n";
 
@@ -97,4 +97,26 @@ fn what_is_put_away_runs_where_an_application_renders_it_or_nothing_else_is_ther
         ("shop/a.yaml", &config_map("a", "1")),
     ]);
     only.once(&[]).expect(0, &["all 1 Applications are Synced and Healthy"]);
+}
+
+#[test]
+fn an_application_that_lends_values_renders_nothing_that_is_put_away() {
+    // Its second source has no path, which is not the root of the repository.
+    let lends = application("web", "chart").replace(
+        &format!("  source:\n    repoURL: {URL}\n    targetRevision: HEAD\n    path: chart\n"),
+        &format!(
+            "  sources:\n  - {{repoURL: {URL}, path: chart, helm: {{valueFiles: [$here/web.yaml]}}}}\n  - {{repoURL: {URL}, targetRevision: HEAD, ref: here}}\n"
+        ),
+    );
+    let repo = Repo::with(&[
+        ("apps/web.yaml", &lends),
+        ("apps/shop.yaml", &application("shop", "shop")),
+        ("chart/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+        ("chart/templates/map.yaml", &config_map("map", "{{ .Values.key }}")),
+        ("web.yaml", "key: v\n"),
+        ("shop/a.yaml", &config_map("a", "1")),
+        ("deprecated/a/old.yaml", &application("old", "nowhere")),
+        ("deprecated/b/old.yaml", &application("old", "nowhere")),
+    ]);
+    repo.once(&[]).expect(0, &["all 2 Applications are Synced and Healthy", "deprecated is left out"]);
 }

@@ -94,7 +94,8 @@ impl Repository {
         let mut folders: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         for found in &self.scan.applications {
             let Ok(app) = Application::from_value(&found.object) else { continue };
-            for source in app.spec.effective_sources() {
+            // A source without a path is a chart, or lends its files to another one.
+            for source in app.spec.effective_sources().iter().filter(|source| !source.path.is_empty()) {
                 if self.repositories.is_given(&source.repo_url)
                     && let Ok(path) = tiphys_vfs::normalize(&source.path)
                 {
