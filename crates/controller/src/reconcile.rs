@@ -20,7 +20,7 @@ use crate::{
     policy::{Policy, engine_namespace},
     prevent::{blockers, drift, guard, owners, pause},
     rendering::Rendering,
-    report::set_conditions,
+    report::{note_left, set_conditions},
 };
 
 /// How long after a look at closed sync windows the next one follows: schedules count minutes.
@@ -202,6 +202,7 @@ impl Engine {
         conditions.extend(open.err().map(|fault| Condition::new(ConditionType::InvalidSpecError, fault)));
         let mut at = compared.paused.values().fold(window, |at, until| earliest(at, Some(until.timestamp())));
         conditions.extend(told_of(compared));
+        note_left(app, &decision);
         match decision {
             AutoSync::Start(operation) => {
                 let reverted = drift::reverted(&operation, &compared.comparison, &compared.live);
@@ -214,7 +215,7 @@ impl Engine {
             }
             AutoSync::Refused(condition) => conditions.push(condition),
             AutoSync::Later(until, _) => at = earliest(at, Some(until)),
-            AutoSync::Nothing(_) => {}
+            AutoSync::Nothing(_) | AutoSync::Left(_) => {}
         }
         (at, conditions)
     }

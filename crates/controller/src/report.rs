@@ -5,6 +5,7 @@ use tiphys_model::{
     Application, Condition, HealthCode, SyncStatusCode, Time, kept, names,
     status::{ComparedTo, SyncStatus},
 };
+use tiphys_sync::AutoSync;
 use tiphys_value::{Map, ObjectExt, Value};
 
 use crate::{
@@ -136,6 +137,18 @@ fn with_warnings(ours: Option<Value>, warnings: &[String]) -> Option<Value> {
         }
     }
     ours.as_object().is_some_and(|map| !map.is_empty()).then_some(ours)
+}
+
+/// Notes that automated sync leaves an Application out of sync, and why: nothing else says it.
+pub(crate) fn note_left(app: &mut Application, decision: &AutoSync) {
+    let mut ours = app.status.tiphys.take().filter(Value::is_object).unwrap_or_else(|| Value::Object(Map::new()));
+    if let Some(map) = ours.as_object_mut() {
+        map.remove(names::LEFT_OUT_OF_SYNC);
+        if let AutoSync::Left(why) = decision {
+            map.insert(names::LEFT_OUT_OF_SYNC.to_owned(), why.as_str().into());
+        }
+    }
+    app.status.tiphys = ours.as_object().is_some_and(|map| !map.is_empty()).then_some(ours);
 }
 
 fn set_health(app: &mut Application, code: HealthCode, now: Timestamp) {

@@ -152,7 +152,8 @@ impl Engine {
             AutoSync::Refused(condition) => ("refuse", condition.message),
             AutoSync::Later(at, why) => ("wait", format!("{why}; until {at}")),
             AutoSync::Held(_, condition) => ("wait", condition.message),
-            AutoSync::Nothing(why) => ("none", why.to_string()),
+            AutoSync::Nothing(why) => ("none", why.to_owned()),
+            AutoSync::Left(why) => ("none", why),
         };
         let mut made = decision("Application", key, action, reason);
         made.revision = compared.rendering.revision().to_owned();

@@ -35,6 +35,8 @@ pub const CLIENT_SIDE_APPLY_MIGRATION_MANAGER: &str =
 pub const SECRET_TYPE: &str = "argocd.argoproj.io/secret-type";
 /// Asks for a refresh of an ApplicationSet.
 pub const APPLICATION_SET_REFRESH: &str = "argocd.argoproj.io/application-set-refresh";
+/// What of `status.tiphys` says why automated sync leaves an Application out of sync.
+pub const LEFT_OUT_OF_SYNC: &str = "leftOutOfSync";
 /// Until when (RFC 3339) nothing is synced to the object or Application that bears it; ours.
 pub const PAUSED_UNTIL: &str = "tiphys.dev/paused-until";
 /// Objects of an Application to which nothing is synced for a time: a comma list of

@@ -52,6 +52,8 @@ impl Default for AutoSettings {
 pub enum AutoSync {
     /// Nothing to do; why.
     Nothing(&'static str),
+    /// Something is out of sync, and stays so; why.
+    Left(String),
     /// Not before an instant; why.
     Later(Timestamp, &'static str),
     /// Not before an instant; the condition to show.
@@ -92,12 +94,13 @@ pub fn auto_sync(
         return AutoSync::Held(until.timestamp(), Condition::new(ConditionType::Paused, message));
     }
     if !window_open {
-        return AutoSync::Nothing("a sync window forbids it");
+        let project = if app.spec.project.is_empty() { "default" } else { &app.spec.project };
+        return AutoSync::Left(format!("a sync window of project '{project}' forbids automated sync"));
     }
     let differing = || comparison.resources.iter().filter(|r| r.status == Some(SyncStatusCode::OutOfSync));
     let only_extra = differing().all(|resource| resource.requires_pruning);
     if !automated.prunes() && only_extra && comparison.namespace_differs.is_empty() {
-        return AutoSync::Nothing("only prunes are due, and prune is off");
+        return AutoSync::Left("only prunes are due, and automated sync does not prune".to_owned());
     }
     if let Some(refused) = refuses_deletions(app, comparison, settings) {
         return refused;
@@ -107,7 +110,9 @@ pub fn auto_sync(
         None => AutoSync::Start(Box::new(operation)),
         Some(last) if last.phase.is_successful() => {
             if !automated.heals() {
-                return AutoSync::Nothing("already synced, and selfHeal is off");
+                return AutoSync::Left(
+                    "this revision was synced, and automated sync does not heal itself".to_owned(),
+                );
             }
             let count = last.attempts;
             let pause = grown(settings.heal_delay, settings.heal_factor, count, settings.heal_cap);

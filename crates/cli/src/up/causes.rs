@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_cluster::{Cluster, LiveCache};
+use tiphys_sync::WaitKind;
 use tiphys_value::{GroupKind, GroupVersionKind, ObjectExt, ResourceKey, Value};
 
 use super::rows::Row;
@@ -20,13 +21,19 @@ const MADE: [(&str, &str); 5] = [
 /// How long a cause may be.
 const MAX_LENGTH: usize = 300;
 
-/// Adds what is known of the causes to the reasons of rows.
+/// Adds what is known of the causes to the reasons of rows, and to what their operations wait for.
 pub async fn add(rows: &mut [Row], cluster: &Cluster, cache: &LiveCache) {
     let known = Known::gather(cluster, cache).await;
     for row in rows {
         for (at, key) in std::mem::take(&mut row.unhealthy) {
             if let (Some(cause), Some(reason)) = (known.cause(cache, &key), row.reasons.get_mut(at)) {
                 reason.push_str(&format!("\n  {cause}"));
+            }
+        }
+        for wait in row.waits.iter_mut().filter(|wait| matches!(wait.kind, WaitKind::Health | WaitKind::Hook)) {
+            if let Some(cause) = wait.object.as_ref().and_then(|key| known.cause(cache, key)) {
+                wait.cause.push_str(if wait.cause.is_empty() { "" } else { "; " });
+                wait.cause.push_str(&cause);
             }
         }
     }

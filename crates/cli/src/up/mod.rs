@@ -140,7 +140,8 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         stuck_since: None,
         stillness: Stillness::new(),
         stood_in: BTreeSet::new(),
-        stood_in_names: BTreeSet::new(),
+        stood_in_namespaces: BTreeSet::new(),
+        stood_in_projects: BTreeSet::new(),
         presupposed: Vec::new(),
         passed: BTreeSet::new(),
         unattended: BTreeSet::new(),
@@ -269,7 +270,7 @@ fn ask(environments: &std::collections::BTreeMap<String, Vec<&Found>>) -> String
 }
 
 /// Names of a list, the first of it if it is long.
-fn some_of(names: &[&str]) -> String {
+fn some_of<T: std::borrow::Borrow<str>>(names: &[T]) -> String {
     const NAMED: usize = 6;
     match names.len().saturating_sub(NAMED) {
         0 => names.join(", "),
@@ -323,8 +324,10 @@ struct Session<'a> {
     stillness: Stillness,
     /// The kinds for which definitions stand in.
     stood_in: BTreeSet<GroupKind>,
-    /// The namespaces and projects that stand in.
-    stood_in_names: BTreeSet<String>,
+    /// The namespaces that stand in.
+    stood_in_namespaces: BTreeSet<String>,
+    /// The projects that stand in.
+    stood_in_projects: BTreeSet<String>,
     /// What of real clusters was put in place, in each cluster.
     presupposed: Vec<Presupposed>,
     /// The Applications of which it was told that nobody waits for them.
@@ -448,10 +451,11 @@ impl Session<'_> {
     }
 
     /// Whether everything that is not green cannot become green by itself: it does not render, its spec
-    /// is invalid, only a person would sync it, or it waits for such an Application.
+    /// is invalid, only a person would sync it, its sync has failed several times, or it waits for such an Application.
     fn is_stuck(&self, rows: &[Row]) -> bool {
         let broken = |row: &Row| {
             row.is_invalid
+                || row.fails_again_and_again()
                 || (row.waits_for_a_person() && (!self.args.sync_all || row.phase.is_some()))
                 || (!row.is_set && self.controller.is_broken(&key_of(row)))
         };

@@ -15,7 +15,7 @@ use tiphys_model::{
 use tiphys_sync::{SyncState, Wait, WaitKind};
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value, json};
 
-use super::{install::Refused, rollouts};
+use super::{install::Refused, rollouts, some_of, waits};
 use crate::duration::shown;
 
 /// An Application as it stands.
@@ -60,6 +60,9 @@ pub struct Row {
     /// The cluster did not take it.
     #[serde(skip)]
     pub is_refused: bool,
+    /// How often its operation has been tried again.
+    #[serde(skip)]
+    retries: i64,
     /// The Applications among its objects that are not healthy.
     #[serde(skip)]
     children: Vec<String>,
@@ -129,6 +132,7 @@ fn row(object: &Value, rollouts: &BTreeMap<(String, String), String>) -> Row {
             .conditions
             .iter()
             .any(|condition| condition.kind == ConditionType::InvalidSpecError),
+        retries: state.as_ref().map_or(0, |state| state.retry_count),
         children: unhealthy_applications(&app),
         unhealthy: Vec::new(),
         warnings: warnings(&app),
@@ -143,6 +147,9 @@ fn row(object: &Value, rollouts: &BTreeMap<(String, String), String>) -> Row {
     }
     if let Some(told) = rollout.filter(|_| !row.is_green()) {
         row.reasons.push(told.clone());
+    }
+    if let Some(why) = left_out_of_sync(&app).filter(|_| !running) {
+        row.reasons.push(format!("it is left out of sync: {why}"));
     }
     if row.waits_for_a_person() {
         row.reasons.push(
@@ -159,6 +166,11 @@ fn row(object: &Value, rollouts: &BTreeMap<(String, String), String>) -> Row {
     }
     row.doing = doing(&row, state.map(|state| state.message).unwrap_or_default());
     row
+}
+
+/// Why automated sync does nothing about an Application that is out of sync.
+fn left_out_of_sync(app: &Application) -> Option<&str> {
+    app.status.tiphys.as_ref()?.str_at(&[names::LEFT_OUT_OF_SYNC])
 }
 
 fn unreadable(object: &Value) -> Row {
@@ -178,6 +190,7 @@ fn unreadable(object: &Value) -> Row {
         waits: Vec::new(),
         reasons: vec![fault.to_owned()],
         is_invalid: true,
+        retries: 0,
         children: Vec::new(),
         unhealthy: Vec::new(),
         warnings: Vec::new(),
@@ -247,7 +260,7 @@ fn doing(row: &Row, message: String) -> String {
     let running = row.phase.is_some_and(|phase| !phase.is_completed());
     if running {
         return match row.waits.first() {
-            Some(wait) => wait.to_string(),
+            Some(wait) => waits::told(wait),
             None if message.is_empty() => "syncing".to_owned(),
             None => message,
         };
@@ -322,9 +335,13 @@ fn objects_out_of_place(app: &Application, waits: &[Wait]) -> Vec<(String, Optio
     let is_awaited = |resource: &&tiphys_model::ResourceStatus| {
         awaited.contains(&(resource.kind.as_str(), resource.namespace.as_str(), resource.name.as_str()))
     };
+    let mut to_come = Vec::new();
     for resource in app.status.resources.iter().filter(|resource| !is_awaited(resource)) {
         let bad = resource.health.as_ref().filter(|h| !matches!(h.status, HealthCode::Healthy));
-        if let Some(health) = bad {
+        let is_missing = bad.is_some_and(|health| health.status == HealthCode::Missing);
+        if is_missing && !waits.is_empty() && resource.kind != "Application" {
+            to_come.push(format!("{}/{}", resource.kind, resource.name));
+        } else if let Some(health) = bad {
             let why = if health.message.is_empty() { String::new() } else { format!(": {}", health.message) };
             let key = (health.status != HealthCode::Missing).then(|| {
                 ResourceKey::new(&resource.group, &resource.kind, &resource.namespace, &resource.name)
@@ -335,6 +352,9 @@ fn objects_out_of_place(app: &Application, waits: &[Wait]) -> Vec<(String, Optio
             let what = if resource.requires_pruning { "is to be pruned" } else { "is out of sync" };
             reasons.push((format!("{}/{} {what}", resource.kind, resource.name), None));
         }
+    }
+    if !to_come.is_empty() {
+        reasons.push((format!("after that come {}", some_of(&to_come)), None));
     }
     reasons
 }
@@ -359,6 +379,13 @@ impl Row {
         self.is_manual
             && self.sync == SyncStatusCode::OutOfSync
             && self.phase.is_none_or(OperationPhase::is_completed)
+    }
+
+    /// Whether its operation fails again and again: nothing but another attempt is to come, and there were several.
+    pub fn fails_again_and_again(&self) -> bool {
+        const ENOUGH: i64 = 3;
+        let waits_for_attempt = self.waits.iter().all(|wait| wait.kind == WaitKind::Retry);
+        self.retries >= ENOUGH && !self.waits.is_empty() && waits_for_attempt
     }
 
     /// The Applications that it waits for: by its operation, or for its health.

@@ -69,9 +69,9 @@ impl Session<'_> {
         let mut namespaces = stand_ins::namespaces(rows, unreachable);
         let mut projects =
             if unreachable { stand_ins::projects(self.controller.cache()) } else { BTreeSet::new() };
-        for names in [&mut namespaces, &mut projects] {
-            names.retain(|name| self.stood_in_names.insert(name.clone()));
-        }
+        // A project may have the name of a namespace.
+        namespaces.retain(|name| self.stood_in_namespaces.insert(name.clone()));
+        projects.retain(|name| self.stood_in_projects.insert(name.clone()));
         if namespaces.is_empty() && projects.is_empty() {
             return;
         }

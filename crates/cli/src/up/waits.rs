@@ -1,43 +1,70 @@
 //! How the waits of an operation are told when time is up.
 
-use std::collections::BTreeMap;
-
 use tiphys_sync::{Wait, WaitKind};
 
-/// How many objects of a kind that the cluster does not have are named.
+/// How many objects that wait for the same are named.
 const NAMED: usize = 3;
 
-/// One line for each wait; one for all objects of a kind that the cluster does not have.
+/// One line for each wait; one for all objects that the same thing blocks.
 pub fn lines(waits: &[Wait]) -> Vec<String> {
-    let mut of_missing: BTreeMap<(&str, &str), Vec<&Wait>> = BTreeMap::new();
+    let mut groups: Vec<(String, Vec<&Wait>)> = Vec::new();
     let mut lines = Vec::new();
     for wait in waits {
-        match missing_kind(wait) {
-            Some(kind) => of_missing.entry(kind).or_default().push(wait),
-            None => lines.push(format!("{wait} since {}", wait.since)),
+        let Some(why) = blocking(wait) else {
+            lines.push(format!("{} since {}", told(wait), wait.since));
+            continue;
+        };
+        match groups.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, group)) => group.push(wait),
+            None => groups.push((why, vec![wait])),
         }
     }
-    for ((group, kind), waits) in of_missing {
-        let names: Vec<&str> =
-            waits.iter().filter_map(|wait| wait.object.as_ref()).map(|object| object.name.as_str()).collect();
-        let more = match names.len().saturating_sub(NAMED) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        // Groups without a dot are Kubernetes' own.
-        let why = match group.contains('.') {
-            true => format!(
-                "the cluster has no kind {kind} of {group}: no CustomResourceDefinition brings it (--stand-ins always puts one in its place)"
-            ),
-            false => format!("Kubernetes no longer serves {kind} of {group} in the version of the manifest"),
-        };
-        lines.push(format!(
-            "blocked: {why}; waiting are {}{more} since {}",
-            names[..names.len().min(NAMED)].join(", "),
-            waits[0].since
-        ));
+    for (why, waits) in groups {
+        let since = waits.iter().map(|wait| wait.since).min().unwrap_or(waits[0].since);
+        lines.push(format!("blocked: {why}; waiting are {} since {since}", named(&waits)));
     }
     lines
+}
+
+/// A wait for people: objects of the core group have no group.
+pub fn told(wait: &Wait) -> String {
+    let text = wait.to_string();
+    match &wait.object {
+        Some(object) if object.group.is_empty() => {
+            text.replacen(&format!(" /{}/", object.kind), &format!(" {}/", object.kind), 1)
+        }
+        _ => text,
+    }
+}
+
+/// What blocks an object, for all objects that it blocks.
+fn blocking(wait: &Wait) -> Option<String> {
+    let object = wait.object.as_ref().filter(|_| wait.kind == WaitKind::Blocked)?;
+    let (group, kind) = (&object.group, &object.kind);
+    Some(match missing_kind(wait) {
+        None => wait.cause.clone(),
+        // Groups without a dot are Kubernetes' own.
+        Some(_) if group.contains('.') => format!(
+            "the cluster has no kind {kind} of {group}: no CustomResourceDefinition brings it (--stand-ins always puts one in its place)"
+        ),
+        Some(_) => format!("Kubernetes no longer serves {kind} of {group} in the version of the manifest"),
+    })
+}
+
+/// The objects of waits, the first of many: their names alone if they are of one kind that the line names.
+fn named(waits: &[&Wait]) -> String {
+    let is_told = waits.iter().all(|wait| missing_kind(wait).is_some());
+    let objects = waits.iter().filter_map(|wait| wait.object.as_ref());
+    let names: Vec<String> = objects
+        .map(|object| match is_told {
+            true => object.name.clone(),
+            false => format!("{}/{}", object.kind, object.name),
+        })
+        .collect();
+    match names.len().saturating_sub(NAMED) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names[..NAMED].join(", ")),
+    }
 }
 
 /// The group and kind of an object that waits for its definition.
@@ -67,10 +94,24 @@ mod tests {
     }
 
     #[test]
+    fn objects_of_the_core_group_have_none() {
+        let service = Wait {
+            object: Some(ResourceKey::new("", "Service", "shop", "web")),
+            ..blocked("", "no endpoints")
+        };
+        assert_eq!(told(&service), "blocked: Service/web (no endpoints)");
+        assert_eq!(told(&blocked("a", "")), "blocked: bitnami.com/SealedSecret/a");
+    }
+
+    #[test]
     fn objects_of_one_missing_kind_are_told_of_together() {
         let missing = "The Kubernetes API could not find bitnami.com/SealedSecret for requested resource";
         let mut waits: Vec<Wait> = ["a", "b", "c", "d"].map(|name| blocked(name, missing)).into();
         waits.push(blocked("e", "failed calling webhook"));
+        waits.push(Wait {
+            object: Some(ResourceKey::new("", "Service", "shop", "web")),
+            ..blocked("", "failed calling webhook")
+        });
         let lines = lines(&waits);
         assert_eq!(lines.len(), 2, "{lines:?}");
         let old = Wait {
@@ -78,8 +119,9 @@ mod tests {
             ..blocked("", missing)
         };
         assert!(super::lines(&[old])[0].contains("no longer serves CronJob of batch"));
-        assert!(lines[0].contains("failed calling webhook"), "{lines:?}");
-        assert!(lines[1].contains("no kind SealedSecret of bitnami.com"), "{lines:?}");
-        assert!(lines[1].contains("waiting are a, b, c and 1 more"), "{lines:?}");
+        assert!(lines[0].contains("no kind SealedSecret of bitnami.com"), "{lines:?}");
+        assert!(lines[0].contains("waiting are a, b, c and 1 more"), "{lines:?}");
+        let webhook = "failed calling webhook; waiting are SealedSecret/e, Service/web since";
+        assert!(lines[1].contains(webhook), "{lines:?}");
     }
 }

@@ -1,0 +1,83 @@
+//! What `tiphys up` says of Applications that do not become green, and that it does not wait for what never comes.
+#![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
+
+mod common;
+
+use common::{Repo, URL, application, config_map};
+
+#[test]
+fn a_namespace_stands_in_though_a_project_has_its_name() {
+    let chart = application("operator", "x")
+        .replace(URL, "https://charts.example.invalid")
+        .replace("path: x", "chart: operator")
+        .replace("targetRevision: HEAD", "targetRevision: 1.0.0");
+    let app = application("shop", "web")
+        .replace("project: default", "project: team")
+        .replace("namespace: shop", "namespace: team")
+        .replace("syncOptions: [CreateNamespace=true]", "syncOptions: []");
+    let repo = Repo::with(&[
+        ("apps/operator.yaml", &chart),
+        ("apps/shop.yaml", &app),
+        ("apps/other.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: AppProject\nmetadata: {name: other, namespace: argocd}\nspec: {sourceRepos: ['*']}\n"),
+        ("web/a.yaml", &config_map("a", "1")),
+    ]);
+    let run = repo.once(&["--offline"]);
+    run.expect(
+        1,
+        &["taken to allow everything: team", "are there all the same: team", "1 of 2 Applications are not"],
+    );
+}
+
+#[test]
+fn why_a_hook_does_not_end_is_told_and_what_comes_after_it_in_one_line() {
+    let job = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: migrate\n  annotations: {argocd.argoproj.io/hook: PreSync}\nspec:\n  template:\n    spec:\n      restartPolicy: Never\n      containers:\n      - {name: c, image: migrate, envFrom: [{secretRef: {name: database}}]}\n";
+    let repo = Repo::shop(&[
+        ("manifests/job.yaml", job),
+        ("manifests/a.yaml", &config_map("a", "1")),
+        ("manifests/b.yaml", &config_map("b", "1")),
+    ]);
+    let run = repo.once(&[]);
+    run.expect(
+        1,
+        &[
+            "waiting for completion of hook batch/Job/migrate",
+            "secret \"database\" not found",
+            "after that come ConfigMap/a, ConfigMap/b",
+        ],
+    );
+}
+
+#[test]
+fn objects_that_wait_for_one_thing_are_told_of_together() {
+    let in_nowhere = |name: &str| config_map(name, "1").replace("  name: ", "  namespace: nowhere\n  name: ");
+    let names = ["a", "b", "c", "d"];
+    let files: Vec<(String, String)> =
+        names.iter().map(|name| (format!("manifests/{name}.yaml"), in_nowhere(name))).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let run = Repo::shop(&files).once(&[]);
+    let together = "blocked: namespaces \"nowhere\" not found; waiting are ConfigMap/a, ConfigMap/b, ConfigMap/c and 1 more";
+    run.expect(1, &[together]);
+}
+
+#[test]
+fn a_sync_window_that_forbids_it_is_told_of() {
+    let project = "apiVersion: argoproj.io/v1alpha1\nkind: AppProject\nmetadata: {name: team, namespace: argocd}\nspec:\n  sourceRepos: ['*']\n  destinations: [{server: '*', namespace: '*'}]\n  syncWindows: [{kind: deny, schedule: '* * * * *', duration: 1h, applications: ['*']}]\n";
+    let repo = Repo::with(&[
+        ("apps/shop.yaml", &application("shop", "web").replace("project: default", "project: team")),
+        ("apps/project.yaml", project),
+        ("web/a.yaml", &config_map("a", "1")),
+    ]);
+    let run = repo.once(&[]);
+    run.expect(1, &["it is left out of sync: a sync window of project 'team' forbids automated sync"]);
+}
+
+#[test]
+fn what_fails_again_and_again_is_not_waited_for() {
+    let app = application("shop", "manifests").replace(
+        "    automated: {",
+        "    retry: {limit: 100, backoff: {duration: 1s, factor: 1}}\n    automated: {",
+    );
+    let bad = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: Not_A_Name}\n";
+    let repo = Repo::with(&[("root.yaml", &app), ("manifests/a.yaml", bad)]);
+    repo.run(&["up", "repo", "--once", "--timeout", "1h"]).expect(1, &["Not_A_Name"]);
+}
