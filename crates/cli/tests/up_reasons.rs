@@ -18,7 +18,10 @@ fn a_namespace_stands_in_though_a_project_has_its_name() {
     let repo = Repo::with(&[
         ("apps/operator.yaml", &chart),
         ("apps/shop.yaml", &app),
-        ("apps/other.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: AppProject\nmetadata: {name: other, namespace: argocd}\nspec: {sourceRepos: ['*']}\n"),
+        (
+            "apps/other.yaml",
+            "apiVersion: argoproj.io/v1alpha1\nkind: AppProject\nmetadata: {name: other, namespace: argocd}\nspec: {sourceRepos: ['*']}\n",
+        ),
         ("web/a.yaml", &config_map("a", "1")),
     ]);
     let run = repo.once(&["--offline"]);

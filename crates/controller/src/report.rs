@@ -141,7 +141,8 @@ fn with_warnings(ours: Option<Value>, warnings: &[String]) -> Option<Value> {
 
 /// Notes that automated sync leaves an Application out of sync, and why: nothing else says it.
 pub(crate) fn note_left(app: &mut Application, decision: &AutoSync) {
-    let mut ours = app.status.tiphys.take().filter(Value::is_object).unwrap_or_else(|| Value::Object(Map::new()));
+    let mut ours =
+        app.status.tiphys.take().filter(Value::is_object).unwrap_or_else(|| Value::Object(Map::new()));
     if let Some(map) = ours.as_object_mut() {
         map.remove(names::LEFT_OUT_OF_SYNC);
         if let AutoSync::Left(why) = decision {

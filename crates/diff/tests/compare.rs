@@ -275,7 +275,9 @@ fn of_a_dry_run_only_what_the_apply_changed_counts_unless_mutations_do() {
 #[test]
 fn what_the_api_server_fills_in_for_a_null_or_an_empty_field_is_no_difference() {
     let target = |scheme: Value, limits: Value| {
-        deployment(json!({"name": "c", "image": "i", "resources": limits, "livenessProbe": {"httpGet": {"port": 80, "scheme": scheme}}}))
+        deployment(
+            json!({"name": "c", "image": "i", "resources": limits, "livenessProbe": {"httpGet": {"port": 80, "scheme": scheme}}}),
+        )
     };
     let own = json!({"f:spec": {"f:template": {"f:spec": {"f:containers": {"k:{\"name\":\"c\"}": {".": {}, "f:name": {}, "f:image": {},
         "f:resources": {}, "f:livenessProbe": {"f:httpGet": {"f:port": {}, "f:scheme": {}}}}}}}}});

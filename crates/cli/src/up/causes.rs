@@ -30,7 +30,8 @@ pub async fn add(rows: &mut [Row], cluster: &Cluster, cache: &LiveCache) {
                 reason.push_str(&format!("\n  {cause}"));
             }
         }
-        for wait in row.waits.iter_mut().filter(|wait| matches!(wait.kind, WaitKind::Health | WaitKind::Hook)) {
+        for wait in row.waits.iter_mut().filter(|wait| matches!(wait.kind, WaitKind::Health | WaitKind::Hook))
+        {
             if let Some(cause) = wait.object.as_ref().and_then(|key| known.cause(cache, key)) {
                 wait.cause.push_str(if wait.cause.is_empty() { "" } else { "; " });
                 wait.cause.push_str(&cause);

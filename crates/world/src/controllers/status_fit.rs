@@ -46,7 +46,9 @@ fn fit_at(value: &mut Value, schema: &Value, now: Timestamp, depth: usize) {
 }
 
 fn fill_required(map: &mut Map<String, Value>, schema: &Value, now: Timestamp) {
-    for name in schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+    for name in
+        schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+    {
         let field = schema.at(&["properties", name]);
         if let (None, Some(field)) = (map.get(name), field) {
             map.insert(name.to_owned(), empty(field, now));
@@ -87,7 +89,8 @@ mod tests {
             "conditions": {"type": "array", "items": {"type": "object", "required": ["reason", "weight"],
                 "properties": {"reason": text, "weight": {"type": "number"}}}},
         }});
-        let mut status = json!({"observedGeneration": 3, "count": "4", "other": 1, "conditions": [{"reason": true}]});
+        let mut status =
+            json!({"observedGeneration": 3, "count": "4", "other": 1, "conditions": [{"reason": true}]});
         fit(&mut status, &schema, Timestamp::UNIX_EPOCH);
         let expected = json!({"observedGeneration": "3", "count": 4, "other": 1, "paused": false,
             "since": "1970-01-01T00:00:00Z", "phase": "New", "conditions": [{"reason": "true", "weight": 0}]});

@@ -91,7 +91,8 @@ fn a_status_has_the_form_that_the_definition_demands() {
     let status = json!({"type": "object", "required": ["paused"], "properties": {"paused": {"type": "boolean"}, "phase": text,
         "observedGeneration": text, "conditions": {"type": "array", "items": condition}}});
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
-    let schema = json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": any, "status": status}}});
+    let schema =
+        json!({"openAPIV3Schema": {"type": "object", "properties": {"spec": any, "status": status}}});
     let kind = define_as(&cluster, "argoproj.io", "Rollout", schema);
     let object = json!({"apiVersion": "argoproj.io/v1", "kind": "Rollout", "metadata": {"name": "web", "namespace": "shop"}, "spec": spec()});
     cluster.create(&kind, object);
@@ -100,7 +101,11 @@ fn a_status_has_the_form_that_the_definition_demands() {
     cluster.run(2 * MINUTE);
     let object = cluster.get(&kind, "shop", "web").unwrap();
     let status = &object["status"];
-    assert_eq!((&status["phase"], &status["observedGeneration"]), (&json!("Healthy"), &json!("1")), "{status}");
+    assert_eq!(
+        (&status["phase"], &status["observedGeneration"]),
+        (&json!("Healthy"), &json!("1")),
+        "{status}"
+    );
     assert_eq!(status["paused"], false, "{status}");
     assert!(status["conditions"][0]["lastUpdateTime"].is_string(), "{status}");
 }
