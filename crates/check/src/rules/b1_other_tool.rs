@@ -9,8 +9,8 @@
 //! `AlreadyExists`, `field is immutable`, `invalid ownership metadata; label validation error: missing key
 //! "app.kubernetes.io/managed-by": must be set to "Helm"`.
 //!
-//! Argo CD itself is left out: something has to install it first. So are pipelines, which install into
-//! clusters of their own to try things out.
+//! Argo CD itself is left out: something has to install it first. So are pipelines that install into
+//! clusters of their own to try things out: only those that are given the credentials of one count.
 //!
 //! ## Bad
 //! ```yaml
@@ -43,14 +43,14 @@ pub const RULE: Rule = Rule {
     id: "B1-other-tool",
     incident: "B1",
     severity: Severity::Warning,
-    title: "a playbook, Terraform or a script installs what an Application installs too",
+    title: "a playbook, Terraform, a pipeline or a script installs what an Application installs too",
     source: include_str!("b1_other_tool.rs"),
     check,
 };
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let writers = context.survey.tools().writers.iter();
-    let writers: Vec<&Writer> = writers.filter(|writer| counts(writer)).collect();
+    let writers: Vec<&Writer> = writers.filter(|writer| counts(context, writer)).collect();
     if writers.is_empty() {
         return;
     }
@@ -70,19 +70,35 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 /// Whether a writer installs into the clusters that the Applications are for.
-fn counts(writer: &Writer) -> bool {
+fn counts(context: &Context<'_>, writer: &Writer) -> bool {
     const TRIALS: [&str; 7] = ["test", "tests", "e2e", "hack", "kind", "local", "examples"];
     let file = &writer.span.file;
     // A script that applies files of the repository is how people try them out.
     let installs = match writer.tool {
         Tool::Ansible | Tool::Terraform => true,
         Tool::Script => writer.objects().is_empty(),
-        Tool::GitHubActions | Tool::GitLabCi => false,
+        Tool::GitHubActions | Tool::GitLabCi => reaches_a_cluster(context, &writer.span.file),
     };
     installs
         && writer.action == Action::Apply
         && writer.component().is_none_or(|component| component.name != "argo-cd")
         && !file.split('/').any(|step| TRIALS.contains(&step))
+}
+
+/// Whether a pipeline is given the credentials of a cluster, and makes none of its own to try things out.
+fn reaches_a_cluster(context: &Context<'_>, file: &str) -> bool {
+    const CREDENTIALS: [&str; 7] = [
+        "update-kubeconfig",
+        "get-credentials",
+        "kubeconfig save",
+        "set-context@",
+        "config use-context",
+        "KUBE_CONFIG",
+        "KUBECONFIG",
+    ];
+    const TRIALS: [&str; 6] = ["kind create", "kind-action", "setup-kind", "k3d", "k3s", "minikube"];
+    let Some(text) = context.survey.files.text(file) else { return false };
+    CREDENTIALS.iter().any(|mark| text.contains(mark)) && !TRIALS.iter().any(|mark| text.contains(mark))
 }
 
 /// What an Application installs: by its charts and by the images that it runs.

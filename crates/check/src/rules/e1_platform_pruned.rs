@@ -20,10 +20,10 @@
 //! ## When to suppress
 //! On clusters that are made anew rather than repaired.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::Severity;
-use tiphys_graph::{App, Object, Survey, edges::pod_spec, tools::Component};
+use tiphys_graph::{App, Declaration, Object, Survey, edges::pod_spec, tools::Component};
 use tiphys_model::{Cascade, DeletionPolicy, options::deletion_policy};
 use tiphys_value::{ObjectExt, Value};
 
@@ -40,19 +40,19 @@ pub const RULE: Rule = Rule {
 };
 
 /// Components that everything stands on.
-const PLATFORM: [(&str, &str); 6] = [
+const PLATFORM: [(&str, &str); 8] = [
+    ("aws-vpc-cni", "network"),
     ("calico", "network"),
     ("cilium", "network"),
+    ("coredns", "DNS"),
     ("flannel", "network"),
     ("aws-ebs-csi-driver", "storage"),
     ("longhorn", "storage"),
     ("rook", "storage"),
 ];
 /// Images of others.
-const IMAGES: [(&str, &str, &str); 7] = [
-    ("coredns/coredns", "CoreDNS", "DNS"),
+const IMAGES: [(&str, &str, &str); 5] = [
     ("coredns", "CoreDNS", "DNS"),
-    ("amazon-k8s-cni", "the Amazon VPC CNI", "network"),
     ("antrea/antrea-agent-ubuntu", "Antrea", "network"),
     ("weaveworks/weave-kube", "Weave Net", "network"),
     ("cloudnativelabs/kube-router", "kube-router", "network"),
@@ -146,12 +146,11 @@ fn unprotected(context: &Context<'_>, report: &mut Report, app: &App, part: &Par
 
 /// What of the platform a change removes.
 fn removed(context: &Context<'_>, report: &mut Report, base: &Survey) {
-    let left: BTreeSet<&str> = context
+    let left: BTreeMap<&str, &App> = context
         .survey
         .apps
         .iter()
-        .filter_map(|app| platform(context.survey, app))
-        .map(|part| part.name)
+        .filter_map(|app| Some((platform(context.survey, app)?.name, app)))
         .collect();
     let mut seen = BTreeSet::new();
     for app in &base.apps {
@@ -159,7 +158,13 @@ fn removed(context: &Context<'_>, report: &mut Report, base: &Survey) {
         let (name, role) = (part.name, part.role);
         let deleted = app.application.cascade() != Cascade::Orphan
             || app.application.automated().is_some_and(|automated| automated.prune == Some(true));
-        if left.contains(name) || !deleted || part.is_protected(app) || !seen.insert(name) {
+        if !deleted || part.is_protected(app) || !seen.insert(name) {
+            continue;
+        }
+        if let Some(holder) = left.get(name) {
+            if is_deleted_whole(context.survey, app) {
+                moved(context, report, app, holder, &part);
+            }
             continue;
         }
         let message = format!(
@@ -177,4 +182,30 @@ fn removed(context: &Context<'_>, report: &mut Report, base: &Survey) {
         }
         report.add(crate::Finding::new(RULE.incident, diagnostic).app(app.name()).object(part.title()));
     }
+}
+
+/// Whether an Application is gone, and its objects with it: what an ApplicationSet makes has the finalizer for that.
+fn is_deleted_whole(now: &Survey, before: &App) -> bool {
+    let cascades =
+        matches!(before.declaration, Declaration::Set(_)) || before.application.cascade() != Cascade::Orphan;
+    cascades && now.apps.iter().all(|app| app.name() != before.name())
+}
+
+/// Reports a part of the platform that an Application of another name holds after the change.
+fn moved(context: &Context<'_>, report: &mut Report, before: &App, holder: &App, part: &Part<'_>) {
+    let message = format!(
+        "the change takes {} from Application {} to Application {}: the cluster's {} ({}) is deleted with the first, and made again by the second",
+        part.title(),
+        before.name(),
+        holder.name(),
+        part.role,
+        part.name
+    );
+    let mut diagnostic = RULE
+        .diagnostic(message)
+        .at(places::source(context, holder), "another Application for the same")
+        .because("an Application that leaves Git takes its objects with it; whether the other one has taken them over by then is a race")
+        .help("keep the name, or take the finalizer off the old Application first (for an ApplicationSet: `preserveResourcesOnDeletion: true`)");
+    diagnostic.severity = Severity::Warning;
+    report.add(crate::Finding::new(RULE.incident, diagnostic).app(holder.name()).likely());
 }

@@ -22,11 +22,13 @@
 use std::sync::LazyLock;
 
 use tiphys_diag::Severity;
-use tiphys_graph::Owner;
+use tiphys_graph::{Object, Owner};
+use tiphys_value::{FieldPath, Value};
 
 use crate::{
     Context, Finding, Report, Rule,
     support::{
+        fields::keys,
         images::Image,
         once::Once,
         parts,
@@ -44,7 +46,8 @@ pub const RULE: Rule = Rule {
     check,
 };
 
-struct Withdrawal {
+/// What became of the images of a publisher.
+pub(super) struct Withdrawal {
     prefix: &'static str,
     /// `None` for an exception.
     severity: Option<Severity>,
@@ -77,11 +80,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if parts::may_be_a_patch(context.survey, object) {
             continue;
         }
-        let Some(pod) = pods::of(object) else { continue };
+        let Some(pod) = pods::of(object) else {
+            of_operator(context, object, &mut once);
+            continue;
+        };
         for container in pod.containers() {
             let Some(image) = Image::parse(container.image()) else { continue };
             if let Some((withdrawal, severity)) = withdrawn(&image) {
-                once.add(container.image(), gone(context, &pod, &container, withdrawal, severity));
+                let path = container.path.key("image");
+                let finding = gone(context, object, &path, container.image(), withdrawal, severity);
+                once.add(container.image(), finding);
             } else if moves(&image) && matches!(object.owner, Owner::App(_)) {
                 once.add(container.image(), moving(context, &pod, &container));
             }
@@ -90,8 +98,23 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
+/// The image that a custom resource tells its operator to run.
+fn of_operator(context: &Context<'_>, object: &Object, once: &mut Once) {
+    if !object.key.group.contains('.') || !matches!(object.owner, Owner::App(_)) {
+        return;
+    }
+    for field in ["image", "imageName"] {
+        let path = keys(&["spec", field]);
+        let Some(name) = path.get(object.value()).and_then(Value::as_str) else { continue };
+        let Some((why, severity)) = Image::parse(name).and_then(|image| withdrawn(&image)) else { continue };
+        if severity == Severity::Error {
+            once.add(name, gone(context, object, &path, name, why, severity));
+        }
+    }
+}
+
 /// What became of an image, and how bad it is.
-fn withdrawn(image: &Image<'_>) -> Option<(&'static Withdrawal, Severity)> {
+pub(super) fn withdrawn(image: &Image<'_>) -> Option<(&'static Withdrawal, Severity)> {
     let name = format!("{}/{}", image.registry, image.path);
     let found = WITHDRAWN.iter().find(|it| name.starts_with(it.prefix))?;
     let is_kept = image.tag.unwrap_or("latest") == found.kept_tag;
@@ -107,14 +130,15 @@ fn moves(image: &Image<'_>) -> bool {
 
 fn gone(
     context: &Context<'_>,
-    pod: &Pod<'_>,
-    container: &Container<'_>,
+    object: &Object,
+    path: &FieldPath,
+    image: &str,
     why: &Withdrawal,
     severity: Severity,
 ) -> Finding {
-    let span = context.survey.value_span(pod.object, &container.path.key("image"));
+    let span = context.survey.value_span(object, path);
     let mut diagnostic = RULE
-        .diagnostic(format!("image {} of {}: {}", container.image(), pod.object.title(), why.what))
+        .diagnostic(format!("image {image} of {}: {}", object.title(), why.what))
         .at(span, "named here")
         .because(
             "a node that does not have the image yet cannot pull it, and the pod stays in ImagePullBackOff",
@@ -124,10 +148,10 @@ fn gone(
     if severity == Severity::Info {
         diagnostic.mechanism =
             "what is pulled from there stays as it was: no fixes of security faults arrive".into();
-    } else if let Owner::Unit(_) = pod.object.owner {
+    } else if let Owner::Unit(_) = object.owner {
         diagnostic.severity = severity.min(Severity::Warning);
     }
-    RULE.finding(context, pod.object, diagnostic)
+    RULE.finding(context, object, diagnostic)
 }
 
 fn moving(context: &Context<'_>, pod: &Pod<'_>, container: &Container<'_>) -> Finding {

@@ -21,8 +21,9 @@ use tiphys_graph::Owner;
 use tiphys_value::Value;
 
 use crate::{
-    Context, Report, Rule,
+    Context, Finding, Report, Rule,
     support::{
+        chart_uses::{self, ChartUse},
         images::{DOCKER, Image},
         once::Once,
         pods::{self, Container},
@@ -66,7 +67,38 @@ fn check(context: &Context<'_>, report: &mut Report) {
             once.add(container.image(), RULE.finding(context, object, diagnostic));
         }
     }
+    for used in chart_uses::all(context) {
+        if let Some((image, finding)) = of_chart(&used) {
+            once.add(&image, finding);
+        }
+    }
     once.report(report);
+}
+
+/// A chart out of reach whose scripts are a publisher's, with an image of another one in its values.
+fn of_chart(used: &ChartUse) -> Option<(String, Finding)> {
+    const REPOSITORIES: [(&str, &str); 3] =
+        [("charts.bitnami.com/", "Bitnami"), ("/bitnamicharts/", "Bitnami"), ("bitnami/charts/", "Bitnami")];
+    let (_, publisher) = REPOSITORIES.iter().find(|(part, _)| used.repository.contains(part))?;
+    let repository = used.text(&["image", "repository"])?;
+    let registry = used.text(&["global", "imageRegistry"]).filter(|it| !it.is_empty());
+    let registry = registry.or_else(|| used.text(&["image", "registry"])).filter(|it| !it.is_empty());
+    let name = registry.map_or_else(|| repository.clone(), |registry| format!("{registry}/{repository}"));
+    Image::parse(&name).filter(is_official)?;
+    let diagnostic = RULE
+        .diagnostic(format!(
+            "{} gives chart {} of {publisher} the image {name}, which is not {publisher}'s",
+            used.by, used.chart
+        ))
+        .at(used.span.clone(), "this chart starts its containers through scripts")
+        .because("the scripts are only in the publisher's own image: the pods end in Init:CrashLoopBackOff or do not start")
+        .help("use a chart or an operator that is made for this image");
+    let finding = Finding::new(RULE.incident, diagnostic).likely();
+    let finding = match &used.app {
+        Some(app) => finding.app(app),
+        None => finding,
+    };
+    Some((name, finding))
 }
 
 /// An image of Docker's own library; what others publish may be a copy.

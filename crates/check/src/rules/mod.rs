@@ -58,6 +58,7 @@ mod e2_misspelt_name;
 mod e2_no_pull_secret;
 mod e2_no_store;
 mod e3_invalid_image;
+mod e3_withdrawn_chart;
 mod e3_withdrawn_image;
 mod e4_foreign_image;
 mod e5_entrypoint_module;
@@ -147,6 +148,7 @@ pub const ALL: &[&Rule] = &[
     &e2_no_pull_secret::RULE,
     &e2_no_store::RULE,
     &e3_invalid_image::RULE,
+    &e3_withdrawn_chart::RULE,
     &e3_withdrawn_image::RULE,
     &e4_foreign_image::RULE,
     &e5_entrypoint_module::RULE,

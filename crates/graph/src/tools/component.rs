@@ -24,12 +24,15 @@ components! {
     "argo-rollouts": ["argo-rollouts"], ["argoproj/argo-rollouts/"], ["argoproj/argo-rollouts"];
     "argo-workflows": ["argo-workflows"], ["argoproj/argo-workflows/"], ["argoproj/workflow-controller"];
     "aws-ebs-csi-driver": ["aws-ebs-csi-driver"], ["aws-ebs-csi-driver"], ["ebs-csi-driver/aws-ebs-csi-driver"];
+    "aws-efs-csi-driver": ["aws-efs-csi-driver"], ["aws-efs-csi-driver"], ["efs-csi-driver/amazon/aws-efs-csi-driver"];
     "aws-load-balancer-controller": ["aws-load-balancer-controller"], ["aws-load-balancer-controller"], ["eks/aws-load-balancer-controller"];
+    "aws-vpc-cni": ["aws-vpc-cni"], ["amazon-vpc-cni-k8s"], ["amazon-k8s-cni"];
     "calico": ["tigera-operator", "calico"], ["projectcalico/calico", "projectcalico.org", "tigera-operator"], ["tigera/operator", "calico/node"];
     "cert-manager": ["cert-manager"], ["cert-manager/cert-manager/", "jetstack/cert-manager/"], ["jetstack/cert-manager-controller"];
     "cilium": ["cilium"], ["cilium/cilium/"], ["cilium/cilium"];
     "cloudnative-pg": ["cloudnative-pg"], ["cloudnative-pg/cloudnative-pg/"], ["cloudnative-pg/cloudnative-pg"];
     "cluster-autoscaler": ["cluster-autoscaler"], ["cluster-autoscaler"], ["autoscaling/cluster-autoscaler"];
+    "coredns": ["coredns"], ["coredns/deployment/"], ["coredns/coredns"];
     "external-dns": ["external-dns"], ["external-dns/"], ["external-dns/external-dns"];
     "external-secrets": ["external-secrets"], ["external-secrets/external-secrets/"], ["external-secrets/external-secrets"];
     "flannel": ["flannel"], ["flannel-io/flannel", "coreos/flannel"], ["flannel/flannel"];

@@ -1,17 +1,53 @@
 //! What Terraform writes to the cluster.
 
+use tiphys_diag::Span;
 use tiphys_render::manifest;
 use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey};
 
-use super::{Block, Expression, Terraform};
+use super::{Block, Expression, Terraform, Value};
 use crate::tools::{Action, Tool, What, Writer};
 
 impl Terraform {
     /// Helm releases, objects and manifests among the resources.
     pub fn writers(&self) -> Vec<Writer> {
         let resources = self.blocks().filter(|block| block.kind == "resource");
-        resources.flat_map(writers).collect()
+        let modules = self.blocks().filter(|block| block.kind == "module");
+        resources.flat_map(writers).chain(modules.flat_map(add_ons)).collect()
     }
+}
+
+/// What installs one of EKS's add-ons, which are named like their charts but for a few.
+fn add_on(name: &str, block: &Block, span: &Span) -> Writer {
+    let chart = match name {
+        "vpc-cni" => "aws-vpc-cni",
+        other => other,
+    };
+    let what = What::Release { name: name.to_owned(), chart: chart.to_owned(), repository: String::new() };
+    let namespace = block.str("namespace").map(str::to_owned);
+    Writer { tool: Tool::Terraform, action: Action::Apply, what, namespace, span: span.clone() }
+}
+
+/// The add-ons that a much used module installs: those of EKS that it lists, and those that it switches on.
+fn add_ons(block: &Block) -> Vec<Writer> {
+    let source = block.str("source").unwrap_or_default();
+    let listed: &[&str] = match source {
+        _ if source.contains("eks-blueprints-addons") => &["eks_addons"],
+        _ if source.starts_with("terraform-aws-modules/eks/aws") => &["cluster_addons", "addons"],
+        _ => return Vec::new(),
+    };
+    let lists = listed.iter().filter_map(|name| block.get(name));
+    let of_list = lists.flat_map(|list| match &list.value {
+        Value::Object(pairs) => pairs.iter().map(|(name, it)| add_on(name, block, &it.span)).collect(),
+        _ => Vec::new(),
+    });
+    // Told to make nothing in the cluster, it leaves that to an engine.
+    let installs = block.get("create_kubernetes_resources").is_none_or(|it| it.as_bool() == Some(true));
+    let switched = block.attributes.iter().filter_map(|it| {
+        let name = it.name.trim().strip_prefix("enable_").filter(|_| installs)?;
+        (it.expression.as_bool() == Some(true))
+            .then(|| add_on(&name.replace('_', "-"), block, &it.expression.span))
+    });
+    of_list.chain(switched).collect()
 }
 
 fn writers(block: &Block) -> Vec<Writer> {
@@ -29,6 +65,9 @@ fn writers(block: &Block) -> Vec<Writer> {
             let what =
                 What::Release { name: text("name"), chart: text("chart"), repository: text("repository") };
             vec![writer(what, block.str("namespace"))]
+        }
+        "aws_eks_addon" => {
+            block.str("addon_name").map(|name| add_on(name, block, &block.span)).into_iter().collect()
         }
         "kubectl_manifest" | "k8s_manifest" => {
             let text = block.str("yaml_body").or_else(|| block.str("content")).unwrap_or_default();

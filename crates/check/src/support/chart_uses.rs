@@ -1,0 +1,279 @@
+//! Charts that are not in the repository, wherever they are named: by Applications, by charts, by kustomizations and by
+//! HelmReleases, each with the values that it is given.
+
+use std::{collections::HashMap, sync::Arc};
+
+use tiphys_diag::Span;
+use tiphys_graph::{App, Object, tools::Lines};
+use tiphys_kustomize::FILE_NAMES;
+use tiphys_model::ApplicationSource;
+use tiphys_value::{FieldPath, ObjectExt, Value};
+use tiphys_vfs::{base_name, join, parent};
+
+use super::{
+    fields,
+    pods::{list, text},
+};
+use crate::Context;
+
+/// A chart that something takes from elsewhere.
+pub struct ChartUse {
+    /// Its name.
+    pub chart: String,
+    /// The address that it comes from, with its name where that is the last step.
+    pub repository: String,
+    /// Its version, or a range of versions.
+    pub version: String,
+    /// The values that it is given, the weakest first.
+    pub values: Vec<Value>,
+    /// Who names it, for messages.
+    pub by: String,
+    /// Where it is named.
+    pub span: Span,
+    /// The Application that it is for, if one names it.
+    pub app: Option<String>,
+}
+
+impl ChartUse {
+    /// The last of its values that says something at a path such as `image.tag`.
+    pub fn value(&self, path: &[&str]) -> Option<&Value> {
+        self.values.iter().rev().find_map(|values| values.at(path))
+    }
+
+    /// The same, as text: numbers too.
+    pub fn text(&self, path: &[&str]) -> Option<String> {
+        match self.value(path)? {
+            Value::String(text) => Some(text.to_string()),
+            Value::Null => None,
+            other => Some(other.to_string()),
+        }
+    }
+}
+
+/// All of them.
+pub fn all(context: &Context<'_>) -> Vec<ChartUse> {
+    let mut found = Vec::new();
+    for app in context.survey.apps.iter().filter(|app| !app.is_rendered()) {
+        let spec = &app.application.spec;
+        for (at, source) in spec.effective_sources().iter().enumerate().filter(|(_, it)| !it.chart.is_empty())
+        {
+            found.push(of_application(context, app, source, &fields::source(spec, at)));
+        }
+    }
+    let releases = context.survey.objects.iter().filter(|object| object.key.kind == "HelmRelease");
+    found.extend(releases.filter_map(|object| of_release(context, object)));
+    let of_folders = sources_of_folders(context);
+    for path in context.survey.files.paths() {
+        match base_name(path) {
+            "Chart.yaml" | "requirements.yaml" => of_chart(context, path, &of_folders, &mut found),
+            name if FILE_NAMES.contains(&name) => of_kustomization(context, path, &mut found),
+            _ => {}
+        }
+    }
+    found
+}
+
+fn of_application(
+    context: &Context<'_>,
+    app: &App,
+    source: &ApplicationSource,
+    place: &FieldPath,
+) -> ChartUse {
+    let mut values = Vec::new();
+    if let Some(helm) = &source.helm {
+        for entry in &helm.value_files {
+            // What is referred to by a name is a repository; nearly always this one.
+            let path = entry.strip_prefix('$').and_then(|rest| rest.split_once('/')).map(|(_, path)| path);
+            values.extend(path.and_then(|path| read(context, path)));
+        }
+        values.extend(tiphys_yaml::from_yaml(&helm.values));
+        values.extend(helm.values_object.clone());
+        values.push(parameters(source));
+    }
+    ChartUse {
+        chart: source.chart.rsplit('/').next().unwrap_or_default().to_owned(),
+        repository: format!("{}/{}", source.repo_url, source.chart),
+        version: source.target_revision.clone(),
+        values,
+        by: format!("Application {}", app.name()),
+        span: context.survey.app_span(app, &place.key("chart")),
+        app: Some(app.name().to_owned()),
+    }
+}
+
+/// The parameters of a source as values; the names of lists are left out.
+fn parameters(source: &ApplicationSource) -> Value {
+    let mut values = Value::Null;
+    for parameter in source.helm.iter().flat_map(|helm| &helm.parameters) {
+        let mut steps = parameter.name.split('.').rev();
+        let last = steps.next().unwrap_or_default();
+        let leaf = Value::from_iter([(last.to_owned(), Value::from(parameter.value.clone()))]);
+        let tree = steps.fold(leaf, |below, step| Value::from_iter([(step.to_owned(), below)]));
+        values = merged(values, &tree);
+    }
+    values
+}
+
+fn merged(mut into: Value, other: &Value) -> Value {
+    match (&mut into, other) {
+        (Value::Object(own), Value::Object(others)) => {
+            for (key, value) in others {
+                let before = own.get(key).cloned().unwrap_or_default();
+                own.insert(key.clone(), merged(before, value));
+            }
+            into
+        }
+        _ => other.clone(),
+    }
+}
+
+fn of_release(context: &Context<'_>, release: &Object) -> Option<ChartUse> {
+    let spec = release.value().get("spec")?;
+    let chart = spec.at(&["chart", "spec"]);
+    let (reference, name) = match chart {
+        Some(chart) => (chart.get("sourceRef")?, text(chart, "chart")),
+        None => (spec.get("chartRef")?, ""),
+    };
+    let (kind, named) = (text(reference, "kind"), text(reference, "name"));
+    let mut sources = context.survey.objects.iter().filter(|it| it.key.kind == kind && it.key.name == named);
+    let source = sources.next()?.value().get("spec")?;
+    let repository = format!("{}/{name}", text(source, "url").trim_end_matches('/'));
+    let version = match chart {
+        Some(chart) => text(chart, "version").to_owned(),
+        None => source
+            .str_at(&["ref", "tag"])
+            .or(source.str_at(&["ref", "semver"]))
+            .unwrap_or_default()
+            .to_owned(),
+    };
+    let place = fields::keys(if chart.is_some() {
+        &["spec", "chart", "spec", "chart"]
+    } else {
+        &["spec", "chartRef", "name"]
+    });
+    Some(ChartUse {
+        chart: repository.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned(),
+        repository,
+        version,
+        values: spec.get("values").cloned().into_iter().collect(),
+        by: release.title(),
+        span: context.survey.span(release, &place),
+        app: None,
+    })
+}
+
+/// The dependencies of a chart that are not put beside it.
+fn of_chart(context: &Context<'_>, path: &Arc<str>, of_folders: &Folders, found: &mut Vec<ChartUse>) {
+    let files = &context.survey.files;
+    let Some(chart) = read(context, path) else { return };
+    let folder = parent(path).unwrap_or_default();
+    let at = |name: &str| join(folder, name).unwrap_or_default();
+    let renderers = of_folders.get(folder);
+    let sources = renderers.into_iter().flatten().map(|(_, source)| source);
+    let of_apps: Vec<Value> = sources.flat_map(|source| values_of(context, folder, source)).collect();
+    for dependency in list(&chart, "dependencies") {
+        let (name, alias) = (text(dependency, "name"), text(dependency, "alias"));
+        let vendored = at(&format!("charts/{name}"));
+        let is_vendored = files
+            .paths()
+            .any(|it| it.strip_prefix(vendored.as_str()).is_some_and(|rest| rest.starts_with(['/', '-'])));
+        let repository = text(dependency, "repository");
+        if is_vendored || !repository.contains("://") || repository.starts_with("file:") {
+            continue;
+        }
+        let key = if alias.is_empty() { name } else { alias };
+        let own = ["values.yaml", "values.yml"].iter().filter_map(|name| read(context, &at(name)));
+        let given: Vec<Value> = own.chain(of_apps.iter().cloned()).collect();
+        let of_key = |values: &Value| {
+            let global = values.get("global").map(|it| Value::from_iter([("global".to_owned(), it.clone())]));
+            [global, values.get(key).cloned()].into_iter().flatten().collect::<Vec<_>>()
+        };
+        found.push(ChartUse {
+            chart: name.to_owned(),
+            repository: format!("{}/{name}", repository.trim_end_matches('/')),
+            version: text(dependency, "version").to_owned(),
+            values: given.iter().flat_map(of_key).collect(),
+            by: format!("chart {}", if folder.is_empty() { text(&chart, "name") } else { folder }),
+            span: line_of(context, path, name),
+            app: renderers.and_then(|all| Some(all.first()?.0.clone())),
+        });
+    }
+}
+
+/// The sources of Applications that are folders of a repository, by folder, each with its Application.
+type Folders = HashMap<String, Vec<(String, ApplicationSource)>>;
+
+fn sources_of_folders(context: &Context<'_>) -> Folders {
+    let mut found = Folders::new();
+    for app in &context.survey.apps {
+        let sources = app.application.spec.effective_sources();
+        for source in sources.into_iter().filter(|source| source.chart.is_empty()) {
+            let folder = source.path.trim_start_matches("./").trim_end_matches('/').to_owned();
+            found.entry(folder).or_default().push((app.name().to_owned(), source));
+        }
+    }
+    found
+}
+
+/// The values that a source gives the chart of a folder.
+fn values_of(context: &Context<'_>, folder: &str, source: &ApplicationSource) -> Vec<Value> {
+    let Some(helm) = &source.helm else { return Vec::new() };
+    let mut found = Vec::new();
+    for entry in &helm.value_files {
+        let referred = entry.strip_prefix('$').and_then(|rest| rest.split_once('/'));
+        let path = match referred {
+            Some((_, path)) => Some(path.to_owned()),
+            None => join(folder, entry).ok(),
+        };
+        found.extend(path.and_then(|path| read(context, &path)));
+    }
+    found.extend(tiphys_yaml::from_yaml(&helm.values));
+    found.extend(helm.values_object.clone());
+    found.push(parameters(source));
+    found
+}
+
+/// The charts that a kustomization inflates.
+fn of_kustomization(context: &Context<'_>, path: &Arc<str>, found: &mut Vec<ChartUse>) {
+    let Some(kustomization) = read(context, path) else { return };
+    let folder = parent(path).unwrap_or_default();
+    for chart in list(&kustomization, "helmCharts") {
+        let name = text(chart, "name");
+        let repository = text(chart, "repo");
+        if repository.is_empty() {
+            continue;
+        }
+        let additional = list(chart, "additionalValuesFiles").iter().filter_map(Value::as_str);
+        let named =
+            std::iter::once(text(chart, "valuesFile")).chain(additional).filter(|name| !name.is_empty());
+        let in_files = named.filter_map(|name| read(context, &join(folder, name).ok()?));
+        found.push(ChartUse {
+            chart: name.to_owned(),
+            repository: format!("{}/{name}", repository.trim_end_matches('/')),
+            version: text(chart, "version").to_owned(),
+            values: in_files.chain(chart.get("valuesInline").cloned()).collect(),
+            by: format!("kustomization {folder}"),
+            span: line_of(context, path, name),
+            app: None,
+        });
+    }
+}
+
+fn read(context: &Context<'_>, path: &str) -> Option<Value> {
+    tiphys_yaml::from_yaml(&context.survey.files.text(path)?).ok()
+}
+
+/// The line of a file that names a chart.
+fn line_of(context: &Context<'_>, path: &Arc<str>, name: &str) -> Span {
+    let text = context.survey.files.text(path).unwrap_or_else(|| "".into());
+    let is_it = |line: &str| line.contains("name:") && line.contains(name);
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        if is_it(line) {
+            let indent = line.len() - line.trim_start().len();
+            return Lines::of(path, &text).span(start + indent..start + line.trim_end().len());
+        }
+        start += line.len();
+    }
+    Lines::of(path, &text).span(0..0)
+}
