@@ -22,12 +22,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::Severity;
 use tiphys_graph::{
-    Object, Owner,
+    App, Object, Owner,
     edges::{EdgeKind, Target, pod_spec},
+    tools::Component,
 };
 use tiphys_value::{ObjectExt, Value};
 
-use crate::{Context, Report, Rule};
+use crate::{Context, Finding, Report, Rule, places};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -50,12 +51,67 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let place = (index.scope(object.id), object.key.kind.as_str(), object.key.name.as_str(), image);
         groups.entry(place).or_default().push(object);
     }
+    charts(context, report);
     for objects in groups.values() {
         let first = objects[0];
         let clash = objects[1..].iter().find_map(|other| Some((*other, clash(context, first, other)?)));
         if let Some((other, why)) = clash {
             add(context, report, first, other, &why);
         }
+    }
+}
+
+/// Components of which a cluster can have but one, whatever namespaces they are put into: each has the nodes, the
+/// definitions or the webhooks of the whole cluster to itself.
+const ONLY_ONCE: [&str; 11] = [
+    "aws-ebs-csi-driver",
+    "aws-load-balancer-controller",
+    "calico",
+    "cert-manager",
+    "cilium",
+    "keda",
+    "kyverno",
+    "longhorn",
+    "metallb",
+    "metrics-server",
+    "sealed-secrets",
+];
+
+/// Charts that were not rendered, each in two namespaces of one cluster.
+fn charts(context: &Context<'_>, report: &mut Report) {
+    let survey = context.survey;
+    let mut found: BTreeMap<(usize, &str, &str), Vec<&App>> = BTreeMap::new();
+    for app in survey.apps.iter().filter(|app| !app.is_rendered() && !survey.is_symbolic(app)) {
+        for source in app.application.spec.effective_sources() {
+            let component = Component::of_chart(&source.chart).map(|component| component.name);
+            if let Some(name) = component.filter(|name| ONLY_ONCE.contains(name)) {
+                found.entry((app.environment.0, app.cluster(), name)).or_default().push(app);
+            }
+        }
+    }
+    let namespace = |app: &App| app.application.spec.destination.namespace.clone();
+    for ((_, _, component), apps) in found {
+        let first = apps[0];
+        let other = apps[1..].iter().find(|app| {
+            app.name() != first.name()
+                && namespace(app) != namespace(first)
+                && survey.is_side_by_side(first, app)
+        });
+        let Some(other) = other else { continue };
+        let message = format!(
+            "{component} is installed twice: into {} by Application {} and into {} by Application {}",
+            namespace(first),
+            first.name(),
+            namespace(other),
+            other.name()
+        );
+        let diagnostic = RULE
+            .diagnostic(message)
+            .at(places::source(context, other), format!("{} installs it here", other.name()))
+            .see(places::source(context, first), format!("{} installs it here", first.name()))
+            .because("both take the same definitions, webhooks or nodes of the cluster for their own")
+            .help("install it once");
+        report.add(Finding::new(RULE.incident, diagnostic).app(other.name()).likely());
     }
 }
 

@@ -6,7 +6,7 @@
 //!   is among them. With `creationPolicy: Merge` or `Orphan` the Secret has no owner reference, so that it
 //!   looks like an object of the Application that has left Git: it is pruned, again and again.
 //! - `creationPolicy: Merge` writes only into a Secret that is there, and nothing in the repository makes it.
-//! - Two ExternalSecrets have one target; only one of them may own it.
+//! - Two ExternalSecrets have one target, two Certificates one Secret, or two controllers make it; only one may own it.
 //! - A chart or manifest renders the Secret, and a controller makes the same one: each overwrites the other.
 //!
 //! People see: a Secret that disappears within seconds, `secrets "argocd-secret" not found`, an ExternalSecret
@@ -145,24 +145,36 @@ fn add_missing(context: &Context<'_>, report: &mut Report, product: &Product, ma
     report.add(RULE.finding(context, maker, diagnostic).likely());
 }
 
-/// Reports two ExternalSecrets that each own one Secret.
+/// Reports two objects that each make one Secret and own it.
 fn add_twin(context: &Context<'_>, report: &mut Report, product: &Product, maker: &Object) {
+    const MAKERS: [&str; 3] = ["Certificate", "ExternalSecret", "SealedSecret"];
     let makers = context.analyses().edges.products(maker, &product.key).iter();
     let mut others =
         makers.filter(|it| it.policy == CreationPolicy::Owned).map(|it| context.survey.object(it.from));
-    let is_twin = |other: &&Object| {
-        other.key.kind == "ExternalSecret"
-            && maker.key.kind == "ExternalSecret"
-            && other.key.name != maker.key.name
-    };
+    let is_maker = |object: &Object| MAKERS.contains(&object.key.kind.as_str());
+    let is_twin = |other: &&Object| is_maker(maker) && is_maker(other) && maker.key != other.key;
     let Some(other) = others.find(is_twin).filter(|other| maker.id < other.id) else { return };
+    let why = match (maker.key.kind.as_str(), other.key.kind.as_str()) {
+        ("ExternalSecret", "ExternalSecret") => {
+            "the controller lets one of them own the Secret and refuses the other: `target is owned by another ExternalSecret`"
+        }
+        ("Certificate", "Certificate") => {
+            "each finds that the certificate in the Secret is not its own, and has a new one issued, until the issuer's limit is reached"
+        }
+        _ => {
+            "each controller owns the Secret that it makes, and refuses or overwrites the other's: `already exists and is not managed by …`"
+        }
+    };
     let message = format!("{} and {} both make {}", maker.title(), other.title(), name(product));
-    let diagnostic = RULE
+    let mut diagnostic = RULE
         .diagnostic(message)
         .at(context.survey.span(other, &product.field), "made from this")
         .see(context.survey.span(maker, &product.field), "and from this")
-        .because("the controller lets one of them own the Secret and refuses the other: `target is owned by another ExternalSecret`")
-        .help("give each a target of its own, or put both into one ExternalSecret");
+        .because(why)
+        .help("give each a target of its own, or make the Secret from one of them");
+    if (maker.key.kind.as_str(), other.key.kind.as_str()) != ("ExternalSecret", "ExternalSecret") {
+        diagnostic.severity = Severity::Warning;
+    }
     report.add(RULE.finding(context, other, diagnostic));
 }
 

@@ -25,7 +25,7 @@
 //! ## When to suppress
 //! Where values turn the definitions off in a way of their own.
 
-use tiphys_diag::Severity;
+use tiphys_diag::{Severity, Span};
 use tiphys_graph::App;
 use tiphys_model::{ApplicationSource, HelmSource};
 use tiphys_value::{FieldPath, Value};
@@ -33,7 +33,7 @@ use tiphys_value::{FieldPath, Value};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        charts,
+        chart_uses, charts,
         once::Once,
         pods::{list, text},
     },
@@ -65,33 +65,48 @@ fn check(context: &Context<'_>, report: &mut Report) {
             else {
                 continue;
             };
-            once.add_by(source.chart.clone(), finding(context, app, &source, definition, bytes));
+            let place = place(context, app);
+            once.add_by(source.chart.clone(), finding(app, &source.chart, place, definition, bytes));
+        }
+    }
+    for used in chart_uses::all(context).iter().filter(|used| used.is_inflated) {
+        let Some(app) = used.app.map(|app| context.survey.app(app)) else { continue };
+        if app.is_rendered() || app.application.sync_options().is_on("ServerSideApply") {
+            continue;
+        }
+        let source = ApplicationSource {
+            chart: used.chart.clone(),
+            target_revision: used.version.clone(),
+            helm: Some(HelmSource { values_object: used.values.last().cloned(), ..HelmSource::default() }),
+            ..ApplicationSource::default()
+        };
+        let brings = used.brings_definitions && !charts::leaves_out_crds(&source);
+        if let Some((definition, bytes)) = large_definition(&source).filter(|_| brings) {
+            once.add_by(used.chart.clone(), finding(app, &used.chart, used.span.clone(), definition, bytes));
         }
     }
     once.report(report);
 }
 
-fn finding(
-    context: &Context<'_>,
-    app: &App,
-    source: &ApplicationSource,
-    definition: &str,
-    bytes: &str,
-) -> Finding {
+/// Where an Application names its chart.
+fn place(context: &Context<'_>, app: &App) -> Span {
     let spec = FieldPath::default().key("spec");
-    let message = format!(
-        "chart {} brings CustomResourceDefinition {definition} of about {bytes} bytes, and Application {} does not apply on the server's side: \
-         `metadata.annotations: Too long: may not be more than 262144 bytes`",
-        source.chart,
-        app.name()
-    );
-    let place = match app.application.spec.has_multiple_sources() {
+    let field = match app.application.spec.has_multiple_sources() {
         true => spec.key("sources"),
         false => spec.key("source").key("chart"),
     };
+    context.survey.app_span(app, &field)
+}
+
+fn finding(app: &App, chart: &str, place: Span, definition: &str, bytes: &str) -> Finding {
+    let message = format!(
+        "chart {chart} brings CustomResourceDefinition {definition} of about {bytes} bytes, and Application {} does not apply on the server's side: \
+         `metadata.annotations: Too long: may not be more than 262144 bytes`",
+        app.name()
+    );
     let diagnostic = RULE
         .diagnostic(message)
-        .at(context.survey.app_span(app, &place), "this chart")
+        .at(place, "this chart")
         .because("client-side apply writes the whole object into one of its own annotations, whose size is limited")
         .help("add `ServerSideApply=true` to spec.syncPolicy.syncOptions");
     Finding::new(RULE.incident, diagnostic).app(app.name()).likely()

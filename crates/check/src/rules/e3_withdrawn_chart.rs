@@ -54,8 +54,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let named = named(&used);
         let cause = named.first().cloned();
         match cause {
-            Some(image) => once.add(&image, by_values(&used, &image)),
-            None if is_by_default(&used) => once.add(&used.chart, by_default(&used)),
+            Some(image) => once.add(&image, by_values(context, &used, &image)),
+            None if is_by_default(&used) => once.add(&used.chart, by_default(context, &used)),
             None => {}
         }
     }
@@ -141,25 +141,25 @@ fn is_by_default(used: &ChartUse) -> bool {
 
 const LEGACY: &str = "for the time being: bitnamilegacy/ holds the old tags, without updates; better is the publisher of the software itself, with a chart made for its image";
 
-fn by_values(used: &ChartUse, image: &str) -> Finding {
+fn by_values(context: &Context<'_>, used: &ChartUse, image: &str) -> Finding {
     let message = format!(
         "image {image}, which {} gives chart {}, cannot be pulled: the publisher withdrew all versioned tags on 2025-08-28",
         used.by, used.chart
     );
-    finding(used, message, "its values name the image")
+    finding(context, used, message, "its values name the image")
 }
 
-fn by_default(used: &ChartUse) -> Finding {
+fn by_default(context: &Context<'_>, used: &ChartUse) -> Finding {
     let message = format!(
         "chart {} {} of {} pulls images of docker.io/bitnami, whose versioned tags were withdrawn on 2025-08-28",
         used.chart, used.version, used.by
     );
-    let mut finding = finding(used, message, "the images stand in the chart's own values");
+    let mut finding = finding(context, used, message, "the images stand in the chart's own values");
     finding.diagnostic.severity = Severity::Warning;
     finding.likely()
 }
 
-fn finding(used: &ChartUse, message: String, label: &str) -> Finding {
+fn finding(context: &Context<'_>, used: &ChartUse, message: String, label: &str) -> Finding {
     let diagnostic = RULE
         .diagnostic(message)
         .at(used.span.clone(), label)
@@ -168,8 +168,8 @@ fn finding(used: &ChartUse, message: String, label: &str) -> Finding {
         )
         .help(LEGACY);
     let mut finding = Finding::new(RULE.incident, diagnostic);
-    match &used.app {
-        Some(app) => finding.app(app),
+    match used.app {
+        Some(app) => finding.app(context.survey.app(app).name()),
         // Nobody is seen to install it.
         None => {
             finding.diagnostic.severity = Severity::Warning;

@@ -68,7 +68,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     for used in chart_uses::all(context) {
-        if let Some((image, finding)) = of_chart(&used) {
+        if let Some((image, finding)) = of_chart(context, &used) {
             once.add(&image, finding);
         }
     }
@@ -76,11 +76,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 /// A chart out of reach whose scripts are a publisher's, with an image of another one in its values.
-fn of_chart(used: &ChartUse) -> Option<(String, Finding)> {
+fn of_chart(context: &Context<'_>, used: &ChartUse) -> Option<(String, Finding)> {
     const REPOSITORIES: [(&str, &str); 3] =
         [("charts.bitnami.com/", "Bitnami"), ("/bitnamicharts/", "Bitnami"), ("bitnami/charts/", "Bitnami")];
     let (_, publisher) = REPOSITORIES.iter().find(|(part, _)| used.repository.contains(part))?;
     let repository = used.text(&["image", "repository"])?;
+    // What starts the container otherwise needs none of the scripts.
+    if ["command", "args", "arguments"].iter().any(|field| used.value(&[field]).is_some()) {
+        return None;
+    }
     let registry = used.text(&["global", "imageRegistry"]).filter(|it| !it.is_empty());
     let registry = registry.or_else(|| used.text(&["image", "registry"])).filter(|it| !it.is_empty());
     let name = registry.map_or_else(|| repository.clone(), |registry| format!("{registry}/{repository}"));
@@ -94,8 +98,8 @@ fn of_chart(used: &ChartUse) -> Option<(String, Finding)> {
         .because("the scripts are only in the publisher's own image: the pods end in Init:CrashLoopBackOff or do not start")
         .help("use a chart or an operator that is made for this image");
     let finding = Finding::new(RULE.incident, diagnostic).likely();
-    let finding = match &used.app {
-        Some(app) => finding.app(app),
+    let finding = match used.app {
+        Some(app) => finding.app(context.survey.app(app).name()),
         None => finding,
     };
     Some((name, finding))

@@ -70,6 +70,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(pod) = pods::of(object) else { continue };
         for container in pod.containers() {
             let (command, args) = (words(&container, "command"), words(&container, "args"));
+            if let Some((field, what)) = unrunnable(&command, &args) {
+                once.add(what, cannot_start(context, &pod, &container, field, what));
+                continue;
+            }
             let (Some(program), Some(first)) = (command.first(), args.first()) else { continue };
             if WRAPPERS.contains(&base(program)) {
                 continue;
@@ -86,7 +90,61 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     scripted(context, &mut once);
+    tasks(context, &mut once);
     once.report(report);
+}
+
+/// A command that cannot start, whatever the image is: where, and why.
+fn unrunnable(command: &[&str], args: &[&str]) -> Option<(&'static str, &'static str)> {
+    const SHELLS: [&str; 4] = ["sh", "bash", "ash", "zsh"];
+    let program = command.first()?;
+    // Paths of Windows have spaces; what is filled in later may be a path alone.
+    let is_path = |text: &str| text.contains('\\') || text.contains('$');
+    if program.trim().contains(char::is_whitespace) && !is_path(program) {
+        return Some(("command", WHOLE_LINE));
+    }
+    let mut rest = command[1..].iter().chain(args);
+    let first =
+        SHELLS.contains(&base(program)).then(|| rest.find(|word| !word.starts_with(['-', '+'])))??;
+    let options: Vec<&&str> =
+        command[1..].iter().chain(args).take_while(|word| word.starts_with(['-', '+'])).collect();
+    let takes_text = options.iter().any(|option| {
+        option.starts_with("--")
+            || matches!(**option, "-o" | "+o" | "-O" | "+O" | "-s")
+            || option.contains('c')
+    });
+    let is_line = first.trim().contains(char::is_whitespace) && !is_path(first);
+    let field = if command.contains(first) { "command" } else { "args" };
+    (!takes_text && is_line).then_some((field, NO_OPTION))
+}
+
+const WHOLE_LINE: &str = "a whole command line is one word of the command";
+const NO_OPTION: &str = "a shell is given a command line without -c";
+
+fn cannot_start(
+    context: &Context<'_>,
+    pod: &Pod<'_>,
+    container: &Container<'_>,
+    field: &str,
+    what: &str,
+) -> crate::Finding {
+    let (why, help) = match what {
+        WHOLE_LINE => (
+            "the first word is the name of the program, spaces included: `exec: \"…\": executable file not found in $PATH`",
+            "make each word an item of its own, or hand the line to a shell: [\"/bin/sh\", \"-c\", \"…\"]",
+        ),
+        _ => (
+            "without -c the shell takes the line for the name of a script: `can't open '…': No such file or directory`",
+            "add \"-c\" before it",
+        ),
+    };
+    let span = context.survey.span(pod.object, &container.path.key(field));
+    let diagnostic = RULE
+        .diagnostic(format!("container {} of {} cannot start: {what}", container.name(), pod.object.title()))
+        .at(span, "this cannot be run")
+        .because(why)
+        .help(help);
+    RULE.finding(context, pod.object, diagnostic)
 }
 
 /// Patches that a script or playbook makes in the cluster, by their text: one that sets the command of a
@@ -113,6 +171,38 @@ fn scripted(context: &Context<'_>, once: &mut Once) {
             if offset > 0 {
                 diagnostic = diagnostic.see(place(at), "by this patch");
             }
+            diagnostic.severity = Severity::Warning;
+            once.add("scripted", Finding::new(RULE.incident, diagnostic).likely());
+        }
+    }
+}
+
+/// The same by a task of Ansible's module for objects.
+fn tasks(context: &Context<'_>, once: &mut Once) {
+    let files = &context.survey.files;
+    for path in files.ending(&[".yml", ".yaml"]) {
+        let Some(text) = files.text(path).filter(|text| text.contains("state: patched")) else { continue };
+        let lines: Vec<&str> = text.lines().collect();
+        for (at, _) in lines.iter().enumerate().filter(|(_, line)| line.trim() == "state: patched") {
+            let depth = |line: &str| line.len() - line.trim_start().len();
+            let starts = |index: &usize| {
+                let line = lines[*index];
+                line.trim_start().starts_with("- ") && depth(line) < depth(lines[at])
+            };
+            let Some(start) = (0..at).rev().find(starts) else { continue };
+            let is_below = |line: &&&str| line.trim().is_empty() || depth(line) > depth(lines[start]);
+            let task: Vec<&str> = lines[start + 1..].iter().take_while(is_below).copied().collect();
+            let field = |name: &str| task.iter().position(|line| line.trim_start().starts_with(name));
+            let (Some(command), None) = (field("command:"), field("args:")) else { continue };
+            let place = |index: usize| {
+                files.span(&Location::new(path.clone(), u32::try_from(index + 1).unwrap_or(u32::MAX), 0))
+            };
+            let mut diagnostic = RULE
+                .diagnostic("a patch made in the cluster sets the command of a container, and keeps its arguments")
+                .at(place(start + 1 + command), "the command is set here")
+                .see(place(at), "by this patch")
+                .because("the new command is given the arguments of the manifest; and what is not in Git, the next sync may take back")
+                .help("set args in the same patch, or better the setting in the manifests");
             diagnostic.severity = Severity::Warning;
             once.add("scripted", Finding::new(RULE.incident, diagnostic).likely());
         }

@@ -46,7 +46,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut defined: BTreeMap<(&str, String), &Span> = BTreeMap::new();
     for (file, blocks) in terraform.files.iter().filter(|(file, _)| is_read(file)) {
         let folder = parent(file).unwrap_or_default();
-        for (what, span) in blocks.iter().flat_map(definitions) {
+        let own: Vec<(String, &Span)> = blocks.iter().flat_map(definitions).collect();
+        // Of two files that define the same, only one is meant to be there.
+        let is_known = |(what, _): &(String, &Span)| defined.contains_key(&(folder, what.clone()));
+        if own.len() > 1 && own.iter().all(is_known) {
+            continue;
+        }
+        for (what, span) in own {
             match defined.get(&(folder, what.clone())) {
                 Some(first) => report.add(twice(&what, first, span)),
                 None => {

@@ -4,7 +4,7 @@
 use std::{collections::HashMap, sync::Arc};
 
 use tiphys_diag::Span;
-use tiphys_graph::{App, Object, tools::Lines};
+use tiphys_graph::{App, AppId, Object, tools::Lines};
 use tiphys_kustomize::FILE_NAMES;
 use tiphys_model::ApplicationSource;
 use tiphys_value::{FieldPath, ObjectExt, Value};
@@ -30,8 +30,12 @@ pub struct ChartUse {
     pub by: String,
     /// Where it is named.
     pub span: Span,
-    /// The Application that it is for, if one names it.
-    pub app: Option<String>,
+    /// The Application that it is for, if one leads to it.
+    pub app: Option<AppId>,
+    /// Whether a kustomization inflates it.
+    pub is_inflated: bool,
+    /// Whether its definitions are brought along.
+    pub brings_definitions: bool,
 }
 
 impl ChartUse {
@@ -97,7 +101,9 @@ fn of_application(
         values,
         by: format!("Application {}", app.name()),
         span: context.survey.app_span(app, &place.key("chart")),
-        app: Some(app.name().to_owned()),
+        app: Some(app.id),
+        is_inflated: false,
+        brings_definitions: true,
     }
 }
 
@@ -159,6 +165,8 @@ fn of_release(context: &Context<'_>, release: &Object) -> Option<ChartUse> {
         by: release.title(),
         span: context.survey.span(release, &place),
         app: None,
+        is_inflated: false,
+        brings_definitions: true,
     })
 }
 
@@ -167,9 +175,13 @@ fn of_chart(context: &Context<'_>, path: &Arc<str>, of_folders: &Folders, found:
     let files = &context.survey.files;
     let Some(chart) = read(context, path) else { return };
     let folder = parent(path).unwrap_or_default();
+    // What a chart inside of another one is given, the outer one says.
+    let mut outer = folder.match_indices("charts/").map(|(at, _)| format!("{}Chart.yaml", &folder[..at]));
+    if outer.any(|outer| files.contains(&outer)) {
+        return;
+    }
     let at = |name: &str| join(folder, name).unwrap_or_default();
-    let renderers = of_folders.get(folder);
-    let sources = renderers.into_iter().flatten().map(|(_, source)| source);
+    let sources = of_folders.get(folder).into_iter().flatten();
     let of_apps: Vec<Value> = sources.flat_map(|source| values_of(context, folder, source)).collect();
     for dependency in list(&chart, "dependencies") {
         let (name, alias) = (text(dependency, "name"), text(dependency, "alias"));
@@ -195,13 +207,15 @@ fn of_chart(context: &Context<'_>, path: &Arc<str>, of_folders: &Folders, found:
             values: given.iter().flat_map(of_key).collect(),
             by: format!("chart {}", if folder.is_empty() { text(&chart, "name") } else { folder }),
             span: line_of(context, path, name),
-            app: renderers.and_then(|all| Some(all.first()?.0.clone())),
+            app: reader(context, path),
+            is_inflated: false,
+            brings_definitions: true,
         });
     }
 }
 
-/// The sources of Applications that are folders of a repository, by folder, each with its Application.
-type Folders = HashMap<String, Vec<(String, ApplicationSource)>>;
+/// The sources of Applications that are folders of a repository, by folder.
+type Folders = HashMap<String, Vec<ApplicationSource>>;
 
 fn sources_of_folders(context: &Context<'_>) -> Folders {
     let mut found = Folders::new();
@@ -209,7 +223,7 @@ fn sources_of_folders(context: &Context<'_>) -> Folders {
         let sources = app.application.spec.effective_sources();
         for source in sources.into_iter().filter(|source| source.chart.is_empty()) {
             let folder = source.path.trim_start_matches("./").trim_end_matches('/').to_owned();
-            found.entry(folder).or_default().push((app.name().to_owned(), source));
+            found.entry(folder).or_default().push(source);
         }
     }
     found
@@ -254,9 +268,16 @@ fn of_kustomization(context: &Context<'_>, path: &Arc<str>, found: &mut Vec<Char
             values: in_files.chain(chart.get("valuesInline").cloned()).collect(),
             by: format!("kustomization {folder}"),
             span: line_of(context, path, name),
-            app: None,
+            app: reader(context, path),
+            is_inflated: true,
+            brings_definitions: chart.get("includeCRDs") == Some(&Value::Bool(true)),
         });
     }
+}
+
+/// The first Application whose rendering read a file.
+fn reader(context: &Context<'_>, path: &Arc<str>) -> Option<AppId> {
+    context.survey.apps.iter().find(|app| app.read.contains(path)).map(|app| app.id)
 }
 
 fn read(context: &Context<'_>, path: &str) -> Option<Value> {

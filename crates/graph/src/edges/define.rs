@@ -21,6 +21,12 @@ pub fn add(out: &mut Out<'_, '_>) {
         ("external-secrets.io", "ExternalSecret") => {
             add_reference(out, &["spec", "secretStoreRef"], "SecretStore");
         }
+        ("external-secrets.io", "PushSecret") => {
+            let stores = out.object.value().at(&["spec", "secretStoreRefs"]).and_then(Value::as_array);
+            for at in 0..stores.map_or(0, Vec::len) {
+                add_reference_at(out, &path(&["spec", "secretStoreRefs"]).index(at), "SecretStore");
+            }
+        }
         ("cert-manager.io", "Certificate") => add_reference(out, &["spec", "issuerRef"], "Issuer"),
         (names::GROUP, "Application") => add_project(out),
         ("gateway.networking.k8s.io", "Gateway") => add_gateway(out),
@@ -32,10 +38,13 @@ pub fn add(out: &mut Out<'_, '_>) {
 /// A reference `{kind, name}` to an object of the same namespace, or to one of a cluster-wide kind, whose
 /// name begins with `Cluster`.
 fn add_reference(out: &mut Out<'_, '_>, keys: &[&str], default: &str) {
-    let Some(reference) = out.object.value().at(keys) else { return };
+    add_reference_at(out, &path(keys), default);
+}
+
+fn add_reference_at(out: &mut Out<'_, '_>, field: &FieldPath, default: &str) {
+    let Some(reference) = field.get(out.object.value()) else { return };
     let Some(name) = reference.str_at(&["name"]) else { return };
     let kind = reference.str_at(&["kind"]).unwrap_or(default);
-    let field = path(keys);
     let found: Vec<_> = out
         .index
         .named(out.object, kind, name)
@@ -53,7 +62,7 @@ fn add_reference(out: &mut Out<'_, '_>, keys: &[&str], default: &str) {
             from: out.object.id,
             to: Target::Named(key),
             kind: EdgeKind::Needs,
-            field,
+            field: field.clone(),
             optional: false,
         };
         return out.edges.push(edge);

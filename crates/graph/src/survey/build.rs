@@ -69,7 +69,7 @@ pub fn build(input: &Input<'_>, known: Known<'_>) -> (Survey, Left) {
     let declared: Vec<RenderedObject> = manifests
         .objects
         .iter()
-        .filter(|it| declares(&it.value))
+        .filter(|it| declares(&it.value) && !is_template(&found.files, it))
         .map(|it| RenderedObject::clone(it))
         .collect();
     let mut renderings = found.follow(declared.clone());
@@ -171,6 +171,22 @@ impl Found<'_> {
 /// Whether an object declares Applications.
 pub fn declares(object: &Value) -> bool {
     object.api_version() == names::API_VERSION && matches!(object.kind(), "Application" | "ApplicationSet")
+}
+
+/// Whether a declaration is a template of a chart that happens to be YAML before Helm has read it.
+fn is_template(files: &Files, declared: &RenderedObject) -> bool {
+    const OF_HELM: [&str; 4] = [".Values", ".Release.", ".Chart.", "include "];
+    const FOLDER: &str = "templates/";
+    let path = declared.location.file.as_ref();
+    let mut charts = path.match_indices(FOLDER).map(|(at, _)| format!("{}Chart.yaml", &path[..at]));
+    if !charts.any(|chart| files.contains(&chart)) {
+        return false;
+    }
+    let text = declared.value.to_string();
+    text.split("{{").skip(1).any(|action| {
+        let action = action.split("}}").next().unwrap_or_default();
+        OF_HELM.iter().any(|mark| action.contains(mark))
+    })
 }
 
 fn declaring(rendering: &Arc<Rendering>) -> Vec<RenderedObject> {

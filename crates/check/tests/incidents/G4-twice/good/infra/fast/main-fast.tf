@@ -1,0 +1,7 @@
+module "lab" {
+  source = "./fast"
+}
+
+locals {
+  count = 2
+}

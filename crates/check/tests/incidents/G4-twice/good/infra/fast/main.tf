@@ -1,0 +1,7 @@
+module "lab" {
+  source = "./lab"
+}
+
+locals {
+  count = 1
+}
