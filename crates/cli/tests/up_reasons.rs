@@ -84,3 +84,22 @@ fn what_fails_again_and_again_is_not_waited_for() {
     let repo = Repo::with(&[("root.yaml", &app), ("manifests/a.yaml", bad)]);
     repo.run(&["up", "repo", "--once", "--timeout", "1h"]).expect(1, &["Not_A_Name"]);
 }
+
+#[test]
+fn a_volume_that_a_claim_names_stands_in() {
+    let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec:\n  volumeName: made-by-hand\n  storageClassName: far\n  accessModes: [ReadWriteOnce]\n  resources: {requests: {storage: 1Gi}}\n";
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers: [{name: c, image: web}]\n  volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]\n";
+    let repo = Repo::shop(&[("manifests/claim.yaml", claim), ("manifests/pod.yaml", pod)]);
+    repo.once(&[]).expect(0, &["volumes that claims name", "made-by-hand", "all 1 Applications are Synced"]);
+}
+
+#[test]
+fn what_the_project_does_not_permit_is_said() {
+    let project = "apiVersion: argoproj.io/v1alpha1\nkind: AppProject\nmetadata: {name: team, namespace: argocd}\nspec:\n  sourceRepos: ['*']\n  destinations: [{server: '*', namespace: '*'}]\n  namespaceResourceWhitelist: [{group: apps, kind: Deployment}]\n";
+    let repo = Repo::with(&[
+        ("apps/shop.yaml", &application("shop", "web").replace("project: default", "project: team")),
+        ("apps/project.yaml", project),
+        ("web/a.yaml", &config_map("a", "1")),
+    ]);
+    repo.once(&[]).expect(1, &["resource :ConfigMap is not permitted in project team"]);
+}

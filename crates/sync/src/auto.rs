@@ -9,7 +9,7 @@ use tiphys_model::{
     time::{after, elapsed},
 };
 
-use crate::{Comparison, Ending, SyncState};
+use crate::{Comparison, Ending, SyncState, compare::differs};
 
 /// Attempts of an automated sync whose policy does not say how many.
 const DEFAULT_RETRIES: i64 = 5;
@@ -97,7 +97,7 @@ pub fn auto_sync(
         let project = if app.spec.project.is_empty() { "default" } else { &app.spec.project };
         return AutoSync::Left(format!("a sync window of project '{project}' forbids automated sync"));
     }
-    let differing = || comparison.resources.iter().filter(|r| r.status == Some(SyncStatusCode::OutOfSync));
+    let differing = || comparison.resources.iter().filter(|resource| differs(resource));
     let only_extra = differing().all(|resource| resource.requires_pruning);
     if !automated.prunes() && only_extra && comparison.namespace_differs.is_empty() {
         return AutoSync::Left("only prunes are due, and automated sync does not prune".to_owned());

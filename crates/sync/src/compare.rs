@@ -81,15 +81,19 @@ impl Comparison {
         let mut seen = self.clone();
         seen.resources.retain(|resource| {
             let key = ResourceKey::new(&resource.group, &resource.kind, &resource.namespace, &resource.name);
-            resource.hook || resource.status != Some(SyncStatusCode::OutOfSync) || !left_alone.contains(&key)
+            !differs(resource) || !left_alone.contains(&key)
         });
-        let differs = |r: &ResourceStatus| !r.hook && r.status == Some(SyncStatusCode::OutOfSync);
         let differs = seen.resources.iter().any(differs) || !seen.namespace_differs.is_empty();
         if seen.sync == SyncStatusCode::OutOfSync && !differs {
             seen.sync = SyncStatusCode::Synced;
         }
         seen
     }
+}
+
+/// Whether an object is not as it should be; of one that the project does not permit nobody will say so.
+pub(crate) fn differs(resource: &ResourceStatus) -> bool {
+    !resource.hook && matches!(resource.status, Some(SyncStatusCode::OutOfSync | SyncStatusCode::Unknown))
 }
 
 /// The key under which a target is found in the cluster.
@@ -220,13 +224,6 @@ fn compare_target(
 ) {
     let mut status = status_of(key, target);
     status.requires_deletion_confirmation = needs_confirmation(input, target);
-    let namespaced = !key.namespace.is_empty();
-    if (input.permit)(target, namespaced).is_err() {
-        status.status = Some(SyncStatusCode::Unknown);
-        out.sync = SyncStatusCode::Unknown;
-        out.resources.push(status);
-        return;
-    }
     let live = input.live.get(key);
     if let Some(live) = live
         && let Some(owner) = input.tracking.owner(&live.object).filter(|owner| owner != input.instance)
@@ -262,6 +259,10 @@ fn compare_target(
     if is_self {
         let message = format!("{} is among its own objects; it is applied, but not awaited", input.instance);
         out.conditions.push(Condition::new(ConditionType::SelfManaged, message));
+    }
+    if (input.permit)(target, !key.namespace.is_empty()).is_err() {
+        // The whole may be out of sync all the same: a sync says why it cannot be.
+        status.status = Some(SyncStatusCode::Unknown);
     }
     out.resources.push(status);
 }
