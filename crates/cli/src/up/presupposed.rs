@@ -1,7 +1,10 @@
 //! What real clusters have and no repository brings: classes of storage, runtimes and priorities, load balancers of
 //! other classes, nodes with the labels and devices that pods ask for. Something stands in for what nothing brings.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use tiphys_cluster::{Cluster, LiveCache, PatchType};
 use tiphys_model::{Application, names};
@@ -22,10 +25,15 @@ const WORKLOADS: [(&str, &str); 5] =
 /// A node that pods ask for: its labels, and the devices that containers want of it.
 type Node = (BTreeMap<String, String>, BTreeSet<String>);
 
+/// The claim that names a volume.
+type Claim = Arc<Value>;
+
 /// What is missing in a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Presupposed {
     storage: BTreeSet<String>,
+    /// Volumes that claims name, by name, with those claims.
+    volumes: BTreeMap<String, Claim>,
     runtimes: BTreeSet<String>,
     priorities: BTreeSet<String>,
     nodes: BTreeSet<Node>,
@@ -35,7 +43,11 @@ pub struct Presupposed {
 
 /// What is missing in a cluster, and stands among the objects of no Application.
 pub fn missing(cache: &LiveCache) -> Presupposed {
-    let mut found = Presupposed { storage: classes_of_claims(cache), ..Presupposed::default() };
+    let mut found = Presupposed {
+        storage: classes_of_claims(cache),
+        volumes: volumes_of_claims(cache),
+        ..Presupposed::default()
+    };
     for (group, kind) in WORKLOADS {
         for object in cache.of_kind(&GroupKind::new(group, kind)) {
             let spec = if kind == "Pod" { &["spec"][..] } else { &["spec", "template", "spec"] };
@@ -69,6 +81,40 @@ fn classes_of_claims(cache: &LiveCache) -> BTreeSet<String> {
     let claims = cache.of_kind(&GroupKind::new("", "PersistentVolumeClaim"));
     let waiting = claims.iter().filter(|claim| claim.str_at(&["status", "phase"]) == Some("Pending"));
     waiting.map(|claim| class(claim)).filter(|name| !name.is_empty() && !of_volumes.contains(name)).collect()
+}
+
+/// The volumes that claims wait for by name, and that neither are there nor brought: somebody made them by hand.
+fn volumes_of_claims(cache: &LiveCache) -> BTreeMap<String, Claim> {
+    let there = cache.of_kind(&GroupKind::new("", "PersistentVolume"));
+    let brought = brought(cache, "PersistentVolume");
+    let claims = cache.of_kind(&GroupKind::new("", "PersistentVolumeClaim"));
+    let waiting = claims.into_iter().filter(|claim| claim.str_at(&["status", "phase"]) == Some("Pending"));
+    let named = waiting.filter_map(|claim| {
+        let name = claim.str_at(&["spec", "volumeName"]).filter(|name| !name.is_empty())?.to_owned();
+        Some((name, claim))
+    });
+    named
+        .filter(|(name, _)| !brought.contains(name) && !there.iter().any(|volume| volume.name() == name))
+        .collect()
+}
+
+/// A volume that suits a claim.
+fn volume_for(name: &str, claim: &Value) -> Value {
+    let spec = |path: &[&str]| claim.at(&[&["spec"], path].concat()).cloned();
+    json!({
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name},
+        "spec": {
+            "capacity": {"storage": spec(&["resources", "requests", "storage"]).unwrap_or_else(|| "1Gi".into())},
+            "accessModes": spec(&["accessModes"]).unwrap_or_else(|| json!(["ReadWriteOnce"])),
+            "storageClassName": spec(&["storageClassName"]).unwrap_or_else(|| "".into()),
+            "volumeMode": spec(&["volumeMode"]).unwrap_or_else(|| "Filesystem".into()),
+            "claimRef": {"namespace": claim.namespace(), "name": claim.name()},
+            "persistentVolumeReclaimPolicy": "Retain",
+            "hostPath": {"path": format!("/var/lib/stands-in/{name}")},
+        },
+    })
 }
 
 /// The names of the objects of a kind that Applications bring.
@@ -142,6 +188,7 @@ impl Presupposed {
     /// Takes up what is missing, and returns what of it is new.
     pub fn add(&mut self, mut found: Self) -> Self {
         found.storage.retain(|name| self.storage.insert(name.clone()));
+        found.volumes.retain(|name, claim| self.volumes.insert(name.clone(), claim.clone()).is_none());
         found.runtimes.retain(|name| self.runtimes.insert(name.clone()));
         found.priorities.retain(|name| self.priorities.insert(name.clone()));
         found.nodes.retain(|node| self.nodes.insert(node.clone()));
@@ -153,8 +200,10 @@ impl Presupposed {
     pub fn told(&self) -> Vec<String> {
         let classes: BTreeSet<String> = self.balancers.values().cloned().collect();
         let nodes: BTreeSet<String> = self.nodes.iter().map(shown).collect();
+        let volumes: BTreeSet<String> = self.volumes.keys().cloned().collect();
         let lines = [
             ("storage classes that nothing in reach brings are there, with volumes at once", &self.storage),
+            ("volumes that claims name and nothing in reach brings are there", &volumes),
             ("runtime classes that nothing in reach brings are there", &self.runtimes),
             ("priority classes that nothing in reach brings are there, of priority 0", &self.priorities),
             ("load balancers of these classes are played", &classes),
@@ -173,8 +222,9 @@ impl Presupposed {
     /// # Errors
     /// The cluster refuses something.
     pub async fn provide(&self, cluster: &Cluster, cache: &LiveCache) -> anyhow::Result<()> {
-        for class in self.classes(cache) {
-            cluster.apply(&class, &apply_options()).await?;
+        let volumes = self.volumes.iter().map(|(name, claim)| volume_for(name, claim));
+        for object in self.classes(cache).into_iter().chain(volumes) {
+            cluster.apply(&object, &apply_options()).await?;
         }
         for node in &self.nodes {
             join(cluster, cache, node).await?;
@@ -271,6 +321,19 @@ mod tests {
         assert_eq!(devices.into_iter().collect::<Vec<_>>(), ["gpu.example.com/one"]);
         assert!(node_for(&pod("3 node(s) didn't match Pod's node affinity/selector")).is_some());
         assert!(node_for(&pod("pod has unbound immediate PersistentVolumeClaims")).is_none());
+    }
+
+    #[test]
+    fn a_volume_that_a_claim_names_suits_it() {
+        let claim = json!({"metadata": {"namespace": "n", "name": "data"}, "spec": {"volumeName": "pv", "storageClassName": "fast",
+            "accessModes": ["ReadWriteMany"], "resources": {"requests": {"storage": "5Gi"}}}});
+        let volume = volume_for("pv", &claim);
+        assert_eq!(volume["spec"]["claimRef"], json!({"namespace": "n", "name": "data"}));
+        assert_eq!(
+            (&volume["spec"]["capacity"]["storage"], &volume["spec"]["storageClassName"]),
+            (&json!("5Gi"), &json!("fast"))
+        );
+        assert_eq!(volume["spec"]["accessModes"], json!(["ReadWriteMany"]));
     }
 
     #[test]
