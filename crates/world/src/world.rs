@@ -110,6 +110,9 @@ impl World {
     /// Takes note of a change.
     pub fn observe(&mut self, change: &Change, view: &View<'_>) {
         self.queue_for(change, view);
+        if !self.failures.is_empty() && !change.is_deleted && change.object.namespace().is_empty() {
+            self.queue_what_failed_for(change.object.name());
+        }
         let is_rules = change.resource == resources::config_maps()
             && (change.object.namespace(), change.object.name()) == behaviour::CONFIG_MAP;
         if is_rules {
@@ -118,6 +121,15 @@ impl World {
                 self.queue_for(&Change { resource, object, is_deleted: false }, view);
             }
         }
+    }
+
+    /// What failed because of an object outside of namespaces (a class, a namespace) is done again when that changes, not
+    /// when its pause is over.
+    fn queue_what_failed_for(&mut self, name: &str) {
+        let is_part = |c: char| c.is_alphanumeric() || matches!(c, '-' | '.' | '_');
+        let names_it = |failure: &Failure| failure.why.split(|c| !is_part(c)).any(|word| word == name);
+        let concerned = self.failures.iter().filter(|(_, failure)| names_it(failure));
+        self.queue.extend(concerned.map(|(task, _)| task.clone()));
     }
 
     fn queue_for(&mut self, change: &Change, view: &View<'_>) {

@@ -168,6 +168,46 @@ fn a_service_lists_the_ready_pods_behind_it() {
 }
 
 #[test]
+fn an_aggregated_api_is_available_while_its_service_has_endpoints() {
+    let mut cluster = Cluster::new();
+    let services = resource("apiregistration.k8s.io", "v1", "apiservices");
+    cluster.create(&services, json!({"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService", "metadata": {"name": "v1.web.example.com"},
+        "spec": {"group": "web.example.com", "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 100,
+            "service": {"namespace": "shop", "name": "web", "port": 80}}}));
+    let available = |cluster: &Cluster| {
+        let condition =
+            cluster.get(&services, "", "v1.web.example.com").unwrap()["status"]["conditions"][0].clone();
+        format!("{} {}", condition["status"].as_str().unwrap(), condition["reason"].as_str().unwrap())
+    };
+    assert_eq!(available(&cluster), "False ServiceNotFound");
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"selector": {"app": "web"}, "ports": [{"port": 80, "targetPort": 8080}]}});
+    cluster.create(&resource("", "v1", "services"), service);
+    cluster.run(MINUTE);
+    assert_eq!(available(&cluster), "False MissingEndpoints");
+    cluster.create(&deployments(), workload("Deployment", "web", 1));
+    cluster.run(MINUTE);
+    assert_eq!(available(&cluster), "True Passed");
+    cluster.delete(&deployments(), "shop", "web", Propagation::Background);
+    cluster.run(2 * MINUTE);
+    assert_eq!(available(&cluster), "False MissingEndpoints");
+}
+
+#[test]
+fn pods_are_made_as_soon_as_their_priority_class_is_there() {
+    let mut cluster = Cluster::new();
+    let mut web = workload("Deployment", "web", 1);
+    web["spec"]["template"]["spec"]["priorityClassName"] = "gold".into();
+    cluster.create(&deployments(), web);
+    cluster.run(10 * MINUTE);
+    assert_eq!(cluster.names(&pods(), "shop"), Vec::<String>::new());
+    let class = json!({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "gold"}, "value": 1});
+    cluster.create(&resource("scheduling.k8s.io", "v1", "priorityclasses"), class);
+    cluster.run(Duration::from_secs(2));
+    assert_eq!(cluster.names(&pods(), "shop").len(), 1);
+}
+
+#[test]
 fn the_same_story_gives_the_same_log_every_time() {
     let story = || {
         let mut cluster = Cluster::new();

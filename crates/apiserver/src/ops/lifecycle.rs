@@ -59,9 +59,7 @@ pub(crate) fn after_commit(server: &ApiServer, at: &At, object: &Object, removed
     if at.is("", "events") && !removed && object.revision().is_multiple_of(EVENT_SWEEP) {
         forget_events(server, at);
     }
-    if !removed {
-        super::own_status::after_commit(server, at, object);
-    }
+    super::own_status::after_commit(server, at, object, removed);
     if !at.is(CRDS.0, CRDS.1) {
         return;
     }

@@ -1,20 +1,32 @@
 //! Status that controllers inside the API server write: whether flow schemas dangle, whether aggregated APIs
 //! can be reached.
 
+use std::sync::Arc;
+
 use tiphys_value::{ObjectExt, Value, json};
 
 use super::{At, items, managed, write};
 use crate::{ApiServer, Object, rfc3339_seconds, store::ResourceId};
 
+/// The kind of aggregated APIs: group and plural.
+const AGGREGATION: (&str, &str) = ("apiregistration.k8s.io", "apiservices");
+/// The label that says whose endpoints a slice has.
+const SERVICE_OF_SLICE: &str = "kubernetes.io/service-name";
 const FLOW_MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
 const FLOW_GROUP: &str = "flowcontrol.apiserver.k8s.io";
 
-/// Brings the status of what was written up to date.
-pub(super) fn after_commit(server: &ApiServer, at: &At, object: &Object) {
-    if at.is(FLOW_GROUP, "flowschemas") {
+/// Brings the status of what was written, or depends on it, up to date.
+pub(super) fn after_commit(server: &ApiServer, at: &At, object: &Object, removed: bool) {
+    if at.is(FLOW_GROUP, "flowschemas") && !removed {
         flow_schema(server, at, object);
-    } else if at.is("apiregistration.k8s.io", "apiservices") {
+    } else if at.is(AGGREGATION.0, AGGREGATION.1) && !removed {
         api_service(server, at, object);
+    } else if at.is("", "services") {
+        behind(server, object.namespace(), object.name());
+    } else if at.is("discovery.k8s.io", "endpointslices")
+        && let Some(service) = object.label(SERVICE_OF_SLICE)
+    {
+        behind(server, object.namespace(), service);
     }
 }
 
@@ -42,6 +54,36 @@ fn flow_schema(server: &ApiServer, at: &At, schema: &Object) {
     }
 }
 
+/// Looks again at the aggregated APIs behind a Service.
+fn behind(server: &ApiServer, namespace: &str, name: &str) {
+    let snapshot = server.snapshot();
+    let id = ResourceId::new(AGGREGATION.0, AGGREGATION.1);
+    let part = |object: &Object, key: &str| object.str_at(&["spec", "service", key]).map(str::to_owned);
+    let is_behind = |object: &&Arc<Object>| {
+        part(object, "namespace").as_deref() == Some(namespace)
+            && part(object, "name").as_deref() == Some(name)
+    };
+    let all: Vec<Arc<Object>> = snapshot.list(&id, None).filter(is_behind).cloned().collect();
+    let registry = server.registry();
+    let Some(resource) = registry.find(AGGREGATION.0, "v1", AGGREGATION.1) else { return };
+    for object in all {
+        let name = object.name().to_owned();
+        let at = At { resource: resource.clone(), namespace: String::new(), name, subresource: None };
+        api_service(server, &at, &object);
+    }
+}
+
+/// Whether there are slices with the endpoints of a Service, and one of them is ready.
+fn endpoints(server: &ApiServer, namespace: &str, service: &str) -> Option<bool> {
+    let snapshot = server.snapshot();
+    let id = ResourceId::new("discovery.k8s.io", "endpointslices");
+    let slices = snapshot.list(&id, Some(namespace));
+    let mut slices = slices.filter(|slice| slice.label(SERVICE_OF_SLICE) == Some(service)).peekable();
+    slices.peek()?;
+    let is_ready = |endpoint: &Value| endpoint.at(&["conditions", "ready"]) != Some(&Value::Bool(false));
+    Some(slices.any(|slice| items(slice, "/endpoints").any(is_ready)))
+}
+
 fn api_service(server: &ApiServer, at: &At, service: &Object) {
     let Some(reference) = service.at(&["spec", "service"]).filter(|reference| reference.is_object()) else {
         return;
@@ -50,11 +92,34 @@ fn api_service(server: &ApiServer, at: &At, service: &Object) {
     let (namespace, name) = (part("namespace"), part("name"));
     let quoted = tiphys_schema::quote(namespace);
     let present = server.snapshot().get(&ResourceId::new("", "services"), namespace, name).is_some();
-    let (reason, message) = match present {
-        true => ("EndpointsNotFound", format!("cannot find endpointslices for service/{name} in {quoted}")),
-        false => ("ServiceNotFound", format!("service/{name} in {quoted} is not present")),
+    let (status, reason, message) = match (present, endpoints(server, namespace, name)) {
+        (false, _) => ("False", "ServiceNotFound", format!("service/{name} in {quoted} is not present")),
+        (true, None) => {
+            let message = format!("cannot find endpointslices for service/{name} in {quoted}");
+            ("False", "EndpointsNotFound", message)
+        }
+        (true, Some(false)) => {
+            let port = service.int_at(&["spec", "service", "port"]).unwrap_or(443);
+            let named = port_name(server, namespace, name, port);
+            let message = format!(
+                "endpointslices for service/{name} in {quoted} have no addresses with port name {}",
+                tiphys_schema::quote(&named)
+            );
+            ("False", "MissingEndpoints", message)
+        }
+        // What the program behind it would answer, nobody knows: it is taken to work, as webhooks are.
+        (true, Some(true)) => ("True", "Passed", "all checks passed".to_owned()),
     };
-    put(server, at, service, "kube-apiserver", ["Available", "False", reason, &message]);
+    put(server, at, service, "kube-apiserver", ["Available", status, reason, &message]);
+}
+
+/// What a Service calls a port.
+fn port_name(server: &ApiServer, namespace: &str, service: &str, port: i64) -> String {
+    let snapshot = server.snapshot();
+    let service = snapshot.get(&ResourceId::new("", "services"), namespace, service);
+    let ports: Vec<&Value> = service.iter().flat_map(|service| items(service, "/spec/ports")).collect();
+    let found = ports.into_iter().find(|known| known["port"].as_i64() == Some(port));
+    found.and_then(|known| known["name"].as_str()).unwrap_or_default().to_owned()
 }
 
 fn has(object: &Object, [kind, status, reason, message]: [&str; 4]) -> bool {
