@@ -13,7 +13,7 @@ use tiphys_kustomize::{FunctionRunner, RemoteError, RemoteLoader, RepoUrl};
 use tiphys_model::{ArgoSettings, SourceType, settings::RenderSettings};
 use tiphys_render::{Cause, RenderError, SourceTree, Sources, refuse_missing};
 use tiphys_source::{
-    ChartRequest, Checkout, Fetcher, Footprint, PluginInput, Plugins, RecordingTree, Repositories,
+    ChartRequest, Checkout, Footprint, PluginInput, Plugins, ProjectFetcher, RecordingTree, Repositories,
     SourceError,
 };
 use tiphys_vfs::FileTree;
@@ -25,8 +25,8 @@ pub struct Checkouts<'a> {
     /// Whether a dependency, remote base or values file was fetched.
     fetched: Arc<AtomicBool>,
     settings: RenderSettings,
-    /// The project of the Application that is rendered, if it counts.
-    project: Option<String>,
+    /// The project of the Application that is rendered; empty if none counts.
+    project: String,
 }
 
 struct Opened {
@@ -53,7 +53,13 @@ impl<'a> Checkouts<'a> {
     /// Nothing is open yet.
     pub fn new(repositories: &'a Repositories) -> Self {
         let settings = ArgoSettings::default().rendering;
-        Self { repositories, opened: Mutex::default(), fetched: Arc::default(), settings, project: None }
+        Self {
+            repositories,
+            opened: Mutex::default(),
+            fetched: Arc::default(),
+            settings,
+            project: String::new(),
+        }
     }
 
     /// The same with what `argocd-cm` says of the renderers.
@@ -63,23 +69,24 @@ impl<'a> Checkouts<'a> {
         self
     }
 
-    /// The same for an Application of a project: credentials of other projects are not for it.
+    /// The same for an Application of a project: what is declared for that counts, and nothing of other projects.
     #[must_use]
     pub fn for_project(mut self, project: &str) -> Self {
-        self.project = Some(project.to_owned());
+        project.clone_into(&mut self.project);
         self
     }
 
-    /// Refuses a repository whose credentials are another project's.
-    fn permit(&self, url: &str) -> Result<(), RenderError> {
-        let Some(project) = &self.project else { return Ok(()) };
-        let owner = self.repositories.fetcher().and_then(|fetcher| fetcher.project_of(url));
-        match owner.filter(|owner| owner != project && !self.repositories.is_given(url)) {
-            None => Ok(()),
-            Some(owner) => Err(RenderError::new(format!(
-                "the credentials of repository {url} are for project {owner} only"
-            ))),
+    /// Why an address cannot be had, with what may be the cause: only other projects have credentials for it.
+    fn told(&self, url: &str, error: &SourceError) -> RenderError {
+        let projects =
+            self.repositories.fetcher().map(|fetcher| fetcher.projects_of(url)).unwrap_or_default();
+        if error.is_offline() || projects.is_empty() || projects.contains(&self.project) {
+            return out_of_reach(error);
         }
+        let projects: Vec<String> = projects.into_iter().collect();
+        let told =
+            format!("{error} (its credentials are for Applications of project {} only)", projects.join(", "));
+        RenderError::new(told).transient(error.is_transient())
     }
 
     /// What was read of the working tree.
@@ -137,7 +144,7 @@ impl<'a> Checkouts<'a> {
             // It may be there the next time.
             self.fetched.store(true, Ordering::Relaxed);
         }
-        let checkout = checkout.map_err(|error| out_of_reach(&error))?;
+        let checkout = checkout.map_err(|error| self.told(url, &error))?;
         let recording = checkout.recording();
         let tree = SourceTree { tree: recording.clone(), revision: checkout.revision.clone() };
         self.lock().push(Opened { checkout, recording, asked });
@@ -147,9 +154,8 @@ impl<'a> Checkouts<'a> {
 
 impl Sources for Checkouts<'_> {
     fn repository(&self, url: &str, revision: &str) -> Result<SourceTree, RenderError> {
-        self.permit(url)?;
         let asked = Some((url.to_owned(), revision.to_owned()));
-        self.open(url, self.repositories.checkout(url, revision), asked)
+        self.open(url, self.repositories.checkout_for(&self.project, url, revision), asked)
     }
 
     fn chart(
@@ -160,8 +166,7 @@ impl Sources for Checkouts<'_> {
         pass_credentials: bool,
     ) -> Result<SourceTree, RenderError> {
         let offline = || Err(SourceError::Offline { url: repository.to_owned() });
-        self.permit(repository)?;
-        let fetcher = self.repositories.fetcher();
+        let fetcher = self.repositories.fetcher_for(&self.project);
         let wanted = ChartRequest {
             repository: repository.to_owned(),
             name: chart.to_owned(),
@@ -179,7 +184,8 @@ impl Sources for Checkouts<'_> {
         pass_credentials: bool,
     ) -> Result<(), RenderError> {
         let missing = chart.missing_dependencies();
-        let Some(fetcher) = self.repositories.fetcher().filter(|_| !missing.is_empty()) else {
+        let fetcher = self.repositories.fetcher_for(&self.project);
+        let Some(fetcher) = fetcher.filter(|_| !missing.is_empty()) else {
             return refuse_missing(chart);
         };
         if missing.iter().any(|wanted| !wanted.repository.starts_with("file://")) {
@@ -225,27 +231,26 @@ impl Sources for Checkouts<'_> {
     }
 
     fn remote_loader(&self) -> Option<Arc<dyn RemoteLoader>> {
-        let fetcher = self.repositories.fetcher()?.clone();
+        let fetcher = self.repositories.fetcher_for(&self.project)?;
         Some(Arc::new(Noting { fetcher, fetched: self.fetched.clone() }))
     }
 }
 
 fn out_of_reach(error: &SourceError) -> RenderError {
     let told = RenderError::new(error.to_string()).transient(error.is_transient());
-    let is_offline = matches!(error, SourceError::Offline { .. });
-    if is_offline { told.caused_by(Cause::OutOfReach) } else { told }
+    if error.is_offline() { told.caused_by(Cause::OutOfReach) } else { told }
 }
 
 /// Fetches what kustomizations and values name by address, and notes that it did.
 struct Noting {
-    fetcher: Arc<Fetcher>,
+    fetcher: ProjectFetcher,
     fetched: Arc<AtomicBool>,
 }
 
 impl RemoteLoader for Noting {
     fn repository(&self, url: &RepoUrl) -> Result<Arc<dyn FileTree>, RemoteError> {
         self.fetched.store(true, Ordering::Relaxed);
-        RemoteLoader::repository(&*self.fetcher, url)
+        RemoteLoader::repository(&self.fetcher, url)
     }
 
     fn file(&self, url: &str) -> Result<Vec<u8>, RemoteError> {
@@ -255,7 +260,7 @@ impl RemoteLoader for Noting {
 
     fn chart(&self, repository: &str, name: &str, version: &str) -> Result<Arc<dyn FileTree>, RemoteError> {
         self.fetched.store(true, Ordering::Relaxed);
-        RemoteLoader::chart(&*self.fetcher, repository, name, version)
+        RemoteLoader::chart(&self.fetcher, repository, name, version)
     }
 }
 

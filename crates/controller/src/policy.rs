@@ -46,7 +46,8 @@ pub(crate) fn project_name(app: &Value) -> &str {
     or_default(app.str_at(&["spec", "project"]).unwrap_or_default())
 }
 
-fn or_default(name: &str) -> &str {
+/// The name of a project, which may be left out.
+pub(crate) fn or_default(name: &str) -> &str {
     if name.is_empty() { DEFAULT_PROJECT } else { name }
 }
 

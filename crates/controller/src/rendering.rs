@@ -8,10 +8,10 @@ use tiphys_helm::Questions;
 use tiphys_model::{Application, SourceType};
 use tiphys_render::{Context, RenderError, Rendered, render, render_given};
 use tiphys_source::Footprint;
-use tiphys_value::{GroupVersionKind, Value};
+use tiphys_value::{GroupVersionKind, ObjectExt, Value};
 use tokio::time::Instant;
 
-use crate::{AppKey, Checkouts, Level, checkouts::Read, engine::Engine, places::Place};
+use crate::{AppKey, Checkouts, Level, checkouts::Read, engine::Engine, places::Place, policy::or_default};
 
 /// What an Application renders to.
 pub(crate) struct Rendering {
@@ -161,8 +161,9 @@ impl Engine {
         let (Ok(targets), Some(reads)) = (&known.targets, &known.reads) else { return None };
         let mut commits: BTreeMap<&str, String> = BTreeMap::new();
         let mut now = Vec::new();
+        let project = or_default(known.inputs.str_at(&["project"]).unwrap_or_default());
         for read in reads {
-            let checkout = self.repositories.checkout(&read.url, &read.revision).ok()?;
+            let checkout = self.repositories.checkout_for(project, &read.url, &read.revision).ok()?;
             if checkout.revision != read.commit {
                 self.moved(read);
                 if !read.footprint.holds_in(&*checkout.tree) {

@@ -159,6 +159,11 @@ impl SourceError {
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Fetch { .. } | Self::Timeout { .. })
     }
+
+    /// Whether it would have had to be fetched, and nothing is.
+    pub fn is_offline(&self) -> bool {
+        matches!(self, Self::Offline { .. })
+    }
 }
 
 /// The chart that is meant; a registry's repository holds only one.

@@ -1,11 +1,13 @@
 //! Everything that is fetched, in one place: repositories, charts, files behind addresses.
 
 use std::{
+    collections::{BTreeMap, BTreeSet},
     path::PathBuf,
     sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
+use sha1::{Digest as _, Sha1};
 use tiphys_gocompat::semver::{Constraints, Version};
 use tiphys_helm::{Chart, DependencyRequest, DependencyResolver, HelmError};
 use tiphys_kustomize::{RemoteError, RemoteLoader, RepoUrl};
@@ -21,7 +23,7 @@ use crate::{
 const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// Looks up an environment variable.
-type Variables = Box<dyn Fn(&str) -> Option<String> + Send + Sync>;
+type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// Fetches repositories, charts and files, and keeps them in a folder.
 ///
@@ -39,6 +41,8 @@ pub struct Fetcher {
     plugins: Arc<Plugins>,
     functions: Arc<Functions>,
     helm: OnceLock<(Charts, HelmRepositories)>,
+    /// What fetches with the access of one project, by the project.
+    of_projects: Mutex<BTreeMap<String, Arc<Fetcher>>>,
 }
 
 /// Why dependencies of a chart are not there: Helm's text for missing charts, then the reason.
@@ -89,11 +93,12 @@ impl Fetcher {
             fresh_for,
             git_limit: None,
             offline,
-            variable: Box::new(variable),
+            variable: Arc::new(variable),
             http: Http::default(),
             plugins: Arc::default(),
             functions: Arc::default(),
             helm: OnceLock::new(),
+            of_projects: Mutex::default(),
         }
     }
 
@@ -133,9 +138,47 @@ impl Fetcher {
         self.access.declare(all);
     }
 
-    /// The only project whose Applications may read from an address, if its credentials are for one.
-    pub fn project_of(&self, url: &str) -> Option<String> {
-        self.access.project_of(url)
+    /// The projects for which access to an address was declared.
+    pub fn projects_of(&self, url: &str) -> BTreeSet<String> {
+        self.access.projects_of(url)
+    }
+
+    /// What fetches an address with the access that was declared for a project; `None` if none was. It keeps what it
+    /// fetched in a place of its own, so that nobody else reads it.
+    pub(crate) fn own(&self, project: &str, url: &str) -> Option<Arc<Self>> {
+        if project.is_empty() || !self.access.projects_of(url).contains(project) {
+            return None;
+        }
+        let mut known = self.of_projects.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = known.entry(project.to_owned()).or_insert_with(|| Arc::new(self.for_project(project)));
+        Some(own.clone())
+    }
+
+    fn for_project(&self, project: &str) -> Self {
+        // A Secret may call a project anything.
+        let name: String =
+            Sha1::digest(project.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
+        let folder = self.folder.join("projects").join(name);
+        let access = self.access.of_project(project);
+        Self {
+            git: GitCache::new(folder.join("git"), self.fresh_for).with_access(access.clone()),
+            access,
+            folder,
+            fresh_for: self.fresh_for,
+            git_limit: self.git_limit,
+            offline: self.offline,
+            variable: self.variable.clone(),
+            http: Http::default(),
+            plugins: self.plugins.clone(),
+            functions: self.functions.clone(),
+            helm: OnceLock::new(),
+            of_projects: Mutex::default(),
+        }
+    }
+
+    fn each_project(&self, act: impl Fn(&Self)) {
+        let known = self.of_projects.lock().unwrap_or_else(PoisonError::into_inner);
+        known.values().for_each(|own| act(own));
     }
 
     /// A Git repository at a revision, see [`GitCache::checkout`].
@@ -174,6 +217,7 @@ impl Fetcher {
         if let Some((charts, _)) = self.helm.get() {
             charts.expire();
         }
+        self.each_project(Self::expire);
     }
 
     /// The same for one address, of a Git or chart repository.
@@ -182,6 +226,7 @@ impl Fetcher {
         if let Some((charts, _)) = self.helm.get() {
             charts.expire_address(url);
         }
+        self.each_project(|own| own.expire_address(url));
     }
 
     /// Puts the dependencies that a chart lacks beside those that it has, as `helm dependency build`
@@ -198,12 +243,25 @@ impl Fetcher {
         below: &str,
         pass_credentials: bool,
     ) -> Result<(), DependencyError> {
+        self.complete_for("", chart, tree, below, pass_credentials)
+    }
+
+    /// The same with the access of a project.
+    pub(crate) fn complete_for(
+        &self,
+        project: &str,
+        chart: &mut Chart,
+        tree: &dyn FileTree,
+        below: &str,
+        pass_credentials: bool,
+    ) -> Result<(), DependencyError> {
         let missing: Vec<String> =
             chart.missing_dependencies().into_iter().map(|wanted| wanted.name.clone()).collect();
         if missing.is_empty() {
             return Ok(());
         }
-        let resolver = Resolver { fetcher: self, tree, below, pass_credentials, reach: Mutex::default() };
+        let resolver =
+            Resolver { fetcher: self, project, tree, below, pass_credentials, reach: Mutex::default() };
         // The lock file has addresses where Chart.yaml has aliases; templates are shown the aliases.
         let mut named = chart.clone();
         let result = self.replace_aliases(&mut named).and_then(|()| named.resolve_dependencies(&resolver));
@@ -247,8 +305,9 @@ impl Fetcher {
 
     fn helm(&self) -> &(Charts, HelmRepositories) {
         self.helm.get_or_init(|| {
-            let (mut access, _) = registry_credentials(&self.variable);
-            let repositories = HelmRepositories::read(&self.variable);
+            let variable = |name: &str| (self.variable)(name);
+            let (mut access, _) = registry_credentials(&variable);
+            let repositories = HelmRepositories::read(&variable);
             repositories.add_access(&mut access);
             let access = access.sharing(&self.access);
             let charts = Charts::new(self.folder.join("charts"), access, self.fresh_for, self.offline);
@@ -264,6 +323,7 @@ impl Fetcher {
 /// One chart's dependencies: those of its own tree, and fetched ones.
 struct Resolver<'a> {
     fetcher: &'a Fetcher,
+    project: &'a str,
     tree: &'a dyn FileTree,
     below: &'a str,
     pass_credentials: bool,
@@ -295,7 +355,9 @@ impl DependencyResolver for Resolver<'_> {
             version: version.clone(),
             pass_credentials: self.pass_credentials,
         };
-        let fetched = self.fetcher.helm().0.fetch(&wanted).map_err(|error| {
+        let own = self.fetcher.own(self.project, repository);
+        let fetcher = own.as_deref().unwrap_or(self.fetcher);
+        let fetched = fetcher.helm().0.fetch(&wanted).map_err(|error| {
             *self.reach.lock().unwrap_or_else(PoisonError::into_inner) = Reach {
                 transient: error.is_transient(),
                 offline: matches!(error, SourceError::Offline { .. }),

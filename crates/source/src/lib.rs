@@ -13,6 +13,7 @@ mod git;
 mod git_tree;
 mod plugins;
 mod program;
+mod project;
 mod remote;
 mod repositories;
 mod ssh;
@@ -27,6 +28,7 @@ pub use footprint::{Footprint, RecordingTree};
 pub use functions::{FunctionError, Functions};
 pub use git::{CheckoutOptions, GitCache, tag_revision};
 pub use plugins::{Plugin, PluginError, PluginInput, Plugins};
+pub use project::ProjectFetcher;
 pub use remote::{
     Access, AccessTable, Artifact, ChartRequest, Charts, DeclaredAccess, FetchedChart, MAX_ARCHIVE_BYTES,
     MAX_ENTRIES, MAX_UNPACKED_BYTES, OciReference, Registry, post_json, registry_credentials, unpack,

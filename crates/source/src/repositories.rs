@@ -7,7 +7,7 @@ use std::{
 
 use tiphys_vfs::FileTree;
 
-use crate::{Fetcher, Footprint, RecordingTree, RepoId, SourceError, WorkingTree};
+use crate::{Fetcher, Footprint, ProjectFetcher, RecordingTree, RepoId, SourceError, WorkingTree};
 
 /// A repository at a revision.
 #[derive(Clone)]
@@ -86,6 +86,14 @@ impl Repositories {
     /// # Errors
     /// Unknown, unreachable, or no such revision.
     pub fn checkout(&self, url: &str, revision: &str) -> Result<Checkout, SourceError> {
+        self.checkout_for("", url, revision)
+    }
+
+    /// The same with the access of a project.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn checkout_for(&self, project: &str, url: &str, revision: &str) -> Result<Checkout, SourceError> {
         if self.is_given(url) {
             match &*self.given.read().unwrap_or_else(PoisonError::into_inner) {
                 Some(Given::WorkingTree(tree)) if self.respect_revisions => {
@@ -98,7 +106,10 @@ impl Repositories {
                 Some(Given::Commit(_)) | None => {}
             }
         }
-        self.fetch(url, revision)
+        match self.fetcher_for(project) {
+            Some(fetcher) => fetcher.repository(url, revision),
+            None => Err(SourceError::Offline { url: url.to_owned() }),
+        }
     }
 
     /// A repository at a revision, from Git even if it is the given one.
@@ -129,6 +140,11 @@ impl Repositories {
     /// What fetches, if anything does.
     pub fn fetcher(&self) -> Option<&Arc<Fetcher>> {
         self.fetcher.as_ref()
+    }
+
+    /// What fetches for a project, if anything does.
+    pub fn fetcher_for(&self, project: &str) -> Option<ProjectFetcher> {
+        self.fetcher.clone().map(|fetcher| ProjectFetcher::new(fetcher, project))
     }
 
     /// The revision to show for what was read of a working tree: its commit if every file read is as

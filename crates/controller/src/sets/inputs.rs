@@ -63,6 +63,15 @@ impl<'a> SetInputs<'a> {
         }
     }
 
+    /// For a set whose Applications are of a project, if that is the same for all of them.
+    #[must_use]
+    pub(crate) fn for_project(mut self, project: &str) -> Self {
+        if !project.contains("{{") {
+            self.checkouts = self.checkouts.for_project(project);
+        }
+        self
+    }
+
     /// With the objects of an engine's namespace.
     pub fn live(repositories: &'a Repositories, cache: &'a LiveCache, namespace: &str, set: &str) -> Self {
         Self {

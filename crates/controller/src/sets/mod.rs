@@ -25,6 +25,7 @@ use tokio::time::Instant;
 use crate::{
     AppKey, Level,
     engine::{Engine, GATHER_EDITS},
+    policy::or_default,
     reconcile::{Next, earliest},
     status::{application_kind, application_resource, merge_patch},
 };
@@ -103,7 +104,9 @@ impl Engine {
         let (engine, object) = (self.clone(), set.clone());
         let task = tokio::task::spawn_blocking(move || {
             let namespace = engine.set_namespace(&object).to_owned();
-            let inputs = SetInputs::live(&engine.repositories, &engine.cache, &namespace, object.name());
+            let project = object.str_at(&["spec", "template", "spec", "project"]).unwrap_or_default();
+            let inputs = SetInputs::live(&engine.repositories, &engine.cache, &namespace, object.name())
+                .for_project(or_default(project));
             (generate(&object, &inputs), inputs.dependencies())
         });
         let (generated, depends_on) = task.await.unwrap_or_else(|error| {

@@ -1,6 +1,7 @@
 //! Credentials and TLS options for addresses.
 
 use std::{
+    collections::BTreeSet,
     fmt,
     sync::{Arc, PoisonError, RwLock},
 };
@@ -96,6 +97,8 @@ impl fmt::Debug for Access {
 #[derive(Clone, Debug, Default)]
 pub struct AccessTable {
     entries: Vec<(String, Access)>,
+    /// What is declared for this project counts, and before what is for all; empty means no project.
+    project: String,
     /// What was declared in a cluster; shared by all copies, and may change.
     declared: Arc<RwLock<Vec<DeclaredAccess>>>,
 }
@@ -111,18 +114,28 @@ impl AccessTable {
         *self.declared.write().unwrap_or_else(PoisonError::into_inner) = all;
     }
 
-    /// The same declarations as another table.
+    /// The same declarations as another table, as the same project sees them.
     #[must_use]
-    pub fn sharing(mut self, other: &Self) -> Self {
-        self.declared = other.declared.clone();
-        self
+    pub fn sharing(self, other: &Self) -> Self {
+        Self { entries: self.entries, ..other.clone() }
     }
 
-    /// The best declaration for an address that says who asks, one for all projects before others.
+    /// The same table as a project sees it.
+    #[must_use]
+    pub fn of_project(&self, project: &str) -> Self {
+        Self { project: project.to_owned(), ..self.clone() }
+    }
+
+    /// The best declaration for an address that says who asks: of those of one repository, and then of those of many,
+    /// the project's own before one for all, and then the closest.
     fn declaration(&self, url: &str) -> Option<DeclaredAccess> {
         let declared = self.declared.read().unwrap_or_else(PoisonError::into_inner);
-        let rank = |entry: &&DeclaredAccess| (entry.fit(url), entry.project.is_empty());
-        let fitting = || declared.iter().filter(|entry| entry.fit(url).is_some());
+        let rank = |entry: &&DeclaredAccess| {
+            let (exact, length) = entry.fit(url).unwrap_or_default();
+            (exact, !entry.project.is_empty(), length)
+        };
+        let is_ours = |entry: &&DeclaredAccess| entry.project.is_empty() || entry.project == self.project;
+        let fitting = || declared.iter().filter(|entry| entry.fit(url).is_some()).filter(is_ours);
         let mut best = fitting().max_by_key(rank)?.clone();
         if !best.access.has_credentials()
             && let Some(other) = fitting().filter(|entry| entry.access.has_credentials()).max_by_key(rank)
@@ -137,9 +150,11 @@ impl AccessTable {
         Some(best)
     }
 
-    /// The only project whose Applications may use an address, if it was declared for one.
-    pub fn project_of(&self, url: &str) -> Option<String> {
-        self.declaration(url).map(|entry| entry.project).filter(|project| !project.is_empty())
+    /// The projects for which access to an address was declared.
+    pub fn projects_of(&self, url: &str) -> BTreeSet<String> {
+        let declared = self.declared.read().unwrap_or_else(PoisonError::into_inner);
+        let fitting = declared.iter().filter(|entry| entry.fit(url).is_some() && !entry.project.is_empty());
+        fitting.map(|entry| entry.project.clone()).collect()
     }
 
     /// The access for an address; the default (anonymous) if there is none.
@@ -195,14 +210,35 @@ mod tests {
         ]);
         let password = |url: &str| copy.lookup(url).password.unwrap_or_default();
         assert_eq!(password("https://git.example.com/acme/other"), "template");
-        assert_eq!(password("https://git.example.com/Acme/shop"), "own");
+        let of_team = copy.of_project("team").lookup("https://git.example.com/Acme/shop").password;
+        assert_eq!(of_team.as_deref(), Some("own"));
+        assert_eq!(password("https://git.example.com/Acme/shop"), "template", "of no project");
         assert_eq!(password("https://git.example.com/acme/bare.git"), "template");
         assert_eq!(password("https://git.example.com/acme-evil/x"), "");
         assert_eq!(password("git@git.example.com:acme/shop.git"), "", "another way in");
-        assert_eq!(copy.project_of("https://git.example.com/acme/shop.git").as_deref(), Some("team"));
-        assert_eq!(copy.project_of("https://git.example.com/acme/other"), None);
+        let projects = |url: &str| copy.projects_of(url).into_iter().collect::<Vec<_>>();
+        assert_eq!(projects("https://git.example.com/acme/shop.git"), ["team"]);
+        assert!(projects("https://git.example.com/acme/other").is_empty());
         table.declare(Vec::new());
         assert_eq!(password("https://git.example.com/acme/other"), "");
+    }
+
+    #[test]
+    fn each_project_has_its_own_access_to_one_address() {
+        let url = "https://git.example.com/acme/shop.git";
+        let entry = |url: &str, project: &str| DeclaredAccess {
+            url: url.into(),
+            exact: true,
+            project: project.into(),
+            access: Access { password: Some(format!("of {project}")), ..Access::default() },
+        };
+        let table = AccessTable::default();
+        table.declare(vec![entry(url, "a"), entry("https://git.example.com/acme/shop", "b"), entry(url, "")]);
+        let password = |project: &str| table.of_project(project).lookup(url).password.unwrap_or_default();
+        assert_eq!(
+            [password("a"), password("b"), password("c"), password("")],
+            ["of a", "of b", "of ", "of "]
+        );
     }
 
     #[test]

@@ -5,12 +5,16 @@ mod server;
 use std::{
     path::{Path, PathBuf},
     process::Command,
+    sync::Arc,
     time::Duration,
 };
 
 use server::{Host, Mode};
 use tempfile::TempDir;
-use tiphys_source::{Access, AccessTable, Checkout, CheckoutOptions, GitCache, SourceError};
+use tiphys_source::{
+    Access, AccessTable, Checkout, CheckoutOptions, DeclaredAccess, Fetcher, GitCache, Repositories,
+    SourceError,
+};
 use tiphys_vfs::FileTree;
 
 /// A limit for hosts that never answer.
@@ -207,6 +211,42 @@ fn cve_2023_25163_a_refused_password_is_in_no_error() {
     assert!(!place.error("main", Duration::from_secs(120)).to_string().contains("hunter"));
     place.host.set(Mode::Serve);
     assert_eq!(place.text("main"), "one");
+}
+
+#[test]
+fn each_project_has_its_own_credentials_and_reads_nothing_of_the_others() {
+    let place = Place::new();
+    place.host.set(Mode::Login("Basic ZGVwbG95ZXI6aHVudGVyMg==".to_owned()));
+    let declared = |project: &str, password: &str| DeclaredAccess {
+        url: place.host.url.clone(),
+        exact: true,
+        project: project.to_owned(),
+        access: Access {
+            username: Some("deployer".to_owned()),
+            password: Some(password.to_owned()),
+            ..Access::default()
+        },
+    };
+    let fetcher = Fetcher::new(place.folder.path().join("fetched"), Duration::from_secs(60), false, |_| None);
+    fetcher.declare(vec![declared("one", "hunter2"), declared("two", "wrong")]);
+    let repositories = Repositories::new(Some(Arc::new(fetcher)), false);
+    let checkout = |project: &str, revision: &str| {
+        let made = repositories.checkout_for(project, &place.host.url, revision);
+        made.map(|checkout| checkout.revision).map_err(|error| error.to_string())
+    };
+    let commit = checkout("one", "main").expect("its password is right");
+    // A commit that somebody has fetched is there without asking, but not for everybody.
+    assert_eq!(checkout("one", &commit).as_ref(), Ok(&commit));
+    let error = checkout("two", &commit).expect_err("its password is wrong");
+    assert!(error.ends_with("the host refuses the login that is known for it"), "{error}");
+    for project in ["three", ""] {
+        checkout(project, &commit).expect_err("it has none");
+    }
+    let fetcher = repositories.fetcher().expect("it fetches");
+    fetcher.declare(vec![declared("", "hunter2"), declared("two", "wrong")]);
+    assert_eq!(checkout("three", "main").as_ref(), Ok(&commit), "there is one for all");
+    fetcher.expire();
+    checkout("two", "main").expect_err("its own comes first");
 }
 
 #[test]

@@ -1,0 +1,77 @@
+//! Fetching for the Applications of one project.
+
+use std::sync::Arc;
+
+use tiphys_helm::Chart;
+use tiphys_kustomize::{RemoteError, RemoteLoader, RepoUrl};
+use tiphys_vfs::FileTree;
+
+use crate::{ChartRequest, Checkout, DependencyError, Fetcher, SourceError};
+
+/// A [`Fetcher`] as a project has it: what was declared for that project counts, and before what is for all. What other
+/// projects have is not seen, nor what was fetched with it.
+#[derive(Clone)]
+pub struct ProjectFetcher {
+    common: Arc<Fetcher>,
+    project: String,
+}
+
+impl ProjectFetcher {
+    /// For a project; the empty one has only what is for all.
+    pub fn new(common: Arc<Fetcher>, project: &str) -> Self {
+        Self { common, project: project.to_owned() }
+    }
+
+    fn at(&self, url: &str) -> Arc<Fetcher> {
+        self.common.own(&self.project, url).unwrap_or_else(|| self.common.clone())
+    }
+
+    /// See [`Fetcher::repository`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn repository(&self, url: &str, revision: &str) -> Result<Checkout, SourceError> {
+        self.at(url).repository(url, revision)
+    }
+
+    /// See [`Fetcher::chart`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn chart(&self, wanted: &ChartRequest) -> Result<Checkout, SourceError> {
+        self.at(&address_of(&wanted.repository)).chart(wanted)
+    }
+
+    /// See [`Fetcher::complete`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn complete(
+        &self,
+        chart: &mut Chart,
+        tree: &dyn FileTree,
+        below: &str,
+        pass_credentials: bool,
+    ) -> Result<(), DependencyError> {
+        self.common.complete_for(&self.project, chart, tree, below, pass_credentials)
+    }
+}
+
+/// As Argo CD has it, an address without scheme is one of a registry.
+fn address_of(repository: &str) -> String {
+    if repository.contains("://") { repository.to_owned() } else { format!("oci://{repository}") }
+}
+
+impl RemoteLoader for ProjectFetcher {
+    fn repository(&self, url: &RepoUrl) -> Result<Arc<dyn FileTree>, RemoteError> {
+        RemoteLoader::repository(&*self.at(&url.clone_url()), url)
+    }
+
+    fn file(&self, url: &str) -> Result<Vec<u8>, RemoteError> {
+        self.at(url).file(url)
+    }
+
+    fn chart(&self, repository: &str, name: &str, version: &str) -> Result<Arc<dyn FileTree>, RemoteError> {
+        RemoteLoader::chart(&*self.at(repository), repository, name, version)
+    }
+}
