@@ -53,3 +53,16 @@ fn what_is_not_there_is_named_with_what_is() {
     why(&["other"]).expect(1, &["not of the form APP/KIND/NAME"]);
     why(&["other/ConfigMap/a", ".data.key"]).expect(0, &["plain/a.yaml:6"]);
 }
+
+#[test]
+fn an_application_that_is_left_out_is_said_to_be_and_what_may_lead_to_one_is_named() {
+    let repo = chart();
+    repo.write("apps/deprecated/old.yaml", application("old", "plain"));
+    repo.write("broken.yaml", application("broken", "nowhere"));
+    let why = |args: &[&str]| repo.run(&[&["why", "--repo", "repo"], args].concat());
+    why(&["old/ConfigMap/a"]).expect(
+        1,
+        &["Application \"old\" lies in apps/deprecated, which is left out", "--path apps/deprecated"],
+    );
+    why(&["none/ConfigMap/a"]).expect(1, &["no Application \"none\"", "Application broken does not render"]);
+}

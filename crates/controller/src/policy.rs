@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use tiphys_cluster::LiveCache;
 use tiphys_model::{
-    AppProject, Application, ApplicationSource, Destination, Operation, SyncAttempt, names,
+    AppProject, Application, ApplicationSource, Destination, Operation, SyncAttempt, glob, names,
     settings::{GlobalProject, Impersonation},
     window,
 };
@@ -158,10 +158,14 @@ impl Policy {
             ));
         }
         if !self.project.permits_app_namespace(&app.metadata.namespace, engine_namespace) {
-            faults.push(format!(
+            let mut fault = format!(
                 "application '{}' in namespace '{}' is not permitted to use project '{name}'",
                 app.metadata.name, app.metadata.namespace
-            ));
+            );
+            for unread in self.project.spec.source_namespaces.iter().filter_map(|it| glob::regex_fault(it)) {
+                fault.push_str(&format!("; of its sourceNamespaces, {unread}"));
+            }
+            faults.push(fault);
         }
         faults
     }
@@ -313,6 +317,20 @@ mod tests {
         assert!(faults.len() == 1 && faults[0].contains("is not a cluster of project 'team'"), "{faults:?}");
         policy.cluster_project = "team".into();
         assert!(policy.faults(&app("team"), "argocd").is_empty());
+    }
+
+    #[test]
+    fn a_pattern_of_namespaces_that_cannot_be_read_is_told() {
+        let open = json!({"sourceRepos": ["*"], "destinations": [{"server": "*", "namespace": "*"}],
+            "sourceNamespaces": ["/^(?!kube-)/", "other"]});
+        let mut app = app("team");
+        app.metadata.namespace = "shop".into();
+        assert_eq!(
+            policy(open).faults(&app, "argocd"),
+            [
+                "application 'shop' in namespace 'shop' is not permitted to use project 'team'; of its sourceNamespaces, /^(?!kube-)/ matches nothing: Tiphys knows no look-around"
+            ]
+        );
     }
 
     #[test]

@@ -14,13 +14,28 @@ pub fn matches(pattern: &str, text: &str) -> bool {
 }
 
 /// Whether a pattern of Application namespaces matches a whole text as a glob, or between slashes any part of it as a
-/// regular expression, which matches nothing if it cannot be read.
+/// regular expression, which matches nothing if it cannot be read; see [`regex_fault`].
 pub fn matches_or_regex(pattern: &str, text: &str) -> bool {
-    let regex = pattern.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'));
-    match regex {
+    match regex_of(pattern) {
         Some(regex) => Regex::compile(regex).is_ok_and(|regex| regex.is_match(text)),
         None => matches(pattern, text),
     }
+}
+
+/// Why a pattern of Application namespaces matches nothing: it is a regular expression that cannot be read. Argo CD's
+/// know look-around, ours do not.
+pub fn regex_fault(pattern: &str) -> Option<String> {
+    const LOOK_AROUND: [&str; 4] = ["(?=", "(?!", "(?<=", "(?<!"];
+    let error = Regex::compile(regex_of(pattern)?).err()?;
+    let why = match LOOK_AROUND.iter().any(|mark| pattern.contains(mark)) {
+        true => "Tiphys knows no look-around".to_owned(),
+        false => error.to_string(),
+    };
+    Some(format!("{pattern} matches nothing: {why}"))
+}
+
+fn regex_of(pattern: &str) -> Option<&str> {
+    pattern.strip_prefix('/').and_then(|rest| rest.strip_suffix('/'))
 }
 
 /// Whether a pattern matches a whole text; `*` and `?` stop at the separator, `**` does not.

@@ -48,10 +48,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let catalogue =
         Catalogue::build(&repository.scan, &repository.repositories, Scope { foreign: true, origins: true });
     let entry = catalogue.entries.iter().find(|((_, known), _)| known == app).map(|(_, entry)| entry);
-    let entry = entry.with_context(|| {
-        let known: Vec<&str> = catalogue.entries.keys().map(|(_, name)| name.as_str()).collect();
-        format!("there is no Application {app:?}; there is {}", known.join(", "))
-    })?;
+    let entry = entry.with_context(|| not_there(app, &repository, &catalogue))?;
     let rendered = match &entry.rendered {
         Ok(rendered) => rendered,
         Err(error) => bail!("Application {app}: {error:#}"),
@@ -68,6 +65,30 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let value = json!({"application": app, "kind": object.value.kind(), "name": object.value.name(),
         "location": object.location.to_string(), "fields": fields});
     Ok(print(args.output, &text, &value)?)
+}
+
+/// Why an Application is not known: it is left out, or there is none, perhaps because something does not render.
+fn not_there(app: &str, repository: &Repository, catalogue: &Catalogue) -> String {
+    if let Some(why) = repository.why_left_out(app) {
+        return format!("Application {why}");
+    }
+    let known: Vec<&str> = catalogue.entries.keys().map(|(_, name)| name.as_str()).collect();
+    let mut text = format!("there is no Application {app:?}; there is {}", known.join(", "));
+    let failed = catalogue.entries.iter().filter_map(|((_, name), entry)| {
+        Some(format!(
+            "Application {name} does not render, and may lead to it: {:#}",
+            entry.rendered.as_ref().err()?
+        ))
+    });
+    let sets = catalogue.sets.iter().filter_map(|((_, name), fault)| {
+        Some(format!("not all that ApplicationSet {name} yields is known: {}", fault.as_ref()?))
+    });
+    let notices =
+        repository.notices.iter().chain(&repository.scan.faults).map(|text| text.trim_end().to_owned());
+    for note in failed.chain(sets).chain(notices) {
+        text.push_str(&format!("\nnote: {note}"));
+    }
+    text
 }
 
 fn find<'a>(objects: &'a [RenderedObject], kind: &str, name: &str) -> Option<&'a RenderedObject> {

@@ -59,6 +59,14 @@ impl Repository {
         self.left_out = left_out;
     }
 
+    /// Why an Application or set is left out, if it is.
+    pub fn why_left_out(&self, name: &str) -> Option<String> {
+        let (folder, _) = self.left_out.iter().find(|(_, names)| names.iter().any(|left| left == name))?;
+        Some(format!(
+            "{name:?} lies in {folder}, which is left out: by its name it is of tests or put away; `tiphys up --path {folder}` runs it"
+        ))
+    }
+
     /// What is left out, in a sentence for each folder.
     pub fn told_left_out(&self) -> Vec<String> {
         let sentence = |(folder, names): (&String, &Vec<String>)| {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::Reader;
+use crate::glob;
 
 /// Flags of the controller; `None` where none is set and the engine's own default holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,6 +43,9 @@ pub(super) fn read(reader: &mut Reader<'_>) -> ControllerParams {
         metric_labels: reader.list("controller.metrics.application.labels"),
         unused: Vec::new(),
     };
+    for fault in params.application_namespaces.iter().filter_map(|pattern| glob::regex_fault(pattern)) {
+        reader.fault("application.namespaces", fault);
+    }
     params.unused = reader.unused();
     params.unused.retain(|key| key.starts_with("controller."));
     params
@@ -68,7 +72,7 @@ mod tests {
     #[test]
     fn flags_of_the_controller_are_read_and_wrong_ones_named() {
         let pairs = [
-            ("application.namespaces", "team-*, ops"),
+            ("application.namespaces", "team-*, ops, /^(?!kube-)/"),
             ("controller.sync.wave.delay.seconds", "5"),
             ("controller.self.heal.backoff.factor", "-1"),
             ("controller.status.processors", "50"),
@@ -76,10 +80,15 @@ mod tests {
         ];
         let map = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         let settings = ArgoSettings::read(&BTreeMap::new(), &map);
-        assert_eq!(settings.controller.application_namespaces, ["team-*", "ops"]);
+        assert_eq!(settings.controller.application_namespaces[..2], ["team-*", "ops"]);
         assert_eq!(settings.controller.wave_delay, Some(Duration::from_secs(5)));
         assert_eq!(settings.controller.sync_timeout, None);
         assert_eq!(settings.controller.unused, ["controller.status.processors"]);
-        assert_eq!(settings.faults.len(), 1, "{:?}", settings.faults);
+        let faults: Vec<String> = settings.faults.iter().map(ToString::to_string).collect();
+        assert_eq!(faults.len(), 2, "{faults:?}");
+        assert!(
+            faults[1].contains("/^(?!kube-)/ matches nothing: Tiphys knows no look-around"),
+            "{faults:?}"
+        );
     }
 }
