@@ -306,8 +306,8 @@ impl Fetcher {
     fn helm(&self) -> &(Charts, HelmRepositories) {
         self.helm.get_or_init(|| {
             let variable = |name: &str| (self.variable)(name);
-            let (mut access, _) = registry_credentials(&variable);
-            let repositories = HelmRepositories::read(&variable);
+            let (mut access, _) = registry_credentials(variable);
+            let repositories = HelmRepositories::read(variable);
             repositories.add_access(&mut access);
             let access = access.sharing(&self.access);
             let charts = Charts::new(self.folder.join("charts"), access, self.fresh_for, self.offline);
