@@ -96,6 +96,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
+/// What the installers of clusters on machines of one's own are called by.
+const INSTALLERS: [&str; 7] =
+    ["kubeadm init", "kubeadm join", "kubespray", "get.k3s.io", "K3S_URL", "rke2-server", "rke2-agent"];
+
 /// Whether the repository makes its own nodes: it runs kubeadm or its like, and no cloud runs the control plane.
 fn makes_nodes(survey: &Survey) -> bool {
     if detect(survey).is_managed == Some(true) {
@@ -108,10 +112,7 @@ fn makes_nodes(survey: &Survey) -> bool {
             || path.contains("ansible")
             || path.contains("playbook")
             || path.contains("terraform");
-        is_place
-            && files
-                .text(path)
-                .is_some_and(|text| text.contains("kubeadm init") || text.contains("kubeadm join"))
+        is_place && files.text(path).is_some_and(|text| INSTALLERS.iter().any(|mark| text.contains(mark)))
     })
 }
 

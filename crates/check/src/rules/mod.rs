@@ -70,6 +70,7 @@ mod f1_egress_blocked;
 mod f1_ingress_blocked;
 mod f1_webhook_blocked;
 mod f2_probes_blocked;
+mod f3_eks_nodes;
 mod f3_security_group_ports;
 mod f4_no_backend;
 mod f4_redirect_loop;
@@ -77,9 +78,11 @@ mod f4_route_refused;
 mod f4_wrong_address;
 mod g1_workflow_refused;
 mod g1_workflow_syntax;
+mod g2_ansible_refused;
 mod g2_play_as_tasks;
 mod g3_orphaned_cloud_resources;
 mod g4_security_group_cycle;
+mod g4_terraform_names;
 mod g4_terraform_refused;
 mod g4_terraform_syntax;
 mod g5_drifting_ids;
@@ -160,6 +163,7 @@ pub const ALL: &[&Rule] = &[
     &f1_ingress_blocked::RULE,
     &f1_webhook_blocked::RULE,
     &f2_probes_blocked::RULE,
+    &f3_eks_nodes::RULE,
     &f3_security_group_ports::RULE,
     &f4_no_backend::RULE,
     &f4_redirect_loop::RULE,
@@ -167,9 +171,11 @@ pub const ALL: &[&Rule] = &[
     &f4_wrong_address::RULE,
     &g1_workflow_refused::RULE,
     &g1_workflow_syntax::RULE,
+    &g2_ansible_refused::RULE,
     &g2_play_as_tasks::RULE,
     &g3_orphaned_cloud_resources::RULE,
     &g4_security_group_cycle::RULE,
+    &g4_terraform_names::RULE,
     &g4_terraform_refused::RULE,
     &g4_terraform_syntax::RULE,
     &g5_drifting_ids::RULE,

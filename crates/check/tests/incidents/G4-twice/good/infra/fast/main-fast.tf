@@ -1,5 +1,5 @@
 module "lab" {
-  source = "./fast"
+  source = "example/fast/any"
 }
 
 locals {

@@ -1,5 +1,5 @@
 module "lab" {
-  source = "./lab"
+  source = "example/lab/any"
 }
 
 locals {

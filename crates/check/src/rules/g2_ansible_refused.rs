@@ -1,0 +1,220 @@
+//! # What Ansible refuses when it gets there
+//!
+//! A task with two modules is refused before anything runs. A role of another name than its folder, a handler that is
+//! notified by another name than it has, and a template that is not where the role keeps its templates end the run in the
+//! middle: what came before is done, the rest is not.
+//!
+//! People see: `conflicting action statements: shell, copy`, `the role 'dockr' was not found`,
+//! `The requested handler 'restart kubelet' was not found`, `Could not find or access 'kubeadm.conf.j2'`.
+//!
+//! ## Bad
+//! ```yaml
+//! - name: Set up the node
+//!   ansible.builtin.command: kubeadm join
+//!   ansible.builtin.copy: {src: admin.conf, dest: /etc/kubernetes/admin.conf}
+//! ```
+//! ## Good
+//! ```yaml
+//! - name: Set up the node
+//!   ansible.builtin.command: kubeadm join
+//! - name: Copy the configuration
+//!   ansible.builtin.copy: {src: admin.conf, dest: /etc/kubernetes/admin.conf}
+//! ```
+//! ## When to suppress
+//! Where roles or templates are put there by something that runs before.
+
+use std::collections::BTreeSet;
+
+use tiphys_diag::{Diagnostic, Severity};
+use tiphys_graph::{
+    Files,
+    tools::{
+        ansible::{Ansible, Task},
+        node_span,
+    },
+};
+use tiphys_yaml::Node;
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{placeholders, similar},
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "G2-ansible-refused",
+    incident: "G2",
+    severity: Severity::Error,
+    title: "a task, role, handler or template that Ansible refuses",
+    source: include_str!("g2_ansible_refused.rs"),
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let (files, ansible) = (&context.survey.files, &context.survey.tools().ansible);
+    if ansible.files.is_empty() {
+        return;
+    }
+    let (roles, handlers) = (roles(files), handlers(ansible));
+    for (path, file) in ansible.files.iter().filter(|(path, _)| !placeholders::is_skeleton(path)) {
+        let of_plays = file.items.iter().flat_map(|play| missing_roles(files, path, play, &roles));
+        let of_tasks = file.tasks.iter().flat_map(|task| {
+            let found =
+                [two_modules(files, task), no_handler(files, task, &handlers), no_template(files, task)];
+            found.into_iter().flatten()
+        });
+        for diagnostic in of_plays.chain(of_tasks) {
+            report.add(Finding::new(RULE.incident, diagnostic).likely());
+        }
+    }
+}
+
+/// The modules that come with Ansible and that people write without their collection, as far as tasks use them much.
+const MODULES: [&str; 34] = [
+    "apt",
+    "apt_key",
+    "apt_repository",
+    "assert",
+    "blockinfile",
+    "command",
+    "copy",
+    "cron",
+    "debug",
+    "dnf",
+    "fail",
+    "fetch",
+    "file",
+    "get_url",
+    "group",
+    "hostname",
+    "import_role",
+    "import_tasks",
+    "include_role",
+    "include_tasks",
+    "lineinfile",
+    "package",
+    "pause",
+    "pip",
+    "replace",
+    "script",
+    "service",
+    "set_fact",
+    "shell",
+    "stat",
+    "systemd",
+    "template",
+    "uri",
+    "wait_for",
+];
+
+fn two_modules(files: &Files, task: &Task) -> Option<Diagnostic> {
+    let is_module =
+        |word: &str| MODULES.contains(&word) || (word.split('.').count() == 3 && !word.contains([' ', '/']));
+    let keys = task.node.pairs()?.iter().filter_map(|(key, _)| Some((key.as_str()?, key)));
+    let found: Vec<(&str, &Node)> = keys.filter(|(word, _)| is_module(word)).collect();
+    let [(first, at), (second, other), ..] = found.as_slice() else { return None };
+    let diagnostic = RULE
+        .diagnostic(format!("conflicting action statements: {first}, {second}"))
+        .at(node_span(files, &task.file, other), "a second module in one task")
+        .see(node_span(files, &task.file, at), "the task already has one")
+        .because("a task runs one module; Ansible refuses the file before anything runs")
+        .help("make two tasks of it");
+    Some(diagnostic)
+}
+
+/// The names of the roles of the repository.
+fn roles(files: &Files) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for path in files.paths() {
+        let steps: Vec<&str> = path.split('/').collect();
+        found.extend(steps.windows(2).filter(|step| step[0] == "roles").map(|step| step[1].to_owned()));
+    }
+    found
+}
+
+/// Roles of a play that are nearly called like one that there is, and are not there.
+fn missing_roles(
+    files: &Files,
+    path: &std::sync::Arc<str>,
+    play: &Node,
+    roles: &BTreeSet<String>,
+) -> Vec<Diagnostic> {
+    let listed = play.get("hosts").and(play.get("roles")).and_then(Node::items).unwrap_or_default();
+    let mut found = Vec::new();
+    for entry in listed {
+        let name = entry.as_str().or_else(|| entry.get("role").or(entry.get("name"))?.as_str());
+        let Some(name) = name.filter(|name| !name.contains(['.', '/', '{', ' ']) && !roles.contains(*name))
+        else {
+            continue;
+        };
+        let Some(nearest) = similar::nearest(name, roles.iter().map(String::as_str)) else { continue };
+        let mut diagnostic = RULE
+            .diagnostic(format!("the role '{name}' was not found"))
+            .at(node_span(files, path, entry), "no folder of roles has it")
+            .because("Ansible looks for a role by the name of its folder")
+            .help(format!("perhaps {nearest} is meant"));
+        diagnostic.severity = Severity::Warning;
+        found.push(diagnostic);
+    }
+    found
+}
+
+/// What handlers are called by: their names and the topics that they listen to.
+fn handlers(ansible: &Ansible) -> BTreeSet<String> {
+    let tasks = ansible.files.values().flat_map(|file| &file.tasks);
+    let words = tasks.flat_map(|task| [task.node.get("name"), task.node.get("listen")].into_iter().flatten());
+    let mut found = BTreeSet::new();
+    for word in words {
+        found.extend(word.as_str().map(str::to_owned));
+        found.extend(word.items().unwrap_or_default().iter().filter_map(Node::as_str).map(str::to_owned));
+    }
+    found
+}
+
+/// A handler that is nearly called like what is notified; only its exact name is heard.
+fn no_handler(files: &Files, task: &Task, handlers: &BTreeSet<String>) -> Option<Diagnostic> {
+    let notify = task.node.get("notify")?;
+    let named = notify.as_str().into_iter().map(|name| (name, notify));
+    let listed = notify.items().unwrap_or_default().iter().filter_map(|it| Some((it.as_str()?, it)));
+    // A role's name may stand before the handler's.
+    let own = |name: &str| name.rsplit(" : ").next().unwrap_or(name).trim().to_owned();
+    let is_there = |name: &str| handlers.contains(name) || handlers.contains(&own(name));
+    let (name, node) = named.chain(listed).find(|(name, _)| !name.contains("{{") && !is_there(name))?;
+    let same = handlers.iter().find(|handler| handler.eq_ignore_ascii_case(name)).map(String::as_str);
+    let meant = same.or_else(|| similar::nearest(name, handlers.iter().map(String::as_str)))?;
+    let mut diagnostic = RULE
+        .diagnostic(format!("The requested handler '{name}' was not found"))
+        .at(node_span(files, &task.file, node), "no handler has this name")
+        .because("the task fails when it has changed something, and never before")
+        .help(format!("there is a handler {meant:?}"));
+    diagnostic.severity = Severity::Warning;
+    Some(diagnostic)
+}
+
+/// A template of a role that is in none of its folders, nor anywhere else by its name.
+fn no_template(files: &Files, task: &Task) -> Option<Diagnostic> {
+    if task.module() != "template" {
+        return None;
+    }
+    let source = task.argument("src").filter(|src| !src.contains("{{") && !src.starts_with('/'))?;
+    let (role, _) = task.file.rsplit_once("/tasks/")?;
+    let folder = format!("{role}/templates");
+    let base = source.rsplit('/').next().unwrap_or(source);
+    let is_there = files
+        .paths()
+        .any(|path| path.strip_suffix(base).is_some_and(|above| above.is_empty() || above.ends_with('/')));
+    if is_there || !files.has_folder(&folder) {
+        return None;
+    }
+    let mut diagnostic = RULE
+        .diagnostic(format!("Could not find or access '{source}'"))
+        .at(node_span(files, &task.file, &task.key), format!("{folder} does not have it"))
+        .because("the run ends at this task, and what came before it is done");
+    let inside = format!("{folder}/");
+    let beside = files.paths().filter_map(|path| path.strip_prefix(inside.as_str()));
+    if let Some(nearest) = similar::nearest(source, beside) {
+        diagnostic = diagnostic.help(format!("there is {nearest}"));
+    }
+    diagnostic.severity = Severity::Warning;
+    Some(diagnostic)
+}

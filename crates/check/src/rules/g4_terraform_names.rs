@@ -1,0 +1,265 @@
+//! # A Terraform module refers to what it does not have
+//!
+//! A variable, local value or resource that no file of the folder declares; an argument that a module of the repository does
+//! not take, or one that it must be given; an output that it does not have; a folder that is not there. Terraform refuses the
+//! whole of it before it plans – nearly always after something was renamed in one of two places.
+//!
+//! People see: `Error: Reference to undeclared input variable`, `Error: Reference to undeclared resource`,
+//! `Error: Unsupported argument`, `Error: Missing required argument`, `Error: Unsupported attribute`,
+//! `Error: Unreadable module directory`.
+//!
+//! ## Bad
+//! ```hcl
+//! variable "vpc_cidr" { default = "10.0.0.0/16" }
+//! resource "aws_vpc" "main" { cidr_block = var.cidr }
+//! ```
+//! ## Good
+//! ```hcl
+//! resource "aws_vpc" "main" { cidr_block = var.vpc_cidr }
+//! ```
+//! ## When to suppress
+//! Where another tool adds files to the folder before Terraform reads it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tiphys_diag::{Severity, Span};
+use tiphys_graph::{
+    Files,
+    tools::terraform::{Block, Reference, Terraform},
+};
+use tiphys_vfs::{join, parent};
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{placeholders, similar},
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "G4-terraform-names",
+    incident: "G4",
+    severity: Severity::Warning,
+    title: "a Terraform module refers to what it does not have",
+    source: include_str!("g4_terraform_names.rs"),
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let files = &context.survey.files;
+    let modules = Module::all(files, &context.survey.tools().terraform);
+    for (folder, module) in modules.iter().filter(|(_, module)| module.is_whole) {
+        let mut lacking = BTreeMap::new();
+        for reference in module.blocks.iter().flat_map(|block| block.references()) {
+            if let Some((what, name, nearest)) = module.lacks(reference) {
+                lacking.entry((what, name)).or_insert((&reference.span, nearest));
+            }
+        }
+        let mut found: Vec<Fault> = lacking
+            .into_iter()
+            .map(|((what, name), (span, nearest))| Fault {
+                what: what.to_owned(),
+                name,
+                span: span.clone(),
+                nearest,
+            })
+            .collect();
+        for call in module.blocks.iter().filter(|block| block.kind == "module") {
+            found.extend(calls(files, &modules, (folder, module), call));
+        }
+        told(found, report);
+    }
+}
+
+/// What a module does not have.
+struct Fault {
+    /// What Terraform calls it, such as `undeclared input variable`.
+    what: String,
+    name: String,
+    span: Span,
+    /// What is there and is nearly called so.
+    nearest: Option<String>,
+}
+
+/// Reports each kind of fault of a module once: of many names, the first.
+fn told(found: Vec<Fault>, report: &mut Report) {
+    const MOST: usize = 3;
+    let mut by_kind: BTreeMap<String, Vec<Fault>> = BTreeMap::new();
+    for fault in found {
+        by_kind.entry(fault.what.clone()).or_default().push(fault);
+    }
+    for (what, faults) in by_kind {
+        let (several, most) = (faults.len() > MOST, if faults.len() > MOST { 1 } else { MOST });
+        let others = faults.len() - 1;
+        for fault in faults.into_iter().take(most) {
+            let more = if several { format!(", and {others} more") } else { String::new() };
+            let mut diagnostic = RULE
+                .diagnostic(format!("Terraform refuses the module: {what} {}{more}", fault.name))
+                .at(fault.span, "here")
+                .because("Terraform resolves all names of a module before it does anything");
+            if let Some(nearest) = fault.nearest {
+                diagnostic = diagnostic.help(format!("there is {nearest}"));
+            }
+            report.add(Finding::new(RULE.incident, diagnostic).likely());
+        }
+    }
+}
+
+/// What a folder of Terraform files has.
+struct Module<'a> {
+    blocks: Vec<&'a Block>,
+    /// `var.name`, `local.name`, `aws_vpc.name`, `data.aws_vpc.name`, `module.name`.
+    names: BTreeSet<String>,
+    /// Whether all of it can be read, and nothing else adds to it.
+    is_whole: bool,
+}
+
+impl<'a> Module<'a> {
+    fn all(files: &Files, terraform: &'a Terraform) -> BTreeMap<&'a str, Self> {
+        let unread: BTreeSet<&str> =
+            terraform.unreadable.iter().filter_map(|it| parent(&it.span.file)).collect();
+        // What Terragrunt generates, and what is written as JSON, is not read here.
+        let others: BTreeSet<&str> = files
+            .ending(&["terragrunt.hcl", ".tf.json", ".tofu", ".tf.tmpl", ".tf.tpl", ".tf.j2"])
+            .filter_map(|path| parent(path))
+            .collect();
+        let of = |(folder, mut blocks): (&'a str, Vec<&'a Block>)| {
+            // These name what was there before, or is not there yet.
+            blocks.retain(|block| !matches!(block.kind.as_str(), "moved" | "removed" | "import"));
+            let names = blocks.iter().flat_map(|block| declared(block)).collect();
+            let is_whole =
+                !unread.contains(folder) && !others.contains(folder) && !placeholders::is_skeleton(folder);
+            (folder, Self { blocks, names, is_whole })
+        };
+        terraform.modules().into_iter().map(of).collect()
+    }
+
+    /// What a reference names that the module does not have, as Terraform says it, and what is nearly called so.
+    fn lacks(&self, reference: &Reference) -> Option<(&'static str, String, Option<String>)> {
+        let steps: Vec<&str> = reference.path.iter().map(|step| step.trim()).collect();
+        let (what, name) = match steps.as_slice() {
+            ["var", name, ..] => ("reference to undeclared input variable", format!("var.{name}")),
+            ["local", name, ..] => ("reference to undeclared local value", format!("local.{name}")),
+            ["module", name, ..] => ("reference to undeclared module", format!("module.{name}")),
+            ["data", kind, name, ..] if is_type(kind) => {
+                ("reference to undeclared resource", format!("data.{kind}.{name}"))
+            }
+            [kind, name, ..] if is_type(kind) => {
+                ("reference to undeclared resource", format!("{kind}.{name}"))
+            }
+            _ => return None,
+        };
+        if self.names.contains(&name) {
+            return None;
+        }
+        let nearest = similar::nearest(&name, self.names.iter().map(String::as_str)).map(str::to_owned);
+        Some((what, name, nearest))
+    }
+}
+
+/// Whether a word is a type of resources, and not the name of a loop's element.
+fn is_type(word: &str) -> bool {
+    const PROVIDERS: [&str; 13] = [
+        "aws_",
+        "azurerm_",
+        "cloudflare_",
+        "digitalocean_",
+        "google_",
+        "hcloud_",
+        "helm_",
+        "kubectl_",
+        "kubernetes_",
+        "null_",
+        "oci_",
+        "random_",
+        "tls_",
+    ];
+    PROVIDERS.iter().any(|provider| word.starts_with(provider))
+}
+
+/// What a block declares.
+fn declared(block: &Block) -> Vec<String> {
+    match (block.kind.as_str(), block.labels.as_slice()) {
+        ("variable", [name]) => vec![format!("var.{name}")],
+        ("module", [name]) => vec![format!("module.{name}")],
+        ("resource" | "ephemeral", [kind, name]) => vec![format!("{kind}.{name}")],
+        ("data", [kind, name]) => vec![format!("data.{kind}.{name}")],
+        ("locals", []) => block.attributes.iter().map(|it| format!("local.{}", it.name.trim())).collect(),
+        // A check may read what nothing else does.
+        ("check", _) => block.blocks.iter().flat_map(declared).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Looks at a call of a module of this repository: what it gives, and what is taken from it.
+fn calls(
+    files: &Files,
+    modules: &BTreeMap<&str, Module<'_>>,
+    (folder, caller): (&str, &Module<'_>),
+    call: &Block,
+) -> Vec<Fault> {
+    const OF_TERRAFORM: [&str; 6] = ["source", "version", "count", "for_each", "providers", "depends_on"];
+    let (Some(source), Some(name)) = (call.str("source"), call.labels.first()) else { return Vec::new() };
+    let is_local = source.starts_with("./") || source.starts_with("../");
+    let Some(path) = join(folder, source).ok().filter(|_| is_local) else { return Vec::new() };
+    let Some(called) = modules.get(path.as_str()) else { return no_module(files, &path, call) };
+    if !called.is_whole {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let of_kind = |kind: &'static str| called.blocks.iter().filter(move |block| block.kind == kind);
+    let variables: BTreeMap<&str, &Block> =
+        of_kind("variable").filter_map(|block| Some((block.labels.first()?.as_str(), *block))).collect();
+    for argument in &call.attributes {
+        let given = argument.name.trim();
+        if !variables.contains_key(given) && !OF_TERRAFORM.contains(&given) {
+            let nearest = similar::nearest(given, variables.keys().copied()).map(str::to_owned);
+            let what = format!("unsupported argument: module {name} does not take");
+            found.push(Fault {
+                what,
+                name: given.to_owned(),
+                span: argument.expression.span.clone(),
+                nearest,
+            });
+        }
+    }
+    for (wanted, _) in variables.iter().filter(|(_, variable)| variable.get("default").is_none()) {
+        if call.attributes.iter().all(|it| it.name.trim() != *wanted) {
+            let what = format!("missing required argument: module {name} must be given");
+            found.push(Fault { what, name: (*wanted).to_owned(), span: call.span.clone(), nearest: None });
+        }
+    }
+    let outputs: BTreeSet<&str> =
+        of_kind("output").filter_map(|block| Some(block.labels.first()?.as_str())).collect();
+    let mut seen = BTreeSet::new();
+    for reference in caller.blocks.iter().flat_map(|block| read(block)) {
+        let [root, of, output, ..] = reference.path.as_slice() else { continue };
+        let output = output.trim();
+        if root == "module" && of.trim() == name && !outputs.contains(output) && seen.insert(output) {
+            let nearest = similar::nearest(output, outputs.iter().copied()).map(str::to_owned);
+            let what = format!("unsupported attribute: module {name} has no output");
+            found.push(Fault { what, name: output.to_owned(), span: reference.span.clone(), nearest });
+        }
+    }
+    found
+}
+
+/// The references of a block whose values are read; order alone asks for none.
+fn read(block: &Block) -> Vec<&Reference> {
+    let own = block.attributes.iter().filter(|it| it.name.trim() != "depends_on");
+    let own = own.flat_map(|it| it.expression.references.iter());
+    own.chain(block.blocks.iter().flat_map(read)).collect()
+}
+
+/// A module whose folder is not there, though the folder above it is.
+fn no_module(files: &Files, path: &str, call: &Block) -> Vec<Fault> {
+    let above = parent(path).unwrap_or_default();
+    if files.has_folder(path) || !(above.is_empty() || files.has_folder(above)) {
+        return Vec::new();
+    }
+    let beside = files.tree().read_dir(above).unwrap_or_default();
+    let names: Vec<String> = beside.into_iter().map(|entry| entry.name).collect();
+    let last = path.rsplit('/').next().unwrap_or(path);
+    let nearest = similar::nearest(last, names.iter().map(String::as_str)).map(str::to_owned);
+    let what = "unreadable module directory".to_owned();
+    vec![Fault { what, name: path.to_owned(), span: call.span.clone(), nearest }]
+}

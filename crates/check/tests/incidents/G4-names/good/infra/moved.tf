@@ -1,0 +1,4 @@
+moved {
+  from = aws_vpc.old
+  to   = aws_vpc.main
+}

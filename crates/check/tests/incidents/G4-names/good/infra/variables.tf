@@ -1,0 +1,3 @@
+variable "vpc_cidr" {
+  type = string
+}
