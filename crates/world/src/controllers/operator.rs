@@ -20,6 +20,8 @@ use crate::{
     },
 };
 
+/// What is in a Secret of which only the keys are known: "simulated", encoded.
+const SIMULATED: &str = "c2ltdWxhdGVk";
 /// How long until what is missing is looked for again.
 const RETRY: Duration = Duration::from_secs(5);
 
@@ -207,8 +209,11 @@ impl Look<'_> {
         if let Some(path) = &product.keys_from {
             let keys: BTreeSet<_> = self.keys(path);
             for key in keys {
-                object["data"][key] = "c2ltdWxhdGVk".into();
+                object["data"][key] = SIMULATED.into();
             }
+        }
+        if object.kind() == "Secret" {
+            fill_type(&mut object);
         }
         if product.more_keys_if.iter().any(|path| !at(self.object, path).is_null()) {
             object["metadata"]["annotations"][MORE_KEYS] = "true".into();
@@ -284,6 +289,22 @@ impl Look<'_> {
         let going = left.into_iter().filter(|(_, product)| !product.is_terminating());
         let writes: Vec<_> = going.map(|(resource, product)| delete(resource, &product)).collect();
         Outcome::from(writes).again(Some(RETRY))
+    }
+}
+
+/// Gives a Secret what its type demands, without which the API server refuses it.
+fn fill_type(secret: &mut Value) {
+    // Some of these are read as JSON: no logins.
+    let (keys, value): (&[&str], &str) = match secret.str_at(&["type"]).unwrap_or_default() {
+        "kubernetes.io/dockerconfigjson" => (&[".dockerconfigjson"], "eyJhdXRocyI6e319"),
+        "kubernetes.io/dockercfg" => (&[".dockercfg"], "e30="),
+        "kubernetes.io/tls" => (&["tls.crt", "tls.key"], SIMULATED),
+        "kubernetes.io/ssh-auth" => (&["ssh-privatekey"], SIMULATED),
+        "kubernetes.io/basic-auth" => (&["username", "password"], SIMULATED),
+        _ => return,
+    };
+    for key in keys {
+        secret["data"][*key] = value.into();
     }
 }
 

@@ -111,6 +111,30 @@ fn a_status_has_the_form_that_the_definition_demands() {
 }
 
 #[test]
+fn secrets_that_operators_make_are_valid_whatever_their_type() {
+    let mut cluster = Cluster::new();
+    let kind = define(&cluster, "external-secrets.io", "ExternalSecret");
+    let types = ["dockerconfigjson", "dockercfg", "tls", "ssh-auth", "basic-auth"];
+    for name in types {
+        let template = json!({"type": format!("kubernetes.io/{name}"), "data": {"x": "{{ .x }}"}});
+        cluster.create(
+            &kind,
+            json!({"apiVersion": "external-secrets.io/v1", "kind": "ExternalSecret", "metadata": {"name": name, "namespace": "shop"},
+                "spec": {"target": {"template": template}, "dataFrom": [{"extract": {"key": "all"}}]}}),
+        );
+    }
+    let operator = json!({"containers": [{"name": "c", "image": "external-secrets/external-secrets:v1"}]});
+    cluster.create(&pods(), pod("operator", operator));
+    cluster.run(MINUTE);
+    for name in types {
+        let object = cluster.get(&kind, "shop", name).unwrap();
+        assert_eq!(object["status"]["conditions"][0]["status"], "True", "{object}");
+        let secret = cluster.get(&resource("", "v1", "secrets"), "shop", name).unwrap();
+        assert_eq!(secret["type"], format!("kubernetes.io/{name}"));
+    }
+}
+
+#[test]
 fn a_job_makes_the_certificate_that_a_webhook_mounts() {
     let mut cluster = Cluster::new();
     let volume = json!([{"name": "tls", "secret": {"secretName": "admission", "items": [{"key": "cert", "path": "c"}]}}]);
