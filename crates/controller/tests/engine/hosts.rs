@@ -93,6 +93,29 @@ async fn a_host_that_is_away_keeps_what_is_there_and_is_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn of_tags_with_a_prefix_the_highest_that_fits_is_synced() {
+    let host = Host::new().await;
+    for (value, tag) in [("11", "app/v1.1.0"), ("12", "other/v1.2.0"), ("13", "v1.3.0"), ("20", "app/v2.0.0")]
+    {
+        host.commit("app/a.yaml", &config_map("a", value), &[]);
+        host.git(&["tag", tag]);
+    }
+    let mut app = application("tagged", "app");
+    app["spec"]["source"]["repoURL"] = host.path().to_str().unwrap().into();
+    app["spec"]["source"]["targetRevision"] = "v1.*".into();
+    app["spec"]["source"]["tagPrefix"] = "app/".into();
+    host.stage.apply(app).await;
+    host.stage.until_green("tagged").await;
+    let data = async |value: &str| {
+        host.stage.until_object(CONFIG_MAP, "tagged", "a", |a| a["data"]["key"] == value).await;
+    };
+    data("11").await;
+    host.commit("app/a.yaml", &config_map("a", "14"), &[]);
+    host.git(&["tag", "app/v1.4.0"]);
+    data("14").await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_forced_push_is_synced() {
     let host = Host::new().await;
     host.commit("app/a.yaml", &config_map("a", "2"), &[]);

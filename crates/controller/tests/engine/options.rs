@@ -196,3 +196,30 @@ async fn fields_of_client_side_apply_are_taken_over_unless_migration_is_off() {
     assert!(is_taken_over("deployer", &[], Some("deployer")).await);
     assert!(!is_taken_over("deployer", &["ClientSideApplyMigration=false"], Some("deployer")).await);
 }
+
+/// The label is what objects are known by, so pruning follows it, and what has only the usual one is a stranger's.
+#[tokio::test(start_paused = true)]
+async fn objects_are_marked_with_the_label_that_is_set() {
+    let mut stage =
+        Stage::idle(&[("app/a.yaml", &config_map("a", "1")), ("app/b.yaml", &config_map("b", "1"))], |_| {})
+            .await;
+    let data = json!({"application.resourceTrackingMethod": "label", "application.instanceLabelKey": "example.com/app"});
+    stage
+        .apply(json!({"apiVersion": "v1", "kind": "ConfigMap", "data": data,
+            "metadata": {"name": "argocd-cm", "namespace": ENGINE, "labels": {"app.kubernetes.io/part-of": "argocd"}}}))
+        .await;
+    stage.namespace("app").await;
+    let stranger = config_map("c", "1")
+        .replace("metadata:\n", "metadata:\n  namespace: app\n  labels: {app.kubernetes.io/instance: app}\n");
+    stage.apply_yaml(&stranger).await;
+    stage.start().await;
+    stage.apply(application("app", "app")).await;
+    stage.until_green("app").await;
+    let a = stage.get(CONFIG_MAP, "app", "a").await.unwrap();
+    assert_eq!(a.label("example.com/app"), Some("app"));
+    assert_eq!(a.label("app.kubernetes.io/instance"), None);
+    assert_eq!(a.annotation("argocd.argoproj.io/tracking-id"), None);
+    stage.remove("app/b.yaml");
+    stage.until_gone(CONFIG_MAP, "app", "b").await;
+    assert!(stage.get(CONFIG_MAP, "app", "c").await.is_some(), "it has the usual label only");
+}
