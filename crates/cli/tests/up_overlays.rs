@@ -120,3 +120,20 @@ fn an_application_that_lends_values_renders_nothing_that_is_put_away() {
     ]);
     repo.once(&[]).expect(0, &["all 2 Applications are Synced and Healthy", "deprecated is left out"]);
 }
+
+#[test]
+fn a_template_of_another_tool_is_left_out() {
+    let template = application("root", "${path}").replace("namespace: argocd", "namespace: ${namespace}");
+    let repo = Repo::with(&[
+        ("apps/shop.yaml", &application("shop", "shop")),
+        ("shop/a.yaml", &config_map("a", "1")),
+        ("terraform/root.yaml", &template),
+    ]);
+    let run = repo.once(&[]);
+    run.expect(
+        0,
+        &["all 1 Applications are Synced and Healthy", "terraform/root.yaml:1", "template for another tool"],
+    );
+    let only = Repo::with(&[("terraform/root.yaml", &template)]);
+    only.once(&[]).expect(1, &["cannot create Application root"]);
+}

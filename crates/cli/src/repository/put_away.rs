@@ -59,6 +59,34 @@ impl Repository {
         self.left_out = left_out;
     }
 
+    /// Leaves out what is a template for another tool (Terraform, envsubst, Jinja): an Application, set or project whose
+    /// name or namespace is still to be filled in. Nothing of it can be applied as it stands.
+    pub(super) fn leave_templates(&mut self) {
+        let is_template = |found: &Found| {
+            let own = [found.object.name(), found.object.namespace()];
+            own.iter().any(|text| ["${", "{{", "<"].iter().any(|mark| text.contains(mark)))
+        };
+        let all = self.scan.declared().chain(&self.scan.projects).filter(|found| is_template(found));
+        let told = |found: &Found| {
+            format!(
+                "{}: {} {:?} in namespace {:?} is a template for another tool; it is left out",
+                found.place(),
+                found.object.kind(),
+                found.object.name(),
+                found.object.namespace()
+            )
+        };
+        let told: Vec<String> = all.map(told).collect();
+        if self.scan.declared().all(is_template) {
+            // There is nothing else: the API server says what is wrong with it.
+            return;
+        }
+        self.notices.retain(|known| !told.contains(known));
+        self.notices.extend(told);
+        self.scan.retain(|found| !is_template(found));
+        self.scan.projects.retain(|found| !is_template(found));
+    }
+
     /// Why an Application or set is left out, if it is.
     pub fn why_left_out(&self, name: &str) -> Option<String> {
         let (folder, _) = self.left_out.iter().find(|(_, names)| names.iter().any(|left| left == name))?;

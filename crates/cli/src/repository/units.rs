@@ -18,6 +18,7 @@ impl Repository {
     /// all others where no file declares any.
     pub fn look_into_units(&mut self) {
         self.leave_put_away();
+        self.leave_templates();
         self.look_into_overlays();
         if !self.scan.applications.is_empty() || !self.scan.sets.is_empty() {
             return;
