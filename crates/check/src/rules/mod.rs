@@ -29,6 +29,7 @@ mod c2_quota;
 mod c2_rbac_no_effect;
 mod c2_removed_api;
 mod c2_template_syntax;
+mod c2_unknown_option;
 mod c2_unserved_version;
 mod c3_conversion_webhook;
 mod c3_webhook_before_backend;
@@ -75,6 +76,7 @@ mod f3_security_group_ports;
 mod f4_no_backend;
 mod f4_redirect_loop;
 mod f4_route_refused;
+mod f4_unheard;
 mod f4_wrong_address;
 mod g1_workflow_refused;
 mod g1_workflow_syntax;
@@ -122,6 +124,7 @@ pub const ALL: &[&Rule] = &[
     &c2_rbac_no_effect::RULE,
     &c2_removed_api::RULE,
     &c2_template_syntax::RULE,
+    &c2_unknown_option::RULE,
     &c2_unserved_version::RULE,
     &c3_conversion_webhook::RULE,
     &c3_webhook_before_backend::RULE,
@@ -168,6 +171,7 @@ pub const ALL: &[&Rule] = &[
     &f4_no_backend::RULE,
     &f4_redirect_loop::RULE,
     &f4_route_refused::RULE,
+    &f4_unheard::RULE,
     &f4_wrong_address::RULE,
     &g1_workflow_refused::RULE,
     &g1_workflow_syntax::RULE,

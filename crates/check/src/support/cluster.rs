@@ -115,8 +115,15 @@ fn makes_objects(object: &Object) -> bool {
         return keys.any(|key| key.starts_with("cert-manager.io/") || key.contains("acme"));
     }
     // Routes name what others make.
-    if matches!(object.key.group.as_str(), "gateway.networking.k8s.io" | "traefik.io" | "traefik.containo.us")
-    {
+    const ROUTES: [&str; 5] = [
+        "gateway.networking.k8s.io",
+        "networking.istio.io",
+        "security.istio.io",
+        "traefik.io",
+        "traefik.containo.us",
+    ];
+    const MONITORS: [&str; 4] = ["ServiceMonitor", "PodMonitor", "PrometheusRule", "Probe"];
+    if ROUTES.contains(&object.key.group.as_str()) || MONITORS.contains(&object.key.kind.as_str()) {
         return false;
     }
     let is_service_ca = |key: &str| object.value().annotation(key).is_some();
