@@ -32,7 +32,10 @@ use tiphys_graph::Survey;
 use tiphys_value::Location;
 use tiphys_yaml::{Content, Node, Position, Profile};
 
-use crate::{Context, Finding, Report, Rule};
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{fields, once::Once},
+};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -57,6 +60,34 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report.add(finding(context, &path, &twice));
         }
     }
+    of_applications(context, report);
+}
+
+/// Values that Applications hold as a text.
+fn of_applications(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
+    for app in &context.survey.apps {
+        let spec = &app.application.spec;
+        for (at, source) in spec.effective_sources().iter().enumerate() {
+            let values = source.helm.as_ref().map(|helm| helm.values.as_str()).unwrap_or_default();
+            let Ok(documents) = tiphys_yaml::parse_documents(values, Profile::Go2) else { continue };
+            let mut found = Vec::new();
+            documents.iter().for_each(|document| collect(&document.root, &mut found, 0));
+            for twice in found.into_iter().filter(|twice| !twice.is_same).take(MOST) {
+                let place = fields::source(spec, at).key("helm").key("values");
+                let diagnostic = RULE
+                    .diagnostic(format!(
+                        "the values of Application {} set the key {:?} twice in one mapping, in lines {} and {}: the first is lost",
+                        app.name(), twice.key, twice.first.line, twice.second.line
+                    ))
+                    .at(context.survey.app_span(app, &place), "in these values")
+                    .because("Helm reads the last of two and says nothing")
+                    .help("put the two together, or take one out");
+                once.add(&twice.key, Finding::new(RULE.incident, diagnostic).app(app.name()));
+            }
+        }
+    }
+    once.report(report);
 }
 
 /// The files in which a key that is set twice is lost without a word.

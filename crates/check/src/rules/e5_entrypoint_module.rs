@@ -160,6 +160,24 @@ fn wanted(words: &[String], folder: &str) -> Option<Wanted> {
             let file = rest.get(at + 1)?;
             Some(of_file(file, &path, format!("Error: Unable to access jarfile {file}")))
         }
+        "celery" => {
+            let at = rest.iter().position(|word| matches!(*word, "-A" | "--app"))?;
+            let module = rest.get(at + 1)?.split(':').next()?;
+            let mut wanted = of_module(module, &path);
+            // The last step may be the application in the module.
+            let above = module.rsplit_once('.').map(|(above, _)| of_module(above, &path).paths);
+            wanted.paths.extend(above.into_iter().flatten());
+            Some(Wanted {
+                message: format!(
+                    "Error: Invalid value for '-A' / '--app': Unable to load celery application. The module {module} was not found."
+                ),
+                ..wanted
+            })
+        }
+        // A script of the repository, told by its path.
+        _ if program.ends_with(".sh") && words[0].contains('/') => {
+            Some(of_file(words[0], &path, format!("exec {}: no such file or directory", words[0])))
+        }
         _ => None,
     }
 }

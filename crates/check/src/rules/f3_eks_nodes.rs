@@ -22,6 +22,8 @@
 //! ## When to suppress
 //! Where pods have security groups of their own.
 
+use std::collections::BTreeSet;
+
 use tiphys_diag::Severity;
 use tiphys_graph::{
     Object, Owner,
@@ -60,7 +62,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if has_own_network(context) {
             return;
         }
-        if let Some((service, port)) = low_port(context)
+        if let Some((service, port)) = low_port(context, &module.span.file)
             && !rules.iter().any(|rule| admits(rule, port, true))
         {
             report.add(between_nodes(context, module, service, port));
@@ -136,10 +138,26 @@ fn has_own_network(context: &Context<'_>) -> bool {
         })
 }
 
+/// Whether an object is for the cluster that a module makes: there is but one, or both are called by one stage.
+fn is_of_cluster(context: &Context<'_>, object: &Object, module: &str) -> bool {
+    const STAGES: [&str; 6] = ["dev", "prod", "production", "stage", "staging", "test"];
+    let Owner::App(app) = object.owner else { return false };
+    let app = context.survey.app(app);
+    let clusters: BTreeSet<(usize, &str)> =
+        context.survey.apps.iter().map(|app| (app.environment.0, app.cluster())).collect();
+    let steps = |path: &str| -> BTreeSet<String> {
+        let steps = path.split(['/', '-', '_', '.']).filter(|step| STAGES.contains(step));
+        steps.map(str::to_owned).collect()
+    };
+    clusters.len() == 1
+        || !steps(module).is_disjoint(&steps(&app.declared.location.file))
+        || !steps(module).is_disjoint(&steps(app.name()))
+}
+
 /// A Service that sends to pods at a port that nodes do not let through.
-fn low_port<'a>(context: &Context<'a>) -> Option<(&'a Object, i64)> {
+fn low_port<'a>(context: &Context<'a>, module: &str) -> Option<(&'a Object, i64)> {
     let services = context.survey.objects.iter().filter(|object| {
-        object.key.kind == "Service" && object.key.group.is_empty() && matches!(object.owner, Owner::App(_))
+        object.key.kind == "Service" && object.key.group.is_empty() && is_of_cluster(context, object, module)
     });
     services.into_iter().find_map(|service| {
         let spec = service.value().get("spec").filter(|spec| spec.get("selector").is_some())?;

@@ -32,6 +32,7 @@ mod c2_template_syntax;
 mod c2_unknown_option;
 mod c2_unserved_version;
 mod c3_conversion_webhook;
+mod c3_no_backend;
 mod c3_webhook_before_backend;
 mod c4_immutable;
 mod c5_cr_before_crd;
@@ -89,6 +90,7 @@ mod g4_terraform_refused;
 mod g4_terraform_syntax;
 mod g5_drifting_ids;
 mod g5_drifting_lists;
+mod g6_missing_script;
 mod g6_node_build;
 mod g7_order_drift;
 mod reach;
@@ -127,6 +129,7 @@ pub const ALL: &[&Rule] = &[
     &c2_unknown_option::RULE,
     &c2_unserved_version::RULE,
     &c3_conversion_webhook::RULE,
+    &c3_no_backend::RULE,
     &c3_webhook_before_backend::RULE,
     &c4_immutable::RULE,
     &c5_cr_before_crd::RULE,
@@ -184,6 +187,7 @@ pub const ALL: &[&Rule] = &[
     &g4_terraform_syntax::RULE,
     &g5_drifting_ids::RULE,
     &g5_drifting_lists::RULE,
+    &g6_missing_script::RULE,
     &g6_node_build::RULE,
     &g7_order_drift::RULE,
 ];
