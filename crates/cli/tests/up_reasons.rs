@@ -103,3 +103,28 @@ fn what_the_project_does_not_permit_is_said() {
     ]);
     repo.once(&[]).expect(1, &["resource :ConfigMap is not permitted in project team"]);
 }
+
+#[test]
+fn causes_are_found_in_the_cluster_that_an_application_has_of_its_own() {
+    let in_cluster = |name: &str, cluster: &str| {
+        application(name, name)
+            .replace("server: https://kubernetes.default.svc", &format!("name: {cluster}"))
+            .replace(&format!("namespace: {name}\n  syncPolicy"), "namespace: shop\n  syncPolicy")
+    };
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers: [{name: c, image: web, envFrom: [{secretRef: {name: KEYS}}]}]\n";
+    let repo = Repo::with(&[
+        ("apps/dev.yaml", &in_cluster("dev", "dev")),
+        ("apps/prod.yaml", &in_cluster("prod", "prod")),
+        ("dev/pod.yaml", &pod.replace("KEYS", "keys-of-dev")),
+        ("prod/pod.yaml", &pod.replace("KEYS", "keys-of-prod")),
+    ]);
+    let run = repo.once(&[]);
+    run.expect(1, &["dev is a cluster of its own", "prod is a cluster of its own"]);
+    for cluster in ["dev", "prod"] {
+        let own = format!("secret \"keys-of-{cluster}\" not found");
+        let text = run.text();
+        let (_, told) = text.split_once(&format!("\n{cluster}: ")).unwrap();
+        let told = told.split("\n\n").next().unwrap();
+        assert!(told.contains(&own), "{cluster}: {text}");
+    }
+}

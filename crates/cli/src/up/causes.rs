@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_cluster::{Cluster, LiveCache};
+use tiphys_model::names;
 use tiphys_sync::WaitKind;
 use tiphys_value::{GroupKind, GroupVersionKind, ObjectExt, ResourceKey, Value};
 
@@ -21,21 +22,12 @@ const MADE: [(&str, &str); 5] = [
 /// How long a cause may be.
 const MAX_LENGTH: usize = 300;
 
-/// Adds what is known of the causes to the reasons of rows, and to what their operations wait for.
-pub async fn add(rows: &mut [Row], cluster: &Cluster, cache: &LiveCache) {
-    let known = Known::gather(cluster, cache).await;
-    for row in rows {
-        for (at, key) in std::mem::take(&mut row.unhealthy) {
-            if let (Some(cause), Some(reason)) = (known.cause(cache, &key), row.reasons.get_mut(at)) {
-                reason.push_str(&format!("\n  {cause}"));
-            }
-        }
-        for wait in row.waits.iter_mut().filter(|wait| matches!(wait.kind, WaitKind::Health | WaitKind::Hook))
-        {
-            if let Some(cause) = wait.object.as_ref().and_then(|key| known.cause(cache, key)) {
-                wait.cause.push_str(if wait.cause.is_empty() { "" } else { "; " });
-                wait.cause.push_str(&cause);
-            }
+/// Adds what clusters know of the causes to the reasons of rows, and to what their operations wait for.
+pub async fn add(rows: &mut [Row], sites: &[(Cluster, LiveCache)]) {
+    for (cluster, cache) in sites {
+        let known = Known::gather(cluster, cache).await;
+        for row in &mut *rows {
+            known.add_to(row, cache);
         }
     }
 }
@@ -62,6 +54,29 @@ impl Known {
         Self { warnings: warnings(cluster).await, made }
     }
 
+    fn add_to(&self, row: &mut Row, cache: &LiveCache) {
+        // Applications of several clusters have objects of one name.
+        let app = row.name.clone();
+        let is_here = |key: &ResourceKey| cache.get(key).is_some_and(|object| is_of(&object, &app));
+        let unhealthy = std::mem::take(&mut row.unhealthy);
+        let (here, elsewhere) = unhealthy.into_iter().partition(|(_, key)| is_here(key));
+        row.unhealthy = elsewhere;
+        let here: Vec<(usize, ResourceKey)> = here;
+        for (at, key) in here {
+            if let (Some(cause), Some(reason)) = (self.cause(cache, &key), row.reasons.get_mut(at)) {
+                reason.push_str(&format!("\n  {cause}"));
+            }
+        }
+        for wait in row.waits.iter_mut().filter(|wait| matches!(wait.kind, WaitKind::Health | WaitKind::Hook))
+        {
+            let key = wait.object.as_ref().filter(|key| is_here(key));
+            if let Some(cause) = key.and_then(|key| self.cause(cache, key)) {
+                wait.cause.push_str(if wait.cause.is_empty() { "" } else { "; " });
+                wait.cause.push_str(&cause);
+            }
+        }
+    }
+
     /// The warning nearest to an object: claims first, for pods wait for them.
     fn cause(&self, cache: &LiveCache, key: &ResourceKey) -> Option<String> {
         let mut told = Vec::new();
@@ -85,6 +100,13 @@ impl Known {
         }
         told.into_iter().min().map(|(_, _, text)| text)
     }
+}
+
+/// Whether an object is an Application's, as far as its mark says.
+fn is_of(object: &Value, app: &str) -> bool {
+    let mark = object.annotation(names::TRACKING_ID).and_then(|mark| mark.split(':').next());
+    // In other namespaces than the engine's the namespace comes first.
+    mark.is_none_or(|mark| mark == app || mark.ends_with(&format!("_{app}")))
 }
 
 /// Whether an object is where it should be, so that its old warnings say nothing.
@@ -169,6 +191,15 @@ mod tests {
         let message = "0/3 nodes are available: persistentvolumeclaim \"data\" not found. no new claims to deallocate, preemption: 0/3 nodes are available.";
         assert_eq!(shortened(message), "0/3 nodes are available: persistentvolumeclaim \"data\" not found");
         assert_eq!(shortened(&"x".repeat(400)).chars().count(), MAX_LENGTH + 1);
+    }
+
+    #[test]
+    fn objects_of_another_application_are_none_of_ones_own() {
+        let marked =
+            |mark: &str| json!({"metadata": {"annotations": {"argocd.argoproj.io/tracking-id": mark}}});
+        assert!(is_of(&marked("shop:apps/Deployment:shop/web"), "shop") && is_of(&json!({}), "shop"));
+        assert!(is_of(&marked("team_shop:apps/Deployment:shop/web"), "shop"));
+        assert!(!is_of(&marked("shop-prod:apps/Deployment:shop/web"), "shop"));
     }
 
     #[test]

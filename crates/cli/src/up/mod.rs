@@ -399,7 +399,7 @@ impl Session<'_> {
         self.was_green = false;
         // The engine may still be about to look at the last of them.
         *stale |= rows.iter().any(|row| !self.has_seen(row));
-        if self.args.once && self.has_seen_all(rows) && self.stillness.is_quiet(self.controller.cache()) {
+        if self.args.once && self.has_seen_all(rows) && self.stillness.is_quiet(&self.controller.caches()) {
             return Some(Err(self.give_up(rows.to_vec()).await));
         }
         if !self.args.once || !self.is_stuck(rows) {
@@ -417,7 +417,7 @@ impl Session<'_> {
 
     /// Tells of what is not green, and why.
     async fn give_up(&mut self, mut rows: Vec<Row>) -> anyhow::Error {
-        causes::add(&mut rows, &self.twin.cluster, self.controller.cache()).await;
+        causes::add(&mut rows, &self.sites()).await;
         self.reporter.end(&rows, false);
         Reported.into()
     }

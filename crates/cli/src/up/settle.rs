@@ -46,11 +46,10 @@ impl Stillness {
     }
 
     /// Whether nothing has moved for long, and nothing is known to be on its way: no attempt is to be repeated, no
-    /// program is starting or at work on something that ends.
-    pub fn is_quiet(&self, cache: &LiveCache) -> bool {
-        self.since.elapsed() >= QUIET
-            && !self.seen.iter().any(is_moving)
-            && !cache.of_kind(&GroupKind::new("", "Pod")).iter().any(|pod| is_busy(pod))
+    /// program is starting or at work on something that ends, in any of the clusters.
+    pub fn is_quiet(&self, caches: &[LiveCache]) -> bool {
+        let pods = || caches.iter().flat_map(|cache| cache.of_kind(&GroupKind::new("", "Pod")));
+        self.since.elapsed() >= QUIET && !self.seen.iter().any(is_moving) && !pods().any(|pod| is_busy(&pod))
     }
 }
 

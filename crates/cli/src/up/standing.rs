@@ -60,7 +60,7 @@ impl Session<'_> {
     }
 
     /// Every cluster with its live state, the engine's own first.
-    fn sites(&self) -> Vec<(Cluster, LiveCache)> {
+    pub(super) fn sites(&self) -> Vec<(Cluster, LiveCache)> {
         let caches = self.controller.caches().into_iter();
         caches.map(|cache| (cache.cluster().clone(), cache)).collect()
     }
