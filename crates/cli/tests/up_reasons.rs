@@ -86,6 +86,22 @@ fn what_fails_again_and_again_is_not_waited_for() {
 }
 
 #[test]
+fn an_object_that_is_refused_again_and_again_is_not_waited_for() {
+    // A newer definition of the kind might come with such a field.
+    let odd = application("shop", "web").replace("    automated: {", "    sometimes: true\n    automated: {");
+    let repo = Repo::with(&[
+        ("root.yaml", &application("root", "apps")),
+        ("apps/shop.yaml", &odd),
+        ("web/a.yaml", &config_map("a", "1")),
+    ]);
+    let run = repo.run(&["up", "repo", "--once", "--timeout", "1h"]);
+    run.expect(
+        1,
+        &["waiting before the next attempt", ".spec.syncPolicy.sometimes: field not declared in schema"],
+    );
+}
+
+#[test]
 fn a_volume_that_a_claim_names_stands_in() {
     let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec:\n  volumeName: made-by-hand\n  storageClassName: far\n  accessModes: [ReadWriteOnce]\n  resources: {requests: {storage: 1Gi}}\n";
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers: [{name: c, image: web}]\n  volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]\n";

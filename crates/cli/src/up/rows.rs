@@ -381,11 +381,16 @@ impl Row {
             && self.phase.is_none_or(OperationPhase::is_completed)
     }
 
-    /// Whether its operation fails again and again: nothing but another attempt is to come, and there were several.
+    /// Whether its operation fails again and again: nothing but another attempt is to come, of the whole or of single
+    /// objects, and there were several.
     pub fn fails_again_and_again(&self) -> bool {
         const ENOUGH: i64 = 3;
-        let waits_for_attempt = self.waits.iter().all(|wait| wait.kind == WaitKind::Retry);
-        self.retries >= ENOUGH && !self.waits.is_empty() && waits_for_attempt
+        const LONG: Duration = Duration::from_secs(30);
+        let fails = |wait: &Wait| {
+            let lasts = || elapsed(wait.since.timestamp(), Timestamp::now()) >= LONG;
+            wait.kind == WaitKind::Retry && (self.retries >= ENOUGH || wait.object.is_some() && lasts())
+        };
+        !self.waits.is_empty() && self.waits.iter().all(fails)
     }
 
     /// The Applications that it waits for: by its operation, or for its health.

@@ -149,7 +149,7 @@ pub fn unattended(caches: &[LiveCache]) -> BTreeSet<GroupKind> {
         .filter_map(|container| container.str_at(&["image"]))
         .collect();
     let away = OPERATORS.iter().filter(|operator| {
-        operator.image.as_ref().is_some_and(|image| !images.iter().any(|it| image.matches(it)))
+        operator.image.as_ref().is_some_and(|image| !images.iter().any(|it| image.matches_image(it)))
     });
     let kinds = away.map(|operator| GroupKind::new(&operator.group, &operator.kind));
     kinds.filter(|kind| of_kind(kind).iter().any(|object| object.get("status").is_none())).collect()

@@ -27,6 +27,15 @@ impl Pattern {
         rest.ends_with(last)
     }
 
+    /// Whether an image is of this form, which may end in the colon before a tag: an image without tag has one, and one
+    /// that is given by its digest may.
+    pub fn matches_image(&self, image: &str) -> bool {
+        let (name, digest) = image.split_once('@').unwrap_or((image, ""));
+        let has_tag = name.rsplit('/').next().is_some_and(|last| last.contains(':'));
+        let tagged = if has_tag { name.to_owned() } else { format!("{name}:{digest}") };
+        self.matches(image) || self.matches(&tagged)
+    }
+
     /// As it is written.
     pub fn text(&self) -> &str {
         &self.0
@@ -92,6 +101,22 @@ impl Pods {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn images_are_meant_with_and_without_tag_and_digest() {
+        let operator = Pattern::from("*acme/operator:*");
+        for image in [
+            "r.io:5000/acme/operator:v1",
+            "acme/operator",
+            "r.io/acme/operator@sha256:0a",
+            "acme/operator:v1@sha256:0a",
+        ] {
+            assert!(operator.matches_image(image), "{image}");
+        }
+        for image in ["acme/operator-webhook@sha256:0a", "acme/operator-webhook", "r.io:5000/acme/other"] {
+            assert!(!operator.matches_image(image), "{image}");
+        }
+    }
 
     #[test]
     fn patterns() {

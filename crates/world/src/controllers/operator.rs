@@ -88,7 +88,10 @@ fn is_working(operator: &Operator, view: &View<'_>) -> bool {
     let Some(image) = &operator.image else { return true };
     let runs = |pod: &Value| {
         let containers = pod.at(&["spec", "containers"]).and_then(Value::as_array);
-        containers.into_iter().flatten().any(|c| image.matches(c.str_at(&["image"]).unwrap_or_default()))
+        containers
+            .into_iter()
+            .flatten()
+            .any(|c| image.matches_image(c.str_at(&["image"]).unwrap_or_default()))
     };
     view.list(&resources::pods(), None).iter().any(|pod| is_ready(pod) && runs(pod))
 }
