@@ -26,6 +26,7 @@ use tiphys_value::{FieldPath, ObjectExt, Value};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
+        chart_uses::{self, ChartUse},
         fields::keys,
         once::Once,
         parts,
@@ -57,7 +58,51 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     behind_balancer(context, &mut once);
+    for used in chart_uses::all(context).iter().filter(|used| used.chart == "argo-cd") {
+        if let Some(finding) = argo_cd_chart(context, used) {
+            once.add("argo-cd", finding);
+        }
+    }
     once.report(report);
+}
+
+/// Argo CD's own chart, out of reach, whose values have an Ingress that ends TLS and a server that insists on it.
+fn argo_cd_chart(context: &Context<'_>, used: &ChartUse) -> Option<Finding> {
+    let ingress = used.value(&["server", "ingress"]).filter(|it| it["enabled"] == true)?;
+    let is_insecure = used.text(&["configs", "params", "server.insecure"]).is_some_and(|it| it == "true")
+        || used.value(&["server", "extraArgs"]).is_some_and(|it| it.to_string().contains("--insecure"));
+    let annotations = ingress["annotations"].as_object();
+    let annotation = |key: &str| annotations.and_then(|map| map.get(key)?.as_str()).unwrap_or_default();
+    let has_prefix =
+        |prefix: &str| annotations.is_some_and(|map| map.keys().any(|key| key.starts_with(prefix)));
+    let class = text(ingress, "ingressClassName");
+    let has_tls = ingress["tls"] == true;
+    let (is_tls, is_plain) = if class == "alb" || has_prefix("alb.ingress.kubernetes.io/") {
+        let listens = annotation("alb.ingress.kubernetes.io/listen-ports").contains("HTTPS");
+        let certified = !annotation("alb.ingress.kubernetes.io/certificate-arn").is_empty();
+        let protocol = annotation("alb.ingress.kubernetes.io/backend-protocol");
+        (has_tls || listens || certified, !protocol.eq_ignore_ascii_case("https"))
+    } else if class.contains("nginx") || has_prefix("nginx.ingress.kubernetes.io/") {
+        let protocol = annotation("nginx.ingress.kubernetes.io/backend-protocol").to_uppercase();
+        let passes = annotation("nginx.ingress.kubernetes.io/ssl-passthrough") == "true";
+        let forces = annotation("nginx.ingress.kubernetes.io/force-ssl-redirect") == "true";
+        (has_tls || forces, !passes && !matches!(protocol.as_str(), "HTTPS" | "GRPCS"))
+    } else {
+        return None;
+    };
+    if is_insecure || !is_tls || !is_plain {
+        return None;
+    }
+    let diagnostic = RULE
+        .diagnostic(format!("{} ends TLS before Argo CD's server, which redirects HTTP to HTTPS", used.by))
+        .at(used.span.clone(), "server.ingress ends TLS, and configs.params has no server.insecure")
+        .because("the server answers plain HTTP with a redirect to HTTPS, which the Ingress ends again: ERR_TOO_MANY_REDIRECTS")
+        .help("set `configs.params.\"server.insecure\": true`, or let the Ingress speak HTTPS with the server (backend-protocol)");
+    let finding = Finding::new(RULE.incident, diagnostic).likely();
+    Some(match used.app {
+        Some(app) => finding.app(context.survey.app(app).name()),
+        None => finding,
+    })
 }
 
 fn annotation<'a>(object: &'a Object, key: &str) -> &'a str {

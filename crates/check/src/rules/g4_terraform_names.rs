@@ -109,7 +109,7 @@ struct Module<'a> {
     blocks: Vec<&'a Block>,
     /// `var.name`, `local.name`, `aws_vpc.name`, `data.aws_vpc.name`, `module.name`.
     names: BTreeSet<String>,
-    /// Whether all of it can be read, and nothing else adds to it.
+    /// Whether all of it can be read, it does something by itself, and nothing else adds to it.
     is_whole: bool,
 }
 
@@ -126,8 +126,10 @@ impl<'a> Module<'a> {
             // These name what was there before, or is not there yet.
             blocks.retain(|block| !matches!(block.kind.as_str(), "moved" | "removed" | "import"));
             let names = blocks.iter().flat_map(|block| declared(block)).collect();
-            let is_whole =
-                !unread.contains(folder) && !others.contains(folder) && !placeholders::is_skeleton(folder);
+            let is_whole = !unread.contains(folder)
+                && !others.contains(folder)
+                && !placeholders::is_skeleton(folder)
+                && blocks.iter().any(|block| matches!(block.kind.as_str(), "resource" | "module" | "data"));
             (folder, Self { blocks, names, is_whole })
         };
         terraform.modules().into_iter().map(of).collect()
@@ -148,7 +150,10 @@ impl<'a> Module<'a> {
             }
             _ => return None,
         };
-        if self.names.contains(&name) {
+        // A module without any variable of its own gets them from a file that is not in Git.
+        let is_kept_out =
+            what.ends_with("variable") && !self.names.iter().any(|name| name.starts_with("var."));
+        if self.names.contains(&name) || is_kept_out {
             return None;
         }
         let nearest = similar::nearest(&name, self.names.iter().map(String::as_str)).map(str::to_owned);

@@ -47,13 +47,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for (file, blocks) in terraform.files.iter().filter(|(file, _)| is_read(file)) {
         let folder = parent(file).unwrap_or_default();
         let own: Vec<(String, &Span)> = blocks.iter().flat_map(definitions).collect();
-        // Of two files that define the same, only one is meant to be there.
-        let is_known = |(what, _): &(String, &Span)| defined.contains_key(&(folder, what.clone()));
-        if own.len() > 1 && own.iter().all(is_known) {
-            continue;
-        }
+        let known = own.iter().filter(|(what, _)| defined.contains_key(&(folder, what.clone()))).count();
+        let is_alternative = is_alternative(known, own.len());
         for (what, span) in own {
             match defined.get(&(folder, what.clone())) {
+                Some(first) if is_alternative && first.file != span.file => {}
                 Some(first) => report.add(twice(&what, first, span)),
                 None => {
                     defined.insert((folder, what), span);
@@ -66,6 +64,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report.add(finding);
         }
     }
+}
+
+/// Whether a file is there instead of another one: much of what it defines, or all of it, the other defines too. Each is
+/// then a module of its own, or only one of them is put in place.
+fn is_alternative(known: usize, all: usize) -> bool {
+    const MANY: usize = 4;
+    (known == all && all > 1) || (known >= MANY && known * 3 >= all)
 }
 
 /// Whether a file is one of a module as it stands: what overrides, and what is a template, is not.

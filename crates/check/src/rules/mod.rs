@@ -27,6 +27,7 @@ mod c2_invalid;
 mod c2_pod_security;
 mod c2_quota;
 mod c2_rbac_no_effect;
+mod c2_refused_annotation;
 mod c2_removed_api;
 mod c2_template_syntax;
 mod c2_unknown_option;
@@ -124,6 +125,7 @@ pub const ALL: &[&Rule] = &[
     &c2_pod_security::RULE,
     &c2_quota::RULE,
     &c2_rbac_no_effect::RULE,
+    &c2_refused_annotation::RULE,
     &c2_removed_api::RULE,
     &c2_template_syntax::RULE,
     &c2_unknown_option::RULE,

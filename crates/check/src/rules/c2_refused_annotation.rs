@@ -1,0 +1,93 @@
+//! # An Ingress has an annotation that its controller refuses
+//!
+//! From version 1.9 on ingress-nginx takes no annotations with parts of its configuration, unless it is told to: its webhook
+//! refuses the whole Ingress. Where the webhook is off, the annotation has no effect.
+//!
+//! People see: `admission webhook "validate.nginx.ingress.kubernetes.io" denied the request:
+//! nginx.ingress.kubernetes.io/configuration-snippet annotation cannot be used. Snippet directives are disabled by the
+//! Ingress administrator`.
+//!
+//! ## Bad
+//! ```yaml
+//! annotations: {nginx.ingress.kubernetes.io/configuration-snippet: "proxy_set_header X-Shop 1;"}
+//! # and a chart ingress-nginx 4.9.0 without controller.allowSnippetAnnotations
+//! ```
+//! ## Good
+//! An annotation for the purpose, or `controller.allowSnippetAnnotations: true` where all who may write an Ingress are trusted.
+//!
+//! ## When to suppress
+//! Where the Ingress is for another controller of the same class.
+
+use tiphys_diag::Severity;
+use tiphys_graph::Owner;
+use tiphys_value::ObjectExt;
+
+use crate::{
+    Context, Report, Rule,
+    support::{
+        chart_uses::{self, ChartUse},
+        charts,
+        fields::keys,
+        once::Once,
+        pods::text,
+    },
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "C2-refused-annotation",
+    incident: "C2",
+    severity: Severity::Warning,
+    title: "an annotation of an Ingress that its controller refuses",
+    source: include_str!("c2_refused_annotation.rs"),
+    check,
+};
+
+const SNIPPETS: [&str; 5] = [
+    "nginx.ingress.kubernetes.io/configuration-snippet",
+    "nginx.ingress.kubernetes.io/server-snippet",
+    "nginx.ingress.kubernetes.io/auth-snippet",
+    "nginx.ingress.kubernetes.io/modsecurity-snippet",
+    "nginx.ingress.kubernetes.io/stream-snippet",
+];
+/// The first version of the chart whose controller refuses them by itself.
+const FIRST: &str = "4.8.0";
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let all = chart_uses::all(context);
+    let controllers: Vec<&ChartUse> = all.iter().filter(|used| used.chart == "ingress-nginx").collect();
+    // One that takes them may be the one that is meant.
+    let Some(refusing) = controllers.first().filter(|_| controllers.iter().all(|used| refuses(used))) else {
+        return;
+    };
+    let mut once = Once::default();
+    for object in context.survey.objects.iter().filter(|object| matches!(object.owner, Owner::App(_))) {
+        let class = text(&object.value()["spec"], "ingressClassName");
+        let is_nginx = object.key.group == "networking.k8s.io" && object.key.kind == "Ingress";
+        if !is_nginx || !(class.is_empty() || class.contains("nginx")) {
+            continue;
+        }
+        let Some(snippet) = SNIPPETS.iter().find(|key| object.value().annotation(key).is_some()) else {
+            continue;
+        };
+        let diagnostic = RULE
+            .diagnostic(format!("{snippet} annotation cannot be used. Snippet directives are disabled by the Ingress administrator: {}", object.title()))
+            .at(context.survey.span(object, &keys(&["metadata", "annotations", snippet])), "refused by the controller")
+            .see(refusing.span.clone(), "without controller.allowSnippetAnnotations")
+            .because("the controller's webhook refuses the whole Ingress")
+            .help("use an annotation for the purpose, or set controller.allowSnippetAnnotations: true");
+        once.add(snippet, RULE.finding(context, object, diagnostic).likely());
+    }
+    once.report(report);
+}
+
+/// Whether a controller refuses them: by its version, and because nothing says otherwise.
+fn refuses(used: &ChartUse) -> bool {
+    let version = used.version.trim();
+    let is_told = !version.is_empty() && !version.contains(['>', '*', '$', '{', '<']);
+    let says = |path: &[&str]| used.text(path).is_some_and(|it| it == "true");
+    is_told
+        && !charts::is_older(version, FIRST)
+        && !says(&["controller", "allowSnippetAnnotations"])
+        && !says(&["controller", "config", "allow-snippet-annotations"])
+}

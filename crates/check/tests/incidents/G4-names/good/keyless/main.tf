@@ -1,0 +1,3 @@
+resource "aws_instance" "node" {
+  key_name = var.key_name
+}

@@ -1,0 +1,4 @@
+# Linked into several modules.
+output "names" {
+  value = module.names.zone
+}
