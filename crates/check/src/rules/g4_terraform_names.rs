@@ -47,7 +47,7 @@ pub const RULE: Rule = Rule {
 fn check(context: &Context<'_>, report: &mut Report) {
     let files = &context.survey.files;
     let modules = Module::all(files, &context.survey.tools().terraform);
-    for (folder, module) in modules.iter().filter(|(_, module)| module.is_whole) {
+    for (folder, module) in modules.iter().filter(|(_, module)| module.is_whole && module.acts) {
         let mut lacking = BTreeMap::new();
         for reference in module.blocks.iter().flat_map(|block| block.references()) {
             if let Some((what, name, nearest)) = module.lacks(reference) {
@@ -109,8 +109,10 @@ struct Module<'a> {
     blocks: Vec<&'a Block>,
     /// `var.name`, `local.name`, `aws_vpc.name`, `data.aws_vpc.name`, `module.name`.
     names: BTreeSet<String>,
-    /// Whether all of it can be read, it does something by itself, and nothing else adds to it.
+    /// Whether all of it can be read, and nothing else adds to it.
     is_whole: bool,
+    /// Whether it does something by itself: else its files may be there to be linked into other folders.
+    acts: bool,
 }
 
 impl<'a> Module<'a> {
@@ -126,11 +128,11 @@ impl<'a> Module<'a> {
             // These name what was there before, or is not there yet.
             blocks.retain(|block| !matches!(block.kind.as_str(), "moved" | "removed" | "import"));
             let names = blocks.iter().flat_map(|block| declared(block)).collect();
-            let is_whole = !unread.contains(folder)
-                && !others.contains(folder)
-                && !placeholders::is_skeleton(folder)
-                && blocks.iter().any(|block| matches!(block.kind.as_str(), "resource" | "module" | "data"));
-            (folder, Self { blocks, names, is_whole })
+            let is_whole =
+                !unread.contains(folder) && !others.contains(folder) && !placeholders::is_skeleton(folder);
+            let acts =
+                blocks.iter().any(|block| matches!(block.kind.as_str(), "resource" | "module" | "data"));
+            (folder, Self { blocks, names, is_whole, acts })
         };
         terraform.modules().into_iter().map(of).collect()
     }
