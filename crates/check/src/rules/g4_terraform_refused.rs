@@ -119,14 +119,13 @@ fn missing(context: &Context<'_>, read: &FileRead) -> Option<Finding> {
     }
     // Another resource, or a script beside it, may write the file first.
     let base = path.rsplit('/').next().unwrap_or(&path);
-    let makers = files.ending(&[".tf", ".sh", "Makefile"]);
-    let mentions =
-        makers.filter(|file| parent(file).unwrap_or_default() == folder).filter_map(|file| files.text(file));
-    let calls: usize = mentions.map(|text| text.matches(base).count()).sum();
-    let reads = context.survey.tools().terraform.reads.iter();
-    let own =
-        reads.filter(|it| it.path.ends_with(base) && parent(&it.span.file).unwrap_or_default() == folder);
-    if calls > own.count() && makes_files(context, folder) {
+    let is_written = |line: &str| {
+        line.contains(base)
+            && ["filename", "output", ">", "tee ", "-o "].iter().any(|mark| line.contains(mark))
+    };
+    let mut makers =
+        files.ending(&[".tf", ".sh", "Makefile"]).filter(|file| parent(file).unwrap_or_default() == folder);
+    if makers.any(|file| files.text(file).is_some_and(|text| text.lines().any(is_written))) {
         return None;
     }
     let diagnostic = RULE
@@ -137,16 +136,4 @@ fn missing(context: &Context<'_>, read: &FileRead) -> Option<Finding> {
         )
         .help("name the file where it is now");
     Some(Finding::new(RULE.incident, diagnostic).likely())
-}
-
-/// Whether a module writes files of its own.
-fn makes_files(context: &Context<'_>, folder: &str) -> bool {
-    let terraform = &context.survey.tools().terraform;
-    let blocks = terraform.modules().remove(folder).unwrap_or_default();
-    blocks.iter().any(|block| {
-        matches!(
-            block.labels.first().map(String::as_str),
-            Some("local_file" | "local_sensitive_file" | "archive_file" | "null_resource" | "terraform_data")
-        )
-    })
 }
