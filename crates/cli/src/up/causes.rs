@@ -119,6 +119,11 @@ fn is_at_rest(object: &Value) -> bool {
     match object.kind() {
         "Pod" => is_true("Ready"),
         "PersistentVolumeClaim" => object.str_at(&["status", "phase"]) == Some("Bound"),
+        // That pods could not be made is past once they are there; what they lack is theirs to tell.
+        "ReplicaSet" | "StatefulSet" => {
+            let wanted = object.int_at(&["spec", "replicas"]).unwrap_or(1);
+            object.int_at(&["status", "replicas"]).unwrap_or_default() >= wanted
+        }
         _ => false,
     }
 }
@@ -200,6 +205,13 @@ mod tests {
         assert!(is_of(&marked("shop:apps/Deployment:shop/web"), "shop") && is_of(&json!({}), "shop"));
         assert!(is_of(&marked("team_shop:apps/Deployment:shop/web"), "shop"));
         assert!(!is_of(&marked("shop-prod:apps/Deployment:shop/web"), "shop"));
+    }
+
+    #[test]
+    fn a_set_with_all_its_pods_has_nothing_to_tell() {
+        let set =
+            |made: i64| json!({"kind": "ReplicaSet", "spec": {"replicas": 2}, "status": {"replicas": made}});
+        assert!(is_at_rest(&set(2)) && !is_at_rest(&set(1)));
     }
 
     #[test]

@@ -212,7 +212,7 @@ mod tests {
         assert_eq!(password("https://git.example.com/acme/other"), "template");
         let of_team = copy.of_project("team").lookup("https://git.example.com/Acme/shop").password;
         assert_eq!(of_team.as_deref(), Some("own"));
-        assert_eq!(password("https://git.example.com/Acme/shop"), "template", "of no project");
+        assert_eq!(password("https://git.example.com/acme/shop"), "template", "of no project");
         assert_eq!(password("https://git.example.com/acme/bare.git"), "template");
         assert_eq!(password("https://git.example.com/acme-evil/x"), "");
         assert_eq!(password("git@git.example.com:acme/shop.git"), "", "another way in");
