@@ -245,10 +245,9 @@ impl Policy {
     }
 
     fn asks(&self, app: &Application, attempt: SyncAttempt, now: Timestamp) -> Result<bool, String> {
-        let mut app = app.clone();
-        app.spec.destination.clone_from(&self.destination);
-        window::permits(&self.project.spec.sync_windows, &app, attempt, now)
-            .map_err(|error| format!("sync windows of project '{}': {error}", self.project.metadata.name))
+        window::permits(&self.project.spec.sync_windows, app, attempt, now).map_err(|error| {
+            format!("invalid sync windows of project '{}': {error}", self.project.metadata.name)
+        })
     }
 }
 

@@ -52,7 +52,16 @@ impl Schedule {
     /// # Errors
     /// What is wrong with the text, the first field that is at fault first.
     pub fn parse(text: &str) -> Result<Self, ScheduleError> {
-        read(text).map_err(ScheduleError)
+        read(text, descriptor).map_err(ScheduleError)
+    }
+
+    /// Reads a schedule of five fields, as Argo CD's sync windows have them: `@hourly` and its like are refused.
+    ///
+    /// # Errors
+    /// As [`Self::parse`].
+    pub fn parse_fields(text: &str) -> Result<Self, ScheduleError> {
+        let refuse = |text: &str| Err(format!("parser does not accept descriptors: {text}"));
+        read(text, refuse).map_err(ScheduleError)
     }
 
     /// The first time after an instant, in the zone that the schedule names or else the given one; `None` if there
@@ -68,7 +77,7 @@ impl Schedule {
     }
 }
 
-fn read(text: &str) -> Result<Schedule, String> {
+fn read(text: &str, descriptor: fn(&str) -> Result<Rule, String>) -> Result<Schedule, String> {
     if text.is_empty() {
         return Err("empty spec string".to_owned());
     }

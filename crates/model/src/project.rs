@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tiphys_gocompat::glob::path_match;
 
 use crate::{Destination, ModelError, ObjectMeta, glob, meta::read, repository, window::SyncWindow};
 
@@ -144,15 +145,19 @@ impl AppProject {
         }
     }
 
-    /// Whether a repository may be used. A pattern that denies something permits everything else.
+    /// Whether a repository may be used. A pattern that denies something permits everything else. An address by which
+    /// the same repository goes elsewhere (SSH, HTTPS) is another one here.
     pub fn permits_source(&self, repo_url: &str) -> bool {
-        let wanted = repository::normalize(repo_url);
+        let wanted = repository::spelling(repo_url);
+        let matches = |pattern: &str| {
+            pattern == "*" || glob::matches_with(&repository::spelling(pattern), &wanted, Some('/'))
+        };
         let mut permitted = false;
         for pattern in &self.spec.source_repos {
             match pattern.strip_prefix('!') {
-                Some(denied) if repository_matches(denied, &wanted) => return false,
+                Some(denied) if matches(denied) => return false,
                 Some(_) => permitted = true,
-                None => permitted |= repository_matches(pattern, &wanted),
+                None => permitted |= matches(pattern),
             }
         }
         permitted
@@ -208,25 +213,30 @@ impl AppProject {
     pub fn permits_destination(&self, destination: &Destination) -> bool {
         let mut permitted = false;
         for rule in &self.spec.destinations {
-            let cluster = field_matches(&rule.server, &destination.server)
-                .or_better(field_matches(&rule.name, &destination.name));
+            let server = field_matches(&rule.server, &destination.server);
+            let name = field_matches(&rule.name, &destination.name);
             let namespace = namespace_matches(&rule.namespace, &destination.namespace);
-            match (cluster, namespace) {
-                (Match::Denied, Match::Yes | Match::Denied) | (Match::Yes, Match::Denied) => return false,
-                (Match::Yes, Match::Yes) => permitted = true,
-                _ => {}
+            let is_meant = server == Match::Yes || name == Match::Yes;
+            // A name is denied in every namespace.
+            if name == Match::Denied
+                || (server == Match::Denied && namespace != Match::No)
+                || (is_meant && namespace == Match::Denied)
+            {
+                return false;
             }
+            permitted |= is_meant && namespace == Match::Yes;
         }
         permitted
     }
 
     /// Whether objects of a kind may be deployed; `name` counts for cluster-scoped ones.
     pub fn permits_kind(&self, group: &str, kind: &str, name: &str, namespaced: bool) -> bool {
+        let matches = |pattern: &str, text: &str| path_match(pattern, text).unwrap_or(false);
         let hits = |rules: &[KindRule]| {
             rules.iter().any(|rule| {
-                glob::matches(&rule.group, group)
-                    && glob::matches(&rule.kind, kind)
-                    && (namespaced || rule.name.is_empty() || glob::matches(&rule.name, name))
+                matches(&rule.group, group)
+                    && matches(&rule.kind, kind)
+                    && (namespaced || rule.name.is_empty() || matches(&rule.name, name))
             })
         };
         let spec = &self.spec;
@@ -254,17 +264,6 @@ enum Match {
     Yes,
     No,
     Denied,
-}
-
-impl Match {
-    /// A cluster is meant by address or by name; a denial of either counts.
-    fn or_better(self, other: Self) -> Self {
-        match (self, other) {
-            (Self::Denied, _) | (_, Self::Denied) => Self::Denied,
-            (Self::Yes, _) | (_, Self::Yes) => Self::Yes,
-            _ => Self::No,
-        }
-    }
 }
 
 fn field_matches(pattern: &str, value: &str) -> Match {
@@ -296,10 +295,18 @@ mod tests {
     }
 
     #[test]
-    fn sources_match_in_any_spelling_and_denials_win() {
+    fn sources_match_by_their_addresses_and_denials_win() {
         let p =
             project(json!({"sourceRepos": ["https://github.com/acme/*", "!https://github.com/acme/secret"]}));
-        assert!(p.permits_source("git@github.com:acme/shop.git"));
+        assert!(p.permits_source("https://GitHub.com/Acme/shop.git"));
+        assert!(
+            !project(json!({"sourceRepos": ["https://github.com/acme/*"]}))
+                .permits_source("git@github.com:acme/shop.git"),
+            "HTTPS is not SSH"
+        );
+        let ssh = project(json!({"sourceRepos": ["git@github.com:acme/*"]}));
+        assert!(ssh.permits_source("ssh://git@github.com/acme/shop.git"));
+        assert!(!ssh.permits_source("https://github.com/acme/shop"));
         assert!(!p.permits_source("https://github.com/acme/secret.git"));
         let only = project(json!({"sourceRepos": ["https://github.com/acme/*"]}));
         assert!(!only.permits_source("https://github.com/other/shop"));
@@ -319,8 +326,23 @@ mod tests {
         assert!(p.permits_destination(&to("https://a", "", "team-a")));
         assert!(!p.permits_destination(&to("https://a", "", "team-secret")));
         assert!(p.permits_destination(&to("", "prod", "web")));
+        let named = project(json!({"destinations": [
+            {"server": "*", "namespace": "*"}, {"name": "!prod", "namespace": "other"}]}));
+        assert!(!named.permits_destination(&to("https://a", "prod", "web")), "a name is denied everywhere");
+        assert!(named.permits_destination(&to("https://a", "dev", "web")));
         let all = project(json!({"destinations": [{"server": "*", "namespace": "*"}]}));
         assert!(all.permits_destination(&to("", "known-by-name-only", "web")));
+    }
+
+    #[test]
+    fn kinds_match_as_file_names_do() {
+        let listed = |group: &str, kind: &str| {
+            let p = project(json!({"namespaceResourceWhitelist": [{"group": group, "kind": kind}]}));
+            p.permits_kind("apps", "Deployment", "web", true)
+        };
+        assert!(listed("a*", "[CD]ep*") && listed("*", "*"));
+        assert!(!listed("apps", "{Deployment,StatefulSet}"), "no alternatives");
+        assert!(!listed("apps", "[Deployment"), "malformed");
     }
 
     #[test]

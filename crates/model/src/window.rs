@@ -1,11 +1,14 @@
 //! Sync windows: when an Application may synchronise (Argo CD docs, "Sync Windows").
 
-use jiff::{Timestamp, tz::TimeZone};
+use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 use serde::{Deserialize, Serialize};
 
-use tiphys_gocompat::{cron::Schedule, time::zone};
+use tiphys_gocompat::{
+    cron::Schedule,
+    time::{Duration, zone},
+};
 
-use crate::{Application, duration, glob, source::is_false, time::after};
+use crate::{Application, glob, source::is_false};
 
 /// One window of a project.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,33 +56,27 @@ pub struct SyncAttempt {
 }
 
 impl SyncWindow {
-    /// Whether the window is open at an instant.
+    /// Whether the window is open at an instant: it began before, and not longer ago than it lasts. A time zone that
+    /// nobody knows is UTC.
     ///
     /// # Errors
-    /// Schedule, duration or time zone cannot be read.
+    /// Schedule or duration cannot be read.
     pub fn is_active(&self, at: Timestamp) -> Result<bool, String> {
-        let schedule = Schedule::parse(&self.schedule)
-            .map_err(|error| format!("cannot read schedule {:?}: {error}", self.schedule))?;
-        let length = duration::parse(&self.duration)
-            .ok_or_else(|| format!("cannot read duration {:?} of a sync window", self.duration))?;
-        let zone = if self.time_zone.is_empty() {
-            TimeZone::UTC
-        } else {
-            zone(&self.time_zone).ok_or_else(|| format!("unknown time zone {}", self.time_zone))?
-        };
-        let earliest =
-            at.checked_sub(jiff::SignedDuration::try_from(length).unwrap_or(jiff::SignedDuration::MAX));
-        let Ok(earliest) = earliest else { return Err(format!("duration {:?} is too long", self.duration)) };
-        let begun = schedule.next_after(earliest, &zone);
-        Ok(begun.is_some_and(|begun| begun <= at && at < after(begun, length)))
+        let schedule = Schedule::parse_fields(&self.schedule)
+            .map_err(|error| format!("cannot parse schedule '{}': {error}", self.schedule))?;
+        let length = Duration::parse(&self.duration)
+            .map_err(|error| format!("cannot parse duration '{}': {error}", self.duration))?;
+        let zone = zone(&self.time_zone).unwrap_or(TimeZone::UTC);
+        let earliest = at.checked_sub(SignedDuration::from_nanos(length.0)).unwrap_or(Timestamp::MIN);
+        Ok(schedule.next_after(earliest, &zone).is_some_and(|begun| begun < at))
     }
 
     /// Whether the window concerns an Application.
     pub fn concerns(&self, app: &Application) -> bool {
         let any = |globs: &[String], text: &str| globs.iter().any(|pattern| glob::matches(pattern, text));
         let destination = &app.spec.destination;
-        let cluster = any(&self.clusters, &destination.server)
-            || (!destination.name.is_empty() && any(&self.clusters, &destination.name));
+        let cluster = [&destination.server, &destination.name];
+        let cluster = cluster.into_iter().any(|given| !given.is_empty() && any(&self.clusters, given));
         let checks = [
             (&self.applications, any(&self.applications, &app.metadata.name)),
             (&self.namespaces, any(&self.namespaces, &destination.namespace)),
@@ -91,10 +88,6 @@ impl SyncWindow {
         } else {
             given.any(|(_, hit)| *hit)
         }
-    }
-
-    fn is_deny(&self) -> bool {
-        self.kind == "deny"
     }
 }
 
@@ -110,52 +103,43 @@ pub fn permits(
     now: Timestamp,
 ) -> Result<bool, String> {
     let concerning: Vec<&SyncWindow> = windows.iter().filter(|window| window.concerns(app)).collect();
-    if let Some(started) = attempt.started_at
-        && may_overrun(&concerning, attempt.manual, started, now)?
-    {
-        return Ok(true);
-    }
-    decide(&concerning, attempt.manual, now)
+    let barring = barring(&concerning, attempt.manual, now)?;
+    let Some(started) = attempt.started_at.filter(|_| !barring.is_empty()) else {
+        return Ok(barring.is_empty());
+    };
+    // An operation that was permitted when it began goes on if all that bars it now lets it.
+    Ok(barring.iter().all(|window| window.sync_overrun)
+        && self::barring(&concerning, attempt.manual, started)?.is_empty())
+}
+
+/// The windows that bar a sync at an instant: those that deny it, or where none does and none allows it, those that
+/// would allow it at another time. None, if they let people pass and it is theirs.
+fn barring<'a>(
+    windows: &[&'a SyncWindow],
+    manual: bool,
+    at: Timestamp,
+) -> Result<Vec<&'a SyncWindow>, String> {
+    let [denies, allows, lapsed] = split(windows, at)?;
+    let barring = match (denies.is_empty(), allows.is_empty()) {
+        (false, _) => denies,
+        (true, true) => lapsed,
+        (true, false) => Vec::new(),
+    };
+    let lets_pass = manual && barring.iter().all(|window| window.manual_sync);
+    Ok(if lets_pass { Vec::new() } else { barring })
 }
 
 fn split<'a>(windows: &[&'a SyncWindow], at: Timestamp) -> Result<[Vec<&'a SyncWindow>; 3], String> {
     let [mut denies, mut allows, mut lapsed] = [Vec::new(), Vec::new(), Vec::new()];
     for window in windows {
-        match (window.is_active(at)?, window.is_deny()) {
-            (true, true) => denies.push(*window),
-            (true, false) => allows.push(*window),
-            (false, false) => lapsed.push(*window),
-            (false, true) => {}
+        match (window.is_active(at)?, window.kind.as_str()) {
+            (true, "deny") => denies.push(*window),
+            (true, "allow") => allows.push(*window),
+            (false, "allow") => lapsed.push(*window),
+            _ => {}
         }
     }
     Ok([denies, allows, lapsed])
-}
-
-fn decide(windows: &[&SyncWindow], manual: bool, now: Timestamp) -> Result<bool, String> {
-    let [denies, allows, lapsed] = split(windows, now)?;
-    let by_hand = |windows: &[&SyncWindow]| manual && windows.iter().all(|window| window.manual_sync);
-    if !denies.is_empty() {
-        return Ok(by_hand(&denies));
-    }
-    Ok(!allows.is_empty() || lapsed.is_empty() || by_hand(&lapsed))
-}
-
-/// An operation that was permitted when it began goes on if all that would now forbid it lets it.
-fn may_overrun(
-    windows: &[&SyncWindow],
-    manual: bool,
-    started: Timestamp,
-    now: Timestamp,
-) -> Result<bool, String> {
-    if !decide(windows, manual, started)? {
-        return Ok(false);
-    }
-    let [denies, allows, _] = split(windows, now)?;
-    if !denies.is_empty() {
-        return Ok(denies.iter().all(|window| window.sync_overrun));
-    }
-    let [_, allowed_then, _] = split(windows, started)?;
-    Ok(allows.is_empty() && !allowed_then.is_empty() && allowed_then.iter().all(|window| window.sync_overrun))
 }
 
 #[cfg(test)]
@@ -220,6 +204,23 @@ mod tests {
         // A list that is not given is not asked for.
         let named = SyncWindow { namespaces: Vec::new(), clusters: Vec::new(), ..window(true, "") };
         assert!(named.concerns(&app("shop-eu", "dev")) && !named.concerns(&app("blog", "dev")));
+    }
+
+    #[test]
+    fn a_window_is_open_after_its_beginning_for_as_long_as_it_lasts() {
+        let is_active = |schedule: &str, duration: &str, zone: &str, at: &str| {
+            let (duration, time_zone) = (duration.to_owned(), zone.to_owned());
+            let window = SyncWindow { duration, time_zone, ..window("allow", schedule, false, false) };
+            window.is_active(at.parse().expect("valid"))
+        };
+        assert_eq!(is_active("0 12 * * *", "1h", "", "2026-01-01T12:00:00Z"), Ok(false));
+        assert_eq!(is_active("0 12 * * *", "1h", "", "2026-01-01T12:00:01Z"), Ok(true));
+        assert_eq!(is_active("0 12 * * *", "1h", "Asia/Seoul", "2026-01-01T03:30:00Z"), Ok(true));
+        assert_eq!(is_active("0 12 * * *", "1h", "Nowhere/None", "2026-01-01T12:30:00Z"), Ok(true));
+        assert_eq!(is_active("0 12 * * *", "-1h", "", "2026-01-01T12:30:00Z"), Ok(false));
+        let refused = is_active("@hourly", "1h", "", "2026-01-01T12:30:00Z").unwrap_err();
+        assert_eq!(refused, "cannot parse schedule '@hourly': parser does not accept descriptors: @hourly");
+        assert!(is_active("0 12 * * *", "1d", "", "2026-01-01T12:30:00Z").is_err());
     }
 
     #[test]
