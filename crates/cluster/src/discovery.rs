@@ -83,6 +83,13 @@ impl Discovery {
         self.by_gvk.get(gvk)
     }
 
+    /// The key of the definition of a kind, if it is a custom resource.
+    pub fn definition_key(&self, gvk: &GroupVersionKind) -> Option<ResourceKey> {
+        let plural = self.resource(gvk)?.gvr().resource;
+        let name = format!("{plural}.{}", gvk.group);
+        Some(ResourceKey::new("apiextensions.k8s.io", "CustomResourceDefinition", "", &name))
+    }
+
     /// The resource of a kind in the version that the cluster prefers.
     pub fn preferred(&self, kind: &GroupKind) -> Option<&Resource> {
         self.preferred.get(kind)

@@ -4,6 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream};
 use tiphys_cluster::{ApplyOptions, Change, Cluster, ClusterError, LiveCache, PatchType, Propagation};
+use tiphys_diff::encoded_secret;
 use tiphys_model::{Propagation as Wanted, names};
 use tiphys_sync::{Action, ApplyMethod, Batch, Done, Failure, Outcome, Verb};
 use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey, Value, json};
@@ -115,10 +116,12 @@ impl Write<'_> {
             dry_run: self.dry_run,
             validate: self.validate,
         };
-        let mut applied = self.cluster.apply(self.object, &options).await;
+        let encoded = encoded_secret(self.object);
+        let object = encoded.as_ref().unwrap_or(self.object);
+        let mut applied = self.cluster.apply(object, &options).await;
         if let Err(error) = &applied
             && !self.validate
-            && let Some(less) = without_undeclared(self.object, error)
+            && let Some(less) = without_undeclared(object, error)
         {
             applied = self.cluster.apply(&less, &options).await;
         }

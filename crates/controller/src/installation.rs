@@ -3,13 +3,13 @@
 use std::{sync::Arc, time::Duration};
 
 use tiphys_cluster::{Change, Cluster, LiveCache};
-use tiphys_diff::{DiffOptions, IgnoreRules};
+use tiphys_diff::{DiffOptions, Fields, IgnoreRules};
 use tiphys_health::{RuleOrigin, Rules};
 use tiphys_model::{
     Application, ArgoSettings, HealthStatus, IgnoreDifference, glob, names,
     settings::{CONFIG_MAP, IgnoreStatus, PARAMS_CONFIG_MAP},
 };
-use tiphys_schema::Catalog;
+use tiphys_schema::StructuralSchema;
 use tiphys_sync::{AutoSettings, SyncSettings};
 use tiphys_value::{FieldPath, GroupKind, GroupVersionKind, ObjectExt, ResourceKey, Value};
 
@@ -134,20 +134,25 @@ impl Installation {
         namespace == settings.namespace || self.namespaces.as_ref().is_none_or(listed)
     }
 
-    /// Where a target differs from its live object, by the rules of the Application and of everywhere.
-    /// A prediction of the API server takes the place of our own.
+    /// Where a target differs from its live object, by the rules of the Application and of everywhere. `schema` is that of
+    /// a custom resource. A prediction of the API server takes the place of our own.
     pub fn differ(
         &self,
         app: &Application,
         target: &Value,
         live: &Value,
+        schema: Option<&StructuralSchema>,
         predictions: &Predictions,
     ) -> Vec<FieldPath> {
         self.with_options(app, target, |options| match predictions.of(&live.resource_key()) {
             Some(predicted) => {
                 tiphys_diff::compare_predicted(live, predicted, predictions.mutations, options).paths
             }
-            None => tiphys_diff::compare(target, live, options).paths,
+            None => {
+                let custom = schema.map(Fields::Custom);
+                let fields = custom.or_else(|| Fields::built_in(&target.gvk()));
+                tiphys_diff::compare(target, live, &DiffOptions { fields, ..*options }).paths
+            }
         })
     }
 
@@ -172,7 +177,7 @@ impl Installation {
         };
         let known = tiphys_diff::known_types(&target.gvk(), &self.argo.customizations);
         let options = DiffOptions {
-            types: Catalog::latest().type_of(&target.gvk()),
+            fields: None,
             ignore: (!ignore.is_empty()).then_some(&ignore),
             compare_status: compares_status,
             ignore_aggregated_roles: self.argo.compare.ignore_aggregated_roles,
@@ -245,7 +250,9 @@ mod tests {
         };
         let app = Application::default();
         assert!(
-            installation.differ(&app, &deployment(1), &deployment(2), &Predictions::default()).is_empty()
+            installation
+                .differ(&app, &deployment(1), &deployment(2), None, &Predictions::default())
+                .is_empty()
         );
     }
 }

@@ -285,7 +285,10 @@ impl Engine {
             targets: &targets,
             live: &live,
             kinds: &kinds,
-            differ: &|target, live| installation.differ(app, target, live, &predictions),
+            differ: &|target, live| {
+                let schema = place.schema(&target.gvk());
+                installation.differ(app, target, live, schema.as_ref(), &predictions)
+            },
             permit: &|object, namespaced| policy.permit(object, namespaced),
             excluded: &|kind| installation.excludes(kind, &place.server),
         });

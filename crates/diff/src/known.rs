@@ -6,7 +6,7 @@ use tiphys_model::settings::{Customizations, KnownTypeField};
 use tiphys_schema::{Catalog, Type, TypeRef};
 use tiphys_value::GroupVersionKind;
 
-use crate::overlay::overlay;
+use crate::overlay::respell;
 
 /// Deeper paths lead nowhere.
 const MAX_DEPTH: usize = 32;
@@ -78,7 +78,7 @@ fn walk(target: &mut Value, live: &Value, steps: &[&str], known: &Known, depth: 
 fn settle(target: &mut Value, live: &Value, known: &Known) {
     let catalog = Catalog::latest();
     match known {
-        Known::Quantity => *target = overlay(target, live, Some(TypeRef { catalog, ty: &Type::Quantity }), 0),
+        Known::Quantity => respell(target, live, TypeRef { catalog, ty: &Type::Quantity }),
         Known::Quantities => {
             for (name, value) in target.as_object_mut().into_iter().flatten() {
                 if let Some(have) = live.get(name) {
@@ -92,6 +92,6 @@ fn settle(target: &mut Value, live: &Value, known: &Known) {
                 target.clone_from(live);
             }
         }
-        Known::Named(ty) => *target = overlay(target, live, Some(TypeRef { catalog, ty }), 0),
+        Known::Named(ty) => respell(target, live, TypeRef { catalog, ty }),
     }
 }

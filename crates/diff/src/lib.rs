@@ -1,7 +1,8 @@
 //! Comparing what is wanted with what is there. The live object is compared with what server-side apply of
 //! the target would make of it: only fields that the target sets, or that an earlier apply of ours set and
-//! the target no longer does, can differ. Pure: no IO, no clock.
+//! the target no longer does, can differ; lists and maps that are applied as a whole differ in anything but defaults. Pure: no IO, no clock.
 
+mod fields;
 mod ignore;
 mod jq;
 mod known;
@@ -11,26 +12,26 @@ mod overlay;
 mod ownership;
 mod paths;
 mod predicted;
-mod settled;
 mod show;
 
+pub use fields::Fields;
 pub use ignore::{IgnoreError, IgnoreRules};
 pub use known::{is_known_type, known_types};
 pub use mask::mask_secret;
+pub use normalize::encoded_secret;
 pub use ownership::owns;
 pub use paths::difference;
 pub use predicted::compare_predicted;
 use serde_json::Value;
 pub use show::{readable, unified};
 use tiphys_model::settings::KnownTypeField;
-use tiphys_schema::TypeRef;
 use tiphys_value::{FieldPath, ObjectExt};
 
 /// How objects are compared.
 #[derive(Clone, Copy, Default)]
 pub struct DiffOptions<'a> {
-    /// Types of the kind's fields, if known; without them lists are compared as a whole.
-    pub types: Option<TypeRef<'a>>,
+    /// The kind's fields, if known; without them lists are compared as a whole.
+    pub fields: Option<Fields<'a>>,
     /// Differences that do not count.
     pub ignore: Option<&'a IgnoreRules>,
     /// The status is compared too.
@@ -68,13 +69,18 @@ pub fn compare(target: &Value, live: &Value, options: &DiffOptions<'_>) -> Diffe
         ignore.apply(&mut wanted, &mut live, &managers);
     }
     known::apply(&mut wanted, &live, options.known);
-    let settled = options.types.and_then(|ty| settled::settled(&wanted, ty));
-    if let (Some(settled), Some(ty)) = (&settled, options.types) {
-        settled::fill_zeros(&mut wanted, settled, ty);
+    let filled = |object: &Value| options.fields.map(|fields| fields.filled(object));
+    let stored = filled(&wanted);
+    if let (Some(stored), Some(fields)) = (&stored, options.fields) {
+        overlay::fill_zeros(&mut wanted, stored, fields);
     }
-    let mut predicted = overlay::overlay_root(&wanted, &live, options.types);
-    ownership::remove_abandoned(&managers, &wanted, settled.as_ref(), &mut predicted);
-    normalize::after_removal(&mut predicted, &live);
+    let mut predicted = overlay::overlay(&wanted, stored.as_ref().unwrap_or(&wanted), &live, options.fields);
+    if ownership::remove_abandoned(&managers, &wanted, &mut predicted) {
+        normalize::after_removal(&mut predicted, &live);
+        if let Some(filled) = filled(&predicted) {
+            normalize::restore_defaults(&mut predicted, &filled, &live);
+        }
+    }
     let paths = difference(&live, &predicted);
     Difference { live, predicted, paths }
 }

@@ -23,10 +23,25 @@ const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 pub(crate) fn target(object: &Value, options: &DiffOptions<'_>) -> Value {
     let mut object = object.clone();
     common(&mut object, options);
-    if object.kind() == "Secret" && object.gvk().group.is_empty() {
+    if is_secret(&object) {
         merge_string_data(&mut object);
     }
     object
+}
+
+fn is_secret(object: &Value) -> bool {
+    object.kind() == "Secret" && object.gvk().group.is_empty()
+}
+
+/// The Secret with its `stringData` in `data`, as the API server stores it; `None` if the object has none or is no Secret.
+/// Applied like this, a key that is given no more is removed: of `stringData` itself the API server keeps no owners.
+pub fn encoded_secret(object: &Value) -> Option<Value> {
+    if !is_secret(object) || object.get("stringData").is_none() {
+        return None;
+    }
+    let mut encoded = object.clone();
+    merge_string_data(&mut encoded);
+    Some(encoded)
 }
 
 pub(crate) fn live(object: &Value, options: &DiffOptions<'_>) -> Value {
@@ -95,5 +110,30 @@ pub(crate) fn after_removal(predicted: &mut Value, live: &Value) {
         if is_empty && live.at(&["metadata", key]).is_none() {
             metadata.remove(key);
         }
+    }
+}
+
+/// Puts back what was removed and comes back as the default that it was.
+pub(crate) fn restore_defaults(predicted: &mut Value, filled: &Value, live: &Value) {
+    match (predicted, filled, live) {
+        (Value::Object(predicted), Value::Object(filled), Value::Object(live)) => {
+            for (key, live) in live {
+                match (predicted.get_mut(key), filled.get(key)) {
+                    (Some(predicted), Some(filled)) => restore_defaults(predicted, filled, live),
+                    (None, Some(filled)) if filled == live => {
+                        predicted.insert(key.clone(), live.clone());
+                    }
+                    _ => {}
+                }
+            }
+        }
+        (Value::Array(predicted), Value::Array(filled), Value::Array(live))
+            if predicted.len() == live.len() && filled.len() == live.len() =>
+        {
+            for ((predicted, filled), live) in predicted.iter_mut().zip(filled).zip(live) {
+                restore_defaults(predicted, filled, live);
+            }
+        }
+        _ => {}
     }
 }

@@ -1,144 +1,265 @@
 //! What a live object would become if a target were applied to it.
 
+use std::collections::HashSet;
+
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
-use tiphys_schema::{Catalog, ListKind, Quantity, Type, TypeRef};
+use tiphys_merge::apply::{Place, interleaved};
+use tiphys_schema::{Catalog, Field, ListKind, Quantity, Type, TypeRef};
 use tiphys_value::GroupVersionKind;
+
+use crate::Fields;
 
 /// Deeper parts are taken from the target as they are.
 const MAX_DEPTH: usize = 100;
 
-/// Lays a whole target over its live object. The metadata are those of every kind, also of one whose
-/// types are not known.
-pub(crate) fn overlay_root(target: &Value, live: &Value, ty: Option<TypeRef<'_>>) -> Value {
-    let mut out = overlay(target, live, ty, 0);
-    if ty.is_none()
+/// Lays a target over its live object. Lists and maps that are applied as a whole take the target's place with the
+/// defaults of `filled`, everything else is merged. The metadata are those of every kind, also of one whose fields are not known.
+pub(crate) fn overlay(target: &Value, filled: &Value, live: &Value, fields: Option<Fields<'_>>) -> Value {
+    let merge = Merge { drops_empty: fields.is_some_and(Fields::drops_empty) };
+    let mut out = merge.value(target, filled, live, fields.map(Fields::types), 0);
+    if fields.is_none()
         && let (Some(wanted), Some(have)) = (target.get("metadata"), live.get("metadata"))
     {
         let config_map = Catalog::latest().type_of(&GroupVersionKind::new("", "v1", "ConfigMap"));
         let metadata = config_map.and_then(|ty| ty.field("metadata"));
-        out["metadata"] = overlay(wanted, have, metadata, 1);
+        out["metadata"] = merge.value(wanted, wanted, have, metadata, 1);
     }
     out
 }
 
-/// Lays a target over a live value. Parts that mean the same keep the live spelling, so that equal
-/// objects come out equal.
-pub(crate) fn overlay(target: &Value, live: &Value, ty: Option<TypeRef<'_>>, depth: usize) -> Value {
-    if depth > MAX_DEPTH {
-        return target.clone();
-    }
-    match (target, live) {
-        (Value::Object(wanted), Value::Object(have)) => {
-            if ty.is_some_and(TypeRef::is_atomic_object) {
-                return if means_same(target, live, ty, depth) { live.clone() } else { target.clone() };
-            }
-            Value::Object(overlay_object(wanted, have, ty, depth))
+/// Gives what means the same as in the live value, by a type of the API server's, the live spelling.
+pub(crate) fn respell(target: &mut Value, live: &Value, ty: TypeRef<'_>) {
+    Merge { drops_empty: true }.respell(target, live, Some(ty), 0);
+}
+
+/// Gives fields that are set to a value which says no more than their absence the one that is stored: `scheme: ""` of a
+/// probe means `HTTP`.
+pub(crate) fn fill_zeros(target: &mut Value, stored: &Value, fields: Fields<'_>) {
+    Merge { drops_empty: fields.drops_empty() }.fill_zeros(target, stored, Some(fields.types()), 0);
+}
+
+struct Merge {
+    /// Empty fields are the same as absent ones unless their types say otherwise.
+    drops_empty: bool,
+}
+
+impl Merge {
+    /// Parts that mean the same keep the live spelling, so that equal objects come out equal.
+    fn value(
+        &self,
+        target: &Value,
+        filled: &Value,
+        live: &Value,
+        ty: Option<TypeRef<'_>>,
+        depth: usize,
+    ) -> Value {
+        if depth > MAX_DEPTH {
+            return target.clone();
         }
-        (Value::Array(wanted), Value::Array(have)) => overlay_list(wanted, have, ty, depth),
-        _ if means_same(target, live, ty, depth) => live.clone(),
-        _ => target.clone(),
+        match (target, live) {
+            (Value::Object(_), Value::Object(_)) if ty.is_some_and(TypeRef::is_atomic_object) => {
+                self.whole(filled, live, ty, depth)
+            }
+            (Value::Object(wanted), Value::Object(have)) => {
+                Value::Object(self.object(wanted, filled, have, ty, depth))
+            }
+            (Value::Array(wanted), Value::Array(have)) => match ty.and_then(TypeRef::list_kind) {
+                Some(ListKind::Map(keys)) => self
+                    .map_list(wanted, filled, have, (keys, ty), depth)
+                    .unwrap_or_else(|| self.whole(filled, live, ty, depth)),
+                Some(ListKind::Set) => set(wanted, have),
+                Some(ListKind::Atomic) | None => self.whole(filled, live, ty, depth),
+            },
+            _ if self.is_same(target, live, ty, depth) => live.clone(),
+            _ => target.clone(),
+        }
+    }
+
+    /// What is replaced as a whole.
+    fn whole(&self, filled: &Value, live: &Value, ty: Option<TypeRef<'_>>, depth: usize) -> Value {
+        if self.is_same(filled, live, ty, depth) { live.clone() } else { filled.clone() }
+    }
+
+    fn object(
+        &self,
+        wanted: &Map<String, Value>,
+        filled: &Value,
+        have: &Map<String, Value>,
+        ty: Option<TypeRef<'_>>,
+        depth: usize,
+    ) -> Map<String, Value> {
+        let mut out = have.clone();
+        for (key, value) in wanted.iter().filter(|(_, value)| !value.is_null()) {
+            let field = ty.and_then(|ty| ty.field(key));
+            match have.get(key) {
+                Some(live) => {
+                    let filled = filled.get(key).unwrap_or(value);
+                    out.insert(key.clone(), self.value(value, filled, live, field, depth + 1));
+                }
+                None if self.is_dropped(value, ty, key) => {}
+                None => {
+                    out.insert(key.clone(), value.clone());
+                }
+            }
+        }
+        out
+    }
+
+    /// Lists whose items are told apart by keys; `None` if one of the keys stands there twice.
+    fn map_list(
+        &self,
+        wanted: &[Value],
+        filled: &Value,
+        have: &[Value],
+        (keys, ty): (&[String], Option<TypeRef<'_>>),
+        depth: usize,
+    ) -> Option<Value> {
+        let items = ty.and_then(TypeRef::items);
+        let ids = |list: &[Value]| list.iter().map(|item| identity(item, keys, items)).collect::<Vec<_>>();
+        let (live_ids, wanted_ids) = (ids(have), ids(wanted));
+        let is_clear = |ids: &[String]| ids.iter().collect::<HashSet<_>>().len() == ids.len();
+        if !is_clear(&live_ids) || !is_clear(&wanted_ids) {
+            return None;
+        }
+        let merged = interleaved(&live_ids, &wanted_ids).into_iter().map(|place| match place {
+            Place::Live(at) => have[at].clone(),
+            Place::Changed { change, live: None } => wanted[change].clone(),
+            Place::Changed { change, live: Some(at) } => {
+                let filled = filled.get(change).unwrap_or(&wanted[change]);
+                self.value(&wanted[change], filled, &have[at], items, depth + 1)
+            }
+        });
+        Some(merged.collect())
+    }
+
+    fn respell(&self, target: &mut Value, live: &Value, ty: Option<TypeRef<'_>>, depth: usize) {
+        if depth > MAX_DEPTH {
+            return;
+        }
+        match (&mut *target, live) {
+            (Value::Object(wanted), Value::Object(have)) => {
+                wanted.retain(|key, value| have.contains_key(key) || !self.is_dropped(value, ty, key));
+                for (key, live) in have {
+                    match wanted.get_mut(key) {
+                        Some(value) => self.respell(value, live, ty.and_then(|ty| ty.field(key)), depth + 1),
+                        None if self.is_written_anyway(live, ty, key) => {
+                            wanted.insert(key.clone(), live.clone());
+                        }
+                        None => {}
+                    }
+                }
+            }
+            (Value::Array(wanted), Value::Array(have)) => {
+                let items = ty.and_then(TypeRef::items);
+                wanted
+                    .iter_mut()
+                    .zip(have)
+                    .for_each(|(wanted, have)| self.respell(wanted, have, items, depth + 1));
+            }
+            (scalar, live) if self.is_same(scalar, live, ty, depth) => scalar.clone_from(live),
+            _ => {}
+        }
+    }
+
+    fn fill_zeros(&self, target: &mut Value, stored: &Value, ty: Option<TypeRef<'_>>, depth: usize) {
+        match (target, stored) {
+            (Value::Object(wanted), Value::Object(stored)) if depth < MAX_DEPTH => {
+                for (key, value) in wanted.iter_mut().filter(|(_, value)| !value.is_null()) {
+                    let Some(stored) = stored.get(key) else { continue };
+                    if value != stored && self.is_dropped(value, ty, key) {
+                        value.clone_from(stored);
+                    } else {
+                        self.fill_zeros(value, stored, ty.and_then(|ty| ty.field(key)), depth + 1);
+                    }
+                }
+            }
+            (Value::Array(wanted), Value::Array(stored)) if wanted.len() == stored.len() => {
+                let items = ty.and_then(TypeRef::items);
+                wanted.iter_mut().zip(stored).for_each(|(item, stored)| {
+                    self.fill_zeros(item, stored, items, depth + 1);
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the API server drops a value that a target gives.
+    fn is_dropped(&self, value: &Value, ty: Option<TypeRef<'_>>, key: &str) -> bool {
+        value.is_null()
+            || (self.drops_empty
+                && ty
+                    .and_then(|ty| ty.field_info(key))
+                    .is_some_and(|field| is_empty(value, field) && !field.kept))
+    }
+
+    /// Whether the API server writes a value that no target gives.
+    fn is_written_anyway(&self, value: &Value, ty: Option<TypeRef<'_>>, key: &str) -> bool {
+        value.is_null()
+            || (self.drops_empty
+                && ty.and_then(|ty| ty.field_info(key)).is_some_and(|field| is_empty(value, field)))
+    }
+
+    /// Whether a live value is what the API server makes of a target value that has its defaults.
+    fn is_same(&self, target: &Value, live: &Value, ty: Option<TypeRef<'_>>, depth: usize) -> bool {
+        if depth > MAX_DEPTH {
+            return target == live;
+        }
+        match (target, live) {
+            (Value::Object(wanted), Value::Object(have)) => {
+                let is_kept = |(key, value): (&String, &Value)| match (value, have.get(key)) {
+                    (Value::Null, Some(live)) => self.is_written_anyway(live, ty, key),
+                    (_, Some(live)) if !live.is_null() => {
+                        self.is_same(value, live, ty.and_then(|ty| ty.field(key)), depth + 1)
+                    }
+                    _ => self.is_dropped(value, ty, key),
+                };
+                let mut more = have.iter().filter(|(key, _)| !wanted.contains_key(*key));
+                wanted.iter().all(is_kept) && more.all(|(key, value)| self.is_written_anyway(value, ty, key))
+            }
+            (Value::Array(wanted), Value::Array(have)) => {
+                let items = ty.and_then(TypeRef::items);
+                wanted.len() == have.len()
+                    && wanted
+                        .iter()
+                        .zip(have)
+                        .all(|(target, live)| self.is_same(target, live, items, depth + 1))
+            }
+            (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
+            _ if target == live => true,
+            _ => same_scalar(target, live, ty),
+        }
     }
 }
 
-fn overlay_object(
-    wanted: &Map<String, Value>,
-    have: &Map<String, Value>,
-    ty: Option<TypeRef<'_>>,
-    depth: usize,
-) -> Map<String, Value> {
-    let mut out = have.clone();
-    for (key, value) in wanted.iter().filter(|(_, value)| !value.is_null()) {
-        let field = ty.and_then(|ty| ty.field(key));
-        match have.get(key) {
-            Some(live) => {
-                out.insert(key.clone(), overlay(value, live, field, depth + 1));
-            }
-            None if means_absent(value, ty, key) => {}
-            None => {
-                out.insert(key.clone(), value.clone());
-            }
-        }
-    }
-    out
-}
-
-/// Whether the API server drops the value: an empty one of a built-in kind whose field does not tell
-/// empty from absent, or a field that its default fills in.
-pub(crate) fn means_absent(value: &Value, ty: Option<TypeRef<'_>>, key: &str) -> bool {
-    let Some(field) = ty.and_then(|ty| ty.field_info(key)) else { return false };
-    let is_empty = match value {
+/// Whether a value is what a field of its type is without being given.
+fn is_empty(value: &Value, field: &Field) -> bool {
+    match value {
         Value::Object(map) => map.is_empty(),
         Value::Array(list) => list.is_empty(),
+        Value::String(text) if field.ty == Type::Quantity => text == "0" && !field.pointer,
         Value::String(text) => text.is_empty() && !field.pointer,
         Value::Bool(flag) => !flag && !field.pointer,
         Value::Number(number) => number.as_f64() == Some(0.0) && !field.pointer,
         Value::Null => true,
+    }
+}
+
+fn set(wanted: &[Value], have: &[Value]) -> Value {
+    let place = |place| match place {
+        Place::Live(at) => have[at].clone(),
+        Place::Changed { change, .. } => wanted[change].clone(),
     };
-    is_empty && !field.kept
+    interleaved(have, wanted).into_iter().map(place).collect()
 }
 
-fn overlay_list(wanted: &[Value], have: &[Value], ty: Option<TypeRef<'_>>, depth: usize) -> Value {
-    let items = ty.and_then(TypeRef::items);
-    let mut out = have.to_vec();
-    match ty.and_then(TypeRef::list_kind) {
-        Some(ListKind::Map(keys)) => {
-            for item in wanted {
-                let id = identity(item, keys, items);
-                match out.iter().position(|live| identity(live, keys, items) == id) {
-                    Some(at) => out[at] = overlay(item, &out[at], items, depth + 1),
-                    None => out.push(item.clone()),
-                }
-            }
-        }
-        Some(ListKind::Set) => {
-            for item in wanted.iter().filter(|item| !have.contains(item)) {
-                out.push(item.clone());
-            }
-        }
-        Some(ListKind::Atomic) | None => {
-            let (wanted, have) = (Value::from(wanted.to_vec()), Value::from(have.to_vec()));
-            return if means_same(&wanted, &have, ty, depth) { have } else { wanted };
-        }
-    }
-    Value::Array(out)
-}
-
-/// The key fields of a list item, defaults filled in.
-fn identity(item: &Value, keys: &[String], items: Option<TypeRef<'_>>) -> Vec<Value> {
-    keys.iter()
-        .map(|key| {
-            let default = || items.and_then(|ty| ty.key_default(key)).cloned();
-            item.get(key).cloned().or_else(default).unwrap_or_default()
-        })
-        .collect()
-}
-
-/// Whether a live value is what the API server makes of a target value. Fields that only the live value
-/// has are taken for defaults.
-fn means_same(target: &Value, live: &Value, ty: Option<TypeRef<'_>>, depth: usize) -> bool {
-    if depth > MAX_DEPTH {
-        return target == live;
-    }
-    match (target, live) {
-        (Value::Object(wanted), Value::Object(have)) => {
-            wanted.iter().filter(|(_, value)| !value.is_null()).all(|(key, value)| {
-                let field = ty.and_then(|ty| ty.field(key));
-                have.get(key).map_or_else(
-                    || means_absent(value, ty, key),
-                    |live| means_same(value, live, field, depth + 1),
-                )
-            })
-        }
-        (Value::Array(wanted), Value::Array(have)) => {
-            let items = ty.and_then(TypeRef::items);
-            wanted.len() == have.len()
-                && wanted.iter().zip(have).all(|(target, live)| means_same(target, live, items, depth + 1))
-        }
-        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
-        _ if target == live => true,
-        _ => same_scalar(target, live, ty),
-    }
+/// The key fields of a list item, defaults filled in, as a text.
+fn identity(item: &Value, keys: &[String], items: Option<TypeRef<'_>>) -> String {
+    let value = |key: &String| {
+        let default = || items.and_then(|ty| ty.key_default(key)).cloned();
+        item.get(key).cloned().or_else(default).unwrap_or_default()
+    };
+    keys.iter().map(value).collect::<Value>().to_string()
 }
 
 fn same_scalar(target: &Value, live: &Value, ty: Option<TypeRef<'_>>) -> bool {

@@ -5,6 +5,8 @@ use serde_json::{Map, Value};
 use tiphys_model::names;
 use tiphys_value::{ObjectExt, Segment};
 
+use crate::normalize::encoded_secret;
+
 /// Managers whose fields an apply of ours takes over: what they set and the target does not is removed.
 const OURS: [&str; 3] = [names::FIELD_MANAGER, "argocd-controller", "kubectl-client-side-apply"];
 
@@ -25,6 +27,7 @@ impl Managers {
         let list = list.into_iter().flatten().filter(|entry| entry.get("subresource").is_none());
         let last = live.annotation("kubectl.kubernetes.io/last-applied-configuration");
         let last: Option<Value> = last.and_then(|text| serde_json::from_str(text).ok());
+        let last = last.map(|last| encoded_secret(&last).unwrap_or(last));
         let (mut entries, mut applied) = (Vec::new(), Vec::new());
         for entry in list {
             let (Some(manager), Some(fields)) = (entry.str_at(&["manager"]), entry.get("fieldsV1")) else {
@@ -50,23 +53,19 @@ impl Managers {
     }
 }
 
-/// Removes what only we own and the target no longer sets. A field that the target sets to null is not set, and stays
-/// where it is what the API server fills in: `settled` is the target as that stores it, as far as the kind is known.
-pub(crate) fn remove_abandoned(
-    managers: &Managers,
-    target: &Value,
-    settled: Option<&Value>,
-    predicted: &mut Value,
-) {
+/// Removes what only we own and the target no longer sets; says whether there was anything.
+pub(crate) fn remove_abandoned(managers: &Managers, target: &Value, predicted: &mut Value) -> bool {
     let others: Vec<&Value> = managers
         .entries
         .iter()
         .filter(|(name, _)| !OURS.contains(&name.as_str()))
         .map(|(_, fields)| fields)
         .collect();
+    let mut is_less = false;
     for fields in &managers.applied {
-        remove(fields, &others, Wanted { target: Some(target), settled }, predicted, 0);
+        is_less |= remove(fields, &others, Some(target), predicted, 0);
     }
+    is_less
 }
 
 /// The part of a field set that a manifest sets.
@@ -76,7 +75,10 @@ fn restricted(fields: &Value, manifest: &Value, depth: usize) -> Value {
         if let Some(found) = read_step(key).as_ref().and_then(|step| find(manifest, step)) {
             let is_leaf = below.as_object().is_none_or(Map::is_empty);
             let below = if is_leaf { below.clone() } else { restricted(below, found, depth + 1) };
-            out.insert(key.clone(), below);
+            // A map that the manifest leaves empty owns none of what others, or the API server, put there.
+            if is_leaf || below.as_object().is_some_and(|below| !below.is_empty()) {
+                out.insert(key.clone(), below);
+            }
         }
     }
     Value::Object(out)
@@ -115,47 +117,32 @@ fn find<'a>(value: &'a Value, step: &Step<'_>) -> Option<&'a Value> {
     }
 }
 
-/// A part of what is wanted: as the manifest has it, and as the API server stores it.
-#[derive(Clone, Copy)]
-struct Wanted<'a> {
-    target: Option<&'a Value>,
-    settled: Option<&'a Value>,
-}
-
-impl<'a> Wanted<'a> {
-    fn at(self, step: &Step<'_>) -> Self {
-        let below = |value: Option<&'a Value>| value.and_then(|value| find(value, step));
-        Self { target: below(self.target), settled: below(self.settled) }
-    }
-
-    /// Whether a field is null, and a value of it what the API server fills in.
-    fn is_filled_in(self, step: &Step<'_>, value: Option<&Value>) -> bool {
-        let Step::Field(name) = step else { return false };
-        let is_null = self.target.and_then(|target| target.get(*name)).is_some_and(Value::is_null);
-        is_null && value.is_some() && self.at(step).settled == value
-    }
-}
-
-fn remove(fields: &Value, others: &[&Value], wanted: Wanted<'_>, predicted: &mut Value, depth: usize) {
-    let Some(fields) = fields.as_object().filter(|_| depth < MAX_DEPTH) else { return };
+fn remove(
+    fields: &Value,
+    others: &[&Value],
+    target: Option<&Value>,
+    predicted: &mut Value,
+    depth: usize,
+) -> bool {
+    let Some(fields) = fields.as_object().filter(|_| depth < MAX_DEPTH) else { return false };
+    let mut is_less = false;
     for (key, below) in fields.iter().filter(|(key, _)| *key != ".") {
         let Some(step) = read_step(key) else { continue };
         if depth == 0 && matches!(step, Step::Field("status" | "apiVersion" | "kind")) {
             continue;
         }
         let below_others: Vec<&Value> = others.iter().filter_map(|fields| fields.get(key)).collect();
-        let part = wanted.at(&step);
+        let wanted = target.and_then(|target| find(target, &step));
         let is_leaf = below.as_object().is_none_or(Map::is_empty);
-        if part.target.is_none() && below_others.is_empty() {
-            if !wanted.is_filled_in(&step, find(predicted, &step)) {
-                take(predicted, &step);
-            }
+        if wanted.is_none() && below_others.is_empty() {
+            is_less |= take(predicted, &step);
             continue;
         }
         if !is_leaf && let Some(child) = find_mut(predicted, &step) {
-            remove(below, &below_others, part, child, depth + 1);
+            is_less |= remove(below, &below_others, wanted, child, depth + 1);
         }
     }
+    is_less
 }
 
 fn find_mut<'a>(value: &'a mut Value, step: &Step<'_>) -> Option<&'a mut Value> {
@@ -166,15 +153,21 @@ fn find_mut<'a>(value: &'a mut Value, step: &Step<'_>) -> Option<&'a mut Value> 
     }
 }
 
-fn take(value: &mut Value, step: &Step<'_>) {
+/// Takes out what a step leads to; says whether it was there.
+fn take(value: &mut Value, step: &Step<'_>) -> bool {
+    let keep = |list: &mut Vec<Value>, is_meant: &dyn Fn(&Value) -> bool| {
+        let before = list.len();
+        list.retain(|item| !is_meant(item));
+        list.len() < before
+    };
     match (step, value) {
         // A null is as good as nothing; kinds of which any field is taken keep it.
         (Step::Field(name), Value::Object(map)) if map.get(*name).is_some_and(|value| !value.is_null()) => {
-            map.remove(*name);
+            map.remove(*name).is_some()
         }
-        (Step::Item(key), Value::Array(list)) => list.retain(|item| !has_key(item, key)),
-        (Step::Member(member), Value::Array(list)) => list.retain(|item| item != member),
-        _ => {}
+        (Step::Item(key), Value::Array(list)) => keep(list, &|item| has_key(item, key)),
+        (Step::Member(member), Value::Array(list)) => keep(list, &|item| item == member),
+        _ => false,
     }
 }
 

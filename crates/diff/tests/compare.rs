@@ -1,14 +1,15 @@
 //! What counts as a difference and what does not.
 
 use serde_json::{Value, json};
-use tiphys_diff::{DiffOptions, IgnoreRules, compare, mask_secret, respect_ignored, unified};
+use tiphys_diff::{
+    DiffOptions, Fields, IgnoreRules, compare, encoded_secret, mask_secret, respect_ignored, unified,
+};
 use tiphys_model::IgnoreDifference;
-use tiphys_schema::Catalog;
 use tiphys_value::ObjectExt;
 
 fn paths(target: &Value, live: &Value) -> Vec<String> {
-    let types = Catalog::latest().type_of(&target.gvk());
-    let difference = compare(target, live, &DiffOptions { types, ..DiffOptions::default() });
+    let fields = Fields::built_in(&target.gvk());
+    let difference = compare(target, live, &DiffOptions { fields, ..DiffOptions::default() });
     difference.paths.iter().map(ToString::to_string).collect()
 }
 
@@ -63,6 +64,20 @@ fn v14_string_data_equals_encoded_data() {
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"k": "v"}});
     let live = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"k": "dg=="}, "type": "Opaque"});
     assert!(paths(&target, &live).is_empty());
+    assert_eq!(encoded_secret(&target).expect("a Secret")["data"], json!({"k": "dg=="}));
+    assert_eq!(encoded_secret(&live), None);
+
+    // A client-side apply of what had one key more.
+    let mut live = live;
+    live["data"]["old"] = "dg==".into();
+    let mut last = target.clone();
+    last["stringData"]["old"] = "v".into();
+    live["metadata"]["annotations"] =
+        json!({"kubectl.kubernetes.io/last-applied-configuration": last.to_string()});
+    let mut entry = owned("argocd-controller", json!({"f:data": {".": {}, "f:k": {}, "f:old": {}}}));
+    entry["operation"] = "Update".into();
+    live["metadata"]["managedFields"] = json!([entry]);
+    assert_eq!(paths(&target, &live), [".data.old"]);
 }
 
 fn owned(manager: &str, fields: Value) -> Value {
@@ -97,17 +112,113 @@ fn a_list_item_that_left_the_target_is_found_by_its_key() {
 }
 
 #[test]
-fn list_order_counts_only_where_lists_are_atomic() {
+fn the_order_of_lists_is_the_targets() {
     let service = |ports: Value| json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": ports}});
     let (a, b) = (json!({"port": 80, "name": "http"}), json!({"port": 443, "name": "https"}));
-    assert!(paths(&service(json!([a, b])), &service(json!([b, a]))).is_empty());
+    let found = paths(&service(json!([a, b])), &service(json!([b, a])));
+    assert!(found.contains(&".spec.ports[0].name".to_owned()), "{found:?}");
+    let others = json!({"port": 9090, "name": "metrics", "protocol": "TCP", "targetPort": 9090});
+    let at_end = json!([a, b, others]);
+    assert!(
+        paths(&service(json!([a, b])), &service(at_end)).is_empty(),
+        "items of others stay where they are"
+    );
     let custom = |list: Value| json!({"apiVersion": "e.org/v1", "kind": "X", "metadata": {"name": "x"}, "spec": {"l": list}});
     assert!(!paths(&custom(json!(["a", "b"])), &custom(json!(["b", "a"]))).is_empty());
-    let defaulted = json!([{"k": 1, "added": true}]);
-    assert!(
-        paths(&custom(json!([{"k": 1}])), &custom(defaulted)).is_empty(),
-        "defaults in lists of custom resources"
+}
+
+#[test]
+fn what_is_applied_as_a_whole_differs_in_all_but_defaults() {
+    let policy = |peer: Value, port: Value| {
+        json!({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": {"name": "p"},
+            "spec": {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": [{"from": [peer], "ports": [port]}]}})
+    };
+    let (all, shop) = (
+        json!({"namespaceSelector": {}}),
+        json!({"namespaceSelector": {}, "podSelector": {"matchLabels": {"app": "shop"}}}),
     );
+    let (port, filled) = (json!({"port": 80}), json!({"port": 80, "protocol": "TCP"}));
+    assert!(
+        paths(&policy(all.clone(), port.clone()), &policy(all.clone(), filled.clone())).is_empty(),
+        "a default"
+    );
+    assert_eq!(paths(&policy(all, port), &policy(shop, filled)), [".spec.ingress[0].from[0].podSelector"]);
+
+    let service = |selector: Value| {
+        json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
+        "spec": {"selector": selector}})
+    };
+    let (one, two) = (json!({"app": "shop"}), json!({"app": "shop", "track": "canary"}));
+    assert_eq!(paths(&service(one), &service(two.clone())), [".spec.selector.track"]);
+    assert_eq!(paths(&service(json!({})), &service(two)), [".spec.selector.app", ".spec.selector.track"]);
+    let pod = |source: Value| {
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}, "spec": {"containers": [
+        {"name": "c", "env": [{"name": "CPU", "valueFrom": {"resourceFieldRef": source}}]}]}})
+    };
+    let (given, live) =
+        (json!({"resource": "limits.cpu"}), json!({"resource": "limits.cpu", "divisor": "0"}));
+    assert!(paths(&pod(given), &pod(live)).is_empty(), "a quantity that is always written");
+}
+
+#[test]
+fn lists_of_custom_resources_have_the_defaults_of_their_definition() {
+    let custom = |list: Value| json!({"apiVersion": "e.org/v1", "kind": "X", "metadata": {"name": "x"}, "spec": {"l": list}});
+    let definition = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {"l": {"type": "array",
+        "items": {"type": "object", "properties": {"k": {"type": "integer"}, "added": {"type": "boolean", "default": true},
+            "more": {"type": "string"}}}}}}}});
+    let schema = tiphys_schema::StructuralSchema::new(&definition);
+    let paths = |target: Value, live: Value, fields: Option<Fields<'_>>| {
+        let found =
+            compare(&custom(target), &custom(live), &DiffOptions { fields, ..DiffOptions::default() });
+        found.paths.iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    let (given, defaulted) = (json!([{"k": 1}]), json!([{"k": 1, "added": true}]));
+    let changed = json!([{"k": 1, "added": true, "more": "x"}]);
+    let known = Some(Fields::Custom(&schema));
+    assert!(paths(given.clone(), defaulted.clone(), known).is_empty());
+    assert_eq!(paths(given.clone(), changed, known), [".spec.l[0].more"]);
+    assert_eq!(
+        paths(json!([{"k": 1, "more": ""}]), defaulted.clone(), known),
+        [".spec.l[0].more"],
+        "empty is not absent"
+    );
+    assert_eq!(paths(given, defaulted, None), [".spec.l[0].added"], "what nobody declares was not given");
+}
+
+#[test]
+fn what_is_given_no_more_and_comes_back_as_the_default_is_no_difference() {
+    let deployment = |replicas: Option<i64>| {
+        let mut object =
+            json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"}, "spec": {}});
+        if let Some(replicas) = replicas {
+            object["spec"]["replicas"] = replicas.into();
+        }
+        object
+    };
+    let live = |replicas: i64| {
+        let mut object = deployment(Some(replicas));
+        object["metadata"]["managedFields"] = json!([owned("tiphys", json!({"f:spec": {"f:replicas": {}}}))]);
+        object
+    };
+    assert!(paths(&deployment(None), &live(1)).is_empty());
+    assert_eq!(paths(&deployment(None), &live(3)), [".spec.replicas"]);
+}
+
+#[test]
+fn what_the_api_server_adds_to_an_empty_map_of_a_client_side_apply_is_not_ours() {
+    let target = json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "d"}, "spec": {}});
+    let mut live = target.clone();
+    let last = json!({"apiVersion": "apps/v1", "kind": "DaemonSet", "metadata": {"name": "d", "annotations": {}}, "spec": {}});
+    live["metadata"]["annotations"] = json!({"deprecated.daemonset.template.generation": "1",
+        "kubectl.kubernetes.io/last-applied-configuration": last.to_string()});
+    let mut entry = owned(
+        "argocd-controller",
+        json!({"f:metadata": {"f:annotations": {".": {},
+        "f:deprecated.daemonset.template.generation": {}, "f:kubectl.kubernetes.io/last-applied-configuration": {}}}}),
+    );
+    entry["operation"] = "Update".into();
+    live["metadata"]["managedFields"] = json!([entry]);
+    assert!(paths(&target, &live).is_empty());
 }
 
 fn rules(object: &Value, rule: Value) -> IgnoreRules {
@@ -124,8 +235,8 @@ fn ignored_differences_of_all_three_forms() {
     let image = ".spec.template.spec.containers[] | select(.name == \"c\") | .image";
     let with = |rule: Value| {
         let ignore = rules(&target, rule);
-        let types = Catalog::latest().type_of(&target.gvk());
-        let options = DiffOptions { types, ignore: Some(&ignore), ..DiffOptions::default() };
+        let fields = Fields::built_in(&target.gvk());
+        let options = DiffOptions { fields, ignore: Some(&ignore), ..DiffOptions::default() };
         let shown: Vec<_> = compare(&target, &live, &options).paths.iter().map(ToString::to_string).collect();
         let respected = respect_ignored(&target, &live, &options);
         (shown, respected)

@@ -47,13 +47,15 @@ pub(super) fn after_write(server: &ApiServer, at: &At) {
         () if *resource == volumes => VOLUME,
         () => ATTRIBUTES,
     };
-    for object in snapshot.list(resource, namespace) {
-        let held = meta::finalizers(object).contains(&finalizer);
+    // Whether it is used is looked up last: each answer looks at all pods.
+    let is_leaving =
+        |object: &Object| object.is_terminating() && meta::finalizers(object).contains(&finalizer);
+    for object in snapshot.list(resource, namespace).filter(|object| is_leaving(object)) {
         let is_used = match *resource == classes {
             true => has_volumes(&snapshot, object),
             false => is_used(&snapshot, resource == &claims, object),
         };
-        if held && object.is_terminating() && !is_used {
+        if !is_used {
             release(server, resource, object, finalizer);
         }
     }

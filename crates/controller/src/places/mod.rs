@@ -6,6 +6,7 @@
 mod connect;
 mod declared;
 mod once;
+mod schemas;
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
@@ -15,9 +16,11 @@ use std::{
 
 pub(crate) use declared::Declared;
 pub use once::open_destination;
+use schemas::Schemas;
 use tiphys_cluster::LiveCache;
 use tiphys_model::{Application, Destination, names};
-use tiphys_value::{ResourceKey, Value};
+use tiphys_schema::StructuralSchema;
+use tiphys_value::{GroupVersionKind, ResourceKey, Value};
 use tokio::{
     sync::{Notify, Semaphore},
     task::JoinHandle,
@@ -47,6 +50,7 @@ pub(crate) struct Place {
     watched: RwLock<BTreeSet<(String, AppKey)>>,
     /// Kinds were defined or withdrawn since it was last asked what it serves.
     kinds: Notify,
+    schemas: Schemas,
 }
 
 /// First and longest pause after a cluster did not say what it serves.
@@ -63,7 +67,13 @@ impl Place {
             wanted: RwLock::default(),
             watched: RwLock::default(),
             kinds: Notify::new(),
+            schemas: Schemas::default(),
         }
+    }
+
+    /// The schema of a custom resource; `None` if it is none, or not known.
+    pub fn schema(&self, kind: &GroupVersionKind) -> Option<StructuralSchema> {
+        self.schemas.of(&self.cache, kind)
     }
 
     /// Asks for the cluster to be asked what it serves: once for all kinds that are defined meanwhile.

@@ -1,6 +1,9 @@
 //! Merging a configuration into an object, and taking paths out of one.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::{
+    collections::{HashMap, HashSet, VecDeque},
+    hash::Hash,
+};
 
 use serde_json::{Map, Value};
 use tiphys_schema::{Type, TypeRef};
@@ -42,60 +45,82 @@ fn steps(list: &[Value], ty: Option<TypeRef<'_>>) -> Result<Vec<String>, String>
     list.iter().map(|item| item_step(item, ty)).collect()
 }
 
-/// Merges keyed lists: the configuration's order wins, live items keep their place relative to the
-/// items that both have.
+/// Merges keyed lists.
 fn merge_lists(live: &[Value], changes: &[Value], ty: Option<TypeRef<'_>>) -> Result<Vec<Value>, String> {
     let (live_steps, change_steps) = (steps(live, ty)?, steps(changes, ty)?);
-    let live_at: HashMap<&str, usize> = live_steps.iter().map(String::as_str).zip(0..).collect();
-    let change_at: HashMap<&str, usize> = change_steps.iter().map(String::as_str).zip(0..).collect();
-    if change_at.len() != changes.len() {
-        let mut seen = HashSet::new();
-        let twice = change_steps.iter().find(|step| !seen.insert(step.as_str()));
+    let mut seen = HashSet::new();
+    if let Some(twice) = change_steps.iter().find(|step| !seen.insert(step.as_str())) {
         let set = FieldSet::from_fields_v1(&Value::Object(
-            twice.into_iter().map(|step| (step.clone(), Value::Object(Map::new()))).collect(),
+            std::iter::once((twice.clone(), Value::Object(Map::new()))).collect(),
         ));
         return Err(format!("duplicate entries for key {}", set.paths().concat()));
     }
-    let mut shared: VecDeque<&str> =
-        change_steps.iter().map(String::as_str).filter(|step| live_at.contains_key(step)).collect();
-    let mut next = shared.pop_front();
     let items = ty.and_then(TypeRef::items);
+    let merged = interleaved(&live_steps, &change_steps).into_iter().map(|place| match place {
+        Place::Live(at) => Ok(live[at].clone()),
+        Place::Changed { change, live: before } => {
+            merge(before.map_or(&Value::Null, |at| &live[at]), &changes[change], items)
+        }
+    });
+    merged.collect()
+}
+
+/// Where an item of a merged list comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// From the live list alone: its position there.
+    Live(usize),
+    /// From the configuration.
+    Changed {
+        /// Its position in the configuration.
+        change: usize,
+        /// That of the item in the live list that is the same by its key.
+        live: Option<usize>,
+    },
+}
+
+/// How a live list and a configuration's are merged by the keys of their items: the configuration's order wins, live
+/// items keep their place relative to the items that both have. A key stands in the configuration once.
+pub fn interleaved<K: Eq + Hash>(live: &[K], changes: &[K]) -> Vec<Place> {
+    let live_at: HashMap<&K, usize> = live.iter().zip(0..).collect();
+    let changed: HashSet<&K> = changes.iter().collect();
+    let mut shared: VecDeque<&K> = changes.iter().filter(|key| live_at.contains_key(key)).collect();
+    let mut next = shared.pop_front();
     let mut done = HashSet::new();
     let mut out = Vec::with_capacity(live.len().max(changes.len()));
     let (mut l, mut r) = (0, 0);
     while l < live.len() || r < changes.len() {
-        if let (Some(left), Some(right)) = (live_steps.get(l), change_steps.get(r)) {
+        if let (Some(left), Some(right)) = (live.get(l), changes.get(r)) {
             if left == right {
-                out.push(merge(&live[l], &changes[r], items)?);
-                done.insert(left.as_str());
+                out.push(Place::Changed { change: r, live: Some(l) });
+                done.insert(left);
                 (l, r) = (l + 1, r + 1);
                 next = shared.pop_front();
                 continue;
             }
-            if change_at.contains_key(left.as_str()) && next.is_some_and(|next| next != left) {
+            if changed.contains(left) && next.is_some_and(|next| next != left) {
                 l += 1;
                 continue;
             }
         }
-        if let Some(left) = live_steps.get(l) {
-            if !change_at.contains_key(left.as_str()) {
-                out.push(live[l].clone());
+        if let Some(left) = live.get(l) {
+            if !changed.contains(left) {
+                out.push(Place::Live(l));
                 l += 1;
                 continue;
             }
-            l += usize::from(done.contains(left.as_str()));
+            l += usize::from(done.contains(left));
         }
-        if let Some(right) = change_steps.get(r) {
+        if let Some(right) = changes.get(r) {
             done.insert(right);
-            let before = live_at.get(right.as_str()).map_or(&Value::Null, |at| &live[*at]);
-            out.push(merge(before, &changes[r], items)?);
+            out.push(Place::Changed { change: r, live: live_at.get(right).copied() });
             r += 1;
-            if next == Some(right.as_str()) {
+            if next == Some(right) {
                 next = shared.pop_front();
             }
         }
     }
-    Ok(out)
+    out
 }
 
 /// The object without the members of a set; `None` if nothing is left of it.

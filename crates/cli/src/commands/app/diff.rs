@@ -1,11 +1,14 @@
 //! `tiphys app diff`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use tiphys_diff::{DiffOptions, IgnoreRules, compare, has_compare_option, known_types, mask_secret, unified};
+use tiphys_cluster::Cluster;
+use tiphys_diff::{
+    DiffOptions, Fields, IgnoreRules, compare, has_compare_option, known_types, mask_secret, unified,
+};
 use tiphys_model::{Application, ArgoSettings, hook};
-use tiphys_schema::Catalog;
-use tiphys_value::{ObjectExt, ResourceKey, Value, json};
+use tiphys_schema::{StructuralSchema, crd_version_schema};
+use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey, Value, json};
 
 use crate::{
     app::{
@@ -97,10 +100,13 @@ async fn changes(session: &Session, args: &Args) -> anyhow::Result<Vec<Change>> 
     let known: BTreeSet<&ResourceKey> = targets.keys().collect();
     keys.extend(desired::listed(&app).into_iter().filter(|(key, _)| !known.contains(key)));
     let live = desired::live(&cluster, &keys).await?;
+    let schemas = schemas(&cluster, targets.values()).await;
     let mut all = Vec::new();
     for (key, _) in keys {
         all.extend(match (targets.get(&key), live.get(&key)) {
-            (Some(target), Some(live)) => updated(key, target, live, &app, &settings),
+            (Some(target), Some(live)) => {
+                updated(key, (target, live), schemas.get(&target.gvk()), &app, &settings)
+            }
             (Some(target), None) => Some(one_sided(key, target, "create", &settings)),
             (None, Some(live)) if is_extra(live, &app, session, &settings) => {
                 Some(one_sided(key, live, "delete", &settings))
@@ -109,6 +115,25 @@ async fn changes(session: &Session, args: &Args) -> anyhow::Result<Vec<Change>> 
         });
     }
     Ok(all)
+}
+
+/// The schemas of the custom resources among targets. Lists of those whose definitions may not be read are compared as
+/// a whole.
+async fn schemas(
+    cluster: &Cluster,
+    targets: impl Iterator<Item = &Value>,
+) -> HashMap<GroupVersionKind, StructuralSchema> {
+    let discovery = cluster.discovery();
+    let custom = targets.map(ObjectExt::gvk).filter(|kind| Fields::built_in(kind).is_none());
+    let definitions: HashMap<GroupVersionKind, ResourceKey> =
+        custom.filter_map(|kind| Some((kind.clone(), discovery.definition_key(&kind)?))).collect();
+    let keys = definitions.values().map(|key| (key.clone(), "v1".to_owned())).collect();
+    let found = desired::live(cluster, &keys).await.unwrap_or_default();
+    let schema = |(kind, key): (GroupVersionKind, ResourceKey)| {
+        let schema = crd_version_schema(found.get(&key)?, &kind.version)?;
+        Some((kind, schema))
+    };
+    definitions.into_iter().filter_map(schema).collect()
 }
 
 /// Whether a live object that no source describes belongs to the Application.
@@ -123,8 +148,8 @@ fn is_extra(live: &Value, app: &Application, session: &Session, settings: &ArgoS
 
 fn updated(
     key: ResourceKey,
-    target: &Value,
-    live: &Value,
+    (target, live): (&Value, &Value),
+    schema: Option<&StructuralSchema>,
     app: &Application,
     settings: &ArgoSettings,
 ) -> Option<Change> {
@@ -134,7 +159,7 @@ fn updated(
     let known = known_types(&target.gvk(), &settings.customizations);
     let options = DiffOptions {
         known: &known,
-        types: Catalog::latest().type_of(&target.gvk()),
+        fields: schema.map(Fields::Custom).or_else(|| Fields::built_in(&target.gvk())),
         ignore: (!ignore.is_empty()).then_some(&ignore),
         ignore_aggregated_roles: settings.compare.ignore_aggregated_roles,
         ..DiffOptions::default()
