@@ -375,7 +375,7 @@ mod tests {
     #[test]
     fn windows_tell_people_from_the_engine() {
         let policy = policy(json!({"syncWindows": [{"kind": "deny", "schedule": "0 12 * * *",
-            "duration": "1h", "clusters": ["https://kubernetes.default.svc"], "manualSync": true}]}));
+            "duration": "1h", "clusters": ["in-cluster"], "manualSync": true}]}));
         let noon: Timestamp = "2026-01-01T12:30:00Z".parse().expect("valid");
         let later: Timestamp = "2026-01-01T14:00:00Z".parse().expect("valid");
         assert_eq!(policy.may_begin(&app("team"), noon), Ok(false));
