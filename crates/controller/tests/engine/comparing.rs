@@ -227,3 +227,51 @@ async fn jsonnet_is_rendered_and_follows_its_imports() {
     let told = condition(&failed, "ComparisonError").unwrap();
     assert!(told.contains("lib/map.libsonnet:1:1: not today"), "{told}");
 }
+
+/// A Role, an alert, a Secret and a Deployment: as they were first, or with less in lists that are applied as a whole.
+fn narrowed(is_less: bool) -> String {
+    let (names, wait, key, first) = match is_less {
+        false => (
+            "\n  resourceNames: [\"one\"]",
+            ", for: 5m",
+            "\n  gone: x",
+            "[{name: a, image: i}, {name: b, image: i}]",
+        ),
+        true => ("", "", "", "[{name: b, image: i}, {name: a, image: i}]"),
+    };
+    format!(
+        "apiVersion: rbac.authorization.k8s.io/v1\nkind: Role\nmetadata: {{name: r}}\nrules:\n- apiGroups: [\"\"]\n  resources: [\"secrets\"]\n  verbs: [\"get\"]{names}\n---\n\
+         apiVersion: example.com/v1\nkind: Alert\nmetadata: {{name: a}}\nspec:\n  rules: [{{expr: up == 0{wait}}}]\n---\n\
+         apiVersion: v1\nkind: Secret\nmetadata: {{name: s}}\nstringData:\n  kept: x{key}\n---\n\
+         apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: d}}\nspec:\n  selector: {{matchLabels: {{app: d}}}}\n  template:\n    metadata: {{labels: {{app: d}}}}\n    spec:\n      initContainers: {first}\n      containers: [{{name: c, image: i}}]\n"
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_leaves_a_list_that_is_applied_as_a_whole_leaves_the_cluster() {
+    let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "alerts.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": {"plural": "alerts", "singular": "alert", "kind": "Alert", "listKind": "AlertList"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                "spec": {"type": "object", "properties": {"rules": {"type": "array", "items": {"type": "object", "properties": {
+                    "expr": {"type": "string"}, "for": {"type": "string"}, "level": {"type": "string", "default": "page"}}}}}}}}}}]}});
+    let stage = Stage::new(&[("app/all.yaml", &narrowed(false))]).await;
+    stage.apply(definition).await;
+    stage.until_served("Alert").await;
+    stage.apply(application("app", "app")).await;
+    let green = stage.until_green("app").await;
+    let first = green["status"]["sync"]["revision"].clone();
+    stage.write("app/all.yaml", &narrowed(true));
+    let is_newer = |app: &Value| {
+        app["status"]["sync"]["revision"] != first && app["status"]["sync"]["status"] == "Synced"
+    };
+    stage.until_app("app", is_newer).await;
+    let object = async |kind, name| stage.get(kind, "app", name).await.unwrap();
+    let role = object(("rbac.authorization.k8s.io/v1", "Role"), "r").await;
+    assert_eq!(role.pointer("/rules/0/resourceNames"), None);
+    let alert = object(("example.com/v1", "Alert"), "a").await;
+    assert_eq!(alert["spec"]["rules"], json!([{"expr": "up == 0", "level": "page"}]));
+    assert_eq!(object(SECRET, "s").await["data"], json!({"kept": "eA=="}));
+    let deployment = object(("apps/v1", "Deployment"), "d").await;
+    assert_eq!(deployment.pointer("/spec/template/spec/initContainers/0/name"), Some(&json!("b")));
+}
