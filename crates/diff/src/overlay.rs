@@ -163,8 +163,11 @@ impl Merge {
     }
 
     fn fill_zeros(&self, target: &mut Value, stored: &Value, ty: Option<TypeRef<'_>>, depth: usize) {
+        if depth > MAX_DEPTH {
+            return;
+        }
         match (target, stored) {
-            (Value::Object(wanted), Value::Object(stored)) if depth < MAX_DEPTH => {
+            (Value::Object(wanted), Value::Object(stored)) => {
                 for (key, value) in wanted.iter_mut().filter(|(_, value)| !value.is_null()) {
                     let Some(stored) = stored.get(key) else { continue };
                     if value != stored && self.is_dropped(value, ty, key) {
