@@ -21,6 +21,7 @@
 
 use tiphys_diag::Severity;
 use tiphys_graph::Object;
+use tiphys_model::SYNC_OPTIONS;
 use tiphys_value::{FieldPath, ObjectExt, Value};
 
 use crate::{
@@ -38,23 +39,7 @@ pub const RULE: Rule = Rule {
     check,
 };
 
-/// Names of sync options (Argo CD docs, "Sync Options").
-const OPTIONS: [&str; 13] = [
-    "ApplyOutOfSyncOnly",
-    "ClientSideApplyMigration",
-    "CreateNamespace",
-    "Delete",
-    "FailOnSharedResource",
-    "Force",
-    "Prune",
-    "PruneLast",
-    "PrunePropagationPolicy",
-    "Replace",
-    "RespectIgnoreDifferences",
-    "ServerSideApply",
-    "SkipDryRunOnMissingResource",
-];
-/// The others, and annotations whose words are a closed list.
+/// Annotations whose words are a closed list, beside the sync options.
 const WORDS: [(&str, &[&str]); 3] = [
     (
         "argocd.argoproj.io/hook",
@@ -99,10 +84,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 fn name(context: &Context<'_>, object: &Object, path: &FieldPath, option: &str, once: &mut Once) {
     let option = option.trim();
     let before = option.split('=').next().unwrap_or(option).trim();
-    // `Validate` stands with the rest of kubectl's words.
-    if before != "Validate" {
-        look(context, object, path, before, &OPTIONS, once);
-    }
+    look(context, object, path, before, &SYNC_OPTIONS, once);
 }
 
 fn look(
