@@ -6,6 +6,7 @@
 //! at a time. All state of an operation is in the Application's status, so that an engine that is
 //! killed goes on where it stopped.
 
+mod blocking;
 mod changes;
 mod checkouts;
 mod clusters;

@@ -11,7 +11,10 @@ use tiphys_source::Footprint;
 use tiphys_value::{GroupVersionKind, ObjectExt, Value};
 use tokio::time::Instant;
 
-use crate::{AppKey, Checkouts, Level, checkouts::Read, engine::Engine, places::Place, policy::or_default};
+use crate::{
+    AppKey, Checkouts, Level, blocking::blocking, checkouts::Read, engine::Engine, places::Place,
+    policy::or_default,
+};
 
 /// What an Application renders to.
 pub(crate) struct Rendering {
@@ -154,7 +157,7 @@ impl Engine {
     /// there as it was; `None` if it has to be rendered again.
     async fn ask_again(self: &Arc<Self>, known: Arc<Rendering>) -> Option<Rendering> {
         let engine = self.clone();
-        tokio::task::spawn_blocking(move || engine.ask_again_now(&known)).await.unwrap_or_default()
+        blocking(move || engine.ask_again_now(&known)).await.unwrap_or_default()
     }
 
     fn ask_again_now(&self, known: &Rendering) -> Option<Rendering> {
@@ -202,7 +205,7 @@ impl Engine {
         place: &Arc<Place>,
     ) -> Arc<Rendering> {
         let (engine, app, place) = (self.clone(), app.clone(), place.clone());
-        let task = tokio::task::spawn_blocking(move || {
+        let task = blocking(move || {
             engine.render_by(&app, &place, |context| render_given(&app, &manifests, context))
         });
         broken_off_or(task.await)
@@ -212,9 +215,7 @@ impl Engine {
     pub(crate) async fn render(self: &Arc<Self>, app: &Application, place: &Arc<Place>) -> Arc<Rendering> {
         self.metrics.rendered(true);
         let (engine, app, place) = (self.clone(), app.clone(), place.clone());
-        let task = tokio::task::spawn_blocking(move || {
-            engine.render_by(&app, &place, |context| render(&app, context))
-        });
+        let task = blocking(move || engine.render_by(&app, &place, |context| render(&app, context)));
         broken_off_or(task.await)
     }
 

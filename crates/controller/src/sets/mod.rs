@@ -24,6 +24,7 @@ use tokio::time::Instant;
 
 use crate::{
     AppKey, Level,
+    blocking::blocking,
     engine::{Engine, GATHER_EDITS},
     policy::or_default,
     reconcile::{Next, earliest},
@@ -102,7 +103,7 @@ impl Engine {
         }
         let edits = self.edits();
         let (engine, object) = (self.clone(), set.clone());
-        let task = tokio::task::spawn_blocking(move || {
+        let task = blocking(move || {
             let namespace = engine.set_namespace(&object).to_owned();
             let project = object.str_at(&["spec", "template", "spec", "project"]).unwrap_or_default();
             let inputs = SetInputs::live(&engine.repositories, &engine.cache, &namespace, object.name())
