@@ -75,8 +75,9 @@ fn read_by_dependencies(files: &Files, path: &str, folder: &str) -> Option<BTree
     for dependency in &dependencies {
         let alias = text(dependency, "alias");
         read.insert(if alias.is_empty() { text(dependency, "name") } else { alias }.to_owned());
-        let conditions = text(dependency, "condition").split(',');
-        read.extend(conditions.filter_map(|it| it.trim().split('.').next()).map(str::to_owned));
+        let conditions =
+            text(dependency, "condition").split(',').filter_map(|it| it.trim().split('.').next());
+        read.extend(conditions.filter(|name| !name.is_empty()).map(str::to_owned));
         // What a chart imports stands where the importing chart says.
         if dependency.get("import-values").is_some_and(Value::is_array) {
             return None;
