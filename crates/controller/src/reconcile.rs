@@ -287,6 +287,8 @@ impl Engine {
             kinds: &kinds,
             differ: &|target, live| {
                 let schema = place.schema(&target.gvk());
+                let aligned = self.settings.tracking.aligned(target, live);
+                let live = aligned.as_ref().unwrap_or(live);
                 installation.differ(app, target, live, schema.as_ref(), &predictions)
             },
             permit: &|object, namespaced| policy.permit(object, namespaced),

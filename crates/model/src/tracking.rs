@@ -119,6 +119,28 @@ impl Tracking {
         Some(id.split_once(':').map_or(id, |(app, _)| app).to_owned())
     }
 
+    /// The live object as it is compared with its target: what was marked by the label alone, as Argo CD did before it
+    /// marked by annotation, counts as marked like its target. `None` if it is to be compared as it is.
+    pub fn aligned(&self, target: &Value, live: &Value) -> Option<Value> {
+        let is_definition = live.kind() == "CustomResourceDefinition";
+        let has_label = |object: &Value| object.label(&self.label_key).is_some_and(|value| !value.is_empty());
+        if self.method == TrackingMethod::Label || is_definition || !has_label(live) {
+            return None;
+        }
+        let mut aligned = live.clone();
+        let mark =
+            target.annotation(names::TRACKING_ID).filter(|_| live.annotation(names::TRACKING_ID).is_none());
+        if let Some(mark) = mark {
+            set(&mut aligned, "annotations", names::TRACKING_ID, mark);
+        }
+        if !has_label(target)
+            && let Some(Value::Object(labels)) = aligned.pointer_mut("/metadata/labels")
+        {
+            labels.remove(&self.label_key);
+        }
+        Some(aligned)
+    }
+
     /// Whether the mark names the object that bears it. A mark copied from another object (by an
     /// operator that copies annotations) does not; labels cannot tell.
     pub fn is_self_referencing(&self, object: &Value) -> bool {
@@ -188,6 +210,30 @@ mod tests {
         copy["metadata"]["labels"] = original["metadata"]["labels"].clone();
         assert!(!tracking.is_self_referencing(&copy));
         assert!(Tracking { method: TrackingMethod::Label, ..tracking }.is_self_referencing(&copy));
+    }
+
+    #[test]
+    fn what_was_marked_by_the_label_alone_counts_as_marked() {
+        let tracking = Tracking::default();
+        let labelled = |name: &str| {
+            let mut live = secret(name);
+            live["metadata"]["labels"] = json!({"app.kubernetes.io/instance": "app"});
+            live
+        };
+        let mut target = secret("a");
+        tracking.mark(&mut target, "app", "n");
+        let aligned = tracking.aligned(&target, &labelled("a")).expect("the label is there");
+        assert_eq!(aligned.annotation(names::TRACKING_ID), target.annotation(names::TRACKING_ID));
+        assert_eq!(aligned.label("app.kubernetes.io/instance"), None);
+        // A chart's own label stays, and so does the mark of another Application.
+        let mut target = labelled("a");
+        tracking.mark(&mut target, "app", "n");
+        let mut live = labelled("a");
+        tracking.mark(&mut live, "other", "n");
+        assert_eq!(tracking.aligned(&target, &live), Some(live));
+        assert_eq!(tracking.aligned(&target, &secret("a")), None);
+        let by_label = Tracking { method: TrackingMethod::Label, ..tracking };
+        assert_eq!(by_label.aligned(&secret("a"), &labelled("a")), None);
     }
 
     #[test]

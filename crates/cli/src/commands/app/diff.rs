@@ -170,7 +170,8 @@ fn updated(
     {
         metadata.insert("namespace".into(), key.namespace.clone().into());
     }
-    let mut difference = compare(&target, live, &options);
+    let aligned = settings.tracking.aligned(&target, live);
+    let mut difference = compare(&target, aligned.as_ref().unwrap_or(live), &options);
     if !difference.is_modified() {
         return None;
     }
