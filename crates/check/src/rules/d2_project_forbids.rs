@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 
 use tiphys_diag::Severity;
 use tiphys_graph::{App, Object, Survey, survey::is_namespaced};
-use tiphys_model::{AppProject, Destination, names};
+use tiphys_model::{AppProject, Destination, names, repository};
 use tiphys_value::ObjectExt;
 
 use crate::{
@@ -125,8 +125,17 @@ impl Judged<'_> {
                 continue;
             }
             let text = format!("application repo {} is not permitted", source.repo_url);
-            self.report(&text, &["spec", "sourceRepos"], &["spec", "source", "repoURL"], once);
+            let help = self.by_another_address(url).map(|permitted| {
+                format!("{permitted}, which is permitted, is the same repository, but another address: list this one too")
+            });
+            self.report(&text, &["spec", "sourceRepos"], &["spec", "source", "repoURL"], help, once);
         }
+    }
+
+    /// The address by which the project permits a repository that goes by another one here, such as HTTPS and SSH.
+    fn by_another_address(&self, url: &str) -> Option<&String> {
+        let wanted = repository::normalize(url);
+        self.project.spec.source_repos.iter().find(|permitted| repository::normalize(permitted) == wanted)
     }
 
     fn destination(&self, once: &mut Once) {
@@ -143,7 +152,7 @@ impl Judged<'_> {
             self.app.cluster(),
             destination.namespace
         );
-        self.report(&text, &["spec", "destinations"], &["spec", "destination"], once);
+        self.report(&text, &["spec", "destinations"], &["spec", "destination"], None, once);
     }
 
     /// The engine knows name and address of a cluster; the repository tells both only of its own.
@@ -196,9 +205,10 @@ impl Judged<'_> {
             .help(format!("allow it in the project, or move Application {} to another one", self.app.name()))
     }
 
-    fn report(&self, text: &str, list: &[&str], field: &[&str], once: &mut Once) {
+    fn report(&self, text: &str, list: &[&str], field: &[&str], help: Option<String>, once: &mut Once) {
         let span = self.survey.app_span(self.app, &keys(field));
-        let diagnostic = self.diagnostic(text, list).at(span, "asked for here");
+        let mut diagnostic = self.diagnostic(text, list).at(span, "asked for here");
+        diagnostic.help.extend(help);
         once.add(text, Finding::new(RULE.incident, diagnostic).app(self.app.name()));
     }
 }
