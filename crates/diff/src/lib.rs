@@ -65,14 +65,20 @@ pub fn compare(target: &Value, live: &Value, options: &DiffOptions<'_>) -> Diffe
     let managers = ownership::Managers::read(live);
     let mut wanted = normalize::target(target, options);
     let mut live = normalize::live(live, options);
-    if let Some(ignore) = options.ignore {
-        ignore.apply(&mut wanted, &mut live, &managers);
-    }
-    known::apply(&mut wanted, &live, options.known);
     let filled = |object: &Value| options.fields.map(|fields| fields.filled(object));
-    let stored = filled(&wanted);
+    // Before anything is ignored: what is taken out of both sides must not come back as a default.
+    let mut stored = filled(&wanted);
     if let (Some(stored), Some(fields)) = (&stored, options.fields) {
         overlay::fill_zeros(&mut wanted, stored, fields);
+    }
+    if let Some(ignore) = options.ignore {
+        if let Some(stored) = &mut stored {
+            ignore.apply(stored, &mut live.clone(), &managers);
+        }
+        ignore.apply(&mut wanted, &mut live, &managers);
+    }
+    for side in std::iter::once(&mut wanted).chain(&mut stored) {
+        known::apply(side, &live, options.known);
     }
     let mut predicted = overlay::overlay(&wanted, stored.as_ref().unwrap_or(&wanted), &live, options.fields);
     if ownership::remove_abandoned(&managers, &wanted, &mut predicted) {

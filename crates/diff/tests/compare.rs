@@ -182,7 +182,21 @@ fn lists_of_custom_resources_have_the_defaults_of_their_definition() {
         [".spec.l[0].more"],
         "empty is not absent"
     );
-    assert_eq!(paths(given, defaulted, None), [".spec.l[0].added"], "what nobody declares was not given");
+    assert_eq!(
+        paths(given.clone(), defaulted.clone(), None),
+        [".spec.l[0].added"],
+        "what nobody declares was not given"
+    );
+    // What is ignored does not come back as a default.
+    let ignore = rules(
+        &custom(json!([])),
+        json!({"group": "e.org", "kind": "X", "jqPathExpressions": [".spec.l[].added"]}),
+    );
+    for live in [defaulted, json!([{"k": 1, "added": false}])] {
+        let options = DiffOptions { fields: known, ignore: Some(&ignore), ..DiffOptions::default() };
+        let found = compare(&custom(given.clone()), &custom(live), &options);
+        assert!(!found.is_modified(), "{:?}", found.paths);
+    }
 }
 
 #[test]
@@ -363,8 +377,14 @@ fn v12_known_types_of_custom_resources_count() {
     };
     let gvk = tiphys_value::GroupVersionKind::new("argoproj.io", "v1alpha1", "Rollout");
     let known = tiphys_diff::known_types(&gvk, &Default::default());
-    let options = DiffOptions { known: &known, ..DiffOptions::default() };
-    assert!(!compare(&rollout("1000m"), &rollout("1"), &options).is_modified());
+    let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let schema =
+        tiphys_schema::StructuralSchema::new(&json!({"type": "object", "properties": {"spec": open}}));
+    for fields in [None, Some(Fields::Custom(&schema))] {
+        let options = DiffOptions { known: &known, fields, ..DiffOptions::default() };
+        assert!(!compare(&rollout("1000m"), &rollout("1"), &options).is_modified());
+        assert!(compare(&rollout("1000m"), &rollout("2"), &options).is_modified());
+    }
 }
 
 #[test]
