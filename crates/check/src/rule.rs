@@ -14,6 +14,7 @@ use tiphys_graph::{
 use crate::{
     Finding,
     support::{
+        chart_uses::{self, ChartUse},
         cluster::{self, Cluster},
         crds::Definitions,
     },
@@ -66,6 +67,7 @@ pub struct Context<'a> {
     /// The repository before a change, where a change is judged (`--diff`).
     pub base: Option<&'a Survey>,
     analyses: OnceLock<Analyses<'a>>,
+    chart_uses: OnceLock<Vec<ChartUse>>,
     clusters: OnceLock<Vec<Cluster<'a>>>,
     definitions: OnceLock<Definitions<'a>>,
     networks: OnceLock<Vec<(Network, Vec<Flow>)>>,
@@ -92,10 +94,16 @@ impl<'a> Context<'a> {
             survey,
             base,
             analyses: OnceLock::new(),
+            chart_uses: OnceLock::new(),
             clusters: OnceLock::new(),
             definitions: OnceLock::new(),
             networks: OnceLock::new(),
         }
+    }
+
+    /// The charts that are not in the repository, with what they are given.
+    pub(crate) fn chart_uses(&self) -> &[ChartUse] {
+        self.chart_uses.get_or_init(|| chart_uses::all(self))
     }
 
     /// The clusters of all environments, as their Applications fill them.

@@ -33,7 +33,7 @@ use tiphys_value::{FieldPath, Value};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        chart_uses, charts,
+        charts,
         once::Once,
         pods::{list, text},
     },
@@ -69,7 +69,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             once.add_by(source.chart.clone(), finding(app, &source.chart, place, definition, bytes));
         }
     }
-    for used in chart_uses::all(context).iter().filter(|used| used.is_inflated) {
+    for used in context.chart_uses().iter().filter(|used| used.is_inflated) {
         let Some(app) = used.app.map(|app| context.survey.app(app)) else { continue };
         if app.is_rendered() || app.application.sync_options().is_on("ServerSideApply") {
             continue;

@@ -24,13 +24,7 @@ use tiphys_value::ObjectExt;
 
 use crate::{
     Context, Report, Rule,
-    support::{
-        chart_uses::{self, ChartUse},
-        charts,
-        fields::keys,
-        once::Once,
-        pods::text,
-    },
+    support::{chart_uses::ChartUse, charts, fields::keys, once::Once, pods::text},
 };
 
 /// See the module.
@@ -54,7 +48,7 @@ const SNIPPETS: [&str; 5] = [
 const FIRST: &str = "4.8.0";
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    let all = chart_uses::all(context);
+    let all = context.chart_uses();
     let controllers: Vec<&ChartUse> = all.iter().filter(|used| used.chart == "ingress-nginx").collect();
     // One that takes them may be the one that is meant.
     let Some(refusing) = controllers.first().filter(|_| controllers.iter().all(|used| refuses(used))) else {

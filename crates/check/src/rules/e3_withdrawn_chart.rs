@@ -25,7 +25,7 @@ use super::e3_withdrawn_image::withdrawn;
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        chart_uses::{self, ChartUse},
+        chart_uses::ChartUse,
         charts,
         images::{DOCKER, Image},
         once::Once,
@@ -47,15 +47,15 @@ const OF_BITNAMI: &str = include_str!("../../data/charts-of-bitnami.txt");
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
-    for used in chart_uses::all(context) {
+    for used in context.chart_uses() {
         if placeholders::is_in(&used.repository) || placeholders::is_skeleton(&used.span.file) {
             continue;
         }
-        let named = named(&used);
+        let named = named(used);
         let cause = named.first().cloned();
         match cause {
-            Some(image) => once.add(&image, by_values(context, &used, &image)),
-            None if is_by_default(&used) => once.add(&used.chart, by_default(context, &used)),
+            Some(image) => once.add(&image, by_values(context, used, &image)),
+            None if is_by_default(used) => once.add(&used.chart, by_default(context, used)),
             None => {}
         }
     }

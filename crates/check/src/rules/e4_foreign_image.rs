@@ -23,7 +23,7 @@ use tiphys_value::Value;
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        chart_uses::{self, ChartUse},
+        chart_uses::ChartUse,
         images::{DOCKER, Image},
         once::Once,
         pods::{self, Container},
@@ -67,8 +67,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
             once.add(container.image(), RULE.finding(context, object, diagnostic));
         }
     }
-    for used in chart_uses::all(context) {
-        if let Some((image, finding)) = of_chart(context, &used) {
+    for used in context.chart_uses() {
+        if let Some((image, finding)) = of_chart(context, used) {
             once.add(&image, finding);
         }
     }

@@ -26,7 +26,7 @@ use tiphys_value::{FieldPath, ObjectExt, Value};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        chart_uses::{self, ChartUse},
+        chart_uses::ChartUse,
         fields::keys,
         once::Once,
         parts,
@@ -58,7 +58,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     behind_balancer(context, &mut once);
-    for used in chart_uses::all(context).iter().filter(|used| used.chart == "argo-cd") {
+    for used in context.chart_uses().iter().filter(|used| used.chart == "argo-cd") {
         if let Some(finding) = argo_cd_chart(context, used) {
             once.add("argo-cd", finding);
         }

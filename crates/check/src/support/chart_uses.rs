@@ -83,22 +83,11 @@ fn of_application(
     source: &ApplicationSource,
     place: &FieldPath,
 ) -> ChartUse {
-    let mut values = Vec::new();
-    if let Some(helm) = &source.helm {
-        for entry in &helm.value_files {
-            // What is referred to by a name is a repository; nearly always this one.
-            let path = entry.strip_prefix('$').and_then(|rest| rest.split_once('/')).map(|(_, path)| path);
-            values.extend(path.and_then(|path| read(context, path)));
-        }
-        values.extend(tiphys_yaml::from_yaml(&helm.values));
-        values.extend(helm.values_object.clone());
-        values.push(parameters(source));
-    }
     ChartUse {
         chart: source.chart.rsplit('/').next().unwrap_or_default().to_owned(),
         repository: format!("{}/{}", source.repo_url, source.chart),
         version: source.target_revision.clone(),
-        values,
+        values: values_of(context, None, source),
         by: format!("Application {}", app.name()),
         span: context.survey.app_span(app, &place.key("chart")),
         app: Some(app.id),
@@ -182,7 +171,7 @@ fn of_chart(context: &Context<'_>, path: &Arc<str>, of_folders: &Folders, found:
     }
     let at = |name: &str| join(folder, name).unwrap_or_default();
     let sources = of_folders.get(folder).into_iter().flatten();
-    let of_apps: Vec<Value> = sources.flat_map(|source| values_of(context, folder, source)).collect();
+    let of_apps: Vec<Value> = sources.flat_map(|source| values_of(context, Some(folder), source)).collect();
     for dependency in list(&chart, "dependencies") {
         let (name, alias) = (text(dependency, "name"), text(dependency, "alias"));
         let vendored = at(&format!("charts/{name}"));
@@ -229,15 +218,16 @@ fn sources_of_folders(context: &Context<'_>) -> Folders {
     found
 }
 
-/// The values that a source gives the chart of a folder.
-fn values_of(context: &Context<'_>, folder: &str, source: &ApplicationSource) -> Vec<Value> {
+/// The values that a source gives the chart of a folder, or one from elsewhere, whose own files nobody has.
+fn values_of(context: &Context<'_>, folder: Option<&str>, source: &ApplicationSource) -> Vec<Value> {
     let Some(helm) = &source.helm else { return Vec::new() };
     let mut found = Vec::new();
     for entry in &helm.value_files {
         let referred = entry.strip_prefix('$').and_then(|rest| rest.split_once('/'));
+        // What is referred to by a name is a repository; nearly always this one.
         let path = match referred {
             Some((_, path)) => Some(path.to_owned()),
-            None => join(folder, entry).ok(),
+            None => folder.and_then(|folder| join(folder, entry).ok()),
         };
         found.extend(path.and_then(|path| read(context, &path)));
     }
