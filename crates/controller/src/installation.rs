@@ -149,8 +149,7 @@ impl Installation {
                 tiphys_diff::compare_predicted(live, predicted, predictions.mutations, options).paths
             }
             None => {
-                let custom = schema.map(Fields::Custom);
-                let fields = custom.or_else(|| Fields::built_in(&target.gvk()));
+                let fields = Fields::of(&target.gvk(), schema);
                 tiphys_diff::compare(target, live, &DiffOptions { fields, ..*options }).paths
             }
         })

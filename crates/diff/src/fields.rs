@@ -21,6 +21,11 @@ impl Fields<'static> {
 }
 
 impl<'a> Fields<'a> {
+    /// Those of a kind, of which a schema is known if it is a custom resource; `None` if nothing is.
+    pub fn of(kind: &GroupVersionKind, schema: Option<&'a StructuralSchema>) -> Option<Self> {
+        schema.map(Self::Custom).or_else(|| Fields::built_in(kind))
+    }
+
     pub(crate) fn types(self) -> TypeRef<'a> {
         match self {
             Self::BuiltIn(types) => types,

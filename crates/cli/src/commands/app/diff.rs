@@ -159,7 +159,7 @@ fn updated(
     let known = known_types(&target.gvk(), &settings.customizations);
     let options = DiffOptions {
         known: &known,
-        fields: schema.map(Fields::Custom).or_else(|| Fields::built_in(&target.gvk())),
+        fields: Fields::of(&target.gvk(), schema),
         ignore: (!ignore.is_empty()).then_some(&ignore),
         ignore_aggregated_roles: settings.compare.ignore_aggregated_roles,
         ..DiffOptions::default()
