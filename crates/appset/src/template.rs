@@ -118,7 +118,7 @@ fn application_type() -> TypeRef<'static> {
         }
         Type::Object(definition.into())
     });
-    TypeRef { catalog: Catalog::latest(), ty: &TYPE }
+    TypeRef::new(Catalog::latest(), &TYPE)
 }
 
 #[cfg(test)]

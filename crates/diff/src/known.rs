@@ -78,7 +78,7 @@ fn walk(target: &mut Value, live: &Value, steps: &[&str], known: &Known, depth: 
 fn settle(target: &mut Value, live: &Value, known: &Known) {
     let catalog = Catalog::latest();
     match known {
-        Known::Quantity => respell(target, live, TypeRef { catalog, ty: &Type::Quantity }),
+        Known::Quantity => respell(target, live, TypeRef::new(catalog, &Type::Quantity)),
         Known::Quantities => {
             for (name, value) in target.as_object_mut().into_iter().flatten() {
                 if let Some(have) = live.get(name) {
@@ -92,6 +92,6 @@ fn settle(target: &mut Value, live: &Value, known: &Known) {
                 target.clone_from(live);
             }
         }
-        Known::Named(ty) => respell(target, live, TypeRef { catalog, ty }),
+        Known::Named(ty) => respell(target, live, TypeRef::new(catalog, ty)),
     }
 }

@@ -141,7 +141,7 @@ impl Catalog {
             let (group, _, version) = present()?;
             self.bodies.get(&GroupVersionKind::new(*group, *version, gvk.kind.as_str()))
         });
-        ty.map(|ty| TypeRef { catalog: self, ty })
+        ty.map(|ty| TypeRef::new(self, ty))
     }
 
     /// All named definitions, sorted by name.

@@ -99,9 +99,9 @@ impl<'a> Decoder<'a> {
                     if value.is_null() && **inner == Type::Bytes {
                         *value = "".into();
                     } else if value.is_null() {
-                        *value = zero(TypeRef { catalog: ty.catalog, ty: inner }).unwrap_or(Value::Null);
+                        *value = zero(TypeRef::new(ty.catalog, inner)).unwrap_or(Value::Null);
                     }
-                    self.value(TypeRef { catalog: ty.catalog, ty: inner }, value, &path.child(key))?;
+                    self.value(TypeRef::new(ty.catalog, inner), value, &path.child(key))?;
                 }
                 Ok(())
             }
@@ -110,9 +110,9 @@ impl<'a> Decoder<'a> {
                     if item.is_null()
                         && matches!(**inner, Type::Str | Type::Bool | Type::I32 | Type::I64 | Type::Ref(_))
                     {
-                        *item = zero(TypeRef { catalog: ty.catalog, ty: inner }).unwrap_or(Value::Null);
+                        *item = zero(TypeRef::new(ty.catalog, inner)).unwrap_or(Value::Null);
                     }
-                    self.value(TypeRef { catalog: ty.catalog, ty: inner }, item, &path.index(at))?;
+                    self.value(TypeRef::new(ty.catalog, inner), item, &path.index(at))?;
                 }
                 Ok(())
             }
@@ -142,7 +142,7 @@ impl<'a> Decoder<'a> {
             self.names.push(key.clone());
             self.fields.push(field);
             if let Some(value) = map.get_mut(&key) {
-                self.value(TypeRef { catalog: ty.catalog, ty: &field.ty }, value, &path.child(&key))?;
+                self.value(TypeRef::new(ty.catalog, &field.ty), value, &path.child(&key))?;
                 // Where a schema or something else may stand, the schema of schemas says nothing.
                 let is_open = matches!(key.as_str(), "items" | "additionalProperties" | "additionalItems");
                 if is_open && definition.name == SCHEMA && value.is_object() {
@@ -256,7 +256,7 @@ fn go_type(ty: TypeRef<'_>) -> String {
         let (name, package) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
         return format!("{package}.{name}");
     }
-    let inner = |ty_inner| go_type(TypeRef { catalog: ty.catalog, ty: ty_inner });
+    let inner = |ty_inner| go_type(TypeRef::new(ty.catalog, ty_inner));
     match ty.ty {
         Type::Bool => "bool".into(),
         Type::I32 => "int32".into(),
@@ -349,7 +349,7 @@ pub fn forget_empty(ty: TypeRef<'_>, value: &mut Value) {
 fn fill_kept(ty: TypeRef<'_>, definition: &Definition, map: &mut Map<String, Value>) {
     for (name, field) in definition.fields.iter().filter(|(_, field)| field.kept && !field.pointer) {
         if !map.contains_key(name) {
-            let value = zero(TypeRef { catalog: ty.catalog, ty: &field.ty });
+            let value = zero(TypeRef::new(ty.catalog, &field.ty));
             map.extend(value.map(|value| (name.clone(), value)));
         }
     }

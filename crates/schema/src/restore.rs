@@ -24,7 +24,7 @@ fn fill(ty: TypeRef<'_>, value: &mut Value, named: Option<&str>, depth: usize) -
     if let Some(definition) = ty.definition() {
         return fill_struct(ty, definition, value, depth);
     }
-    let inner = |ty_inner| TypeRef { catalog: ty.catalog, ty: ty_inner };
+    let inner = |ty_inner| TypeRef::new(ty.catalog, ty_inner);
     match ty.ty {
         Type::Map(of, _) => {
             let found = kind(value);
@@ -63,7 +63,7 @@ fn fill_struct(
     for (name, field) in fields {
         let named = field.go_type.as_deref().map(|name| name.rsplit(']').next().unwrap_or(name));
         if let Some(value) = map.get_mut(name) {
-            fill(TypeRef { catalog: ty.catalog, ty: &field.ty }, value, named, depth)?;
+            fill(TypeRef::new(ty.catalog, &field.ty), value, named, depth)?;
         }
     }
     Ok(())

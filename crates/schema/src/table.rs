@@ -113,6 +113,7 @@ impl<'a> Reader<'a> {
                 "required" => field.required = true,
                 "pointer" => field.pointer = true,
                 "kept" => field.kept = true,
+                "granular" => field.granular = true,
                 "go" => field.go_type = Some(value.to_owned()),
                 "via" => field.embedded = value.split('.').map(str::to_owned).collect(),
                 "allowed" => field.allowed = list(value),
@@ -210,7 +211,8 @@ mod tests {
             sub status verbs=get gvk=apps/v1/D\n\
             type a.D atomic gvk=apps/v1/D\n\
             field ports [map~port,protocol~@a.D] required mergekey=port strategy=merge,retainKeys\n\
-            field m {!str} default={\"a\": \"b c\"}\n";
+            field m {!str} default={\"a\": \"b c\"}\n\
+            field g @a.D granular\n";
         let catalog = parse(text).expect("reads");
         let gvk = GroupVersionKind::new("apps", "v1", "D");
         let kind = catalog.kind(&gvk).expect("kind");
@@ -221,6 +223,7 @@ mod tests {
         let keys = vec!["port".to_owned(), "protocol".to_owned()];
         assert_eq!(ty.field("ports").and_then(|f| f.list_kind()), Some(&ListKind::Map(keys)));
         assert!(ty.is_atomic_object() && ty.field("m").is_some_and(|f| f.is_atomic_object()));
+        assert!(ty.field("g").is_some_and(|f| !f.is_atomic_object()));
     }
 
     #[test]

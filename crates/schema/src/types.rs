@@ -84,6 +84,9 @@ pub struct Field {
     pub pointer: bool,
     /// Whether the field is written even when it is empty.
     pub kept: bool,
+    /// Whether the object is merged field by field here, though objects of its type are replaced as a whole
+    /// (`x-kubernetes-map-type: granular`).
+    pub granular: bool,
     /// The default that OpenAPI declares.
     pub default: Option<Value>,
     /// Allowed values, where OpenAPI lists them.
@@ -119,6 +122,7 @@ impl Field {
             required: false,
             pointer: false,
             kept: false,
+            granular: false,
             default: None,
             allowed: Vec::new(),
             merge_key: None,
@@ -137,9 +141,16 @@ pub struct TypeRef<'a> {
     pub catalog: &'a Catalog,
     /// The type.
     pub ty: &'a Type,
+    /// Whether the field that it is the type of is merged field by field, whatever the type says.
+    granular: bool,
 }
 
 impl<'a> TypeRef<'a> {
+    /// A type of a catalog.
+    pub fn new(catalog: &'a Catalog, ty: &'a Type) -> Self {
+        Self { catalog, ty, granular: false }
+    }
+
     /// The object type behind this one, if it has named fields.
     pub fn definition(self) -> Option<&'a Definition> {
         match self.ty {
@@ -159,7 +170,7 @@ impl<'a> TypeRef<'a> {
         }
         let definition = self.definition()?;
         match definition.fields.get(name) {
-            Some(field) => Some(self.with(&field.ty)),
+            Some(field) => Some(TypeRef { granular: field.granular, ..self.with(&field.ty) }),
             None => definition.others.as_ref().map(|ty| self.with(ty)),
         }
     }
@@ -190,7 +201,7 @@ impl<'a> TypeRef<'a> {
         match self.ty {
             Type::Map(_, atomic) => *atomic,
             Type::Any => true,
-            _ => self.definition().is_some_and(|definition| definition.atomic),
+            _ => !self.granular && self.definition().is_some_and(|definition| definition.atomic),
         }
     }
 
@@ -210,6 +221,6 @@ impl<'a> TypeRef<'a> {
     }
 
     fn with(self, ty: &'a Type) -> TypeRef<'a> {
-        TypeRef { catalog: self.catalog, ty }
+        TypeRef::new(self.catalog, ty)
     }
 }

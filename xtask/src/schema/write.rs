@@ -115,6 +115,7 @@ fn write_type(out: &mut String, name: &str, schema: &Value, go: &GoTypes) -> any
         for (set, word) in [
             (required.contains(&field.as_str()), " required"),
             (known.pointer, " pointer"),
+            (property.get("allOf").is_some() && property["x-kubernetes-map-type"] == "granular", " granular"),
             (!known.omitzero && (is_struct || !known.omitempty), " kept"),
         ] {
             out.push_str(if set { word } else { "" });

@@ -65,7 +65,7 @@ pub(super) fn decode(body: &[u8]) -> Decoded<Value> {
     let gvk = GroupVersionKind::from_api_version(&api_version, &kind);
     let shared = catalog.reference("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions").unwrap_or(options);
     let ty = match kind.as_str() {
-        "DeleteOptions" => TypeRef { catalog, ty: &shared },
+        "DeleteOptions" => TypeRef::new(catalog, &shared),
         _ => catalog.type_of(&gvk).ok_or(ProtobufError("its kind is not known"))?,
     };
     let mut object = Map::new();

@@ -213,7 +213,7 @@ fn decode_metadata(object: &mut Value) -> Result<Vec<String>, tiphys_schema::Dec
     if metadata.is_null() {
         *metadata = Value::Object(Map::new());
     }
-    let decoded = decode(TypeRef { catalog, ty: &ty }, metadata)?;
+    let decoded = decode(TypeRef::new(catalog, &ty), metadata)?;
     Ok(decoded.unknown_fields.into_iter().map(|field| format!("metadata.{field}")).collect())
 }
 

@@ -98,7 +98,7 @@ pub(crate) fn check_delete_options(body: &mut Value) -> ApiResult<()> {
     }
     let catalog = tiphys_schema::Catalog::latest();
     if let Some(ty) = catalog.reference("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions") {
-        let ty = tiphys_schema::TypeRef { catalog, ty: &ty };
+        let ty = tiphys_schema::TypeRef::new(catalog, &ty);
         tiphys_schema::decode(ty, body).map_err(|error| ApiError::bad_request(error.to_string()))?;
     }
     if body["dryRun"].as_array().is_some_and(|values| values.iter().any(|value| value != "All")) {

@@ -223,7 +223,7 @@ fn validate_owners(object: &Value, errors: &mut ErrorList) {
 fn shown_owners(object: &Value) -> String {
     let catalog = tiphys_schema::Catalog::latest();
     let meta = catalog.reference("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
-    let meta = meta.as_ref().map(|ty| tiphys_schema::TypeRef { catalog, ty });
+    let meta = meta.as_ref().map(|ty| tiphys_schema::TypeRef::new(catalog, ty));
     let ty = meta.and_then(|ty| ty.field("ownerReferences"));
     super::patch_text::shown(&object["metadata"]["ownerReferences"], None, ty)
 }

@@ -63,6 +63,31 @@ async fn ignored_differences_of_all_forms_are_kept_by_a_sync_that_respects_them(
     assert_eq!(undone, json!({"pointer": "git", "query": "git", "manager": "git", "plain": "git"}));
 }
 
+/// A reference is replaced as a whole everywhere but there: who binds a volume adds to what the manifest says.
+#[tokio::test(start_paused = true)]
+async fn a_volume_that_a_claim_is_bound_to_is_synced() {
+    let volume = "apiVersion: v1
+kind: PersistentVolume
+metadata: {name: data}
+spec:
+  capacity: {storage: 1Gi}
+  accessModes: [ReadWriteOnce]
+  hostPath: {path: /data}
+  claimRef: {apiVersion: v1, kind: PersistentVolumeClaim, namespace: app, name: data}
+";
+    let stage = Stage::new(&[("app/volume.yaml", volume)]).await;
+    let mut app = application("app", "app");
+    app["spec"]["syncPolicy"]["automated"]["selfHeal"] = json!(true);
+    stage.apply(app).await;
+    stage.until_green("app").await;
+    let bound = json!({"spec": {"claimRef": {"uid": "1234", "resourceVersion": "5"}}});
+    stage.patch(("v1", "PersistentVolume"), "", "data", bound).await;
+    stage.pass(Duration::from_secs(60)).await;
+    stage.until_green("app").await;
+    let live = stage.get(("v1", "PersistentVolume"), "", "data").await.unwrap();
+    assert_eq!(live["spec"]["claimRef"]["uid"], "1234");
+}
+
 #[tokio::test(start_paused = true)]
 async fn the_api_server_is_asked_what_it_would_make_of_a_target() {
     let definition = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",

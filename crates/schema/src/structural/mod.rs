@@ -51,7 +51,7 @@ impl StructuralSchema {
 
     /// The type of objects, for server-side apply.
     pub fn type_ref<'a>(&'a self, catalog: &'a Catalog) -> TypeRef<'a> {
-        TypeRef { catalog, ty: &self.ty }
+        TypeRef::new(catalog, &self.ty)
     }
 
     /// Faults of an object. With the stored object (`old`), faults of values that the update does not
@@ -69,9 +69,14 @@ impl StructuralSchema {
         self.has_defaults
     }
 
+    /// Removes nulls that the schema neither allows nor has a default for; those in lists stay.
+    pub fn remove_nulls(&self, object: &mut Value) {
+        default::remove_nulls(&self.root, object, 0);
+    }
+
     /// Sets the schema's defaults, and removes nulls that it does not allow.
     pub fn apply_defaults(&self, object: &mut Value) {
-        default::remove_nulls(&self.root, object, 0);
+        self.remove_nulls(object);
         default::apply(&self.root, object, 0);
     }
 

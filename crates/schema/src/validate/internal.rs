@@ -116,7 +116,7 @@ fn typed(ty: &str, value: &Value, around: &Value) -> Shown {
 fn outside(name: &str, value: &Value) -> Shown {
     let catalog = Catalog::latest();
     match catalog.reference(&format!("{META}{name}")) {
-        Some(ty) => ordered(value, Some(TypeRef { catalog, ty: &ty })),
+        Some(ty) => ordered(value, Some(TypeRef::new(catalog, &ty))),
         None => ordered(value, None),
     }
 }

@@ -59,6 +59,9 @@ impl Writer {
         if schema.get("$ref").is_some() {
             schema = json!({"allOf": [schema]});
         }
+        if field.granular {
+            schema["x-kubernetes-map-type"] = "granular".into();
+        }
         if let Some(default) = &field.default {
             schema["default"] = default.clone();
         }

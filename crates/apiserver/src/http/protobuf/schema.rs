@@ -46,7 +46,7 @@ fn props(bytes: &[u8], depth: usize) -> Decoded<Value> {
     let catalog = Catalog::latest();
     let ty = catalog.reference(PROPS).ok_or(ProtobufError("schemas are not known"))?;
     let mut object = Map::new();
-    message(TypeRef { catalog, ty: &ty }, PROPS, bytes, depth, &mut object)?;
+    message(TypeRef::new(catalog, &ty), PROPS, bytes, depth, &mut object)?;
     Ok(Value::Object(object))
 }
 
