@@ -9,7 +9,10 @@ use tiphys_model::{Propagation as Wanted, names};
 use tiphys_sync::{Action, ApplyMethod, Batch, Done, Failure, Outcome, Verb};
 use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey, Value, json};
 
-use crate::{migrate, undeclared::without_undeclared};
+use crate::{
+    migrate,
+    undeclared::{without_nulls, without_undeclared},
+};
 
 /// How many actions of one group run at once.
 const PARALLEL: usize = 16;
@@ -117,11 +120,11 @@ impl Write<'_> {
             validate: self.validate,
         };
         let encoded = encoded_secret(self.object);
-        let object = encoded.as_ref().unwrap_or(self.object);
-        let mut applied = self.cluster.apply(object, &options).await;
+        let object = without_nulls(self.cache, encoded.as_ref().unwrap_or(self.object));
+        let mut applied = self.cluster.apply(&object, &options).await;
         if let Err(error) = &applied
             && !self.validate
-            && let Some(less) = without_undeclared(object, error)
+            && let Some(less) = without_undeclared(&object, error)
         {
             applied = self.cluster.apply(&less, &options).await;
         }

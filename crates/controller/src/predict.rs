@@ -13,7 +13,9 @@ use tiphys_model::{Application, Condition, ConditionType, hook, names};
 use tiphys_sync::{LiveObject, target_key};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
-use crate::{AppKey, engine::Engine, installation::Installation, live::Kinds, places::Place};
+use crate::{
+    AppKey, engine::Engine, installation::Installation, live::Kinds, places::Place, undeclared::without_nulls,
+};
 
 /// How many dry runs of one Application are under way at once.
 const PARALLEL: usize = 16;
@@ -135,7 +137,7 @@ async fn ask(place: &Place, at: &ResourceKey, target: &Value) -> Result<Value, C
         dry_run: true,
         validate: false,
     };
-    place.cache.cluster().apply(&object, &options).await
+    place.cache.cluster().apply(&without_nulls(&place.cache, &object), &options).await
 }
 
 /// A refusal; that of a Secret may quote its values.

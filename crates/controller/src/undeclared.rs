@@ -1,8 +1,11 @@
-//! Fields that a kind does not have. Without validation an API server drops them wherever it reads an object, but for
-//! server-side apply, which fails for each of them; what it names is dropped here then.
+//! What an API server drops wherever it reads an object, but for server-side apply, which fails: without validation
+//! fields that a kind does not have, and nulls that the definition of a custom resource does not allow.
 
-use tiphys_cluster::ClusterError;
-use tiphys_value::Value;
+use std::borrow::Cow;
+
+use tiphys_cluster::{ClusterError, LiveCache};
+use tiphys_schema::crd_version_schema;
+use tiphys_value::{ObjectExt, Value};
 
 /// What the API server says of each.
 const UNDECLARED: &str = ": field not declared in schema";
@@ -20,6 +23,34 @@ pub(crate) fn without_undeclared(object: &Value, error: &ClusterError) -> Option
         is_less |= remove(&mut out, path);
     }
     is_less.then_some(out)
+}
+
+/// The object without nulls that its definition does not allow.
+pub(crate) fn without_nulls<'a>(cache: &LiveCache, object: &'a Value) -> Cow<'a, Value> {
+    if !has_null(object) {
+        return Cow::Borrowed(object);
+    }
+    let kind = object.gvk();
+    let definition = cache.cluster().discovery().definition_key(&kind).and_then(|key| cache.get(&key));
+    let schema = definition.and_then(|definition| crd_version_schema(&definition, &kind.version));
+    let Some(schema) = schema else { return Cow::Borrowed(object) };
+    let mut less = object.clone();
+    schema.remove_nulls(&mut less);
+    Cow::Owned(less)
+}
+
+/// Whether an object has a null anywhere.
+fn has_null(object: &Value) -> bool {
+    let mut open = vec![object];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Null => return true,
+            Value::Object(map) => open.extend(map.values()),
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Removes the field at a path such as `.spec.ports[port=80,protocol="TCP"].color`; says whether it was there.
@@ -111,6 +142,11 @@ mod tests {
         assert_eq!(less(&many, message), Some(expected));
         assert_eq!(less(&one, "Deployment.apps \"a\" is invalid"), None);
         assert_eq!(less(&one, "x (n/a): .other: field not declared in schema"), None);
+    }
+
+    #[test]
+    fn nulls_are_found_at_any_depth() {
+        assert!(has_null(&json!({"a": [{"b": null}]})) && !has_null(&json!({"a": [{"b": 0}, ""]})));
     }
 
     #[test]

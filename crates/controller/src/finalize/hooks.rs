@@ -12,6 +12,7 @@ use tiphys_value::{ObjectExt, ResourceKey, Value, json};
 use super::{HOOKS, Stage, delete};
 use crate::{
     AppKey, Level, engine::Engine, executor::remove_finalizer, live::Kinds, places::Place, reconcile::Next,
+    undeclared::without_nulls,
 };
 
 /// How long after a hook failed it is run again.
@@ -154,8 +155,9 @@ impl Engine {
             dry_run: false,
             validate: true,
         };
-        let live =
-            self.acting(app, place)?.apply(&object, &options).await.map_err(|error| error.to_string())?;
+        let object = without_nulls(&place.cache, &object);
+        let applied = self.acting(app, place)?.apply(&object, &options).await;
+        let live = applied.map_err(|error| error.to_string())?;
         place.cache.observe(live);
         Ok(())
     }

@@ -60,6 +60,44 @@ async fn fields_that_nobody_knows_fail_a_sync_unless_validation_is_off() {
     }
 }
 
+/// Charts render them for values that nobody set, and an API server drops them wherever it reads an object.
+#[tokio::test(start_paused = true)]
+async fn nulls_that_a_definition_does_not_allow_fail_no_sync() {
+    let definition = "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {kind: Widget, plural: widgets}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties: {color: {type: string}, size: {type: integer}, note: {type: string, nullable: true}}
+";
+    let widget = "apiVersion: example.com/v1
+kind: Widget
+metadata: {name: a}
+spec: {color: null, size: 3, note: null}
+";
+    for options in [&[][..], &["ServerSideApply=true"][..]] {
+        let stage = Stage::new(&[("app/crd.yaml", definition), ("app/a.yaml", widget)]).await;
+        stage.apply(with_options(options)).await;
+        let done = sync(&stage, json!({})).await;
+        assert_eq!(phase(&done), "Succeeded", "{}", message(&done));
+        let live = stage.get(("example.com/v1", "Widget"), "app", "a").await.unwrap();
+        assert_eq!(live["spec"], json!({"size": 3, "note": null}));
+        stage.until_green("app").await;
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_changed_is_made_anew_by_force() {
     let frozen = |value: &str| format!("{}immutable: true\n", config_map("a", value));
