@@ -122,6 +122,15 @@ fn what_the_project_does_not_permit_is_said() {
 
 #[test]
 fn causes_are_found_in_the_cluster_that_an_application_has_of_its_own() {
+    for method in ["annotation", "label"] {
+        causes_are_found_with(method);
+    }
+}
+
+fn causes_are_found_with(method: &str) {
+    let settings = format!(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: argocd-cm, namespace: argocd}}\ndata: {{application.resourceTrackingMethod: {method}}}\n"
+    );
     let in_cluster = |name: &str, cluster: &str| {
         application(name, name)
             .replace("server: https://kubernetes.default.svc", &format!("name: {cluster}"))
@@ -131,6 +140,7 @@ fn causes_are_found_in_the_cluster_that_an_application_has_of_its_own() {
     let repo = Repo::with(&[
         ("apps/dev.yaml", &in_cluster("dev", "dev")),
         ("apps/prod.yaml", &in_cluster("prod", "prod")),
+        ("settings.yaml", &settings),
         ("dev/pod.yaml", &pod.replace("KEYS", "keys-of-dev")),
         ("prod/pod.yaml", &pod.replace("KEYS", "keys-of-prod")),
     ]);

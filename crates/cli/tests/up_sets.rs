@@ -78,6 +78,18 @@ fn a_set_that_fails_is_told_of_at_once() {
 }
 
 #[test]
+fn that_no_set_yields_an_application_is_said() {
+    let by_cluster = set("fleet", "- clusters: {selector: {matchLabels: {env: prod}}}");
+    let repo = Repo::with(&[("set.yaml", &by_cluster)]);
+    let why = "they ask for clusters, and select none of those that are declared";
+    repo.once(&[]).expect(0, &["there is no Application, for one ApplicationSet yields none", why]);
+    repo.write("root.yaml", application("shop", "web"));
+    repo.write("web/a.yaml", config_map("a", "1"));
+    let run = repo.once(&[]);
+    run.expect(0, &["all 1 Applications are Synced and Healthy, and one ApplicationSet yields none", why]);
+}
+
+#[test]
 fn what_leaves_the_repository_leaves_the_cluster() {
     let repo = Repo::shop(&[("manifests/a.yaml", &config_map("a", "1"))]);
     repo.write("second.yaml", application("second", "manifests"));

@@ -225,6 +225,11 @@ impl LiveCache {
         self.read(|index| index.marked(mark))
     }
 
+    /// Whose an object says it is.
+    pub fn mark_of(&self, object: &Value) -> Option<String> {
+        (self.inner.mark)(object)
+    }
+
     /// The objects that an object owns directly, in key order.
     pub fn owned_by(&self, uid: &str) -> Vec<Arc<Value>> {
         self.read(|index| index.owned_by(uid))

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_cluster::{Cluster, LiveCache};
-use tiphys_model::names;
 use tiphys_sync::WaitKind;
 use tiphys_value::{GroupKind, GroupVersionKind, ObjectExt, ResourceKey, Value};
 
@@ -56,8 +55,9 @@ impl Known {
 
     fn add_to(&self, row: &mut Row, cache: &LiveCache) {
         // Applications of several clusters have objects of one name.
-        let app = row.name.clone();
-        let is_here = |key: &ResourceKey| cache.get(key).is_some_and(|object| is_of(&object, &app));
+        let instance = row.instance.clone();
+        let is_its = |object: &Value| cache.mark_of(object).is_none_or(|mark| mark == instance);
+        let is_here = |key: &ResourceKey| cache.get(key).is_some_and(|object| is_its(&object));
         let unhealthy = std::mem::take(&mut row.unhealthy);
         let (here, elsewhere) = unhealthy.into_iter().partition(|(_, key)| is_here(key));
         row.unhealthy = elsewhere;
@@ -100,13 +100,6 @@ impl Known {
         }
         told.into_iter().min().map(|(_, _, text)| text)
     }
-}
-
-/// Whether an object is an Application's, as far as its mark says.
-fn is_of(object: &Value, app: &str) -> bool {
-    let mark = object.annotation(names::TRACKING_ID).and_then(|mark| mark.split(':').next());
-    // In other namespaces than the engine's the namespace comes first.
-    mark.is_none_or(|mark| mark == app || mark.ends_with(&format!("_{app}")))
 }
 
 /// Whether an object is where it should be, so that its old warnings say nothing.
@@ -196,15 +189,6 @@ mod tests {
         let message = "0/3 nodes are available: persistentvolumeclaim \"data\" not found. no new claims to deallocate, preemption: 0/3 nodes are available.";
         assert_eq!(shortened(message), "0/3 nodes are available: persistentvolumeclaim \"data\" not found");
         assert_eq!(shortened(&"x".repeat(400)).chars().count(), MAX_LENGTH + 1);
-    }
-
-    #[test]
-    fn objects_of_another_application_are_none_of_ones_own() {
-        let marked =
-            |mark: &str| json!({"metadata": {"annotations": {"argocd.argoproj.io/tracking-id": mark}}});
-        assert!(is_of(&marked("shop:apps/Deployment:shop/web"), "shop") && is_of(&json!({}), "shop"));
-        assert!(is_of(&marked("team_shop:apps/Deployment:shop/web"), "shop"));
-        assert!(!is_of(&marked("shop-prod:apps/Deployment:shop/web"), "shop"));
     }
 
     #[test]

@@ -124,11 +124,7 @@ impl Reporter {
     /// All is green: the table the first time, a line later.
     pub fn green(&mut self, rows: &[Row]) {
         if std::mem::replace(&mut self.was_green, true) && !self.json {
-            self.line(&format!(
-                "{:>7}  all {} Applications are Synced and Healthy",
-                shown(self.started.elapsed()),
-                rows.len()
-            ));
+            self.line(&format!("{:>7}  {}", shown(self.started.elapsed()), all_green(rows)));
         } else {
             self.end(rows, true);
         }
@@ -144,11 +140,12 @@ impl Reporter {
         }
         self.line(&format!("\n{}", table(rows)));
         if green {
-            self.line(&format!(
-                "all {} Applications are Synced and Healthy after {}",
-                rows.len(),
-                shown(self.started.elapsed())
-            ));
+            self.line(&format!("{} after {}", all_green(rows), shown(self.started.elapsed())));
+            let sets: Vec<&Row> = rows.iter().filter(|row| row.is_set).collect();
+            for alike in alike(&sets) {
+                let names: Vec<&str> = alike.iter().map(|set| set.title.as_str()).collect();
+                self.line(&format!("  {}: {}", names.join(", "), alike[0].doing));
+            }
             return;
         }
         let missing = rows.iter().filter(|row| !row.is_green());
@@ -158,7 +155,9 @@ impl Reporter {
             0 => String::new(),
             away => format!(" ({away} because their sources cannot be had from here)"),
         };
-        self.line(&format!("{count} of {} Applications are not Synced and Healthy{because}:", rows.len()));
+        let what = if rows.iter().any(|row| row.is_set) { " and ApplicationSets" } else { "" };
+        let all = rows.len();
+        self.line(&format!("{count} of {all} Applications{what} are not Synced and Healthy{because}:"));
         for rows in alike(&missing) {
             let row = rows[0];
             let names: Vec<&str> = rows.iter().map(|row| row.title.as_str()).collect();
@@ -251,6 +250,21 @@ impl Reporter {
                 let _ = writeln!(std::io::stdout().lock(), "{text}");
             }
         }
+    }
+}
+
+/// That all is green, and of how many ApplicationSets nothing comes.
+fn all_green(rows: &[Row]) -> String {
+    let sets = rows.iter().filter(|row| row.is_set).count();
+    let none = match sets {
+        0 => String::new(),
+        1 => "one ApplicationSet yields none".to_owned(),
+        more => format!("{more} ApplicationSets yield none"),
+    };
+    match rows.len() - sets {
+        0 => format!("there is no Application, for {none},"),
+        all if sets == 0 => format!("all {all} Applications are Synced and Healthy"),
+        all => format!("all {all} Applications are Synced and Healthy, and {none},"),
     }
 }
 

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use tiphys_cluster::LiveCache;
 use tiphys_model::{
-    Application, ConditionType, Destination, HealthCode, OperationPhase, SyncStatusCode, hook, names,
+    Application, ConditionType, Destination, HealthCode, OperationPhase, SyncStatusCode, Time, hook, names,
     time::elapsed,
 };
 use tiphys_sync::{SyncState, Wait, WaitKind};
@@ -60,9 +60,15 @@ pub struct Row {
     /// The cluster did not take it.
     #[serde(skip)]
     pub is_refused: bool,
+    /// Its name in the marks of its objects.
+    #[serde(skip)]
+    pub instance: String,
     /// How often its operation has been tried again.
     #[serde(skip)]
     retries: i64,
+    /// Since when all requests that it repeats have been failing.
+    #[serde(skip)]
+    failing_since: Option<Time>,
     /// The Applications among its objects that are not healthy.
     #[serde(skip)]
     children: Vec<String>,
@@ -109,11 +115,9 @@ fn row(object: &Value, rollouts: &BTreeMap<(String, String), String>) -> Row {
     let state = app.status.operation_state.clone();
     let phase = state.as_ref().map(|state| state.phase);
     let running = phase.is_some_and(|phase| !phase.is_completed());
-    let waits = state
-        .clone()
-        .filter(|_| running)
-        .map(|state| SyncState::from_operation_state(state).waits().to_vec())
-        .unwrap_or_default();
+    let running_state = state.clone().filter(|_| running).map(SyncState::from_operation_state);
+    let waits = running_state.as_ref().map(|state| state.waits().to_vec()).unwrap_or_default();
+    let failing_since = running_state.and_then(|state| failing_since(&state));
     let status = &app.status;
     let mut row = Row {
         namespace: app.metadata.namespace.clone(),
@@ -132,7 +136,9 @@ fn row(object: &Value, rollouts: &BTreeMap<(String, String), String>) -> Row {
             .conditions
             .iter()
             .any(|condition| condition.kind == ConditionType::InvalidSpecError),
+        instance: app.instance_name(crate::ENGINE_NAMESPACE),
         retries: state.as_ref().map_or(0, |state| state.retry_count),
+        failing_since,
         children: unhealthy_applications(&app),
         unhealthy: Vec::new(),
         warnings: warnings(&app),
@@ -168,6 +174,13 @@ fn row(object: &Value, rollouts: &BTreeMap<(String, String), String>) -> Row {
     row
 }
 
+/// Since when all requests have been failing that an operation repeats of itself. Its waits do not tell: they begin anew
+/// with each attempt.
+fn failing_since(state: &SyncState) -> Option<Time> {
+    let repeated = state.extension.held.values().filter(|held| !held.blocked);
+    repeated.map(|held| held.since).max_by_key(|since| since.timestamp())
+}
+
 /// Why automated sync does nothing about an Application that is out of sync.
 fn left_out_of_sync(app: &Application) -> Option<&str> {
     app.status.tiphys.as_ref()?.str_at(&[names::LEFT_OUT_OF_SYNC])
@@ -190,7 +203,9 @@ fn unreadable(object: &Value) -> Row {
         waits: Vec::new(),
         reasons: vec![fault.to_owned()],
         is_invalid: true,
+        instance: String::new(),
         retries: 0,
+        failing_since: None,
         children: Vec::new(),
         unhealthy: Vec::new(),
         warnings: Vec::new(),
@@ -229,8 +244,13 @@ fn row_of_set(set: &Value) -> Option<Row> {
     if up_to_date && count > 0 {
         return None;
     }
+    let asks = || crate::clusters::are_asked_for(set.at(&["spec", "generators"]).unwrap_or(&Value::Null));
     let doing = match &fault {
         Some(fault) => fault.clone(),
+        None if up_to_date && asks() => {
+            "its generators yield no Application: they ask for clusters, and select none of those that are declared"
+                .to_owned()
+        }
         None if up_to_date => "its generators yield no Application".to_owned(),
         None => "not looked at yet".to_owned(),
     };
@@ -238,7 +258,7 @@ fn row_of_set(set: &Value) -> Option<Row> {
         sync: if up_to_date { SyncStatusCode::Synced } else { SyncStatusCode::Unknown },
         health: up_to_date.then_some(HealthCode::Healthy),
         is_invalid: fault.is_some(),
-        reasons: fault.into_iter().collect(),
+        reasons: if up_to_date { vec![doing.clone()] } else { fault.into_iter().collect() },
         doing,
         is_set: true,
         ..unreadable(set)
@@ -384,13 +404,35 @@ impl Row {
     /// Whether its operation fails again and again: nothing but another attempt is to come, of the whole or of single
     /// objects, and there were several.
     pub fn fails_again_and_again(&self) -> bool {
+        !self.waits.is_empty() && self.keeps_failing()
+    }
+
+    /// The same, or another attempt is being made.
+    pub fn keeps_failing(&self) -> bool {
         const ENOUGH: i64 = 3;
         const LONG: Duration = Duration::from_secs(30);
-        let fails = |wait: &Wait| {
-            let lasts = || elapsed(wait.since.timestamp(), Timestamp::now()) >= LONG;
-            wait.kind == WaitKind::Retry && (self.retries >= ENOUGH || wait.object.is_some() && lasts())
-        };
-        !self.waits.is_empty() && self.waits.iter().all(fails)
+        let is_running = self.phase.is_some_and(|phase| !phase.is_completed());
+        let lasts = |since: Time| elapsed(since.timestamp(), Timestamp::now()) >= LONG;
+        is_running
+            && self.waits.iter().all(|wait| wait.kind == WaitKind::Retry)
+            && (self.retries >= ENOUGH || self.failing_since.is_some_and(lasts))
+    }
+
+    /// What of it is looked at to tell whether anything moves: that the same attempt is made again and again is no
+    /// move.
+    pub fn at_rest(&self) -> Self {
+        if !self.keeps_failing() {
+            return self.clone();
+        }
+        Self {
+            phase: None,
+            doing: String::new(),
+            waits: Vec::new(),
+            reasons: Vec::new(),
+            retries: 0,
+            failing_since: None,
+            ..self.clone()
+        }
     }
 
     /// The Applications that it waits for: by its operation, or for its health.
@@ -426,5 +468,43 @@ impl Row {
             Some(since) if since.as_secs() > 0 => format!("{} for {}", self.doing, shown(since)),
             _ => self.doing.clone(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An Application whose operation makes attempts, the first of them some seconds ago.
+    fn repeating(failing_for: i64, retries: i64, waits: Value) -> Row {
+        let ago = |seconds: i64| Time::from(Timestamp::now() - jiff::SignedDuration::from_secs(seconds));
+        let held = json!({"cause": "no", "since": ago(failing_for), "next": ago(-9), "attempts": 5, "blocked": false});
+        let extension = json!({"waits": waits, "held": {"Sync|/ConfigMap/shop/a": held}});
+        let state = json!({"phase": "Running", "message": "", "startedAt": ago(500), "retryCount": retries,
+            "operation": {"sync": {}}, "tiphys": extension});
+        let app = json!({"apiVersion": names::API_VERSION, "kind": "Application",
+            "metadata": {"name": "shop", "namespace": "argocd"}, "status": {"operationState": state}});
+        row(&app, &BTreeMap::new())
+    }
+
+    fn retry_that_began_now() -> Value {
+        let object = json!({"group": "", "kind": "ConfigMap", "namespace": "shop", "name": "a"});
+        json!([{"kind": "Retry", "cause": "no", "since": Time::from(Timestamp::now()), "object": object}])
+    }
+
+    #[test]
+    fn requests_that_have_failed_for_long_are_told_from_those_that_just_began() {
+        assert!(repeating(40, 0, retry_that_began_now()).fails_again_and_again());
+        assert!(!repeating(5, 0, retry_that_began_now()).fails_again_and_again());
+        assert!(repeating(5, 3, retry_that_began_now()).fails_again_and_again());
+    }
+
+    #[test]
+    fn one_more_attempt_of_the_same_is_no_move() {
+        let (waiting, trying) = (repeating(40, 0, retry_that_began_now()), repeating(40, 0, json!([])));
+        assert!(!trying.fails_again_and_again() && waiting != trying);
+        assert_eq!(waiting.at_rest(), trying.at_rest());
+        let (waiting, trying) = (repeating(5, 0, retry_that_began_now()), repeating(5, 0, json!([])));
+        assert_ne!(waiting.at_rest(), trying.at_rest());
     }
 }

@@ -29,10 +29,12 @@ impl Stillness {
 
     /// Takes up what is to be told now.
     pub fn look(&mut self, rows: &[Row]) {
-        if self.seen != rows {
-            self.seen = rows.to_vec();
+        let same = self.seen.len() == rows.len()
+            && self.seen.iter().zip(rows).all(|(seen, row)| seen.at_rest() == row.at_rest());
+        if !same {
             self.since = Instant::now();
         }
+        self.seen = rows.to_vec();
     }
 
     /// Something was done that will move things.
@@ -45,8 +47,8 @@ impl Stillness {
         self.since.elapsed() >= SETTLED
     }
 
-    /// Whether nothing has moved for long, and nothing is known to be on its way: no attempt is to be repeated, no
-    /// program is starting or at work on something that ends, in any of the clusters.
+    /// Whether nothing has moved for long, and nothing is known to be on its way: no attempt is to be repeated that has
+    /// not failed again and again, no program is starting or at work on something that ends, in any of the clusters.
     pub fn is_quiet(&self, caches: &[LiveCache]) -> bool {
         let pods = || caches.iter().flat_map(|cache| cache.of_kind(&GroupKind::new("", "Pod")));
         self.since.elapsed() >= QUIET && !self.seen.iter().any(is_moving) && !pods().any(|pod| is_busy(&pod))
@@ -56,7 +58,8 @@ impl Stillness {
 /// Whether an operation is at work, or waits for nothing but time.
 fn is_moving(row: &Row) -> bool {
     let is_at_work = row.phase.is_some_and(|phase| !phase.is_completed()) && row.waits.is_empty();
-    is_at_work || row.waits.iter().any(|wait| matches!(wait.kind, WaitKind::Retry | WaitKind::WaveDelay))
+    let is_due = row.waits.iter().any(|wait| matches!(wait.kind, WaitKind::Retry | WaitKind::WaveDelay));
+    is_at_work || is_due && !row.fails_again_and_again()
 }
 
 /// Whether a pod's program runs and is not where it should be: not ready yet, or to end one day.
