@@ -310,6 +310,99 @@ fn the_operator_of_a_chart_out_of_reach_is_played_where_its_definitions_are_in_r
     run.expect(1, &["are played", "ExternalSecret.external-secrets.io", "1 of 2 Applications are not"]);
 }
 
+/// A chart that brings nothing, because nobody fetches it.
+fn out_of_reach(name: &str) -> String {
+    application(name, "x")
+        .replace(URL, "https://charts.example.invalid")
+        .replace("path: x", &format!("chart: {name}"))
+        .replace("targetRevision: HEAD", "targetRevision: 1.0.0")
+}
+
+#[test]
+fn issuers_that_something_out_of_reach_would_have_made_stand_in() {
+    let certificate = "apiVersion: cert-manager.io/v1\nkind: Certificate\nmetadata: {name: web}\nspec: {secretName: web, dnsNames: [web.example.com], issuerRef: {kind: ClusterIssuer, name: authority}}\n";
+    let repo = Repo::with(&[
+        ("apps/issuers.yaml", &out_of_reach("issuers")),
+        ("apps/shop.yaml", &application("shop", "web")),
+        ("web/certificate.yaml", certificate),
+    ]);
+    let run = repo.run(&["up", "repo", "--once", "--offline", "--timeout", "1h"]);
+    run.expect(
+        1,
+        &["issuers that certificates name", "ClusterIssuer/authority", "1 of 2 Applications are not"],
+    );
+}
+
+#[test]
+fn a_project_of_another_installation_is_none_of_ones_own() {
+    let elsewhere = "apiVersion: argoproj.io/v1alpha1\nkind: AppProject\nmetadata: {name: team, namespace: other}\nspec: {sourceRepos: ['*']}\n";
+    let repo = Repo::with(&[
+        ("apps/chart.yaml", &out_of_reach("chart")),
+        ("apps/shop.yaml", &application("shop", "web").replace("project: default", "project: team")),
+        (
+            "apps/projects.yaml",
+            &application("projects", "projects").replace("namespace: projects", "namespace: other"),
+        ),
+        ("projects/team.yaml", elsewhere),
+        ("web/a.yaml", &config_map("a", "1")),
+    ]);
+    let run = repo.run(&["up", "repo", "--once", "--offline", "--timeout", "1h"]);
+    run.expect(1, &["taken to allow everything: team", "1 of 3 Applications are not"]);
+}
+
+#[test]
+fn clusters_apart_have_the_kinds_of_argo_cd_where_applications_bring_objects_of_them() {
+    let in_cluster = |name: &str| {
+        application(name, name)
+            .replace("server: https://kubernetes.default.svc", &format!("name: {name}"))
+            .replace(&format!("namespace: {name}\n  syncPolicy"), "namespace: shop\n  syncPolicy")
+    };
+    let project = "apiVersion: argoproj.io/v1alpha1\nkind: AppProject\nmetadata: {name: team}\nspec: {sourceRepos: ['*']}\n";
+    let repo = Repo::with(&[
+        ("apps/dev.yaml", &in_cluster("dev")),
+        ("apps/prod.yaml", &in_cluster("prod")),
+        ("dev/project.yaml", project),
+        ("prod/project.yaml", project),
+    ]);
+    let run = repo.once(&[]);
+    run.expect(0, &["Argo CD's kinds are there in the other clusters too", "all 2 Applications are Synced"]);
+}
+
+#[test]
+fn roots_side_by_side_that_lead_to_the_same_applications_are_asked_for() {
+    let root = |environment: &str| {
+        application(&format!("root-{environment}"), &format!("envs/{environment}"))
+            .replace(&format!("namespace: root-{environment}"), "namespace: argocd")
+    };
+    let repo = Repo::with(&[
+        ("bootstrap/root-dev.yaml", &root("dev")),
+        ("bootstrap/root-local.yaml", &root("local")),
+        ("envs/dev/shop.yaml", &application("shop", "web")),
+        ("envs/local/shop.yaml", &application("shop", "web")),
+        ("web/a.yaml", &config_map("a", "1")),
+    ]);
+    let asked = ["--path bootstrap/root-dev.yaml", "--path bootstrap/root-local.yaml"];
+    repo.once(&[]).expect(2, &asked);
+    let run = repo.once(&["--path", "bootstrap/root-dev.yaml"]);
+    run.expect(0, &["all 2 Applications are Synced and Healthy"]);
+}
+
+#[test]
+fn nodes_that_pods_ask_for_join_each_with_a_name_of_its_own() {
+    let pod = |name: &str| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec:\n  nodeSelector: {{rack: {name}}}\n  containers: [{{name: c, image: web}}]\n"
+        )
+    };
+    let names = ["one", "two", "three"];
+    let files: Vec<(String, String)> =
+        names.iter().map(|name| (format!("manifests/{name}.yaml"), pod(name))).collect();
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    Repo::shop(&files)
+        .once(&[])
+        .expect(0, &["rack=one, rack=three, rack=two", "all 1 Applications are Synced"]);
+}
+
 #[test]
 fn kustomizations_that_inflate_charts_are_built_as_somebody_allowed() {
     let chart = "apiVersion: v2\nname: web\nversion: 1.0.0\n";

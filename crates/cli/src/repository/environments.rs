@@ -10,7 +10,7 @@ use super::{Catalogue, Found, catalogue::Node};
 pub enum Choice<'a> {
     /// These Applications. Of two of one name the first is among them; each such pair is named.
     Run(Vec<&'a Found>, Vec<(&'a Found, &'a Found)>),
-    /// One of several environments; each with its folder and its Applications.
+    /// One of several environments; each with its folder, or its file, and its Applications.
     Ask(BTreeMap<String, Vec<&'a Found>>),
 }
 
@@ -19,6 +19,10 @@ pub fn choose<'a>(roots: Vec<&'a Found>, catalogue: &Catalogue) -> Choice<'a> {
     let environments = group(&roots);
     if environments.len() > 1 && (clash(&roots, catalogue) || are_environments(&environments)) {
         return Choice::Ask(environments);
+    }
+    let files = group_by_file(&roots, catalogue);
+    if files.len() > 1 {
+        return Choice::Ask(files);
     }
     let mut seen: BTreeMap<Node, &Found> = BTreeMap::new();
     let (mut run, mut passed_over) = (Vec::new(), Vec::new());
@@ -61,6 +65,32 @@ fn group<'a>(roots: &[&'a Found]) -> BTreeMap<String, Vec<&'a Found>> {
     let mut all: Vec<_> = parents.into_iter().map(at).collect();
     let best = all.iter().position(are_environments).unwrap_or_default();
     if all.is_empty() { BTreeMap::new() } else { all.swap_remove(best) }
+}
+
+/// Groups roots by their files that mostly lead to the same Applications: `root-dev.yaml` beside `root-prod.yaml`. All at
+/// once they would fight over each of those. Empty if there are none.
+fn group_by_file<'a>(roots: &[&'a Found], catalogue: &Catalogue) -> BTreeMap<String, Vec<&'a Found>> {
+    let reached: Vec<BTreeSet<Node>> = roots
+        .iter()
+        .map(|root| {
+            let mut reached = BTreeSet::new();
+            catalogue.reach(root.node(), &mut reached);
+            reached.remove(&root.node());
+            reached
+        })
+        .collect();
+    let mut groups: BTreeMap<String, Vec<&Found>> = BTreeMap::new();
+    for (at, root) in roots.iter().enumerate() {
+        let contends = |other: usize| {
+            let shared = reached[at].intersection(&reached[other]).count();
+            let fewer = reached[at].len().min(reached[other].len());
+            roots[other].file != root.file && shared > 0 && 2 * shared >= fewer
+        };
+        if (0..roots.len()).any(contends) {
+            groups.entry(root.file.clone()).or_default().push(*root);
+        }
+    }
+    groups
 }
 
 /// The first steps of a path.

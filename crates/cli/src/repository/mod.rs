@@ -29,7 +29,7 @@ pub struct Given<'a> {
     pub place: &'a str,
     /// Branch, tag or commit, in place of the files as they are.
     pub revision: Option<&'a str>,
-    /// Folder of the repository to look for Applications in.
+    /// Folder or file of the repository to look for Applications in.
     pub path: Option<&'a str>,
     /// Whether `targetRevision` counts for the given repository too.
     pub respect_revisions: bool,
@@ -43,7 +43,7 @@ pub struct Repository {
     pub repositories: Arc<Repositories>,
     /// Its files.
     pub tree: Arc<dyn FileTree>,
-    /// Folder of the tree to look for Applications in; empty for all of it.
+    /// Folder or file of the tree to look for Applications in; empty for all of it.
     pub folder: String,
     /// The folder on disk, if it is one.
     pub root: Option<PathBuf>,
@@ -293,11 +293,11 @@ fn repository_name(url: &str) -> String {
     last.trim_end_matches(".git").to_ascii_lowercase()
 }
 
-/// The folder that `--path` names.
+/// The folder or file that `--path` names.
 fn folder_of(tree: &dyn FileTree, path: Option<&str>) -> anyhow::Result<String> {
     let folder = tiphys_vfs::normalize(path.unwrap_or_default())?;
-    if !tree.is_dir(&folder) {
-        bail!("the repository has no folder {folder:?}");
+    if !tree.is_dir(&folder) && !tree.is_file(&folder) {
+        bail!("the repository has no folder or file {folder:?}");
     }
     Ok(folder)
 }

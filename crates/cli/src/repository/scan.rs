@@ -322,6 +322,10 @@ pub(super) fn may_define(bytes: &[u8]) -> bool {
 
 /// The manifest files below a folder, and whether each is a template of a chart.
 fn files(tree: &dyn FileTree, folder: &str) -> Vec<(String, bool)> {
+    if tree.is_file(folder) {
+        let parent = folder.rsplit_once('/').map_or("", |(parent, _)| parent);
+        return vec![(folder.to_owned(), is_below_templates(tree, parent))];
+    }
     let mut files = Vec::new();
     let mut folders = vec![(folder.to_owned(), is_below_templates(tree, folder))];
     while let Some((folder, in_templates)) = folders.pop() {

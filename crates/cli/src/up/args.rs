@@ -22,8 +22,8 @@ pub struct Args {
     /// Run this branch, tag or commit in place of the files as they are.
     #[arg(long, value_name = "REV")]
     pub revision: Option<String>,
-    /// Look for Applications in this folder of the repository only.
-    #[arg(long, value_name = "DIR")]
+    /// Look for Applications in this folder or file of the repository only.
+    #[arg(long, value_name = "PATH")]
     pub path: Option<String>,
     /// Take the commits that targetRevision names for this repository too, not the files as they are.
     #[arg(long)]

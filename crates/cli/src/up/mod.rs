@@ -5,7 +5,9 @@ mod causes;
 mod clusters;
 mod follow;
 mod install;
+mod issuers;
 mod network;
+mod nodes;
 mod presupposed;
 mod report;
 mod rollouts;
@@ -29,7 +31,7 @@ use tiphys_controller::{AppKey, Controller, Destinations, Settings};
 use tiphys_health::HealthSettings;
 use tiphys_model::Destination;
 use tiphys_source::Checkout;
-use tiphys_value::{GroupKind, ObjectExt as _, Value};
+use tiphys_value::{GroupKind, ObjectExt as _, ResourceKey, Value};
 use tokio::{
     sync::broadcast::error::RecvError,
     task::block_in_place,
@@ -142,6 +144,8 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
         stood_in: BTreeSet::new(),
         stood_in_namespaces: BTreeSet::new(),
         stood_in_projects: BTreeSet::new(),
+        stood_in_issuers: BTreeSet::new(),
+        has_argo_kinds: BTreeSet::new(),
         presupposed: Vec::new(),
         passed: BTreeSet::new(),
         unattended: BTreeSet::new(),
@@ -328,6 +332,10 @@ struct Session<'a> {
     stood_in_namespaces: BTreeSet<String>,
     /// The projects that stand in.
     stood_in_projects: BTreeSet<String>,
+    /// The issuers that stand in, with the number of their cluster.
+    stood_in_issuers: BTreeSet<(usize, ResourceKey)>,
+    /// The numbers of the clusters beside the engine's own that were given Argo CD's kinds.
+    has_argo_kinds: BTreeSet<usize>,
     /// What of real clusters was put in place, in each cluster.
     presupposed: Vec<Presupposed>,
     /// The Applications of which it was told that nobody waits for them.

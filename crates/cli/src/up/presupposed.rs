@@ -8,22 +8,15 @@ use std::{
 
 use tiphys_cluster::{Cluster, LiveCache, PatchType};
 use tiphys_model::{Application, names};
-use tiphys_value::{GroupKind, GroupVersionKind, Map, ObjectExt, Value, json};
+use tiphys_value::{GroupKind, GroupVersionKind, ObjectExt, Value, json};
 
-use super::{FIELD_MANAGER, apply_options};
+use super::{FIELD_MANAGER, apply_options, nodes::Nodes};
 
 /// The annotation of the class of claims that name none.
 const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
-/// The label that says which node a node is.
-const HOSTNAME: &str = "kubernetes.io/hostname";
-/// How many devices of a kind a node has.
-const DEVICES: &str = "8";
 /// What has pods, and thereby their classes.
 const WORKLOADS: [(&str, &str); 5] =
     [("", "Pod"), ("apps", "ReplicaSet"), ("apps", "StatefulSet"), ("apps", "DaemonSet"), ("batch", "Job")];
-
-/// A node that pods ask for: its labels, and the devices that containers want of it.
-type Node = (BTreeMap<String, String>, BTreeSet<String>);
 
 /// The claim that names a volume.
 type Claim = Arc<Value>;
@@ -36,7 +29,7 @@ pub struct Presupposed {
     volumes: BTreeMap<String, Claim>,
     runtimes: BTreeSet<String>,
     priorities: BTreeSet<String>,
-    nodes: BTreeSet<Node>,
+    nodes: Nodes,
     /// Services that wait for an address, by namespace and name, and their class.
     balancers: BTreeMap<(String, String), String>,
 }
@@ -57,8 +50,7 @@ pub fn missing(cache: &LiveCache) -> Presupposed {
             found.priorities.extend(name("priorityClassName"));
         }
     }
-    let pods = cache.of_kind(&GroupKind::new("", "Pod"));
-    found.nodes = pods.iter().filter_map(|pod| node_for(pod)).collect();
+    found.nodes = Nodes::missing(cache);
     let services = cache.of_kind(&GroupKind::new("", "Service"));
     found.balancers = services.iter().filter_map(|service| waiting_balancer(service)).collect();
     for (group, kind, names) in [
@@ -73,11 +65,13 @@ pub fn missing(cache: &LiveCache) -> Presupposed {
     found
 }
 
-/// The classes of claims for which there is no volume.
+/// The classes of claims that wait, of which there is no free volume.
 fn classes_of_claims(cache: &LiveCache) -> BTreeSet<String> {
     let class = |object: &Value| object.str_at(&["spec", "storageClassName"]).unwrap_or_default().to_owned();
     let volumes = cache.of_kind(&GroupKind::new("", "PersistentVolume"));
-    let of_volumes: BTreeSet<String> = volumes.iter().map(|volume| class(volume)).collect();
+    // What another claim has helps nobody.
+    let free = volumes.iter().filter(|volume| volume.str_at(&["status", "phase"]) != Some("Bound"));
+    let of_volumes: BTreeSet<String> = free.map(|volume| class(volume)).collect();
     let claims = cache.of_kind(&GroupKind::new("", "PersistentVolumeClaim"));
     let waiting = claims.iter().filter(|claim| claim.str_at(&["status", "phase"]) == Some("Pending"));
     waiting.map(|claim| class(claim)).filter(|name| !name.is_empty() && !of_volumes.contains(name)).collect()
@@ -125,51 +119,6 @@ fn brought(cache: &LiveCache, kind: &str) -> BTreeSet<String> {
     of_kind.map(|resource| resource.name).collect()
 }
 
-/// The node that a pod asks for, if it fits none because of labels or devices.
-fn node_for(pod: &Value) -> Option<Node> {
-    let conditions = pod.at(&["status", "conditions"])?.as_array()?;
-    let refused = conditions
-        .iter()
-        .find(|c| c.str_at(&["type"]) == Some("PodScheduled") && c.str_at(&["status"]) == Some("False"))?;
-    let why = refused.str_at(&["message"])?;
-    let devices: BTreeSet<String> = devices_of(pod)
-        .into_iter()
-        .filter(|device| why.contains(&format!("Insufficient {device}")))
-        .collect();
-    let misfits = why.contains("didn't match Pod's node affinity/selector");
-    (misfits || !devices.is_empty()).then(|| (labels_for(pod), devices))
-}
-
-/// The labels of a node that a pod goes to.
-fn labels_for(pod: &Value) -> BTreeMap<String, String> {
-    let mut labels = BTreeMap::new();
-    let selector = pod.at(&["spec", "nodeSelector"]).and_then(Value::as_object);
-    for (name, value) in selector.into_iter().flatten() {
-        labels.insert(name.clone(), value.as_str().unwrap_or_default().to_owned());
-    }
-    let required = ["spec", "affinity", "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution"];
-    let terms = pod.at(&required).and_then(|required| required.at(&["nodeSelectorTerms"])?.as_array());
-    let first = terms.and_then(|terms| terms.first()?.at(&["matchExpressions"])?.as_array());
-    for expression in first.into_iter().flatten() {
-        let value = expression.pointer("/values/0").and_then(Value::as_str).unwrap_or_default();
-        if let (Some(name), Some("In" | "Exists")) =
-            (expression.str_at(&["key"]), expression.str_at(&["operator"]))
-        {
-            labels.insert(name.to_owned(), value.to_owned());
-        }
-    }
-    labels
-}
-
-/// The devices that a pod's containers ask for: resources with a vendor's name.
-fn devices_of(pod: &Value) -> BTreeSet<String> {
-    let containers = pod.at(&["spec", "containers"]).and_then(Value::as_array).into_iter().flatten();
-    let resources = containers.flat_map(|container| {
-        ["limits", "requests"].into_iter().filter_map(|part| container.at(&["resources", part])?.as_object())
-    });
-    resources.flat_map(Map::keys).filter(|name| name.contains('/')).cloned().collect()
-}
-
 /// A Service that waits for a load balancer of another class than the cluster's own.
 fn waiting_balancer(service: &Value) -> Option<((String, String), String)> {
     let class = service.str_at(&["spec", "loadBalancerClass"]).filter(|class| !class.is_empty())?;
@@ -191,7 +140,7 @@ impl Presupposed {
         found.volumes.retain(|name, claim| self.volumes.insert(name.clone(), claim.clone()).is_none());
         found.runtimes.retain(|name| self.runtimes.insert(name.clone()));
         found.priorities.retain(|name| self.priorities.insert(name.clone()));
-        found.nodes.retain(|node| self.nodes.insert(node.clone()));
+        found.nodes = self.nodes.add(found.nodes);
         found.balancers.retain(|place, class| self.balancers.insert(place.clone(), class.clone()).is_none());
         found
     }
@@ -199,7 +148,7 @@ impl Presupposed {
     /// What is to be told, one line each.
     pub fn told(&self) -> Vec<String> {
         let classes: BTreeSet<String> = self.balancers.values().cloned().collect();
-        let nodes: BTreeSet<String> = self.nodes.iter().map(shown).collect();
+        let nodes = self.nodes.shown();
         let volumes: BTreeSet<String> = self.volumes.keys().cloned().collect();
         let lines = [
             ("storage classes that nothing in reach brings are there, with volumes at once", &self.storage),
@@ -226,9 +175,7 @@ impl Presupposed {
         for object in self.classes(cache).into_iter().chain(volumes) {
             cluster.apply(&object, &apply_options()).await?;
         }
-        for node in &self.nodes {
-            join(cluster, cache, node).await?;
-        }
+        self.nodes.join(cluster, cache).await?;
         let services = cluster.resource(&GroupVersionKind::new("", "v1", "Service")).await?;
         for (at, (namespace, name)) in self.balancers.keys().enumerate() {
             let ingress = json!([{"ip": format!("198.51.100.{}", 1 + at % 254), "ipMode": "VIP"}]);
@@ -262,66 +209,9 @@ impl Presupposed {
     }
 }
 
-/// A node for people.
-fn shown((labels, devices): &Node) -> String {
-    let labels = labels.iter().map(|(name, value)| format!("{name}={value}"));
-    labels.chain(devices.iter().cloned()).collect::<Vec<_>>().join(" ")
-}
-
-/// Lets a node join that is as the others are, with these labels and devices.
-async fn join(cluster: &Cluster, cache: &LiveCache, (labels, devices): &Node) -> anyhow::Result<()> {
-    let nodes = cache.of_kind(&GroupKind::new("", "Node"));
-    let Some(model) = nodes.first() else { return Ok(()) };
-    let number = nodes.len() + 1;
-    let hostname = labels.get(HOSTNAME).cloned().unwrap_or_else(|| format!("node-{number}"));
-    let mut all = model.at(&["metadata", "labels"]).cloned().unwrap_or_default();
-    all[HOSTNAME] = hostname.as_str().into();
-    for (name, value) in labels {
-        all[name] = value.as_str().into();
-    }
-    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": hostname, "labels": all}});
-    let mut status = model.at(&["status"]).cloned().unwrap_or_default();
-    if let Some(map) = status.as_object_mut() {
-        map.remove("conditions");
-    }
-    status["addresses"] = json!([
-        {"type": "InternalIP", "address": format!("192.168.0.{}", 10 + number % 200)},
-        {"type": "Hostname", "address": hostname},
-    ]);
-    for part in ["capacity", "allocatable"] {
-        for device in devices {
-            status[part][device] = DEVICES.into();
-        }
-    }
-    cluster.apply(&node, &apply_options()).await?;
-    let resource = cluster.resource(&GroupVersionKind::new("", "v1", "Node")).await?;
-    let status = json!({"status": status});
-    cluster.patch(&resource, ("", &hostname), "status", PatchType::Merge, &status, FIELD_MANAGER).await?;
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_node_has_the_labels_and_devices_that_a_pod_asks_for() {
-        let pod = |message: &str| {
-            json!({"spec": {"nodeSelector": {"disk": "ssd"}, "containers": [{"resources": {"limits": {"gpu.example.com/one": 1, "cpu": 1}}}],
-                "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-                    {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a", "b"]}]}]}}}},
-                "status": {"conditions": [{"type": "PodScheduled", "status": "False", "message": message}]}})
-        };
-        let (labels, devices) =
-            node_for(&pod("0/3 nodes are available: 3 Insufficient gpu.example.com/one.")).unwrap();
-        assert_eq!(
-            labels.into_iter().map(|(k, v)| format!("{k}={v}")).collect::<Vec<_>>(),
-            ["disk=ssd", "zone=a"]
-        );
-        assert_eq!(devices.into_iter().collect::<Vec<_>>(), ["gpu.example.com/one"]);
-        assert!(node_for(&pod("3 node(s) didn't match Pod's node affinity/selector")).is_some());
-        assert!(node_for(&pod("pod has unbound immediate PersistentVolumeClaims")).is_none());
-    }
 
     #[test]
     fn a_volume_that_a_claim_names_suits_it() {

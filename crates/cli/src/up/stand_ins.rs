@@ -66,8 +66,24 @@ const NAMESPACED: [&str; 9] = [
     "ClusterLogForwarder",
 ];
 
-/// The kinds that objects wait for, with the versions asked for.
-pub type Kinds = BTreeMap<GroupKind, BTreeSet<String>>;
+/// The kinds that objects wait for.
+pub type Kinds = BTreeMap<GroupKind, Asked>;
+
+/// What is asked of a kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    /// The versions.
+    versions: BTreeSet<String>,
+    /// Objects of it are in a namespace: they or their Applications' destinations name one.
+    is_in_namespace: bool,
+}
+
+impl Asked {
+    /// In one version.
+    pub fn in_version(version: &str) -> Self {
+        Self { versions: BTreeSet::from([version.to_owned()]), is_in_namespace: true }
+    }
+}
 
 /// The kinds that objects of Applications wait for because the cluster does not have them.
 pub fn missing(cache: &LiveCache, rows: &[Row]) -> Kinds {
@@ -81,7 +97,9 @@ pub fn missing(cache: &LiveCache, rows: &[Row]) -> Kinds {
         for resource in &app.status.resources {
             if waited.contains(&(resource.group.as_str(), resource.kind.as_str())) {
                 let kind = GroupKind::new(&resource.group, &resource.kind);
-                kinds.entry(kind).or_default().insert(resource.version.clone());
+                let asked = kinds.entry(kind).or_default();
+                asked.versions.insert(resource.version.clone());
+                asked.is_in_namespace |= !resource.namespace.is_empty();
             }
         }
     }
@@ -131,9 +149,16 @@ pub fn namespaces(rows: &[Row], unreachable: bool) -> BTreeSet<String> {
 /// Projects that Applications belong to and that are not there: something out of reach may bring them.
 pub fn projects(cache: &LiveCache) -> BTreeSet<String> {
     let there = cache.of_kind(&GroupKind::new(names::GROUP, "AppProject"));
-    let there: BTreeSet<&str> = there.iter().map(|project| project.name()).collect();
-    let named = applications(cache).map(|app| app.spec.project);
-    named.filter(|name| !name.is_empty() && !there.contains(name.as_str())).collect()
+    // Those of other namespaces are of other installations.
+    let there: BTreeSet<(&str, &str)> =
+        there.iter().map(|project| (project.namespace(), project.name())).collect();
+    let is_there = |app: &Application| {
+        [crate::ENGINE_NAMESPACE, &app.metadata.namespace]
+            .iter()
+            .any(|namespace| there.contains(&(*namespace, app.spec.project.as_str())))
+    };
+    let without = applications(cache).filter(|app| !app.spec.project.is_empty() && !is_there(app));
+    without.map(|app| app.spec.project).collect()
 }
 
 /// The kinds whose objects nobody has looked at, though the cluster could play their operator: none of its pods is there,
@@ -173,8 +198,8 @@ fn listed<'a>(kinds: impl Iterator<Item = &'a GroupKind>) -> String {
 /// # Errors
 /// The cluster refuses one.
 pub async fn provide(cluster: &Cluster, kinds: &Kinds, all: &BTreeSet<GroupKind>) -> anyhow::Result<()> {
-    for (kind, versions) in kinds {
-        let definition = definition(kind, versions);
+    for (kind, asked) in kinds {
+        let definition = definition(kind, asked);
         cluster.apply(&definition, &apply_options()).await.map_err(|error| {
             anyhow::anyhow!("nothing can stand in for {}.{}: {error}", kind.kind, kind.group)
         })?;
@@ -194,7 +219,7 @@ pub fn told(kinds: &Kinds) -> String {
     )
 }
 
-fn definition(kind: &GroupKind, versions: &BTreeSet<String>) -> Value {
+fn definition(kind: &GroupKind, Asked { versions, is_in_namespace }: &Asked) -> Value {
     let plural = plural(&kind.kind);
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
     let last = versions.last();
@@ -216,7 +241,7 @@ fn definition(kind: &GroupKind, versions: &BTreeSet<String>) -> Value {
         "metadata": metadata,
         "spec": {
             "group": kind.group,
-            "scope": if is_cluster_wide(kind) { "Cluster" } else { "Namespaced" },
+            "scope": if is_cluster_wide(kind) || !is_in_namespace { "Cluster" } else { "Namespaced" },
             "names": {"kind": kind.kind, "listKind": format!("{}List", kind.kind), "plural": plural, "singular": kind.kind.to_lowercase()},
             "versions": versions,
         },
@@ -287,6 +312,17 @@ mod tests {
         assert!(!is_wide("operator.openshift.io", "IngressController"));
         assert!(is_wide("s3.aws.upbound.io", "Bucket"));
         assert!(!is_wide("operators.coreos.com", "Subscription"));
+    }
+
+    #[test]
+    fn what_is_in_no_namespace_stands_outside_of_them() {
+        let scope = |kind: &str, is_in_namespace| {
+            let asked = Asked { is_in_namespace, ..Asked::in_version("v1") };
+            definition(&GroupKind::new("example.com", kind), &asked)["spec"]["scope"].clone()
+        };
+        assert_eq!(scope("Agent", true), "Namespaced");
+        assert_eq!(scope("Agent", false), "Cluster");
+        assert_eq!(scope("ClusterAgent", true), "Cluster");
     }
 
     #[test]

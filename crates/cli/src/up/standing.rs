@@ -3,8 +3,15 @@
 use std::collections::BTreeSet;
 
 use tiphys_cluster::{Cluster, LiveCache};
+use tiphys_model::names;
+use tiphys_value::GroupKind;
 
-use super::{Session, install, presupposed, presupposed::Presupposed, rows::Row, some_of, stand_ins};
+use super::{
+    Session, install, issuers, presupposed, presupposed::Presupposed, rows::Row, some_of, stand_ins, waits,
+};
+
+/// The kinds of Argo CD's API.
+const ARGO_KINDS: [&str; 3] = ["Application", "ApplicationSet", "AppProject"];
 
 impl Session<'_> {
     /// Puts definitions in the place of those that are out of reach, once nothing else moves.
@@ -20,8 +27,10 @@ impl Session<'_> {
         self.tell_of_the_passed(rows);
         self.stand_in_for_namespaces_and_projects(rows, unreachable).await;
         self.stand_in_for_what_clusters_have(rows, unreachable).await;
+        self.provide_argo_kinds(rows).await;
         if unreachable {
             self.stand_in_for_operators().await;
+            self.stand_in_for_issuers().await;
         }
         let cache = self.controller.cache();
         let mut kinds = stand_ins::missing(cache, rows);
@@ -54,6 +63,64 @@ impl Session<'_> {
         self.stillness.stir();
         for (cluster, _) in self.sites() {
             if let Err(error) = stand_ins::provide(&cluster, &stand_ins::Kinds::new(), &self.stood_in).await {
+                self.reporter.notice(&format!("{error:#}"));
+            }
+        }
+    }
+
+    /// Makes the issuers that certificates name and something out of reach would have made, once their kinds are served.
+    async fn stand_in_for_issuers(&mut self) {
+        let home = self.controller.cache().clone();
+        for (at, (cluster, cache)) in self.sites().into_iter().enumerate() {
+            let mut missing = issuers::missing(&cache, &home);
+            missing.retain(|issuer| !self.stood_in_issuers.contains(&(at, issuer.clone())));
+            let mut kinds = issuers::unserved(&missing, &cluster);
+            missing.retain(|issuer| !kinds.contains_key(&issuer.group_kind()));
+            kinds.retain(|kind, _| !self.stood_in.contains(kind));
+            if kinds.is_empty() && missing.is_empty() {
+                continue;
+            }
+            self.stillness.stir();
+            if !kinds.is_empty() {
+                self.reporter.notice(&stand_ins::told(&kinds));
+                self.stood_in.extend(kinds.keys().cloned());
+            }
+            if !missing.is_empty() {
+                self.reporter.notice(&issuers::told(&missing));
+                self.stood_in_issuers.extend(missing.iter().map(|issuer| (at, issuer.clone())));
+            }
+            let defined = stand_ins::provide(&cluster, &kinds, &self.stood_in).await;
+            let provided = match defined {
+                Ok(()) => issuers::provide(&cluster, &missing).await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = provided {
+                self.reporter.notice(&format!("{error:#}"));
+            }
+        }
+    }
+
+    /// Gives the kinds of Argo CD's API to clusters beside the engine's own into which Applications bring objects of
+    /// them: each has an Argo CD of its own then.
+    async fn provide_argo_kinds(&mut self, rows: &[Row]) {
+        let waited = rows.iter().flat_map(|row| &row.waits).filter_map(waits::missing_kind);
+        let kinds: BTreeSet<&str> = waited
+            .filter(|(group, kind)| *group == names::GROUP && ARGO_KINDS.contains(kind))
+            .map(|(_, kind)| kind)
+            .collect();
+        for (at, (cluster, _)) in self.sites().into_iter().enumerate().skip(1) {
+            let discovery = cluster.discovery();
+            let is_without = |kind: &str| discovery.preferred(&GroupKind::new(names::GROUP, kind)).is_none();
+            if !kinds.iter().any(|kind| is_without(kind)) || !self.has_argo_kinds.insert(at) {
+                continue;
+            }
+            self.stillness.stir();
+            self.reporter.notice(&format!(
+                "Argo CD's kinds are there in the other clusters too, as Applications bring objects of them (--stand-ins never leaves them out): {}",
+                kinds.iter().copied().collect::<Vec<_>>().join(", ")
+            ));
+            let install = install::Install { cluster: &cluster, projects: &[], settings: None };
+            if let Err(error) = install.definitions().await {
                 self.reporter.notice(&format!("{error:#}"));
             }
         }

@@ -1,5 +1,6 @@
 //! How the waits of an operation are told when time is up.
 
+use tiphys_schema::Catalog;
 use tiphys_sync::{Wait, WaitKind};
 
 /// How many objects that wait for the same are named.
@@ -44,11 +45,18 @@ fn blocking(wait: &Wait) -> Option<String> {
     Some(match missing_kind(wait) {
         None => wait.cause.clone(),
         // Groups without a dot are Kubernetes' own.
-        Some(_) if group.contains('.') => format!(
+        Some(_) if is_of_kubernetes(group) => {
+            format!("Kubernetes no longer serves {kind} of {group} in the version of the manifest")
+        }
+        Some(_) => format!(
             "the cluster has no kind {kind} of {group}: no CustomResourceDefinition brings it (--stand-ins always puts one in its place)"
         ),
-        Some(_) => format!("Kubernetes no longer serves {kind} of {group} in the version of the manifest"),
     })
+}
+
+/// Whether a group is Kubernetes' own, or was: those have no dot, or are served.
+fn is_of_kubernetes(group: &str) -> bool {
+    !group.contains('.') || Catalog::latest().kinds().iter().any(|kind| kind.gvk.group == group)
 }
 
 /// The objects of waits, the first of many: their names alone if they are of one kind that the line names.
@@ -118,7 +126,12 @@ mod tests {
             object: Some(ResourceKey::new("batch", "CronJob", "shop", "night")),
             ..blocked("", missing)
         };
+        let with_dot = Wait {
+            object: Some(ResourceKey::new("rbac.authorization.k8s.io", "Role", "shop", "reader")),
+            ..blocked("", missing)
+        };
         assert!(super::lines(&[old])[0].contains("no longer serves CronJob of batch"));
+        assert!(super::lines(&[with_dot])[0].contains("no longer serves Role of rbac.authorization.k8s.io"));
         assert!(lines[0].contains("no kind SealedSecret of bitnami.com"), "{lines:?}");
         assert!(lines[0].contains("waiting are a, b, c and 1 more"), "{lines:?}");
         let webhook = "failed calling webhook; waiting are SealedSecret/e, Service/web since";
