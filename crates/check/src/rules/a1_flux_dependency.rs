@@ -173,13 +173,17 @@ fn dependencies(object: &Object) -> Vec<(&str, Option<&str>, FieldPath)> {
 
 /// Whether a file has it that does not come out as objects, or Flux makes it when it is installed.
 fn is_written(context: &Context<'_>, near: &Object, name: &str) -> bool {
-    let (kind, name_line) = (format!("kind: {}", near.key.kind), format!("name: {name}"));
-    let has = |text: &str| {
-        text.contains(&kind)
-            && text
-                .lines()
-                .any(|line| line.trim().trim_start_matches("- ") == name_line && !line.contains("- "))
+    let kind = format!("kind: {}", near.key.kind);
+    // The name may be given an anchor: `name: &app web`.
+    let is_name = |line: &str| {
+        let value = line.trim().strip_prefix("name:").unwrap_or_default().trim();
+        let value = match value.strip_prefix('&') {
+            Some(anchored) => anchored.split_once(' ').map_or("", |(_, value)| value),
+            None => value,
+        };
+        value.trim().trim_matches(['"', '\'']) == name
     };
+    let has = |text: &str| text.contains(&kind) && text.lines().any(is_name);
     let mut files = context.survey.files.ending(&[".yaml", ".yml"]);
     name == "flux-system" || files.any(|path| context.survey.files.text(path).is_some_and(|text| has(&text)))
 }

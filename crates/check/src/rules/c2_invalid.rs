@@ -179,6 +179,11 @@ fn faults(survey: &Survey, object: &Object, definitions: &Definitions<'_>, flux:
         faults.clear();
     }
     faults.retain(|fault| !is_prose(&fault.message));
+    // What nothing applies as it is may be a form that people fill in.
+    if object.environment.is_none() {
+        faults.retain(|fault| !is_stand_in(&fault.message));
+    }
+    faults.retain(|fault| !is_gated(survey, fault));
     // What a file calls an Application, a kustomization may complete.
     if parts::is_loose_file(survey, object) {
         faults.retain(|fault| !fault.message.contains(" is invalid: metadata.name: "));
@@ -238,6 +243,31 @@ fn is_beside_placeholders(object: &Object, fault: &Fault) -> bool {
 fn is_prose(message: &str) -> bool {
     let quoted = message.split_once("Invalid value: \"").and_then(|(_, rest)| rest.split_once('"'));
     quoted.is_some_and(|(value, _)| !value.is_ascii() && value.contains(' '))
+}
+
+/// Whether what is refused as a name stands for one: `APPNAME`, `<app>-api`.
+fn is_stand_in(message: &str) -> bool {
+    let quoted = message.split_once("Invalid value: \"").and_then(|(_, rest)| rest.split_once('"'));
+    let Some((value, _)) = quoted else { return false };
+    let mut constants = value.split(|c: char| !(c.is_ascii_uppercase() || c == '_'));
+    let brackets = value.split_once('<').and_then(|(_, rest)| rest.split_once('>'));
+    message.contains(" is invalid: ")
+        && (constants.any(|word| word.ends_with("NAME"))
+            || brackets.is_some_and(|(name, _)| !name.is_empty()))
+}
+
+/// Whether the repository turns on the feature that allows what is refused by default.
+fn is_gated(survey: &Survey, fault: &Fault) -> bool {
+    const GATES: [(&str, &str); 1] = [("spec.minReplicas: Invalid value: 0", "HPAScaleToZero")];
+    let mut gates = GATES.iter().filter(|(refusal, _)| fault.message.contains(refusal));
+    let is_on = |gate: &str| {
+        let forms = [format!("{gate}=true"), format!("{gate}: true"), format!("{gate} = true")];
+        let has = |path: &str| {
+            survey.files.text(path).is_some_and(|text| forms.iter().any(|form| text.contains(form)))
+        };
+        survey.files.paths().any(|path| has(path))
+    };
+    gates.any(|(_, gate)| is_on(gate))
 }
 
 fn built_in(object: &Object, gvk: &GroupVersionKind, ty: TypeRef<'_>) -> Vec<Fault> {

@@ -75,6 +75,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             once.add(&what, finding);
         }
     }
+    let left_to_others = kustomizations::left_to_others(&context.survey.files);
     for unit in context.survey.units.iter().filter(|unit| unit.kind == UnitKind::Kustomization) {
         if let Outcome::Failed(error) = &unit.outcome
             && error.cause() == Cause::Other
@@ -83,7 +84,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
             && !is_written_later(context, &unit.path, error)
         {
             let text = "the kustomization does not build";
-            once.add(error.headline(), warning(context, &unit.path, text, error));
+            let mut finding = warning(context, &unit.path, text, error);
+            if left_to_others.iter().any(|entry| error.headline().contains(&format!("'{entry}'"))) {
+                finding.diagnostic.severity = Severity::Info;
+            }
+            once.add(error.headline(), finding);
         }
     }
     templates(context, &mut once);

@@ -34,10 +34,7 @@
 use std::collections::BTreeMap;
 
 use tiphys_diag::{Diagnostic, Severity};
-use tiphys_graph::{
-    Survey,
-    network::{Direction, Flow, Judgement, Need, Network},
-};
+use tiphys_graph::network::{Direction, Flow, Judgement, Need, Network};
 use tiphys_value::FieldPath;
 
 use super::reach;
@@ -66,7 +63,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     own.entry(flow.pod).or_default().push((flow, judgement))
                 }
                 Need::Upstream { ref service, ref field, from } => {
-                    report.add(upstream(context.survey, network, (flow, &judgement), (service, field, from)));
+                    report.add(upstream(context, network, (flow, &judgement), (service, field, from)));
                 }
                 Need::Dns | Need::Webhook(_) | Need::Probe | Need::Outside(_) | Need::Metrics(_) => {}
             }
@@ -74,21 +71,22 @@ fn check(context: &Context<'_>, report: &mut Report) {
         for denied in own.into_values() {
             // Without the API server, a controller fails at once; what else it needs is told beside.
             if denied.iter().any(|(flow, _)| flow.need == Need::ApiServer) {
-                report.add(controller(context.survey, network, &denied));
+                report.add(controller(context, network, &denied));
             }
         }
     }
 }
 
 /// What is wrong with the way to the API server, and to what else a controller needs.
-fn controller(survey: &Survey, network: &Network, denied: &[(&Flow, Judgement)]) -> Finding {
+fn controller(context: &Context<'_>, network: &Network, denied: &[(&Flow, Judgement)]) -> Finding {
+    let survey = context.survey;
     let (flow, judgement) = &denied[0];
     let pod = &network.pods[flow.pod];
     let blocked: Vec<&str> = denied.iter().map(|(flow, _)| name(flow)).collect();
     let message =
         format!("{} cannot reach {}: {}", pod.title, blocked.join(", "), reach::by(network, judgement));
     let mut diagnostic = RULE.diagnostic(message);
-    diagnostic.severity = reach::severity(survey, network, flow, &judgement.verdict);
+    diagnostic = reach::weighed(context, network, flow, judgement, diagnostic);
     diagnostic = reach::places(survey, network, flow, judgement, diagnostic);
     if let Some(binding) = pod.rights {
         let label = format!("service account {} is given rights here", pod.service_account);
@@ -128,11 +126,12 @@ fn mechanism(network: &Network, judgement: &Judgement) -> String {
 
 /// A Service that a workload names and cannot reach.
 fn upstream(
-    survey: &Survey,
+    context: &Context<'_>,
     network: &Network,
     (flow, judgement): (&Flow, &Judgement),
     (service, field, from): (&str, &FieldPath, usize),
 ) -> Finding {
+    let survey = context.survey;
     let pod = &network.pods[from];
     let ports: Vec<String> = flow.ports.iter().map(|(_, number)| number.to_string()).collect();
     let message = format!(
@@ -143,7 +142,8 @@ fn upstream(
     );
     let mut diagnostic: Diagnostic = RULE.diagnostic(message);
     // A name in the environment says that it may be used, not that it is.
-    diagnostic.severity = reach::severity(survey, network, flow, &judgement.verdict).min(Severity::Warning);
+    diagnostic = reach::weighed(context, network, flow, judgement, diagnostic);
+    diagnostic.severity = diagnostic.severity.min(Severity::Warning);
     diagnostic = reach::places(survey, network, flow, judgement, diagnostic);
     if let Some(object) = pod.object {
         diagnostic = diagnostic.see(survey.span(survey.object(object), field), "it is named here");

@@ -25,7 +25,7 @@ use tiphys_diag::Severity;
 use tiphys_graph::network::Need;
 
 use super::reach;
-use crate::{Context, Report, Rule};
+use crate::{Context, Report, Rule, support::once::Once};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -38,6 +38,7 @@ pub const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
     for (network, flows) in context.networks() {
         for flow in flows {
             let Need::Webhook(configuration) = flow.need else { continue };
@@ -53,11 +54,15 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 reach::by(network, &judgement)
             );
             let mut diagnostic = RULE.diagnostic(message);
-            diagnostic.severity = reach::severity(context.survey, network, flow, &judgement.verdict);
+            diagnostic = reach::weighed(context, network, flow, &judgement, diagnostic);
             let diagnostic = reach::places(context.survey, network, flow, &judgement, diagnostic)
                 .see(context.survey.start(configuration), "the webhook is registered here")
                 .because(format!("the call comes from the API server, which is no pod, and goes to the container's port {port}"));
-            report.add(reach::with_remedy(&RULE, context.survey, network, &[flow], diagnostic));
+            let finding = reach::with_remedy(&RULE, context.survey, network, &[flow], diagnostic);
+            // One server often answers for several configurations.
+            let message = finding.diagnostic.message.clone();
+            once.add(&message, finding);
         }
     }
+    once.report(report);
 }

@@ -7,7 +7,7 @@ use tiphys_graph::{
 };
 use tiphys_value::FieldPath;
 
-use crate::{Finding, Fix, Rule};
+use crate::{Context, Finding, Fix, Rule};
 
 /// The policies that restrict a flow, and under which CNIs, in words.
 pub fn by(network: &Network, judgement: &Judgement) -> String {
@@ -26,9 +26,50 @@ pub fn by(network: &Network, judgement: &Judgement) -> String {
     }
 }
 
+/// Says how bad it is. Where another environment of the repository lets the same packet pass, its policies are about a
+/// cluster like that one, and who reads it wants to know which is meant.
+pub fn weighed(
+    context: &Context<'_>,
+    network: &Network,
+    flow: &Flow,
+    judgement: &Judgement,
+    diagnostic: Diagnostic,
+) -> Diagnostic {
+    let mut diagnostic = diagnostic;
+    diagnostic.severity = severity(context.survey, network, flow, &judgement.verdict);
+    let passes = |other: &Network, flows: &[Flow]| {
+        let mut alike = flows.iter().filter(|it| is_alike((network, flow), (other, it)));
+        alike.any(|it| other.judge(it).verdict == Verdict::Allow)
+    };
+    let environment = |network: &Network| {
+        let id = context.survey.object(*network.objects.first()?).environment?;
+        Some(context.survey.environments[id.0].name.as_str())
+    };
+    let Some(own) = environment(network) else { return diagnostic };
+    let other = context
+        .networks()
+        .iter()
+        .find(|(other, flows)| environment(other).is_some_and(|other| other != own) && passes(other, flows));
+    if let Some(other) = other.and_then(|(other, _)| environment(other)) {
+        diagnostic.severity = diagnostic.severity.min(Severity::Warning);
+        diagnostic = diagnostic.help(format!(
+            "this is of environment {own}; in {other} a policy that is not in {own} lets it pass"
+        ));
+    }
+    diagnostic
+}
+
+/// Whether two flows are one connection of one workload, in two networks.
+fn is_alike((network, flow): (&Network, &Flow), (other, it): (&Network, &Flow)) -> bool {
+    it.direction == flow.direction
+        && std::mem::discriminant(&it.need) == std::mem::discriminant(&flow.need)
+        && it.ports == flow.ports
+        && other.pods[it.pod].title == network.pods[flow.pod].title
+}
+
 /// How bad it is: certain only for what an Application deploys, under every CNI that the cluster may have.
 /// What depends on a CNI that the repository does not name is worth knowing, no more.
-pub fn severity(survey: &Survey, network: &Network, flow: &Flow, verdict: &Verdict) -> Severity {
+fn severity(survey: &Survey, network: &Network, flow: &Flow, verdict: &Verdict) -> Severity {
     let pod = &network.pods[flow.pod];
     let is_deployed = pod.object.is_none_or(|id| survey.object(id).environment.is_some());
     match verdict {

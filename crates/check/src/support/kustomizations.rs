@@ -1,6 +1,8 @@
 //! Entries of kustomizations that lead nowhere. The build tells of the first fault only, and of none where something
 //! out of reach is named before it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use tiphys_graph::Files;
 use tiphys_kustomize::FILE_NAMES;
 use tiphys_value::{ObjectExt, Value};
@@ -37,6 +39,7 @@ pub fn dangling(files: &Files) -> Vec<Dangling> {
             let Ok(path) = join(folder, entry) else { continue };
             let is_bare = files.has_folder(&path) && of_folder(files, &path).next().is_none();
             let is_there = files.contains(&path) || (may_be_folder && files.has_folder(&path) && !is_bare);
+            let is_there = is_there || is_behind_link(files, &path, may_be_folder);
             let Some(line) = text.lines().position(|line| holds(line, entry)).filter(|_| !is_there) else {
                 continue;
             };
@@ -50,6 +53,32 @@ pub fn dangling(files: &Files) -> Vec<Dangling> {
         }
     }
     found
+}
+
+/// Whether a path leads through a symbolic link, which builds follow and the list of files does not.
+fn is_behind_link(files: &Files, path: &str, may_be_folder: bool) -> bool {
+    let tree = files.tree();
+    let holds_kustomization =
+        || FILE_NAMES.iter().any(|name| join(path, name).is_ok_and(|file| tree.is_file(&file)));
+    tree.is_file(path) || (may_be_folder && tree.is_dir(path) && holds_kustomization())
+}
+
+/// The entries that another tool completes before anything is built: the same text leads nowhere in many kustomizations,
+/// to more than one place, and somewhere in none.
+pub fn left_to_others(files: &Files) -> BTreeSet<String> {
+    const MANY: usize = 5;
+    let mut by_entry: BTreeMap<String, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+    for it in dangling(files).into_iter().filter(|it| !it.is_bare) {
+        by_entry.entry(it.entry).or_default().entry(it.path).or_default().insert(it.file);
+    }
+    by_entry.retain(|_, paths| paths.len() > 1 && paths.values().map(BTreeSet::len).sum::<usize>() >= MANY);
+    by_entry.retain(|entry, paths| {
+        let told: BTreeSet<&String> = paths.values().flatten().collect();
+        let users = files.paths().filter(|path| FILE_NAMES.contains(&base_name(path)));
+        let mut others = users.filter(|path| !told.contains(&path.to_string()));
+        !others.any(|path| files.text(path).is_some_and(|text| text.lines().any(|line| holds(line, entry))))
+    });
+    by_entry.into_keys().collect()
 }
 
 /// Whether a line is an entry of a list, or a field, with a text.
@@ -88,7 +117,46 @@ fn is_local(entry: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{holds, is_local};
+    use std::sync::Arc;
+
+    use tiphys_graph::Files;
+    use tiphys_vfs::MemTree;
+
+    use super::{dangling, holds, is_local, left_to_others};
+
+    fn files(of: &[(&str, &str)], links: &[(&str, &str)]) -> Files {
+        let mut tree = MemTree::from_files(of.iter().copied());
+        for (path, target) in links {
+            tree.insert_symlink(path, target).expect("a link");
+        }
+        Files::list(Arc::new(tree), "")
+    }
+
+    #[test]
+    fn entries_that_lead_through_links_lead_somewhere() {
+        let both = [
+            ("web/kustomization.yaml", "resources: []\n"),
+            ("all/kustomization.yaml", "resources:\n- ../latest\n"),
+        ];
+        assert_eq!(dangling(&files(&both, &[])).len(), 1);
+        assert!(dangling(&files(&both, &[("latest", "web")])).is_empty());
+    }
+
+    #[test]
+    fn what_is_nowhere_for_anybody_is_put_there_later() {
+        let text = "resources:\n- ../base\n";
+        let mut all: Vec<(String, &str)> = Vec::new();
+        for site in ["east", "west"] {
+            all.extend(["web", "db", "mail"].map(|app| (format!("{site}/{app}/kustomization.yaml"), text)));
+        }
+        let all: Vec<(&str, &str)> = all.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+        assert!(left_to_others(&files(&all, &[])).contains("../base"));
+        // A folder that one site has is one that the other one lacks.
+        let with: Vec<_> =
+            all.iter().copied().chain([("east/base/kustomization.yaml", "resources: []\n")]).collect();
+        assert!(left_to_others(&files(&with, &[])).is_empty());
+        assert!(left_to_others(&files(&all[..3], &[])).is_empty());
+    }
 
     #[test]
     fn addresses_are_told_from_paths() {
