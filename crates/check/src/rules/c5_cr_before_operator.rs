@@ -1,9 +1,10 @@
-//! # A custom resource in one sync with the Subscription of its operator
+//! # A custom resource in one sync with what installs its operator
 //!
 //! A Subscription of the Operator Lifecycle Manager installs an operator, which brings the definitions of its kinds. An
 //! Application that holds a Subscription and resources of those kinds asks the API server about all of them before it
 //! applies anything: the kinds are not known yet, the operation fails, and so the Subscription is never applied either.
-//! `SkipDryRunOnMissingResource=true` leaves such a resource out until its turn comes.
+//! `SkipDryRunOnMissingResource=true` leaves such a resource out until its turn comes. So it is with a Provider of
+//! Crossplane beside its ProviderConfig, and with a HelmChart that K3s installs.
 //!
 //! People see: `The Kubernetes API could not find operator.example.com/Widget for requested resource shop/web. Make sure
 //! the "Widget" CRD is installed on the destination cluster.`, `one or more synchronization tasks are not valid`.
@@ -27,7 +28,7 @@ use tiphys_value::ObjectExt;
 
 use crate::{
     Context, Report, Rule,
-    support::{declared, once::Once, pods::text},
+    support::{chart_definitions::Defining, declared, once::Once, pods::text},
 };
 
 /// See the module.
@@ -35,7 +36,7 @@ pub const RULE: Rule = Rule {
     id: "C5-cr-before-operator",
     incident: "C5",
     severity: Severity::Warning,
-    title: "a custom resource in one sync with the Subscription that brings its definition",
+    title: "a custom resource in one sync with what installs the operator that defines it",
     source: include_str!("c5_cr_before_operator.rs"),
     check,
 };
@@ -91,12 +92,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for app in &context.survey.apps {
         let objects: Vec<&Object> = context.survey.objects_of(app.id).collect();
-        let is_subscription =
-            |it: &&&Object| it.key.kind == "Subscription" && it.key.group == "operators.coreos.com";
-        for subscription in objects.iter().filter(is_subscription) {
-            let package = text(&subscription.value()["spec"], "name");
-            let Some((_, groups)) = PACKAGES.iter().find(|(name, _)| *name == package) else { continue };
-            for object in objects.iter().filter(|it| groups.contains(&it.key.group.as_str())) {
+        for (subscription, brought) in objects.iter().filter_map(|it| Some((it, Brought::by(it)?))) {
+            for object in objects.iter().filter(|it| brought.has(it)) {
                 if !is_refused(context, object) {
                     continue;
                 }
@@ -116,6 +113,52 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+}
+
+/// What an object installs when its own controller has seen it.
+enum Brought {
+    /// An operator of a catalogue defines these groups.
+    Groups(&'static [&'static str]),
+    /// A provider of Crossplane defines the kinds of what it is for: `provider-aws-s3` those of AWS.
+    Provider(String),
+    /// A chart that a controller in the cluster installs is known for its definitions.
+    Chart(&'static Defining),
+}
+
+impl Brought {
+    fn by(object: &Object) -> Option<Self> {
+        let spec = &object.value()["spec"];
+        match (object.key.group.as_str(), object.key.kind.as_str()) {
+            ("operators.coreos.com", "Subscription") => {
+                let package = text(spec, "name");
+                PACKAGES.iter().find(|(name, _)| *name == package).map(|(_, groups)| Self::Groups(groups))
+            }
+            ("pkg.crossplane.io", "Provider") => {
+                let package = text(spec, "package").split([':', '@']).next()?.rsplit('/').next()?;
+                let of = package.strip_prefix("provider-")?;
+                let of = of.strip_prefix("family-").unwrap_or(of).split('-').next()?;
+                Some(Self::Provider(of.to_owned()))
+            }
+            ("helm.cattle.io", "HelmChart") => {
+                let chart = text(spec, "chart").rsplit('/').next()?;
+                let values = tiphys_yaml::from_yaml(text(spec, "valuesContent")).unwrap_or_default();
+                Defining::of(chart).filter(|it| it.brings(&[values])).map(Self::Chart)
+            }
+            _ => None,
+        }
+    }
+
+    fn has(&self, object: &Object) -> bool {
+        let (group, kind) = (object.key.group.as_str(), object.key.kind.as_str());
+        match self {
+            Self::Groups(groups) => groups.contains(&group),
+            Self::Provider(of) => {
+                (group.ends_with(".upbound.io") || group.ends_with(".crossplane.io"))
+                    && group.split('.').any(|step| step == of)
+            }
+            Self::Chart(chart) => chart.defines(group, kind),
+        }
+    }
 }
 
 /// Whether the API server does not know an object's kind, and the engine does not pass over that.

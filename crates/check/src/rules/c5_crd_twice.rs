@@ -25,7 +25,10 @@ use tiphys_graph::{App, AppId, Object, Outcome, Owner};
 use tiphys_model::ApplicationSource;
 use tiphys_value::{FieldPath, Location, ObjectExt, Value};
 
-use crate::{Context, Finding, Report, Rule, support::charts};
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{chart_definitions::Defining, charts},
+};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -37,17 +40,6 @@ pub const RULE: Rule = Rule {
     check,
 };
 
-const KNOWN: &str = include_str!("../../data/charts-with-crds.txt");
-
-/// A chart that is known to bring definitions unless it is told not to.
-struct Known {
-    chart: &'static str,
-    /// The API group that it defines.
-    group: &'static str,
-    /// What addresses of the same definitions contain.
-    address: &'static str,
-}
-
 fn check(context: &Context<'_>, report: &mut Report) {
     rendered(context, report);
     unseen(context, report);
@@ -55,15 +47,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
 
 /// Charts that were not seen but are known to bring definitions that another Application brings too.
 fn unseen(context: &Context<'_>, report: &mut Report) {
-    let table = KNOWN.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
-        let mut words = line.split_whitespace();
-        Some(Known { chart: words.next()?, group: words.next()?, address: words.next()? })
-    });
-    let table: Vec<Known> = table.collect();
     for app in context.survey.apps.iter().filter(|app| matches!(app.outcome, Outcome::Unseen(_))) {
         for source in app.application.spec.effective_sources() {
-            let Some(known) = table.iter().find(|it| it.chart == chart_name(&source)) else { continue };
-            if charts::leaves_out_crds(&source) {
+            let Some(known) = Defining::of(chart_name(&source)) else { continue };
+            if charts::leaves_out_crds(&source) || !known.brings(&charts::inline_values(&source)) {
                 continue;
             }
             let others = context.survey.apps.iter().filter(|other| {
@@ -86,11 +73,12 @@ fn chart_name(source: &ApplicationSource) -> &str {
 
 /// Where an Application brings definitions of a chart's group: as objects, or by an address that a kustomization of
 /// it names.
-fn definitions_in(context: &Context<'_>, app: &App, known: &Known) -> Option<Location> {
+fn definitions_in(context: &Context<'_>, app: &App, known: &Defining) -> Option<Location> {
     let survey = context.survey;
     let defines = |object: &&Object| {
+        let text = |keys: &[&str]| object.value().str_at(keys).unwrap_or_default();
         object.key.kind == "CustomResourceDefinition"
-            && object.value().str_at(&["spec", "group"]) == Some(known.group)
+            && known.defines(text(&["spec", "group"]), text(&["spec", "names", "kind"]))
     };
     if let Some(object) = survey.objects_of(app.id).find(defines) {
         return Some(object.rendered.location.clone());
@@ -104,18 +92,18 @@ fn definitions_in(context: &Context<'_>, app: &App, known: &Known) -> Option<Loc
         let entry = entries.iter().filter_map(Value::as_str).find(|entry| {
             entry.contains("://")
                 && entry.to_lowercase().contains("crd")
-                && (entry.contains(known.address) || entry.contains(known.group))
+                && (entry.contains(known.address) || entry.contains(known.group()))
         })?;
         let line = text.lines().position(|line| line.contains(entry))?;
         Some(Location::new(path.clone(), u32::try_from(line + 1).unwrap_or(u32::MAX), 0))
     })
 }
 
-fn of_chart(context: &Context<'_>, app: &App, known: &Known, other: &App, place: &Location) -> Finding {
+fn of_chart(context: &Context<'_>, app: &App, known: &Defining, other: &App, place: &Location) -> Finding {
     let spec = FieldPath::default().key("spec");
     let field =
         if app.application.spec.has_multiple_sources() { spec.key("sources") } else { spec.key("source") };
-    let Known { chart, group, .. } = known;
+    let (chart, group) = (known.chart, known.group());
     let message = format!(
         "definitions of {group} are brought by chart {chart} of Application {} and by Application {}",
         app.name(),
@@ -148,7 +136,13 @@ fn rendered(context: &Context<'_>, report: &mut Report) {
     }
     for ((one, other), twice) in pairs {
         let (earlier, object) = twice[0];
-        let (one, other) = (context.survey.app(one).name(), context.survey.app(other).name());
+        let (one, other) = (context.survey.app(one), context.survey.app(other));
+        let is_sure = context.survey.is_side_by_side(one, other);
+        let (one, other) = (one.name(), other.name());
+        // One of the two is declared a second time, in another way.
+        if one == other {
+            continue;
+        }
         let more = match twice.len() - 1 {
             0 => String::new(),
             more => format!(" and {more} more"),
@@ -164,7 +158,7 @@ fn rendered(context: &Context<'_>, report: &mut Report) {
             .see(context.survey.start(earlier), format!("{one} renders it here"))
             .because("each puts its version in place of the other's; when one is deleted, all resources of the kind go with it")
             .help("leave the definitions out in one of the two, such as with `helm.skipCrds: true`");
-        if same {
+        if same || !is_sure {
             diagnostic.severity = Severity::Warning;
         }
         report.add(RULE.finding(context, object, diagnostic));

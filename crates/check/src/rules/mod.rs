@@ -36,6 +36,7 @@ mod c3_conversion_webhook;
 mod c3_no_backend;
 mod c3_webhook_before_backend;
 mod c4_immutable;
+mod c5_cr_before_chart;
 mod c5_cr_before_crd;
 mod c5_cr_before_operator;
 mod c5_crd_twice;
@@ -134,6 +135,7 @@ pub const ALL: &[&Rule] = &[
     &c3_no_backend::RULE,
     &c3_webhook_before_backend::RULE,
     &c4_immutable::RULE,
+    &c5_cr_before_chart::RULE,
     &c5_cr_before_crd::RULE,
     &c5_cr_before_operator::RULE,
     &c5_crd_twice::RULE,

@@ -92,7 +92,7 @@ fn of_application(
         span: context.survey.app_span(app, &place.key("chart")),
         app: Some(app.id),
         is_inflated: false,
-        brings_definitions: true,
+        brings_definitions: !source.helm.as_ref().is_some_and(|helm| helm.skip_crds),
     }
 }
 

@@ -13,11 +13,16 @@ pub fn is_older(wanted: &str, first: &str) -> bool {
     wanted[..known] < first[..known]
 }
 
+/// The values that a source gives its chart in its own text, the weakest first.
+pub fn inline_values(source: &ApplicationSource) -> Vec<tiphys_value::Value> {
+    let Some(helm) = &source.helm else { return Vec::new() };
+    tiphys_yaml::from_yaml(&helm.values).into_iter().chain(helm.values_object.iter().cloned()).collect()
+}
+
 /// Whether the source keeps the chart's CRDs out: `skipCrds`, or values that say so in one of the usual ways.
 pub fn leaves_out_crds(source: &ApplicationSource) -> bool {
     let Some(helm) = &source.helm else { return false };
-    let mut values: Vec<tiphys_value::Value> = helm.values_object.iter().cloned().collect();
-    values.extend(tiphys_yaml::from_yaml(&helm.values));
+    let values = inline_values(source);
     let off = |value: &tiphys_value::Value| {
         let says_no = |pointer: &str| value.pointer(pointer) == Some(&tiphys_value::Value::Bool(false));
         [
