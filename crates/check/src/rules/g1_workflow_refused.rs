@@ -1,4 +1,4 @@
-//! # A workflow that GitHub refuses
+//! # A workflow that GitHub refuses, or reads in another way than it is meant
 //!
 //! The file is good YAML, and yet no workflow: a key is misspelt, an expression asks for what is not there at
 //! that place (`env` and `secrets` in the condition of a job, `env` in `env`), a text in it stands between double
@@ -42,7 +42,7 @@ pub const RULE: Rule = Rule {
     id: "G1-workflow-refused",
     incident: "G1",
     severity: Severity::Error,
-    title: "a workflow that GitHub refuses",
+    title: "a workflow that GitHub refuses, or reads in another way than it is meant",
     source: include_str!("g1_workflow_refused.rs"),
     check,
 };

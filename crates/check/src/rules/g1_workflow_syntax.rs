@@ -4,10 +4,12 @@
 //! image is built, and nothing but a red mark on each commit says so. Most often a block scalar (`run: |`) ends
 //! early, because a line of the script, such as the body of a here-document, is not indented as far as the
 //! block. The same happens where a job needs a job that does not exist, where a step has both `uses` and `run`,
-//! or where a local action is not there.
+//! or where a local action is not there; in GitLab where a job's stage is not declared, or a job needs one of a later
+//! stage; in an action of several steps where one that runs a script does not say in which shell.
 //!
 //! People see: `could not find expected ':'`, `Invalid workflow file`, `This workflow graph cannot be shown`,
-//! `Job 'x' depends on unknown job 'y'`, `Can't find 'action.yml', 'action.yaml' or 'Dockerfile'`.
+//! `Job 'x' depends on unknown job 'y'`, `Can't find 'action.yml', 'action.yaml' or 'Dockerfile'`, `Required property
+//! is missing: shell`, `chosen stage does not exist; available stages are .pre, build, test, deploy, .post`.
 //!
 //! ## Bad
 //! ```yaml
@@ -45,9 +47,9 @@ use tiphys_yaml::{Error, Kind, Node};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        similar,
+        gitlab, similar,
         workflow::{
-            self,
+            self, Fault, action,
             expression::{self, Name, Part},
         },
     },
@@ -71,9 +73,29 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 report.add(Finding::new(RULE.incident, unreadable(files, &pipeline.file, error)))
             }
             (Ok(_), Format::Workflow) => Workflow { files, pipeline, report }.check(),
-            (Ok(_), Format::GitLab) => GitLab { files, pipeline, report }.check(),
-            (Ok(_), Format::Action) => {}
+            (Ok(_), Format::GitLab) => {
+                let because = "GitLab refuses the whole file: no pipeline is created";
+                report_all(files, pipeline, gitlab::faults(pipeline), because, report);
+            }
+            (Ok(_), Format::Action) => {
+                let because = "the runner refuses the action: the step that uses it fails";
+                report_all(files, pipeline, action::faults(pipeline), because, report);
+            }
         }
+    }
+}
+
+fn report_all(
+    files: &Files,
+    pipeline: &Pipeline,
+    faults: Vec<Fault<'_>>,
+    because: &str,
+    report: &mut Report,
+) {
+    for fault in faults {
+        let span = node_span(files, &pipeline.file, fault.node);
+        let diagnostic = RULE.diagnostic(fault.message).at(span, fault.label).because(because);
+        report.add(Finding::new(RULE.incident, diagnostic));
     }
 }
 
@@ -398,77 +420,4 @@ fn asked(text: &str, is_condition: bool) -> Vec<(String, String, u32)> {
 /// The texts of a node that is one or a list of them.
 fn texts(node: Option<&Node>) -> impl Iterator<Item = &Node> {
     node.into_iter().flat_map(workflow::one_or_many)
-}
-
-/// Keys at the top of a `.gitlab-ci.yml` that are no jobs.
-const GLOBALS: [&str; 12] = [
-    "default",
-    "include",
-    "stages",
-    "variables",
-    "workflow",
-    "image",
-    "services",
-    "cache",
-    "before_script",
-    "after_script",
-    "spec",
-    "types",
-];
-
-struct GitLab<'a, 'r> {
-    files: &'a Files,
-    pipeline: &'a Pipeline,
-    report: &'r mut Report,
-}
-
-impl GitLab<'_, '_> {
-    fn check(&mut self) {
-        // What an included file brings is not known here.
-        let [root] = self.pipeline.roots() else { return };
-        if self.pipeline.file.as_ref() != ".gitlab-ci.yml" || root.get("include").is_some() {
-            return;
-        }
-        let pairs = root.pairs().unwrap_or_default();
-        let names: BTreeSet<&str> = pairs.iter().filter_map(|(name, _)| name.as_str()).collect();
-        let jobs = pairs.iter().filter(|(name, job)| {
-            name.as_str().is_some_and(|name| !GLOBALS.contains(&name) && !name.starts_with('.'))
-                && job.pairs().is_some()
-        });
-        for (name, job) in jobs {
-            self.job(name, job, &names);
-        }
-    }
-
-    fn job(&mut self, name: &Node, job: &Node, names: &BTreeSet<&str>) {
-        let title = name.as_str().unwrap_or_default();
-        let needed = job.get("needs").and_then(Node::items).unwrap_or_default().iter();
-        let needed = needed.filter_map(|need| match need.as_str() {
-            Some(_) => Some(need),
-            None if need.get("pipeline").or(need.get("project")).or(need.get("optional")).is_some() => None,
-            None => need.get("job"),
-        });
-        for need in needed.chain(texts(job.get("extends"))) {
-            let text = need.as_str().unwrap_or_default();
-            if !names.contains(text) && !text.contains('$') {
-                self.add(
-                    need,
-                    &format!("job {title} refers to job {text}, which does not exist"),
-                    "no job has that name",
-                );
-            }
-        }
-        if ["script", "trigger", "extends", "run", "<<"].iter().all(|key| job.get(key).is_none()) {
-            self.add(name, &format!("job {title} has no `script`"), "expected `script`, `run` or `trigger`");
-        }
-    }
-
-    fn add(&mut self, node: &Node, message: &str, label: &str) {
-        let span = node_span(self.files, &self.pipeline.file, node);
-        let diagnostic = RULE
-            .diagnostic(message)
-            .at(span, label)
-            .because("GitLab refuses the whole file: no pipeline is created");
-        self.report.add(Finding::new(RULE.incident, diagnostic));
-    }
 }

@@ -10,6 +10,7 @@ pub mod crds;
 pub mod declared;
 pub mod fields;
 pub mod flux;
+pub(crate) mod gitlab;
 pub mod image_option;
 pub mod images;
 pub mod kustomizations;

@@ -1,5 +1,6 @@
 //! The language of workflows of GitHub Actions: what GitHub refuses in a file that is good YAML.
 
+pub(crate) mod action;
 mod asks;
 mod events;
 pub mod expression;
@@ -43,7 +44,7 @@ pub(crate) enum Effect {
 }
 
 impl<'n> Fault<'n> {
-    fn refused(node: &'n Node, message: impl Into<String>, label: impl Into<String>) -> Self {
+    pub(crate) fn refused(node: &'n Node, message: impl Into<String>, label: impl Into<String>) -> Self {
         Self { node, line: 1, message: message.into(), label: label.into(), effect: Effect::Refused }
     }
 }
