@@ -245,7 +245,7 @@ fn may_come_from_elsewhere(image: &Image, folder: &str, wanted: &Wanted) -> bool
 }
 
 /// Whether a source of a copy is there in a context; patterns are taken to match.
-fn is_there(files: &Files, context: &str, from: &str) -> bool {
+pub(super) fn is_there(files: &Files, context: &str, from: &str) -> bool {
     if from.contains(['*', '?', '[']) {
         return true;
     }
@@ -259,7 +259,7 @@ fn in_image(files: &Files, image: &Image, context: &str, path: &str) -> bool {
 }
 
 /// The file of the context that a path of the image comes from.
-fn source_of(files: &Files, image: &Image, context: &str, path: &str) -> Option<Arc<str>> {
+pub(super) fn source_of(files: &Files, image: &Image, context: &str, path: &str) -> Option<Arc<str>> {
     image.copies.iter().flat_map(|copy| copy.from.iter().map(move |from| (from, &copy.to))).find_map(
         |(from, to)| {
             let target = to.trim_end_matches('/');

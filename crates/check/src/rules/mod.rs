@@ -65,7 +65,9 @@ mod e3_invalid_image;
 mod e3_withdrawn_chart;
 mod e3_withdrawn_image;
 mod e4_foreign_image;
+mod e5_copy_missing;
 mod e5_entrypoint_module;
+mod e5_import_missing;
 mod e6_command_args_clash;
 mod e6_unknown_port;
 mod e7_config_without_rollout;
@@ -164,7 +166,9 @@ pub const ALL: &[&Rule] = &[
     &e3_withdrawn_chart::RULE,
     &e3_withdrawn_image::RULE,
     &e4_foreign_image::RULE,
+    &e5_copy_missing::RULE,
     &e5_entrypoint_module::RULE,
+    &e5_import_missing::RULE,
     &e6_command_args_clash::RULE,
     &e6_unknown_port::RULE,
     &e7_config_without_rollout::RULE,

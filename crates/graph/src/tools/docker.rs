@@ -85,6 +85,33 @@ pub fn runs(files: &Files, path: &Arc<str>) -> Vec<(String, Span)> {
     runs.collect()
 }
 
+/// What the instructions of all stages take from the build context by a plain path, each with the place of the
+/// instruction: no patterns, variables, addresses, or copies from other stages.
+pub fn sources(files: &Files, path: &Arc<str>) -> Vec<(String, Span)> {
+    let Some(text) = files.text(path) else { return Vec::new() };
+    let Ok(dockerfile) = parse(&text) else { return Vec::new() };
+    let lines = Lines::of(path, &text);
+    let mut found = Vec::new();
+    for instruction in &dockerfile.instructions {
+        let (options, sources, at) = match instruction {
+            Instruction::Copy(it) => (&it.options, &it.src, it.copy.span.start),
+            Instruction::Add(it) => (&it.options, &it.src, it.add.span.start),
+            _ => continue,
+        };
+        if options.iter().any(|option| option.name.value == "from") {
+            continue;
+        }
+        for source in sources {
+            let Source::Path(path) = source else { continue };
+            if !path.value.contains(['$', '*', '?', '[', ':', '{']) {
+                let plain = path.value.trim_start_matches("./").trim_matches('/');
+                found.push((plain.to_owned(), lines.span(at..usize::MAX)));
+            }
+        }
+    }
+    found
+}
+
 /// The instructions of the last stage, behind those of the stages that it is built from.
 fn last_stage<'a, 'b>(dockerfile: &'b Dockerfile<'a>) -> Vec<&'b Instruction<'a>> {
     let stages: Vec<_> = dockerfile.stages().collect();

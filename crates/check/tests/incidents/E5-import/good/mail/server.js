@@ -1,0 +1,2 @@
+const http = require('http');
+const log = require('./log');

@@ -1,0 +1,3 @@
+import os
+from bridge.client import connect
+from routers import chat
