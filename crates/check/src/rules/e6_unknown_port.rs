@@ -1,7 +1,8 @@
 //! # A port that no container has
 //!
 //! Probes, Services and monitors call ports by name. A name that no container declares stands for nothing:
-//! a probe fails always, and a Service has no endpoint for that port.
+//! a probe fails always, and a Service has no endpoint for that port. A number need not be declared; it is told where the
+//! pods are probed at another one, which they declare, and nothing in them speaks of the number.
 //!
 //! People see: `Readiness probe errored: strconv.Atoi: parsing "htpp": invalid syntax`, `couldn't find port:
 //! htpp`; connections to the Service are refused.
@@ -153,9 +154,62 @@ fn is_slip(one: &str, other: &str) -> bool {
     }
 }
 
+/// A Service with one port, by number, which no container of its pods has or speaks of, while each of them is probed at
+/// another one that it has: there it listens.
+fn unprobed(context: &Context<'_>, service: &Object, pods: &[&Pod<'_>], once: &mut Once) {
+    let [port] = list(&service.value()["spec"], "ports") else { return };
+    let Some(number) = port.get("targetPort").unwrap_or(&port["port"]).as_i64() else { return };
+    let mut listening = None;
+    for pod in pods {
+        if pod.object.value().to_string().contains(&number.to_string()) {
+            return;
+        }
+        let Some(found) = pod.containers().find_map(|container| probed(&container)) else { return };
+        listening = Some((*pod, found));
+    }
+    let Some((pod, (probe, known))) = listening else { return };
+    let field = if port.get("targetPort").is_some() { "targetPort" } else { "port" };
+    let mut diagnostic = RULE
+        .diagnostic(format!(
+            "{} sends to port {number}, which no container of its pods has; {} listens at {known}",
+            service.title(),
+            pod.object.title()
+        ))
+        .at(
+            context.survey.span(service, &keys(&["spec", "ports"]).index(0).key(field)),
+            "no container has this port",
+        )
+        .see(context.survey.span(pod.object, &probe), "here it is probed")
+        .because("where nothing listens, connections are refused")
+        .help(format!("perhaps targetPort: {known} is meant"));
+    diagnostic.severity = Severity::Warning;
+    once.add(&number.to_string(), RULE.finding(context, service, diagnostic).likely());
+}
+
+/// Where a container is probed over the network at a port that it says it has, and that port.
+fn probed(container: &Container<'_>) -> Option<(FieldPath, i64)> {
+    let own = list(container.value, "ports");
+    for probe in ["readinessProbe", "livenessProbe", "startupProbe"] {
+        for way in ["httpGet", "tcpSocket", "grpc"] {
+            let Some(port) = container.value.get(probe).and_then(|it| it.get(way)?.get("port")) else {
+                continue;
+            };
+            let known =
+                own.iter().find(|it| it.get("containerPort") == Some(port) || it.get("name") == Some(port));
+            if let Some(number) = known.and_then(|it| it.get("containerPort")?.as_i64()) {
+                return Some((container.path.key(probe).key(way).key("port"), number));
+            }
+        }
+    }
+    None
+}
+
 fn targets(context: &Context<'_>, service: &Object, pods: &[&Pod<'_>], once: &mut Once) {
     for (at, port) in list(&service.value()["spec"], "ports").iter().enumerate() {
-        let Some(name) = port.get("targetPort").and_then(Value::as_str) else { continue };
+        let Some(name) = port.get("targetPort").and_then(Value::as_str) else {
+            unprobed(context, service, pods, once);
+            continue;
+        };
         let known: Vec<&str> =
             pods.iter().flat_map(|pod| pod.containers()).flat_map(|container| names(&container)).collect();
         if name.parse::<u16>().is_ok() || known.contains(&name) {

@@ -83,6 +83,7 @@ mod f4_redirect_loop;
 mod f4_route_refused;
 mod f4_unheard;
 mod f4_wrong_address;
+mod f4_wrong_protocol;
 mod g1_workflow_refused;
 mod g1_workflow_syntax;
 mod g2_ansible_refused;
@@ -184,6 +185,7 @@ pub const ALL: &[&Rule] = &[
     &f4_route_refused::RULE,
     &f4_unheard::RULE,
     &f4_wrong_address::RULE,
+    &f4_wrong_protocol::RULE,
     &g1_workflow_refused::RULE,
     &g1_workflow_syntax::RULE,
     &g2_ansible_refused::RULE,
