@@ -55,6 +55,7 @@ mod d2_oci_chart;
 mod d2_project_forbids;
 mod d2_unread_values;
 mod d3_incomplete_registration;
+mod d3_left_out;
 mod e1_platform_pruned;
 mod e2_dangling_reference;
 mod e2_missing_key;
@@ -157,6 +158,7 @@ pub const ALL: &[&Rule] = &[
     &d2_project_forbids::RULE,
     &d2_unread_values::RULE,
     &d3_incomplete_registration::RULE,
+    &d3_left_out::RULE,
     &e1_platform_pruned::RULE,
     &e2_dangling_reference::RULE,
     &e2_missing_key::RULE,

@@ -1,0 +1,197 @@
+//! # A list names all its siblings and leaves one out
+//!
+//! What an ApplicationSet's list or a kustomization names is deployed; what lies beside it and is not named is not, and
+//! nothing says so. Whoever adds a folder or a file has to add it to the list too.
+//!
+//! People see: nothing at all, until someone asks where the service is.
+//!
+//! The rule speaks where at least three others of the same shape are listed (of a kustomization five of the same kind:
+//! Applications, Namespaces), and the name does not occur in the list's file at all: what was put into a comment was
+//! left out on purpose.
+//!
+//! ## Bad
+//! ```yaml
+//! # charts/ has auth, chat, ops and scan
+//! generators: [{list: {elements: [{name: auth}, {name: chat}, {name: scan}]}}]
+//! ```
+//! ## Good
+//! ```yaml
+//! generators: [{list: {elements: [{name: auth}, {name: chat}, {name: ops}, {name: scan}]}}]
+//! ```
+//! Or a generator that finds the folders itself.
+//!
+//! ## When to suppress
+//! Where it is not meant to be deployed, or not here.
+
+use std::collections::BTreeSet;
+
+use tiphys_diag::Severity;
+use tiphys_graph::{Set, Survey, UnitKind, survey::declared_span};
+use tiphys_kustomize::FILE_NAMES;
+use tiphys_value::{FieldPath, Location, ObjectExt, Value};
+use tiphys_vfs::{base_name, parent};
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{placeholders, pods::list, set_aside},
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "D3-left-out",
+    incident: "D3",
+    severity: Severity::Warning,
+    title: "a list names all its siblings and leaves one out",
+    source: include_str!("d3_left_out.rs"),
+    check,
+};
+
+/// How many siblings it takes to make a pattern.
+const ENOUGH: usize = 3;
+/// What lies beside services but is none.
+const NO_SERVICES: [&str; 12] = [
+    "common", "shared", "lib", "library", "base", "test", "tests", "docs", "tools", "template", "example",
+    "examples",
+];
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    for set in &context.survey.sets {
+        of_set(context, set, report);
+    }
+    for file in context.survey.files.paths().filter(|path| FILE_NAMES.contains(&base_name(path))) {
+        of_kustomization(context, file, report);
+    }
+}
+
+/// Folders beside those that an ApplicationSet lists.
+fn of_set(context: &Context<'_>, set: &Set, report: &mut Report) {
+    let survey = context.survey;
+    let Some(field) = listed(&set.declared.value).filter(|_| !set.symbolic && !set.unseen) else { return };
+    let paths: BTreeSet<String> = set.apps.iter().filter_map(|id| path_of(survey, *id)).collect();
+    let Some((place, names)) = varying(&paths).filter(|(_, names)| names.len() >= ENOUGH) else { return };
+    let Some(like) = paths.first().map(|path| path.split('/').collect::<Vec<_>>()) else { return };
+    let file = &set.declared.location.file;
+    let text = survey.files.text(file).unwrap_or_else(|| "".into());
+    let units = survey.units.iter().filter(|unit| unit.kind != UnitKind::Manifest);
+    let left_out: BTreeSet<&str> = units
+        .filter_map(|unit| {
+            let steps: Vec<&str> = unit.path.split('/').collect();
+            let name = *steps.get(place)?;
+            let is_beside = steps.len() == like.len()
+                && steps.iter().zip(&like).enumerate().all(|(at, (one, other))| at == place || one == other);
+            let is_open = !names.contains(name) && !NO_SERVICES.contains(&name) && !text.contains(name);
+            (is_beside && is_open && !set_aside::is_put_away(&unit.path)).then_some(name)
+        })
+        .collect();
+    if left_out.is_empty() || left_out.len() * ENOUGH > names.len() {
+        return;
+    }
+    let title = set.declared.value.name();
+    for name in left_out {
+        let mut path: Vec<&str> = like.clone();
+        path[place] = name;
+        let diagnostic = RULE
+            .diagnostic(format!(
+                "ApplicationSet {title} lists {} folders like {}, and not that one",
+                names.len(),
+                path.join("/")
+            ))
+            .at(
+                declared_span(&survey.files, &set.declared, &field),
+                "what is not listed here is not deployed",
+            )
+            .because("no Application is made for it, and nothing fails")
+            .help(format!("add {name} to the list, or let a git generator find the folders"));
+        report.add(Finding::new(RULE.incident, diagnostic).likely());
+    }
+}
+
+/// Where the elements of an ApplicationSet's only generator, a list, are; nothing if another one takes part.
+fn listed(set: &Value) -> Option<FieldPath> {
+    let generators = list(&set["spec"], "generators");
+    let [only] = generators else { return None };
+    let elements = only.at(&["list", "elements"]).and_then(Value::as_array)?;
+    let path = FieldPath::default().key("spec").key("generators").index(0);
+    (!elements.is_empty() && only.get("selector").is_none()).then(|| path.key("list").key("elements"))
+}
+
+fn path_of(survey: &Survey, id: tiphys_graph::AppId) -> Option<String> {
+    let sources = survey.app(id).application.spec.effective_sources();
+    let path = sources.iter().map(|source| source.path.trim_matches('/')).find(|path| !path.is_empty())?;
+    (!placeholders::is_in(path)).then(|| path.trim_start_matches("./").to_owned())
+}
+
+/// The one step in which paths of one length differ, and what stands there.
+fn varying(paths: &BTreeSet<String>) -> Option<(usize, BTreeSet<&str>)> {
+    let all: Vec<Vec<&str>> = paths.iter().map(|path| path.split('/').collect()).collect();
+    let first = all.first()?;
+    if all.iter().any(|path| path.len() != first.len()) {
+        return None;
+    }
+    let mut places = (0..first.len()).filter(|at| all.iter().any(|path| path[*at] != first[*at]));
+    let place = places.next()?;
+    places.next().is_none().then(|| (place, all.iter().map(|path| path[place]).collect()))
+}
+
+/// Files beside those that a kustomization lists, all of one kind.
+fn of_kustomization(context: &Context<'_>, file: &str, report: &mut Report) {
+    const KINDS: [&str; 5] = [
+        "argoproj.io/Application",
+        "argoproj.io/ApplicationSet",
+        "argoproj.io/AppProject",
+        "kustomize.toolkit.fluxcd.io/Kustomization",
+        "/Namespace",
+    ];
+    const MANY: usize = 5;
+    let survey = context.survey;
+    let Some(text) = survey.files.text(file) else { return };
+    let Ok(content) = tiphys_yaml::from_yaml(&text) else { return };
+    let folder = parent(file).unwrap_or_default();
+    let beside = |entry: &str| {
+        let name = entry.trim_start_matches("./");
+        (!name.contains('/')).then(|| tiphys_vfs::join(folder, name).ok()).flatten()
+    };
+    let named: BTreeSet<String> =
+        list(&content, "resources").iter().filter_map(|it| beside(it.as_str()?)).collect();
+    let kinds: Vec<Option<String>> = named.iter().map(|path| kind_of(survey, path)).collect();
+    let [Some(kind), ..] = &kinds[..] else { return };
+    let is_of_one_kind = kinds.iter().all(|it| it.as_ref() == Some(kind));
+    if kinds.len() < MANY || !is_of_one_kind || !KINDS.contains(&kind.as_str()) {
+        return;
+    }
+    let is_open = |path: &&str| {
+        let stem = base_name(path).trim_end_matches(".yaml").trim_end_matches(".yml");
+        !text.contains(stem)
+            && kind_of(survey, path).as_ref() == Some(kind)
+            && !survey.apps.iter().any(|app| app.read.contains(*path))
+            && !set_aside::is_ignored(&survey.files, path)
+            && !set_aside::is_put_away(path)
+    };
+    let files = survey.files.ending(&[".yaml", ".yml"]).map(AsRef::as_ref);
+    let beside =
+        files.filter(|path: &&str| parent(path).unwrap_or_default() == folder && !named.contains(*path));
+    let left_out: Vec<&str> = beside.filter(is_open).collect();
+    if left_out.len() * MANY > named.len() {
+        return;
+    }
+    let kind = kind.rsplit('/').next().unwrap_or(kind);
+    for path in left_out {
+        let diagnostic = RULE
+            .diagnostic(format!("{file} lists {} files with a {kind} each, and not {path}", named.len()))
+            .at(survey.files.span(&Location::new(path, 1, 0)), "nothing applies this")
+            .see(survey.files.span(&Location::new(file, 1, 0)), "the files beside it are listed here")
+            .because(
+                "a kustomization takes what it names; of what else lies in its folder it takes no notice",
+            )
+            .help(format!("add {} to the resources", base_name(path)));
+        report.add(Finding::new(RULE.incident, diagnostic).likely());
+    }
+}
+
+/// The group and kind of a file with one object: `argoproj.io/Application`, `/Namespace`.
+fn kind_of(survey: &Survey, path: &str) -> Option<String> {
+    let text = survey.files.text(path).filter(|_| survey.files.contains(path))?;
+    let content: Value = tiphys_yaml::from_yaml(&text).ok()?;
+    let group = content.str_at(&["apiVersion"])?.rsplit_once('/').map_or("", |(group, _)| group);
+    content.str_at(&["kind"]).map(|kind| format!("{group}/{kind}"))
+}
