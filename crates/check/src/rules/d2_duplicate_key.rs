@@ -95,7 +95,7 @@ fn files(survey: &Survey) -> BTreeSet<Arc<str>> {
     let is_yaml = |path: &str| path.ends_with(".yaml") || path.ends_with(".yml");
     let is_meant = |path: &str| {
         let base = path.rsplit('/').next().unwrap_or(path);
-        let stem = base.split('.').next().unwrap_or(base);
+        let stem = base.trim_end_matches(".yaml").trim_end_matches(".yml");
         tiphys_kustomize::FILE_NAMES.contains(&base)
             || base == "Chart.yaml"
             || (is_yaml(path) && (stem.starts_with("values") || stem.ends_with("values")))

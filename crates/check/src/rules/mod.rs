@@ -24,12 +24,14 @@ mod c1_last_applied_too_long;
 mod c2_argocd_policy;
 mod c2_inline_manifest;
 mod c2_invalid;
+mod c2_item_twice;
 mod c2_pod_security;
 mod c2_quota;
 mod c2_rbac_no_effect;
 mod c2_refused_annotation;
 mod c2_removed_api;
 mod c2_template_syntax;
+mod c2_undefined_name;
 mod c2_unknown_option;
 mod c2_unserved_version;
 mod c3_conversion_webhook;
@@ -61,6 +63,7 @@ mod e2_dangling_reference;
 mod e2_missing_key;
 mod e2_misspelt_name;
 mod e2_no_pull_secret;
+mod e2_no_resource;
 mod e2_no_store;
 mod e3_invalid_image;
 mod e3_withdrawn_chart;
@@ -127,12 +130,14 @@ pub const ALL: &[&Rule] = &[
     &c2_argocd_policy::RULE,
     &c2_inline_manifest::RULE,
     &c2_invalid::RULE,
+    &c2_item_twice::RULE,
     &c2_pod_security::RULE,
     &c2_quota::RULE,
     &c2_rbac_no_effect::RULE,
     &c2_refused_annotation::RULE,
     &c2_removed_api::RULE,
     &c2_template_syntax::RULE,
+    &c2_undefined_name::RULE,
     &c2_unknown_option::RULE,
     &c2_unserved_version::RULE,
     &c3_conversion_webhook::RULE,
@@ -164,6 +169,7 @@ pub const ALL: &[&Rule] = &[
     &e2_missing_key::RULE,
     &e2_misspelt_name::RULE,
     &e2_no_pull_secret::RULE,
+    &e2_no_resource::RULE,
     &e2_no_store::RULE,
     &e3_invalid_image::RULE,
     &e3_withdrawn_chart::RULE,

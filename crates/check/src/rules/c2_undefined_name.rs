@@ -1,0 +1,167 @@
+//! # A resource names a part of itself that it does not have
+//!
+//! An AlertmanagerConfig routes to its receivers by name, a Workflow begins with one of its templates and chains them by
+//! name. A name that nothing in the resource has is refused by the controller: the configuration is not taken over, the
+//! Workflow ends before its first step.
+//!
+//! People see: `undefined receiver "slak" used in route`, `spec.entrypoint template 'main' undefined`,
+//! `templates.main.tasks.test template name 'tests' undefined`, `templates.main.tasks.push dependency 'built' not defined`.
+//!
+//! ## Bad
+//! ```yaml
+//! kind: AlertmanagerConfig
+//! spec: {route: {receiver: slak}, receivers: [{name: slack}]}
+//! ```
+//! ## Good
+//! ```yaml
+//! kind: AlertmanagerConfig
+//! spec: {route: {receiver: slack}, receivers: [{name: slack}]}
+//! ```
+//! ## When to suppress
+//! Never.
+
+use tiphys_diag::Severity;
+use tiphys_graph::Object;
+use tiphys_value::{FieldPath, Value};
+
+use crate::{
+    Context, Report, Rule,
+    support::{
+        fields::keys,
+        once::Once,
+        parts, placeholders,
+        pods::{list, text},
+        similar,
+    },
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "C2-undefined-name",
+    incident: "C2",
+    severity: Severity::Warning,
+    title: "a resource names a part of itself that it does not have",
+    source: include_str!("c2_undefined_name.rs"),
+    check,
+};
+
+/// A name that stands for nothing.
+struct Fault<'a> {
+    field: FieldPath,
+    name: &'a str,
+    message: String,
+    known: Vec<&'a str>,
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
+    for object in &context.survey.objects {
+        let faults = match (object.key.group.as_str(), object.key.kind.as_str()) {
+            ("monitoring.coreos.com", "AlertmanagerConfig") => receivers(object),
+            ("argoproj.io", "Workflow" | "WorkflowTemplate" | "ClusterWorkflowTemplate") => {
+                workflow(&object.value()["spec"], &keys(&["spec"]))
+            }
+            ("argoproj.io", "CronWorkflow") => {
+                workflow(&object.value()["spec"]["workflowSpec"], &keys(&["spec", "workflowSpec"]))
+            }
+            _ => continue,
+        };
+        if parts::may_be_a_patch(context.survey, object) {
+            continue;
+        }
+        for fault in faults.into_iter().filter(|fault| !placeholders::is_in(fault.name)) {
+            add(context, object, &fault, &mut once);
+        }
+    }
+    once.report(report);
+}
+
+fn add(context: &Context<'_>, object: &Object, fault: &Fault<'_>, once: &mut Once) {
+    let mut diagnostic = RULE
+        .diagnostic(format!("{}: {}", object.title(), fault.message))
+        .at(context.survey.span(object, &fault.field), "nothing here has this name")
+        .because("the controller refuses the resource as a whole");
+    if let Some(nearest) = similar::nearest(fault.name, fault.known.iter().copied()) {
+        diagnostic = diagnostic.help(format!("perhaps {nearest} is meant"));
+    }
+    once.add(&fault.message, RULE.finding(context, object, diagnostic));
+}
+
+/// The routes of an AlertmanagerConfig, and below them (prometheus-operator, "AlertmanagerConfig").
+fn receivers(object: &Object) -> Vec<Fault<'_>> {
+    let spec = &object.value()["spec"];
+    let known: Vec<&str> = list(spec, "receivers").iter().map(|it| text(it, "name")).collect();
+    let mut found = Vec::new();
+    let mut open: Vec<(&Value, FieldPath)> =
+        spec.get("route").map(|route| (route, keys(&["spec", "route"]))).into_iter().collect();
+    while let Some((route, path)) = open.pop() {
+        let name = text(route, "receiver");
+        if !name.is_empty() && !known.contains(&name) {
+            found.push(Fault {
+                field: path.key("receiver"),
+                name,
+                message: format!("undefined receiver {name:?} used in route"),
+                known: known.clone(),
+            });
+        }
+        let below = list(route, "routes").iter().enumerate();
+        open.extend(below.map(|(at, route)| (route, path.key("routes").index(at))));
+    }
+    found
+}
+
+/// The entrypoint, and what steps and tasks name (Argo Workflows, "Field Reference").
+fn workflow<'a>(spec: &'a Value, path: &FieldPath) -> Vec<Fault<'a>> {
+    let templates = list(spec, "templates");
+    // What a template elsewhere brings, this one does not say.
+    if templates.is_empty() || spec.get("workflowTemplateRef").is_some() {
+        return Vec::new();
+    }
+    let known: Vec<&str> = templates.iter().map(|it| text(it, "name")).collect();
+    let mut found = Vec::new();
+    for field in ["entrypoint", "onExit"] {
+        let name = text(spec, field);
+        if !name.is_empty() && !known.contains(&name) {
+            let message = format!("spec.{field} template '{name}' undefined");
+            found.push(Fault { field: path.key(field), name, message, known: known.clone() });
+        }
+    }
+    for (at, template) in templates.iter().enumerate() {
+        let place = path.key("templates").index(at);
+        let of = text(template, "name");
+        for (group, steps) in list(template, "steps").iter().enumerate() {
+            for (index, step) in steps.as_array().into_iter().flatten().enumerate() {
+                let place = place.key("steps").index(group).index(index);
+                found.extend(named(step, &place, &format!("templates.{of}.steps"), &known));
+            }
+        }
+        let tasks = list(&template["dag"], "tasks");
+        let names: Vec<&str> = tasks.iter().map(|it| text(it, "name")).collect();
+        for (index, task) in tasks.iter().enumerate() {
+            let place = place.key("dag").key("tasks").index(index);
+            found.extend(named(task, &place, &format!("templates.{of}.tasks"), &known));
+            for (nth, wanted) in list(task, "dependencies").iter().enumerate() {
+                let wanted = wanted.as_str().unwrap_or_default();
+                if !names.contains(&wanted) {
+                    let message = format!(
+                        "templates.{of}.tasks.{} dependency '{wanted}' not defined",
+                        text(task, "name")
+                    );
+                    let field = place.key("dependencies").index(nth);
+                    found.push(Fault { field, name: wanted, message, known: names.clone() });
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The template that a step or task runs.
+fn named<'a>(step: &'a Value, path: &FieldPath, place: &str, known: &[&'a str]) -> Option<Fault<'a>> {
+    let name = text(step, "template");
+    if name.is_empty() || known.contains(&name) {
+        return None;
+    }
+    let message = format!("{place}.{} template name '{name}' undefined", text(step, "name"));
+    Some(Fault { field: path.key("template"), name, message, known: known.to_vec() })
+}

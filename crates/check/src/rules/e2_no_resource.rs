@@ -1,0 +1,167 @@
+//! # A custom resource belongs to one that nothing makes
+//!
+//! Topics, users, connectors, backups and poolers name the cluster that they belong to; a scaler names its credentials, a
+//! Workflow the template that it runs. The controller finds nothing of that name and leaves the resource alone, most
+//! often without a word in its status.
+//!
+//! People see: nothing at all, or `Cluster shop/db not found`, `triggerauthentications.keda.sh "queue" not found`,
+//! `workflowtemplates.argoproj.io "build" not found`.
+//!
+//! The rule speaks only where the Applications bring resources of the kind that is named into the same namespace.
+//!
+//! ## Bad
+//! ```yaml
+//! kind: KafkaTopic
+//! metadata: {labels: {strimzi.io/cluster: events-old}}   # the Kafka is called events
+//! ```
+//! ## Good
+//! ```yaml
+//! kind: KafkaTopic
+//! metadata: {labels: {strimzi.io/cluster: events}}
+//! ```
+//! ## When to suppress
+//! Where the other resource is made outside of the repository.
+
+use tiphys_diag::Severity;
+use tiphys_graph::Object;
+use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
+
+use crate::{
+    Context, Report, Rule,
+    support::{cluster::Cluster, fields::keys, once::Once, placeholders, similar},
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "E2-no-resource",
+    incident: "E2",
+    severity: Severity::Warning,
+    title: "a custom resource belongs to one that nothing makes",
+    source: include_str!("e2_no_resource.rs"),
+    check,
+};
+
+/// A reference by name to a resource of the same group and namespace.
+struct Reference {
+    group: &'static str,
+    kind: &'static str,
+    path: &'static [&'static str],
+    to: &'static str,
+}
+
+macro_rules! references {
+    ($($group:literal $kind:literal $path:expr => $to:literal;)*) => {
+        const ALL: &[Reference] = &[$(Reference { group: $group, kind: $kind, path: &$path, to: $to }),*];
+    };
+}
+
+const STRIMZI: [&str; 3] = ["metadata", "labels", "strimzi.io/cluster"];
+const CLUSTER: [&str; 3] = ["spec", "cluster", "name"];
+const RABBITMQ: [&str; 3] = ["spec", "rabbitmqClusterReference", "name"];
+
+references! {
+    "argoproj.io" "CronWorkflow" ["spec", "workflowSpec", "workflowTemplateRef", "name"] => "WorkflowTemplate";
+    "argoproj.io" "Workflow" ["spec", "workflowTemplateRef", "name"] => "WorkflowTemplate";
+    "kafka.strimzi.io" "KafkaConnector" STRIMZI => "KafkaConnect";
+    "kafka.strimzi.io" "KafkaNodePool" STRIMZI => "Kafka";
+    "kafka.strimzi.io" "KafkaTopic" STRIMZI => "Kafka";
+    "kafka.strimzi.io" "KafkaUser" STRIMZI => "Kafka";
+    "postgresql.cnpg.io" "Backup" CLUSTER => "Cluster";
+    "postgresql.cnpg.io" "Database" CLUSTER => "Cluster";
+    "postgresql.cnpg.io" "Pooler" CLUSTER => "Cluster";
+    "postgresql.cnpg.io" "ScheduledBackup" CLUSTER => "Cluster";
+    "rabbitmq.com" "Binding" RABBITMQ => "RabbitmqCluster";
+    "rabbitmq.com" "Exchange" RABBITMQ => "RabbitmqCluster";
+    "rabbitmq.com" "Permission" RABBITMQ => "RabbitmqCluster";
+    "rabbitmq.com" "Policy" RABBITMQ => "RabbitmqCluster";
+    "rabbitmq.com" "Queue" RABBITMQ => "RabbitmqCluster";
+    "rabbitmq.com" "User" RABBITMQ => "RabbitmqCluster";
+    "rabbitmq.com" "Vhost" RABBITMQ => "RabbitmqCluster";
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
+    for cluster in context.clusters() {
+        for object in &cluster.objects {
+            for (name, to, field) in named(object) {
+                look(context, cluster, object, name, to, field, &mut once);
+            }
+        }
+    }
+    once.report(report);
+}
+
+/// What an object names: the name, the kind that is meant, and the field.
+fn named(object: &Object) -> Vec<(&str, &'static str, FieldPath)> {
+    let (group, kind) = (object.key.group.as_str(), object.key.kind.as_str());
+    let of_table = ALL.iter().filter(|it| it.group == group && it.kind == kind);
+    let mut found: Vec<(&str, &'static str, FieldPath)> =
+        of_table.filter_map(|it| Some((object.value().str_at(it.path)?, it.to, keys(it.path)))).collect();
+    if group == "rabbitmq.com"
+        && object.value().at(&["spec", "rabbitmqClusterReference", "namespace"]).is_some()
+    {
+        found.clear();
+    }
+    // A template of the whole cluster has another kind.
+    if object.value().at(&["spec", "workflowTemplateRef", "clusterScope"]) == Some(&Value::Bool(true))
+        || object.value().at(&["spec", "workflowSpec", "workflowTemplateRef", "clusterScope"])
+            == Some(&Value::Bool(true))
+    {
+        found.clear();
+    }
+    if group == "keda.sh" {
+        let triggers =
+            object.value().at(&["spec", "triggers"]).and_then(Value::as_array).into_iter().flatten();
+        for (at, trigger) in triggers.enumerate() {
+            let reference = trigger.get("authenticationRef");
+            let is_plain = reference
+                .and_then(|it| it.str_at(&["kind"]))
+                .is_none_or(|kind| kind == "TriggerAuthentication");
+            if let Some(name) = reference.and_then(|it| it.str_at(&["name"])).filter(|_| is_plain) {
+                let field = keys(&["spec", "triggers"]).index(at).key("authenticationRef").key("name");
+                found.push((name, "TriggerAuthentication", field));
+            }
+        }
+    }
+    found
+}
+
+fn look(
+    context: &Context<'_>,
+    cluster: &Cluster<'_>,
+    object: &Object,
+    name: &str,
+    to: &str,
+    field: FieldPath,
+    once: &mut Once,
+) {
+    let (group, namespace) = (object.key.group.as_str(), object.key.namespace.as_str());
+    if name.is_empty() || placeholders::is_in(name) || cluster.is_partly_hidden(namespace) {
+        return;
+    }
+    let key = ResourceKey::new(group, to, namespace, name);
+    let mut same = cluster.objects.iter().filter(|it| it.key.group == group && it.key.kind == to);
+    let beside: Vec<&str> =
+        same.clone().filter(|it| it.key.namespace == namespace).map(|it| it.key.name.as_str()).collect();
+    // What the repository holds and no Application applies may be applied by hand.
+    let may_be_there = context.survey.objects.iter().any(|it| {
+        it.key.group == group && it.key.kind == to && it.key.name == name && it.environment.is_none()
+    });
+    if cluster.find(&key).is_some() || beside.is_empty() || may_be_there {
+        return;
+    }
+    let elsewhere = same.find(|it| it.key.name == name);
+    let mut diagnostic = RULE
+        .diagnostic(format!("{} names {to}/{name}, which nothing makes in {namespace}", object.title()))
+        .at(context.survey.span(object, &field), format!("no {to} of this namespace has the name"))
+        .because("its controller finds nothing that it belongs to, and leaves it alone");
+    if let Some(elsewhere) = elsewhere {
+        diagnostic =
+            diagnostic.see(context.survey.start(elsewhere), format!("there is {}", elsewhere.title()));
+    } else if let Some(nearest) = similar::nearest(name, beside.iter().copied()) {
+        diagnostic = diagnostic.help(format!("perhaps {nearest} is meant"));
+    } else if let [only] = beside[..] {
+        diagnostic = diagnostic.help(format!("the only {to} in {namespace} is {only}"));
+    }
+    once.add(name, RULE.finding(context, object, diagnostic).likely());
+}
