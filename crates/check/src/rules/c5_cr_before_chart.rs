@@ -33,6 +33,7 @@ use tiphys_graph::{
     tools::{Action, Component},
     waits::retries,
 };
+use tiphys_model::names;
 use tiphys_value::ObjectExt;
 
 use crate::{
@@ -82,7 +83,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(app) = context.survey.app_of(object) else { continue };
         let kind = (object.key.group.as_str(), object.key.kind.as_str());
         let is_known = |it: &Provider<'_>| it.chart.is_some_and(|chart| chart.defines(kind.0, kind.1));
-        if !object.hooks.is_empty() || defined.contains(&kind) || !providers.iter().any(is_known) {
+        // The engine that syncs is there, with its own definitions.
+        if is_engines(kind)
+            || !object.hooks.is_empty()
+            || defined.contains(&kind)
+            || !providers.iter().any(is_known)
+        {
             continue;
         }
         if let Some((provider, early)) = first(context, &providers, object, app) {
@@ -130,6 +136,10 @@ fn installed_elsewhere(context: &Context<'_>, chart: &str) -> bool {
     let Some(component) = Component::of_chart(chart) else { return false };
     let mut writers = context.survey.tools().writers.iter().filter(|writer| writer.action == Action::Apply);
     writers.any(|writer| writer.component().is_some_and(|it| it.name == component.name))
+}
+
+fn is_engines((group, kind): (&str, &str)) -> bool {
+    group == names::GROUP && matches!(kind, "Application" | "ApplicationSet" | "AppProject")
 }
 
 /// The kinds that something defines that was seen.

@@ -6,8 +6,8 @@
 //! People see: nothing at all, until someone asks where the service is.
 //!
 //! The rule speaks where at least three others of the same shape are listed (of a kustomization five of the same kind:
-//! Applications, Namespaces), and the name does not occur in the list's file at all: what was put into a comment was
-//! left out on purpose.
+//! Applications, Namespaces), it is the only one that is not, and its name does not occur in the list's file at all: what
+//! was put into a comment was left out on purpose.
 //!
 //! ## Bad
 //! ```yaml
@@ -83,27 +83,21 @@ fn of_set(context: &Context<'_>, set: &Set, report: &mut Report) {
             (is_beside && is_open && !set_aside::is_put_away(&unit.path)).then_some(name)
         })
         .collect();
-    if left_out.is_empty() || left_out.len() * ENOUGH > names.len() {
-        return;
-    }
+    // Who leaves several out does so on purpose.
+    let [name] = left_out.into_iter().collect::<Vec<_>>()[..] else { return };
     let title = set.declared.value.name();
-    for name in left_out {
-        let mut path: Vec<&str> = like.clone();
-        path[place] = name;
-        let diagnostic = RULE
-            .diagnostic(format!(
-                "ApplicationSet {title} lists {} folders like {}, and not that one",
-                names.len(),
-                path.join("/")
-            ))
-            .at(
-                declared_span(&survey.files, &set.declared, &field),
-                "what is not listed here is not deployed",
-            )
-            .because("no Application is made for it, and nothing fails")
-            .help(format!("add {name} to the list, or let a git generator find the folders"));
-        report.add(Finding::new(RULE.incident, diagnostic).likely());
-    }
+    let mut path: Vec<&str> = like.clone();
+    path[place] = name;
+    let diagnostic = RULE
+        .diagnostic(format!(
+            "ApplicationSet {title} lists {} folders like {}, and not that one",
+            names.len(),
+            path.join("/")
+        ))
+        .at(declared_span(&survey.files, &set.declared, &field), "what is not listed here is not deployed")
+        .because("no Application is made for it, and nothing fails")
+        .help(format!("add {name} to the list, or let a git generator find the folders"));
+    report.add(Finding::new(RULE.incident, diagnostic).likely());
 }
 
 /// Where the elements of an ApplicationSet's only generator, a list, are; nothing if another one takes part.
@@ -170,22 +164,15 @@ fn of_kustomization(context: &Context<'_>, file: &str, report: &mut Report) {
     let files = survey.files.ending(&[".yaml", ".yml"]).map(AsRef::as_ref);
     let beside =
         files.filter(|path: &&str| parent(path).unwrap_or_default() == folder && !named.contains(*path));
-    let left_out: Vec<&str> = beside.filter(is_open).collect();
-    if left_out.len() * MANY > named.len() {
-        return;
-    }
+    let [path] = beside.filter(is_open).collect::<Vec<_>>()[..] else { return };
     let kind = kind.rsplit('/').next().unwrap_or(kind);
-    for path in left_out {
-        let diagnostic = RULE
-            .diagnostic(format!("{file} lists {} files with a {kind} each, and not {path}", named.len()))
-            .at(survey.files.span(&Location::new(path, 1, 0)), "nothing applies this")
-            .see(survey.files.span(&Location::new(file, 1, 0)), "the files beside it are listed here")
-            .because(
-                "a kustomization takes what it names; of what else lies in its folder it takes no notice",
-            )
-            .help(format!("add {} to the resources", base_name(path)));
-        report.add(Finding::new(RULE.incident, diagnostic).likely());
-    }
+    let diagnostic = RULE
+        .diagnostic(format!("{file} lists {} files with a {kind} each, and not {path}", named.len()))
+        .at(survey.files.span(&Location::new(path, 1, 0)), "nothing applies this")
+        .see(survey.files.span(&Location::new(file, 1, 0)), "the files beside it are listed here")
+        .because("a kustomization takes what it names; of what else lies in its folder it takes no notice")
+        .help(format!("add {} to the resources", base_name(path)));
+    report.add(Finding::new(RULE.incident, diagnostic).likely());
 }
 
 /// The group and kind of a file with one object: `argoproj.io/Application`, `/Namespace`.

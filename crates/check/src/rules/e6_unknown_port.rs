@@ -26,6 +26,7 @@ use tiphys_value::{FieldPath, Value};
 use crate::{
     Context, Report, Rule,
     support::{
+        cluster::Cluster,
         fields::keys,
         once::Once,
         pods::{self, Container, Pod, list, text},
@@ -58,6 +59,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let pods: Vec<&Pod<'_>> = cluster.pods.iter().filter(|pod| selects(service, pod)).collect();
             if !pods.is_empty() {
                 targets(context, service, &pods, &mut once);
+                if !pods.iter().any(|pod| has_other_service(cluster, service, pod)) {
+                    unprobed(context, service, &pods, &mut once);
+                }
             }
         }
     }
@@ -154,6 +158,12 @@ fn is_slip(one: &str, other: &str) -> bool {
     }
 }
 
+/// Whether another Service leads to the same pods: each may be for a port of its own.
+fn has_other_service(cluster: &Cluster<'_>, service: &Object, pod: &Pod<'_>) -> bool {
+    let services = cluster.objects.iter().filter(|it| it.key.kind == "Service" && it.key.group.is_empty());
+    services.filter(|it| it.id != service.id).any(|other| selects(other, pod))
+}
+
 /// A Service with one port, by number, which no container of its pods has or speaks of, while each of them is probed at
 /// another one that it has: there it listens.
 fn unprobed(context: &Context<'_>, service: &Object, pods: &[&Pod<'_>], once: &mut Once) {
@@ -206,10 +216,7 @@ fn probed(container: &Container<'_>) -> Option<(FieldPath, i64)> {
 
 fn targets(context: &Context<'_>, service: &Object, pods: &[&Pod<'_>], once: &mut Once) {
     for (at, port) in list(&service.value()["spec"], "ports").iter().enumerate() {
-        let Some(name) = port.get("targetPort").and_then(Value::as_str) else {
-            unprobed(context, service, pods, once);
-            continue;
-        };
+        let Some(name) = port.get("targetPort").and_then(Value::as_str) else { continue };
         let known: Vec<&str> =
             pods.iter().flat_map(|pod| pod.containers()).flat_map(|container| names(&container)).collect();
         if name.parse::<u16>().is_ok() || known.contains(&name) {
