@@ -22,12 +22,18 @@ use render::Renderer;
 pub use rollout::{AppRollout, Rollout, is_rolling, removal_order, roll};
 pub use selector::{is_empty as selects_nothing, selects};
 use serde_json::{Value, json};
-use tiphys_gotemplate::Map;
+use tiphys_gotemplate::{Map, Numbers};
 use tiphys_model::names;
 use tiphys_value::ObjectExt;
 
 /// One set of parameters.
 pub type Params = serde_json::Map<String, Value>;
+
+/// A field of an object of the cluster as Go prints it: what such an object says of a cluster is handed to templates as
+/// text.
+pub fn printed(value: &Value) -> String {
+    params::text_of(&tiphys_gotemplate::Value::from_json(value, Numbers::AsStored))
+}
 
 /// A cluster that the engine knows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -179,7 +179,7 @@ impl Inputs for SetInputs<'_> {
         for object in self.decision_objects(spec, &config)? {
             let decisions = object.at(&["status", &list_key]).and_then(Value::as_array).cloned();
             for decision in decisions.into_iter().flatten() {
-                let named = decision.get(&match_key).map(text_of).unwrap_or_default();
+                let named = decision.get(&match_key).map(tiphys_appset::printed).unwrap_or_default();
                 let Some(cluster) = self.clusters.iter().find(|cluster| cluster.name == named) else {
                     continue;
                 };
@@ -187,7 +187,7 @@ impl Inputs for SetInputs<'_> {
                 set.insert("name".into(), cluster.name.clone().into());
                 set.insert("server".into(), cluster.server.clone().into());
                 for (key, value) in decision.as_object().into_iter().flatten() {
-                    set.insert(key.clone(), text_of(value).into());
+                    set.insert(key.clone(), tiphys_appset::printed(value).into());
                 }
                 sets.push(set);
             }
@@ -226,10 +226,6 @@ impl Inputs for SetInputs<'_> {
             })
             .collect()
     }
-}
-
-fn text_of(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// All files below a folder; links are passed over, as Git's listing has it.

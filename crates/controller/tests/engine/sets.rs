@@ -268,12 +268,17 @@ async fn a_placement_decision_yields_its_clusters() {
         "labelSelector": {"matchLabels": {"placement": "all"}}}}]);
     let mut by_decision = set(generators, json!({}));
     by_decision["spec"]["template"]["spec"]["destination"] = json!({"name": "{{.name}}", "namespace": "eu"});
+    by_decision["spec"]["template"]["metadata"]["annotations"] =
+        json!({"score": "{{.score}} {{.zones}} {{.from}}"});
     stage.apply(by_decision).await;
     stage.until_object(SET, ENGINE, "all", is_up_to_date).await;
     assert!(stage.names(APPLICATION, ENGINE).await.is_empty());
     stage.patch(("cluster.example.com/v1", "PlacementDecision"), ENGINE, "p",
-        json!({"status": {"decisions": [{"clusterName": "eu", "reason": ""}, {"clusterName": "unknown"}]}})).await;
-    stage.until_green("eu").await;
+        json!({"status": {"decisions": [{"clusterName": "eu", "reason": "", "score": 1_000_000, "zones": ["a", "b"], "from": {"b": 2, "a": null}},
+            {"clusterName": "unknown"}]}})).await;
+    let app = stage.until_green("eu").await;
+    // As Go prints them.
+    assert_eq!(app.annotation("score"), Some("1000000 [a b] map[a:<nil> b:2]"));
     assert_eq!(stage.names(APPLICATION, ENGINE).await, ["eu"]);
 }
 
