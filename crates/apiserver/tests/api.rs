@@ -166,6 +166,23 @@ fn apply_conflicts_name_owner_and_field() {
 }
 
 #[test]
+fn what_an_aggregated_server_of_a_platform_has_is_named_as_there() {
+    let server = server();
+    let client = server.client("test");
+    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let definition = json!({"metadata": {"name": "users.user.openshift.io"},
+        "spec": {"group": "user.openshift.io", "scope": "Cluster", "names": {"plural": "users", "kind": "User"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": any}}]}});
+    client.create(&gvr("apiextensions.k8s.io/v1", "customresourcedefinitions"), "", definition).unwrap();
+    let users = gvr("user.openshift.io/v1", "users");
+    client.create(&users, "", json!({"metadata": {"name": "ldap:Ann"}})).unwrap();
+    assert_eq!(client.create(&users, "", json!({"metadata": {"name": "a/b"}})).unwrap_err().code(), 422);
+    widgets(&client);
+    let odd = json!({"metadata": {"name": "Ann"}, "spec": {"size": 1}});
+    assert_eq!(client.create(&gvr("example.com/v1", "widgets"), "default", odd).unwrap_err().code(), 422);
+}
+
+#[test]
 fn custom_resources_come_and_go_with_their_definition() {
     let server = server();
     let client = server.client("test");

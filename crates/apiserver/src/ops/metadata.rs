@@ -52,7 +52,14 @@ fn validate_name(at: &At, object: &Value, errors: &mut ErrorList) {
     }
 }
 
+/// Groups that an aggregated API server of OpenShift serves, which takes any name that a path can hold: users as they log
+/// in, tags as `image:tag`. Definitions of them stand in for it.
+const FREELY_NAMED: [&str; 3] = ["user.openshift.io", "image.openshift.io", "oauth.openshift.io"];
+
 fn name_faults(at: &At, name: &str) -> Vec<String> {
+    if at.resource.custom.is_some() && FREELY_NAMED.contains(&at.resource.group()) {
+        return path_segment_faults(name);
+    }
     if at.resource.custom.is_none() {
         match at.resource.gvk.kind.as_str() {
             "Namespace" | "Service" | "StatefulSet" => return label_faults(name),
