@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use tiphys_cluster::Cluster;
+use anyhow::Context as _;
+use tiphys_cluster::{Cluster, ClusterError};
 use tiphys_diff::{
     DiffOptions, Fields, IgnoreRules, compare, has_compare_option, known_types, mask_secret, unified,
 };
@@ -100,7 +101,7 @@ async fn changes(session: &Session, args: &Args) -> anyhow::Result<Vec<Change>> 
     let known: BTreeSet<&ResourceKey> = targets.keys().collect();
     keys.extend(desired::listed(&app).into_iter().filter(|(key, _)| !known.contains(key)));
     let live = desired::live(&cluster, &keys).await?;
-    let schemas = schemas(&cluster, targets.values()).await;
+    let schemas = schemas(&cluster, targets.values()).await?;
     let mut all = Vec::new();
     for (key, _) in keys {
         all.extend(match (targets.get(&key), live.get(&key)) {
@@ -122,18 +123,31 @@ async fn changes(session: &Session, args: &Args) -> anyhow::Result<Vec<Change>> 
 async fn schemas(
     cluster: &Cluster,
     targets: impl Iterator<Item = &Value>,
-) -> HashMap<GroupVersionKind, StructuralSchema> {
+) -> anyhow::Result<HashMap<GroupVersionKind, StructuralSchema>> {
     let discovery = cluster.discovery();
     let custom = targets.map(ObjectExt::gvk).filter(|kind| Fields::built_in(kind).is_none());
     let definitions: HashMap<GroupVersionKind, ResourceKey> =
         custom.filter_map(|kind| Some((kind.clone(), discovery.definition_key(&kind)?))).collect();
     let keys = definitions.values().map(|key| (key.clone(), "v1".to_owned())).collect();
-    let found = desired::live(cluster, &keys).await.unwrap_or_default();
+    let found = match desired::live(cluster, &keys).await {
+        Err(error) if is_forbidden(&error) => {
+            eprintln!(
+                "custom resources are compared without their definitions, which may not be read: {error:#}"
+            );
+            BTreeMap::new()
+        }
+        found => found.context("the definitions of custom resources cannot be read")?,
+    };
     let schema = |(kind, key): (GroupVersionKind, ResourceKey)| {
         let schema = crd_version_schema(found.get(&key)?, &kind.version)?;
         Some((kind, schema))
     };
-    definitions.into_iter().filter_map(schema).collect()
+    Ok(definitions.into_iter().filter_map(schema).collect())
+}
+
+/// Whether a request failed because whoever asked may not do that.
+fn is_forbidden(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(ClusterError::Api { code: 403, .. }))
 }
 
 /// Whether a live object that no source describes belongs to the Application.
@@ -197,4 +211,18 @@ fn one_sided(key: ResourceKey, object: &Value, action: &'static str, settings: &
     let text = tiphys_yaml::to_yaml(&object);
     let diff = text.lines().map(|line| format!("{sign}{line}\n")).collect();
     Change { key, action, diff, paths: Vec::new() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_may_not_be_read_is_done_without() {
+        let error = |code| {
+            anyhow::Error::from(ClusterError::Api { code, reason: String::new(), message: "no".to_owned() })
+        };
+        assert!(is_forbidden(&error(403)) && !is_forbidden(&error(500)));
+        assert!(!is_forbidden(&ClusterError::Transport("away".to_owned()).into()));
+    }
 }
