@@ -110,6 +110,16 @@ fn a_volume_that_a_claim_names_stands_in() {
 }
 
 #[test]
+fn what_people_make_by_hand_stands_in_where_that_is_asked_for() {
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers: [{name: c, image: web, env: [{name: P, valueFrom: {secretKeyRef: {name: database, key: password}}}]}]\n  volumes: [{name: v, configMap: {name: settings}}]\n";
+    let repo = Repo::shop(&[("manifests/pod.yaml", pod)]);
+    repo.once(&[])
+        .expect(1, &["configmap \"settings\" not found", "--stand-ins always puts some in their place"]);
+    let run = repo.once(&["--stand-ins", "always"]);
+    run.expect(0, &["ConfigMap/settings in shop, Secret/database in shop", "all 1 Applications are Synced"]);
+}
+
+#[test]
 fn what_the_project_does_not_permit_is_said() {
     let project = "apiVersion: argoproj.io/v1alpha1\nkind: AppProject\nmetadata: {name: team, namespace: argocd}\nspec:\n  sourceRepos: ['*']\n  destinations: [{server: '*', namespace: '*'}]\n  namespaceResourceWhitelist: [{group: apps, kind: Deployment}]\n";
     let repo = Repo::with(&[

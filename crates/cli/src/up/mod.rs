@@ -1,6 +1,7 @@
 //! `tiphys up`: the embedded cluster, the engine on it, and what is told of both.
 
 mod args;
+mod by_hand;
 mod causes;
 mod clusters;
 mod follow;
@@ -427,6 +428,11 @@ impl Session<'_> {
     async fn give_up(&mut self, mut rows: Vec<Row>) -> anyhow::Error {
         causes::add(&mut rows, &self.sites()).await;
         self.reporter.end(&rows, false);
+        if self.args.stand_ins == stand_ins::When::Auto && rows.iter().any(Row::lacks_what_people_make) {
+            self.reporter.notice(
+                "Secrets and ConfigMaps that pods name and nothing brings are made by hand; --stand-ins always puts some in their place",
+            );
+        }
         Reported.into()
     }
 

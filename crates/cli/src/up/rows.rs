@@ -394,6 +394,17 @@ impl Row {
             .any(|reason| reason.starts_with("Application/") && reason.ends_with(" is Missing"))
     }
 
+    /// Whether pods of it wait for a Secret or ConfigMap that is not there.
+    pub fn lacks_what_people_make(&self) -> bool {
+        let causes = self.waits.iter().map(|wait| wait.cause.as_str());
+        let texts = self.reasons.iter().map(String::as_str).chain(causes);
+        texts.into_iter().any(|text| {
+            ["secret \"", "configmap \""]
+                .iter()
+                .any(|what| text.split_once(what).is_some_and(|(_, rest)| rest.contains("\" not found")))
+        })
+    }
+
     /// Whether nothing happens to it before somebody asks for a sync.
     pub fn waits_for_a_person(&self) -> bool {
         self.is_manual

@@ -20,7 +20,7 @@ pub enum When {
     /// Definitions where something is out of reach that may bring them.
     #[default]
     Auto,
-    /// Definitions for every kind that something waits for and nothing brings.
+    /// Definitions for every kind that something waits for and nothing brings, and Secrets and ConfigMaps that pods name.
     Always,
     /// Never.
     Never,

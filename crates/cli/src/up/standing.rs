@@ -7,7 +7,8 @@ use tiphys_model::names;
 use tiphys_value::GroupKind;
 
 use super::{
-    Session, install, issuers, presupposed, presupposed::Presupposed, rows::Row, some_of, stand_ins, waits,
+    Session, by_hand, install, issuers, presupposed, presupposed::Presupposed, rows::Row, some_of, stand_ins,
+    waits,
 };
 
 /// The kinds of Argo CD's API.
@@ -28,6 +29,9 @@ impl Session<'_> {
         self.stand_in_for_namespaces_and_projects(rows, unreachable).await;
         self.stand_in_for_what_clusters_have(rows, unreachable).await;
         self.provide_argo_kinds(rows).await;
+        if self.args.stand_ins == stand_ins::When::Always {
+            self.stand_in_for_what_people_make().await;
+        }
         if unreachable {
             self.stand_in_for_operators().await;
             self.stand_in_for_issuers().await;
@@ -63,6 +67,22 @@ impl Session<'_> {
         self.stillness.stir();
         for (cluster, _) in self.sites() {
             if let Err(error) = stand_ins::provide(&cluster, &stand_ins::Kinds::new(), &self.stood_in).await {
+                self.reporter.notice(&format!("{error:#}"));
+            }
+        }
+    }
+
+    /// Makes the Secrets and ConfigMaps that pods name and nothing brings.
+    async fn stand_in_for_what_people_make(&mut self) {
+        let home = self.controller.cache().clone();
+        for (cluster, cache) in self.sites() {
+            let missing = by_hand::missing(&cache, &home);
+            if missing.is_empty() {
+                continue;
+            }
+            self.stillness.stir();
+            self.reporter.notice(&by_hand::told(&missing));
+            if let Err(error) = by_hand::provide(&cluster, &missing).await {
                 self.reporter.notice(&format!("{error:#}"));
             }
         }
