@@ -37,7 +37,11 @@ pub(crate) async fn execute(cache: &LiveCache, cluster: &Cluster, batch: Batch) 
             .buffered(PARALLEL)
             .collect()
             .await;
+        let stops = done.iter().any(Outcome::stops_batch);
         outcomes.extend(done);
+        if stops {
+            break;
+        }
     }
     outcomes
 }

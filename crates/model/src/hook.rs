@@ -110,20 +110,20 @@ pub fn hook_types(object: &Value) -> BTreeSet<HookType> {
     }
 }
 
-/// Whether the object is a hook of any kind, `crd-install` excepted: that one is an ordinary object.
+/// Whether the object is a hook of any kind, `crd-install` excepted: that one is an ordinary object. One whose type
+/// nobody knows is a hook, too, that never runs.
 pub fn is_hook(object: &Value) -> bool {
     if object.annotation(names::HOOK).is_some() {
-        return !hook_types(object).is_empty();
+        return true;
     }
     entries(object, names::HELM_HOOK).next().is_some()
         && !entries(object, names::HELM_HOOK).any(|h| h == "crd-install")
 }
 
-/// Whether the object is never applied nor compared: a `Skip` hook, or a Helm hook without a
-/// counterpart (tests, rollbacks).
+/// Whether the object is never applied nor compared: a `Skip` hook that is nothing else, or one without a type that
+/// is known (a misspelt one, Helm's tests and rollbacks).
 pub fn is_ignored(object: &Value) -> bool {
-    let types = hook_types(object);
-    types.contains(&HookType::Skip) || (is_hook(object) && types.is_empty())
+    is_hook(object) && hook_types(object).iter().all(|kind| *kind == HookType::Skip)
 }
 
 /// The delete policies of a hook object: those of both annotations, `BeforeHookCreation` if none.
@@ -180,6 +180,13 @@ mod tests {
         assert!(is_hook(&test) && is_ignored(&test));
         let crd = annotated(&[(names::HELM_HOOK, "crd-install")]);
         assert!(!is_hook(&crd) && !is_ignored(&crd));
+    }
+
+    #[test]
+    fn a_skip_hook_that_is_something_else_too_runs() {
+        assert!(is_ignored(&annotated(&[(names::HOOK, "Skip")])));
+        assert!(!is_ignored(&annotated(&[(names::HOOK, "Skip,PreSync")])));
+        assert!(is_ignored(&annotated(&[(names::HOOK, "presync")])));
     }
 
     #[test]

@@ -67,11 +67,13 @@ impl SyncOptions {
     }
 
     fn from_texts<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
-        let pairs = texts.map(str::trim).filter(|text| !text.is_empty()).map(|text| {
+        let mut options = BTreeMap::new();
+        for text in texts.map(str::trim).filter(|text| !text.is_empty()) {
             let (key, value) = text.split_once('=').unwrap_or((text, ""));
-            (key.trim().to_owned(), value.trim().to_owned())
-        });
-        Self(pairs.collect())
+            // Of an option that is given twice the first counts.
+            options.entry(key.trim().to_owned()).or_insert_with(|| value.trim().to_owned());
+        }
+        Self(options)
     }
 
     /// The value of an option.
@@ -131,6 +133,12 @@ mod tests {
         assert!(options.is_on("Replace"));
         assert_eq!(options.deletion("Prune"), Some(DeletionPolicy::Forbidden));
         assert_eq!(options.deletion("Delete"), None);
+    }
+
+    #[test]
+    fn of_an_option_given_twice_the_first_counts() {
+        let options = SyncOptions::from_list(&["Prune=false".into(), "Prune=confirm".into()]);
+        assert_eq!(options.deletion("Prune"), Some(DeletionPolicy::Forbidden));
     }
 
     #[test]

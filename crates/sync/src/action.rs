@@ -82,7 +82,7 @@ pub struct Action {
 }
 
 /// Groups run one after the other; the actions of a group may run at once. A failed action stops
-/// neither its group nor the next group.
+/// neither its group nor the next group, but for a prune ([`Outcome::stops_batch`]).
 pub type Batch = Vec<Vec<Action>>;
 
 /// A success.
@@ -112,6 +112,14 @@ pub struct Outcome {
     pub action: Action,
     /// What became of it.
     pub result: Result<Done, Failure>,
+}
+
+impl Outcome {
+    /// Whether the groups that follow are left for another step: nothing is applied in a wave whose prunes failed.
+    pub fn stops_batch(&self) -> bool {
+        let is_prune = matches!(self.action.verb, Verb::Delete { dry_run: false, .. }) && !self.action.silent;
+        is_prune && self.result.is_err()
+    }
 }
 
 impl Action {

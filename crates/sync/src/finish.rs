@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use tiphys_model::{
-    HookDeletePolicy, OperationPhase, Propagation, ResultCode, RetryStrategy, Time, Timestamp, hook,
-};
+use tiphys_model::{HookDeletePolicy, OperationPhase, ResultCode, RetryStrategy, Time, Timestamp};
 
 use crate::{
-    Ending, SyncSettings, Verb, WaitKind,
+    Ending, SyncSettings, WaitKind,
     step::{Progress, action, remove_hook_finalizer, result_of},
     task::Task,
     wave,
@@ -129,41 +127,45 @@ fn end_without_retry(progress: &mut Progress<'_, '_>, message: &str) {
     progress.waits.clear();
 }
 
-/// Deletes hooks that run.
+/// Ends hooks that run, but lets those that have just completed keep their verdict; lets go of all.
 fn abandon_hooks(progress: &mut Progress<'_, '_>) {
     let mut batch = Vec::new();
-    for at in 0..progress.tasks.len() {
-        let task = &mut progress.tasks[at];
-        let Some(live) = task.live.filter(|_| task.is_hook() && task.is_running()) else { continue };
+    for at in (0..progress.tasks.len()).filter(|at| progress.tasks[*at].is_hook()) {
+        let task = &progress.tasks[at];
+        let Some(live) = task.live.filter(|_| !task.is_pending()) else { continue };
         if wave::has_hook_finalizer(live) {
             batch.push(vec![action(task, remove_hook_finalizer(), true)]);
         }
-        batch.push(vec![action(task, delete_hook(task), true)]);
+        if !task.is_running() {
+            continue;
+        }
+        let verdict = wave::verdict(progress, task).filter(|(phase, _)| phase.is_completed());
+        if verdict.is_none() || task.is_deleted_on(HookDeletePolicy::HookFailed) {
+            batch.push(vec![action(task, wave::delete(task, progress, false), true)]);
+        }
+        let (phase, message) = verdict.unwrap_or((OperationPhase::Failed, "Terminated".into()));
         let template = result_of(task);
         let result = progress.state.result_mut(&task.id, || template);
-        result.hook_phase = Some(OperationPhase::Failed);
-        result.message = "Terminated".into();
+        result.hook_phase = Some(phase);
+        if !message.is_empty() {
+            result.message = message;
+        }
     }
     progress.batch = batch;
 }
 
-fn delete_hook(task: &Task<'_>) -> Verb {
-    use tiphys_value::ObjectExt;
-    let uid = task.live.map(|live| live.object.uid().to_owned()).unwrap_or_default();
-    Verb::Delete { uid, propagation: Propagation::Foreground, dry_run: false }
-}
-
-/// Deletes completed hooks that have a delete policy, and lets go of all completed ones.
+/// Deletes hooks that have a delete policy and do not run, also those that an earlier sync left, and lets go of all
+/// completed ones.
 pub(crate) fn delete_hooks(progress: &mut Progress<'_, '_>, policy: HookDeletePolicy) {
     let mut batch = Vec::new();
-    for task in progress.tasks.iter().filter(|task| task.is_hook()) {
-        let completed = task.phase().is_some_and(OperationPhase::is_completed);
-        let Some(live) = task.live.filter(|_| completed) else { continue };
-        if wave::has_hook_finalizer(live) {
+    for task in progress.tasks.iter().filter(|task| task.is_hook() && !task.is_running()) {
+        let Some(live) = task.live else { continue };
+        let goes = task.is_deleted_on(policy);
+        if wave::has_hook_finalizer(live) && (goes || !task.is_pending()) {
             batch.push(vec![action(task, remove_hook_finalizer(), true)]);
         }
-        if hook::hook_delete_policies(&live.object).contains(&policy) {
-            batch.push(vec![action(task, delete_hook(task), true)]);
+        if goes {
+            batch.push(vec![action(task, wave::delete(task, progress, false), true)]);
         }
     }
     progress.batch.extend(batch);
@@ -227,18 +229,20 @@ pub(crate) fn expire(progress: &mut Progress<'_, '_>) {
 
 /// `waiting for healthy state of apps/Deployment/web and 2 more resources`, in Argo CD's words.
 pub(crate) fn waiting_message(tasks: &[Task<'_>], waiting: &[usize], deletion: bool) -> String {
-    let Some(first) = waiting.first().map(|at| &tasks[*at]) else { return String::new() };
-    let hooks: Vec<_> = waiting.iter().filter(|at| tasks[**at].is_hook()).collect();
-    let (first, what, noun) = match hooks.first() {
-        _ if deletion => (first, "deletion", "resources"),
-        Some(hook) => (&tasks[**hook], "completion of hook", "hooks"),
-        None => (first, "healthy state", "resources"),
+    let hook = waiting.iter().find(|at| tasks[**at].is_hook());
+    let Some(first) = hook.or(waiting.first()).map(|at| &tasks[*at]) else { return String::new() };
+    let what = match (deletion, hook) {
+        (true, Some(_)) => "deletion of hook",
+        (true, None) => "deletion of",
+        (false, Some(_)) => "completion of hook",
+        (false, None) => "healthy state of",
     };
-    let of = if what == "completion of hook" { "" } else { " of" };
-    let count = if hooks.is_empty() || deletion { waiting.len() } else { hooks.len() };
+    let only_hooks = waiting.iter().all(|at| tasks[*at].is_hook());
+    let noun = if only_hooks { "hooks" } else { "resources" };
+    let more = waiting.len() - 1;
+    let tail = if more > 0 { format!(" and {more} more {noun}") } else { String::new() };
     let key = &first.id.key;
-    let tail = if count > 1 { format!(" and {} more {noun}", count - 1) } else { String::new() };
-    format!("waiting for {what}{of} {}/{}/{}{tail}", key.group, key.kind, key.name)
+    format!("waiting for {what} {}/{}/{}{tail}", key.group, key.kind, key.name)
 }
 
 /// When an operation that failed at `now` for the `count`th time is repeated.

@@ -124,8 +124,7 @@ fn move_before(tasks: &mut Vec<Task<'_>>, provides: impl Fn(&Task<'_>) -> Option
 /// Gives prunes the mirrored waves: the objects of the highest wave go first. Those marked to be pruned
 /// last get a wave of their own after all others.
 pub(crate) fn assign_prune_waves(tasks: &mut [Task<'_>]) {
-    let mut waves: Vec<i64> =
-        tasks.iter().filter(|t| t.is_prune() && !t.prune_last).map(|t| t.wave).collect();
+    let mut waves: Vec<i64> = tasks.iter().filter(|t| t.is_prune()).map(|t| t.wave).collect();
     waves.sort_unstable();
     waves.dedup();
     let mirrored: BTreeMap<i64, i64> = waves.iter().copied().zip(waves.iter().rev().copied()).collect();

@@ -38,7 +38,10 @@ pub fn record(state: &mut SyncState, outcomes: &[Outcome], settings: &SyncSettin
 
 /// A dry run finds out what can never work; what another object stands in the way of is judged later.
 fn record_dry_run(state: &mut SyncState, outcome: &Outcome, settings: &SyncSettings) {
-    let Err(failure) = &outcome.result else { return };
+    let failure = match &outcome.result {
+        Ok(done) => return record_tried(state, outcome, &done.message),
+        Err(failure) => failure,
+    };
     let class = classify(failure);
     let says_nothing = class != ErrorClass::Permanent || failure.message.contains("does not support dry run");
     // Argo CD's dry run does not ask the cluster, so a namespace that is to come cannot be missing.
@@ -51,6 +54,18 @@ fn record_dry_run(state: &mut SyncState, outcome: &Outcome, settings: &SyncSetti
     result.status = Some(ResultCode::SyncFailed);
     result.hook_phase = Some(OperationPhase::Failed);
     result.message.clone_from(&failure.message);
+}
+
+/// Of an operation that is itself a dry run, what would be done is the result.
+fn record_tried(state: &mut SyncState, outcome: &Outcome, message: &str) {
+    if !state.shown.operation.sync.as_ref().is_some_and(|sync| sync.dry_run) {
+        return;
+    }
+    let (code, message) = match outcome.action.verb {
+        Verb::Delete { .. } => (ResultCode::Pruned, "pruned (dry run)"),
+        _ => (ResultCode::Synced, message),
+    };
+    finish(state, outcome, code, OperationPhase::Succeeded, message.to_owned());
 }
 
 fn record_one(state: &mut SyncState, outcome: &Outcome, settings: &SyncSettings, now: Timestamp) {

@@ -163,18 +163,21 @@ impl Progress<'_, '_> {
         for (template, id, message) in invalid {
             let result = self.state.result_mut(&id, || template);
             result.status = Some(ResultCode::SyncFailed);
-            result.hook_phase = Some(OperationPhase::Failed);
+            result.hook_phase = None;
             result.message.clone_from(&message);
-            if !messages.contains(&message) {
-                messages.push(message);
-            }
+            messages.push(message);
         }
-        let message = format!("one or more synchronization tasks are not valid: {}", messages.join(", "));
+        messages.sort();
+        messages.dedup();
+        let message = format!("one or more synchronization tasks are not valid: {}", messages.join("; "));
         finish::fail_for_good(self, &message, Ending::Permanent);
         true
     }
 
     fn advance(&mut self) {
+        if !self.state.extension.dry_run_done && self.makes_namespace() {
+            return;
+        }
         if !self.state.extension.dry_run_done && wave::dry_run(self) {
             return;
         }
@@ -186,6 +189,7 @@ impl Progress<'_, '_> {
             return;
         }
         if self.input.operation.sync.as_ref().is_some_and(|sync| sync.dry_run) {
+            wave::settle_untried(self);
             finish::end(self, OperationPhase::Succeeded, "successfully synced (dry run)".into());
             return;
         }
@@ -199,8 +203,9 @@ impl Progress<'_, '_> {
             return;
         }
         let next = self.pending().map(Task::step).min();
-        let begun = next.filter(|next| self.tasks.iter().any(|t| t.step() == *next && !t.is_pending()));
-        if let Some(wave) = begun {
+        let runs = |t: &Task<'_>| !t.is_pending() && !self.is_destination(t);
+        let begun = next.filter(|next| self.tasks.iter().any(|t| t.step() == *next && runs(t)));
+        if let Some(wave) = begun.filter(|_| !self.input.settings.compat) {
             // What is held in a wave that has begun is tried again while the rest of it is awaited.
             wave::run(self, wave);
             if self.tasks.iter().any(Task::has_failed) {
@@ -217,12 +222,39 @@ impl Progress<'_, '_> {
                 finish::succeed(self, "successfully synced (no more tasks)");
                 return;
             }
-            Some(next) if begun.is_none() => wave::run(self, next),
+            Some(next) if begun.is_none() || self.input.settings.compat => wave::run(self, next),
             Some(_) => {}
         }
         if self.batch.is_empty() && !self.waits.is_empty() {
             finish::superseded(self);
         }
+    }
+
+    /// The destination namespace comes before the dry run, which would find out nothing about what is to live in it.
+    fn makes_namespace(&mut self) -> bool {
+        let is_dry = self.input.operation.sync.as_ref().is_some_and(|sync| sync.dry_run);
+        let made =
+            |task: &Task<'_>| !is_dry && !task.is_prune() && task.live.is_none() && self.is_destination(task);
+        let Some(at) = self.tasks.iter().position(made) else { return false };
+        let task = &self.tasks[at];
+        if task.has_failed() {
+            let message = with_reasons("the namespace failed to apply", &[task]);
+            let for_good = self.state.extension.refused.contains(&task.key_text());
+            if for_good {
+                finish::fail_for_good(self, &message, Ending::Permanent);
+            } else {
+                finish::fail(self, &message);
+            }
+            return true;
+        }
+        if !task.is_pending() {
+            return false;
+        }
+        wave::run_alone(self, at);
+        if self.batch.is_empty() && !self.waits.is_empty() {
+            finish::superseded(self);
+        }
+        true
     }
 
     /// Tasks that have still to run, SyncFail aside.
@@ -237,8 +269,21 @@ impl Progress<'_, '_> {
         self.input.options.is_on("ApplyOutOfSyncOnly")
             && !task.is_hook()
             && !task.is_prune()
-            && task.id.key.kind != "Namespace"
+            && !self.is_made_up(task)
             && !self.input.out_of_sync.contains(&task.id.key)
+    }
+
+    fn is_destination(&self, task: &Task<'_>) -> bool {
+        let key = &task.id.key;
+        key.kind == "Namespace" && key.group.is_empty() && key.name == self.input.destination_namespace
+    }
+
+    /// The destination namespace, if no source declares it.
+    fn is_made_up(&self, task: &Task<'_>) -> bool {
+        use tiphys_value::ObjectExt;
+        let name = &task.id.key.name;
+        self.is_destination(task)
+            && !self.input.targets.iter().any(|t| t.kind() == "Namespace" && t.name() == name)
     }
 
     /// Sets the phase of running tasks from their live objects.
@@ -265,7 +310,10 @@ impl Progress<'_, '_> {
     /// A sync whose last wave holds no hook is done as soon as that wave is applied: waves before it were
     /// awaited before it began.
     fn is_complete_without_waiting(&self) -> bool {
-        let ordinary = || self.tasks.iter().filter(|task| task.id.phase != SyncPhase::SyncFail);
+        let takes_part = |task: &&Task<'_>| {
+            task.id.phase != SyncPhase::SyncFail && !(task.is_pending() && self.is_left_out(task))
+        };
+        let ordinary = || self.tasks.iter().filter(takes_part);
         let Some(last) = ordinary().map(Task::step).max() else { return false };
         self.pending().next().is_none()
             && ordinary().all(|task| !task.has_failed() && (task.step() == last || !task.is_running()))
@@ -312,7 +360,7 @@ impl Progress<'_, '_> {
         let held: Vec<usize> = (0..self.tasks.len())
             .filter(|at| {
                 let task = &self.tasks[*at];
-                task.was_pruned() && task.live.is_some_and(wave::is_terminating)
+                task.has_status(ResultCode::Pruned) && task.live.is_some_and(wave::is_terminating)
             })
             .collect();
         for at in &held {
@@ -365,29 +413,46 @@ impl Progress<'_, '_> {
         }
         let pending = self.tasks.iter().filter(|t| t.id.phase == SyncPhase::SyncFail && t.is_pending());
         if let Some(next) = pending.map(Task::step).min() {
+            delete_hooks(self, tiphys_model::HookDeletePolicy::HookFailed);
             wave::run(self, next);
             if !self.batch.is_empty() || !self.waits.is_empty() {
                 return;
             }
         }
         delete_hooks(self, tiphys_model::HookDeletePolicy::HookFailed);
-        let failed: Vec<_> = self.tasks.iter().filter(|task| task.has_failed()).collect();
-        let refused = failed
-            .iter()
-            .any(|task| task.result.as_ref().is_some_and(|r| r.status == Some(ResultCode::SyncFailed)));
-        let messages: Vec<_> = failed.iter().map(|task| task.message().to_owned()).collect();
-        let what = if refused {
-            "one or more objects failed to apply"
-        } else {
-            "one or more synchronization tasks completed unsuccessfully"
-        };
-        let message = format!("{what}, reason: {}", distinct(&messages));
-        let for_good = failed.iter().all(|task| self.state.extension.refused.contains(&task.key_text()));
+        let message = self.failure_message();
+        let mut failed = self.tasks.iter().filter(|task| task.has_failed());
+        let for_good = failed.all(|task| self.state.extension.refused.contains(&task.key_text()));
         if for_good {
             finish::fail_for_good(self, &message, Ending::Permanent);
         } else {
             finish::fail(self, &message);
         }
+    }
+
+    /// Argo CD's words, with the reasons of failed hooks, too.
+    fn failure_message(&self) -> String {
+        let is_fail_hook = |task: &&Task<'_>| task.id.phase == SyncPhase::SyncFail;
+        let (fail_hooks, ordinary): (Vec<_>, Vec<_>) =
+            self.tasks.iter().filter(|task| !task.is_pending()).partition(is_fail_hook);
+        let failed: Vec<&Task<'_>> = ordinary.iter().copied().filter(|task| task.has_failed()).collect();
+        let all_refused = !failed.is_empty() && failed.iter().all(|task| was_refused(task));
+        // The destination namespace is made before everything else.
+        let is_namespace = |t: &Task<'_>| t.id.phase == SyncPhase::PreSync && !t.is_hook();
+        let applied = |t: &Task<'_>| t.has_status(ResultCode::Synced) && !is_namespace(t);
+        let others_run = failed.iter().any(|f| ordinary.iter().any(|t| t.step() == f.step() && applied(t)));
+        let what = if all_refused && !others_run && fail_hooks.is_empty() {
+            "one or more objects failed to apply"
+        } else {
+            "one or more synchronization tasks completed unsuccessfully"
+        };
+        let mut message = with_reasons(what, &failed);
+        let failed: Vec<&Task<'_>> = fail_hooks.into_iter().filter(|task| was_refused(task)).collect();
+        if !failed.is_empty() {
+            message.push('\n');
+            message.push_str(&with_reasons("one or more SyncFail hooks failed", &failed));
+        }
+        message
     }
 
     /// Whether the next wave, or the repetition of a failed request, has still to wait.
@@ -439,6 +504,18 @@ fn cause_of(health: &tiphys_model::HealthStatus) -> String {
         health.status.as_str().to_owned()
     } else {
         format!("{}: {}", health.status.as_str(), health.message)
+    }
+}
+
+fn was_refused(task: &Task<'_>) -> bool {
+    task.has_status(ResultCode::SyncFailed)
+}
+
+fn with_reasons(what: &str, failed: &[&Task<'_>]) -> String {
+    let messages: Vec<_> = failed.iter().map(|task| task.message().to_owned()).collect();
+    match distinct(&messages) {
+        reasons if reasons.is_empty() => what.to_owned(),
+        reasons => format!("{what}, reason: {reasons}"),
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use tiphys_model::{
-    HookType, OperationPhase, ResultCode, SyncOptions, SyncPhase, hook, names,
+    HookDeletePolicy, HookType, OperationPhase, ResultCode, SyncOptions, SyncPhase, hook, names,
     operation::{ResourceResult, SyncOperationResource},
 };
 use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey};
@@ -55,8 +55,8 @@ impl Task<'_> {
         matches!(self.phase(), Some(OperationPhase::Failed | OperationPhase::Error))
     }
 
-    pub fn was_pruned(&self) -> bool {
-        self.result.as_ref().is_some_and(|result| result.status == Some(ResultCode::Pruned))
+    pub fn has_status(&self, status: ResultCode) -> bool {
+        self.result.as_ref().is_some_and(|result| result.status == Some(status))
     }
 
     pub fn message(&self) -> &str {
@@ -66,6 +66,11 @@ impl Task<'_> {
     /// The object whose annotations speak for the task.
     pub fn object(&self) -> Option<&Value> {
         self.target.as_deref().or_else(|| self.live.map(|live| &*live.object))
+    }
+
+    /// Whether the hook is deleted on an occasion: what the sources say now counts, not what is live.
+    pub fn is_deleted_on(&self, policy: HookDeletePolicy) -> bool {
+        self.object().is_some_and(|object| hook::hook_delete_policies(object).contains(&policy))
     }
 
     pub fn step(&self) -> (SyncPhase, i64) {

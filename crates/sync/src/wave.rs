@@ -5,12 +5,12 @@ use std::sync::Arc;
 use serde_json::Value;
 use tiphys_model::{
     DeletionPolicy, HealthCode, HookDeletePolicy, OperationPhase, ResultCode, SyncOptions, SyncPhase, Time,
-    hook, names, options::deletion_policy,
+    names, options::deletion_policy,
 };
 use tiphys_value::ObjectExt;
 
 use crate::{
-    Action, ApplyMethod, Claim, LiveObject, SyncInput, Verb, WaitKind, finish,
+    Action, ApplyMethod, Claim, LiveObject, SyncInput, Verb, Wait, WaitKind, finish,
     step::{Progress, action, remove_hook_finalizer, result_of},
     task::{self, Task},
 };
@@ -44,25 +44,32 @@ pub(crate) fn verdict(progress: &Progress<'_, '_>, task: &Task<'_>) -> Option<(O
         return Some((OperationPhase::Succeeded, format!("applied; not awaited{why}")));
     }
     let health = task.live?.health.as_ref();
-    let Some(health) = health else { return Some((OperationPhase::Succeeded, String::new())) };
+    let created = || if task.is_hook() { format!("{} created", task.id.key.name) } else { String::new() };
+    let Some(health) = health else { return Some((OperationPhase::Succeeded, created())) };
+    if task.is_hook() && health.status == HealthCode::Missing {
+        return Some((OperationPhase::Succeeded, created()));
+    }
     let phase = match (health.status, task.is_hook()) {
         (HealthCode::Healthy, _) => OperationPhase::Succeeded,
         (HealthCode::Degraded, _) | (HealthCode::Unknown, true) => OperationPhase::Failed,
         _ => OperationPhase::Running,
     };
-    let message = if phase == OperationPhase::Succeeded && !task.is_hook() { "" } else { &health.message };
+    // What was done with an object stays to be read until there is a verdict.
+    let message = if phase == OperationPhase::Running && !task.is_hook() { "" } else { &health.message };
     Some((phase, message.to_owned()))
 }
 
 /// Tries everything without persisting it; `false` if there is nothing to try.
 pub(crate) fn dry_run(progress: &mut Progress<'_, '_>) -> bool {
     let input = progress.input;
-    let prunes = input.operation.sync.as_ref().is_some_and(|sync| sync.prune);
     let actions: Vec<Action> = progress
         .tasks
         .iter()
         .filter(|task| !task.unknown_kind && !progress.is_left_out(task) && !skips_dry_run(task, input))
-        .filter(|task| !task.is_prune() || (prunes && !task.live.is_some_and(is_terminating)))
+        .filter(|task| {
+            !task.is_prune()
+                || (prune_verdict(progress, task).is_ok() && !task.live.is_some_and(is_terminating))
+        })
         .filter(|task| !input.settings.compat || is_tried_by_the_server(task, input))
         .map(|task| match &task.target {
             Some(object) => {
@@ -103,8 +110,9 @@ impl<'a> Options<'a> {
         self.own.iter().flatten().any(|options| options.is_on(key)) || self.app.is_on(key)
     }
 
+    /// What is live does not count: it may be what an earlier commit said.
     fn is_off(&self, key: &str) -> bool {
-        self.own.iter().flatten().any(|options| options.has(key, "false")) || self.app.has(key, "false")
+        self.own[0].as_ref().is_some_and(|options| options.has(key, "false")) || self.app.has(key, "false")
     }
 }
 
@@ -135,7 +143,7 @@ pub(crate) fn dry_apply(object: &Arc<Value>, validate: bool) -> Verb {
     }
 }
 
-fn delete(task: &Task<'_>, progress: &Progress<'_, '_>, dry_run: bool) -> Verb {
+pub(crate) fn delete(task: &Task<'_>, progress: &Progress<'_, '_>, dry_run: bool) -> Verb {
     Verb::Delete {
         uid: task.live.map(|live| live.object.uid().to_owned()).unwrap_or_default(),
         propagation: progress.input.options.propagation(),
@@ -166,9 +174,21 @@ pub(crate) fn run(progress: &mut Progress<'_, '_>, next: (SyncPhase, i64)) {
         return;
     }
     prune(progress, &in_wave);
-    let creatable = replace_hooks(progress, &in_wave);
-    apply(progress, &creatable);
+    if !replaces_hooks(progress, &in_wave) {
+        let creatable: Vec<usize> =
+            in_wave.iter().copied().filter(|at| !progress.tasks[*at].is_prune()).collect();
+        apply(progress, &creatable);
+    }
     set_wave_delay(progress, next);
+    describe_waits(progress);
+    if progress.batch.is_empty() && !progress.waits.is_empty() {
+        finish::expire(progress);
+    }
+}
+
+/// Applies one object before all waves.
+pub(crate) fn run_alone(progress: &mut Progress<'_, '_>, at: usize) {
+    apply(progress, &[at]);
     describe_waits(progress);
     if progress.batch.is_empty() && !progress.waits.is_empty() {
         finish::expire(progress);
@@ -199,9 +219,19 @@ fn describe_waits(progress: &mut Progress<'_, '_>) {
     if progress.batch.is_empty()
         && let Some(first) = progress.waits.first()
     {
+        let is_hook = |wait: &Wait| {
+            let is_meant = |task: &&Task<'_>| task.is_hook() && Some(&task.id.key) == wait.object.as_ref();
+            progress.tasks.iter().any(|task| is_meant(&task))
+        };
+        let text = if first.kind == WaitKind::Deletion && is_hook(first) {
+            first.to_string().replacen("deletion of", "deletion of hook", 1)
+        } else {
+            first.to_string()
+        };
+        let noun = if progress.waits.iter().all(is_hook) { "hooks" } else { "resources" };
         let more = progress.waits.len() - 1;
-        let tail = if more == 0 { String::new() } else { format!(" and {more} more resources") };
-        progress.state.shown.message = format!("{first}{tail}");
+        let tail = if more == 0 { String::new() } else { format!(" and {more} more {noun}") };
+        progress.state.shown.message = text + &tail;
     } else {
         progress.state.shown.message = String::new();
     }
@@ -280,22 +310,36 @@ fn settle(progress: &mut Progress<'_, '_>, at: usize, code: ResultCode, message:
     task.result = Some(result.clone());
 }
 
-/// Hooks left by an earlier sync go first; returns the tasks that can be created now.
-fn replace_hooks(progress: &mut Progress<'_, '_>, in_wave: &[usize]) -> Vec<usize> {
-    let (mut actions, mut creatable) = (Vec::new(), Vec::new());
-    for at in in_wave.iter().copied() {
+/// What a dry run did not ask the API server about: it would be done, or left alone by the rules of pruning.
+pub(crate) fn settle_untried(progress: &mut Progress<'_, '_>) {
+    for at in 0..progress.tasks.len() {
         let task = &progress.tasks[at];
-        if task.is_prune() {
+        if !task.is_pending() || progress.is_left_out(task) {
             continue;
         }
-        let old = task.live.filter(|_| task.is_hook()).filter(|live| {
-            let policies = hook::hook_delete_policies(&live.object);
-            policies.contains(&HookDeletePolicy::BeforeHookCreation) || is_terminating(live)
-        });
-        let Some(live) = old else {
-            creatable.push(at);
-            continue;
+        let is_there = task.live.is_some();
+        let (code, message) = match task.is_prune().then(|| prune_verdict(progress, task)) {
+            Some(Err(reason)) => (ResultCode::PruneSkipped, reason),
+            Some(Ok(())) => (ResultCode::Pruned, "pruned (dry run)".into()),
+            None if is_there => (ResultCode::Synced, "configured (dry run)".into()),
+            None => (ResultCode::Synced, "created (dry run)".into()),
         };
+        settle(progress, at, code, &message);
+    }
+}
+
+/// Hooks left by an earlier sync go first: nothing of the wave is applied before they are gone. `true` if there are any.
+fn replaces_hooks(progress: &mut Progress<'_, '_>, in_wave: &[usize]) -> bool {
+    let mut actions = Vec::new();
+    let mut found = false;
+    for at in in_wave.iter().copied() {
+        let task = &progress.tasks[at];
+        let gives_way = |live: &&LiveObject| {
+            task.is_hook()
+                && (task.is_deleted_on(HookDeletePolicy::BeforeHookCreation) || is_terminating(live))
+        };
+        let Some(live) = task.live.filter(gives_way) else { continue };
+        found = true;
         if has_hook_finalizer(live) {
             actions.push(action(task, remove_hook_finalizer(), true));
         }
@@ -307,7 +351,7 @@ fn replace_hooks(progress: &mut Progress<'_, '_>, in_wave: &[usize]) -> Vec<usiz
     }
     // One after the other: an object must lose its finalizer before its deletion is looked at.
     progress.batch.extend(actions.into_iter().map(|action| vec![action]));
-    creatable
+    found
 }
 
 /// Applies in groups of consecutive equal kinds.

@@ -170,7 +170,13 @@ impl Sim {
         let result = step(&input, &self.state);
         assert_eq!(result, step(&input, &self.state), "a step is a function of its input");
         self.state = SyncState::from_operation_state(result.state.to_operation_state());
-        let outcomes: Vec<_> = result.batch.iter().flatten().map(|action| self.execute(action)).collect();
+        let mut outcomes = Vec::new();
+        for group in &result.batch {
+            outcomes.extend(group.iter().map(|action| self.execute(action)));
+            if outcomes.iter().any(Outcome::stops_batch) {
+                break;
+            }
+        }
         record(&mut self.state, &outcomes, &self.settings, self.now);
         result
     }
@@ -199,7 +205,7 @@ impl Sim {
             }
         }
         let live = self.live.get(key).map(|live| Arc::clone(&live.object));
-        Outcome { action: action.clone(), result: Ok(Done { message: String::new(), live }) }
+        Outcome { action: action.clone(), result: Ok(Done { message: "done".into(), live }) }
     }
 
     fn delete(&mut self, key: &ResourceKey) {
