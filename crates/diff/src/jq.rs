@@ -42,11 +42,49 @@ pub(crate) fn check(expression: &str) -> Result<(), String> {
     if expression.len() > MAX_PROGRAM {
         return Err(format!("longer than {MAX_PROGRAM} bytes"));
     }
-    let words = expression.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.'));
+    let code = without_texts(expression);
+    let words = code.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.'));
     if let Some(word) = words.into_iter().find(|word| REFUSED.contains(word)) {
         return Err(format!("{word:?} is not allowed in a path expression"));
     }
     paths(expression, &Value::Null).map(|_| ())
+}
+
+/// An expression without what its strings say literally: keys may be named like functions. What is interpolated stays.
+fn without_texts(expression: &str) -> String {
+    let mut code = String::with_capacity(expression.len());
+    // Parentheses open in each interpolation that encloses the place.
+    let mut interpolations: Vec<usize> = Vec::new();
+    let mut in_text = false;
+    let mut chars = expression.chars();
+    while let Some(c) = chars.next() {
+        match (in_text, c) {
+            // The next character belongs to the escape, whatever it is.
+            (true, '\\') if chars.next() == Some('(') => {
+                interpolations.push(0);
+                in_text = false;
+                code.push(' ');
+            }
+            (true, '"') => in_text = false,
+            (true, _) => {}
+            (false, '"') => {
+                in_text = true;
+                code.push('"');
+            }
+            (false, ')') if interpolations.last() == Some(&0) => {
+                interpolations.pop();
+                in_text = true;
+                code.push(' ');
+            }
+            (false, _) => {
+                if let Some(open) = interpolations.last_mut() {
+                    *open = if c == '(' { *open + 1 } else { *open - usize::from(c == ')') };
+                }
+                code.push(c);
+            }
+        }
+    }
+    code
 }
 
 /// The paths that an expression names in a value. A value that the expression does not fit has none.

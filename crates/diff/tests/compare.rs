@@ -269,16 +269,30 @@ fn ignored_differences_of_all_three_forms() {
     assert_eq!(shown.len(), 2);
 }
 
+fn accepts(expression: &str) -> bool {
+    let rule = IgnoreDifference {
+        kind: "*".into(),
+        group: "*".into(),
+        jq_path_expressions: vec![expression.into()],
+        ..Default::default()
+    };
+    IgnoreRules::of(&json!({"kind": "X"}), &[rule]).is_ok()
+}
+
 #[test]
 fn expressions_that_could_run_without_end_are_refused() {
-    for expression in ["repeat(.a)", "def f: f; f", "[range(infinite)]", ".a |", "nosuch(.a)"] {
-        let rule = IgnoreDifference {
-            kind: "*".into(),
-            group: "*".into(),
-            jq_path_expressions: vec![expression.into()],
-            ..Default::default()
-        };
-        assert!(IgnoreRules::of(&json!({"kind": "X"}), &[rule]).is_err(), "{expression}");
+    let interpolated = r#".a["x\(repeat(.b))"]"#;
+    for expression in ["repeat(.a)", "def f: f; f", "[range(infinite)]", ".a |", "nosuch(.a)", interpolated] {
+        assert!(!accepts(expression), "{expression}");
+    }
+}
+
+#[test]
+fn keys_may_be_named_like_functions() {
+    let interpolated = r#".a["\(.b | (.c))limit"]"#;
+    let annotation = r#".metadata.annotations["example.org/limit-connections"]"#;
+    for expression in [r#".spec.containers[]["env"]"#, annotation, r#".a["say \"input\""]"#, interpolated] {
+        assert!(accepts(expression), "{expression}");
     }
 }
 
