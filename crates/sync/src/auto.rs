@@ -102,7 +102,7 @@ pub fn auto_sync(
     if !automated.prunes() && only_extra && comparison.namespace_differs.is_empty() {
         return AutoSync::Left("only prunes are due, and automated sync does not prune".to_owned());
     }
-    if let Some(refused) = refuses_deletions(app, comparison, settings) {
+    if let Some(refused) = refuses_deletions(app, comparison, revisions, settings) {
         return refused;
     }
     let mut operation = whole_sync(app, revisions, automated.prunes());
@@ -115,7 +115,11 @@ pub fn auto_sync(
                 );
             }
             let count = last.attempts;
-            let pause = grown(settings.heal_delay, settings.heal_factor, count, settings.heal_cap);
+            // The first one comes at once: the pauses are those between self-heals.
+            let pause = match count {
+                ..=0 => Duration::ZERO,
+                _ => grown(settings.heal_delay, settings.heal_factor, count - 1, settings.heal_cap),
+            };
             if let Some(at) = too_early(&last, pause, now) {
                 return AutoSync::Later(at, "self-heal back-off");
             }
@@ -188,20 +192,15 @@ fn after_failure(
 ) -> AutoSync {
     let by_person = last.message.starts_with("Operation terminated");
     if settings.compat || by_person {
-        let message = format!(
-            "Failed last sync attempt to {}: {} (retried {} times).",
-            revisions.join(", "),
-            last.message,
-            last.attempts
-        );
+        let message = format!("Failed last sync attempt to [{}]: {}", revisions.join(" "), last.message);
         return AutoSync::Refused(Condition::new(ConditionType::SyncError, message));
     }
     if last.ending.is_some() {
         let at = after(last.finished_at.map_or(now, Time::timestamp), settings.failure_cap);
         if now < at {
             let message = format!(
-                "Failed last sync attempt to {}: {}. It is not repeated before {} unless something changes.",
-                revisions.join(", "),
+                "Failed last sync attempt to [{}]: {}. It is not repeated before {} unless something changes.",
+                revisions.join(" "),
                 last.message,
                 Time::from(at)
             );
@@ -220,6 +219,7 @@ fn after_failure(
 fn refuses_deletions(
     app: &Application,
     comparison: &Comparison,
+    revisions: &[String],
     settings: &AutoSettings,
 ) -> Option<AutoSync> {
     let automated = app.automated()?;
@@ -230,8 +230,8 @@ fn refuses_deletions(
     }
     if pruned == all {
         let message = format!(
-            "Skipping sync attempt to {}: auto-sync will wipe out all resources",
-            app.spec.effective_sources().first().map(|s| s.revision_or_head().to_owned()).unwrap_or_default()
+            "Skipping sync attempt to [{}]: auto-sync will wipe out all resources",
+            revisions.join(" ")
         );
         return Some(AutoSync::Refused(Condition::new(ConditionType::SyncError, message)));
     }

@@ -9,8 +9,8 @@ use std::{
 use serde_json::Value;
 use tiphys_health::{Member, roll_up};
 use tiphys_model::{
-    Application, Condition, ConditionType, HealthCode, HealthStatus, ResourceStatus, Summary, SyncStatusCode,
-    Tracking, hook, names,
+    Application, Condition, ConditionType, HealthCode, HealthStatus, ObjectMeta, ResourceStatus, Summary,
+    SyncStatusCode, Tracking, hook, names,
     options::{DeletionPolicy, annotation_lists, deletion_policy},
 };
 use tiphys_value::{FieldPath, GroupKind, ObjectExt, ResourceKey};
@@ -228,10 +228,10 @@ fn compare_target(
     if let Some(live) = live
         && let Some(owner) = input.tracking.owner(&live.object).filter(|owner| owner != input.instance)
     {
-        let message = format!(
-            "{}/{} {} is part of applications {} and {owner}",
-            key.group, key.kind, key.name, input.instance
-        );
+        let ObjectMeta { namespace, name, .. } = &input.app.metadata;
+        let own = if namespace.is_empty() { name.clone() } else { format!("{namespace}/{name}") };
+        let theirs = owner.replace('_', "/");
+        let message = format!("{}/{} is part of applications {own} and {theirs}", key.kind, key.name);
         out.conditions.push(Condition::new(ConditionType::SharedResourceWarning, message));
         out.shared.insert(key.clone(), owner);
     }

@@ -114,8 +114,10 @@ impl Progress<'_, '_> {
         let refuses = option.map_or(settings.refuse_shared && !settings.compat, |value| value == "true");
         let Some((key, owner)) = self.input.shared.iter().next().filter(|_| refuses) else { return false };
         let message = format!(
-            "Shared resource found: {}/{} {} is part of applications {owner} and this one",
-            key.group, key.kind, key.name
+            "Shared resource found: {}/{} is part of applications {} and this one",
+            key.kind,
+            key.name,
+            owner.replace('_', "/")
         );
         finish::fail_for_good(self, &message, Ending::Owned);
         true

@@ -64,7 +64,8 @@ async fn with_a_wrong_widget(change: impl FnOnce(&mut Settings)) -> Stage {
 pub async fn c2_a_violated_schema_leaves_half_of_an_application() {
     let stuck = with_a_wrong_widget(compat).await;
     let app = stuck.until_app("app", |app| phase(app) == "Failed").await;
-    assert!(message(&app).contains("one or more objects failed to apply"), "{}", message(&app));
+    let expected = "one or more synchronization tasks completed unsuccessfully, reason: ";
+    assert!(message(&app).starts_with(expected), "{}", message(&app));
     assert_eq!(app["status"]["operationState"]["retryCount"], 5, "five times for nothing");
     assert!(stuck.get(CONFIG_MAP, "app", "a").await.is_some(), "half of it is there");
     stuck.pass(9 * HOUR).await;
@@ -145,7 +146,8 @@ async fn changing_what_is_immutable(change: impl FnOnce(&mut Settings)) -> Stage
 pub async fn c4_an_immutable_field_leaves_half_of_a_revision() {
     let stuck = changing_what_is_immutable(compat).await;
     let app = stuck.until_app("app", |app| phase(app) == "Failed").await;
-    assert!(message(&app).contains("one or more objects failed to apply"), "{}", message(&app));
+    let expected = "one or more synchronization tasks completed unsuccessfully, reason: ";
+    assert!(message(&app).starts_with(expected), "{}", message(&app));
     assert_eq!(stuck.get(CONFIG_MAP, "app", "a").await.unwrap()["data"]["key"], "2", "half of it is new");
     assert_eq!(stuck.get(SECRET, "app", "s").await.unwrap()["type"], "example.com/a", "and half is old");
 }
