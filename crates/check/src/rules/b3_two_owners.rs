@@ -9,8 +9,8 @@
 //! Hooks are left out (each run makes its own), and so are Namespaces with the same content that neither
 //! Application prunes, definitions (`C5-crd-twice`), and Applications of clusters that the repository does
 //! not name. Where two Applications come from different roots in different folders, or are themselves roots that declare
-//! the same Applications or have the same source, it is a warning: one of them may be of a generation that is not applied
-//! any more, or people choose one of them for each cluster.
+//! the same Applications or sync one source in two ways, it is a warning: one of them may be of a generation that is not
+//! applied any more, or people choose one of them for each cluster.
 //!
 //! ## Bad
 //! ```yaml
@@ -69,15 +69,20 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 /// The pairs of Applications that nothing renders and that declare the same Applications, or are one but for their name
-/// and how they are synced: each may be meant for another cluster, and what is below them as well.
+/// and for how they are synced: each may be meant for another cluster, and what is below them as well.
 fn choices(survey: &Survey, pairs: &Pairs<'_>) -> BTreeSet<(AppId, AppId)> {
     let is_root =
         |app: &AppId| matches!(survey.app(*app).declaration, Declaration::File | Declaration::Unit(_));
     let is_app =
         |object: &Object| object.key.group == tiphys_model::names::GROUP && object.key.kind == "Application";
-    let sources = |app: &AppId| survey.app(*app).application.spec.effective_sources();
+    let spec = |app: &AppId| &survey.app(*app).application.spec;
     let both = pairs.iter().filter(|((one, other), shared)| {
-        let is_choice = || shared.iter().any(|(object, _)| is_app(object)) || sources(one) == sources(other);
+        // One source twice, to be synced in two ways.
+        let is_variant = || {
+            spec(one).effective_sources() == spec(other).effective_sources()
+                && spec(one).sync_policy != spec(other).sync_policy
+        };
+        let is_choice = || shared.iter().any(|(object, _)| is_app(object)) || is_variant();
         is_root(one) && is_root(other) && is_choice()
     });
     both.flat_map(|((one, other), _)| [(*one, *other), (*other, *one)]).collect()
