@@ -6,7 +6,7 @@
 //! People see: `ERROR: failed to compute cache key: failed to calculate checksum of ref …: "/requirements.txt": not
 //! found`, `COPY failed: file not found in build context or excluded by .dockerignore`.
 //!
-//! Which folder the context is, the repository does not always say. The rule speaks only if the file is missing in every
+//! Which folder the context is, a workflow may say. Where none does, the rule speaks only if the file is missing in every
 //! folder that may be it, and is none that a build makes.
 //!
 //! ## Bad
@@ -28,11 +28,13 @@ use tiphys_diag::{Diagnostic, Severity, Span};
 use tiphys_graph::{
     Files,
     tools::{
+        ci::Format,
         docker,
         node::{inside, upwards},
     },
 };
 use tiphys_vfs::{base_name, parent};
+use tiphys_yaml::Node;
 
 use crate::{
     Context, Finding, Report, Rule,
@@ -75,6 +77,10 @@ const WRITTEN: [&str; 22] = [
     ".template",
 ];
 
+/// Folders of sources, by the names that they nearly always have.
+const SOURCES: [&str; 10] =
+    ["app", "cmd", "config", "internal", "lib", "migrations", "pkg", "scripts", "src", "templates"];
+
 fn check(context: &Context<'_>, report: &mut Report) {
     let files = &context.survey.files;
     for path in files.paths().filter(|path| docker::is_dockerfile(path) && !placeholders::is_skeleton(path)) {
@@ -94,17 +100,26 @@ fn missing(context: &Context<'_>, path: &Arc<str>, sources: &[(String, Span)]) -
     if sources.iter().any(|(source, _)| source.starts_with("..")) {
         return None;
     }
+    let declared = declared(context, path);
     // The nearest folder that has anything of what is copied by name; failing that, the Dockerfile's own if all of it is copied.
     let has_some =
         |at: &&str| sources.iter().any(|(source, _)| !is_all(source) && is_there(files, at, source));
     let copies_all = sources.iter().any(|(source, _)| is_all(source));
-    let likely = upwards(folder).find(has_some).or_else(|| Some(folder).filter(|_| copies_all))?;
+    let likely = match &declared {
+        Some(at) => at.as_str(),
+        None => upwards(folder).find(has_some).or_else(|| Some(folder).filter(|_| copies_all))?,
+    };
     let absent = lacked(likely);
-    let [(source, span)] = absent[..] else { return None };
+    // Where nobody says which folder it is, one that lacks much is none.
+    let (source, span) = match absent[..] {
+        [one] => one,
+        [one, ..] if declared.is_some() => one,
+        _ => return None,
+    };
     // Any folder may be the context: one that has all of it is.
     let elsewhere = files.paths().filter_map(|it| it.strip_suffix(source.as_str())?.strip_suffix('/'));
-    let mut candidates = upwards(folder).chain(elsewhere);
-    if candidates.any(|at| lacked(at).is_empty())
+    let candidates = upwards(folder).chain(elsewhere).filter(|_| declared.is_none());
+    if candidates.into_iter().any(|at| lacked(at).is_empty())
         || !is_written(files, likely, source)
         || is_made(context, path, source)
     {
@@ -132,18 +147,42 @@ fn is_all(source: &str) -> bool {
     matches!(source, "" | ".")
 }
 
+/// The build context that a workflow says, if all that build the image say the same one.
+fn declared(context: &Context<'_>, dockerfile: &str) -> Option<String> {
+    let pipelines = context.survey.tools().pipelines.iter().filter(|it| it.format == Format::Workflow);
+    let jobs = pipelines.flat_map(|it| it.roots()).filter_map(|root| root.get("jobs")?.pairs()).flatten();
+    let steps = jobs.filter_map(|(_, job)| job.get("steps")?.items()).flatten();
+    let plain = |text: &str| match text.trim_start_matches("./").trim_matches('/') {
+        "." => String::new(),
+        text => text.to_owned(),
+    };
+    let of_step = |step: &Node| {
+        let is_build = step.get("uses")?.as_str()?.starts_with("docker/build-push-action@");
+        let with = step.get("with").filter(|_| is_build)?;
+        let at = plain(with.get("context")?.as_str()?);
+        let file = match with.get("file").and_then(Node::as_str) {
+            Some(file) => plain(file),
+            None => inside(&at, "Dockerfile"),
+        };
+        (file == dockerfile && !at.contains(['$', ':'])).then_some(at)
+    };
+    let found: BTreeSet<String> = steps.filter_map(of_step).collect();
+    let [only] = found.into_iter().collect::<Vec<_>>().try_into().ok()?;
+    Some(only)
+}
+
 /// Whether a context has a file or folder.
 fn is_there(files: &Files, at: &str, source: &str) -> bool {
     let path = inside(at, source);
     is_all(source) || files.contains(&path) || files.has_folder(&path) || files.tree().exists(&path)
 }
 
-/// Whether people write a file of this name, and Git is not told to ignore it.
+/// Whether people write a file or folder of this name, and Git is not told to ignore it.
 fn is_written(files: &Files, at: &str, source: &str) -> bool {
     const BUILT: [&str; 9] =
         ["dist", "build", "target", "out", "bin", "public", "vendor", "node_modules", ".next"];
     let name = base_name(source).to_lowercase();
-    WRITTEN.iter().any(|ending| name.ends_with(ending))
+    (WRITTEN.iter().any(|ending| name.ends_with(ending)) || SOURCES.contains(&name.as_str()))
         && !source.split('/').any(|step| BUILT.contains(&step))
         && !set_aside::is_ignored(files, &inside(at, source))
 }

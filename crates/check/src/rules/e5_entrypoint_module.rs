@@ -183,7 +183,7 @@ fn wanted(words: &[String], folder: &str) -> Option<Wanted> {
 }
 
 /// `module:application`, as servers take it.
-fn is_module_with_app(word: &str) -> bool {
+pub(super) fn is_module_with_app(word: &str) -> bool {
     let Some((module, app)) = word.split_once(':') else { return false };
     let is_name = |text: &str| {
         !text.is_empty() && text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '.' | '(' | ')'))
@@ -259,7 +259,7 @@ fn in_image(files: &Files, image: &Image, context: &str, path: &str) -> bool {
 }
 
 /// The file of the context that a path of the image comes from.
-pub(super) fn source_of(files: &Files, image: &Image, context: &str, path: &str) -> Option<Arc<str>> {
+fn source_of(files: &Files, image: &Image, context: &str, path: &str) -> Option<Arc<str>> {
     image.copies.iter().flat_map(|copy| copy.from.iter().map(move |from| (from, &copy.to))).find_map(
         |(from, to)| {
             let target = to.trim_end_matches('/');

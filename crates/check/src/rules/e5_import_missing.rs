@@ -19,7 +19,10 @@
 //! ## When to suppress
 //! Where a package of the same name is installed and meant.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use tiphys_diag::{Diagnostic, Severity};
 use tiphys_graph::{
@@ -29,10 +32,11 @@ use tiphys_graph::{
         node::{inside, upwards},
     },
 };
+use tiphys_model::glob;
 use tiphys_value::Location;
-use tiphys_vfs::parent;
+use tiphys_vfs::{base_name, parent};
 
-use super::e5_entrypoint_module::{is_there, source_of};
+use super::e5_entrypoint_module::{is_module_with_app, is_there};
 use crate::{Context, Finding, Report, Rule, support::placeholders};
 
 /// See the module.
@@ -63,13 +67,59 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
+/// The files of the context that an image has, by the path of each in the image.
+struct Placed {
+    /// The folder whose files land in the working directory.
+    root: String,
+    /// The working directory.
+    folder: String,
+    files: BTreeMap<String, String>,
+}
+
+impl Placed {
+    /// What the copies bring, where one folder of the context is the working directory.
+    fn of(files: &Files, image: &Image, at: &str, folder: &str) -> Option<Self> {
+        let folder = folder.trim_end_matches('/').to_owned();
+        let mut placed = BTreeMap::new();
+        for copy in &image.copies {
+            let target = copy.to.trim_end_matches('/');
+            for from in &copy.from {
+                let source = inside(at, from);
+                if files.contains(&source) && !copy.to.ends_with('/') {
+                    placed.insert(target.to_owned(), source);
+                } else if files.contains(&source) || from.contains('*') {
+                    let of_pattern =
+                        files.paths().filter(|path| glob::matches_with(&source, path, Some('/')));
+                    placed.extend(
+                        of_pattern.map(|path| (format!("{target}/{}", base_name(path)), path.to_string())),
+                    );
+                } else {
+                    let below = files
+                        .paths()
+                        .filter_map(|path| Some((path, path.strip_prefix(&source)?.strip_prefix('/')?)));
+                    placed.extend(below.map(|(path, rest)| (format!("{target}/{rest}"), path.to_string())));
+                }
+            }
+        }
+        let direct = placed.iter().filter(|(path, _)| parent(path) == Some(&folder));
+        let roots: BTreeSet<&str> = direct.map(|(_, source)| parent(source).unwrap_or_default()).collect();
+        let [root] = roots.into_iter().collect::<Vec<_>>()[..] else { return None };
+        Some(Self { root: root.to_owned(), folder, files: placed })
+    }
+
+    /// Where in the image a file of the context is, or would be, that lies in or below the root.
+    fn place(&self, source: &str) -> Option<String> {
+        let below =
+            if self.root.is_empty() { source } else { source.strip_prefix(&self.root)?.strip_prefix('/')? };
+        Some(format!("{}/{below}", self.folder))
+    }
+}
+
 fn missing(files: &Files, path: &Arc<str>, image: &Image) -> Option<Diagnostic> {
     let start = image.start.as_ref()?;
     let folder = image.folder.as_deref().filter(|folder| !folder.contains('$'))?;
     let program = start.program()?;
-    let name = program.first()?.rsplit('/').next()?;
-    let is_known = matches!(name, "python" | "python3" | "uvicorn" | "gunicorn" | "hypercorn" | "node");
-    if !is_known || may_have_more(image, folder) {
+    if may_have_more(image, folder) {
         return None;
     }
     let fits =
@@ -80,35 +130,68 @@ fn missing(files: &Files, path: &Arc<str>, image: &Image) -> Option<Diagnostic> 
     if contexts.next().is_some() {
         return None;
     }
-    let copies =
-        image.copies.iter().flat_map(|copy| copy.from.iter().map(move |from| (inside(at, from), &copy.to)));
-    for (source, to) in copies.filter(|(source, _)| files.contains(source)) {
-        let base = source.rsplit('/').next().unwrap_or(&source);
-        let target = to.trim_end_matches('/');
-        let lands = if to.ends_with('/') { format!("{target}/{base}") } else { target.to_owned() };
-        let (Some(beside), Some(text)) = (parent(&lands), files.text(&source)) else { continue };
-        for import in imports(&source, &text) {
+    let placed = Placed::of(files, image, at, folder)?;
+    let mut open: Vec<String> =
+        entry(&program, &placed.root)?.into_iter().filter(|it| files.contains(it)).collect();
+    let mut seen: BTreeSet<String> = BTreeSet::new();
+    // From what is started to what it imports, as far as the image has it.
+    while let Some(source) = open.pop() {
+        let is_in_image = placed.place(&source).is_some_and(|place| placed.files.contains_key(&place));
+        if !is_in_image || !seen.insert(source.clone()) {
+            continue;
+        }
+        let Some(text) = files.text(&source) else { continue };
+        for import in imports(&source, &placed.root, &text) {
             let known: Vec<&String> = import.files.iter().filter(|it| files.contains(it)).collect();
-            let own = parent(&source).unwrap_or_default();
-            let in_image = |file: &String| {
-                let below = file.strip_prefix(own).unwrap_or(file).trim_start_matches('/');
-                source_of(files, image, at, &format!("{beside}/{below}")).is_some()
-            };
-            let Some(absent) = known.first().filter(|_| !known.iter().any(|file| in_image(file))) else {
-                continue;
-            };
-            let line = files.span(&Location::new(source.clone(), import.line, 0));
-            return Some(
-                RULE.diagnostic(import.message)
-                    .at(start.span.clone(), format!("{source} is started from a copy of some files"))
-                    .see(line, "imported here")
-                    .see(files.span(&Location::new(absent.as_str(), 1, 0)), "no instruction copies this")
-                    .because("the image has what its last stage copies, and nothing beside it")
-                    .help(format!("copy {absent} too")),
-            );
+            let has =
+                |file: &&String| placed.place(file).is_some_and(|place| placed.files.contains_key(&place));
+            match known.first() {
+                Some(absent) if !known.iter().any(has) => {
+                    let line = files.span(&Location::new(source.clone(), import.line, 0));
+                    return Some(
+                        RULE.diagnostic(import.message)
+                            .at(start.span.clone(), "the image starts from a copy of some files")
+                            .see(line, "imported here")
+                            .see(
+                                files.span(&Location::new(absent.as_str(), 1, 0)),
+                                "no instruction copies this",
+                            )
+                            .because("the image has what its last stage copies, and nothing beside it")
+                            .help(format!("copy {absent} too")),
+                    );
+                }
+                _ => open.extend(known.into_iter().cloned()),
+            }
         }
     }
     None
+}
+
+/// The files that a command starts with, of which those that are there count.
+fn entry(program: &[String], root: &str) -> Option<Vec<String>> {
+    let words: Vec<&str> = program.iter().map(String::as_str).collect();
+    let of_module = |module: &str| {
+        let path = inside(root, &module.replace('.', "/"));
+        vec![format!("{path}.py"), format!("{path}/__init__.py"), format!("{path}/__main__.py")]
+    };
+    match (words.first()?.rsplit('/').next()?, &words[1..]) {
+        ("uvicorn" | "gunicorn" | "hypercorn", rest) => {
+            let named = rest.iter().find(|word| is_module_with_app(word))?;
+            Some(of_module(named.split(':').next()?))
+        }
+        ("python" | "python3", ["-m", module @ ("uvicorn" | "gunicorn" | "hypercorn"), rest @ ..]) => {
+            let again: Vec<String> = std::iter::once(module).chain(rest).map(ToString::to_string).collect();
+            entry(&again, root)
+        }
+        ("python" | "python3", ["-m", module, ..]) => Some(of_module(module)),
+        ("python" | "python3", ["-u" | "-B" | "-O", file, ..] | [file, ..]) if file.ends_with(".py") => {
+            Some(vec![inside(root, file.trim_start_matches("./"))])
+        }
+        ("node", [file, ..]) if !file.starts_with('-') => {
+            Some(vec![inside(root, file.trim_start_matches("./"))])
+        }
+        _ => None,
+    }
 }
 
 /// Whether something other than copies of single files may bring a module: all of the context, a stage, a build.
@@ -128,33 +211,31 @@ fn may_have_more(image: &Image, folder: &str) -> bool {
         let place = place.trim_end_matches('/');
         place.is_empty() || folder.starts_with(place) || place.starts_with(folder)
     };
-    let is_all = |from: &String| from.is_empty() || from == "." || from.contains('*');
+    let is_all = |from: &String| matches!(from.as_str(), "" | "." | "*") || from.contains("**");
     image.copies.iter().any(|copy| copy.from.iter().any(is_all))
         || image.foreign.iter().any(is_near)
         || image.environment.iter().any(|text| text.contains("PYTHONPATH") || text.contains("NODE_PATH"))
         || image.runs.iter().any(|(_, text)| MAKES.iter().any(|made| text.contains(made)))
 }
 
-/// What a program imports from beside itself, at the left margin: what stands deeper may never be reached.
-fn imports(source: &str, text: &str) -> Vec<Import> {
-    let folder = parent(source).unwrap_or_default();
+/// What a file imports of the context, at the left margin: what stands deeper may never be reached.
+fn imports(source: &str, root: &str, text: &str) -> Vec<Import> {
+    let own = parent(source).unwrap_or_default();
+    let read = |line: &str| {
+        if source.ends_with(".py") {
+            python(root, line)
+        } else if [".js", ".mjs", ".cjs"].iter().any(|ending| source.ends_with(ending)) {
+            node(own, line)
+        } else {
+            None
+        }
+    };
     let lines = text.lines().enumerate();
-    let number = |at: usize| u32::try_from(at + 1).unwrap_or(u32::MAX);
-    if source.ends_with(".py") {
-        return lines
-            .filter_map(|(at, line)| {
-                python(folder, line).map(|(files, message)| Import { line: number(at), files, message })
-            })
-            .collect();
-    }
-    if [".js", ".mjs", ".cjs"].iter().any(|ending| source.ends_with(ending)) {
-        return lines
-            .filter_map(|(at, line)| {
-                node(folder, line).map(|(files, message)| Import { line: number(at), files, message })
-            })
-            .collect();
-    }
-    Vec::new()
+    let found = lines.filter_map(|(at, line)| {
+        let (files, message) = read(line)?;
+        Some(Import { line: u32::try_from(at + 1).unwrap_or(u32::MAX), files, message })
+    });
+    found.collect()
 }
 
 /// `import a.b` and `from a.b import c`.

@@ -1,0 +1,1 @@
+from jobs.run import main

@@ -1,0 +1,4 @@
+import store
+
+def late():
+    import fixtures.all
