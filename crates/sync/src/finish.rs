@@ -164,7 +164,7 @@ pub(crate) fn delete_hooks(progress: &mut Progress<'_, '_>, policy: HookDeletePo
         if wave::has_hook_finalizer(live) && (goes || !task.is_pending()) {
             batch.push(vec![action(task, remove_hook_finalizer(), true)]);
         }
-        if goes {
+        if goes && !wave::is_terminating(live) {
             batch.push(vec![action(task, wave::delete(task, progress, false), true)]);
         }
     }

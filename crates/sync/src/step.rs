@@ -1,7 +1,7 @@
 //! One step of an operation. Nothing is remembered but the results of tasks: every step builds the tasks
 //! anew, looks at the live objects, and decides what to do next.
 
-use std::time::Duration;
+use std::{collections::BTreeSet, time::Duration};
 
 use tiphys_model::{
     OperationPhase, Propagation, ResourceResult, ResultCode, SyncPhase, Time, Timestamp, names,
@@ -324,7 +324,7 @@ impl Progress<'_, '_> {
 
     /// Waits for running tasks: for all of them if there is more than one wave, else for hooks only.
     fn waits_for_running(&mut self) -> bool {
-        let steps: std::collections::BTreeSet<_> =
+        let steps: BTreeSet<_> =
             self.tasks.iter().filter(|task| task.id.phase != SyncPhase::SyncFail).map(Task::step).collect();
         let several = steps.len() > 1;
         let running: Vec<usize> = (0..self.tasks.len())
@@ -415,7 +415,9 @@ impl Progress<'_, '_> {
         }
         let pending = self.tasks.iter().filter(|t| t.id.phase == SyncPhase::SyncFail && t.is_pending());
         if let Some(next) = pending.map(Task::step).min() {
-            delete_hooks(self, tiphys_model::HookDeletePolicy::HookFailed);
+            if !self.is_paused() {
+                delete_hooks(self, tiphys_model::HookDeletePolicy::HookFailed);
+            }
             wave::run(self, next);
             if !self.batch.is_empty() || !self.waits.is_empty() {
                 return;
@@ -442,7 +444,9 @@ impl Progress<'_, '_> {
         // The destination namespace is made before everything else.
         let is_namespace = |t: &Task<'_>| t.id.phase == SyncPhase::PreSync && !t.is_hook();
         let applied = |t: &Task<'_>| t.has_status(ResultCode::Synced) && !is_namespace(t);
-        let others_run = failed.iter().any(|f| ordinary.iter().any(|t| t.step() == f.step() && applied(t)));
+        let begun: BTreeSet<_> =
+            ordinary.iter().filter(|task| applied(task)).map(|task| task.step()).collect();
+        let others_run = failed.iter().any(|task| begun.contains(&task.step()));
         let what = if all_refused && !others_run && fail_hooks.is_empty() {
             "one or more objects failed to apply"
         } else {

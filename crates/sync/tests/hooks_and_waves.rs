@@ -123,6 +123,19 @@ fn blocked_for_good(message: &str) -> tiphys_sync::Failure {
 }
 
 #[test]
+fn a_hook_that_something_holds_is_deleted_once_while_the_fail_hooks_run() {
+    let held = hook("Job", "held", "PreSync", "HookFailed");
+    let mut sim = Sim::new(vec![held, hook("Job", "mend", "SyncFail", ""), config("c")]);
+    sim.sticky.insert("held".into());
+    sim.health.insert("held".into(), HealthCode::Degraded);
+    sim.health.insert("mend".into(), HealthCode::Progressing);
+    sim.settle();
+    sim.settle();
+    assert_eq!(sim.log, ["apply Job/held", "delete Job/held", "apply Job/mend"]);
+    assert_eq!(sim.state.shown.phase, OperationPhase::Running);
+}
+
+#[test]
 fn a_prune_that_fails_leaves_the_rest_of_its_wave() {
     let mut sim = Sim::new(vec![config("c")]);
     sim.existing(config("old"), true);
