@@ -179,8 +179,14 @@ fn faults(survey: &Survey, object: &Object, definitions: &Definitions<'_>, flux:
         faults.clear();
     }
     faults.retain(|fault| !is_prose(&fault.message));
-    // What nothing applies as it is may be a form that people fill in.
+    // What nothing applies as it is may be a patch that says so, or a form that people fill in.
     if object.environment.is_none() {
+        if faults
+            .iter()
+            .any(|fault| fault.message.contains("unknown field") && fault.message.contains(".$patch\""))
+        {
+            faults.clear();
+        }
         faults.retain(|fault| !is_stand_in(&fault.message));
     }
     faults.retain(|fault| !is_gated(survey, fault));

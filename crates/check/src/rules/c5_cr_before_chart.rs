@@ -112,7 +112,10 @@ fn providers<'a>(context: &'a Context<'_>) -> Vec<Provider<'a>> {
         let Some(app) = used.app.map(|app| context.survey.app(app)).filter(|app| !app.is_rendered()) else {
             continue;
         };
-        let chart = Defining::of(&used.chart).filter(|it| used.brings_definitions && it.brings(&used.values));
+        // What distributions of Kubernetes bring themselves may be there before any sync.
+        let is_of_distribution = used.chart == "traefik";
+        let chart = Defining::of(&used.chart)
+            .filter(|it| !is_of_distribution && used.brings_definitions && it.brings(&used.values));
         let is_elsewhere = || installed_elsewhere(context, &used.chart);
         if let Some(chart) = chart.filter(|_| !is_elsewhere()) {
             found.push(of(app, Some(chart), Some(used)));

@@ -28,7 +28,7 @@ use tiphys_yaml::{Content, Profile};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        placeholders,
+        kustomizations, placeholders,
         pods::{list, text},
         similar,
     },
@@ -51,6 +51,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let files = &context.survey.files;
     for path in files.ending(&["/Chart.yaml"]).filter(|path| !placeholders::is_skeleton(path)) {
         let folder = path.trim_end_matches("Chart.yaml").to_owned();
+        // Where a kustomization is built, the chart beside it is for another tool, which gives it the values in its own way.
+        if kustomizations::of_folder(files, folder.trim_end_matches('/')).next().is_some() {
+            continue;
+        }
         let Some(read) = read_by_dependencies(files, path, &folder) else { continue };
         for file in values_files(context.survey, path, &folder) {
             look(context, &file, (path, &read), report);
