@@ -127,7 +127,7 @@ fn varying(paths: &BTreeSet<String>) -> Option<(usize, BTreeSet<&str>)> {
     places.next().is_none().then(|| (place, all.iter().map(|path| path[place]).collect()))
 }
 
-/// Files beside those that a kustomization lists, all of one kind.
+/// Files like those that a kustomization lists, all of one kind: beside them, or in folders beside theirs.
 fn of_kustomization(context: &Context<'_>, file: &str, report: &mut Report) {
     const KINDS: [&str; 5] = [
         "argoproj.io/Application",
@@ -141,37 +141,44 @@ fn of_kustomization(context: &Context<'_>, file: &str, report: &mut Report) {
     let Some(text) = survey.files.text(file) else { return };
     let Ok(content) = tiphys_yaml::from_yaml(&text) else { return };
     let folder = parent(file).unwrap_or_default();
-    let beside = |entry: &str| {
-        let name = entry.trim_start_matches("./");
-        (!name.contains('/')).then(|| tiphys_vfs::join(folder, name).ok()).flatten()
-    };
+    let beside =
+        |entry: &str| tiphys_vfs::join(folder, entry).ok().filter(|path| survey.files.contains(path));
     let named: BTreeSet<String> =
         list(&content, "resources").iter().filter_map(|it| beside(it.as_str()?)).collect();
+    let Some((place, words)) = varying(&named) else { return };
+    let Some(like) = named.first().map(|path| path.split('/').collect::<Vec<_>>()) else { return };
     let kinds: Vec<Option<String>> = named.iter().map(|path| kind_of(survey, path)).collect();
     let [Some(kind), ..] = &kinds[..] else { return };
     let is_of_one_kind = kinds.iter().all(|it| it.as_ref() == Some(kind));
     if kinds.len() < MANY || !is_of_one_kind || !KINDS.contains(&kind.as_str()) {
         return;
     }
+    let is_alike = |path: &&str| {
+        let steps: Vec<&str> = path.split('/').collect();
+        steps.len() == like.len()
+            && steps.iter().zip(&like).enumerate().all(|(at, (one, other))| at == place || one == other)
+            && !words.contains(steps[place])
+    };
     let is_open = |path: &&str| {
-        let stem = base_name(path).trim_end_matches(".yaml").trim_end_matches(".yml");
-        !text.contains(stem)
+        let word = path.split('/').nth(place).unwrap_or_default();
+        !text.contains(word.trim_end_matches(".yaml").trim_end_matches(".yml"))
             && kind_of(survey, path).as_ref() == Some(kind)
             && !survey.apps.iter().any(|app| app.read.contains(*path))
             && !set_aside::is_ignored(&survey.files, path)
             && !set_aside::is_put_away(path)
     };
-    let files = survey.files.ending(&[".yaml", ".yml"]).map(AsRef::as_ref);
-    let beside =
-        files.filter(|path: &&str| parent(path).unwrap_or_default() == folder && !named.contains(*path));
+    let beside = survey.files.ending(&[".yaml", ".yml"]).map(AsRef::as_ref).filter(is_alike);
     let [path] = beside.filter(is_open).collect::<Vec<_>>()[..] else { return };
     let kind = kind.rsplit('/').next().unwrap_or(kind);
     let diagnostic = RULE
-        .diagnostic(format!("{file} lists {} files with a {kind} each, and not {path}", named.len()))
+        .diagnostic(format!("{file} lists {} files of kind {kind}, and not {path}", named.len()))
         .at(survey.files.span(&Location::new(path, 1, 0)), "nothing applies this")
         .see(survey.files.span(&Location::new(file, 1, 0)), "the files beside it are listed here")
         .because("a kustomization takes what it names; of what else lies in its folder it takes no notice")
-        .help(format!("add {} to the resources", base_name(path)));
+        .help(format!(
+            "add {} to the resources",
+            path.strip_prefix(folder).unwrap_or(path).trim_start_matches('/')
+        ));
     report.add(Finding::new(RULE.incident, diagnostic).likely());
 }
 
