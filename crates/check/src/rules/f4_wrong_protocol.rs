@@ -113,6 +113,9 @@ fn backends(
     let rules = list(&ingress.value()["spec"], "rules").iter();
     let paths = rules.flat_map(|rule| list(&rule["http"], "paths"));
     for backend in paths.map(|path| &path["backend"]["service"]) {
+        if spoken == Protocol::Https && text(backend, "name").ends_with("argocd-server") {
+            insecure(context, cluster, ingress, field, once);
+        }
         let Some(service) = cluster.core("Service", &ingress.key.namespace, text(backend, "name")) else {
             continue;
         };
@@ -143,6 +146,34 @@ fn backends(
             once.add(&message, RULE.finding(context, ingress, diagnostic).likely());
         }
     }
+}
+
+/// Argo CD's server, which does without TLS where its settings say so.
+fn insecure(
+    context: &Context<'_>,
+    cluster: &Cluster<'_>,
+    ingress: &Object,
+    field: &FieldPath,
+    once: &mut Once,
+) {
+    let settings = cluster.core("ConfigMap", &ingress.key.namespace, "argocd-cmd-params-cm");
+    let Some(settings) =
+        settings.filter(|it| it.value().str_at(&["data", "server.insecure"]) == Some("true"))
+    else {
+        return;
+    };
+    let message =
+        format!("{} speaks HTTPS with Argo CD's server, which is told to do without TLS", ingress.title());
+    let diagnostic = RULE
+        .diagnostic(message.clone())
+        .at(context.survey.span(ingress, field), "HTTPS is spoken with the server")
+        .see(
+            context.survey.span(settings, &keys(&["data"]).key("server.insecure")),
+            "the server speaks HTTP only",
+        )
+        .because("a server without TLS cannot answer a TLS handshake: clients get 502")
+        .help("set backend-protocol to HTTP, or take server.insecure out");
+    once.add(&message, RULE.finding(context, ingress, diagnostic).likely());
 }
 
 /// The port of the pods to which a Service leads.
