@@ -121,7 +121,7 @@ fn missing(context: &Context<'_>, path: &Arc<str>, sources: &[(String, Span)]) -
     let candidates = upwards(folder).chain(elsewhere).filter(|_| declared.is_none());
     if candidates.into_iter().any(|at| lacked(at).is_empty())
         || !is_written(files, likely, source)
-        || is_made(context, path, source)
+        || is_made(context, path, &inside(likely, source))
     {
         return None;
     }
@@ -188,9 +188,10 @@ fn is_written(files: &Files, at: &str, source: &str) -> bool {
 }
 
 /// Whether a script, pipeline or task speaks of a file, and may make it.
-fn is_made(context: &Context<'_>, dockerfile: &str, source: &str) -> bool {
+fn is_made(context: &Context<'_>, dockerfile: &str, wanted: &str) -> bool {
     let files = &context.survey.files;
-    let name = base_name(source);
+    // Names of folders of sources are words of which scripts are full.
+    let name = if SOURCES.contains(&base_name(wanted)) { wanted } else { base_name(wanted) };
     let speaks = |path: &str| files.text(path).is_some_and(|text| text.contains(name));
     let is_script = |path: &str| {
         let base = base_name(path);
