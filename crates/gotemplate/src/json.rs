@@ -62,11 +62,10 @@ impl Writer {
             Value::Object(object) => {
                 let (fields, kind) = (object.to_json(), object.kind());
                 return match &fields {
-                    // Fields of a struct keep their order.
+                    // Fields of a struct keep their order; those that are empty may be left out.
                     Value::Map(map) if kind != Kind::Named && !object.json_names().is_empty() => {
-                        let values =
-                            object.json_names().iter().map(|name| (*name, map.get(name).unwrap_or_default()));
-                        let values: Vec<_> = values.collect();
+                        let names = object.json_names().iter();
+                        let values: Vec<_> = names.filter_map(|name| Some((*name, map.get(name)?))).collect();
                         self.entries(values.iter().map(|(name, value)| (*name, value)))
                     }
                     other => self.value(other),

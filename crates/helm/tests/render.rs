@@ -43,6 +43,101 @@ fn an_empty_document_decodes_to_what_can_be_filled() {
 }
 
 #[test]
+fn pretty_yaml_is_marshalled_without_json() {
+    let values = ("values.yaml", "size: 20000000\nzero: -0.0\nshare: 0.5\nlist: [3, 1e6]\n");
+    let text = "{{ toYamlPretty .Values }}\n{{ toYaml (pick .Values \"size\" \"zero\") }}\nvalue: {{ .Values.zero }}\nwhole: {{ toYamlPretty (int .Values.size) }}\nversion:\n  {{- toYamlPretty .Capabilities.KubeVersion | nindent 2 }}\nfiles:\n  {{- toYamlPretty (.Files.Glob \"f\") | nindent 2 }}\nbytes: {{ toYamlPretty (b64dec \"//79\") }}\nlong: {{ toYamlPretty (b64dec (repeat 12 \"//79AAAA\")) }}\nday: {{ toDate \"2006\" \"2020\" | toYamlPretty }}\n";
+    let files = [CHART, values, ("f", "hi"), ("templates/a.yaml", text)];
+    let options = RenderOptions { kube_version: Some("1.30".to_owned()), ..options() };
+    let expected = "---\n# Source: c/templates/a.yaml\n\
+        list:\n  - 3\n  - 1e+06\nshare: 0.5\nsize: 2e+07\nzero: -0\n\
+        size: 20000000\nzero: 0\nvalue: -0\nwhole: 20000000\n\
+        version:\n  version: v1.30\n  major: \"1\"\n  minor: \"30\"\n\
+        files:\n  f:\n    - 104\n    - 105\nbytes: !!binary //79\nlong: !!binary |\n  \
+        //79AAAA//79AAAA//79AAAA//79AAAA//79AAAA//79AAAA//79AAAA//79AAAA//79AA\n  AA//79AAAA//79AAAA//79AAAA\n\
+        day: 2020-01-01T00:00:00Z\n";
+    assert_eq!(render(&files, &options).unwrap(), expected);
+}
+
+#[test]
+fn helm_3_writes_the_chart_as_json_by_the_names_of_its_file() {
+    let chart = (
+        "Chart.yaml",
+        "apiVersion: v2\nname: c\nversion: 1.0.0\nappVersion: \"7\"\nmaintainers: [{name: me, url: u}]\ndependencies: [{name: s, version: 1.0.0, condition: s.on, repository: \"\"}]\n",
+    );
+    let text =
+        "a: {{ toJson .Chart }}\nb: {{ (.Chart | toJson | fromJson).name }}\nc: {{ .Chart.AppVersion }}\n";
+    let files = [
+        chart,
+        ("templates/a.yaml", text),
+        ("charts/s/Chart.yaml", "apiVersion: v2\nname: s\nversion: 1.0.0\n"),
+    ];
+    let compat = Compat::Helm3;
+    let chart = Chart::load_as(&MemTree::from_files(files), "", compat).unwrap();
+    let expected = "---\n# Source: c/templates/a.yaml\na: {\"name\":\"c\",\"version\":\"1.0.0\",\"maintainers\":[{\"name\":\"me\",\"url\":\"u\"}],\"apiVersion\":\"v2\",\"appVersion\":\"7\",\"dependencies\":[{\"name\":\"s\",\"version\":\"1.0.0\",\"repository\":\"\",\"condition\":\"s.on\",\"enabled\":true}],\"IsRoot\":true}\nb: c\nc: 7\n";
+    assert_eq!(template(&chart, &RenderOptions { compat, ..options() }).unwrap().stdout, expected);
+}
+
+#[test]
+fn bytes_that_are_no_utf8_are_refused_where_yaml_is_read() {
+    let files = [CHART, ("templates/a.yaml", "a: {{ b64dec \"6SB4\" }}\nb: {{ .Values.x }}\n")];
+    let trailing = "error converting YAML to JSON: yaml: invalid trailing UTF-8 octet";
+    let error = render(&files, &options()).unwrap_err();
+    assert!(error.starts_with(&format!("YAML parse error on c/templates/a.yaml: {trailing}\n")), "{error}");
+    let given = |bytes: &[u8], compat| {
+        let values = vec![ValuesSource::File("v.yaml".to_owned(), Arc::from(bytes))];
+        render(&files, &RenderOptions { values, compat, ..options() }).unwrap_err()
+    };
+    assert_eq!(given(b"# \xE9 x\n", Compat::Helm3), format!("failed to parse v.yaml: {trailing}"));
+    for (bytes, reason) in [
+        (b"# \xE9 x\n".as_slice(), "invalid trailing UTF-8 octet"),
+        (b"# \xE9\n---\na: b\n", "incomplete UTF-8 octet sequence"),
+        (b"# \x80\n", "invalid leading UTF-8 octet"),
+        (b"# \xC0\x80\n", "invalid length of a UTF-8 sequence"),
+        (b"# \xED\xA0\x80\n", "invalid Unicode character"),
+    ] {
+        let head =
+            "failed to parse v.yaml: cannot unmarshal yaml document: error converting YAML to JSON: yaml";
+        assert_eq!(given(bytes, Compat::Helm4), format!("{head}: {reason}"));
+    }
+    let text = "a: {{ (b64dec \"6SB4\" | fromYaml).Error | quote }}\n";
+    let expected = format!("---\n# Source: c/templates/a.yaml\na: \"{trailing}\"\n");
+    assert_eq!(render(&[CHART, ("templates/a.yaml", text)], &options()).unwrap(), expected);
+}
+
+#[test]
+fn what_json_leaves_and_yaml_refuses_is_written_as_nothing() {
+    let text =
+        "a: {{ toYaml (dict \"k\" \"x\\x7fy\") | quote }}\nb: {{ toYaml (list \"x \\u0085 y\") | quote }}\n";
+    let files = [CHART, ("templates/a.yaml", text)];
+    assert_eq!(
+        render(&files, &options()).unwrap(),
+        "---\n# Source: c/templates/a.yaml\na: \"\"\nb: \"- x y\"\n"
+    );
+    let must = [CHART, ("templates/a.yaml", "{{ mustToYaml \"\\x7f\" }}")];
+    let error = render(&must, &options()).unwrap_err();
+    assert!(error.contains("error calling mustToYaml: yaml: control characters are not allowed"), "{error}");
+}
+
+#[test]
+fn of_two_versions_of_a_subchart_the_one_that_is_wanted_comes_last() {
+    let chart = |version: &str| format!("apiVersion: v2\nname: s\nversion: {version}\n");
+    let (old, new) = (chart("1.0.0"), chart("2.0.0"));
+    let wanted = "apiVersion: v2\nname: c\nversion: 1.0.0\ndependencies: [{name: s, version: ^2}]\n";
+    let files = [
+        ("Chart.yaml", wanted),
+        ("charts/a/Chart.yaml", &old),
+        ("charts/a/values.yaml", "old: 1\nboth: 1\n"),
+        ("charts/a/templates/a.yaml", "a: {{ .Chart.Version }} {{ toJson .Values }}"),
+        ("charts/a/templates/old.yaml", "a: {{ .Chart.Version }}"),
+        ("charts/b/Chart.yaml", &new),
+        ("charts/b/values.yaml", "new: 2\nboth: 2\n"),
+        ("charts/b/templates/a.yaml", "b: {{ .Chart.Version }} {{ toJson .Values }}"),
+    ];
+    let expected = "---\n# Source: c/charts/s/templates/a.yaml\nb: 2.0.0 {\"both\":1,\"global\":{},\"new\":2,\"old\":1}\n---\n# Source: c/charts/s/templates/old.yaml\na: 1.0.0\n";
+    assert_eq!(render(&files, &options()).unwrap(), expected);
+}
+
+#[test]
 fn values_have_the_methods_of_their_go_type() {
     let values = ("values.yaml", "a: {b: {c: 1}, d: x}\ne: z\n");
     let text = |expression: &str| {

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::{
-    Error, ErrorKind, Node, Profile,
-    chars::find_forbidden,
+    Error, Node, Profile,
+    chars::is_allowed,
     decode::{Decoder, Floats},
     emit,
     number::go_float32,
@@ -112,36 +112,46 @@ pub fn to_yaml(value: &Value) -> String {
     emit::emit_value(value)
 }
 
-/// As [`to_yaml`], but fails where `sigs.k8s.io/yaml.Marshal` does: on strings with control characters
-/// that JSON does not escape.
+/// As [`to_yaml`], of what [`through_json`] makes of the value.
 ///
 /// # Errors
-/// `yaml: control characters are not allowed`
+/// As [`through_json`].
 pub fn try_to_yaml(value: &Value) -> Result<String, Error> {
-    if has_unwritable(value) {
-        let message = "yaml: control characters are not allowed".to_owned();
-        return Err(Error::new(ErrorKind::Decode, message));
+    let yaml = to_yaml(value);
+    // What JSON does not escape is written as an escape: without a backslash there is none of it.
+    if memchr::memchr(b'\\', yaml.as_bytes()).is_none() || !has_unescaped(value) {
+        return Ok(yaml);
     }
-    Ok(to_yaml(value))
+    Ok(to_yaml(&reread(value)?))
 }
 
-fn has_unwritable(value: &Value) -> bool {
+/// What becomes of a value on the way of `sigs.k8s.io/yaml.Marshal`, which writes JSON and reads that as YAML: JSON leaves
+/// control characters from DEL on as they are, which YAML refuses or takes for line breaks.
+///
+/// # Errors
+/// `yaml: control characters are not allowed`, or what the reader says of a key that seems to have a line break.
+pub fn through_json(value: Value) -> Result<Value, Error> {
+    if has_unescaped(&value) { reread(&value) } else { Ok(value) }
+}
+
+fn reread(value: &Value) -> Result<Value, Error> {
+    // Of the line breaks of YAML, Go's JSON escapes all but NEL.
+    let json = value.to_string().replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029");
+    from_yaml(&json)
+}
+
+/// Whether a text holds a character that JSON does not escape and YAML does not read as it is.
+fn has_unescaped(value: &Value) -> bool {
     match value {
-        Value::String(text) => is_unwritable(text),
-        Value::Array(items) => items.iter().any(has_unwritable),
-        Value::Object(map) => map.iter().any(|(key, value)| is_unwritable(key) || has_unwritable(value)),
+        Value::String(text) => is_unescaped(text),
+        Value::Array(items) => items.iter().any(has_unescaped),
+        Value::Object(map) => map.iter().any(|(key, value)| is_unescaped(key) || has_unescaped(value)),
         _ => false,
     }
 }
 
-/// JSON escapes what is below the space; of the rest, YAML refuses some.
-fn is_unwritable(text: &str) -> bool {
-    let mut rest = text;
-    while let Some(at) = find_forbidden(rest) {
-        if rest.as_bytes()[at] >= b' ' {
-            return true;
-        }
-        rest = &rest[at + 1..];
-    }
-    false
+fn is_unescaped(text: &str) -> bool {
+    // The first bytes of DEL, of U+0080 to U+009F, and of U+FFFE and U+FFFF.
+    memchr::memchr3(0x7F, 0xC2, 0xEF, text.as_bytes()).is_some()
+        && text.chars().any(|c| c >= ' ' && !is_allowed(c) || c == '\u{85}')
 }

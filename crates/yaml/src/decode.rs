@@ -325,7 +325,7 @@ impl<'n> Decoder<'n> {
 /// The JSON value of a scalar; floats that are not finite have none.
 ///
 /// JSON writes integral floats without point or exponent up to 1e21, so that they come back as integers (of the shortest
-/// digits that mean the float).
+/// digits that mean the float). Of those only the negative zero stays a float: no integer is one.
 pub(crate) fn json_scalar(scalar: Scalar<'_>, floats: Floats) -> Option<Value> {
     Some(match scalar {
         Scalar::Null => Value::Null,
@@ -333,7 +333,9 @@ pub(crate) fn json_scalar(scalar: Scalar<'_>, floats: Floats) -> Option<Value> {
         Scalar::Int(value) => Value::from(value),
         Scalar::Uint(value) => Value::from(value),
         Scalar::Float(value) => {
-            let integer = floats == Floats::AsJson && value.fract() == 0.0 && value.abs() < 1e19;
+            let is_negative_zero = value == 0.0 && value.is_sign_negative();
+            let integer =
+                floats == Floats::AsJson && value.fract() == 0.0 && value.abs() < 1e19 && !is_negative_zero;
             match integer.then(|| value.to_string().parse::<i64>()) {
                 Some(Ok(integer)) => Value::from(integer),
                 _ => Value::Number(Number::from_f64(value)?),

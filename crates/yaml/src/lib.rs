@@ -19,10 +19,11 @@ mod scanner;
 mod simple;
 mod sort;
 mod split;
+mod utf8;
 
 pub use convert::{
-    field_text, from_value, from_yaml, from_yaml_entries, from_yaml_for_fields, from_yaml_strict, to_value,
-    to_yaml, try_to_yaml, yaml_to_json,
+    field_text, from_value, from_yaml, from_yaml_entries, from_yaml_for_fields, from_yaml_strict,
+    through_json, to_value, to_yaml, try_to_yaml, yaml_to_json,
 };
 pub use emit::{EmitOptions, SequenceIndent, emit, emit_documents, string_style};
 pub use error::{Error, ErrorKind, Position};
@@ -31,7 +32,9 @@ pub use number::go_float;
 pub use parser::{Event, EventKind, Events, Properties};
 pub use resolve::{Scalar, resolve};
 pub use simple::{Make, read_simple};
+pub use sort::sort_keys;
 pub use split::{split_helm_manifests, split_helm3_manifests, split_kubernetes_documents};
+pub use utf8::decode_utf8;
 
 use compose::Composer;
 

@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 ///
 /// A merge sort of our own, because that order is not transitive for every set of strings and the
 /// standard library may panic on such.
-pub(crate) fn sort_keys<T: Copy>(keys: &mut [T], text: impl Fn(&T) -> &str + Copy) {
+pub fn sort_keys<T: Copy>(keys: &mut [T], text: impl Fn(&T) -> &str + Copy) {
     let mut width = 1;
     let mut merged: Vec<T> = Vec::with_capacity(keys.len());
     while width < keys.len() {

@@ -99,8 +99,10 @@ fn collections_are_laid_out_as_each_tool_does() {
 }
 
 #[test]
-fn what_go_cannot_write_is_an_error() {
-    assert!(try_to_yaml(&json!({"k": "a\u{1}b"})).is_ok());
+fn texts_are_written_by_way_of_json() {
+    assert_eq!(try_to_yaml(&json!({"k": "a\u{1}b"})).as_deref(), Ok("k: \"a\\x01b\"\n"));
+    assert_eq!(try_to_yaml(&json!(["\u{2028}", "a \u{85} b"])).as_deref(), Ok("- '\u{2028}'\n- a b\n"));
+    assert!(try_to_yaml(&json!({"a\u{85}b": 1})).is_err(), "NEL is a line break in a key");
     let error = try_to_yaml(&json!({"k": "a\u{7f}b"})).expect_err("DEL is raw in JSON");
     assert_eq!(error.to_string(), "yaml: control characters are not allowed");
 }

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use tiphys_gocompat::rawstr;
 use tiphys_value::{Map, Value, json_kind};
-use tiphys_yaml::{field_text, from_yaml_for_fields};
+use tiphys_yaml::{decode_utf8, field_text, from_yaml_for_fields};
 
 /// A field path and its Go type, for errors.
 #[derive(Clone, Copy)]
@@ -18,9 +19,9 @@ pub(crate) struct Field<'a> {
 /// # Errors
 /// The text is no YAML, or no mapping.
 pub(crate) fn mapping(text: &[u8], go_type: &str) -> Result<Map<String, Value>, String> {
-    let text = String::from_utf8_lossy(text);
-    let value =
-        from_yaml_for_fields(&text).map_err(|error| format!("error converting YAML to JSON: {error}"))?;
+    let value = decode_utf8(text)
+        .and_then(from_yaml_for_fields)
+        .map_err(|error| format!("error converting YAML to JSON: {error}"))?;
     match value {
         Value::Object(map) => Ok(map),
         Value::Null => Ok(Map::new()),
@@ -29,6 +30,14 @@ pub(crate) fn mapping(text: &[u8], go_type: &str) -> Result<Map<String, Value>, 
             json_kind(&other)
         ))),
     }
+}
+
+/// Refuses a text of templates that carries bytes which are not UTF-8, as go-yaml does where it reads them.
+///
+/// # Errors
+/// In go-yaml's words.
+pub(crate) fn check_utf8(text: &str) -> Result<(), tiphys_yaml::Error> {
+    if rawstr::has_raw(text) { decode_utf8(&rawstr::decode(text)).map(drop) } else { Ok(()) }
 }
 
 /// Puts before an error what `sigs.k8s.io/yaml.Unmarshal` puts there.

@@ -164,8 +164,7 @@ impl Loader {
                 parts.lock = Some(lock.map_err(|error| cannot_load("Chart.lock", &error, self.compat))?);
             }
             "values.yaml" => {
-                let text = String::from_utf8_lossy(file.data()?);
-                parts.values = read_values(&text, self.compat)
+                parts.values = read_values(file.data()?, self.compat)
                     .map_err(|error| cannot_load("values.yaml", &error, self.compat))?;
                 parts.values_text = Some(file.data()?.clone());
             }

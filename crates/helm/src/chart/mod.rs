@@ -21,7 +21,7 @@ use crate::{
 
 use walk::Once;
 
-pub(crate) use decode::{Field, is_field};
+pub(crate) use decode::{Field, check_utf8, is_field};
 pub use file::ChartFile;
 pub use metadata::{Dependency, Lock, Maintainer, Metadata};
 

@@ -9,9 +9,12 @@ use tiphys_gotemplate::{
 };
 use tiphys_value::{Value as Json, json_kind};
 
+use crate::chart::check_utf8;
+
 use super::{
     NO_VALUE, ROOT,
     errors::{WARN_END, WARN_START},
+    pretty::to_yaml_pretty,
     state::RenderState,
     toml,
 };
@@ -120,17 +123,11 @@ fn lookup(ctx: &mut Context<'_>, args: &mut [Value]) -> CallResult {
 }
 
 fn to_yaml(value: &Value) -> Result<String, String> {
-    let mut yaml = tiphys_yaml::to_yaml(&value.to_json()?);
+    let mut yaml = tiphys_yaml::try_to_yaml(&value.to_json()?).map_err(|error| error.to_string())?;
     if yaml.ends_with('\n') {
         yaml.pop();
     }
     Ok(yaml)
-}
-
-fn to_yaml_pretty(value: &Value) -> Result<String, String> {
-    let node = tiphys_yaml::from_value(&value.to_json()?);
-    let layout = tiphys_yaml::EmitOptions { indent: 2, sequence_indent: tiphys_yaml::SequenceIndent::Wide };
-    Ok(tiphys_yaml::emit(&node, layout).trim_end_matches('\n').to_owned())
 }
 
 fn add_yaml(table: &mut Functions) {
@@ -139,7 +136,7 @@ fn add_yaml(table: &mut Functions) {
     }));
     table.insert(Function::new("mustToYaml", &[Type::Any], |_, args| Ok(Value::from(to_yaml(&args[0])?))));
     table.insert(Function::new("toYamlPretty", &[Type::Any], |_, args| {
-        Ok(Value::from(to_yaml_pretty(&args[0]).unwrap_or_default()))
+        Ok(Value::from(to_yaml_pretty(&args[0])))
     }));
     table.insert(Function::new("fromYaml", &[Type::String], |_, args| {
         // Of an empty document Go leaves the map that it was given.
@@ -153,7 +150,9 @@ fn add_yaml(table: &mut Functions) {
 }
 
 fn from_yaml(source: &str) -> Result<Json, String> {
-    tiphys_yaml::from_yaml(source).map_err(|error| format!("error converting YAML to JSON: {error}"))
+    check_utf8(source)
+        .and_then(|()| tiphys_yaml::from_yaml(source))
+        .map_err(|error| format!("error converting YAML to JSON: {error}"))
 }
 
 fn from_json(source: &str) -> Result<Json, String> {

@@ -124,20 +124,91 @@ impl Object for ChartStruct {
         ]
     }
 
+    fn json_names(&self) -> &[&'static str] {
+        &[
+            "name",
+            "home",
+            "sources",
+            "version",
+            "description",
+            "keywords",
+            "maintainers",
+            "icon",
+            "apiVersion",
+            "condition",
+            "tags",
+            "appVersion",
+            "deprecated",
+            "annotations",
+            "kubeVersion",
+            "dependencies",
+            "type",
+            "IsRoot",
+        ]
+    }
+
     /// Fields under their names in `Chart.yaml`, empty ones left out.
     fn to_json(&self) -> Value {
         let map = Map::new();
-        for entry in self.fields.entries().iter() {
-            if &*entry.key == "IsRoot" {
-                map.insert("IsRoot", entry.value.clone());
-            } else if entry.value.truth() {
-                let name = match &*entry.key {
-                    "APIVersion" => "apiVersion".to_owned(),
-                    key => key[..1].to_lowercase() + &key[1..],
-                };
-                map.insert(name, entry.value.clone());
+        for (name, json) in self.field_names().iter().zip(self.json_names()) {
+            let value = self.fields.get(name).unwrap_or_default();
+            match *name {
+                "IsRoot" => map.insert(*json, value),
+                _ if !value.truth() => {}
+                "Maintainers" => map.insert(*json, json_items(&value, &["Name"])),
+                "Dependencies" => map.insert(*json, json_items(&value, &["Name", "Repository"])),
+                _ => map.insert(*json, value),
             }
         }
         Value::Map(map)
+    }
+}
+
+/// Structs in a list, for JSON. A field that is empty is left out unless it is always there.
+fn json_items(items: &Value, always: &[&str]) -> Value {
+    let item = |item: &Value| {
+        let map = Map::new();
+        for entry in item.as_map().iter().flat_map(|fields| fields.entries().to_vec()) {
+            let name = match entry.key.as_str() {
+                "ImportValues" => "import-values".to_owned(),
+                name => name.to_ascii_lowercase(),
+            };
+            if entry.value.truth() || always.contains(&entry.key.as_str()) {
+                map.insert(name, entry.value);
+            }
+        }
+        Value::object(JsonItem { fields: map })
+    };
+    list(items.as_list().iter().flat_map(|items| items.snapshot()).map(|value| item(&value)))
+}
+
+/// A maintainer or dependency as JSON has it, under the names of `Chart.yaml`.
+struct JsonItem {
+    fields: Map,
+}
+
+impl Object for JsonItem {
+    fn type_name(&self) -> Cow<'static, str> {
+        Cow::Borrowed("struct")
+    }
+
+    /// Those of both, in the order of each.
+    fn json_names(&self) -> &[&'static str] {
+        &[
+            "name",
+            "email",
+            "url",
+            "version",
+            "repository",
+            "condition",
+            "tags",
+            "enabled",
+            "import-values",
+            "alias",
+        ]
+    }
+
+    fn to_json(&self) -> Value {
+        Value::Map(self.fields.clone())
     }
 }

@@ -8,6 +8,7 @@ mod functions;
 mod glob;
 mod metadata;
 mod objects;
+mod pretty;
 mod state;
 mod toml;
 
@@ -123,7 +124,14 @@ pub(crate) fn render(
     // Deep paths first, and the greater name first among equals: what is parsed later wins.
     let depth = |name: &str| name.bytes().filter(|byte| *byte == b'/').count();
     templates.sort_by_cached_key(|template| Reverse((depth(&template.name), template.name.clone())));
-    templates.dedup_by(|later, kept| later.name == kept.name);
+    // Two versions of a subchart are one chart to Helm, with the files of both; of two of one name the last counts.
+    templates.dedup_by(|later, kept| {
+        let is_same = later.name == kept.name;
+        if is_same {
+            std::mem::swap(later, kept);
+        }
+        is_same
+    });
     let set = chart.cache.parse(&templates, options)?;
     let state = RenderState::new(options.lookup.clone(), options.compat);
     let seeded = options

@@ -47,9 +47,8 @@ pub(crate) fn user_values(sources: &[ValuesSource], compat: Compat) -> Result<Ta
 pub(crate) fn apply(values: &mut Table, source: &ValuesSource, compat: Compat) -> Result<(), String> {
     match source {
         ValuesSource::File(name, bytes) => {
-            let text = String::from_utf8_lossy(bytes);
             let table =
-                read_values(&text, compat).map_err(|error| format!("failed to parse {name}: {error}"))?;
+                read_values(bytes, compat).map_err(|error| format!("failed to parse {name}: {error}"))?;
             merge_maps(values, &table);
             Ok(())
         }

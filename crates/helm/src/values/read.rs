@@ -3,7 +3,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use tiphys_value::{Value, json_kind};
-use tiphys_yaml::{from_yaml, split_kubernetes_documents};
+use tiphys_yaml::{decode_utf8, from_yaml, split_kubernetes_documents};
 
 use super::{Table, Val, merge_maps};
 use crate::Compat;
@@ -12,7 +12,8 @@ use crate::Compat;
 ///
 /// # Errors
 /// Helm's text for a file that is no YAML or holds no table.
-pub(crate) fn read_values(text: &str, compat: Compat) -> Result<Table, String> {
+pub(crate) fn read_values(bytes: &[u8], compat: Compat) -> Result<Table, String> {
+    let text = decode_utf8(bytes).map_err(|_| not_utf8(bytes, compat))?;
     if compat == Compat::Helm3 {
         return read_document(text);
     }
@@ -31,6 +32,25 @@ pub(crate) fn read_values(text: &str, compat: Compat) -> Result<Table, String> {
         }
     }
     Ok(values)
+}
+
+/// Helm's text for bytes that are not UTF-8; Helm 4 reads them document by document.
+fn not_utf8(bytes: &[u8], compat: Compat) -> String {
+    let (wrapper, separator) = match compat {
+        Compat::Helm4 => ("cannot unmarshal yaml document: ", "\n---"),
+        Compat::Helm3 => ("", ""),
+    };
+    let bad = bytes.utf8_chunks().next().map_or(0, |chunk| chunk.valid().len());
+    let end = match separator {
+        "" => bytes.len(),
+        separator => {
+            let next =
+                bytes[bad..].windows(separator.len()).position(|window| window == separator.as_bytes());
+            next.map_or(bytes.len(), |at| bad + at + 1)
+        }
+    };
+    let error = decode_utf8(&bytes[..end]).err().map(|error| error.to_string()).unwrap_or_default();
+    format!("{wrapper}error converting YAML to JSON: {error}")
 }
 
 fn read_document(text: &str) -> Result<Table, String> {
