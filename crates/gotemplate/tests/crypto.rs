@@ -1,6 +1,7 @@
 //! Keys, certificates and passwords.
 
 use std::sync::Arc;
+use tiphys_gocompat::base64;
 use tiphys_gotemplate::{
     Entropy, Env, FixedClock, Functions, SeededEntropy, SystemEntropy, TemplateSet, Value,
 };
@@ -41,6 +42,25 @@ fn certificates_are_issued_and_repeat() {
         assert_ne!(parts[0], parts[1]);
     }
     assert_eq!(run(text, &SeededEntropy::new(["seed"])), run(text, &SeededEntropy::new(["seed"])));
+}
+
+#[test]
+fn certificates_are_encoded_as_go_encodes_them() {
+    let text = "{{ $ca := genCA \"my ca\" 365 }}{{ $ca.Cert }}@{{ (genSignedCert \"my.name\" (list \"10.0.0.1\") (list \"a.b\") 10 $ca).Cert }}@{{ (genSelfSignedCert \"\" nil nil 1).Cert }}@{{ (genCA \"*.b\" 1).Cert }}";
+    let output = run(text, &SeededEntropy::new(["seed"]).mocking_secrets(true));
+    let decode = |pem: &str| {
+        let lines: String = pem.lines().filter(|line| !line.starts_with('-')).collect();
+        base64::decode(&lines).expect("PEM holds base64")
+    };
+    let parts: Vec<Vec<u8>> = output.split('@').map(decode).collect();
+    let has = |at: usize, bytes: &[u8]| parts[at].windows(bytes.len()).any(|window| window == bytes);
+    const KEY_IDENTIFIER: &[u8] = b"\x55\x1D\x0E";
+    const COMMON_NAME: &[u8] = b"\x55\x04\x03";
+    assert!(has(0, b"\x13\x05my ca") && has(0, KEY_IDENTIFIER), "a printable string, and an authority's key");
+    assert!(has(1, b"\x13\x07my.name") && !has(1, KEY_IDENTIFIER));
+    assert!(has(1, b"\x82\x03a.b\x87\x04\x0A\x00\x00\x01"), "names come before addresses");
+    assert!(!has(2, COMMON_NAME), "no subject without a name");
+    assert!(has(3, b"\x0C\x03*.b"), "an asterisk is none of a printable string");
 }
 
 #[test]

@@ -4,8 +4,9 @@ use super::super::{add, fail, int, text};
 use super::{der, keys, random_bytes};
 use crate::{CallError, CallResult, Context, Functions, Object, Type, Value, format};
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose, SanType, SerialNumber,
+    BasicConstraints, CertificateParams, CustomExtension, DistinguishedName, DnType, DnValue,
+    ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType, SerialNumber,
+    string::PrintableString,
 };
 use std::borrow::Cow;
 use time::OffsetDateTime;
@@ -106,7 +107,9 @@ fn build_custom(cert: &str, key: &str) -> CallResult {
 fn params(ctx: &Context<'_>, name: &str, days: i64) -> Result<CertificateParams, CallError> {
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
-    params.distinguished_name.push(DnType::CommonName, name);
+    if !name.is_empty() {
+        params.distinguished_name.push(DnType::CommonName, common_name(name));
+    }
     let now = ctx.now().as_second();
     let moment = |seconds: i64| {
         OffsetDateTime::from_unix_timestamp(seconds)
@@ -121,19 +124,37 @@ fn params(ctx: &Context<'_>, name: &str, days: i64) -> Result<CertificateParams,
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
     params.extended_key_usages =
         vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
-    params.is_ca = IsCa::ExplicitNoCa;
     Ok(params)
+}
+
+/// A name as Go encodes it: a `PrintableString` where that has all its characters.
+fn common_name(name: &str) -> DnValue {
+    match PrintableString::try_from(name) {
+        Ok(printable) => DnValue::PrintableString(printable),
+        Err(_) => DnValue::Utf8String(name.to_owned()),
+    }
+}
+
+/// Says that the certificate is no authority. Go adds no identifier of its key, which `IsCa::ExplicitNoCa` would.
+fn leaf(params: &mut CertificateParams) {
+    const BASIC_CONSTRAINTS: [u64; 4] = [2, 5, 29, 19];
+    const EMPTY_SEQUENCE: [u8; 2] = [0x30, 0];
+    let mut extension = CustomExtension::from_oid_content(&BASIC_CONSTRAINTS, EMPTY_SEQUENCE.to_vec());
+    extension.set_criticality(true);
+    params.is_ca = IsCa::NoCa;
+    params.custom_extensions.push(extension);
 }
 
 /// Adds the addresses and names of the second and third argument.
 fn alternatives(params: &mut CertificateParams, args: &[Value]) -> Result<(), CallError> {
     let items = |at: usize| args[at].as_list().map(crate::List::snapshot).unwrap_or_default();
+    let mut addresses = Vec::new();
     for ip in items(1) {
         let Some(text) = ip.as_str() else {
             return fail(format!("error parsing ip: {} is not a string", format::sprint(&[ip])));
         };
         match text.parse() {
-            Ok(address) => params.subject_alt_names.push(SanType::IpAddress(address)),
+            Ok(address) => addresses.push(SanType::IpAddress(address)),
             Err(_) => return fail(format!("error parsing ip: {text}")),
         }
     }
@@ -145,6 +166,7 @@ fn alternatives(params: &mut CertificateParams, args: &[Value]) -> Result<(), Ca
         let name = text.try_into().map_err(wrapped("error creating certificate"))?;
         params.subject_alt_names.push(SanType::DnsName(name));
     }
+    params.subject_alt_names.append(&mut addresses);
     Ok(())
 }
 
@@ -165,6 +187,7 @@ fn self_signed(ctx: &Context<'_>, args: &[Value], key: &str) -> CallResult {
     let pair = private_key(key).map_err(|error| CallError::new(format!("parsing private key: {error}")))?;
     let mut params = params(ctx, text(args, 0), int(args, 3))?;
     alternatives(&mut params, args)?;
+    leaf(&mut params);
     let cert = params.self_signed(&pair).map_err(wrapped("error creating certificate"))?;
     finished(cert.pem(), key)
 }
@@ -189,6 +212,7 @@ fn signed(ctx: &Context<'_>, args: &[Value], key: &str) -> CallResult {
     let mut params = params(ctx, text(args, 0), int(args, 3))?;
     params.use_authority_key_identifier_extension = true;
     alternatives(&mut params, args)?;
+    leaf(&mut params);
     let cert = params.signed_by(&pair, &issuer).map_err(wrapped("error creating certificate"))?;
     finished(cert.pem(), key)
 }
