@@ -56,11 +56,27 @@ pub struct Build {
 /// # Errors
 /// With kustomize's text, the place of the fault and advice.
 pub fn build(tree: &dyn FileTree, dir: &str, options: &BuildOptions) -> Result<Build> {
-    let target::Finished { objects, context } = target::build(tree, dir, options)?;
+    let mut warnings = Vec::new();
+    let built = build_with_warnings(tree, dir, options, &mut warnings);
+    built.map(|built| Build { warnings, ..built })
+}
+
+/// As [`build`], but the warnings go to `warnings`, also if it fails.
+///
+/// # Errors
+/// As [`build`].
+pub fn build_with_warnings(
+    tree: &dyn FileTree,
+    dir: &str,
+    options: &BuildOptions,
+    warnings: &mut Vec<String>,
+) -> Result<Build> {
+    let mut context = context::Context::new(options);
+    let built = target::build(tree, dir, options, &mut context);
+    warnings.append(&mut context.warnings);
     let finish = |resource: resource::Resource| {
-        let value = node::to_json(&resource.node).map_err(|message| {
-            Error::new(ErrorKind::MalformedYaml, format!("map[string]interface {{}}(nil): {message}"))
-                .at(Some(resource.location.clone()))
+        let value = printed(&resource.node).map_err(|message| {
+            Error::new(ErrorKind::MalformedYaml, message).at(Some(resource.location.clone()))
         })?;
         Ok(RenderedObject {
             value,
@@ -68,8 +84,19 @@ pub fn build(tree: &dyn FileTree, dir: &str, options: &BuildOptions) -> Result<B
             location: resource.location,
         })
     };
-    let objects = objects.list.into_iter().map(finish).collect::<Result<_>>()?;
-    Ok(Build { objects, warnings: context.warnings })
+    let objects = built?.list.into_iter().map(finish).collect::<Result<_>>()?;
+    Ok(Build { objects, warnings: Vec::new() })
+}
+
+/// The value of an object as it is printed, by way of JSON.
+fn printed(node: &node::Node) -> std::result::Result<serde_json::Value, String> {
+    // Without a map there is none to show.
+    let shown = |message: &str| match message.starts_with("json: ") {
+        true => node::go_syntax(node),
+        false => "map[string]interface {}(nil)".to_owned(),
+    };
+    let value = node::to_json(node).map_err(|message| format!("{}: {message}", shown(&message)))?;
+    tiphys_yaml::through_json(value).map_err(|error| format!("{}: {error}", node::go_syntax(node)))
 }
 
 impl Build {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use tiphys_kustomize::{BuildOptions, ErrorKind, Limits, Overlay, build};
+use tiphys_kustomize::{BuildOptions, ErrorKind, Limits, Overlay, build, build_with_warnings};
 use tiphys_value::{ObjectExt, OriginKind};
 use tiphys_vfs::MemTree;
 
@@ -266,4 +266,38 @@ proptest! {
         ]);
         let _ = build(&tree, "", &BuildOptions::default());
     }
+}
+
+#[test]
+fn objects_are_printed_by_way_of_json() {
+    let built = |data: &str| {
+        let object = format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\ndata: {data}\n");
+        let files = [("kustomization.yaml", "resources: [a.yaml]\n"), ("a.yaml", object.as_str())];
+        let built = build(&MemTree::from_files(files), "", &BuildOptions::default());
+        built.map(|built| built.to_yaml()).map_err(|error| error.to_string())
+    };
+    let expected = "apiVersion: v1\ndata:\n  k: x y\nkind: ConfigMap\nmetadata:\n  name: a\n";
+    assert_eq!(built("{k: \"x \\u0085 y\"}").unwrap(), expected);
+    for (data, shown, reason) in [
+        ("{k: \"\\x7f\"}", "{\"k\":\"\\x7f\"}", "yaml: control characters are not allowed"),
+        (
+            "{k: .inf, i: 1000000, l: [true, null, {}]}",
+            "{\"i\":1000000, \"k\":+Inf, \"l\":[]interface {}{true, interface {}(nil), map[string]interface {}{}}}",
+            "json: unsupported value: +Inf",
+        ),
+    ] {
+        let expected = format!(
+            "map[string]interface {{}}{{\"apiVersion\":\"v1\", \"data\":map[string]interface {{}}{shown}, \"kind\":\"ConfigMap\", \"metadata\":map[string]interface {{}}{{\"name\":\"a\"}}}}: {reason}"
+        );
+        assert_eq!(built(data), Err(expected));
+    }
+}
+
+#[test]
+fn warnings_come_before_what_fails() {
+    let files = [("kustomization.yaml", "bases: [nowhere]\n")];
+    let mut warnings = Vec::new();
+    let options = BuildOptions::default();
+    assert!(build_with_warnings(&MemTree::from_files(files), "", &options, &mut warnings).is_err());
+    assert!(warnings[0].starts_with("# Warning: 'bases' is deprecated."), "{warnings:?}");
 }

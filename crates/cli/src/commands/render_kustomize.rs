@@ -65,13 +65,15 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     // is the load restrictor's business.
     let tree = DiskTree::open("/")?;
     let dir = dir.to_str().context("the folder's path is not UTF-8")?.trim_start_matches('/');
-    let build = match tiphys_kustomize::build(&tree, dir, &options) {
+    let mut warnings = Vec::new();
+    let build = tiphys_kustomize::build_with_warnings(&tree, dir, &options, &mut warnings);
+    for warning in warnings {
+        eprintln!("{}", warning.replace(&here(), ""));
+    }
+    let build = match build {
         Ok(build) => build,
         Err(error) => bail!("{}", explain(&error, &here())),
     };
-    for warning in build.warnings() {
-        eprintln!("{}", warning.replace(&here(), ""));
-    }
     write(args.output.as_deref(), build.to_yaml().as_bytes())?;
     // The process ends here: nobody needs the memory of every node back.
     std::mem::forget(build);

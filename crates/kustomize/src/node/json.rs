@@ -47,11 +47,11 @@ fn value_of(node: &Node, depth: usize) -> Result<Value, String> {
 }
 
 /// Whether a key is still text once it is written and read again.
-fn reads_back_as_text(key: &Node) -> bool {
+pub(super) fn reads_back_as_text(key: &Node) -> bool {
     matches!(meaning(key), Ok(Meaning::Text | Meaning::Decoded(_)))
 }
 
-enum Meaning {
+pub(super) enum Meaning {
     Text,
     /// Text after decoding (`!!binary`).
     Decoded(String),
@@ -59,7 +59,7 @@ enum Meaning {
 }
 
 /// What a scalar means after it is written and read again.
-fn meaning(node: &Node) -> Result<Meaning, String> {
+pub(super) fn meaning(node: &Node) -> Result<Meaning, String> {
     let text = node.value();
     let explicit = match node.tag {
         Tag::Explicit(tag) => Some(tag),

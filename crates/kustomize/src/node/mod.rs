@@ -2,6 +2,7 @@
 
 mod convert;
 mod fields;
+mod go_value;
 mod json;
 mod matcher;
 mod metadata;
@@ -14,6 +15,7 @@ use smol_str::SmolStr;
 
 pub(crate) use convert::{Conversion, from_yaml_node};
 pub(crate) use fields::kind_error;
+pub(crate) use go_value::go_syntax;
 pub(crate) use json::{
     MAX_DEPTH, from_json, from_json_text, go_float, keep_origins, normalize, quoted_json, to_json,
 };

@@ -53,12 +53,6 @@ pub(crate) struct Accumulator {
     vars: Vars,
 }
 
-/// A finished build, before it becomes values.
-pub(crate) struct Finished<'a> {
-    pub objects: ResourceMap,
-    pub context: Context<'a>,
-}
-
 /// Builds the kustomization in a folder.
 ///
 /// # Errors
@@ -67,25 +61,25 @@ pub(crate) fn build<'a>(
     tree: &'a dyn FileTree,
     dir: &str,
     options: &'a BuildOptions,
-) -> Result<Finished<'a>> {
-    let mut context = Context::new(options);
+    context: &mut Context<'a>,
+) -> Result<ResourceMap> {
     let loader = Loader::new(tree, dir, options)?;
-    let mut target = Target::load(loader, &mut context, options.overlay.as_ref())?;
-    target.choose_schemas(&mut context, true)?;
+    let mut target = Target::load(loader, context, options.overlay.as_ref())?;
+    target.choose_schemas(context, true)?;
     if !target.k.build_metadata.is_empty() {
         target.provenance = Some(Provenance::default());
     }
-    let accumulator = target.accumulate(Accumulator::default(), &mut context)?;
+    let accumulator = target.accumulate(Accumulator::default(), context)?;
     let Accumulator { mut objects, config, vars } = accumulator;
     transform::add_hashes(&mut objects)?;
     let writer = context.tracker.writer(OriginKind::Transformer, &target.source.file, "name suffix hash");
-    transform::finish(&mut objects, &mut context, writer, &Location::new(target.source.file.clone(), 0, 0));
-    references::fix(&mut objects, &config.name_reference, &mut context)?;
-    vars.resolve(&mut objects, &config.var_reference, &mut context)?;
+    transform::finish(&mut objects, context, writer, &Location::new(target.source.file.clone(), 0, 0));
+    references::fix(&mut objects, &config.name_reference, context)?;
+    vars.resolve(&mut objects, &config.var_reference, context)?;
     drop_local(&mut objects)?;
     transform::sort(&mut objects, target.k.sort_options.as_ref(), options.reorder)?;
-    target.finish_metadata(&mut objects, &mut context)?;
-    Ok(Finished { objects, context })
+    target.finish_metadata(&mut objects, context)?;
+    Ok(objects)
 }
 
 /// Objects that are only for the build (`config.kubernetes.io/local-config`).
