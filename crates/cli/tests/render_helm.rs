@@ -61,6 +61,42 @@ fn documents_go_into_files() {
 }
 
 #[test]
+fn links_lead_through_the_repository_and_no_further() {
+    let folder = tempfile::tempdir().unwrap();
+    chart(folder.path());
+    fs::create_dir_all(folder.path().join("repo/.git")).unwrap();
+    fs::rename(folder.path().join("web"), folder.path().join("repo/web")).unwrap();
+    fs::write(folder.path().join("repo/shared.yaml"), "kind: Shared\n").unwrap();
+    let link = folder.path().join("repo/web/templates/link.yaml");
+    std::os::unix::fs::symlink("../../shared.yaml", &link).unwrap();
+    let (code, stdout, stderr) = run(folder.path(), &["repo/web", "-s", "templates/link.yaml"]);
+    assert_eq!(
+        (code, stdout.as_str()),
+        (0, "---\n# Source: web/templates/link.yaml\nkind: Shared\n\n"),
+        "{stderr}"
+    );
+    fs::remove_dir(folder.path().join("repo/.git")).unwrap();
+    let (code, _, stderr) = run(folder.path(), &["repo/web"]);
+    assert!(code == 1 && stderr.contains("templates/link.yaml") && stderr.contains("outside"), "{stderr}");
+}
+
+#[test]
+fn a_deprecated_chart_is_told_before_what_it_lacks() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "apiVersion: v2\nname: old\nversion: 1.0.0\ndeprecated: true\ndependencies: [{name: gone, version: 1.0.0, repository: \"https://charts.example.test\"}]\n";
+    fs::write(folder.path().join("Chart.yaml"), text).unwrap();
+    for (compat, expected) in [
+        ("helm4", "level=WARN msg=\"this chart is deprecated\"\n"),
+        ("helm3", "WARNING: This chart is deprecated\n"),
+    ] {
+        let (code, _, stderr) = run(folder.path(), &[".", "--offline", "--compat", compat]);
+        assert!(code == 1 && stderr.starts_with(&format!("{expected}Error: ")), "{stderr}");
+    }
+    let (_, _, stderr) = run(folder.path(), &[".", "--offline", "--set", "a"]);
+    assert!(stderr.starts_with("Error: failed parsing --set data"), "{stderr}");
+}
+
+#[test]
 fn names_come_from_templates() {
     let folder = tempfile::tempdir().unwrap();
     chart(folder.path());
@@ -84,6 +120,13 @@ fn flags_that_need_the_network_or_another_program_are_refused_by_name() {
         let (code, stdout, stderr) = run(folder.path(), &["web", flag]);
         let name = flag.split_once('=').map_or(flag, |(name, _)| name);
         assert!(code == 1 && stdout.is_empty() && stderr.contains(name), "{flag}: {stderr}");
+    }
+    // What does not change the output is taken.
+    let idle = "--debug --devel --wait --wait=watcher --wait-for-jobs --replace --atomic --rollback-on-failure --take-ownership --force-conflicts --force-replace --hide-notes --render-subchart-notes --server-side=false --timeout=5s --description=x --labels=a=b --color=never";
+    let plain = run(folder.path(), &["web"]).1;
+    for flag in idle.split(' ') {
+        let (code, stdout, stderr) = run(folder.path(), &["web", flag]);
+        assert!(code == 0 && stdout == plain, "{flag}: {stderr}");
     }
     // As with Helm, a folder comes before a chart of that name in a repository.
     for flags in [&["--dry-run", "--skip-crds"], &["--repo=https://charts.example.test", "--version=1"]] {

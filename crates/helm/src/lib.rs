@@ -29,4 +29,4 @@ pub use options::{Compat, FixedClock, Questions, RenderOptions, Served, ValuesSo
 pub use output::{Hook, HookEvent, Manifest, TemplateOutput};
 pub use resolver::{DependencyRequest, DependencyResolver};
 pub use schema::SchemaLoader;
-pub use template::{check_options, template, template_with_warnings};
+pub use template::{chart_warnings, check_options, template, template_with_warnings};

@@ -51,7 +51,9 @@ pub fn template_with_warnings(
     let given = user_values(&options.values, compat)?;
     warnings.extend(load_warnings(chart));
     let mut output = TemplateOutput::default();
-    check_installable(chart, compat, warnings)?;
+    check_installable(chart)?;
+    warnings.extend(deprecation(chart, compat));
+    check_dependencies(chart, compat)?;
     check_name(&options.release_name)?;
     let mut chart = chart.clone();
     dependencies::process(&mut chart, &given, compat, warnings)?;
@@ -99,17 +101,30 @@ fn load_warnings(chart: &Chart) -> Vec<String> {
     warnings
 }
 
-fn check_installable(chart: &Chart, compat: Compat, warnings: &mut Warnings) -> Result<(), HelmError> {
+/// What Helm logs of a chart before it looks whether its dependencies are there.
+pub fn chart_warnings(chart: &Chart, compat: Compat) -> Vec<String> {
+    let mut warnings = load_warnings(chart);
+    warnings.extend(deprecation(chart, compat));
+    warnings
+}
+
+fn deprecation(chart: &Chart, compat: Compat) -> Option<String> {
+    let text = match compat {
+        Compat::Helm4 => "level=WARN msg=\"this chart is deprecated\"",
+        Compat::Helm3 => "WARNING: This chart is deprecated",
+    };
+    chart.metadata.deprecated.then(|| text.to_owned())
+}
+
+fn check_installable(chart: &Chart) -> Result<(), HelmError> {
     let kind = &chart.metadata.chart_type;
-    if !matches!(kind.as_str(), "" | "application") {
-        return Err(HelmError::Load(format!("{kind} charts are not installable")));
+    match kind.as_str() {
+        "" | "application" => Ok(()),
+        _ => Err(HelmError::Load(format!("{kind} charts are not installable"))),
     }
-    if chart.metadata.deprecated {
-        warnings.push(match compat {
-            Compat::Helm4 => "level=WARN msg=\"this chart is deprecated\"".to_owned(),
-            Compat::Helm3 => "WARNING: This chart is deprecated".to_owned(),
-        });
-    }
+}
+
+fn check_dependencies(chart: &Chart, compat: Compat) -> Result<(), HelmError> {
     let missing: Vec<_> = chart.missing_dependencies().into_iter().map(|it| it.name.clone()).collect();
     match (missing.is_empty(), compat) {
         (true, _) => Ok(()),

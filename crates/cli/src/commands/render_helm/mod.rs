@@ -14,10 +14,11 @@ use std::{
 
 use anyhow::{Context as _, bail, ensure};
 use tiphys_helm::{
-    Chart, Compat, RenderOptions, ValuesSource, check_options, name_from_template, template_with_warnings,
+    Chart, Compat, HelmError, RenderOptions, ValuesSource, chart_warnings, check_options, name_from_template,
+    template_with_warnings,
 };
 use tiphys_kustomize::RemoteLoader as _;
-use tiphys_vfs::{DiskTree, MemTree};
+use tiphys_vfs::{DiskTree, MemTree, VfsError, VfsErrorKind};
 
 use crate::app::target::Target;
 
@@ -139,11 +140,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         Version::Helm3 => Compat::Helm3,
     };
     let mut options = options(args, &name, compat)?;
-    let chart = load(args, chart, compat).map_err(|error| match check_options(&options) {
-        Err(sooner) if Path::new(chart).exists() => sooner.into(),
-        _ => error,
-    })?;
     let mut warnings = Vec::new();
+    let chart = load(args, chart, compat, &mut warnings).map_err(|error| match check_options(&options) {
+        Err(sooner) if Path::new(chart).exists() => sooner.into(),
+        _ => {
+            warnings.drain(..).for_each(|warning| eprintln!("{warning}"));
+            error
+        }
+    })?;
     if args.dry_run == DryRun::Server {
         let (lookup, served) = live::Live::connect(&target(args))?;
         options.lookup = Some(lookup);
@@ -180,7 +184,8 @@ fn name_and_chart(args: &Args) -> anyhow::Result<(String, &str)> {
     }
 }
 
-fn load(args: &Args, name: &str, compat: Compat) -> anyhow::Result<Chart> {
+/// The chart with its dependencies. If these cannot be had, `warnings` get what Helm says before it looks for them.
+fn load(args: &Args, name: &str, compat: Compat, warnings: &mut Vec<String>) -> anyhow::Result<Chart> {
     let (place, offline) = (Path::new(name), args.offline);
     if !place.exists() {
         let mut chart = Chart::load_archive_as(&args.place.fetch(name, offline)?, name, compat)?;
@@ -189,24 +194,42 @@ fn load(args: &Args, name: &str, compat: Compat) -> anyhow::Result<Chart> {
     }
     if place.is_file() {
         let bytes = std::fs::read(place).with_context(|| format!("cannot read {}", place.display()))?;
-        let mut chart = Chart::load_archive_as(&bytes, &place.display().to_string(), compat)?;
-        complete(&mut chart, place, offline)?;
-        return Ok(chart);
+        let chart = Chart::load_archive_as(&bytes, &place.display().to_string(), compat)?;
+        return complete(chart, place, offline, compat, warnings);
     }
-    let tree = DiskTree::open(place)?;
-    let mut chart = Chart::load_ahead(Arc::new(tree), "", compat)?;
-    complete(&mut chart, place, offline)?;
-    Ok(chart)
+    complete(folder(place, compat)?, place, offline, compat, warnings)
+}
+
+/// A chart that lies in a folder. Its links may lead out of the folder, not out of the repository.
+fn folder(place: &Path, compat: Compat) -> anyhow::Result<Chart> {
+    let loaded = Chart::load_ahead(Arc::new(DiskTree::open(place)?), "", compat);
+    let Err(HelmError::File(VfsError { kind: VfsErrorKind::OutsideTree, .. })) = loaded else {
+        return Ok(loaded?);
+    };
+    let absolute = place.canonicalize().with_context(|| format!("cannot open {}", place.display()))?;
+    let repository = absolute.ancestors().skip(1).find(|folder| folder.join(".git").exists());
+    match repository.and_then(|root| Some((root, absolute.strip_prefix(root).ok()?.to_str()?))) {
+        Some((root, path)) => Ok(Chart::load_ahead(Arc::new(DiskTree::open(root)?), path, compat)?),
+        None => Ok(loaded?),
+    }
 }
 
 /// Fetches dependencies that are not vendored. Charts named by `file://` may stand anywhere on the disk.
-fn complete(chart: &mut Chart, place: &Path, offline: bool) -> anyhow::Result<()> {
+fn complete(
+    mut chart: Chart,
+    place: &Path,
+    offline: bool,
+    compat: Compat,
+    warnings: &mut Vec<String>,
+) -> anyhow::Result<Chart> {
     if chart.missing_dependencies().is_empty() {
-        return Ok(());
+        return Ok(chart);
     }
     let place = place.canonicalize().with_context(|| format!("cannot open {}", place.display()))?;
     let below = place.to_str().context("the chart's path is not UTF-8")?.trim_start_matches('/');
-    Ok(crate::fetch::fetcher(offline).complete(chart, &DiskTree::open("/")?, below, false)?)
+    let fetched = crate::fetch::fetcher(offline).complete(&mut chart, &DiskTree::open("/")?, below, false);
+    fetched.inspect_err(|_| warnings.extend(chart_warnings(&chart, compat)))?;
+    Ok(chart)
 }
 
 fn options(args: &Args, name: &str, compat: Compat) -> anyhow::Result<RenderOptions> {

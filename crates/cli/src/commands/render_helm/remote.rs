@@ -16,6 +16,9 @@ pub struct Place {
     /// Version of a chart that is fetched, or a constraint; the newest if none is given.
     #[arg(long, default_value = "")]
     version: String,
+    /// Without --version, take a version before its release too, if that is the newest.
+    #[arg(long)]
+    devel: bool,
 }
 
 impl Place {
@@ -36,15 +39,19 @@ impl Place {
         fetched.map(|fetched| fetched.archive).with_context(|| format!("cannot fetch chart {chart}"))
     }
 
+    fn version(&self) -> &str {
+        if self.devel && self.version.is_empty() { ">0.0.0-0" } else { &self.version }
+    }
+
     fn request(&self, chart: &str) -> anyhow::Result<ChartRequest> {
         let (repository, name, version) = match (&self.repo, chart.split_once("://")) {
-            (Some(repository), _) => (repository.clone(), chart, self.version.as_str()),
+            (Some(repository), _) => (repository.clone(), chart, self.version()),
             (None, Some(("oci", _))) => {
                 let (reference, tag) = tagged(chart);
-                (reference.to_owned(), "", if self.version.is_empty() { tag } else { &self.version })
+                (reference.to_owned(), "", if self.version().is_empty() { tag } else { self.version() })
             }
             (None, _) => match chart.split_once('/') {
-                Some((alias, name)) => (format!("@{alias}"), name, self.version.as_str()),
+                Some((alias, name)) => (format!("@{alias}"), name, self.version()),
                 None => bail!(
                     "there is no file or folder {chart}; a chart of a repository is named with --repo, or as repo_name/chart if `helm repo add` knows it"
                 ),
@@ -73,7 +80,7 @@ mod tests {
     use super::*;
 
     fn request(chart: &str, repo: Option<&str>, version: &str) -> (String, String, String) {
-        let place = Place { repo: repo.map(str::to_owned), version: version.to_owned() };
+        let place = Place { repo: repo.map(str::to_owned), version: version.to_owned(), devel: false };
         let ChartRequest { repository, name, version, .. } = place.request(chart).unwrap();
         (repository, name, version)
     }
@@ -96,7 +103,7 @@ mod tests {
             request("oci://localhost:5000/charts/web", None, "2.0.0"),
             ("oci://localhost:5000/charts/web", "", "2.0.0"),
         );
-        let place = Place { repo: None, version: String::new() };
+        let place = Place { repo: None, version: String::new(), devel: false };
         assert!(place.request("web").unwrap_err().to_string().contains("--repo"));
     }
 }
