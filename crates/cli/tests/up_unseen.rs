@@ -369,6 +369,27 @@ fn clusters_apart_have_the_kinds_of_argo_cd_where_applications_bring_objects_of_
 }
 
 #[test]
+fn a_definition_that_one_cluster_lacks_is_left_alone_in_the_other() {
+    let in_cluster = |name: &str| {
+        application(name, name)
+            .replace("server: https://kubernetes.default.svc", &format!("name: {name}"))
+            .replace(&format!("namespace: {name}\n  syncPolicy"), "namespace: shop\n  syncPolicy")
+    };
+    let definition = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: widgets.example.com}\nspec:\n  group: example.com\n  scope: Namespaced\n  names: {kind: Widget, plural: widgets}\n  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}}]\n";
+    let widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w}\nspec: {size: 1}\n";
+    let repo = Repo::with(&[
+        ("apps/dev.yaml", &in_cluster("dev").replace("selfHeal: true", "selfHeal: false")),
+        ("apps/prod.yaml", &in_cluster("prod")),
+        ("apps/chart.yaml", &out_of_reach("chart")),
+        ("dev/crd.yaml", definition),
+        ("dev/widget.yaml", widget),
+        ("prod/widget.yaml", widget),
+    ]);
+    let run = repo.run(&["up", "repo", "--once", "--offline", "--timeout", "1h"]);
+    run.expect(1, &["stand in", "Widget.example.com", "1 of 3 Applications are not"]);
+}
+
+#[test]
 fn roots_side_by_side_that_lead_to_the_same_applications_are_asked_for() {
     let root = |environment: &str| {
         application(&format!("root-{environment}"), &format!("envs/{environment}"))

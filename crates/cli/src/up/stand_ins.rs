@@ -85,15 +85,14 @@ impl Asked {
     }
 }
 
-/// The kinds that objects of Applications wait for because the cluster does not have them.
-pub fn missing(cache: &LiveCache, rows: &[Row]) -> Kinds {
+/// The kinds that objects of Applications wait for because a cluster does not have them. The Applications are in the
+/// first.
+pub fn missing(caches: &[LiveCache], rows: &[Row]) -> Kinds {
     let waited: BTreeSet<(&str, &str)> =
         rows.iter().flat_map(|row| &row.waits).filter_map(waits::missing_kind).collect();
     let mut kinds = Kinds::new();
-    if waited.is_empty() {
-        return kinds;
-    }
-    for app in applications(cache) {
+    let Some(home) = caches.first().filter(|_| !waited.is_empty()) else { return kinds };
+    for app in applications(home) {
         for resource in &app.status.resources {
             if waited.contains(&(resource.group.as_str(), resource.kind.as_str())) {
                 let kind = GroupKind::new(&resource.group, &resource.kind);
@@ -104,10 +103,13 @@ pub fn missing(cache: &LiveCache, rows: &[Row]) -> Kinds {
         }
     }
     // Of a kind that is served the manifest's version is what is missing, and no definition brings that back.
-    let discovery = cache.cluster().discovery();
-    let is_served = |kind: &GroupKind| discovery.kinds().any(|known| known.gvk.group_kind() == *kind);
+    let is_served = |kind: &GroupKind| caches.iter().all(|cache| is_served_by(cache.cluster(), kind));
     kinds.retain(|kind, _| kind.group.contains('.') && !is_served(kind));
     kinds
+}
+
+fn is_served_by(cluster: &Cluster, kind: &GroupKind) -> bool {
+    cluster.discovery().preferred(kind).is_some()
 }
 
 /// Those of them that something out of reach may bring. `unreachable`: a source of the repository's Applications
@@ -192,13 +194,13 @@ fn listed<'a>(kinds: impl Iterator<Item = &'a GroupKind>) -> String {
     kinds.map(|kind| format!("{}.{}", kind.kind, kind.group)).collect::<Vec<_>>().join(", ")
 }
 
-/// Puts definitions in place that take any field, and has the known operators of `all` kinds for which some do work
+/// Puts definitions in place that take any field, but for kinds that the cluster has, and has the known operators of `all` kinds for which some do work
 /// without pods.
 ///
 /// # Errors
 /// The cluster refuses one.
 pub async fn provide(cluster: &Cluster, kinds: &Kinds, all: &BTreeSet<GroupKind>) -> anyhow::Result<()> {
-    for (kind, asked) in kinds {
+    for (kind, asked) in kinds.iter().filter(|(kind, _)| !is_served_by(cluster, kind)) {
         let definition = definition(kind, asked);
         cluster.apply(&definition, &apply_options()).await.map_err(|error| {
             anyhow::anyhow!("nothing can stand in for {}.{}: {error}", kind.kind, kind.group)

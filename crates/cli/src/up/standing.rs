@@ -36,11 +36,10 @@ impl Session<'_> {
             self.stand_in_for_operators().await;
             self.stand_in_for_issuers().await;
         }
-        let cache = self.controller.cache();
-        let mut kinds = stand_ins::missing(cache, rows);
+        let mut kinds = stand_ins::missing(&self.controller.caches(), rows);
         kinds.retain(|kind, _| !self.stood_in.contains(kind));
         if self.args.stand_ins == stand_ins::When::Auto && !kinds.is_empty() {
-            kinds = stand_ins::excused(kinds, cache, unreachable);
+            kinds = stand_ins::excused(kinds, self.controller.cache(), unreachable);
         }
         if kinds.is_empty() {
             return;
