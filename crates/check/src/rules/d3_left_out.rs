@@ -129,13 +129,9 @@ fn varying(paths: &BTreeSet<String>) -> Option<(usize, BTreeSet<&str>)> {
 
 /// Files like those that a kustomization lists, all of one kind: beside them, or in folders beside theirs.
 fn of_kustomization(context: &Context<'_>, file: &str, report: &mut Report) {
-    const KINDS: [&str; 5] = [
-        "argoproj.io/Application",
-        "argoproj.io/ApplicationSet",
-        "argoproj.io/AppProject",
-        "kustomize.toolkit.fluxcd.io/Kustomization",
-        "/Namespace",
-    ];
+    // Not those of Flux: to leave one out is how people there put an application away.
+    const KINDS: [&str; 4] =
+        ["argoproj.io/Application", "argoproj.io/ApplicationSet", "argoproj.io/AppProject", "/Namespace"];
     const MANY: usize = 5;
     let survey = context.survey;
     let Some(text) = survey.files.text(file) else { return };
