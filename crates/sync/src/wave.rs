@@ -414,6 +414,10 @@ fn hold(progress: &mut Progress<'_, '_>, at: usize) {
     let limit = finish::limit(WaitKind::Blocked, progress.input.settings);
     let deadline = limit.map(|limit| Time::from(tiphys_model::time::after(since.timestamp(), limit)));
     progress.wait(kind, Some(key), &cause, deadline);
+    // Each try is a wait of its own, but it is the first failure that tells how long it has been so.
+    if let Some(wait) = progress.waits.last_mut() {
+        wait.since = since;
+    }
 }
 
 fn apply_verb(progress: &Progress<'_, '_>, task: &Task<'_>, object: &Arc<Value>) -> Verb {
