@@ -196,6 +196,10 @@ fn a_blocked_object_holds_only_itself_and_resumes() {
     assert_eq!(sim.state.waits()[0].kind, WaitKind::Blocked);
     assert!(sim.state.waits()[0].cause.contains("failed calling webhook"));
     assert_eq!(sim.state.shown.retry_count, 0);
+    let since = sim.state.waits()[0].since;
+    sim.now = tiphys_model::time::after(sim.now, std::time::Duration::from_secs(600));
+    sim.settle();
+    assert_eq!(sim.state.waits()[0].since, since, "of the first failure");
     sim.faults.clear();
     assert!(sim.run());
     assert_eq!(sim.state.shown.phase, OperationPhase::Succeeded);
