@@ -1,7 +1,7 @@
 //! `cargo xtask fidelity origins DIR`: does every field name what made it?
 //!
 //! A scalar of a rendered object counts as right if it names a template, and if changing one of the
-//! values that it names changes it.
+//! values that it names changes it, or calling that value otherwise: what is made from the keys of a table.
 
 use std::{
     collections::BTreeMap,
@@ -75,6 +75,8 @@ fn render(chart: &Chart, set: Option<String>) -> Option<BTreeMap<ResourceKey, Re
 fn measure(folder: &Path, sample: usize) -> Option<Count> {
     let chart = Chart::load(&DiskTree::open(folder).ok()?, "").ok()?;
     let objects = render(&chart, None)?;
+    let defaults = std::fs::read_to_string(folder.join("values.yaml")).unwrap_or_default();
+    let defaults: Value = tiphys_yaml::from_yaml(&defaults).ok()?;
     let mut count = Count::default();
     let mut named = Vec::new();
     for (key, object) in &objects {
@@ -101,7 +103,14 @@ fn measure(folder: &Path, sample: usize) -> Option<Count> {
             continue;
         }
         count.tried += 1;
-        let right = changes.contains(&true);
+        let gone = |after: BTreeMap<ResourceKey, RenderedObject>| {
+            after.get(*key).and_then(|object| path.get(&object.value)) != Some(before)
+        };
+        let is_key = || {
+            let mut renamed = reads.iter().filter_map(|read| render(&chart, Some(rename(read, &defaults)?)));
+            renamed.any(gone)
+        };
+        let right = changes.contains(&true) || is_key();
         if !right {
             println!("  {} {path}: changing {} changes nothing", key.kind, reads.join(", "));
         }
@@ -113,6 +122,29 @@ fn measure(folder: &Path, sample: usize) -> Option<Count> {
 /// A `--set-json` text that gives the value another one of the field's type.
 fn change(detail: &str, field: &Value) -> Option<String> {
     let path: FieldPath = detail.strip_prefix(".Values")?.parse().ok()?;
+    let changed = match field {
+        Value::Bool(value) => Value::from(!value),
+        Value::Number(_) => Value::from(77),
+        Value::Null => return None,
+        _ => Value::from("changed"),
+    };
+    Some(format!("{}={changed}", escaped(&path)))
+}
+
+/// A `--set-json` text that gives a value of the chart another key; `None` if it has none, or another chart has it.
+fn rename(detail: &str, defaults: &Value) -> Option<String> {
+    let path: FieldPath = detail.strip_prefix(".Values")?.parse().ok()?;
+    let value = path.get(defaults)?;
+    let mut renamed = path.clone();
+    match renamed.0.last_mut()? {
+        Segment::Key(key) => key.push('x'),
+        Segment::Index(_) => return None,
+    }
+    Some(format!("{}={value},{}=null", escaped(&renamed), escaped(&path)))
+}
+
+/// A path as `--set` has it.
+fn escaped(path: &FieldPath) -> String {
     let mut text = String::new();
     for segment in &path.0 {
         match segment {
@@ -124,11 +156,5 @@ fn change(detail: &str, field: &Value) -> Option<String> {
             Segment::Index(index) => text.push_str(&format!("[{index}]")),
         }
     }
-    let changed = match field {
-        Value::Bool(value) => Value::from(!value),
-        Value::Number(_) => Value::from(77),
-        Value::Null => return None,
-        _ => Value::from("changed"),
-    };
-    Some(format!("{text}={changed}"))
+    text
 }
