@@ -20,6 +20,8 @@
 //! ## When to suppress
 //! Never.
 
+use std::collections::BTreeSet;
+
 use tiphys_diag::Severity;
 use tiphys_graph::Object;
 use tiphys_value::{FieldPath, Value};
@@ -55,7 +57,12 @@ struct Fault<'a> {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
-    for object in &context.survey.objects {
+    let objects = &context.survey.objects;
+    // To look through everything takes its time.
+    let has_templates = objects.iter().any(|object| object.key.kind.ends_with("WorkflowTemplate"));
+    let looked_through = objects.iter().filter(|_| has_templates);
+    let begun: BTreeSet<&str> = looked_through.flat_map(|object| begun_templates(object.value())).collect();
+    for object in objects {
         let faults = match (object.key.group.as_str(), object.key.kind.as_str()) {
             ("monitoring.coreos.com", "AlertmanagerConfig") => receivers(object),
             ("argoproj.io", "Workflow" | "WorkflowTemplate" | "ClusterWorkflowTemplate") => {
@@ -69,11 +76,41 @@ fn check(context: &Context<'_>, report: &mut Report) {
         if parts::may_be_a_patch(context.survey, object) {
             continue;
         }
-        for fault in faults.into_iter().filter(|fault| !placeholders::is_in(fault.name)) {
+        // Of a template whose parts others use one by one nobody asks where it begins.
+        let is_template = object.key.kind.ends_with("WorkflowTemplate");
+        let matters = |fault: &Fault<'_>| {
+            !(is_template && fault.is_beginning() && !begun.contains(object.key.name.as_str()))
+                && !placeholders::is_in(fault.name)
+        };
+        for fault in faults.into_iter().filter(matters) {
             add(context, object, &fault, &mut once);
         }
     }
     once.report(report);
+}
+
+impl Fault<'_> {
+    /// Whether it is about where a workflow begins or ends.
+    fn is_beginning(&self) -> bool {
+        self.message.starts_with("spec.")
+    }
+}
+
+/// The templates that whole workflows are made from: those that a `workflowTemplateRef` names, wherever it stands.
+fn begun_templates(value: &Value) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(map) => {
+                found.extend(map.get("workflowTemplateRef").map(|reference| text(reference, "name")));
+                open.extend(map.values());
+            }
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    found
 }
 
 fn add(context: &Context<'_>, object: &Object, fault: &Fault<'_>, once: &mut Once) {

@@ -49,9 +49,9 @@ pub const RULE: Rule = Rule {
 /// How many siblings it takes to make a pattern.
 const ENOUGH: usize = 3;
 /// What lies beside services but is none.
-const NO_SERVICES: [&str; 12] = [
-    "common", "shared", "lib", "library", "base", "test", "tests", "docs", "tools", "template", "example",
-    "examples",
+const NO_SERVICES: [&str; 13] = [
+    "common", "shared", "lib", "library", "base", "local", "test", "tests", "docs", "tools", "template",
+    "example", "examples",
 ];
 
 fn check(context: &Context<'_>, report: &mut Report) {
