@@ -77,12 +77,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         // Of a template whose parts others use one by one nobody asks where it begins.
-        let is_template = object.key.kind.ends_with("WorkflowTemplate");
-        let matters = |fault: &Fault<'_>| {
-            !(is_template && fault.is_beginning() && !begun.contains(object.key.name.as_str()))
-                && !placeholders::is_in(fault.name)
-        };
-        for fault in faults.into_iter().filter(matters) {
+        let is_kit =
+            object.key.kind.ends_with("WorkflowTemplate") && !begun.contains(object.key.name.as_str());
+        let is_idle = |fault: &Fault<'_>| is_kit && fault.is_beginning() || placeholders::is_in(fault.name);
+        for fault in faults.into_iter().filter(|fault| !is_idle(fault)) {
             add(context, object, &fault, &mut once);
         }
     }
