@@ -241,12 +241,7 @@ impl Progress<'_, '_> {
         let task = &self.tasks[at];
         if task.has_failed() {
             let message = with_reasons("the namespace failed to apply", &[task]);
-            let for_good = self.state.extension.refused.contains(&task.key_text());
-            if for_good {
-                finish::fail_for_good(self, &message, Ending::Permanent);
-            } else {
-                finish::fail(self, &message);
-            }
+            self.fail(&message);
             return true;
         }
         if !task.is_pending() {
@@ -425,12 +420,17 @@ impl Progress<'_, '_> {
         }
         delete_hooks(self, tiphys_model::HookDeletePolicy::HookFailed);
         let message = self.failure_message();
+        self.fail(&message);
+    }
+
+    /// Ends the operation as failed: without another attempt if the API server refused for good all that failed.
+    fn fail(&mut self, message: &str) {
         let mut failed = self.tasks.iter().filter(|task| task.has_failed());
         let for_good = failed.all(|task| self.state.extension.refused.contains(&task.key_text()));
         if for_good {
-            finish::fail_for_good(self, &message, Ending::Permanent);
+            finish::fail_for_good(self, message, Ending::Permanent);
         } else {
-            finish::fail(self, &message);
+            finish::fail(self, message);
         }
     }
 

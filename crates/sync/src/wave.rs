@@ -180,6 +180,11 @@ pub(crate) fn run(progress: &mut Progress<'_, '_>, next: (SyncPhase, i64)) {
         apply(progress, &creatable);
     }
     set_wave_delay(progress, next);
+    conclude(progress);
+}
+
+/// Says what is waited for, and gives up what has been for too long.
+fn conclude(progress: &mut Progress<'_, '_>) {
     describe_waits(progress);
     if progress.batch.is_empty() && !progress.waits.is_empty() {
         finish::expire(progress);
@@ -189,10 +194,7 @@ pub(crate) fn run(progress: &mut Progress<'_, '_>, next: (SyncPhase, i64)) {
 /// Applies one object before all waves.
 pub(crate) fn run_alone(progress: &mut Progress<'_, '_>, at: usize) {
     apply(progress, &[at]);
-    describe_waits(progress);
-    if progress.batch.is_empty() && !progress.waits.is_empty() {
-        finish::expire(progress);
-    }
+    conclude(progress);
 }
 
 /// During a pause, what was waited for in this wave is still waited for: its deadline goes on.

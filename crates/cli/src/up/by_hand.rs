@@ -4,10 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_cluster::{Cluster, LiveCache};
-use tiphys_model::{Application, names};
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value, json};
 
-use super::apply_options;
+use super::{apply_options, stand_ins};
 
 /// What a key of an object that stands in holds.
 const VALUE: &str = "stands-in";
@@ -18,13 +17,7 @@ pub type Missing = BTreeMap<ResourceKey, BTreeSet<String>>;
 /// The Secrets and ConfigMaps that pods of a cluster cannot do without, and that neither are there nor among the objects
 /// of an Application.
 pub fn missing(cache: &LiveCache, applications: &LiveCache) -> Missing {
-    let apps = applications.of_kind(&GroupKind::new(names::GROUP, "Application"));
-    let apps = apps.iter().filter_map(|app| Application::from_value(app).ok());
-    let brought: BTreeSet<(String, String)> = apps
-        .flat_map(|app| app.status.resources)
-        .filter(|resource| resource.group.is_empty())
-        .map(|resource| (resource.kind, resource.name))
-        .collect();
+    let brought = stand_ins::brought(applications, "");
     let mut missing = Missing::new();
     for pod in cache.of_kind(&GroupKind::new("", "Pod")) {
         for (kind, name, keys) in references(&pod) {

@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 
 use tiphys_cluster::{Cluster, LiveCache};
-use tiphys_model::{Application, names};
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value, json};
 
 use super::{
     apply_options,
-    stand_ins::{Asked, Kinds},
+    stand_ins::{Asked, Kinds, brought},
 };
 
 /// The group of certificates and their issuers.
@@ -18,13 +17,7 @@ const VERSION: &str = "v1";
 
 /// The issuers that certificates of a cluster name, and that neither are there nor among the objects of an Application.
 pub fn missing(cache: &LiveCache, applications: &LiveCache) -> BTreeSet<ResourceKey> {
-    let apps = applications.of_kind(&GroupKind::new(names::GROUP, "Application"));
-    let apps = apps.iter().filter_map(|app| Application::from_value(app).ok());
-    let brought: BTreeSet<(String, String)> = apps
-        .flat_map(|app| app.status.resources)
-        .filter(|resource| resource.group == GROUP)
-        .map(|resource| (resource.kind, resource.name))
-        .collect();
+    let brought = brought(applications, GROUP);
     let certificates = cache.of_kind(&GroupKind::new(GROUP, "Certificate"));
     let named = certificates.iter().filter_map(|certificate| issuer_of(certificate));
     named

@@ -7,10 +7,9 @@ use std::{
 };
 
 use tiphys_cluster::{Cluster, LiveCache, PatchType};
-use tiphys_model::{Application, names};
 use tiphys_value::{GroupKind, GroupVersionKind, ObjectExt, Value, json};
 
-use super::{FIELD_MANAGER, apply_options, nodes::Nodes};
+use super::{FIELD_MANAGER, apply_options, nodes::Nodes, stand_ins};
 
 /// The annotation of the class of claims that name none.
 const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
@@ -113,9 +112,8 @@ fn volume_for(name: &str, claim: &Value) -> Value {
 
 /// The names of the objects of a kind that Applications bring.
 fn brought(cache: &LiveCache, kind: &str) -> BTreeSet<String> {
-    let apps = cache.of_kind(&GroupKind::new(names::GROUP, "Application"));
-    let apps = apps.iter().filter_map(|app| Application::from_value(app).ok());
-    let of_kind = apps.flat_map(|app| app.status.resources).filter(|resource| resource.kind == kind);
+    let resources = stand_ins::applications(cache).flat_map(|app| app.status.resources);
+    let of_kind = resources.filter(|resource| resource.kind == kind);
     of_kind.map(|resource| resource.name).collect()
 }
 

@@ -174,8 +174,8 @@ fn row(object: &Value, rollouts: &BTreeMap<(String, String), String>) -> Row {
     row
 }
 
-/// Since when all requests have been failing that an operation repeats of itself. Its waits do not tell: they begin anew
-/// with each attempt.
+/// Since when all requests have been failing that an operation repeats of itself. Its waits do not tell: there are none
+/// while an attempt is being made.
 fn failing_since(state: &SyncState) -> Option<Time> {
     let repeated = state.extension.held.values().filter(|held| !held.blocked);
     repeated.map(|held| held.since).max_by_key(|since| since.timestamp())

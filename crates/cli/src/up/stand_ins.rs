@@ -126,9 +126,19 @@ pub fn excused(kinds: Kinds, cache: &LiveCache, unreachable: bool) -> Kinds {
     kinds.into_iter().filter(|(kind, _)| is_of_platform(&kind.group)).collect()
 }
 
-fn applications(cache: &LiveCache) -> impl Iterator<Item = Application> {
+/// The Applications that can be read.
+pub fn applications(cache: &LiveCache) -> impl Iterator<Item = Application> {
     let apps = cache.of_kind(&GroupKind::new(names::GROUP, "Application"));
     apps.into_iter().filter_map(|app| Application::from_value(&app).ok())
+}
+
+/// The kinds and names of the objects of a group that Applications bring.
+pub fn brought(cache: &LiveCache, group: &str) -> BTreeSet<(String, String)> {
+    let resources = applications(cache).flat_map(|app| app.status.resources);
+    resources
+        .filter(|resource| resource.group == group)
+        .map(|resource| (resource.kind, resource.name))
+        .collect()
 }
 
 fn is_of_platform(group: &str) -> bool {
@@ -194,8 +204,8 @@ fn listed<'a>(kinds: impl Iterator<Item = &'a GroupKind>) -> String {
     kinds.map(|kind| format!("{}.{}", kind.kind, kind.group)).collect::<Vec<_>>().join(", ")
 }
 
-/// Puts definitions in place that take any field, but for kinds that the cluster has, and has the known operators of `all` kinds for which some do work
-/// without pods.
+/// Puts definitions in place that take any field, but for kinds that the cluster has, and has the known operators of `all`
+/// kinds for which some do work without pods.
 ///
 /// # Errors
 /// The cluster refuses one.
