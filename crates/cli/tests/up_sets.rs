@@ -67,6 +67,22 @@ fn a_set_follows_folders_and_what_it_leads_to_is_no_root() {
 }
 
 #[test]
+fn a_set_that_generates_what_brings_it_leads_to_all_the_others() {
+    // Every folder is an Application's, that of the set itself, too; in each is one more Application.
+    let more =
+        |name: &str| application(name, "leaf").replace(&format!("namespace: {name}"), "namespace: leaf");
+    let repo = Repo::with(&[
+        ("parts/engine/set.yaml", &folders("all", "parts/*")),
+        ("parts/one/app.yaml", &more("more-one")),
+        ("parts/two/app.yaml", &more("more-two")),
+        ("leaf/a.yaml", &config_map("a", "1")),
+    ]);
+    let run = repo.once(&["--output", "json"]);
+    let last = run.stdout().lines().last().map(|line| serde_json::from_str(line).unwrap()).unwrap();
+    assert_eq!(names(&last), ["engine", "more-one", "more-two", "one", "two"], "{}", run.text());
+}
+
+#[test]
 fn a_set_that_fails_is_told_of_at_once() {
     let generators =
         "- git: {repoURL: https://git.example.invalid/other.git, revision: HEAD, directories: [{path: '*'}]}";

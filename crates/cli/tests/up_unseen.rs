@@ -249,6 +249,25 @@ fn a_project_that_only_its_own_application_brings_was_made_by_somebody() {
     repo.once(&[]).expect(0, &["all 1 Applications are Synced and Healthy"]);
 }
 
+#[test]
+fn a_project_that_the_way_to_what_renders_it_needs_was_made_by_somebody() {
+    // The root belongs to a project that only an Application further down renders, which belongs to another one.
+    let root = application("root", "apps").replace("project: default", "project: first");
+    let projects = application("projects", "projects").replace("project: default", "project: second");
+    let project = |name: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: AppProject\nmetadata: {{name: {name}, namespace: argocd}}\nspec:\n  sourceRepos: ['*']\n  destinations: [{{server: '*', namespace: '*'}}]\n  clusterResourceWhitelist: [{{group: '*', kind: '*'}}]\n"
+        )
+    };
+    let repo = Repo::with(&[
+        ("root.yaml", &root.replace("namespace: root", "namespace: argocd")),
+        ("apps/projects.yaml", &projects.replace("namespace: projects", "namespace: argocd")),
+        ("projects/first.yaml", &project("first")),
+        ("projects/second.yaml", &project("second")),
+    ]);
+    repo.once(&[]).expect(0, &["all 2 Applications are Synced and Healthy"]);
+}
+
 /// A route of a platform, and what needs it.
 const ROUTE: &str = "apiVersion: route.openshift.io/v1\nkind: Route\nmetadata: {name: web}\nspec:\n  to: {kind: Service, name: web}\n";
 

@@ -60,9 +60,9 @@ pub struct Catalogue {
     /// The ApplicationSets, and why what they generate is not known, or not all of it.
     pub sets: BTreeMap<Id, Option<String>>,
     /// Which Applications and sets each Application renders, and each set generates.
-    children: BTreeMap<Node, BTreeSet<Node>>,
-    /// The AppProjects and cluster Secrets that Applications render, and the projects of those Applications.
-    others: BTreeMap<(String, Id), BTreeSet<String>>,
+    pub(super) children: BTreeMap<Node, BTreeSet<Node>>,
+    /// The AppProjects and cluster Secrets that Applications render, and those Applications.
+    pub(super) others: BTreeMap<(String, Id), BTreeSet<Id>>,
     /// The projects that Applications name.
     projects: BTreeSet<String>,
     /// Settings of the renderers, if other than the defaults.
@@ -154,7 +154,7 @@ impl Catalogue {
                 }
                 "AppProject" | "Secret" => {
                     let key = (object.kind().to_owned(), id_of(object));
-                    self.others.entry(key).or_default().insert(app.spec.project.clone());
+                    self.others.entry(key).or_default().insert(id.clone());
                 }
                 _ => {}
             }
@@ -165,7 +165,7 @@ impl Catalogue {
     }
 
     /// The found Applications and ApplicationSets that nothing else renders or generates. Of those that
-    /// only lead to each other, the first.
+    /// only lead to each other, the first; of what these lead to, none.
     pub fn roots<'a>(&self, scan: &'a Scan) -> Vec<&'a Found> {
         let led_to: BTreeSet<&Node> = self
             .children
@@ -176,13 +176,29 @@ impl Catalogue {
         let mut roots: Vec<&Found> = all().filter(|found| !led_to.contains(&found.node())).collect();
         let mut reached = BTreeSet::new();
         roots.iter().for_each(|found| self.reach(found.node(), &mut reached));
-        for found in all() {
+        let mut again = reached.clone();
+        let circular = self.unreached(all(), &mut reached);
+        // A later one may lead to an earlier one, never the other way round.
+        let mut last = self.unreached(circular.into_iter().rev(), &mut again);
+        last.reverse();
+        roots.extend(last);
+        roots
+    }
+
+    /// One after the other, those that are not reached yet, each with what it leads to.
+    fn unreached<'a>(
+        &self,
+        all: impl Iterator<Item = &'a Found>,
+        reached: &mut BTreeSet<Node>,
+    ) -> Vec<&'a Found> {
+        let mut begun = Vec::new();
+        for found in all {
             if !reached.contains(&found.node()) {
-                roots.push(found);
-                self.reach(found.node(), &mut reached);
+                begun.push(found);
+                self.reach(found.node(), reached);
             }
         }
-        roots
+        begun
     }
 
     /// Whether an Application renders an Application or set that is no other's, itself included.
@@ -196,25 +212,9 @@ impl Catalogue {
         self.children.contains_key(node)
     }
 
-    /// Whether an Application renders an AppProject or cluster Secret, and can: not one that belongs to that project
-    /// itself, which somebody has to have made first.
-    pub fn renders(&self, found: &Found) -> bool {
-        let by = self.others.get(&(found.object.kind().to_owned(), found.id()));
-        let is_project = found.object.kind() == "AppProject";
-        by.is_some_and(|projects| {
-            !is_project || projects.iter().any(|project| project != found.object.name())
-        })
-    }
-
     /// Whether an Application renders Argo CD's settings.
     pub fn brings_settings(&self) -> bool {
         self.rendered_config_maps().next().is_some()
-    }
-
-    /// The found AppProjects and cluster Secrets that no Application renders.
-    pub fn unrendered_others(&self, scan: &Scan) -> Vec<Found> {
-        let all = scan.projects.iter().chain(&scan.clusters);
-        all.filter(|found| !self.renders(found)).cloned().collect()
     }
 
     /// The projects that Applications name, of a repository that declares none at all: somebody made them by

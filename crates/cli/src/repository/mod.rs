@@ -1,5 +1,6 @@
 //! The repository that a command works on: where it is, what it is called, what is in it.
 
+mod by_hand;
 mod catalogue;
 mod environments;
 mod overlays;
