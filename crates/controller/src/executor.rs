@@ -11,7 +11,7 @@ use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey, Value, json};
 
 use crate::{
     migrate,
-    undeclared::{without_nulls, without_undeclared},
+    undeclared::{is_declared, without_nulls, without_undeclared},
 };
 
 /// How many actions of one group run at once.
@@ -23,10 +23,13 @@ const RECREATE_TIMEOUT: Duration = Duration::from_secs(120);
 /// else.
 pub(crate) async fn execute(cache: &LiveCache, cluster: &Cluster, batch: Batch) -> Vec<Outcome> {
     let mut outcomes = Vec::new();
+    let brought: Vec<Arc<Value>> = batch.iter().flatten().filter_map(definition).collect();
+    let brought = brought.as_slice();
     for group in batch {
         let done: Vec<Outcome> = stream::iter(group)
             .map(|action| async move {
-                let result = perform(cache, cluster, &action).await.map_err(failure);
+                let result = perform(cache, cluster, &action).await;
+                let result = result.map_err(|error| failure(cache, &action, brought, error));
                 if let Ok(Done { live: Some(live), .. }) = &result
                     && !action.is_dry_run()
                 {
@@ -224,12 +227,30 @@ pub(crate) async fn remove_finalizer(
     }
 }
 
-fn failure(error: ClusterError) -> Failure {
-    let message = error.to_string();
+/// The definition that an action applies, if it is one.
+fn definition(action: &Action) -> Option<Arc<Value>> {
+    match &action.verb {
+        Verb::Apply { object, .. } if object.kind() == "CustomResourceDefinition" => Some(object.clone()),
+        _ => None,
+    }
+}
+
+/// What an error means to the planner; with the definitions that the batch brings.
+fn failure(cache: &LiveCache, action: &Action, brought: &[Arc<Value>], error: ClusterError) -> Failure {
+    let outdated = match &action.verb {
+        Verb::Apply { object, .. } => is_declared(cache, object, brought, &error),
+        _ => false,
+    };
+    Failure { outdated, ..answer(error) }
+}
+
+/// An error in the API server's terms.
+fn answer(error: ClusterError) -> Failure {
+    let failure = Failure { message: error.to_string(), ..Failure::default() };
     match error {
-        ClusterError::Api { code, reason, .. } => Failure { code: Some(code), reason, message },
-        ClusterError::UnknownKind(_) => Failure { code: Some(404), reason: "NotFound".into(), message },
-        _ => Failure { code: None, reason: String::new(), message },
+        ClusterError::Api { code, reason, .. } => Failure { code: Some(code), reason, ..failure },
+        ClusterError::UnknownKind(_) => Failure { code: Some(404), reason: "NotFound".into(), ..failure },
+        _ => failure,
     }
 }
 
@@ -246,7 +267,7 @@ mod tests {
     #[test]
     fn an_unknown_kind_is_reported_as_not_found() {
         let error = ClusterError::UnknownKind(GroupVersionKind::new("g", "v1", "X"));
-        let failure = failure(error);
+        let failure = answer(error);
         assert_eq!(failure.code, Some(404));
         assert!(failure.message.contains("kind X in g/v1"), "{}", failure.message);
     }

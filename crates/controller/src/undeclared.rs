@@ -1,7 +1,7 @@
 //! What an API server drops wherever it reads an object, but for server-side apply, which fails: without validation
 //! fields that a kind does not have, and nulls that the definition of a custom resource does not allow.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use tiphys_cluster::{ClusterError, LiveCache};
 use tiphys_schema::crd_version_schema;
@@ -23,6 +23,32 @@ pub(crate) fn without_undeclared(object: &Value, error: &ClusterError) -> Option
         is_less |= remove(&mut out, path);
     }
     is_less.then_some(out)
+}
+
+/// Whether the definition of a custom resource has all that the API server says is not declared: the live one, which it
+/// is about to take up, or one that is to be applied.
+pub(crate) fn is_declared(
+    cache: &LiveCache,
+    object: &Value,
+    to_come: &[Arc<Value>],
+    error: &ClusterError,
+) -> bool {
+    if !matches!(error, ClusterError::Api { message, .. } if message.contains(UNDECLARED)) {
+        return false;
+    }
+    let kind = object.gvk();
+    let live = cache.cluster().discovery().definition_key(&kind).and_then(|key| cache.get(&key));
+    let defines = |definition: &Arc<Value>| {
+        definition.str_at(&["spec", "group"]) == Some(kind.group.as_str())
+            && definition.str_at(&["spec", "names", "kind"]) == Some(kind.kind.as_str())
+    };
+    let to_come = to_come.iter().filter(|definition| defines(definition));
+    live.iter().chain(to_come).any(|definition| has_all_fields(definition, object, &kind.version))
+}
+
+/// Whether a definition describes every field of an object.
+fn has_all_fields(definition: &Value, object: &Value, version: &str) -> bool {
+    crd_version_schema(definition, version).is_some_and(|schema| schema.prune(&mut object.clone()).is_empty())
 }
 
 /// The object without nulls that its definition does not allow.

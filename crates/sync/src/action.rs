@@ -103,6 +103,9 @@ pub struct Failure {
     pub reason: String,
     /// Message, with Secret values already masked.
     pub message: String,
+    /// Whether the API server went by a definition of the kind that is about to be another one, by which it will have
+    /// no objection.
+    pub outdated: bool,
 }
 
 /// What became of an action.

@@ -62,9 +62,12 @@ pub fn classify(failure: &Failure) -> ErrorClass {
     if has("error looking up service account") {
         return ErrorClass::Blocked(MissingServiceAccount);
     }
-    // The server's fault by its code; but a field of another type than the schema's stays one. (One that the schema
-    // lacks may have come with a definition that is being updated.)
-    if has("failed to create typed patch object") && has(": expected ") {
+    if failure.outdated {
+        return ErrorClass::Transient;
+    }
+    // The server's fault by its code, the manifest's by what it says: a field that the schema lacks or has of another
+    // type, an element twice, a text that is no base64.
+    if has("failed to create typed patch object") || has("unable to convert unstructured object") {
         return ErrorClass::Permanent;
     }
     match failure.code {
@@ -140,15 +143,27 @@ mod tests {
             (
                 Some(500),
                 "failed to create typed patch object (app/w; example.com/v1, Kind=Widget): .spec.colour: field not declared in schema",
-                ErrorClass::Transient,
+                ErrorClass::Permanent,
+            ),
+            (
+                Some(500),
+                "failed to convert new object (app/s; /v1, Kind=Secret) to proper version: unable to convert unstructured object to /v1, Kind=Secret: error decoding from json: illegal base64 data at input byte 3",
+                ErrorClass::Permanent,
             ),
             (Some(401), "Unauthorized", ErrorClass::Unanswered),
             (Some(429), "too many requests", ErrorClass::Unanswered),
             (None, "connection reset by peer", ErrorClass::Unanswered),
         ];
         for (code, message, expected) in rows {
-            let failure = Failure { code, reason: String::new(), message: message.into() };
+            let failure = Failure { code, message: message.into(), ..Failure::default() };
             assert_eq!(classify(&failure), expected, "{message}");
         }
+        let outdated = Failure {
+            code: Some(500),
+            message: "failed to create typed patch object (app/w; example.com/v1, Kind=Widget): .spec.colour: field not declared in schema".into(),
+            outdated: true,
+            ..Failure::default()
+        };
+        assert_eq!(classify(&outdated), ErrorClass::Transient);
     }
 }

@@ -297,7 +297,8 @@ fn prune_confirmation_waits_for_the_annotation() {
 
 #[test]
 fn retries_follow_their_back_off_and_end() {
-    let transient = || Failure { code: Some(500), reason: String::new(), message: "busy".into() };
+    let transient =
+        || Failure { code: Some(500), reason: String::new(), message: "busy".into(), ..Failure::default() };
     let mut sim = Sim::new(vec![object("ConfigMap", "a", &[])]);
     sim.operation().retry = RetryStrategy { limit: 2, ..RetryStrategy::default() };
     sim.faults.insert("a".into(), transient());
@@ -309,7 +310,8 @@ fn retries_follow_their_back_off_and_end() {
 
 #[test]
 fn a_back_off_of_less_than_a_second_ends() {
-    let busy = Failure { code: Some(500), reason: String::new(), message: "busy".into() };
+    let busy =
+        Failure { code: Some(500), reason: String::new(), message: "busy".into(), ..Failure::default() };
     let mut sim = Sim::new(vec![object("ConfigMap", "a", &[])]);
     let backoff = Backoff { duration: "100ms".into(), factor: Some(1), ..Backoff::default() };
     sim.operation().retry = RetryStrategy { limit: 2, backoff: Some(backoff), ..RetryStrategy::default() };
@@ -334,7 +336,8 @@ fn what_the_api_server_refuses_for_good_is_not_repeated_unless_compat() {
 fn what_the_authorizer_refuses_is_tried_again_and_counts_as_a_failed_attempt() {
     let text =
         "configmaps \"a\" is forbidden: User \"u\" cannot patch resource \"configmaps\" in API group \"\"";
-    let refused = Failure { code: Some(403), reason: "Forbidden".into(), message: text.into() };
+    let refused =
+        Failure { code: Some(403), reason: "Forbidden".into(), message: text.into(), ..Failure::default() };
     let mut sim = Sim::new(vec![object("ConfigMap", "a", &[]), object("ConfigMap", "b", &[])]);
     sim.operation().retry = RetryStrategy { limit: 2, ..RetryStrategy::default() };
     sim.faults.insert("a".into(), refused.clone());
@@ -357,7 +360,10 @@ fn what_the_authorizer_refuses_is_tried_again_and_counts_as_a_failed_attempt() {
 #[test]
 fn an_api_server_that_does_not_answer_uses_up_no_attempt() {
     let mut sim = Sim::new(vec![object("ConfigMap", "a", &[])]);
-    sim.faults.insert("a".into(), Failure { code: Some(503), reason: String::new(), message: "busy".into() });
+    sim.faults.insert(
+        "a".into(),
+        Failure { code: Some(503), reason: String::new(), message: "busy".into(), ..Failure::default() },
+    );
     let start = sim.now;
     while tiphys_model::time::elapsed(start, sim.now) < std::time::Duration::from_secs(3600) {
         match sim.step() {

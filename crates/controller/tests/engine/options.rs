@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use tiphys_value::{ObjectExt, Value, json};
 
-use crate::stage::{APPLICATION, CONFIG_MAP, ENGINE, Stage, application, config_map, message, phase};
+use crate::{
+    incidents::yaml,
+    stage::{APPLICATION, CONFIG_MAP, ENGINE, Stage, application, config_map, message, phase},
+};
 
 const DEPLOYMENT: (&str, &str) = ("apps/v1", "Deployment");
 
@@ -58,6 +61,53 @@ async fn fields_that_nobody_knows_fail_a_sync_unless_validation_is_off() {
             ends == "Succeeded"
         );
     }
+}
+
+/// Whatever the retry policy says: the manifest is at fault, and repeating helps nobody.
+#[tokio::test(start_paused = true)]
+async fn what_a_schema_does_not_take_fails_at_once() {
+    let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\ndata: {key: '***'}\n";
+    let app = yaml(&application("child", "child")).replace("project:", "sometimes: true\n  project:");
+    for (text, why) in
+        [(secret, "illegal base64 data"), (&app, ".spec.sometimes: field not declared in schema")]
+    {
+        let stage = Stage::new(&[("app/a.yaml", text)]).await;
+        let mut app = with_options(&[]);
+        app["spec"]["syncPolicy"]["retry"] = json!({"limit": 5});
+        stage.apply(app).await;
+        let start = tokio::time::Instant::now();
+        let done = sync(&stage, json!({})).await;
+        assert_eq!(phase(&done), "Failed");
+        assert!(message(&done).contains("(dry run)") && message(&done).contains(why), "{}", message(&done));
+        assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    }
+}
+
+/// The definition is applied first, but the dry run comes before it, and the API server takes a moment.
+#[tokio::test(start_paused = true)]
+async fn a_field_that_comes_with_its_definition_is_waited_for() {
+    let definition = |fields: &str| {
+        format!(
+            "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: widgets.example.com}}\nspec:\n  group: example.com\n  scope: Namespaced\n  names: {{kind: Widget, plural: widgets}}\n  versions:\n  - name: v1\n    served: true\n    storage: true\n    schema:\n      openAPIV3Schema:\n        type: object\n        properties: {{spec: {{type: object, properties: {fields}}}}}\n"
+        )
+    };
+    let widget = |spec: &str| {
+        format!("apiVersion: example.com/v1\nkind: Widget\nmetadata: {{name: a}}\nspec: {spec}\n")
+    };
+    let stage = Stage::new(&[
+        ("app/crd.yaml", &definition("{color: {type: string}}")),
+        ("app/a.yaml", &widget("{color: red}")),
+    ])
+    .await;
+    stage.apply(with_options(&[])).await;
+    assert_eq!(phase(&sync(&stage, json!({})).await), "Succeeded");
+    stage.write("app/a.yaml", &widget("{color: red, size: 3}"));
+    stage.write("app/crd.yaml", &definition("{color: {type: string}, size: {type: integer}}"));
+    stage.until_app("app", |app| app["status"]["sync"]["status"] == "OutOfSync").await;
+    let done = sync(&stage, json!({})).await;
+    assert_eq!(phase(&done), "Succeeded", "{}", message(&done));
+    let live = stage.get(("example.com/v1", "Widget"), "app", "a").await.unwrap();
+    assert_eq!(live["spec"]["size"], 3);
 }
 
 /// Charts render them for values that nobody set, and an API server drops them wherever it reads an object.

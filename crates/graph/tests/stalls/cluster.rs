@@ -238,12 +238,14 @@ impl Cluster {
         let defined = self.objects.keys().any(|key| key.kind == "CustomResourceDefinition");
         if key.group == "example.org" && !defined && !matches!(action.verb, Verb::Get) {
             let message = "no matches for kind \"Widget\" in version \"example.org/v1\"".to_owned();
-            let failure = Failure { code: Some(404), reason: "NotFound".into(), message };
+            let failure =
+                Failure { code: Some(404), reason: "NotFound".into(), message, ..Failure::default() };
             return Outcome { action: action.clone(), result: Err(failure) };
         }
         if matches!(action.verb, Verb::Apply { .. }) && !action.is_dry_run() && self.refuses(&key) {
             let message = "failed calling webhook \"asks.example.org\": connection refused".to_owned();
-            let failure = Failure { code: Some(500), reason: "InternalError".into(), message };
+            let failure =
+                Failure { code: Some(500), reason: "InternalError".into(), message, ..Failure::default() };
             return Outcome { action: action.clone(), result: Err(failure) };
         }
         if !action.is_dry_run() {

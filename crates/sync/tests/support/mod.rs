@@ -280,9 +280,15 @@ pub fn blocked_by_webhook() -> Failure {
         code: Some(500),
         reason: "InternalError".into(),
         message: "Internal error occurred: failed calling webhook \"m.k8s\": connection refused".into(),
+        ..Failure::default()
     }
 }
 
 pub fn invalid() -> Failure {
-    Failure { code: Some(422), reason: "Invalid".into(), message: "spec.selector: field is immutable".into() }
+    Failure {
+        code: Some(422),
+        reason: "Invalid".into(),
+        message: "spec.selector: field is immutable".into(),
+        ..Failure::default()
+    }
 }
