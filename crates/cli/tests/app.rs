@@ -43,6 +43,31 @@ impl Shop {
 }
 
 #[test]
+fn the_folder_is_found_by_a_copy_of_the_kubeconfig() {
+    let shop = Shop::start(&[], |_| {});
+    let elsewhere = tempfile::tempdir().unwrap();
+    let copy = elsewhere.path().join("config");
+    std::fs::copy(shop.repo.run_dir().join(".tiphys/kubeconfig"), &copy).unwrap();
+    let run = |by_flag: bool| {
+        let mut command = shop.repo.command(&["app", "diff", "shop"]);
+        match by_flag {
+            true => command.arg("--kubeconfig").arg(&copy),
+            false => command.env("KUBECONFIG", &copy),
+        };
+        command.current_dir(elsewhere.path()).output().unwrap()
+    };
+    for by_flag in [true, false] {
+        let output = run(by_flag);
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(
+            text.contains("/ConfigMap shop/a (create)"),
+            "{text}{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+}
+
+#[test]
 fn from_out_of_sync_to_synced_and_pruned() {
     let shop = Shop::start(&[], |_| {});
     shop.app(&["list", "--output", "name"]).expect(0, &["argocd/shop\n"]);

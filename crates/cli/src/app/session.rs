@@ -61,7 +61,8 @@ impl Session {
     /// # Errors
     /// The cluster cannot be reached, or has no Applications.
     pub async fn open(target: &Target) -> anyhow::Result<Self> {
-        let chosen = target.connect().await?;
+        let mut chosen = target.connect().await?;
+        chosen.ask_whose_it_is().await;
         let (cluster, address) = (chosen.connection.cluster, chosen.connection.address);
         let kind = GroupVersionKind::from_api_version(names::API_VERSION, "Application");
         let apps = cluster.resource(&kind).await.with_context(|| format!("the cluster at {address}"))?;

@@ -8,11 +8,15 @@ use std::{
 
 use anyhow::Context as _;
 use tiphys_cluster::{Cluster, Connection};
+use tiphys_value::{GroupVersionKind, ObjectExt, json};
 
 use crate::exit::WrongUse;
 
 /// Where `tiphys up` writes its kubeconfig.
 const TWIN: &str = ".tiphys/kubeconfig";
+/// Where the cluster of a `tiphys up` says whose it is: namespace and name of a ConfigMap, and its key.
+const NOTE: (&str, &str) = ("kube-public", "tiphys-up");
+const NOTED: &str = "kubeconfig";
 /// How long a running `tiphys up` takes to answer: it is on this machine.
 const ANSWER: Duration = Duration::from_millis(500);
 
@@ -87,16 +91,57 @@ impl Target {
     }
 }
 
+impl Chosen {
+    /// Takes up what a `tiphys up` says of itself in its cluster, where the kubeconfig did not tell: a copy of it, or one
+    /// that `KUBECONFIG` names.
+    pub async fn ask_whose_it_is(&mut self) {
+        if self.twin.is_some() {
+            return;
+        }
+        let kind = GroupVersionKind::new("", "v1", "ConfigMap");
+        let Ok(resource) = self.connection.cluster.resource(&kind).await else { return };
+        // Who may not read it has another cluster.
+        let note = self.connection.cluster.get(&resource, NOTE.0, NOTE.1).await.ok().flatten();
+        let Some(file) = note.as_ref().and_then(|note| note.str_at(&["data", NOTED])).map(PathBuf::from)
+        else {
+            return;
+        };
+        // A cluster may say much; what the file itself leads to is this one.
+        if server(&file).as_deref() == Some(self.connection.address.trim_end_matches('/')) {
+            self.repository = served(&file);
+            self.twin = Some(file);
+        }
+    }
+}
+
+/// Says in the cluster of a `tiphys up` where its kubeconfig is.
+///
+/// # Errors
+/// The cluster does not take it.
+pub async fn note_in_cluster(cluster: &Cluster, kubeconfig: &Path) -> anyhow::Result<()> {
+    let file = kubeconfig.canonicalize()?;
+    let note = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"namespace": NOTE.0, "name": NOTE.1},
+        "data": {NOTED: file.to_string_lossy()},
+    });
+    cluster.apply(&note, &crate::up::apply_options()).await?;
+    Ok(())
+}
+
+/// The server of a kubeconfig of a `tiphys up`.
+fn server(kubeconfig: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(kubeconfig).ok()?;
+    let config = tiphys_yaml::from_yaml(&text).ok()?;
+    let server = config.pointer("/clusters/0/cluster/server")?.as_str()?;
+    Some(server.trim_end_matches('/').to_owned())
+}
+
 /// Whether the server of a kubeconfig can be reached.
 pub fn answers(kubeconfig: &Path) -> bool {
-    let server = || {
-        let text = std::fs::read_to_string(kubeconfig).ok()?;
-        let config = tiphys_yaml::from_yaml(&text).ok()?;
-        let server = config.pointer("/clusters/0/cluster/server")?.as_str()?.to_owned();
-        server.strip_prefix("https://").map(str::to_owned)
-    };
-    let address = server().and_then(|server| server.to_socket_addrs().ok()?.next());
-    address.is_some_and(|address| TcpStream::connect_timeout(&address, ANSWER).is_ok())
+    let address =
+        || server(kubeconfig)?.strip_prefix("https://").and_then(|host| host.to_socket_addrs().ok()?.next());
+    address().is_some_and(|address| TcpStream::connect_timeout(&address, ANSWER).is_ok())
 }
 
 /// The second line of the note where revisions count.

@@ -41,7 +41,7 @@ use tokio::{
 
 use crate::{
     ENGINE_NAMESPACE,
-    app::target::{Served, note_served},
+    app::target::{Served, note_in_cluster, note_served},
     exit::{Reported, WrongUse},
     repository::{Catalogue, Choice, Found, Given, Repository, Scope, choose},
 };
@@ -71,7 +71,7 @@ const LOOK: Duration = Duration::from_secs(1);
 const STUCK: Duration = Duration::from_secs(1);
 
 /// How something is put into a cluster, whoever owned its fields before.
-fn apply_options() -> ApplyOptions {
+pub(crate) fn apply_options() -> ApplyOptions {
     ApplyOptions { field_manager: FIELD_MANAGER.into(), force: true, dry_run: false, validate: false }
 }
 
@@ -98,6 +98,7 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
     let folder = repository.root.clone();
     let served = folder.map(|folder| Served { folder, by_revision: args.respect_revisions });
     note_served(&args.kubeconfig, served.as_ref())?;
+    note_in_cluster(&twin.cluster, &args.kubeconfig).await?;
     reporter.cluster(&twin.address, &args.kubeconfig, twin.ready_in);
     let install =
         install::Install { cluster: &twin.cluster, projects: &projects, settings: argo_settings.as_ref() };
