@@ -37,7 +37,7 @@ use tiphys_graph::{
     Files,
     tools::{
         Script,
-        ci::{Format, Pipeline},
+        ci::{self, Format, Pipeline},
         node_span,
     },
 };
@@ -235,11 +235,11 @@ impl Workflow<'_, '_> {
             None => {
                 self.add(self.span(name), &format!("job {title} has no `steps`"), "what it does is missing")
             }
-            Some(steps) => self.steps(&title, steps.items().unwrap_or_default()),
+            Some(_) => self.steps(&title, &ci::steps(job)),
         }
     }
 
-    fn steps(&mut self, job: &str, steps: &[Node]) {
+    fn steps(&mut self, job: &str, steps: &[&Node]) {
         let mut ids: BTreeSet<&str> = BTreeSet::new();
         let mut is_elsewhere = false;
         for step in steps.iter().filter(|step| step.pairs().is_some() && step.get("<<").is_none()) {
@@ -256,6 +256,7 @@ impl Workflow<'_, '_> {
                     let message = format!("a step of job {job} has both `uses` and `run`");
                     self.add(self.span(uses), &message, "a step does one of the two");
                 }
+                (None, None) if OF_BACKGROUND.iter().any(|key| step.get(key).is_some()) => {}
                 (None, None) => {
                     let message = format!("a step of job {job} has neither `uses` nor `run`");
                     self.add(self.span(step), &message, "it does nothing");
@@ -277,7 +278,7 @@ impl Workflow<'_, '_> {
 
     /// Expressions that ask for steps or jobs that are not there: they are empty, which nothing reports.
     fn expressions(&mut self, title: &str, job: &Node) {
-        let steps = job.get("steps").and_then(Node::items).unwrap_or_default();
+        let steps = ci::steps(job);
         if steps.iter().any(|step| step.kind() == Kind::Alias || step.get("<<").is_some()) {
             return;
         }
@@ -374,6 +375,9 @@ impl Workflow<'_, '_> {
         self.report.add(Finding::new(RULE.incident, diagnostic));
     }
 }
+
+/// Keys of steps that have to do with steps in the background: such a step runs nothing of its own.
+const OF_BACKGROUND: [&str; 4] = ["wait", "wait-all", "cancel", "parallel"];
 
 /// How deep a job is looked into.
 const MAX_DEPTH: usize = 32;

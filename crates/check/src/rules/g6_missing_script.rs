@@ -23,7 +23,7 @@ use tiphys_diag::{Diagnostic, Severity, Span};
 use tiphys_graph::{
     Files,
     tools::{
-        ci::{Format, Pipeline},
+        ci::{self, Format, Pipeline},
         docker,
         node::{self, Package, upwards},
         node_span, parse_shell,
@@ -154,7 +154,7 @@ fn cache(files: &Files, pipeline: &Pipeline, packages: &BTreeMap<String, Package
         return None;
     }
     let jobs = pipeline.roots().iter().filter_map(|root| root.get("jobs")?.pairs()).flatten();
-    let steps = jobs.filter_map(|(_, job)| job.get("steps")?.items());
+    let steps = jobs.map(|(_, job)| ci::steps(job)).filter(|steps| !steps.is_empty());
     for steps in steps {
         let uses = |step: &Node, action: &str| {
             step.get("uses").and_then(Node::as_str).is_some_and(|it| it.starts_with(action))
@@ -174,7 +174,7 @@ fn cache(files: &Files, pipeline: &Pipeline, packages: &BTreeMap<String, Package
                         && with.get("cache-dependency-path").is_none()
                 })
         };
-        if let Some(step) = steps.iter().find(wants) {
+        if let Some(step) = steps.iter().copied().find(wants) {
             let diagnostic = RULE
                 .diagnostic("Dependencies lock file is not found")
                 .at(node_span(files, &pipeline.file, step), "makes a key of the lock file")

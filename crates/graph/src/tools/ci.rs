@@ -99,7 +99,7 @@ impl Pipeline {
     }
 
     fn steps(&self, owner: &Node, default: Option<&str>, found: &mut Vec<(Script, String)>) {
-        for step in owner.get("steps").and_then(Node::items).unwrap_or_default() {
+        for step in steps(owner) {
             let Some(script) = step.get("run").and_then(|run| Script::of_node(&self.file, run)) else {
                 continue;
             };
@@ -129,6 +129,16 @@ impl Pipeline {
             })
             .collect()
     }
+}
+
+/// The steps of a job or of an action, with those of each group that runs at once (`parallel`).
+pub fn steps(owner: &Node) -> Vec<&Node> {
+    let listed = owner.get("steps").and_then(Node::items).unwrap_or_default();
+    // A group holds steps, and no groups.
+    let with_group = |step| {
+        std::iter::once(step).chain(Node::get(step, "parallel").and_then(Node::items).unwrap_or_default())
+    };
+    listed.iter().flat_map(with_group).collect()
 }
 
 fn working_directory(owner: &Node) -> Option<&str> {

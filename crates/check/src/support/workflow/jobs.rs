@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use tiphys_graph::tools::ci;
 use tiphys_yaml::Node;
 
 use super::{Effect, Fault, Walker, known, one_or_many};
@@ -24,7 +25,7 @@ impl<'n> Walker<'n> {
         if let Some(uses) = job.get("uses") {
             self.reference(uses);
         }
-        for step in job.get("steps").and_then(Node::items).unwrap_or_default() {
+        for step in ci::steps(job) {
             if let Some(id) = step.get("id") {
                 self.identifier(id);
             }

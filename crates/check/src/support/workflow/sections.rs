@@ -212,8 +212,8 @@ pub(super) const JOB: Shape = Shape::Mapping(&[
     key("snapshot", Shape::Any),
 ]);
 
-/// A step of a job (`jobs.<job_id>.steps`).
-pub(super) const STEP: Shape = Shape::Mapping(&[
+/// A step of a job (`jobs.<job_id>.steps`). Which of them go together is looked at elsewhere.
+pub(super) static STEP: Shape = Shape::Mapping(&[
     key("id", Shape::Scalar),
     scoped("if", Shape::Scalar, &OF_STEP_IF),
     scoped("name", Shape::Scalar, &OF_STEP),
@@ -225,6 +225,11 @@ pub(super) const STEP: Shape = Shape::Mapping(&[
     scoped("env", VARIABLES, &OF_STEP),
     scoped("continue-on-error", Shape::Bool, &OF_STEP),
     scoped("timeout-minutes", Shape::Number, &OF_STEP),
+    key("background", Shape::Bool),
+    key("wait", Shape::OneOrMany(&Shape::Scalar)),
+    key("wait-all", Shape::Any),
+    key("cancel", Shape::Scalar),
+    key("parallel", Shape::List(&STEP)),
 ]);
 
 /// An input of `workflow_dispatch`.
