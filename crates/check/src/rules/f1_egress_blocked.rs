@@ -87,6 +87,9 @@ fn controller(context: &Context<'_>, network: &Network, denied: &[(&Flow, Judgem
         format!("{} cannot reach {}: {}", pod.title, blocked.join(", "), reach::by(network, judgement));
     let mut diagnostic = RULE.diagnostic(message);
     diagnostic = reach::weighed(context, network, flow, judgement, diagnostic);
+    if pod.controller.is_none() && !pod.has_active_rights {
+        diagnostic.severity = diagnostic.severity.min(Severity::Warning);
+    }
     diagnostic = reach::places(survey, network, flow, judgement, diagnostic);
     if let Some(binding) = pod.rights {
         let label = format!("service account {} is given rights here", pod.service_account);

@@ -57,6 +57,9 @@ pub struct Pod {
     pub controller: Option<&'static Controller>,
     /// Why its service account has rights, if it has.
     pub rights: Option<ObjectId>,
+    /// Whether they are those of a program that watches or changes objects: the right to read some is often given by
+    /// a scaffold, to programs that never ask.
+    pub has_active_rights: bool,
     /// The pod's specification.
     pub spec: Value,
     /// Where in the workload the specification is.
@@ -102,6 +105,7 @@ impl Pod {
             probes: probes(&spec),
             controller,
             rights: None,
+            has_active_rights: false,
             spec,
             path,
         })

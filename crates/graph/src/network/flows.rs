@@ -274,7 +274,8 @@ pub fn note_rights<'a>(pods: &mut [Pod], objects: impl Iterator<Item = &'a Objec
     let bindings = objects.clone().filter(|object| {
         object.key.group == "rbac.authorization.k8s.io" && object.key.kind.ends_with("Binding")
     });
-    for binding in bindings.filter(|binding| grants(binding, objects.clone())) {
+    for binding in bindings {
+        let Some(rights) = Rights::of(binding, objects.clone()) else { continue };
         for subject in binding.value().get("subjects").and_then(Value::as_array).into_iter().flatten() {
             let name = subject.str_at(&["name"]).unwrap_or_default();
             let namespace = subject.str_at(&["namespace"]).unwrap_or(&binding.key.namespace);
@@ -284,25 +285,40 @@ pub fn note_rights<'a>(pods: &mut [Pod], objects: impl Iterator<Item = &'a Objec
                 .filter(|pod| is_account && pod.service_account == name && pod.namespace == namespace)
             {
                 pod.rights = Some(binding.id);
+                pod.has_active_rights |= rights == Rights::Active;
             }
         }
     }
 }
 
-/// Whether a binding's role lets its subjects watch or list objects: a right to `use` a security policy or to
-/// read one named object does not mean that the program calls the API.
-fn grants<'a>(binding: &Object, mut objects: impl Iterator<Item = &'a Object>) -> bool {
-    let reference = |key: &str| binding.value().str_at(&["roleRef", key]).unwrap_or_default();
-    let role = objects.find(|object| {
-        object.key.group == "rbac.authorization.k8s.io"
-            && object.key.kind == reference("kind")
-            && object.key.name == reference("name")
-    });
-    let Some(role) = role else {
-        return matches!(reference("name"), "cluster-admin" | "admin" | "edit" | "view");
-    };
-    role.value().get("rules").and_then(Value::as_array).into_iter().flatten().any(|rule| {
-        let verbs = rule.get("verbs").and_then(Value::as_array).into_iter().flatten();
-        verbs.into_iter().any(|verb| matches!(verb.as_str(), Some("list" | "watch" | "*")))
-    })
+/// What a binding's role lets its subjects do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rights {
+    /// They may list objects, and no more.
+    Read,
+    /// They may also watch objects, or change them.
+    Active,
+}
+
+impl Rights {
+    /// `None` where its subjects may not even list: a right to `use` a security policy or to read one named object
+    /// does not mean that the program calls the API.
+    fn of<'a>(binding: &Object, mut objects: impl Iterator<Item = &'a Object>) -> Option<Self> {
+        let reference = |key: &str| binding.value().str_at(&["roleRef", key]).unwrap_or_default();
+        let role = objects.find(|object| {
+            object.key.group == "rbac.authorization.k8s.io"
+                && object.key.kind == reference("kind")
+                && object.key.name == reference("name")
+        });
+        let Some(role) = role else {
+            let is_built_in = matches!(reference("name"), "cluster-admin" | "admin" | "edit" | "view");
+            return is_built_in.then_some(Self::Active);
+        };
+        let rules = role.value().get("rules").and_then(Value::as_array).into_iter().flatten();
+        let lists = rules.filter_map(|rule| rule.get("verbs").and_then(Value::as_array));
+        let verbs: Vec<&str> = lists.flatten().filter_map(Value::as_str).collect();
+        let may = |words: &[&str]| words.iter().any(|word| verbs.contains(word));
+        let is_active = may(&["watch", "create", "update", "patch", "delete", "deletecollection", "*"]);
+        may(&["list", "watch", "*"]).then_some(if is_active { Self::Active } else { Self::Read })
+    }
 }

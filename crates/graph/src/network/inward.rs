@@ -141,6 +141,7 @@ fn prometheus(namespace: &str) -> Pod {
         probes: Vec::new(),
         controller: None,
         rights: None,
+        has_active_rights: false,
         spec: Value::Null,
         path: FieldPath::default(),
     }

@@ -96,6 +96,7 @@ pub fn unseen_pod(app: &App) -> Option<Pod> {
         probes: Vec::new(),
         controller: Some(controller),
         rights: None,
+        has_active_rights: false,
         spec: serde_json::Value::Null,
         path: FieldPath::default(),
     })

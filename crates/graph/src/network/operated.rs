@@ -132,6 +132,7 @@ pub fn of(object: &Object) -> Option<Operated> {
         probes: Vec::new(),
         controller: kind.asks_api.then_some(&known::INSTANCE),
         rights: None,
+        has_active_rights: false,
         spec: Value::Null,
         path: FieldPath::default(),
     };
