@@ -5,7 +5,11 @@ use std::sync::OnceLock;
 use tiphys_diag::Diagnostic;
 use tiphys_graph::parallel;
 
-use crate::{Baseline, Config, Context, Finding, Report, Rule, support::set_aside, suppress::Suppressions};
+use crate::{
+    Baseline, Config, Context, Finding, Report, Rule,
+    support::{once, set_aside},
+    suppress::Suppressions,
+};
 
 /// What a run of the rules found.
 #[derive(Default)]
@@ -50,7 +54,7 @@ pub fn check(context: &Context<'_>, rules: &[&Rule]) -> Checked {
     set_aside::weigh(context.survey, &mut findings);
     sort(&mut findings);
     findings.dedup();
-    Checked { findings, ..Checked::default() }
+    Checked { findings: once::by_place(findings), ..Checked::default() }
 }
 
 /// Runs rules and leaves out what comments suppress, what the configuration leaves out, what a baseline

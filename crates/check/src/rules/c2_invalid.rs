@@ -251,14 +251,17 @@ fn is_prose(message: &str) -> bool {
     quoted.is_some_and(|(value, _)| !value.is_ascii() && value.contains(' '))
 }
 
-/// Whether what is refused as a name stands for one: `APPNAME`, `<app>-api`.
+/// Whether what is refused stands for something else: `APPNAME`, `<app>-api`, `$DNS_ADDRESS`.
 fn is_stand_in(message: &str) -> bool {
     let quoted = message.split_once("Invalid value: \"").and_then(|(_, rest)| rest.split_once('"'));
     let Some((value, _)) = quoted else { return false };
     let mut constants = value.split(|c: char| !(c.is_ascii_uppercase() || c == '_'));
     let brackets = value.split_once('<').and_then(|(_, rest)| rest.split_once('>'));
+    let is_constant =
+        |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
     message.contains(" is invalid: ")
         && (constants.any(|word| word.ends_with("NAME"))
+            || value.strip_prefix('$').is_some_and(|name| !name.is_empty() && is_constant(name))
             || brackets.is_some_and(|(name, _)| !name.is_empty()))
 }
 

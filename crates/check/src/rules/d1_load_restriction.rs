@@ -43,7 +43,7 @@ pub const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    let mut once = Once::default();
+    let (mut once, mut ours) = (Once::default(), Once::default());
     for app in &context.survey.apps {
         if let Outcome::Failed(error) = &app.outcome
             && error.cause() == Cause::LoadRestricted
@@ -65,8 +65,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 fault,
             );
             diagnostic.severity = Severity::Warning;
-            once.add(error.headline(), Finding::new(RULE.incident, diagnostic).likely());
+            ours.add(error.headline(), Finding::new(RULE.incident, diagnostic).likely());
         }
+    }
+    if !ours.is_empty() && !is_lifted(context) && !is_lifted_by_script(context) {
+        ours.report(report);
     }
     if !once.is_empty() && !is_lifted(context) {
         once.report(report);
@@ -101,6 +104,19 @@ fn explain(diagnostic: crate::Diagnostic, fault: Fault) -> crate::Diagnostic {
     }
     diagnostic
 }
+
+/// Whether people, or what runs for them, build without the restriction what no Application renders.
+fn is_lifted_by_script(context: &Context<'_>) -> bool {
+    const ENDINGS: [&str; 9] =
+        [".sh", ".bash", ".mk", "Makefile", "justfile", "Justfile", ".yml", ".yaml", ".py"];
+    let files = &context.survey.files;
+    files
+        .ending(&ENDINGS)
+        .any(|path| files.text(path).is_some_and(|text| LIFTING.iter().any(|option| text.contains(option))))
+}
+
+/// How kustomize's restriction is lifted, in its present and its former spelling.
+const LIFTING: [&str; 2] = ["LoadRestrictionsNone", "load_restrictor none"];
 
 /// Whether the repository tells its engine to build without the restriction.
 fn is_lifted(context: &Context<'_>) -> bool {

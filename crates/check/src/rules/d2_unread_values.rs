@@ -44,8 +44,10 @@ pub const RULE: Rule = Rule {
     check,
 };
 
-/// How many findings one file is worth.
+/// How many values of one file are shown.
 const MOST: usize = 5;
+/// Words in the names of values files that are there to be read: a copy of a chart's own values.
+const FOR_READING: [&str; 6] = ["default", "defaults", "upstream", "orig", "example", "sample"];
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let files = &context.survey.files;
@@ -99,6 +101,7 @@ fn values_files(survey: &Survey, chart: &str, folder: &str) -> BTreeSet<Arc<str>
         base.starts_with("values")
             && !base.contains('/')
             && (base.ends_with(".yaml") || base.ends_with(".yml"))
+            && !base.split(['.', '-', '_']).any(|word| FOR_READING.contains(&word))
     };
     let mut found: BTreeSet<Arc<str>> =
         survey.files.paths().filter(|path| is_values(path)).cloned().collect();
@@ -155,21 +158,33 @@ fn look(
             Content::Scalar(name) => matches!(&**name, "global" | "tags") || !read.contains(&**name),
             _ => true,
         });
-    let most = if is_for_another { 1 } else { MOST };
-    for (name, at) in found.into_iter().take(most) {
-        let known: Vec<&str> =
-            read.iter().map(String::as_str).filter(|it| !matches!(*it, "global" | "tags")).collect();
-        let mut diagnostic = RULE
-            .diagnostic(format!("the value {name} is read by nobody: the chart has no templates, and no dependency of this name"))
-            .at(files.span(&Location::new(file.clone(), at.line, at.column)), "has no effect")
-            .because(format!("a chart hands to a dependency what stands under its name: {}", known.join(", ")));
-        diagnostic = match similar::nearest(&name, known.iter().copied()) {
-            Some(nearest) => diagnostic.help(format!("perhaps {nearest} is meant")),
-            None => diagnostic.help("put it below the name of the dependency that it is for"),
+    let Some((first, _)) = found.first() else { return };
+    let known: Vec<&str> =
+        read.iter().map(String::as_str).filter(|it| !matches!(*it, "global" | "tags")).collect();
+    let what = match found.len() - 1 {
+        0 => format!(
+            "the value {first} is read by nobody: the chart has no templates, and no dependency of this name"
+        ),
+        more => format!(
+            "the value {first} and {more} more are read by nobody: the chart has no templates, and no dependencies of these names"
+        ),
+    };
+    let mut diagnostic = RULE
+        .diagnostic(what)
+        .because(format!("a chart hands to a dependency what stands under its name: {}", known.join(", ")));
+    for (index, (name, at)) in found.iter().enumerate().take(MOST) {
+        let span = files.span(&Location::new(file.clone(), at.line, at.column));
+        diagnostic = match index {
+            0 => diagnostic.at(span, "has no effect"),
+            _ => diagnostic.see(span, "nor has this"),
         };
-        if is_for_another {
-            diagnostic.severity = Severity::Info;
+        if let Some(nearest) = similar::nearest(name, known.iter().copied()) {
+            diagnostic = diagnostic.help(format!("perhaps {nearest} is meant with {name}"));
         }
-        report.add(Finding::new(RULE.incident, diagnostic));
     }
+    diagnostic = diagnostic.help("put it below the name of the dependency that it is for");
+    if is_for_another {
+        diagnostic.severity = Severity::Info;
+    }
+    report.add(Finding::new(RULE.incident, diagnostic));
 }

@@ -120,12 +120,20 @@ fn missing<'a>(
         object.key.kind == reference.kind && object.key.name == name && matches!(object.owner, Owner::Unit(_))
     });
     if let Some(other) = unreached {
-        return (folder(other) == folder(pod.object)).then_some(Hint::NotListed(other));
+        let is_beside = folder(other) == folder(pod.object);
+        return (is_beside && !is_form(&other.rendered.location.file)).then_some(Hint::NotListed(other));
     }
     // Nobody keeps the Secrets of a cluster in Git as they are, and operators and scripts make things too.
     let is_doubtful =
         reference.kind == "Secret" || cluster.has_operated_pods(namespace) || is_scripted(context, name);
     (!is_doubtful).then_some(Hint::None)
+}
+
+/// Whether a file is one that people copy and fill in, by its name: what they make of it is not in Git.
+fn is_form(file: &str) -> bool {
+    const WORDS: [&str; 6] = ["template", "tmpl", "tpl", "example", "sample", "dist"];
+    let name = file.rsplit('/').next().unwrap_or(file);
+    name.split(['.', '-', '_']).any(|word| WORDS.contains(&word))
 }
 
 fn folder(object: &Object) -> &str {

@@ -216,6 +216,12 @@ fn sets_command_alone(lines: &[&str]) -> Option<usize> {
     let patch: Vec<&str> = lines.iter().take(LONGEST).take_while(ends).copied().collect();
     let has = |words: [&str; 4]| patch.iter().position(|line| words.iter().any(|word| line.contains(word)));
     let command = has(["/command\"", "\"command\":", "'command':", "/command'"])?;
+    // A script takes the arguments that are left for its own, and need not look at them.
+    let text: String = patch[command].chars().filter(|c| !c.is_whitespace()).collect();
+    let runs_script = ["\"-c\",\"", "'-c','"].iter().any(|mark| text.contains(mark));
+    if runs_script {
+        return None;
+    }
     has(["/args\"", "\"args\":", "'args':", "/args'"]).is_none().then_some(command)
 }
 

@@ -6,6 +6,39 @@ use tiphys_diag::Diagnostic;
 
 use crate::{Finding, Report};
 
+/// The same findings, those that say the same of one place as one: several Applications lead to one line. They are
+/// in order.
+pub fn by_place(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut left: Vec<(Finding, usize)> = Vec::new();
+    for finding in findings {
+        match left.last_mut() {
+            Some((last, more)) if says_the_same(last, &finding) => *more += 1,
+            _ => left.push((finding, 0)),
+        }
+    }
+    left.into_iter().map(with_number).collect()
+}
+
+fn says_the_same(one: &Finding, other: &Finding) -> bool {
+    let (one, other) = (&one.diagnostic, &other.diagnostic);
+    let span = |diagnostic: &Diagnostic| diagnostic.primary.as_ref().map(|label| label.span.clone());
+    one.rule == other.rule
+        && one.message == other.message
+        && one.severity == other.severity
+        && one.primary.is_some()
+        && span(one) == span(other)
+}
+
+/// Says of a finding how many others it stands for.
+fn with_number((mut finding, more): (Finding, usize)) -> Finding {
+    if more > 0 {
+        let times = if more == 1 { "once more".to_owned() } else { format!("{more} times more") };
+        let help = format!("the same has the same effect {times}, in other Applications or objects");
+        finding.diagnostic.help.push(help);
+    }
+    finding
+}
+
 /// Gathers findings by place and message.
 #[derive(Default)]
 pub struct Once {
@@ -38,13 +71,6 @@ impl Once {
 
     /// Hands the findings on; those that stand for several say so.
     pub fn report(self, report: &mut Report) {
-        for (mut finding, more) in self.findings {
-            if more > 0 {
-                let times = if more == 1 { "once more".to_owned() } else { format!("{more} times more") };
-                let Diagnostic { help, .. } = &mut finding.diagnostic;
-                help.push(format!("the same has the same effect {times}, in other Applications or objects"));
-            }
-            report.add(finding);
-        }
+        self.findings.into_iter().map(with_number).for_each(|finding| report.add(finding));
     }
 }

@@ -19,9 +19,34 @@ pub fn is_put_away(path: &str) -> bool {
     put_away(path).is_some() || lies_below(path, &OFTEN_PUT_AWAY)
 }
 
+/// Files that say that what lies beside them and below is test data: of Kyverno's command line, Chainsaw and KUTTL.
+const OF_TESTS: [&str; 4] =
+    ["chainsaw-test.yaml", "chainsaw-test.yml", "kyverno-test.yaml", "kuttl-test.yaml"];
+
+/// What was put away in one repository.
+struct Aside<'a> {
+    /// Folders of test data, each with its slash.
+    tests: Vec<&'a str>,
+}
+
+impl<'a> Aside<'a> {
+    fn of(files: &'a Files) -> Self {
+        let folder = |path: &'a std::sync::Arc<str>| {
+            let at = path.rfind('/')? + 1;
+            OF_TESTS.contains(&&path[at..]).then_some(&path[..at])
+        };
+        Self { tests: files.paths().filter_map(folder).collect() }
+    }
+
+    fn holds(&self, path: &str) -> bool {
+        is_put_away(path) || self.tests.iter().any(|folder| path.starts_with(folder))
+    }
+}
+
 /// Findings about what was put away, and that no Application in use leads to, count as information.
 pub fn weigh(survey: &Survey, findings: &mut [Finding]) {
-    let is_aside = |path: &str| is_put_away(path) || lies_below(path, &SHOWN);
+    let aside = Aside::of(&survey.files);
+    let is_aside = |path: &str| aside.holds(path) || lies_below(path, &SHOWN);
     // Who looks at nothing but examples wants to know of them.
     if survey.files.paths().all(|path| is_aside(path)) {
         return;
@@ -30,7 +55,9 @@ pub fn weigh(survey: &Survey, findings: &mut [Finding]) {
         let Some(label) = &finding.diagnostic.primary else { continue };
         let is_unused = match finding.app.as_deref() {
             None => is_aside(&label.span.file),
-            Some(app) => is_put_away(&label.span.file) && is_left_alone(survey, app, &label.span.file),
+            Some(app) => {
+                aside.holds(&label.span.file) && is_left_alone(survey, &aside, app, &label.span.file)
+            }
         };
         if is_unused {
             finding.diagnostic.severity = Severity::Info;
@@ -40,13 +67,13 @@ pub fn weigh(survey: &Survey, findings: &mut [Finding]) {
 
 /// Whether all Applications of a name stand where things were put away, and nothing renders them; of several, that which
 /// a file declares counts.
-fn is_left_alone(survey: &Survey, name: &str, file: &str) -> bool {
+fn is_left_alone(survey: &Survey, aside: &Aside<'_>, name: &str, file: &str) -> bool {
     let named = || survey.apps.iter().filter(|app| app.name() == name);
     let is_own = |app: &&App| app.declared.location.file.as_ref() == file;
     let is_declared_here = named().any(|app| is_own(&app));
     named().filter(|app| !is_declared_here || is_own(app)).all(|app| {
         matches!(app.declaration, Declaration::File | Declaration::Unit(_))
-            && is_put_away(&app.declared.location.file)
+            && aside.holds(&app.declared.location.file)
     })
 }
 

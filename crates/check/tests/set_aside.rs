@@ -1,0 +1,31 @@
+//! How bad a finding is where nobody applies the file that it is about.
+
+mod common;
+
+use std::sync::Arc;
+
+use tiphys_check::{Context, Severity, check, rules};
+use tiphys_vfs::MemTree;
+
+const WEB: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n";
+const NAMELESS: &str = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: refused}\nspec:\n  project: default\n  source: {repoURL: 'https://git.example.com/x'}\n  destination: {name: in-cluster, namespace: web}\n";
+
+/// The severities of what is found in a file that lies beside another, in a repository that has more.
+fn severities(file: &str, beside: &str) -> Vec<Severity> {
+    let tree = MemTree::from_files([("web/web.yaml", WEB), (file, NAMELESS), (beside, "kind: Test\n")]);
+    let survey = common::survey(Arc::new(tree));
+    let findings = check(&Context::new(&survey, None), rules::ALL).findings;
+    let about = findings.iter().map(|finding| &finding.diagnostic).filter(|diagnostic| {
+        diagnostic.primary.as_ref().is_some_and(|label| label.span.file.as_ref() == file)
+    });
+    about.map(|diagnostic| diagnostic.severity).collect()
+}
+
+#[test]
+fn what_a_test_of_policies_works_on_is_information() {
+    assert_eq!(severities("policies/app.yaml", "policies/readme.yaml"), [Severity::Error]);
+    for tool in ["chainsaw-test.yaml", "kyverno-test.yaml", "kuttl-test.yaml"] {
+        assert_eq!(severities("policies/test/app.yaml", &format!("policies/test/{tool}")), [Severity::Info]);
+    }
+    assert_eq!(severities("hack/invalid-examples/app.yaml", "hack/readme.yaml"), [Severity::Info]);
+}
