@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use tiphys_cluster::{Change, Cluster, LiveCache};
-use tiphys_diff::{DiffOptions, Fields, IgnoreRules};
+use tiphys_diff::{DiffOptions, Fields, IgnoreError, IgnoreRules};
 use tiphys_health::{RuleOrigin, Rules};
 use tiphys_model::{
     Application, ArgoSettings, HealthStatus, IgnoreDifference, glob, names,
@@ -31,6 +31,8 @@ pub(crate) struct Installation {
     rules: Rules,
     compat: bool,
     ignore: Vec<IgnoreDifference>,
+    /// Those of them that cannot be used.
+    unusable: Vec<IgnoreDifference>,
     namespaces: Option<Vec<String>>,
 }
 
@@ -66,13 +68,16 @@ impl Installation {
         // Where one cluster stands for all, Applications of several installations may be in it.
         let namespaces =
             (settings.destinations == Destinations::InCluster).then(|| params.application_namespaces.clone());
+        let (unusable, ignore): (Vec<_>, Vec<_>) =
+            argo.customizations.ignore_differences().into_iter().partition(is_unusable);
         Self {
             sync,
             auto,
             refresh: argo.reconciliation.interval.unwrap_or(settings.refresh),
             rules,
             compat: settings.health.compat,
-            ignore: argo.customizations.ignore_differences(),
+            ignore,
+            unusable,
             namespaces,
             argo,
         }
@@ -160,6 +165,14 @@ impl Installation {
         self.with_options(app, target, |options| tiphys_diff::respect_ignored(target, live, options))
     }
 
+    /// Why it is not known whether an Application is as it should be: a rule for what to ignore cannot be used. As
+    /// in Argo CD, any of its own counts; of those of everywhere only one that concerns its targets, for a slip in
+    /// a ConfigMap is not to stop every Application.
+    pub fn ignore_fault(&self, app: &Application, targets: &[Arc<Value>]) -> Option<IgnoreError> {
+        let own = IgnoreRules::check(&app.spec.ignore_differences).err();
+        own.or_else(|| targets.iter().find_map(|target| IgnoreRules::of(target, &self.unusable).err()))
+    }
+
     fn with_options<T>(
         &self,
         app: &Application,
@@ -168,6 +181,7 @@ impl Installation {
     ) -> T {
         let mut rules = self.ignore.clone();
         rules.extend(app.spec.ignore_differences.iter().cloned());
+        // What is found without the rules is not acted on: see `ignore_fault`.
         let ignore = IgnoreRules::of(target, &rules).unwrap_or_default();
         let compares_status = match self.argo.compare.ignore_status {
             IgnoreStatus::All => false,
@@ -184,6 +198,14 @@ impl Installation {
         };
         ask(&options)
     }
+}
+
+fn is_unusable(rule: &IgnoreDifference) -> bool {
+    let fault = IgnoreRules::check(std::slice::from_ref(rule)).err();
+    if let Some(error) = &fault {
+        tracing::warn!(group = %rule.group, kind = %rule.kind, "{CONFIG_MAP}: {error}");
+    }
+    fault.is_some()
 }
 
 /// Shared by all who read it.

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use tiphys_cluster::Cluster;
 use tiphys_model::{
     Application, ApplicationSource, ConditionType, Operation, OperationPhase, SyncOperation, SyncOptions,
-    Time, names,
+    SyncStatusCode, Time, names,
 };
 use tiphys_sync::{SyncInput, SyncState, SyncStep, record, record_history, step, target_key};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
@@ -275,7 +275,9 @@ impl Engine {
             .iter()
             .filter(|c| {
                 // An operation on the last good state is not about what does not render now.
-                let concerns = compared.rendering.targets.is_err() || self.settings.sync.compat;
+                let concerns = compared.rendering.targets.is_err()
+                    || compared.comparison.sync == SyncStatusCode::Unknown
+                    || self.settings.sync.compat;
                 c.kind == ConditionType::InvalidSpecError
                     || (c.kind == ConditionType::ComparisonError && concerns)
             })

@@ -295,6 +295,11 @@ impl Engine {
             excluded: &|kind| installation.excludes(kind, &place.server),
         });
         comparison.conditions.extend(predictions.conditions());
+        if let Some(fault) = installation.ignore_fault(app, &targets) {
+            comparison.sync = SyncStatusCode::Unknown;
+            let message = format!("Failed to compare desired state to live state: {fault}");
+            comparison.conditions.push(Condition::new(ConditionType::ComparisonError, message));
+        }
         let orphans = self.orphans(app, &policy, &live, place);
         if !self.settings.sync.compat {
             let key_of = |target: &Value| tiphys_sync::target_key(target, namespace, &kinds);

@@ -5,13 +5,13 @@ use serde_json::Value;
 use tiphys_model::IgnoreDifference;
 use tiphys_value::{FieldPath, ObjectExt, Segment};
 
-use crate::{jq, ownership, paths};
+use crate::{jq::Program, ownership, paths};
 
 /// The rules that concern one object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IgnoreRules {
     pointers: Vec<String>,
-    expressions: Vec<String>,
+    programs: Vec<Program>,
     managers: Vec<String>,
 }
 
@@ -27,8 +27,7 @@ impl IgnoreRules {
     /// The rules of a list that concern an object. Group and kind are globs, name and namespace exact.
     ///
     /// # Errors
-    /// A jq path expression cannot be used; rules that are given beside it still count in Argo CD, here
-    /// the error is the caller's to report.
+    /// A jq path expression cannot be used.
     pub fn of(object: &Value, rules: &[IgnoreDifference]) -> Result<Self, IgnoreError> {
         let gvk = object.gvk();
         let mut out = Self::default();
@@ -40,20 +39,24 @@ impl IgnoreRules {
             if !concerns {
                 continue;
             }
-            for expression in &rule.jq_path_expressions {
-                jq::check(expression)
-                    .map_err(|message| IgnoreError { expression: expression.clone(), message })?;
-            }
+            out.programs.extend(programs(rule)?);
             out.pointers.extend(rule.json_pointers.iter().cloned());
-            out.expressions.extend(rule.jq_path_expressions.iter().cloned());
             out.managers.extend(rule.managed_fields_managers.iter().cloned());
         }
         Ok(out)
     }
 
+    /// Whether the rules of a list can be used, whatever they concern.
+    ///
+    /// # Errors
+    /// A jq path expression cannot be used.
+    pub fn check(rules: &[IgnoreDifference]) -> Result<(), IgnoreError> {
+        rules.iter().try_for_each(|rule| programs(rule).map(drop))
+    }
+
     /// Whether nothing is ignored.
     pub fn is_empty(&self) -> bool {
-        self.pointers.is_empty() && self.expressions.is_empty() && self.managers.is_empty()
+        self.pointers.is_empty() && self.programs.is_empty() && self.managers.is_empty()
     }
 
     /// The paths in a value that pointers and expressions name, deepest and last first, so that deleting
@@ -61,8 +64,18 @@ impl IgnoreRules {
     fn paths(&self, value: &Value) -> Vec<FieldPath> {
         let mut all: Vec<FieldPath> =
             self.pointers.iter().filter_map(|text| paths::pointer(text, value)).collect();
-        for expression in &self.expressions {
-            all.extend(jq::paths(expression, value).unwrap_or_default());
+        for program in &self.programs {
+            // As in Argo CD, an expression that takes too long names nothing.
+            match program.paths(value) {
+                Ok(paths) => all.extend(paths),
+                Err(ended) => tracing::warn!(
+                    kind = value.kind(),
+                    namespace = value.namespace(),
+                    name = value.name(),
+                    "ignoreDifferences: jq path expression {:?} names nothing: {ended}",
+                    program.text()
+                ),
+            }
         }
         all.retain(|path| path.get(value).is_some());
         all.sort();
@@ -116,6 +129,13 @@ impl IgnoreRules {
         }
         out
     }
+}
+
+fn programs(rule: &IgnoreDifference) -> Result<Vec<Program>, IgnoreError> {
+    let read = |expression: &String| {
+        Program::of(expression).map_err(|message| IgnoreError { expression: expression.clone(), message })
+    };
+    rule.jq_path_expressions.iter().map(read).collect()
 }
 
 /// The path in the live object that corresponds to one in the target: list items are found by their

@@ -280,11 +280,73 @@ fn accepts(expression: &str) -> bool {
 }
 
 #[test]
-fn expressions_that_could_run_without_end_are_refused() {
-    let interpolated = r#".a["x\(repeat(.b))"]"#;
-    for expression in ["repeat(.a)", "def f: f; f", "[range(infinite)]", ".a |", "nosuch(.a)", interpolated] {
+fn expressions_that_do_not_parse_or_are_about_the_process_are_refused() {
+    for expression in
+        [".a |", "", "nosuch(.a)", "env.HOME", "$ENV.HOME", "halt", "input", "debug", "import \"a\" as b; ."]
+    {
         assert!(!accepts(expression), "{expression}");
     }
+    let rule = IgnoreDifference { jq_path_expressions: vec!["nosuch(.a)".into()], ..Default::default() };
+    let error = IgnoreRules::check(&[rule]).expect_err("is not defined");
+    assert_eq!(
+        error.to_string(),
+        r#"ignoreDifferences: jq path expression "nosuch(.a)": function not defined: nosuch/1"#
+    );
+}
+
+/// Whether an expression names the one field in which two objects differ.
+fn names_the_difference(expression: &str) -> bool {
+    let object = |text: &str| json!({"kind": "X", "data": {"a": text, "b": [1, 2, 3]}});
+    let ignore = rules(&object(""), json!({"group": "*", "kind": "*", "jqPathExpressions": [expression]}));
+    let options = DiffOptions { ignore: Some(&ignore), ..DiffOptions::default() };
+    compare(&object("x"), &object("y"), &options).paths.is_empty()
+}
+
+#[test]
+fn expressions_may_count_and_repeat() {
+    for expression in [
+        "limit(1; .data[])",
+        "reduce [\"data\", \"a\"][] as $key (.; .[$key])",
+        "first(recurse | select(type == \"object\" and has(\"a\"))) | .a",
+        "def last_of(f): last(f); last_of(.data, .data.a)",
+        "until(type != \"object\"; .data? // .a)",
+        ".data | select((.b | map(. * 2) | add) == 12) | .a",
+        ".data | select([range(3)] | length == 3).a",
+    ] {
+        assert!(names_the_difference(expression), "{expression}");
+    }
+}
+
+#[test]
+fn expressions_without_end_end_and_name_nothing() {
+    let doubled = |start: &str, step: &str| format!(".data | select(({start}{}) == 1)", step.repeat(60));
+    let deep = "reduce range(1000000) as $i (1; [.])";
+    for expression in [
+        "repeat(.data.a)",
+        "def f: f; f",
+        "def f: [f]; f",
+        "def f: try f catch f; f",
+        "last(try (range(infinite) | error) catch .)",
+        "select(until(false; .))",
+        ".data.a | select(\"a\" * 1000000000000 == .)",
+        ".data.a | select(1000000000000 * \"a\" == .)",
+        ".data | (.a *= 100000000000000000000000) | .a",
+        ".data.a | select(\"[\" * 1000000 | fromjson)",
+        &format!(".data | select(({deep}) == 1)"),
+        &doubled("2", "| . * ."),
+        &doubled("\"a\"", "| . + ."),
+        &doubled("1", "| [., .]"),
+        &format!("{}.data.a", "(., .) | ".repeat(60)),
+    ] {
+        assert!(!names_the_difference(expression), "{expression}");
+    }
+}
+
+#[test]
+fn an_expression_that_fits_in_part_names_nothing() {
+    assert!(names_the_difference(".data.a"));
+    assert!(!names_the_difference(".data.a, .data.a.c"));
+    assert!(names_the_difference(".data.a, .data.a.c?"));
 }
 
 #[test]

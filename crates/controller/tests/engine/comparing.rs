@@ -300,3 +300,48 @@ async fn what_leaves_a_list_that_is_applied_as_a_whole_leaves_the_cluster() {
     let deployment = object(("apps/v1", "Deployment"), "d").await;
     assert_eq!(deployment.pointer("/spec/template/spec/initContainers/0/name"), Some(&json!("b")));
 }
+
+/// A rule whose expression names a function that does not exist.
+fn unusable() -> Value {
+    json!([{"group": "*", "kind": "ConfigMap", "jqPathExpressions": [".data | nosuch(.a)"]}])
+}
+
+const FAULT: &str = "Failed to compare desired state to live state: ignoreDifferences: jq path expression \
+    \".data | nosuch(.a)\": function not defined: nosuch/1";
+
+#[tokio::test(start_paused = true)]
+async fn an_expression_that_cannot_be_used_holds_its_application_until_it_is_mended() {
+    let stage = Stage::new(&[("app/four.yaml", &four("git"))]).await;
+    let mut app = application("app", "app");
+    app["spec"]["ignoreDifferences"] = unusable();
+    stage.apply(app).await;
+    let told = |app: &Value| condition(app, "ComparisonError") == Some(FAULT);
+    let held = stage.until_app("app", told).await;
+    assert_eq!(held["status"]["sync"]["status"], "Unknown");
+    stage.patch(APPLICATION, ENGINE, "app", json!({"operation": {"sync": {}}})).await;
+    let failed = stage.until_app("app", |app| phase(app) == "Error").await;
+    assert!(message(&failed).contains(FAULT), "{}", message(&failed));
+    assert!(stage.get(CONFIG_MAP, "app", "four").await.is_none(), "nothing was synced");
+
+    let mended = json!([{"group": "*", "kind": "ConfigMap", "jqPathExpressions": [".data.query"]}]);
+    stage.patch(APPLICATION, ENGINE, "app", json!({"spec": {"ignoreDifferences": mended}})).await;
+    let green = stage.until_green("app").await;
+    assert!(condition(&green, "ComparisonError").is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_expression_of_the_settings_that_cannot_be_used_holds_only_those_whom_it_concerns() {
+    let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n";
+    let stage = Stage::new(&[("app/four.yaml", &four("git")), ("other/secret.yaml", secret)]).await;
+    let settings = |expression: &str| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "argocd-cm", "namespace": ENGINE},
+            "data": {"resource.customizations.ignoreDifferences._ConfigMap": format!("jqPathExpressions: ['{expression}']")}})
+    };
+    stage.apply(settings(".data | nosuch(.a)")).await;
+    stage.apply(application("app", "app")).await;
+    stage.apply(application("other", "other")).await;
+    stage.until_green("other").await;
+    stage.until_app("app", |app| condition(app, "ComparisonError") == Some(FAULT)).await;
+    stage.apply(settings(".data.query")).await;
+    stage.until_green("app").await;
+}

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use anyhow::Context as _;
 use tiphys_cluster::{Cluster, ClusterError};
 use tiphys_diff::{
-    DiffOptions, Fields, IgnoreRules, compare, has_compare_option, known_types, mask_secret, unified,
+    DiffOptions, Fields, IgnoreError, IgnoreRules, compare, has_compare_option, known_types, mask_secret,
+    unified,
 };
 use tiphys_model::{Application, ArgoSettings, hook};
 use tiphys_schema::{StructuralSchema, crd_version_schema};
@@ -102,11 +103,12 @@ async fn changes(session: &Session, args: &Args) -> anyhow::Result<Vec<Change>> 
     keys.extend(desired::listed(&app).into_iter().filter(|(key, _)| !known.contains(key)));
     let live = desired::live(&cluster, &keys).await?;
     let schemas = schemas(&cluster, targets.values()).await?;
+    IgnoreRules::check(&app.spec.ignore_differences)?;
     let mut all = Vec::new();
     for (key, _) in keys {
         all.extend(match (targets.get(&key), live.get(&key)) {
             (Some(target), Some(live)) => {
-                updated(key, (target, live), schemas.get(&target.gvk()), &app, &settings)
+                updated(key, (target, live), schemas.get(&target.gvk()), &app, &settings)?
             }
             (Some(target), None) => Some(one_sided(key, target, "create", &settings)),
             (None, Some(live)) if is_extra(live, &app, session, &settings) => {
@@ -166,10 +168,10 @@ fn updated(
     schema: Option<&StructuralSchema>,
     app: &Application,
     settings: &ArgoSettings,
-) -> Option<Change> {
+) -> Result<Option<Change>, IgnoreError> {
     let mut rules = app.spec.ignore_differences.clone();
     rules.extend(settings.customizations.ignore_differences());
-    let ignore = IgnoreRules::of(target, &rules).unwrap_or_default();
+    let ignore = IgnoreRules::of(target, &rules)?;
     let known = known_types(&target.gvk(), &settings.customizations);
     let options = DiffOptions {
         known: &known,
@@ -187,12 +189,12 @@ fn updated(
     let aligned = settings.tracking.aligned(&target, live);
     let mut difference = compare(&target, aligned.as_ref().unwrap_or(live), &options);
     if !difference.is_modified() {
-        return None;
+        return Ok(None);
     }
     mask_secret(&mut [&mut difference.live, &mut difference.predicted], &settings.masked_annotations);
     let diff = unified(&difference.live, &difference.predicted, "live", "desired");
     let paths = difference.paths.iter().map(ToString::to_string).collect();
-    Some(Change { key, action: "update", diff, paths })
+    Ok(Some(Change { key, action: "update", diff, paths }))
 }
 
 /// An object that is only wanted, or only there.
