@@ -22,6 +22,7 @@ mod b5_replicas_fight;
 mod c1_chart_with_large_crd;
 mod c1_last_applied_too_long;
 mod c2_argocd_policy;
+mod c2_ignore_expression;
 mod c2_inline_manifest;
 mod c2_invalid;
 mod c2_item_twice;
@@ -128,6 +129,7 @@ pub const ALL: &[&Rule] = &[
     &c1_chart_with_large_crd::RULE,
     &c1_last_applied_too_long::RULE,
     &c2_argocd_policy::RULE,
+    &c2_ignore_expression::RULE,
     &c2_inline_manifest::RULE,
     &c2_invalid::RULE,
     &c2_item_twice::RULE,
