@@ -43,7 +43,6 @@ impl Shop {
 }
 
 #[test]
-<<<<<<< HEAD
 fn the_folder_is_found_by_a_copy_of_the_kubeconfig() {
     let shop = Shop::start(&[], |_| {});
     let elsewhere = tempfile::tempdir().unwrap();
@@ -66,7 +65,9 @@ fn the_folder_is_found_by_a_copy_of_the_kubeconfig() {
             String::from_utf8_lossy(&output.stderr)
         );
     }
-=======
+}
+
+#[test]
 fn a_difference_is_not_told_while_a_rule_for_what_to_ignore_cannot_be_used() {
     let rules = "  ignoreDifferences:\n  - {kind: Secret, jqPathExpressions: ['.data |']}\n";
     let repo = Repo::with(&[
@@ -79,7 +80,6 @@ fn a_difference_is_not_told_while_a_rule_for_what_to_ignore_cannot_be_used() {
     });
     let diff = repo.run(&["app", "diff", "shop"]);
     diff.expect(2, &["jq path expression \".data |\": term expected at the end"]);
->>>>>>> 75a57e5 (diff, controller: an ignore rule that cannot be used is told of, and no jq expression can end the engine)
 }
 
 #[test]
