@@ -99,6 +99,14 @@ fn that_no_set_yields_an_application_is_said() {
     let repo = Repo::with(&[("set.yaml", &by_cluster)]);
     let why = "they ask for clusters, and select none of those that are declared";
     repo.once(&[]).expect(0, &["there is no Application, for one ApplicationSet yields none", why]);
+    let named = by_cluster.replace("{{path.basename}}", "{{name}}").replace("{{path}}", "web");
+    let declared = Repo::with(&[
+        ("set.yaml", &named),
+        ("web/a.yaml", &config_map("a", "1")),
+        ("clusters.yaml", "- {name: east, labels: {env: prod}}\n- {name: west, labels: {env: test}}\n"),
+    ]);
+    let run = declared.once(&["--clusters", "repo/clusters.yaml"]);
+    run.expect(0, &["east ", "all 1 Applications are Synced and Healthy"]);
     repo.write("root.yaml", application("shop", "web"));
     repo.write("web/a.yaml", config_map("a", "1"));
     let run = repo.once(&[]);

@@ -97,6 +97,20 @@ fn a_chart_of_applications_that_needs_values_is_named_with_what_it_needs() {
 }
 
 #[test]
+fn a_chart_of_applications_whose_names_want_values_is_named() {
+    let nameless = template("root").replace("name: root", "name: root-{{ .Values.team }}");
+    let repo = Repo::with(&[
+        ("bootstrap/Chart.yaml", &CHART.replace("NAME", "bootstrap")),
+        ("bootstrap/values.yaml", "env: web\nteam: ''\n"),
+        ("bootstrap/templates/root.yaml", &nameless),
+    ]);
+    repo.once(&[]).expect(
+        2,
+        &["no Application found", "the chart bootstrap renders Application \"root-\" as it stands"],
+    );
+}
+
+#[test]
 fn charts_that_declare_the_same_application_are_told_apart_by_their_folders() {
     let app = application("apps", "web");
     let repo = Repo::with(&[

@@ -277,7 +277,9 @@ impl Repository {
 
     /// Looks for Applications again.
     pub fn scan_again(&mut self) {
+        let more_clusters = std::mem::take(&mut self.scan.more_clusters);
         self.scan = scan(self.tree.as_ref(), &self.folder);
+        self.scan.more_clusters = more_clusters;
         self.look_into_units();
     }
 }

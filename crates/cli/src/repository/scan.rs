@@ -368,7 +368,12 @@ fn read(scan: &mut Scan, file: &str, text: &str) {
         // Templates of charts and of ApplicationSets are no manifests.
         Err(_) if text.contains("{{") => return,
         Err(error) => {
-            if text.contains("kind: Application") || text.contains("kind: AppProject") {
+            // What names such a kind further in only speaks of one: a result of `kubectl get`, a list of test data.
+            let is_of_kind = |line: &str| {
+                let kind = line.strip_prefix("kind:").map(|kind| kind.trim().trim_matches(['"', '\'']));
+                kind.is_some_and(|kind| kind.starts_with("Application") || kind.starts_with("AppProject"))
+            };
+            if text.lines().any(is_of_kind) {
                 scan.faults.push(error.full(false));
             }
             return;
@@ -461,6 +466,10 @@ mod tests {
             ("chart/templates/quoted.yaml", quoted.as_str()),
             ("chart/templates/plain.yaml", APP),
             ("broken.yaml", broken.as_str()),
+            (
+                "tests/data.yaml",
+                "metadata:\n  ownerReferences:\n  - apiVersion: argoproj.io/v1alpha1\n    kind: ApplicationSet\n",
+            ),
             ("node_modules/x/root.yaml", APP),
             ("notes.txt", APP),
         ]);

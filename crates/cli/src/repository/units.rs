@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 
 use tiphys_controller::Checkouts;
 use tiphys_graph::{Declaration, Input, Object, Outcome, Survey, Unit, UnitKind};
-use tiphys_model::names;
-use tiphys_value::Value;
+use tiphys_model::names::TRACKING_ID;
+use tiphys_schema::names;
+use tiphys_value::{ObjectExt, Value};
 
 use super::{Found, Repository};
 
@@ -38,7 +39,13 @@ impl Repository {
         let mut from = BTreeSet::new();
         for unit in survey.units.iter().filter(|unit| unit.kind != UnitKind::Manifest) {
             for object in unit.objects.iter().map(|id| survey.object(*id)) {
-                if let Some(list) = self.scan.list_of(object.value()) {
+                let value = object.value();
+                if self.scan.list_of(value).is_none() {
+                    continue;
+                }
+                if !names::dns1123_subdomain(value.name()).is_empty() {
+                    self.scan.faults.push(unnamed(unit, value));
+                } else if let Some(list) = self.scan.list_of(value) {
                     list.push(found(unit, object));
                     from.insert(unit.path.clone());
                 }
@@ -77,6 +84,17 @@ impl Repository {
     }
 }
 
+/// Why an object is left out whose name wants values that the unit does not have of its own.
+fn unnamed(unit: &Unit, object: &Value) -> String {
+    let what = if unit.kind == UnitKind::Chart { "the chart" } else { "the kustomization" };
+    let place = if unit.path.is_empty() { "." } else { &unit.path };
+    format!(
+        "{what} {place} renders {} {:?} as it stands, which is no name that a cluster takes: it is left out",
+        object.kind(),
+        object.name()
+    )
+}
+
 /// The charts whose templates speak of Applications and that do not render as they stand, each with why.
 fn unrenderable(survey: &Survey) -> Vec<String> {
     let charts = survey.units.iter().filter(|unit| unit.kind == UnitKind::Chart);
@@ -106,7 +124,7 @@ fn found(unit: &Unit, object: &Object) -> Found {
     let is_chart = unit.kind == UnitKind::Chart;
     if let Some(metadata) = value.get_mut("metadata").and_then(Value::as_object_mut) {
         if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
-            annotations.remove(names::TRACKING_ID);
+            annotations.remove(TRACKING_ID);
         }
         if is_chart && metadata.get("namespace").and_then(Value::as_str) == Some(DEFAULT_NAMESPACE) {
             metadata.remove("namespace");

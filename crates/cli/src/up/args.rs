@@ -31,6 +31,10 @@ pub struct Args {
     /// Know no other destination cluster than the embedded one's own address.
     #[arg(long)]
     pub respect_destinations: bool,
+    /// A file with clusters that ApplicationSets may select, beside those that the repository declares: their Secrets, or
+    /// a YAML list of {name, server, labels, annotations}. The embedded cluster stands for each of them.
+    #[arg(long, value_name = "FILE")]
+    pub clusters: Option<PathBuf>,
     /// Sync Applications without an automated policy too, as a person would who presses the button: once for each
     /// revision, without pruning.
     #[arg(long)]

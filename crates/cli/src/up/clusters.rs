@@ -105,7 +105,7 @@ fn host(server: &str) -> String {
 }
 
 /// A name that files and Secrets may have.
-fn file_name(name: &str) -> String {
+pub(super) fn file_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c.to_ascii_lowercase() } else { '-' };
     name.chars().map(plain).collect::<String>().trim_matches('-').to_owned()
 }

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use tiphys_appset::ClusterInfo;
 use tiphys_cluster::{Cluster, ClusterError, Propagation};
 use tiphys_controller::crds;
-use tiphys_model::settings::CONFIG_MAP;
+use tiphys_model::{names, settings::CONFIG_MAP};
 use tiphys_value::{ObjectExt, Value, json};
 
 use super::{FIELD_MANAGER, apply_options};
@@ -19,6 +20,26 @@ const BUILD_OPTIONS: &str = "kustomize.buildOptions";
 /// How an apply says that a kind does not have a field. Files of old repositories hold such fields, and whoever
 /// created the object from one met no objection.
 const UNKNOWN_FIELD: &str = "field not declared in schema";
+
+/// The Secret of a cluster that a file beside the repository tells of.
+pub fn cluster_secret(cluster: &ClusterInfo) -> Found {
+    let mut labels = cluster.labels.clone();
+    labels.insert(names::SECRET_TYPE.to_owned(), "cluster".to_owned());
+    let object = json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": format!("declared-{}", super::clusters::file_name(&cluster.name)),
+            "namespace": ENGINE_NAMESPACE,
+            "labels": labels,
+            "annotations": cluster.annotations,
+        },
+        "stringData": {
+            "name": cluster.name, "server": cluster.server, "project": cluster.project, "config": "{}",
+        },
+    });
+    Found { file: "--clusters".to_owned(), line: 1, object }
+}
 
 /// What the cluster does not take.
 pub struct Refused {

@@ -177,6 +177,9 @@ fn prepare(args: &Args) -> anyhow::Result<Plan> {
         offline: args.offline,
     })
     .map_err(|error| WrongUse(format!("{error:#}")))?;
+    if let Some(file) = &args.clusters {
+        repository.scan.more_clusters = crate::clusters::read(file)?;
+    }
     repository.look_into_units();
     let catalogue = Catalogue::build(&repository.scan, &repository.repositories, Scope::default());
     let roots = catalogue.roots(&repository.scan);
@@ -192,6 +195,7 @@ fn prepare(args: &Args) -> anyhow::Result<Plan> {
         Choice::Ask(environments) => return Err(WrongUse(ask(&environments)).into()),
     };
     let mut projects = catalogue.unrendered_others(&repository.scan);
+    projects.extend(repository.scan.more_clusters.iter().map(install::cluster_secret));
     let undeclared = undeclared(&catalogue, &repository);
     let argo_settings = install::settings(&repository.scan, &catalogue);
     let mut notices = repository.notices.clone();
@@ -567,6 +571,7 @@ impl Session<'_> {
         };
         let roots: Vec<Found> = roots.into_iter().cloned().collect();
         let mut projects = catalogue.unrendered_others(&self.repository.scan);
+        projects.extend(self.repository.scan.more_clusters.iter().map(install::cluster_secret));
         projects.extend(undeclared(&catalogue, &self.repository));
         let had = self.argo_settings.take().filter(|_| !catalogue.brings_settings());
         self.argo_settings =

@@ -248,7 +248,7 @@ fn row_of_set(set: &Value) -> Option<Row> {
     let doing = match &fault {
         Some(fault) => fault.clone(),
         None if up_to_date && asks() => {
-            "its generators yield no Application: they ask for clusters, and select none of those that are declared"
+            "its generators yield no Application: they ask for clusters, and select none of those that are declared (--clusters declares more)"
                 .to_owned()
         }
         None if up_to_date => "its generators yield no Application".to_owned(),
