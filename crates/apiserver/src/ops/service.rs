@@ -29,22 +29,12 @@ pub(super) fn complete(service: &mut Value, current: Option<&Value>) {
     if service.str_at(&["spec", "type"]) == Some("ExternalName") || !service["spec"].is_object() {
         return;
     }
-    let headless = service.str_at(&["spec", "clusterIP"]) == Some("None");
-    let selects =
-        service.at(&["spec", "selector"]).is_some_and(|s| s.as_object().is_some_and(|s| !s.is_empty()));
-    // Endpoints of a headless Service without a selector are the user's, in whatever family they like.
-    let chosen = match headless && !selects {
-        true => [json!(["IPv4", "IPv6"]), json!("RequireDualStack")],
-        false => [json!(["IPv4"]), json!("SingleStack")],
-    };
-    for (field, chosen) in FAMILIES.into_iter().zip(chosen) {
-        if service["spec"].get(field).is_none_or(Value::is_null) {
-            let before = current.and_then(|c| c.at(&["spec", field])).cloned();
-            service["spec"][field] = before.unwrap_or(chosen);
-        }
-    }
+    choose_families(service, current);
     if let Some(current) = current {
         keep_allocated(service, current);
+    }
+    name_address_twice(service);
+    if let Some(current) = current {
         if has_node_ports(current) && !has_node_ports(service) {
             release_ports(service, current);
         }
@@ -53,6 +43,41 @@ pub(super) fn complete(service: &mut Value, current: Option<&Value>) {
         if is_same && needs_health_check_port(current) && !needs_health_check_port(service) {
             drop(service["spec"].as_object_mut().map(|spec| spec.remove("healthCheckNodePort")));
         }
+    }
+}
+
+/// The address families of a cluster with IPv4 only.
+fn choose_families(service: &mut Value, current: Option<&Value>) {
+    let headless = service.str_at(&["spec", "clusterIP"]) == Some("None");
+    let selects =
+        service.at(&["spec", "selector"]).is_some_and(|s| s.as_object().is_some_and(|s| !s.is_empty()));
+    // Endpoints of a headless Service without a selector are the user's, in whatever family they like.
+    let any_family = headless && !selects;
+    let policy = if any_family { "RequireDualStack" } else { "SingleStack" };
+    for (field, chosen) in FAMILIES.into_iter().zip([json!(["IPv4"]), json!(policy)]) {
+        if service["spec"].get(field).is_none_or(Value::is_null) {
+            let before = current.and_then(|c| c.at(&["spec", field])).cloned();
+            service["spec"][field] = before.unwrap_or(chosen);
+        }
+    }
+    let is_dual = service.str_at(&["spec", "ipFamilyPolicy"]) != Some("SingleStack");
+    if any_family
+        && is_dual
+        && let Some(families) = service.pointer_mut("/spec/ipFamilies").and_then(Value::as_array_mut)
+        && let [only] = families.as_slice()
+    {
+        let other = if *only == "IPv4" { "IPv6" } else { "IPv4" };
+        families.push(other.into());
+    }
+}
+
+/// The first address stands in both fields.
+fn name_address_twice(service: &mut Value) {
+    let address = service.str_at(&["spec", "clusterIP"]).filter(|address| !address.is_empty());
+    if let Some(address) = address.map(str::to_owned)
+        && items(service, "/spec/clusterIPs").next().is_none()
+    {
+        service["spec"]["clusterIPs"] = json!([address]);
     }
 }
 
@@ -107,5 +132,43 @@ fn release_ports(service: &mut Value, current: &Value) {
     if let Some(spec) = service["spec"].as_object_mut() {
         spec.remove("externalTrafficPolicy");
         spec.remove("allocateLoadBalancerNodePorts");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What kube-apiserver 1.36 makes of them with one range of IPv4.
+    #[test]
+    fn families_are_chosen_and_addresses_stand_twice() {
+        let (v4, both, turned) = (json!(["IPv4"]), json!(["IPv4", "IPv6"]), json!(["IPv6", "IPv4"]));
+        let plain = json!({"selector": {"a": "b"}});
+        let headless = json!({"clusterIP": "None", "selector": {"a": "b"}});
+        let bare = json!({"clusterIP": "None"});
+        for (spec, more, policy, families) in [
+            (&plain, json!({}), "SingleStack", &v4),
+            (&plain, json!({"ipFamilyPolicy": "PreferDualStack"}), "PreferDualStack", &v4),
+            (
+                &headless,
+                json!({"ipFamilyPolicy": "PreferDualStack", "ipFamilies": v4}),
+                "PreferDualStack",
+                &v4,
+            ),
+            (&bare, json!({}), "RequireDualStack", &both),
+            (&bare, json!({"ipFamilies": ["IPv6"]}), "RequireDualStack", &turned),
+            (&bare, json!({"ipFamilyPolicy": "SingleStack"}), "SingleStack", &v4),
+            (&bare, json!({"ipFamilyPolicy": "PreferDualStack", "ipFamilies": v4}), "PreferDualStack", &both),
+        ] {
+            let mut service = json!({"spec": spec});
+            for (field, value) in more.as_object().into_iter().flatten() {
+                service["spec"][field] = value.clone();
+            }
+            complete(&mut service, None);
+            let shown = (&service["spec"]["ipFamilyPolicy"], &service["spec"]["ipFamilies"]);
+            assert_eq!(shown, (&json!(policy), families), "{spec} {more}");
+            let twice = spec.get("clusterIP").map(|address| json!([address]));
+            assert_eq!(service["spec"].get("clusterIPs"), twice.as_ref(), "{spec}");
+        }
     }
 }

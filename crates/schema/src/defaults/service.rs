@@ -44,12 +44,17 @@ fn service_spec(spec: &mut Object) {
 fn ip_families(spec: &mut Object) {
     let headless = text(spec, "clusterIP") == "None";
     let selected = spec.get("selector").and_then(Value::as_object).is_some_and(|map| !map.is_empty());
-    let both = headless && !selected && !spec.contains_key("ipFamilies");
-    let policy = if both { "RequireDualStack" } else { "SingleStack" };
-    let chosen = spec.contains_key("ipFamilyPolicy");
-    set(spec, "ipFamilyPolicy", policy);
-    let families = if both && !chosen { json!(["IPv4", "IPv6"]) } else { json!(["IPv4"]) };
-    set(spec, "ipFamilies", families);
+    let any_family = headless && !selected;
+    set(spec, "ipFamilyPolicy", if any_family { "RequireDualStack" } else { "SingleStack" });
+    let both = any_family && text(spec, "ipFamilyPolicy") != "SingleStack";
+    match spec.get_mut("ipFamilies").and_then(Value::as_array_mut) {
+        Some(families) if both && families.len() == 1 => {
+            let other = if families[0] == "IPv4" { "IPv6" } else { "IPv4" };
+            families.push(other.into());
+        }
+        Some(_) => {}
+        None => set(spec, "ipFamilies", if both { json!(["IPv4", "IPv6"]) } else { json!(["IPv4"]) }),
+    }
 }
 
 pub(super) fn endpoints(object: &mut Object) {

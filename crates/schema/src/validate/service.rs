@@ -46,9 +46,13 @@ pub(super) fn service(service: &Value, errors: &mut ErrorList) {
         }
     }
     addresses(spec, kind, &path, errors);
-    families(spec, &path, errors);
+    families(spec, kind, &path, errors);
     policies(spec, kind, &path, errors);
     duplicate_ports(ports, &path, errors);
+    // Addresses are given out to what is valid otherwise.
+    if errors.is_empty() && kind != "ExternalName" {
+        stacks(spec, &path, errors);
+    }
 }
 
 fn addresses(spec: &Value, kind: &str, path: &Path, errors: &mut ErrorList) {
@@ -73,29 +77,79 @@ fn addresses(spec: &Value, kind: &str, path: &Path, errors: &mut ErrorList) {
     }
 }
 
-/// The cluster has IPv4 only.
-fn families(spec: &Value, path: &Path, errors: &mut ErrorList) {
-    for (at, family) in list(spec, "ipFamilies").iter().filter_map(Value::as_str).enumerate() {
-        let path = path.child("ipFamilies").index(at);
-        match family {
-            "IPv4" => {}
-            // A headless Service without a selector may name what it likes.
-            "IPv6" if text(spec, "clusterIP") == "None" => {}
-            "IPv6" => errors.push(FieldError::invalid(&path, family, "not configured on this cluster")),
-            other => errors.push(FieldError::not_supported(&path, other, &["IPv4", "IPv6"])),
+/// What a Service says of address families, whatever the cluster has.
+fn families(spec: &Value, kind: &str, path: &Path, errors: &mut ErrorList) {
+    let families = list(spec, "ipFamilies");
+    let (families_path, policy_path) = (path.child("ipFamilies"), path.child("ipFamilyPolicy"));
+    if kind == "ExternalName" {
+        let detail = "may not be set for ExternalName services";
+        if !families.is_empty() {
+            errors.push(FieldError::forbidden(&families_path, detail));
+        }
+        if !spec["ipFamilyPolicy"].is_null() {
+            errors.push(FieldError::forbidden(&policy_path, detail));
+        }
+        return;
+    }
+    let known = ["IPv4", "IPv6"];
+    for (at, family) in families.iter().filter_map(Value::as_str).enumerate() {
+        if !known.contains(&family) {
+            errors.push(FieldError::not_supported(&families_path.index(at), family, &known));
         }
     }
-    let known = ["PreferDualStack", "RequireDualStack", "SingleStack"];
-    let path = path.child("ipFamilyPolicy");
+    let known = ["PreferDualStack", "RequireDualStack", SINGLE];
     match spec["ipFamilyPolicy"].as_str() {
-        Some("RequireDualStack") if text(spec, "clusterIP") != "None" => {
-            let detail = "this cluster is not configured for dual-stack services";
-            errors.push(FieldError::invalid(&path, "RequireDualStack", detail));
+        Some(SINGLE) if families.len() > 1 => {
+            let detail =
+                "must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified";
+            errors.push(FieldError::invalid(&policy_path, SINGLE, detail));
         }
         Some(other) if !known.contains(&other) => {
-            errors.push(FieldError::not_supported(&path, other, &known));
+            errors.push(FieldError::not_supported(&policy_path, other, &known));
         }
         _ => {}
+    }
+}
+
+const SINGLE: &str = "SingleStack";
+
+/// What a Service asks of the cluster, which has IPv4 only. A headless one without a selector has endpoints of the
+/// user's, in whatever family they like.
+fn stacks(spec: &Value, path: &Path, errors: &mut ErrorList) {
+    let is_headless = text(spec, "clusterIP") == "None";
+    if is_headless && spec["selector"].as_object().is_none_or(serde_json::Map::is_empty) {
+        return;
+    }
+    let (ips, policy) = (list(spec, "clusterIPs"), text(spec, "ipFamilyPolicy"));
+    let of_ipv6 = ips.iter().enumerate().filter(|(_, ip)| ip.as_str().is_some_and(|ip| ip.contains(':')));
+    let of_ipv6: Vec<usize> = of_ipv6.map(|(at, _)| at).collect();
+    let policy_path = path.child("ipFamilyPolicy");
+    if !of_ipv6.is_empty() {
+        if ips.len() > 1 && policy == SINGLE {
+            let detail =
+                "must be 'RequireDualStack' or 'PreferDualStack' when multiple cluster IPs are specified";
+            errors.push(FieldError::invalid(&policy_path, SINGLE, detail));
+        }
+        for at in of_ipv6 {
+            let detail = "IPv6 is not configured on this cluster";
+            errors.push(FieldError::invalid(&path.child("clusterIPs").index(at), ips.to_vec(), detail));
+        }
+        return;
+    }
+    if ips.len() > 1 {
+        let detail = "may specify no more than one IP for each IP family";
+        errors.push(FieldError::invalid(&path.child("clusterIPs"), ips.to_vec(), detail));
+        return;
+    }
+    if policy == "RequireDualStack" {
+        let detail = "this cluster is not configured for dual-stack services";
+        errors.push(FieldError::invalid(&policy_path, policy, detail));
+    }
+    for (at, family) in list(spec, "ipFamilies").iter().filter_map(Value::as_str).enumerate() {
+        if family == "IPv6" {
+            let path = path.child("ipFamilies").index(at);
+            errors.push(FieldError::invalid(&path, family, "not configured on this cluster"));
+        }
     }
 }
 
@@ -187,5 +241,47 @@ pub(super) fn update(new: &Value, old: &Value, errors: &mut ErrorList) {
         let value = vec![Value::from(after)];
         let path = Path::new("spec.clusterIPs").index(0);
         errors.push(FieldError::invalid(&path, value, "may not change once set"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What kube-apiserver 1.36 says with one range of IPv4.
+    #[test]
+    fn families_that_the_cluster_does_not_have_are_refused() {
+        let told = |more: serde_json::Value| {
+            let mut object = serde_json::json!({"spec": {"type": "ClusterIP", "sessionAffinity": "None",
+                "ports": [{"port": 80, "targetPort": 80, "protocol": "TCP"}], "selector": {"a": "b"}}});
+            for (field, value) in more.as_object().into_iter().flatten() {
+                object["spec"][field] = value.clone();
+            }
+            let mut errors = ErrorList::new();
+            service(&object, &mut errors);
+            errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+        };
+        let two = "spec.ipFamilyPolicy: Invalid value: \"SingleStack\": must be 'RequireDualStack' or 'PreferDualStack' when multiple IP families are specified";
+        let dual = "spec.ipFamilyPolicy: Invalid value: \"RequireDualStack\": this cluster is not configured for dual-stack services";
+        let second = "spec.ipFamilies[1]: Invalid value: \"IPv6\": not configured on this cluster";
+        let forbidden = "Forbidden: may not be set for ExternalName services";
+        for (more, expected) in [
+            (serde_json::json!({"ipFamilyPolicy": "SingleStack", "ipFamilies": ["IPv4", "IPv6"]}), two.to_owned()),
+            (serde_json::json!({"ipFamilyPolicy": "PreferDualStack", "ipFamilies": ["IPv4"]}), String::new()),
+            (serde_json::json!({"ipFamilyPolicy": "PreferDualStack", "ipFamilies": ["IPv4", "IPv6"]}), second.to_owned()),
+            (serde_json::json!({"ipFamilyPolicy": "RequireDualStack", "ipFamilies": ["IPv4", "IPv6"]}), format!("{dual}; {second}")),
+            (serde_json::json!({"clusterIP": "None", "ipFamilyPolicy": "RequireDualStack"}), dual.to_owned()),
+            (serde_json::json!({"clusterIP": "None", "selector": {}, "ipFamilyPolicy": "RequireDualStack"}), String::new()),
+            (
+                serde_json::json!({"clusterIP": "10.96.0.7", "clusterIPs": ["10.96.0.7", "10.96.0.8"]}),
+                "spec.clusterIPs: Invalid value: [\"10.96.0.7\",\"10.96.0.8\"]: may specify no more than one IP for each IP family".to_owned(),
+            ),
+            (
+                serde_json::json!({"type": "ExternalName", "externalName": "a.example.com", "ipFamilies": ["IPv4"], "ipFamilyPolicy": "SingleStack"}),
+                format!("spec.ipFamilies: {forbidden}; spec.ipFamilyPolicy: {forbidden}"),
+            ),
+        ] {
+            assert_eq!(told(more.clone()), expected, "{more}");
+        }
     }
 }
