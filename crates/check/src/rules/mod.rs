@@ -27,6 +27,7 @@ mod c2_inline_manifest;
 mod c2_invalid;
 mod c2_item_twice;
 mod c2_pod_security;
+mod c2_prometheus_refused;
 mod c2_quota;
 mod c2_rbac_no_effect;
 mod c2_refused_annotation;
@@ -134,6 +135,7 @@ pub const ALL: &[&Rule] = &[
     &c2_invalid::RULE,
     &c2_item_twice::RULE,
     &c2_pod_security::RULE,
+    &c2_prometheus_refused::RULE,
     &c2_quota::RULE,
     &c2_rbac_no_effect::RULE,
     &c2_refused_annotation::RULE,
