@@ -17,6 +17,7 @@ mod repository;
 mod revisions;
 mod scope;
 mod settings;
+mod switches;
 mod up;
 
 use std::process::ExitCode;
@@ -81,7 +82,7 @@ enum Frequent {
 impl Cli {
     /// Parses the command line of the process, or ends it with the reason why that cannot be done.
     pub fn from_args() -> Self {
-        let arguments: Vec<_> = std::env::args_os().collect();
+        let arguments = switches::plain(std::env::args_os().collect(), Self::command);
         // To build the definition of every command takes longer than to render a small chart. What this smaller
         // definition does not understand, help included, the whole one answers.
         if arguments.get(1).is_some_and(|command| command == "render") {

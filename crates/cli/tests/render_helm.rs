@@ -139,3 +139,48 @@ fn flags_that_need_the_network_or_another_program_are_refused_by_name() {
         run(folder.path(), &["web", "--offline", "-f", "https://example.test/values.yaml"]);
     assert!(code == 1 && stderr.contains("https://example.test/values.yaml"), "{stderr}");
 }
+
+#[test]
+fn files_that_cannot_be_read_are_told_in_gos_words() {
+    let folder = tempfile::tempdir().unwrap();
+    chart(folder.path());
+    for (args, expected) in [
+        (["-f", "gone.yaml"], "open gone.yaml: no such file or directory"),
+        (["-f", "web"], "read web: is a directory"),
+        (["--set-file", "a=gone"], "failed parsing --set-file data: open gone: no such file or directory"),
+        (
+            ["--set-file", "a,level=gone"],
+            "failed parsing --set-file data: key \"a\" has no value (cannot end with ,)",
+        ),
+    ] {
+        let (code, _, stderr) = run(folder.path(), &[&["web"], args.as_slice()].concat());
+        assert_eq!((code, stderr), (1, format!("Error: {expected}\n")), "{args:?}");
+    }
+    let (code, stdout, stderr) = run(folder.path(), &["web", "--set-file", "level="]);
+    assert!(code == 0 && stdout.contains("level:") && !stdout.contains("low"), "{stdout}{stderr}");
+}
+
+#[test]
+fn switches_may_be_given_as_off() {
+    let folder = tempfile::tempdir().unwrap();
+    chart(folder.path());
+    let (_, with, _) = run(folder.path(), &["web", "--no-hooks=false", "--include-crds=true"]);
+    assert!(with.contains("kind: Job") && with.contains("CustomResourceDefinition"), "{with}");
+    let (_, without, _) = run(folder.path(), &["web", "--no-hooks=1", "--include-crds=0"]);
+    assert!(!without.contains("kind: Job") && !without.contains("CustomResourceDefinition"), "{without}");
+}
+
+#[test]
+fn what_is_no_yaml_is_printed_for_debugging() {
+    let folder = tempfile::tempdir().unwrap();
+    chart(folder.path());
+    fs::remove_file(folder.path().join("web/templates/two.yaml")).unwrap();
+    fs::write(folder.path().join("web/templates/hook.yaml"), "kind: Job\nodd\n\n").unwrap();
+    let (code, stdout, hinted) = run(folder.path(), &["web"]);
+    assert!(
+        code == 1 && stdout.is_empty() && hinted.ends_with("Use --debug flag to render out invalid YAML\n")
+    );
+    let (code, stdout, stderr) = run(folder.path(), &["web", "--debug"]);
+    assert_eq!((code, stdout.as_str()), (1, "---\n# Source: web/templates/hook.yaml\nkind: Job\nodd\n"));
+    assert!(hinted.starts_with(stderr.trim_end()) && !stderr.contains("--debug"), "{stderr}");
+}

@@ -174,17 +174,23 @@ fn plain(value: &Value, depth: usize) -> Result<Json, String> {
     })
 }
 
+/// Up to here every integer is a float: 2 to the power of 53.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
 /// Whole floats are written without a point and read back as integers.
 fn plain_float(value: f64) -> Result<Json, String> {
     if !value.is_finite() {
         return Err(unsupported(value));
     }
+    if value.fract() == 0.0 && value.abs() <= EXACT {
+        return Ok(Json::from(value as i64));
+    }
     if value.fract() == 0.0 && value.abs() < 1e21 {
-        if (-9.223372036854776e18..9.223372036854776e18).contains(&value) {
-            return Ok(Json::from(value as i64));
-        }
-        if (0.0..1.8446744073709552e19).contains(&value) {
-            return Ok(Json::from(value as u64));
+        // Go writes the fewest digits that tell the float from its neighbours, and zeros after them.
+        let digits = value.to_string();
+        let signed = digits.parse::<i64>().map(Json::from);
+        if let Ok(integer) = signed.or_else(|_| digits.parse::<u64>().map(Json::from)) {
+            return Ok(integer);
         }
     }
     Ok(Json::from(value))

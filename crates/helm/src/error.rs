@@ -1,5 +1,6 @@
 //! Why a chart could not be rendered.
 
+use tiphys_gocompat::unicode::is_space;
 use tiphys_vfs::VfsError;
 
 /// What Helm prints behind every error that comes after the values are put together.
@@ -55,6 +56,25 @@ pub enum HelmError {
     #[error("{0}{DEBUG_HINT}")]
     Template(String),
     /// What templates rendered to is no YAML; as Helm prints it without `--debug`.
-    #[error("{0}{DEBUG_HINT}")]
-    InvalidYaml(String),
+    #[error("{reason}{DEBUG_HINT}")]
+    InvalidYaml {
+        /// Which file, and what is wrong with it.
+        reason: String,
+        /// What all templates rendered to.
+        rendered: String,
+    },
+}
+
+impl HelmError {
+    /// What `helm template --debug` prints to standard output, and the text of the failure, if that flag changes anything.
+    #[must_use]
+    pub fn debugged(&self) -> Option<(String, String)> {
+        let text = self.to_string();
+        let reason = text.strip_suffix(DEBUG_HINT)?.to_owned();
+        let rendered = match self {
+            Self::InvalidYaml { rendered, .. } => rendered,
+            _ => "",
+        };
+        Some((format!("{}\n", rendered.trim_matches(is_space)), reason))
+    }
 }

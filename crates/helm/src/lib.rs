@@ -30,3 +30,4 @@ pub use output::{Hook, HookEvent, Manifest, TemplateOutput};
 pub use resolver::{DependencyRequest, DependencyResolver};
 pub use schema::SchemaLoader;
 pub use template::{chart_warnings, check_options, template, template_with_warnings};
+pub use values::set_file_paths;

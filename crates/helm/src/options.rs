@@ -32,8 +32,8 @@ pub enum ValuesSource {
     Set(String),
     /// `--set-string`.
     SetString(String),
-    /// `--set-file`: `key=path` and the contents of the paths that it names.
-    SetFile(String, Vec<(String, Arc<[u8]>)>),
+    /// `--set-file`: `key=path`, and the contents of the paths that it names ([`crate::set_file_paths`]), or why there are none.
+    SetFile(String, Vec<(String, Result<Arc<[u8]>, String>)>),
     /// `--set-literal`.
     SetLiteral(String),
 }

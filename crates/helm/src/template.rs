@@ -79,7 +79,8 @@ pub fn template_with_warnings(
         }
         !is_notes
     });
-    let sorted = sort_manifests(&files, compat, warnings).map_err(HelmError::InvalidYaml)?;
+    let sorted = sort_manifests(&files, compat, warnings)
+        .map_err(|reason| HelmError::InvalidYaml { reason, rendered: unsorted(&files) })?;
     if options.include_crds {
         collect_crds(&chart, chart.name(), &mut output.crds)?;
     }
@@ -182,6 +183,17 @@ fn print(output: &TemplateOutput, options: &RenderOptions) -> Result<String, Hel
         push(&mut text, manifest);
     }
     if options.show_only.is_empty() { Ok(text) } else { show_only(&text, &options.show_only, options.compat) }
+}
+
+/// Files as they were rendered; empty ones are left out. Helm prints them in no order.
+fn unsorted<'f>(files: impl IntoIterator<Item = (&'f String, &'f String)>) -> String {
+    let mut text = String::new();
+    for (path, content) in files {
+        if !content.trim_matches(is_space).is_empty() {
+            let _ = writeln!(text, "---\n# Source: {path}\n{content}");
+        }
+    }
+    text
 }
 
 fn push(text: &mut String, manifest: &Manifest) {

@@ -43,6 +43,17 @@ fn an_empty_document_decodes_to_what_can_be_filled() {
 }
 
 #[test]
+fn large_whole_floats_keep_the_digits_that_tell_them_apart() {
+    let values =
+        ("values.yaml", "id: 1152921504606846976\nmost: 9223372036854775807\nleast: -9223372036854775808\n");
+    let text = "{{ toYaml .Values }}\nexact: {{ toYaml 1152921504606846976 }}\nsmall: {{ toYaml (float64 \"9007199254740991\") }}\n";
+    let files = [CHART, values, ("templates/a.yaml", text)];
+    let expected = "---\n# Source: c/templates/a.yaml\nid: 1152921504606847000\nleast: -9.223372036854776e+18\n\
+        most: 9223372036854776000\nexact: 1152921504606846976\nsmall: 9007199254740991\n";
+    assert_eq!(render(&files, &options()).unwrap(), expected);
+}
+
+#[test]
 fn pretty_yaml_is_marshalled_without_json() {
     let values = ("values.yaml", "size: 20000000\nzero: -0.0\nshare: 0.5\nlist: [3, 1e6]\n");
     let text = "{{ toYamlPretty .Values }}\n{{ toYaml (pick .Values \"size\" \"zero\") }}\nvalue: {{ .Values.zero }}\nwhole: {{ toYamlPretty (int .Values.size) }}\nversion:\n  {{- toYamlPretty .Capabilities.KubeVersion | nindent 2 }}\nfiles:\n  {{- toYamlPretty (.Files.Glob \"f\") | nindent 2 }}\nbytes: {{ toYamlPretty (b64dec \"//79\") }}\nlong: {{ toYamlPretty (b64dec (repeat 12 \"//79AAAA\")) }}\nday: {{ toDate \"2006\" \"2020\" | toYamlPretty }}\n";

@@ -204,7 +204,8 @@ impl Formatter<'_> {
         }
         self.reordered = true;
         let rest = &self.format[self.at..];
-        let Some(end) = rest.find(']') else {
+        // Go looks for no end in what is too short to hold a number.
+        let Some(end) = rest.find(']').filter(|_| rest.len() >= 3) else {
             self.at += 1;
             self.good_index = false;
             return;

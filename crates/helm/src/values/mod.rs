@@ -12,6 +12,7 @@ use tiphys_value::{Number, Value};
 
 pub(crate) use coalesce::{Warnings, coalesce_values, merge_tables, merge_values};
 pub(crate) use merge::merge_maps;
+pub use options::set_file_paths;
 pub(crate) use options::{apply, user_values};
 pub(crate) use read::read_values;
 

@@ -1,6 +1,6 @@
 //! The values that a user gives, put together in Helm's order of flags.
 
-use std::sync::Arc;
+use std::{cell::RefCell, sync::Arc};
 
 use tiphys_value::Value;
 
@@ -43,6 +43,19 @@ pub(crate) fn user_values(sources: &[ValuesSource], compat: Compat) -> Result<Ta
     Ok(values)
 }
 
+/// The paths that a `--set-file` reads, in its order. What follows a fault is not read.
+#[must_use]
+pub fn set_file_paths(text: &str) -> Vec<String> {
+    let paths = RefCell::new(Vec::new());
+    let note = |path: &str| {
+        paths.borrow_mut().push(path.to_owned());
+        Ok(String::new())
+    };
+    // A fault is told when the values are put together.
+    let _ = parse_into(text, &mut Table::new(), Mode::File(&note));
+    paths.into_inner()
+}
+
 /// Lays one source over the values.
 pub(crate) fn apply(values: &mut Table, source: &ValuesSource, compat: Compat) -> Result<(), String> {
     match source {
@@ -69,7 +82,7 @@ pub(crate) fn apply(values: &mut Table, source: &ValuesSource, compat: Compat) -
             let read = |name: &str| {
                 let file = files.iter().find(|(path, _)| path == name);
                 let (_, bytes) = file.ok_or_else(|| format!("open {name}: no such file or directory"))?;
-                Ok(String::from_utf8_lossy(bytes).into_owned())
+                Ok(String::from_utf8_lossy(bytes.as_ref().map_err(String::clone)?).into_owned())
             };
             parse_into(text, values, Mode::File(&read))
                 .map_err(|error| format!("failed parsing --set-file data: {error}"))

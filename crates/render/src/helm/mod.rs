@@ -80,7 +80,7 @@ fn values(job: &Job<'_>, helm: &HelmSource) -> Result<Vec<ValuesSource>, RenderE
         let path = expanded(job, &parameter.path);
         let (tree, path) = locate(job, &path)?;
         let bytes = tree.read(&path).map_err(|e| RenderError::new(e.to_string()))?;
-        all.push(ValuesSource::SetFile(format!("{}={path}", parameter.name), vec![(path, bytes)]));
+        all.push(ValuesSource::SetFile(format!("{}={path}", parameter.name), vec![(path, Ok(bytes))]));
     }
     Ok(all)
 }

@@ -12,10 +12,10 @@ use std::{
     sync::Arc,
 };
 
-use anyhow::{Context as _, bail, ensure};
+use anyhow::{Context as _, anyhow, bail, ensure};
 use tiphys_helm::{
     Chart, Compat, HelmError, RenderOptions, ValuesSource, chart_warnings, check_options, name_from_template,
-    template_with_warnings,
+    set_file_paths, template_with_warnings,
 };
 use tiphys_kustomize::RemoteLoader as _;
 use tiphys_vfs::{DiskTree, MemTree, VfsError, VfsErrorKind};
@@ -155,7 +155,13 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     let output = template_with_warnings(&chart, &options, &mut warnings);
     warnings.iter().for_each(|warning| eprintln!("{warning}"));
-    let output = output?;
+    let output = output.map_err(|error| match error.debugged().filter(|_| args.refused.debug()) {
+        Some((rendered, reason)) => {
+            print!("{rendered}");
+            anyhow!(reason)
+        }
+        None => error.into(),
+    })?;
     match &args.output_dir {
         Some(folder) if args.release_name => output_dir::write(&folder.join(&name), folder, &output)?,
         Some(folder) => output_dir::write(folder, folder, &output)?,
@@ -260,10 +266,11 @@ fn values(args: &Args) -> anyhow::Result<Vec<ValuesSource>> {
     all.extend(args.set.iter().cloned().map(ValuesSource::Set));
     all.extend(args.set_string.iter().cloned().map(ValuesSource::SetString));
     for text in &args.set_file {
-        let mut contents = Vec::new();
-        for file in text.split(',').filter_map(|pair| pair.split_once('=')).map(|(_, file)| file) {
-            contents.push((file.to_owned(), read(file, args.offline)?));
-        }
+        let read = |path: String| {
+            let content = read(&path, args.offline).map_err(|error| format!("{error:#}"));
+            (path, content)
+        };
+        let contents = set_file_paths(text).into_iter().map(read).collect();
         all.push(ValuesSource::SetFile(text.clone(), contents));
     }
     all.extend(args.set_literal.iter().cloned().map(ValuesSource::SetLiteral));
@@ -275,11 +282,24 @@ fn read(file: &str, offline: bool) -> anyhow::Result<Arc<[u8]>> {
         let body = crate::fetch::fetcher(offline).file(file);
         return body.map(Into::into).with_context(|| format!("cannot read {file}"));
     }
-    if file == "-" {
+    if file.trim() == "-" {
         let mut bytes = Vec::new();
         std::io::Read::read_to_end(&mut std::io::stdin(), &mut bytes)?;
         return Ok(bytes.into());
     }
-    let path = PathBuf::from(file);
-    std::fs::read(&path).map(Into::into).with_context(|| format!("open {file}"))
+    std::fs::read(file).map(Into::into).map_err(|error| anyhow!(unread(file, &error)))
+}
+
+/// Why a file cannot be read, in Go's words.
+fn unread(file: &str, error: &std::io::Error) -> String {
+    let is_folder = error.kind() == std::io::ErrorKind::IsADirectory;
+    format!("{} {file}: {}", if is_folder { "read" } else { "open" }, system_words(error))
+}
+
+/// The system's words for an error as Go has them: no capital letter, no number.
+fn system_words(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let words = text.split(" (os error").next().unwrap_or_default();
+    let mut letters = words.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
 }

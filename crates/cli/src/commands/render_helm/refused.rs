@@ -65,6 +65,11 @@ struct Idle {
 }
 
 impl Flags {
+    /// Whether what is no YAML is to be printed.
+    pub fn debug(&self) -> bool {
+        self.idle.debug
+    }
+
     /// Refuses what cannot be honoured.
     ///
     /// # Errors
