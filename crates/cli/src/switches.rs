@@ -14,7 +14,7 @@ pub(crate) fn plain(arguments: Vec<OsString>, definition: impl FnOnce() -> Comma
     let mut plain = Vec::with_capacity(arguments.len());
     let mut arguments = arguments.into_iter();
     plain.extend(arguments.next());
-    while let Some(argument) = arguments.next() {
+    for argument in arguments.by_ref() {
         match switch(&argument).filter(|(name, _)| is_switch(command, name)) {
             Some((name, true)) => plain.push(format!("--{name}").into()),
             Some((_, false)) => {}

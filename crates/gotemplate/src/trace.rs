@@ -18,9 +18,12 @@ pub struct Site<'t> {
     pub offset: usize,
 }
 
+/// A part of a text, and where what it says came from.
+pub type Part = (Range<usize>, OriginId);
+
 /// Called by the executor; every method has an empty default.
 pub trait Tracer {
-    /// One id that stands for all of the ids (which are not empty, may repeat).
+    /// One id that stands for all of the ids (which may repeat). Of no ids it stands for what no value made.
     fn union(&mut self, ids: &[OriginId]) -> OriginId;
 
     /// Literal text was written to the current buffer.
@@ -35,6 +38,30 @@ pub trait Tracer {
 
     /// The body of an `if`, `with` or `range` (or one round of it) ended.
     fn leave_control(&mut self) {}
+
+    /// Whether an origin is one step below another one: a key of that table, an item of that list.
+    fn is_step(&self, _below: OriginId, _above: OriginId) -> bool {
+        false
+    }
+
+    /// The origin of a key that a table with this origin does not have.
+    fn missing(&mut self, table: OriginId, _key: &str) -> OriginId {
+        table
+    }
+
+    /// A function made a text whose parts came from different values; it may be printed by the action at `site`.
+    fn made(&mut self, _site: Site<'_>, _text: &str, _parts: &[Part]) {}
+
+    /// The parts of a text that is about to be read or executed, in their order, if more is known of it than `whole`.
+    fn parts(&mut self, _text: &str, _whole: OriginId) -> Vec<Part> {
+        Vec::new()
+    }
+
+    /// The text with these parts is executed as a template of this file's name.
+    fn enter_text(&mut self, _file: &str, _parts: Vec<Part>) {}
+
+    /// The text has been executed.
+    fn leave_text(&mut self) {}
 
     /// A template begins. With `own_buffer` (as for `include`) its output goes to a new buffer, whose ranges start at
     /// 0; else (as for `template`) it goes on in the current one. `call` is missing for the outermost.

@@ -25,7 +25,7 @@ pub use chart::{Chart, ChartFile, Dependency, Lock, Maintainer, Metadata};
 pub use engine::ClusterLookup;
 pub use error::HelmError;
 pub use name::name_from_template;
-pub use options::{Compat, FixedClock, Questions, RenderOptions, Served, ValuesSource};
+pub use options::{Compat, FileRead, FixedClock, Questions, RenderOptions, Served, ValuesSource};
 pub use output::{Hook, HookEvent, Manifest, TemplateOutput};
 pub use resolver::{DependencyRequest, DependencyResolver};
 pub use schema::SchemaLoader;

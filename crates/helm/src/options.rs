@@ -19,6 +19,9 @@ pub enum Compat {
     Helm3,
 }
 
+/// A path, and the content of its file, or why there is none.
+pub type FileRead = (String, Result<Arc<[u8]>, String>);
+
 /// One source of values, in the order of Helm's flags. Sources of one kind are applied in their
 /// order; kinds in the order files, `--set-json`, `--set`, `--set-string`, `--set-file`,
 /// `--set-literal`, whatever the order of the list.
@@ -33,7 +36,7 @@ pub enum ValuesSource {
     /// `--set-string`.
     SetString(String),
     /// `--set-file`: `key=path`, and the contents of the paths that it names ([`crate::set_file_paths`]), or why there are none.
-    SetFile(String, Vec<(String, Result<Arc<[u8]>, String>)>),
+    SetFile(String, Vec<FileRead>),
     /// `--set-literal`.
     SetLiteral(String),
 }

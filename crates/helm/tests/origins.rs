@@ -167,3 +167,112 @@ fn plain_text_has_the_line_and_column_where_it_stands() {
     assert_eq!(place(".spec.template.spec.containers[0].name"), (13, 17));
     assert_eq!((object.location.line, object.location.column), (2, 1));
 }
+
+/// Renders one template with values; for each field of its object the values that it names.
+fn values_named(values: &str, template_text: &str) -> impl Fn(&str) -> Vec<String> {
+    let tree = MemTree::from_files([
+        ("Chart.yaml", "apiVersion: v2\nname: c\nversion: 1.0.0\n"),
+        ("values.yaml", values),
+        ("templates/a.yaml", template_text),
+        ("charts/sub/Chart.yaml", "apiVersion: v2\nname: sub\nversion: 1.0.0\n"),
+        ("charts/sub/values.yaml", "global: {zone: b, own: c}\n"),
+        (
+            "charts/sub/templates/b.yaml",
+            "kind: Sub\nzone: {{ .Values.global.zone }}\nown: {{ .Values.global.own }}\n",
+        ),
+    ]);
+    let options = RenderOptions { release_name: "r".to_owned(), origins: true, ..RenderOptions::default() };
+    let objects = template(&Chart::load(&tree, "").unwrap(), &options).unwrap().objects();
+    move |path: &str| {
+        let path: FieldPath = path.parse().unwrap();
+        let object = objects.iter().find(|object| path.get(&object.value).is_some()).unwrap();
+        let chain = object.origins.lookup(&path);
+        chain.iter().filter(|it| it.kind == OriginKind::Values).map(|it| it.detail.clone()).collect()
+    }
+}
+
+#[test]
+fn merged_and_reread_tables_keep_the_origin_of_each_value() {
+    let values =
+        "size: 3\ndefaults: {port: 80, probe: {path: /a, delay: 5}, fixed: none}\nprobe: {path: /b}\n";
+    let text = r#"
+{{- define "more" }}
+fixed: here
+size: {{ .Values.size }}
+nested:
+  size: {{ add .Values.size 1 }}
+{{- end }}
+{{- $all := mergeOverwrite (deepCopy .Values.defaults) (dict "probe" .Values.probe) (include "more" . | fromYaml) }}
+{{- $again := toYaml $all | fromYaml }}
+kind: A
+one:
+  {{- toYaml $all | nindent 2 }}
+two:
+  {{- toYaml (dict "inner" $again) | nindent 2 }}
+"#;
+    let named = values_named(values, text);
+    for (path, expected) in [
+        ("port", vec![".Values.defaults.port"]),
+        ("probe.path", vec![".Values.probe.path"]),
+        ("probe.delay", vec![".Values.defaults.probe.delay"]),
+        ("fixed", vec![]),
+        ("size", vec![".Values.size"]),
+        ("nested.size", vec![".Values.size"]),
+    ] {
+        assert_eq!(named(&format!(".one.{path}")), expected, "{path}");
+        assert_eq!(named(&format!(".two.inner.{path}")), expected, "{path}");
+    }
+}
+
+#[test]
+fn what_a_function_picks_is_all_that_is_named() {
+    let values = "a: 1\nb: 2\nkey: a\nlist: [x, y]\ndeep: {er: 5}\nflag: false\n";
+    let text = r#"{{- $both := dict "a" .Values.a "b" .Values.b "deep" .Values.deep }}
+kind: A
+get: {{ get $both "a" }}
+index: {{ index $both .Values.key }}
+dig: {{ dig "deep" "er" 0 $both }}
+first: {{ first .Values.list }}
+last: {{ last .Values.list }}
+pluck: {{ pluck "b" $both | first }}
+default: {{ .Values.a | default .Values.b }}
+coalesce: {{ coalesce .Values.flag .Values.a .Values.b }}
+ternary: {{ ternary .Values.a .Values.b .Values.flag }}
+"#;
+    let named = values_named(values, text);
+    for (path, expected) in [
+        ("get", vec![".Values.a"]),
+        ("index", vec![".Values.a", ".Values.key"]),
+        ("dig", vec![".Values.deep.er"]),
+        ("first", vec![".Values.list[0]"]),
+        ("last", vec![".Values.list[1]"]),
+        ("pluck", vec![".Values.b"]),
+        ("default", vec![".Values.a"]),
+        ("coalesce", vec![".Values.a", ".Values.flag"]),
+        ("ternary", vec![".Values.b", ".Values.flag"]),
+    ] {
+        let mut found = named(&format!(".{path}"));
+        found.sort();
+        assert_eq!(found, expected, "{path}");
+    }
+}
+
+#[test]
+fn texts_executed_by_tpl_are_named() {
+    let values = "size: 3\ntexts:\n  one: plain\n  two: \"{{ .Values.size }}-{{ .Release.Name }}\"\n";
+    let text = "kind: A\ntexts:\n  {{- tpl (toYaml .Values.texts) . | nindent 2 }}\nalone: {{ tpl .Values.texts.two . }}\n";
+    let named = values_named(values, text);
+    assert_eq!(named(".texts.one"), [".Values.texts.one"]);
+    for path in [".texts.two", ".alone"] {
+        let mut found = named(path);
+        found.sort();
+        assert!(found.contains(&".Values.size".to_owned()) && found.len() == 2, "{path}: {found:?}");
+    }
+}
+
+#[test]
+fn a_global_is_named_where_it_counts() {
+    let named = values_named("global: {zone: a}\n", "kind: A\n");
+    assert_eq!(named(".zone"), [".Values.global.zone"]);
+    assert_eq!(named(".own"), [".Values.sub.global.own"]);
+}

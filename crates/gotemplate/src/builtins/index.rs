@@ -1,6 +1,6 @@
 //! `index`, `slice`, `len` and `call`.
 
-use crate::{CallError, CallResult, Kind, List, MapType, Value};
+use crate::{CallError, CallResult, Context, Kind, List, MapType, OriginId, Value};
 use smol_str::SmolStr;
 use tiphys_gocompat::rawstr;
 
@@ -36,17 +36,19 @@ fn index_number(index: &Value, limit: usize) -> Result<usize, CallError> {
 }
 
 /// `index`
-pub(super) fn index(args: &[Value]) -> CallResult {
+pub(super) fn index(ctx: &mut Context<'_>, args: &[Value]) -> CallResult {
     let (first, indexes) = args.split_first().expect("the signature has a first parameter");
     if first.is_nil() {
         return Err(CallError::new("index of untyped nil"));
     }
     let mut item = first.clone();
+    let mut origin = ctx.arg_origin(0);
     for index in indexes {
         item = match content(&item) {
             Value::NoValue | Value::Nil => return Err(CallError::new("index of nil pointer")),
             Value::List(list) => {
                 let at = index_number(index, list.len())?;
+                origin = nonzero(list.origin_of(at), origin);
                 list.get(at).ok_or_else(|| CallError::new("reflect: slice index out of range"))?
             }
             Value::Bytes(bytes) => {
@@ -65,12 +67,23 @@ pub(super) fn index(args: &[Value]) -> CallResult {
             Value::Map(map) => {
                 let key = key(index)?;
                 let zero = if map.map_type() == MapType::String { Value::string("") } else { Value::Nil };
-                map.get(&key).unwrap_or(zero)
+                match map.get_with_origin(&key) {
+                    Some((value, own)) => {
+                        origin = nonzero(own, origin);
+                        value
+                    }
+                    None => zero,
+                }
             }
             other => return Err(CallError::new(format!("can't index item of type {}", pointed(&other)))),
         };
     }
+    ctx.returns(origin, 0);
     Ok(item)
+}
+
+fn nonzero(own: OriginId, whole: OriginId) -> OriginId {
+    if own == 0 { whole } else { own }
 }
 
 fn key(index: &Value) -> Result<SmolStr, CallError> {

@@ -25,7 +25,7 @@ pub(crate) fn register(functions: &mut Functions) {
         ANY,
         |_, args| Ok(escape::url_query(&text(args)).into()),
     ));
-    functions.insert(Function::variadic("index", REFLECT, |_, args| index::index(args)));
+    functions.insert(Function::variadic("index", REFLECT, |ctx, args| index::index(ctx, args)));
     functions.insert(Function::variadic("slice", REFLECT, |_, args| index::slice(args)));
     functions.insert(Function::new("len", ONE, |_, args| index::length(&args[0])));
     functions.insert(Function::new("not", ONE, |_, args| Ok((!args[0].truth()).into())));

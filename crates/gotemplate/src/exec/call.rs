@@ -23,6 +23,8 @@ impl Context<'_> {
             (Special::Call, None, Some(last)) => Some(format!("<{} Value>", last.value.type_name())),
             _ => None,
         };
+        // The commands before this one have made its last argument, and nothing else.
+        let mark = if last.is_some() { self.pipeline_mark } else { self.reads.len() };
         let mut argv = self.arguments(frame, dot, function.name, function.signature, args, last)?;
         if let Some(callee) = callee {
             argv.insert(0, Value::from(callee));
@@ -30,7 +32,16 @@ impl Context<'_> {
         self.call.pos = node.pos();
         let result = (function.body)(self, &mut argv);
         self.recycle(argv);
-        self.finish_call(frame, node, function.name, result)
+        let mut slot = self.finish_call(frame, node, function.name, result)?;
+        let origin = std::mem::take(&mut self.result_origin);
+        if origin != 0 {
+            // What was read of the arguments beside that has no part in the result.
+            self.reads.truncate(mark);
+            self.read(origin);
+            self.reads.append(&mut self.result_reads);
+            slot.origin = origin;
+        }
+        Ok(slot)
     }
 
     pub(super) fn finish_call<'t>(

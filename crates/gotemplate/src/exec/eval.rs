@@ -11,17 +11,18 @@ impl Context<'_> {
         let mark = self.reads.len();
         let mut last = None;
         for command in &*pipe.commands {
+            self.pipeline_mark = mark;
             let mut slot = self.command(frame, dot, command, last.take())?;
             slot.boxed = false;
             if matches!(slot.value, Value::Nil) {
                 slot.value = Value::NoValue;
             }
+            if self.tracer.is_some() && slot.origin == 0 {
+                slot.origin = self.origin_since(mark.min(self.reads.len()));
+            }
             last = Some(slot);
         }
-        let mut slot = last.unwrap_or_default();
-        if self.tracer.is_some() && slot.origin == 0 {
-            slot.origin = self.origin_since(mark.min(self.reads.len()));
-        }
+        let slot = last.unwrap_or_default();
         self.set_variables(frame, pipe, &slot)?;
         Ok(slot)
     }

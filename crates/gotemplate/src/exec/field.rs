@@ -90,12 +90,12 @@ impl Context<'_> {
         self.error(frame, format!("can't evaluate field {name} in type {}", receiver.type_name()))
     }
 
-    fn key(&self, frame: &Frame<'_>, map: &Map, name: &str, whole: u32) -> Run<Slot> {
+    fn key(&mut self, frame: &Frame<'_>, map: &Map, name: &str, whole: u32) -> Run<Slot> {
         let boxed = map.map_type().holds_any();
         if let Some((value, origin)) = map.get_with_origin(name) {
             return Ok(Slot { value, boxed, origin: nonzero(origin, whole) });
         }
-        let origin = nonzero(map.origin(), whole);
+        let origin = self.missing(nonzero(map.origin(), whole), name);
         match self.set.missing_key {
             MissingKey::NoValue => Ok(Slot { origin, ..Slot::default() }),
             MissingKey::Zero if boxed => Ok(Slot { value: Value::Nil, boxed, origin }),

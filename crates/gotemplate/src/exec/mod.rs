@@ -6,7 +6,7 @@ mod field;
 mod walk;
 
 use crate::parse::{Quoted, Tree};
-use crate::{Env, ExecError, Functions, Limit, OriginId, Site, TemplateSet, Tracer, Value};
+use crate::{Env, ExecError, Functions, Limit, OriginId, Part, Site, TemplateSet, Tracer, Value};
 use jiff::Timestamp;
 use smol_str::SmolStr;
 use std::cell::Cell;
@@ -77,6 +77,12 @@ pub struct Context<'e> {
     reads: Vec<OriginId>,
     /// Origins of the arguments of the function being called; only with a tracer.
     arg_origins: Vec<OriginId>,
+    /// Origin of what the function being called returns, if it says so; only with a tracer.
+    result_origin: OriginId,
+    /// What that function has read to find it.
+    result_reads: Vec<OriginId>,
+    /// How much had been read when the pipeline began whose command is about to run.
+    pipeline_mark: usize,
     steps: u64,
     depth: usize,
     /// Control structures, parentheses and templates that are open.
@@ -113,6 +119,9 @@ impl<'e> Context<'e> {
             variables: Vec::new(),
             reads: Vec::new(),
             arg_origins: Vec::new(),
+            result_origin: 0,
+            result_reads: Vec::new(),
+            pipeline_mark: 0,
             steps: 0,
             depth: 0,
             nesting: 0,
@@ -170,19 +179,31 @@ impl<'e> Context<'e> {
         self.execute_tree(&tree, Slot::new(data), true).map_err(|error| *error)
     }
 
-    /// Executes a template in another set, as Helm's `tpl` does with a layer over [`Context::templates`].
+    /// Executes a text as a template in another set, as Helm's `tpl` does with a layer over [`Context::templates`]. The text is
+    /// the first argument of the function being called.
     ///
     /// # Errors
     /// See [`Context::execute`].
-    pub fn execute_in(
+    pub fn execute_text(
         &mut self,
         set: Arc<TemplateSet>,
         name: &str,
+        text: &str,
         data: Value,
     ) -> Result<SmolStr, ExecError> {
+        let (mut parts, whole) = (self.text_parts(text, 0), self.arg_origin(0));
+        if parts.is_empty() && whole != 0 {
+            parts.push((0..text.len(), whole));
+        }
+        if let Some(tracer) = &mut self.tracer {
+            tracer.enter_text(name, parts);
+        }
         let outer = std::mem::replace(&mut self.set, set);
         let result = self.execute(name, data);
         self.set = outer;
+        if let Some(tracer) = &mut self.tracer {
+            tracer.leave_text();
+        }
         result
     }
 
@@ -235,6 +256,69 @@ impl<'e> Context<'e> {
     /// Where the argument at an index came from; `0` if unknown.
     pub fn arg_origin(&self, index: usize) -> OriginId {
         self.arg_origins.get(index).copied().unwrap_or(0)
+    }
+
+    /// Says that the result of the function being called is an item of an argument. What the other arguments named was read to
+    /// find it. Nothing is said if the item's origin is unknown.
+    pub(crate) fn returns(&mut self, item: OriginId, of: usize) {
+        if self.tracer.is_none() || item == 0 {
+            return;
+        }
+        let others = self.arg_origins.iter().enumerate().filter(|(at, origin)| *at != of && **origin != 0);
+        self.result_reads = others.map(|(_, origin)| *origin).collect();
+        self.result_origin = item;
+    }
+
+    /// Says that those arguments made the result of the function being called, and no others.
+    pub(crate) fn decided_by(&mut self, arguments: impl IntoIterator<Item = usize>) {
+        if self.tracer.is_some() {
+            let ids: Vec<OriginId> = arguments.into_iter().map(|at| self.arg_origin(at)).collect();
+            self.result_origin = self.union(&ids);
+        }
+    }
+
+    /// The origin of a key that a table does not have.
+    fn missing(&mut self, table: OriginId, key: &str) -> OriginId {
+        match &mut self.tracer {
+            Some(tracer) if table != 0 => tracer.missing(table, key),
+            _ => table,
+        }
+    }
+
+    /// The origin of an argument as one that what is made of it can keep: unlike `0` that of what no value made does not give
+    /// way to the origin of what it is put into.
+    pub(crate) fn kept_origin(&mut self, index: usize) -> OriginId {
+        let origin = self.arg_origin(index);
+        self.union(&[origin])
+    }
+
+    /// One origin for several, some of which may be unknown; of none at all it is that of what no value made. `0` if nothing
+    /// is traced.
+    pub fn union(&mut self, ids: &[OriginId]) -> OriginId {
+        let Some(tracer) = &mut self.tracer else { return 0 };
+        let known: Vec<OriginId> = ids.iter().copied().filter(|id| *id != 0).collect();
+        match known.as_slice() {
+            [only] => *only,
+            many => tracer.union(many),
+        }
+    }
+
+    /// Notes where the parts of a text came from that the function being called has made.
+    pub fn made(&mut self, text: &str, parts: &[Part]) {
+        if let (Some(tracer), Some(tree)) = (&mut self.tracer, &self.call.tree) {
+            tracer.made(site(tree, self.call.pos), text, parts);
+        }
+    }
+
+    /// Whether an origin is one step below another one.
+    pub fn is_step(&self, below: OriginId, above: OriginId) -> bool {
+        self.tracer.as_ref().is_some_and(|tracer| tracer.is_step(below, above))
+    }
+
+    /// Where the parts of a text came from that is the argument at an index; empty if no more is known than of the whole.
+    pub fn text_parts(&mut self, text: &str, index: usize) -> Vec<Part> {
+        let whole = self.arg_origin(index);
+        self.tracer.as_mut().map(|tracer| tracer.parts(text, whole)).unwrap_or_default()
     }
 
     /// Fails if a value of so many bytes would pass the output limit.

@@ -15,20 +15,27 @@ pub(crate) fn is_empty(value: &Value) -> bool {
 }
 
 pub(super) fn register(f: &mut Functions) {
-    add_variadic(f, &["default"], &[Type::Any, Type::Any], |_, args| {
+    add_variadic(f, &["default"], &[Type::Any, Type::Any], |ctx, args| {
         Ok(match args.get(1) {
-            Some(given) if !is_empty(given) => given.clone(),
+            Some(given) if !is_empty(given) => {
+                ctx.decided_by([1]);
+                given.clone()
+            }
             _ => args[0].clone(),
         })
     });
     add(f, &["empty"], ANY, |_, args| Ok(is_empty(&args[0]).into()));
-    add_variadic(f, &["coalesce"], ANY, |_, args| {
-        Ok(args.iter().find(|arg| !is_empty(arg)).cloned().unwrap_or(Value::Nil))
+    add_variadic(f, &["coalesce"], ANY, |ctx, args| {
+        let Some(at) = args.iter().position(|arg| !is_empty(arg)) else { return Ok(Value::Nil) };
+        ctx.decided_by(0..=at);
+        Ok(args[at].clone())
     });
     add_variadic(f, &["all"], ANY, |_, args| Ok((!args.iter().any(is_empty)).into()));
     add_variadic(f, &["any"], ANY, |_, args| Ok((!args.iter().all(is_empty)).into()));
-    add(f, &["ternary"], &[Type::Any, Type::Any, Type::Bool], |_, args| {
-        Ok(args[usize::from(!args[2].truth())].clone())
+    add(f, &["ternary"], &[Type::Any, Type::Any, Type::Bool], |ctx, args| {
+        let at = usize::from(!args[2].truth());
+        ctx.decided_by([at, 2]);
+        Ok(args[at].clone())
     });
     add(f, &["fail"], &[Type::String], |_, args| fail(text(args, 0)));
     to_json(f);

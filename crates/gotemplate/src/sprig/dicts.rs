@@ -24,17 +24,21 @@ pub(super) fn register(functions: &mut Functions) {
     access(functions);
     making(functions);
     merging(functions);
-    add_variadic(functions, &["dig"], &[Type::Any], |_, args| dig(args));
+    add_variadic(functions, &["dig"], &[Type::Any], |ctx, args| dig(ctx, args));
 }
 
 fn access(f: &mut Functions) {
-    add(f, &["get"], MAP_KEY, |_, args| Ok(map(args, 0).get(text(args, 1)).unwrap_or_else(|| "".into())));
+    add(f, &["get"], MAP_KEY, |ctx, args| {
+        let Some((value, origin)) = map(args, 0).get_with_origin(text(args, 1)) else { return Ok("".into()) };
+        ctx.returns(origin, 0);
+        Ok(value)
+    });
     add(f, &["set"], &[Type::Map, Type::String, Type::Any], |ctx, args| {
         let map = map(args, 0);
         if map.is_nil() {
             return fail("assignment to entry in nil map");
         }
-        map.insert_with_origin(text(args, 1), args[2].clone(), ctx.arg_origin(2));
+        map.insert_with_origin(text(args, 1), args[2].clone(), ctx.kept_origin(2));
         Ok(unnamed(&args[0]))
     });
     add(f, &["unset"], MAP_KEY, |_, args| {
@@ -43,8 +47,11 @@ fn access(f: &mut Functions) {
     });
     add(f, &["hasKey"], MAP_KEY, |_, args| Ok(map(args, 0).contains(text(args, 1)).into()));
     add_variadic(f, &["pluck"], &[Type::String, Type::Map], |_, args| {
-        let found = (1..args.len()).filter_map(|at| map(args, at).get(text(args, 0)));
-        Ok(Value::list(found.collect()))
+        let found = (1..args.len()).filter_map(|at| map(args, at).get_with_origin(text(args, 0)));
+        let (values, origins) = found.unzip();
+        let list = List::new(values);
+        list.set_origins(origins);
+        Ok(list.into())
     });
     add_variadic(f, &["keys"], MAP, |_, args| {
         let mut keys = Vec::new();
@@ -58,6 +65,8 @@ fn access(f: &mut Functions) {
         let entries = map.entries();
         let list = List::new(entries.iter().map(|entry| entry.value.clone()).collect());
         list.set_origins(entries.iter().map(|entry| entry.origin).collect());
+        list.set_origin(map.origin());
+        drop(entries);
         Ok(list.into())
     });
 }
@@ -80,12 +89,12 @@ fn making(f: &mut Functions) {
     });
 }
 
-fn dict(ctx: &Context<'_>, args: &mut [Value]) -> Value {
+fn dict(ctx: &mut Context<'_>, args: &mut [Value]) -> Value {
     let mut entries = Vec::with_capacity(args.len().div_ceil(2));
     for at in (0..args.len()).step_by(2) {
         let key = to_text(&args[at]);
         let value = args.get_mut(at + 1).map_or_else(|| Value::from(""), std::mem::take);
-        entries.push(Entry { key, value, origin: ctx.arg_origin(at + 1) });
+        entries.push(Entry { key, value, origin: ctx.kept_origin(at + 1) });
     }
     Map::from_entries(MapType::Any, entries).into()
 }
@@ -101,25 +110,28 @@ fn subset(from: &Map, keep: impl Fn(&str) -> bool) -> Value {
 }
 
 fn merging(f: &mut Functions) {
-    add_variadic(f, &["merge"], MAPS, |_, args| merge_all(args, false).or_else(|_| Ok("".into())));
-    add_variadic(f, &["mergeOverwrite"], MAPS, |_, args| merge_all(args, true).or_else(|_| Ok("".into())));
-    add_variadic(f, &["mustMerge"], MAPS, |_, args| merge_all(args, false));
-    add_variadic(f, &["mustMergeOverwrite"], MAPS, |_, args| merge_all(args, true));
+    add_variadic(f, &["merge"], MAPS, |ctx, args| merge_all(ctx, args, false).or_else(|_| Ok("".into())));
+    add_variadic(f, &["mergeOverwrite"], MAPS, |ctx, args| {
+        merge_all(ctx, args, true).or_else(|_| Ok("".into()))
+    });
+    add_variadic(f, &["mustMerge"], MAPS, |ctx, args| merge_all(ctx, args, false));
+    add_variadic(f, &["mustMergeOverwrite"], MAPS, |ctx, args| merge_all(ctx, args, true));
 }
 
-fn merge_all(args: &[Value], overwrite: bool) -> CallResult {
+fn merge_all(ctx: &mut Context<'_>, args: &[Value], overwrite: bool) -> CallResult {
     let mut target = map(args, 0);
     for at in 1..args.len() {
         let source = map(args, at);
         if target.is_nil() && !source.is_nil() {
             target = Map::new();
         }
-        merge(&target, &source, overwrite)?;
+        let origin = ctx.kept_origin(at);
+        merge(&target, &source, origin, overwrite)?;
     }
     Ok(unnamed(&Value::Map(target)))
 }
 
-fn dig(args: &[Value]) -> CallResult {
+fn dig(ctx: &mut Context<'_>, args: &[Value]) -> CallResult {
     let [keys @ .., default, dict] = args else {
         return fail("dig needs at least three arguments");
     };
@@ -127,6 +139,7 @@ fn dig(args: &[Value]) -> CallResult {
         return fail("dig needs at least three arguments");
     }
     let mut at = plain_map(dict)?;
+    let mut origin = ctx.arg_origin(args.len() - 1);
     let mut names = Vec::with_capacity(keys.len());
     for key in keys {
         match key {
@@ -136,12 +149,17 @@ fn dig(args: &[Value]) -> CallResult {
     }
     let (last, path) = names.split_last().expect("there is at least one key");
     for name in path {
-        match at.get(name) {
+        match at.get_with_origin(name) {
             None => return Ok(default.clone()),
-            Some(step) => at = plain_map(&step)?,
+            Some((step, own)) => {
+                origin = if own == 0 { origin } else { own };
+                at = plain_map(&step)?;
+            }
         }
     }
-    Ok(at.get(last).unwrap_or_else(|| default.clone()))
+    let Some((value, own)) = at.get_with_origin(last) else { return Ok(default.clone()) };
+    ctx.returns(if own == 0 { origin } else { own }, args.len() - 1);
+    Ok(value)
 }
 
 /// A type assertion to `map[string]interface {}`, which named types fail.

@@ -63,24 +63,25 @@ fn making(f: &mut Functions) {
     add_variadic(f, &["list", "tuple"], ANY, |ctx, args| {
         let mut made = Items { values: Vec::with_capacity(args.len()), origins: Vec::new() };
         for (at, arg) in args.iter_mut().enumerate() {
-            made.push(std::mem::take(arg), ctx.arg_origin(at));
+            made.push(std::mem::take(arg), ctx.kept_origin(at));
         }
         Ok(made.into_list())
     });
     add(f, &["append", "push", "mustAppend", "mustPush"], TWO, |ctx, args| {
         let mut list = items(&args[0], "Cannot push on type")?;
-        list.push(args[1].clone(), ctx.arg_origin(1));
+        list.push(args[1].clone(), ctx.kept_origin(1));
         Ok(list.into_list())
     });
     add(f, &["prepend", "mustPrepend"], TWO, |ctx, args| {
         let mut list = items(&args[0], "Cannot prepend on type")?;
         list.values.insert(0, args[1].clone());
-        list.origins.insert(0, ctx.arg_origin(1));
+        list.origins.insert(0, ctx.kept_origin(1));
         Ok(list.into_list())
     });
-    add_variadic(f, &["concat"], ANY, |_, args| {
+    add_variadic(f, &["concat"], ANY, |ctx, args| {
         let mut all = Items { values: Vec::new(), origins: Vec::new() };
-        for arg in args.iter() {
+        for (at, arg) in args.iter().enumerate() {
+            let whole = ctx.arg_origin(at);
             let list = match items(arg, "") {
                 Err(error) if error.message.starts_with(' ') => {
                     return fail(format!("Cannot concat type{} as list", error.message));
@@ -88,7 +89,7 @@ fn making(f: &mut Functions) {
                 other => other?,
             };
             all.values.extend(list.values);
-            all.origins.extend(list.origins);
+            all.origins.extend(list.origins.into_iter().map(|own| if own == 0 { whole } else { own }));
         }
         if all.values.is_empty() {
             return Ok(List::nil(ListType::Any).into());
@@ -104,11 +105,15 @@ fn making(f: &mut Functions) {
 }
 
 fn ends(f: &mut Functions) {
-    add(f, &["first", "mustFirst"], ANY, |_, args| {
-        Ok(items(&args[0], "Cannot find first on type")?.values.into_iter().next().unwrap_or(Value::Nil))
+    add(f, &["first", "mustFirst"], ANY, |ctx, args| {
+        let list = items(&args[0], "Cannot find first on type")?;
+        ctx.returns(list.origins.first().copied().unwrap_or(0), 0);
+        Ok(list.values.into_iter().next().unwrap_or(Value::Nil))
     });
-    add(f, &["last", "mustLast"], ANY, |_, args| {
-        Ok(items(&args[0], "Cannot find last on type")?.values.pop().unwrap_or(Value::Nil))
+    add(f, &["last", "mustLast"], ANY, |ctx, args| {
+        let mut list = items(&args[0], "Cannot find last on type")?;
+        ctx.returns(list.origins.last().copied().unwrap_or(0), 0);
+        Ok(list.values.pop().unwrap_or(Value::Nil))
     });
     add(f, &["rest", "mustRest"], ANY, |_, args| {
         let mut list = items(&args[0], "Cannot find rest on type")?;

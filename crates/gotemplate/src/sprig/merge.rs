@@ -1,18 +1,25 @@
 //! Merging as mergo does it, and deep copies.
 
 use super::defaults::is_empty;
-use crate::{CallError, List, Map, MapType, Value};
+use crate::{CallError, List, Map, MapType, OriginId, Value};
 
 /// How deep maps are merged and copied; deeper ones contain themselves.
 const MAX_DEPTH: usize = 1000;
 
 /// Merges `source` into `target`. Maps that both have are merged in place; otherwise the source's value is shared, not
-/// copied. Without `overwrite` only empty values of the target are replaced.
-pub(super) fn merge(target: &Map, source: &Map, overwrite: bool) -> Result<(), CallError> {
-    merge_at(target, source, overwrite, 0)
+/// copied. Without `overwrite` only empty values of the target are replaced. `whole` is the origin of those of the source's values
+/// that have none of their own.
+pub(super) fn merge(target: &Map, source: &Map, whole: OriginId, overwrite: bool) -> Result<(), CallError> {
+    merge_at(target, source, whole, overwrite, 0)
 }
 
-fn merge_at(target: &Map, source: &Map, overwrite: bool, depth: usize) -> Result<(), CallError> {
+fn merge_at(
+    target: &Map,
+    source: &Map,
+    whole: OriginId,
+    overwrite: bool,
+    depth: usize,
+) -> Result<(), CallError> {
     if depth > MAX_DEPTH {
         return Err(CallError::new("merge: maps nested too deep"));
     }
@@ -20,7 +27,8 @@ fn merge_at(target: &Map, source: &Map, overwrite: bool, depth: usize) -> Result
         return Ok(());
     }
     for entry in source.snapshot() {
-        let origin = if entry.origin == 0 { source.origin() } else { entry.origin };
+        let own = [entry.origin, source.origin()].into_iter().find(|origin| *origin != 0);
+        let origin = own.unwrap_or(whole);
         if entry.value.is_nil() {
             if overwrite {
                 put(target, &entry.key, Value::Nil, origin)?;
@@ -29,7 +37,7 @@ fn merge_at(target: &Map, source: &Map, overwrite: bool, depth: usize) -> Result
         }
         let existing = target.get(&entry.key);
         if let (Value::Map(source), Some(Value::Map(target))) = (&entry.value, &existing) {
-            merge_at(target, source, overwrite, depth + 1)?;
+            merge_at(target, source, origin, overwrite, depth + 1)?;
         }
         let keep = match &existing {
             Some(value) if !is_empty_deep(value) => match &entry.value {

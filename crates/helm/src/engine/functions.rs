@@ -16,7 +16,7 @@ use super::{
     errors::{WARN_END, WARN_START},
     pretty::to_yaml_pretty,
     state::RenderState,
-    toml,
+    texts, toml,
 };
 
 /// Go's, Sprig's and Helm's functions.
@@ -102,7 +102,7 @@ fn tpl(ctx: &mut Context<'_>, args: &mut [Value]) -> CallResult {
     if same {
         return Ok(Value::string(""));
     }
-    let output = ctx.execute_in(layer, ROOT, data(&mut args[1])).map_err(|error| CallError {
+    let output = ctx.execute_text(layer, ROOT, &source, data(&mut args[1])).map_err(|error| CallError {
         message: format!("error during tpl function execution for {}: {}", quote(&source), error.message),
         limit: error.limit,
     })?;
@@ -131,21 +131,33 @@ fn to_yaml(value: &Value) -> Result<String, String> {
 }
 
 fn add_yaml(table: &mut Functions) {
-    table.insert(Function::new("toYaml", &[Type::Any], |_, args| {
-        Ok(Value::from(to_yaml(&args[0]).unwrap_or_default()))
+    table.insert(Function::new("toYaml", &[Type::Any], |ctx, args| {
+        let yaml = to_yaml(&args[0]).unwrap_or_default();
+        texts::written(ctx, &yaml, &args[0], 0);
+        Ok(Value::from(yaml))
     }));
-    table.insert(Function::new("mustToYaml", &[Type::Any], |_, args| Ok(Value::from(to_yaml(&args[0])?))));
-    table.insert(Function::new("toYamlPretty", &[Type::Any], |_, args| {
-        Ok(Value::from(to_yaml_pretty(&args[0])))
+    table.insert(Function::new("mustToYaml", &[Type::Any], |ctx, args| {
+        let yaml = to_yaml(&args[0])?;
+        texts::written(ctx, &yaml, &args[0], 0);
+        Ok(Value::from(yaml))
     }));
-    table.insert(Function::new("fromYaml", &[Type::String], |_, args| {
+    table.insert(Function::new("toYamlPretty", &[Type::Any], |ctx, args| {
+        let yaml = to_yaml_pretty(&args[0]);
+        texts::written(ctx, &yaml, &args[0], 0);
+        Ok(Value::from(yaml))
+    }));
+    table.insert(Function::new("fromYaml", &[Type::String], |ctx, args| {
         // Of an empty document Go leaves the map that it was given.
         let decoded = from_yaml(text(&args[0]));
-        Ok(if decoded == Ok(Json::Null) { Value::Map(Map::new()) } else { map_of(decoded) })
+        let map = if decoded == Ok(Json::Null) { Value::Map(Map::new()) } else { map_of(decoded) };
+        texts::read(ctx, text(&args[0]), &map, 0);
+        Ok(map)
     }));
-    table.insert(Function::new("fromYamlArray", &[Type::String], |_, args| {
+    table.insert(Function::new("fromYamlArray", &[Type::String], |ctx, args| {
         let decoded = from_yaml(text(&args[0]));
-        Ok(if decoded == Ok(Json::Null) { Value::list(Vec::new()) } else { list_of(decoded) })
+        let list = if decoded == Ok(Json::Null) { Value::list(Vec::new()) } else { list_of(decoded) };
+        texts::read(ctx, text(&args[0]), &list, 0);
+        Ok(list)
     }));
 }
 

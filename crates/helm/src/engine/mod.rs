@@ -10,6 +10,7 @@ mod metadata;
 mod objects;
 mod pretty;
 mod state;
+mod texts;
 mod toml;
 
 use std::{

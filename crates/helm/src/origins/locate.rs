@@ -58,6 +58,23 @@ impl Locator {
         at_path(&self.values, path)
     }
 
+    /// The path at which a value counts: that of a global is in the topmost chart that has it, which overrides the same global of
+    /// the charts below.
+    pub(super) fn effective(&self, path: Vec<Segment>) -> Vec<Segment> {
+        let Some(at) = path.iter().position(is_global) else { return path };
+        let is_chart = |steps: &[Segment]| {
+            let leads = |source: &Source| {
+                source.prefix.len() == steps.len()
+                    && source.prefix.iter().zip(steps).all(|(name, step)| is_key(step, name))
+            };
+            self.sources.iter().any(leads)
+        };
+        let above = (0..at).filter(|keep| is_chart(&path[..*keep]));
+        let mut lifted = above.map(|keep| [&path[..keep], &path[at..]].concat());
+        let found = lifted.find(|path| self.value(path).is_some()).filter(|_| is_chart(&path[..at]));
+        found.unwrap_or(path)
+    }
+
     /// The place that set the value at a path.
     pub(super) fn locate(&self, path: &[Segment]) -> Option<Location> {
         let value = self.value(path);
@@ -80,7 +97,6 @@ impl Locator {
     /// imported values of subcharts.
     fn candidates(&self, path: &[Segment]) -> Vec<Vec<Segment>> {
         let mut candidates = vec![path.to_vec()];
-        let is_global = |segment: &Segment| matches!(segment, Segment::Key(key) if key == GLOBAL);
         if let Some(at) = path.iter().position(is_global) {
             candidates.extend((0..at).rev().map(|keep| [&path[..keep], &path[at..]].concat()));
         }
@@ -93,6 +109,14 @@ impl Locator {
         }
         candidates
     }
+}
+
+fn is_key(segment: &Segment, name: &str) -> bool {
+    matches!(segment, Segment::Key(key) if key == name)
+}
+
+fn is_global(segment: &Segment) -> bool {
+    is_key(segment, GLOBAL)
 }
 
 fn given_source(source: &ValuesSource, compat: Compat) -> Source {
@@ -158,8 +182,7 @@ fn at_path<'a>(table: &'a Table, path: &[Segment]) -> Option<&'a Val> {
 
 impl Source {
     fn below<'p>(&self, path: &'p [Segment]) -> Option<&'p [Segment]> {
-        let leads =
-            |(segment, name): (&Segment, &String)| matches!(segment, Segment::Key(key) if key == name);
+        let leads = |(segment, name): (&Segment, &String)| is_key(segment, name);
         let fits = path.len() > self.prefix.len() && path.iter().zip(&self.prefix).all(leads);
         fits.then(|| &path[self.prefix.len()..])
     }

@@ -7,11 +7,12 @@ mod record;
 
 use std::{
     collections::{BTreeMap, HashSet},
+    ops::Range,
     sync::Arc,
 };
 
 use smol_str::SmolStr;
-use tiphys_gotemplate::{OriginId, Tracer};
+use tiphys_gotemplate::{OriginId, Part, Site, Tracer};
 use tiphys_value::Segment;
 
 use crate::{Chart, Compat, ValuesSource, engine::NO_VALUE, values::Table};
@@ -35,6 +36,8 @@ enum Read {
 pub(crate) struct Trace {
     /// The meaning of origin ids, from 1.
     reads: Vec<Read>,
+    /// The origin of what no value made; 0 before it is needed.
+    nothing: OriginId,
     recorder: Recorder,
     /// The runs of every rendered file, in the order of its text.
     rendered: BTreeMap<String, Vec<Run>>,
@@ -50,6 +53,7 @@ impl Trace {
         collect_files(chart, chart.name(), &mut files);
         Self {
             reads: Vec::new(),
+            nothing: 0,
             recorder: Recorder::default(),
             rendered: BTreeMap::new(),
             files,
@@ -60,6 +64,14 @@ impl Trace {
     fn add(&mut self, read: Read) -> OriginId {
         self.reads.push(read);
         OriginId::try_from(self.reads.len()).unwrap_or(0)
+    }
+
+    /// The origin of what no value made.
+    fn nothing(&mut self) -> OriginId {
+        if self.nothing == 0 {
+            self.nothing = self.add(Read::Union(Arc::default()));
+        }
+        self.nothing
     }
 
     /// The origin of a key of a table; 0 is the table of all values.
@@ -132,6 +144,23 @@ impl Trace {
     }
 }
 
+/// The single reads that origins stand for.
+fn expand(reads: &[Read], ids: &[OriginId]) -> HashSet<OriginId> {
+    let (mut single, mut unions) = (HashSet::new(), HashSet::new());
+    let mut open = ids.to_vec();
+    while let Some(id) = open.pop() {
+        let read = usize::try_from(id).ok().and_then(|id| reads.get(id.checked_sub(1)?));
+        match read {
+            Some(Read::Union(ids)) if unions.insert(id) => open.extend(ids.iter()),
+            Some(Read::Step(..)) => {
+                single.insert(id);
+            }
+            _ => {}
+        }
+    }
+    single
+}
+
 fn collect_files(chart: &Chart, path: &str, files: &mut BTreeMap<String, (Arc<str>, Arc<[u8]>)>) {
     for file in chart.templates.iter() {
         let place = match &*chart.location {
@@ -154,6 +183,7 @@ impl Tracer for Trace {
         ids.dedup();
         match ids.as_slice() {
             [only] => *only,
+            [] => self.nothing(),
             many => {
                 let many = Arc::from(many);
                 self.add(Read::Union(many))
@@ -161,24 +191,47 @@ impl Tracer for Trace {
         }
     }
 
-    fn text(&mut self, site: tiphys_gotemplate::Site<'_>, output: std::ops::Range<usize>) {
-        self.recorder.write(site, output, &[]);
+    fn text(&mut self, site: Site<'_>, output: Range<usize>) {
+        self.recorder.text(site, output);
     }
 
-    fn action(
-        &mut self,
-        site: tiphys_gotemplate::Site<'_>,
-        output: std::ops::Range<usize>,
-        reads: &[OriginId],
-    ) {
-        self.recorder.write(site, output, reads);
+    fn action(&mut self, site: Site<'_>, output: Range<usize>, reads: &[OriginId]) {
+        self.recorder.action(site, output, reads);
     }
 
-    fn enter_template(&mut self, name: &str, call: Option<tiphys_gotemplate::Site<'_>>, own_buffer: bool) {
+    fn is_step(&self, below: OriginId, above: OriginId) -> bool {
+        matches!(self.read(below), Some(Read::Step(from, _)) if *from == above)
+    }
+
+    fn missing(&mut self, table: OriginId, key: &str) -> OriginId {
+        match self.read(table) {
+            Some(Read::Step(..)) => self.child(table, key),
+            _ => table,
+        }
+    }
+
+    fn made(&mut self, site: Site<'_>, text: &str, parts: &[Part]) {
+        self.recorder.made(site, text, parts);
+    }
+
+    fn parts(&mut self, text: &str, whole: OriginId) -> Vec<Part> {
+        let parts = self.recorder.parts(text, whole, &|ids| expand(&self.reads, ids));
+        parts.into_iter().map(|(range, reads)| (range, self.union(&reads))).collect()
+    }
+
+    fn enter_text(&mut self, file: &str, parts: Vec<Part>) {
+        self.recorder.enter_text(file, parts);
+    }
+
+    fn leave_text(&mut self) {
+        self.recorder.leave_text();
+    }
+
+    fn enter_template(&mut self, name: &str, call: Option<Site<'_>>, own_buffer: bool) {
         self.recorder.enter(&SmolStr::new(name), call, own_buffer);
     }
 
     fn leave_template(&mut self, output: Option<&str>) {
-        self.recorder.leave(output);
+        self.recorder.leave(output, &|ids| expand(&self.reads, ids));
     }
 }

@@ -108,7 +108,7 @@ impl<'a> Builder<'a> {
                 if found.len() >= MAX_VALUES {
                     return found;
                 }
-                let read = self.refine(read.clone(), path, value);
+                let read = self.trace.locator.effective(self.refine(read.clone(), path, value));
                 if seen.insert(read.clone()) {
                     found.extend(self.values_origin(&read));
                 }
@@ -127,7 +127,10 @@ impl<'a> Builder<'a> {
     }
 
     fn values_origin(&self, read: &[Segment]) -> Option<Origin> {
-        let location = self.trace.locator.locate(read)?;
+        // What nobody set would stand in the table that does not have it.
+        let table =
+            || self.trace.locator.locate(&read[..read.len().checked_sub(1).filter(|above| *above > 0)?]);
+        let location = self.trace.locator.locate(read).or_else(table)?;
         let detail = format!(".Values{}", FieldPath(read.to_vec()));
         Some(Origin { kind: OriginKind::Values, location, detail })
     }

@@ -3,13 +3,20 @@
 //! Text that went through `include` and then through functions such as `nindent` is found again line
 //! by line, so that it keeps the place in the included template.
 
-use std::{collections::HashMap, ops::Range, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Range,
+    sync::Arc,
+};
 
 use smol_str::SmolStr;
-use tiphys_gotemplate::{OriginId, Site};
+use tiphys_gotemplate::{OriginId, Part, Site};
 
-/// How many included texts of one buffer are kept for finding lines again.
-const MAX_CHILDREN: usize = 32;
+/// In how many of the texts made last a printed line is looked for.
+const LATEST: usize = 32;
+
+/// How many texts that were made for one buffer are kept.
+const MAX_CHILDREN: usize = 4096;
 
 /// A place in a template, and the calls that led there.
 #[derive(Clone, Debug)]
@@ -33,15 +40,27 @@ pub(super) struct Run {
 struct Buffer {
     runs: Vec<Run>,
     children: Vec<Arc<Child>>,
-    /// For each run how many children there were when it was written.
-    known: Vec<usize>,
+    /// For each run which children it may have printed; none for literal text.
+    known: Vec<Known>,
 }
 
-/// The text of an included template.
+/// Which of the texts made before an action may have printed: how many there were before it, and when it had written.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    before: usize,
+    after: usize,
+}
+
+/// The single reads that origins stand for.
+pub(super) type Expand<'a> = &'a dyn Fn(&[OriginId]) -> HashSet<OriginId>;
+
+/// A text that an included template or a function made.
 #[derive(Debug)]
 struct Child {
     text: String,
     runs: Vec<Run>,
+    /// All that its runs read.
+    reads: Vec<OriginId>,
     /// Where each trimmed line starts.
     lines: HashMap<String, Vec<usize>>,
 }
@@ -51,6 +70,8 @@ struct Child {
 pub(super) struct Recorder {
     buffers: Vec<Buffer>,
     calls: Vec<Option<Arc<Place>>>,
+    /// Texts that are being executed as templates: the name of their file, and where their parts came from.
+    sources: Vec<(SmolStr, Vec<Part>)>,
     done: Vec<Run>,
 }
 
@@ -77,30 +98,107 @@ impl Recorder {
         }
     }
 
-    pub(super) fn write(&mut self, site: Site<'_>, output: Range<usize>, reads: &[OriginId]) {
+    /// Literal text was written.
+    pub(super) fn text(&mut self, site: Site<'_>, output: Range<usize>) {
+        let parts = self.source_parts(site, output.len());
+        let mut written = output.start;
+        for (part, origin) in parts {
+            let (from, to) = (output.start + part.start, output.start + part.end);
+            let at = |to: usize| Site { offset: site.offset + to - output.start, ..site };
+            self.write(at(written), written..from, &[], false);
+            self.write(at(from), from..to, &[origin], false);
+            written = to;
+        }
+        let rest = Site { offset: site.offset + written - output.start, ..site };
+        self.write(rest, written..output.end, &[], false);
+    }
+
+    /// The parts of so many bytes at a place of a text that is being executed, as ranges of these bytes.
+    fn source_parts(&self, site: Site<'_>, length: usize) -> Vec<Part> {
+        let Some((_, parts)) = self.sources.last().filter(|(file, _)| file == site.file) else {
+            return Vec::new();
+        };
+        let end = site.offset + length;
+        let first = parts.partition_point(|(part, _)| part.end <= site.offset);
+        let overlapping = parts[first..].iter().take_while(|(part, _)| part.start < end);
+        let within = |(part, origin): &Part| {
+            (part.start.max(site.offset) - site.offset..part.end.min(end) - site.offset, *origin)
+        };
+        overlapping.map(within).collect()
+    }
+
+    /// An action wrote what it read, or what the text that it stands in says.
+    pub(super) fn action(&mut self, site: Site<'_>, output: Range<usize>, reads: &[OriginId]) {
+        let around = self.source_parts(site, 1);
+        if around.is_empty() {
+            return self.write(site, output, reads, true);
+        }
+        let all: Vec<OriginId> = reads.iter().copied().chain(around.into_iter().map(|(_, it)| it)).collect();
+        self.write(site, output, &all, true);
+    }
+
+    pub(super) fn enter_text(&mut self, file: &str, parts: Vec<Part>) {
+        self.sources.push((SmolStr::new(file), parts));
+    }
+
+    pub(super) fn leave_text(&mut self) {
+        self.sources.pop();
+    }
+
+    /// Keeps a text that a function made, so that its lines are found again where they are printed.
+    pub(super) fn made(&mut self, site: Site<'_>, text: &str, parts: &[Part]) {
+        let place = self.place(site);
+        let Some(buffer) = self.buffers.last_mut() else { return };
+        let mut start = 0;
+        let runs = parts.iter().map(|(part, origin)| {
+            // What stands before a part, such as its key, goes with it.
+            let run = Run { start, end: part.end, place: place.clone(), reads: [*origin].into() };
+            start = part.end;
+            run
+        });
+        buffer.keep(Child::new(text, runs.collect()));
+    }
+
+    /// The parts of a text whose lines are found in texts made before, and what made them; nothing if none is found.
+    pub(super) fn parts(
+        &self,
+        text: &str,
+        whole: OriginId,
+        expand: Expand<'_>,
+    ) -> Vec<(Range<usize>, Arc<[OriginId]>)> {
+        let Some(buffer) = self.buffers.last().filter(|buffer| !buffer.children.is_empty()) else {
+            return Vec::new();
+        };
+        let place =
+            Place { file: SmolStr::default(), template: SmolStr::default(), offset: 0, called_from: None };
+        let reads = if whole == 0 { Arc::default() } else { Arc::from([whole]) };
+        let run = Run { start: 0, end: text.len(), place: Arc::new(place), reads };
+        let mut resolved = Vec::new();
+        if !buffer.resolve_run(&run, text, buffer.known_now(), expand, &mut resolved) {
+            return Vec::new();
+        }
+        let said = |run: &Run| text.get(run.start..run.end).is_some_and(|part| !part.trim().is_empty());
+        resolved.into_iter().filter(said).map(|run| (run.start..run.end, run.reads)).collect()
+    }
+
+    fn write(&mut self, site: Site<'_>, output: Range<usize>, reads: &[OriginId], is_action: bool) {
         if output.is_empty() {
             return;
         }
         let place = self.place(site);
         let Some(buffer) = self.buffers.last_mut() else { return };
-        buffer.known.push(buffer.children.len());
+        buffer.known.push(if is_action { buffer.known_now() } else { Known::default() });
         buffer.runs.push(Run { start: output.start, end: output.end, place, reads: reads.into() });
     }
 
-    pub(super) fn leave(&mut self, output: Option<&str>) {
+    pub(super) fn leave(&mut self, output: Option<&str>, expand: Expand<'_>) {
         self.calls.pop();
         let Some(text) = output else { return };
         let Some(buffer) = self.buffers.pop() else { return };
-        let runs = buffer.resolve(text);
+        let runs = buffer.resolve(text, expand);
         match self.buffers.last_mut() {
             None => self.done = runs,
-            Some(outer) => {
-                if outer.children.len() >= MAX_CHILDREN {
-                    outer.children.remove(0);
-                    outer.known.iter_mut().for_each(|known| *known = known.saturating_sub(1));
-                }
-                outer.children.push(Arc::new(Child::new(text, runs)));
-            }
+            Some(outer) => outer.keep(Child::new(text, runs)),
         }
     }
 }
@@ -111,7 +209,10 @@ impl Child {
         for (start, line) in trimmed_lines(text) {
             lines.entry(line.to_owned()).or_default().push(start);
         }
-        Self { text: text.to_owned(), runs, lines }
+        let mut reads: Vec<OriginId> = runs.iter().flat_map(|run| run.reads.iter().copied()).collect();
+        reads.sort_unstable();
+        reads.dedup();
+        Self { text: text.to_owned(), runs, reads, lines }
     }
 }
 
@@ -127,53 +228,120 @@ fn trimmed_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 impl Buffer {
+    fn keep(&mut self, child: Child) {
+        if self.children.len() >= MAX_CHILDREN {
+            let gone = MAX_CHILDREN / 2;
+            self.children.drain(..gone);
+            for known in &mut self.known {
+                *known = Known {
+                    before: known.before.saturating_sub(gone),
+                    after: known.after.saturating_sub(gone),
+                };
+            }
+        }
+        self.children.push(Arc::new(child));
+    }
+
+    fn known_now(&self) -> Known {
+        let before = self.known.iter().rev().map(|known| known.after).find(|after| *after > 0);
+        Known { before: before.unwrap_or(0), after: self.children.len() }
+    }
+
     /// The runs, those that stand for included text replaced by its own runs.
-    fn resolve(self, text: &str) -> Vec<Run> {
+    fn resolve(self, text: &str, expand: Expand<'_>) -> Vec<Run> {
         let mut resolved = Vec::with_capacity(self.runs.len());
         for (run, known) in self.runs.iter().zip(&self.known) {
-            let children = &self.children[..(*known).min(self.children.len())];
             match text.get(run.start..run.end) {
-                Some(part) if !children.is_empty() => resolve_run(run, part, children, &mut resolved),
+                Some(part) if known.after > 0 => {
+                    self.resolve_run(run, part, *known, expand, &mut resolved);
+                }
                 _ => resolved.push(run.clone()),
             }
         }
         resolved
     }
+
+    /// Puts the runs of texts made before in the place of a run, where its lines are found in them; says whether any is.
+    fn resolve_run(
+        &self,
+        run: &Run,
+        part: &str,
+        known: Known,
+        expand: Expand<'_>,
+        resolved: &mut Vec<Run>,
+    ) -> bool {
+        let mut found = false;
+        let mut search = Search { buffer: self, run, known, expand, read: None, fit: HashMap::new() };
+        let mut used: HashMap<usize, usize> = HashMap::new();
+        let mut covered = run.start;
+        for (at, line) in trimmed_lines(part) {
+            let start = run.start + at;
+            let Some((number, from)) = search.line(line, &used) else { continue };
+            found = true;
+            used.insert(number, from + line.len());
+            if covered < start {
+                resolved.push(Run { start: covered, end: start, ..run.clone() });
+            }
+            let child = &self.children[number];
+            let first = child.runs.partition_point(|inner| inner.end <= from);
+            for inner in child.runs[first..].iter().take_while(|inner| inner.start < from + line.len()) {
+                resolved.push(Run {
+                    start: start + inner.start.max(from) - from,
+                    end: start + inner.end.min(from + line.len()) - from,
+                    ..inner.clone()
+                });
+            }
+            covered = start + line.len();
+        }
+        if covered < run.end {
+            resolved.push(Run { start: covered, end: run.end, ..run.clone() });
+        }
+        found
+    }
 }
 
-fn resolve_run(run: &Run, part: &str, children: &[Arc<Child>], resolved: &mut Vec<Run>) {
-    let mut used: HashMap<usize, usize> = HashMap::new();
-    let mut covered = run.start;
-    for (at, line) in trimmed_lines(part) {
-        let start = run.start + at;
-        let Some((number, from)) = find_line(children, line, &used) else { continue };
-        used.insert(number, from + line.len());
-        if covered < start {
-            resolved.push(Run { start: covered, end: start, ..run.clone() });
-        }
-        let child = &children[number];
-        let first = child.runs.partition_point(|inner| inner.end <= from);
-        for inner in child.runs[first..].iter().take_while(|inner| inner.start < from + line.len()) {
-            resolved.push(Run {
-                start: start + inner.start.max(from) - from,
-                end: start + inner.end.min(from + line.len()) - from,
-                ..inner.clone()
-            });
-        }
-        covered = start + line.len();
-    }
-    if covered < run.end {
-        resolved.push(Run { start: covered, end: run.end, ..run.clone() });
-    }
+/// Looks for the lines of one run in texts made before.
+struct Search<'a> {
+    buffer: &'a Buffer,
+    run: &'a Run,
+    known: Known,
+    expand: Expand<'a>,
+    /// All that the run read, once it is needed.
+    read: Option<HashSet<OriginId>>,
+    /// Which older texts the run may have printed.
+    fit: HashMap<usize, bool>,
 }
 
-/// A line in the latest included text that has it, behind the lines already found there.
-fn find_line(children: &[Arc<Child>], line: &str, used: &HashMap<usize, usize>) -> Option<(usize, usize)> {
-    children.iter().enumerate().rev().find_map(|(number, child)| {
-        let starts = child.lines.get(line)?;
-        let from = used.get(&number).copied().unwrap_or(0);
-        let start = starts.iter().find(|start| **start >= from).or(starts.first())?;
-        debug_assert!(child.text[*start..].starts_with(line));
-        Some((number, *start))
-    })
+impl Search<'_> {
+    /// A line in the latest text that has it, behind the lines already found there.
+    fn line(&mut self, line: &str, used: &HashMap<usize, usize>) -> Option<(usize, usize)> {
+        let after = self.known.after.min(self.buffer.children.len());
+        (after.saturating_sub(LATEST)..after).rev().find_map(|number| {
+            let child = &self.buffer.children[number];
+            let starts = child.lines.get(line)?;
+            let from = used.get(&number).copied().unwrap_or(0);
+            let start = starts.iter().find(|start| **start >= from).or(starts.first())?;
+            debug_assert!(child.text[*start..].starts_with(line));
+            self.fits(number).then_some((number, *start))
+        })
+    }
+
+    /// Whether the run may have printed a text: one made while it ran, or one of which it read all that made it.
+    fn fits(&mut self, number: usize) -> bool {
+        if number >= self.known.before {
+            return true;
+        }
+        if let Some(known) = self.fit.get(&number) {
+            return *known;
+        }
+        let wanted = &self.buffer.children[number].reads;
+        let fits = if wanted.is_empty() {
+            self.run.reads.is_empty()
+        } else {
+            let read = self.read.get_or_insert_with(|| (self.expand)(&self.run.reads));
+            (self.expand)(wanted).is_subset(read)
+        };
+        self.fit.insert(number, fits);
+        fits
+    }
 }

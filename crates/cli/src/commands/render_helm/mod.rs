@@ -155,13 +155,16 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     let output = template_with_warnings(&chart, &options, &mut warnings);
     warnings.iter().for_each(|warning| eprintln!("{warning}"));
-    let output = output.map_err(|error| match error.debugged().filter(|_| args.refused.debug()) {
-        Some((rendered, reason)) => {
-            print!("{rendered}");
-            anyhow!(reason)
+    let output = match output {
+        Ok(output) => output,
+        Err(error) => {
+            let Some((rendered, reason)) = error.debugged().filter(|_| args.refused.debug()) else {
+                return Err(error.into());
+            };
+            std::io::stdout().write_all(rendered.as_bytes())?;
+            bail!(reason);
         }
-        None => error.into(),
-    })?;
+    };
     match &args.output_dir {
         Some(folder) if args.release_name => output_dir::write(&folder.join(&name), folder, &output)?,
         Some(folder) => output_dir::write(folder, folder, &output)?,
