@@ -90,7 +90,8 @@ fn a_deprecated_chart_is_told_before_what_it_lacks() {
         ("helm3", "WARNING: This chart is deprecated\n"),
     ] {
         let (code, _, stderr) = run(folder.path(), &[".", "--offline", "--compat", compat]);
-        assert!(code == 1 && stderr.starts_with(&format!("{expected}Error: ")), "{stderr}");
+        let sentence = if compat == "helm3" { "An error occurred" } else { "an error occurred" };
+        assert!(code == 1 && stderr.starts_with(&format!("{expected}Error: {sentence}")), "{stderr}");
     }
     let (_, _, stderr) = run(folder.path(), &[".", "--offline", "--set", "a"]);
     assert!(stderr.starts_with("Error: failed parsing --set data"), "{stderr}");

@@ -9,7 +9,7 @@ use std::{
 
 use sha1::{Digest as _, Sha1};
 use tiphys_gocompat::semver::{Constraints, Version};
-use tiphys_helm::{Chart, DependencyRequest, DependencyResolver, HelmError};
+use tiphys_helm::{Chart, Compat, DependencyRequest, DependencyResolver, HelmError};
 use tiphys_kustomize::{RemoteError, RemoteLoader, RepoUrl};
 use tiphys_vfs::{FileTree, join};
 
@@ -47,9 +47,10 @@ pub struct Fetcher {
 
 /// Why dependencies of a chart are not there: Helm's text for missing charts, then the reason.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{text}")]
+#[error("{}\n{reason}", HelmError::MissingDependencies(.missing.clone()))]
 pub struct DependencyError {
-    text: String,
+    missing: Vec<String>,
+    reason: String,
     reach: Reach,
 }
 
@@ -63,6 +64,16 @@ struct Reach {
 }
 
 impl DependencyError {
+    /// The same in the words of a version of Helm.
+    pub fn as_told_by(&self, compat: Compat) -> String {
+        match compat {
+            Compat::Helm4 => self.to_string(),
+            Compat::Helm3 => {
+                format!("{}\n{}", HelmError::MissingDependencies3(self.missing.clone()), self.reason)
+            }
+        }
+    }
+
     /// Whether trying again later, with nothing changed, may succeed.
     pub fn is_transient(&self) -> bool {
         self.reach.transient
@@ -271,9 +282,9 @@ impl Fetcher {
                 Ok(())
             }
             Err(error) => {
-                let head = HelmError::MissingDependencies(missing);
+                let reason = format!("{error}{}", self.advice());
                 let reach = *resolver.reach.lock().unwrap_or_else(PoisonError::into_inner);
-                Err(DependencyError { text: format!("{head}\n{error}{}", self.advice()), reach })
+                Err(DependencyError { missing, reason, reach })
             }
         }
     }

@@ -198,7 +198,8 @@ fn load(args: &Args, name: &str, compat: Compat, warnings: &mut Vec<String>) -> 
     let (place, offline) = (Path::new(name), args.offline);
     if !place.exists() {
         let mut chart = Chart::load_archive_as(&args.place.fetch(name, offline)?, name, compat)?;
-        crate::fetch::fetcher(offline).complete(&mut chart, &MemTree::default(), "", false)?;
+        let completed = crate::fetch::fetcher(offline).complete(&mut chart, &MemTree::default(), "", false);
+        completed.map_err(|error| anyhow!(error.as_told_by(compat)))?;
         return Ok(chart);
     }
     if place.is_file() {
@@ -237,8 +238,13 @@ fn complete(
     let place = place.canonicalize().with_context(|| format!("cannot open {}", place.display()))?;
     let below = place.to_str().context("the chart's path is not UTF-8")?.trim_start_matches('/');
     let fetched = crate::fetch::fetcher(offline).complete(&mut chart, &DiskTree::open("/")?, below, false);
-    fetched.inspect_err(|_| warnings.extend(chart_warnings(&chart, compat)))?;
-    Ok(chart)
+    match fetched {
+        Ok(()) => Ok(chart),
+        Err(error) => {
+            warnings.extend(chart_warnings(&chart, compat));
+            bail!(error.as_told_by(compat));
+        }
+    }
 }
 
 fn options(args: &Args, name: &str, compat: Compat) -> anyhow::Result<RenderOptions> {
