@@ -69,6 +69,7 @@ impl Driver {
                     let left =
                         Duration::try_from(at.duration_since(self.server.now())).unwrap_or(Duration::ZERO);
                     tokio::select! {
+                        biased;
                         () = self.server.changed_after(revision) => {}
                         () = tokio::time::sleep(left) => {}
                     }

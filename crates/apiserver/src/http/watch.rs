@@ -170,6 +170,8 @@ async fn next(mut watcher: Watcher) -> Option<(Bytes, Watcher)> {
             return Some((Bytes::from(out), watcher));
         }
         tokio::select! {
+            // Of what comes at one moment always the same counts: a seed decides all there is to decide.
+            biased;
             () = notified => {}
             () = tokio::time::sleep_until(watcher.ends) => return None,
             () = tokio::time::sleep_until(bookmark) => {
