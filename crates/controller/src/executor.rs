@@ -1,6 +1,6 @@
 //! Does what the planner asks for, and reports what became of it. Decides nothing.
 
-use std::{sync::Arc, time::Duration};
+use std::{borrow::Cow, sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream};
 use tiphys_cluster::{ApplyOptions, Change, Cluster, ClusterError, LiveCache, PatchType, Propagation};
@@ -127,13 +127,15 @@ impl Write<'_> {
             validate: self.validate,
         };
         let encoded = encoded_secret(self.object);
-        let object = without_nulls(self.cache, encoded.as_ref().unwrap_or(self.object));
+        let mut object = without_nulls(self.cache, encoded.as_ref().unwrap_or(self.object));
         let mut applied = self.cluster.apply(&object, &options).await;
-        if let Err(error) = &applied
+        // Of several in one map the API server names only the first that it comes across.
+        while let Err(error) = &applied
             && !self.validate
             && let Some(less) = without_undeclared(&object, error)
         {
-            applied = self.cluster.apply(&less, &options).await;
+            object = Cow::Owned(less);
+            applied = self.cluster.apply(&object, &options).await;
         }
         match applied {
             Ok(live) => Ok(self.done(live, "serverside-applied")),

@@ -38,7 +38,7 @@ fn annotated(text: &str, options: &str) -> String {
 /// Without validation they are dropped, as an API server drops them wherever it reads an object.
 #[tokio::test(start_paused = true)]
 async fn fields_that_nobody_knows_fail_a_sync_unless_validation_is_off() {
-    let odd = format!("{}dat: {{}}\n", config_map("a", "1"));
+    let odd = format!("{}dat: {{}}\nmore: 1\n", config_map("a", "1"));
     let own = annotated(&odd, "Validate=false");
     for (text, options, ends) in [
         (&odd, &[][..], "Failed"),

@@ -73,7 +73,8 @@ impl Walk {
                 Some(field) => self.value(inner, field, &at, depth),
                 // An object's own kind is known wherever it stands.
                 None if is_closed && !(path.is_empty() && matches!(name.as_str(), "apiVersion" | "kind")) => {
-                    self.add(&at, "field not declared in schema");
+                    // An API server looks at no more of the map then, which it walks through in any order.
+                    return self.add(&at, "field not declared in schema");
                 }
                 None => {}
             }
@@ -198,10 +199,12 @@ mod tests {
 
     #[test]
     fn names_fields_that_a_kind_does_not_have() {
-        let spec = json!({"size": 1, "template": {"spec": {"containers": [{"name": "c", "color": "red"}]}}});
-        let expected = "errors:\n  .spec.size: field not declared in schema\n  \
-                        .spec.template.spec.containers[name=\"c\"].color: field not declared in schema";
+        let spec = json!({"template": {"spec": {"containers": [{"name": "c", "color": "red"}]}}, "width": 1});
+        let expected = "errors:\n  .spec.template.spec.containers[name=\"c\"].color: field not declared in schema\n  \
+                        .spec.width: field not declared in schema";
         assert_eq!(deployment(spec).unwrap(), expected);
+        let several = json!({"size": 1, "width": 1});
+        assert_eq!(deployment(several).unwrap(), ".spec.size: field not declared in schema");
     }
 
     #[test]
