@@ -90,6 +90,7 @@ pub fn build(input: &Input<'_>, known: Known<'_>) -> (Survey, Left) {
         .filter_map(|place| Some((place.clone(), found.memo.get(&units::application(&place))?.clone())))
         .collect();
     let seeds = seeds(declared, &renderings, &units);
+    let seeds = found.with_circles(seeds, &units);
     let loose = loose(manifests.objects, &renderings, &units);
     let mut assembly = Assembly::new(&found);
     assembly
@@ -130,6 +131,35 @@ impl Found<'_> {
             }
         }
         roots
+    }
+
+    /// The seeds, and of those that charts and kustomizations declare and that lead back to themselves the first: a chart
+    /// of Argo CD that declares the root of the tree in which an Application renders this very chart.
+    fn with_circles(&mut self, seeds: Vec<Seed>, units: &[(Place, Arc<Rendering>)]) -> Vec<Seed> {
+        let mut seeds = seeds;
+        let mut reached: Option<HashSet<(Arc<str>, String)>> = None;
+        for (index, (_, rendering)) in units.iter().enumerate() {
+            for object in declaring(rendering) {
+                let at = place(&object);
+                if seeds.iter().any(|seed| place(&seed.declared) == at) {
+                    continue;
+                }
+                let known = reached.get_or_insert_with(|| {
+                    self.declared_from(seeds.iter().map(|seed| seed.declared.clone()).collect())
+                });
+                if !known.contains(&at) && self.declared_from(vec![object.clone()]).contains(&at) {
+                    seeds.push(Seed { declared: object, unit: Some(index) });
+                    reached = None;
+                }
+            }
+        }
+        seeds
+    }
+
+    /// Where the Applications stand that these lead to.
+    fn declared_from(&mut self, declared: Vec<RenderedObject>) -> HashSet<(Arc<str>, String)> {
+        let followed = self.follow(declared);
+        followed.iter().flat_map(|(_, rendering)| declaring(rendering)).map(|object| place(&object)).collect()
     }
 
     /// Renders Applications and what they declare in turn, to the end. Returns what each rendered to.
@@ -229,7 +259,6 @@ fn seeds(
             }
         }
     }
-    let place = |object: &RenderedObject| (object.location.file.clone(), object.value.name().to_owned());
     let mut from_units: Vec<Seed> = Vec::new();
     for (index, (_, rendering)) in units.iter().enumerate() {
         for object in declaring(rendering).into_iter().filter(|object| !rendered.contains(&place(object))) {
@@ -246,6 +275,11 @@ fn seeds(
         seeds.extend(inner.into_iter().take(1).map(|declared| Seed { declared, unit: None }));
     }
     seeds
+}
+
+/// What a declaration is told apart by.
+fn place(declared: &RenderedObject) -> (Arc<str>, String) {
+    (declared.location.file.clone(), declared.value.name().to_owned())
 }
 
 /// Whether a declaration is only the raw material of another: a base whose name an overlay changes, or a

@@ -1,0 +1,44 @@
+//! Applications that lead back to themselves are seen all the same.
+
+use std::sync::Arc;
+
+use tiphys_graph::{Input, Survey};
+use tiphys_vfs::MemTree;
+
+fn application(name: &str, path: &str) -> String {
+    format!(
+        "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: {name}, namespace: argocd}}\nspec:\n  project: default\n  source: {{repoURL: 'https://git.example.com/x', path: {path}}}\n  destination: {{server: 'https://kubernetes.default.svc', namespace: {name}}}\n"
+    )
+}
+
+fn names(extra: &[(&str, String)]) -> Vec<String> {
+    let chart = |name: &str| format!("apiVersion: v2\nname: {name}\nversion: 1.0.0\n");
+    let mut files = vec![
+        ("argocd/Chart.yaml", chart("argocd")),
+        ("argocd/templates/root.yaml", application("{{ .Values.root }}", "apps")),
+        ("argocd/values.yaml", "root: root\n".to_owned()),
+        ("apps/Chart.yaml", chart("apps")),
+        ("apps/templates/argocd.yaml", application("argocd", "{{ .Values.folder }}")),
+        ("apps/templates/web.yaml", application("web", "{{ .Values.web }}")),
+        ("apps/values.yaml", "folder: argocd\nweb: web\n".to_owned()),
+        ("web/web.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\n".to_owned()),
+    ];
+    files.extend_from_slice(extra);
+    let tree = MemTree::from_files(files.iter().map(|(path, text)| (*path, text.as_str())));
+    let is_given = |url: &str| url.contains("git.example.com");
+    let survey = Survey::of(&Input { is_given: &is_given, ..Input::alone(Arc::new(tree)) });
+    let mut names: Vec<String> = survey.apps.iter().map(|app| app.name().to_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_chart_that_an_application_renders_may_declare_the_root_of_it() {
+    assert_eq!(names(&[]), ["argocd", "root", "web"]);
+}
+
+#[test]
+fn such_a_circle_is_seen_beside_other_roots() {
+    let other = ("other/other.yaml", application("other", "web"));
+    assert_eq!(names(&[other]), ["argocd", "other", "root", "web"]);
+}
