@@ -209,6 +209,18 @@ one:
   {{- toYaml $all | nindent 2 }}
 two:
   {{- toYaml (dict "inner" $again) | nindent 2 }}
+{{- define "context" }}{{ mergeOverwrite (dict "inner" .all) (dict "other" .more) | toJson }}{{ end }}
+{{- $context := include "context" (dict "all" $all "more" .Values.size) | fromJson }}
+three:
+  inner:
+    port: {{ $context.inner.port }}
+    probe:
+      path: {{ $context.inner.probe.path }}
+      delay: {{ $context.inner.probe.delay }}
+    fixed: {{ $context.inner.fixed }}
+    size: {{ $context.inner.size }}
+    nested:
+      size: {{ $context.inner.nested.size }}
 "#;
     let named = values_named(values, text);
     for (path, expected) in [
@@ -221,6 +233,7 @@ two:
     ] {
         assert_eq!(named(&format!(".one.{path}")), expected, "{path}");
         assert_eq!(named(&format!(".two.inner.{path}")), expected, "{path}");
+        assert_eq!(named(&format!(".three.inner.{path}")), expected, "{path}");
     }
 }
 

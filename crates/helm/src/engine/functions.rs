@@ -225,17 +225,25 @@ fn plain(value: Value) -> Value {
 
 fn add_json(table: &mut Functions) {
     let options = json::Options::default;
-    table.insert(Function::new("toJson", &[Type::Any], move |_, args| {
-        Ok(Value::from(json::to_string(&args[0], options()).unwrap_or_default()))
+    table.insert(Function::new("toJson", &[Type::Any], move |ctx, args| {
+        let json = json::to_string(&args[0], options()).unwrap_or_default();
+        texts::written(ctx, &json, &args[0], 0);
+        Ok(Value::from(json))
     }));
-    table.insert(Function::new("mustToJson", &[Type::Any], move |_, args| {
-        Ok(Value::from(json::to_string(&args[0], options())?))
+    table.insert(Function::new("mustToJson", &[Type::Any], move |ctx, args| {
+        let json = json::to_string(&args[0], options())?;
+        texts::written(ctx, &json, &args[0], 0);
+        Ok(Value::from(json))
     }));
-    table.insert(Function::new("fromJson", &[Type::String], |_, args| {
-        Ok(plain(map_of(from_json(text(&args[0])))))
+    table.insert(Function::new("fromJson", &[Type::String], |ctx, args| {
+        let map = plain(map_of(from_json(text(&args[0]))));
+        texts::read(ctx, text(&args[0]), &map, 0);
+        Ok(map)
     }));
-    table.insert(Function::new("fromJsonArray", &[Type::String], |_, args| {
-        Ok(plain(list_of(from_json(text(&args[0])))))
+    table.insert(Function::new("fromJsonArray", &[Type::String], |ctx, args| {
+        let list = plain(list_of(from_json(text(&args[0]))));
+        texts::read(ctx, text(&args[0]), &list, 0);
+        Ok(list)
     }));
 }
 

@@ -1,4 +1,4 @@
-//! Origins of values that are written as YAML, and of those that are read from it again.
+//! Origins of values that are written as YAML or JSON, which is YAML too, and of those that are read from it again.
 
 use tiphys_gotemplate::{Context, OriginId, Part, Value};
 use tiphys_yaml::{Content, Node, Profile, parse_first};
