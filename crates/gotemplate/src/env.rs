@@ -2,7 +2,7 @@
 
 use sha2::{Digest, Sha256};
 use std::any::Any;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
 use jiff::Timestamp;
@@ -134,11 +134,23 @@ pub struct Limits {
     pub steps: u64,
     /// When the render must have ended.
     pub deadline: Option<Instant>,
+    /// Bytes of all that functions make and templates write, of all templates of the surroundings together, whether it
+    /// is still used or not.
+    pub memory: u64,
+    /// Values that one call may go through.
+    pub values: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { depth: 10_000, output: 256 << 20, steps: 200_000_000, deadline: None }
+        Self {
+            depth: 10_000,
+            output: 256 << 20,
+            steps: 200_000_000,
+            deadline: None,
+            memory: 1 << 30,
+            values: 2_000_000,
+        }
     }
 }
 
@@ -150,6 +162,8 @@ pub struct Env<'e> {
     pub entropy: &'e dyn Entropy,
     /// Bounds.
     pub limits: Limits,
+    /// What was made so far, see [`Limits::memory`].
+    pub made: Cell<u64>,
     /// Whatever the caller's own functions need; see [`Context::user`](crate::Context::user).
     pub user: &'e dyn Any,
 }
@@ -157,6 +171,12 @@ pub struct Env<'e> {
 impl Env<'static> {
     /// The machine's clock and randomness, default limits, no data.
     pub fn system() -> Self {
-        Self { clock: &SystemClock, entropy: &SystemEntropy, limits: Limits::default(), user: &() }
+        Self {
+            clock: &SystemClock,
+            entropy: &SystemEntropy,
+            limits: Limits::default(),
+            made: Cell::new(0),
+            user: &(),
+        }
     }
 }

@@ -25,6 +25,8 @@ pub enum Limit {
     Steps,
     /// Too much time.
     Time,
+    /// Too much memory.
+    Memory,
 }
 
 impl fmt::Display for Limit {
@@ -34,6 +36,7 @@ impl fmt::Display for Limit {
             Self::Output => "output size",
             Self::Steps => "number of steps",
             Self::Time => "render time",
+            Self::Memory => "memory",
         })
     }
 }

@@ -19,6 +19,8 @@ pub struct Function {
     pub(crate) name: &'static str,
     pub(crate) signature: Signature,
     pub(crate) special: Special,
+    /// Whether it goes through all that its arguments hold, at any depth.
+    pub(crate) walks: bool,
     /// Of a closure that captures nothing, which most are, this takes no memory.
     pub(crate) body: Box<Body>,
 }
@@ -47,7 +49,7 @@ impl Function {
         signature: Signature,
         body: impl Fn(&mut Context<'_>, &mut [Value]) -> CallResult + Send + Sync + 'static,
     ) -> Self {
-        Self { name, signature, special: Special::None, body: Box::new(body) }
+        Self { name, signature, special: Special::None, walks: false, body: Box::new(body) }
     }
 
     pub(crate) fn special(mut self, special: Special) -> Self {
@@ -95,6 +97,18 @@ impl Functions {
     pub fn insert(&mut self, function: Function) {
         self.by_name.insert(function.name, self.all.len() as u32);
         self.all.push(function);
+    }
+
+    /// Says of functions that they go through all that their arguments hold, at any depth. Values may be shared, so that
+    /// little memory holds much to go through: such calls are refused past [`Limits::values`](crate::Limits::values).
+    pub fn walking(&mut self, names: &[&str]) {
+        for name in names {
+            let id = self.by_name.get(name).copied();
+            debug_assert!(id.is_some(), "{name} is not a function");
+            if let Some(id) = id {
+                self.all[id as usize].walks = true;
+            }
+        }
     }
 
     /// Removes a function.

@@ -11,6 +11,8 @@ fn limits() -> Limits {
         output: 1 << 20,
         steps: 50_000,
         deadline: Some(Instant::now() + Duration::from_secs(20)),
+        memory: 64 << 20,
+        values: 50_000,
     }
 }
 
@@ -103,7 +105,7 @@ proptest! {
 
 #[test]
 fn limits_are_named() {
-    let tight = Limits { steps: 10_000, output: 10_000, depth: 100, deadline: None };
+    let tight = Limits { steps: 10_000, output: 10_000, depth: 100, ..Limits::default() };
     let limit = |text: &str| run(text, tight.clone()).unwrap_err();
     assert_eq!(limit("{{ range 100000000 }}{{ end }}"), Some(Limit::Steps));
     assert_eq!(limit("{{ range 9000 }}aaaaaaaaaa{{ end }}"), Some(Limit::Output));
@@ -115,6 +117,70 @@ fn limits_are_named() {
     );
     let late = Limits { deadline: Some(Instant::now()), ..tight.clone() };
     assert_eq!(run("{{ range 100000000 }}{{ end }}", late).unwrap_err(), Some(Limit::Time));
+}
+
+/// A template that makes a value twice as large, sixty times, and then uses it.
+fn doubled(start: &str, step: &str, used: &str) -> String {
+    format!("{{{{ $x := {start} }}}}{{{{ range 60 }}}}{{{{ $x = {step} }}}}{{{{ end }}}}{{{{ {used} }}}}")
+}
+
+#[test]
+fn values_that_grow_are_refused_before_they_are_too_large() {
+    let limit = |text: &str| run(text, limits()).unwrap_err();
+    for (start, step) in [
+        ("\"a\"", "printf \"%s%s\" $x $x"),
+        ("\"a\"", "cat $x $x"),
+        ("\"a\"", "print $x $x"),
+        ("list 1", "concat $x $x"),
+        ("\"a\"", "regexReplaceAll \"a\" $x \"aa\""),
+        ("\"a\"", "printf \"%[1]s%[1]s\" $x"),
+    ] {
+        assert_eq!(limit(&doubled(start, step, "len $x")), Some(Limit::Output), "{step}");
+    }
+    for text in [
+        "{{ printf (repeat 100000 \"%[1]s\") (repeat 100000 \"a\") }}",
+        "{{ printf (repeat 100 \"%900000[1]d\") 1 }}",
+        "{{ regexReplaceAll \"a\" (repeat 100000 \"a\") (repeat 100000 \"b\") }}",
+        "{{ regexReplaceAll \".*\" (repeat 100000 \"a\") (repeat 100000 \"$0\") }}",
+        "{{ regexReplaceAllLiteral \"\" (repeat 100000 \"a\") (repeat 100000 \"b\") }}",
+        "{{ wrapWith 1 (repeat 100000 \"b\") (repeat 100000 \"a \") }}",
+        "{{ join (repeat 100000 \",\") (until 1000) }}",
+    ] {
+        assert_eq!(limit(text), Some(Limit::Output), "{text}");
+    }
+}
+
+#[test]
+fn what_is_shared_is_not_gone_through_without_end() {
+    let limit = |text: &str| run(text, limits()).unwrap_err();
+    let of_lists = |used: &str| doubled("list 1", "list $x $x", used);
+    for used in [
+        "toJson $x",
+        "deepCopy $x",
+        "$x",
+        "printf \"%v\" $x",
+        "toString $x",
+        "join \"\" $x",
+        "quote $x",
+        "has 1 $x",
+    ] {
+        assert_eq!(limit(&of_lists(used)), Some(Limit::Memory), "{used}");
+    }
+    let of_maps = |used: &str| doubled("dict", "dict \"a\" $x \"b\" $x", used);
+    for used in ["merge (dict) $x", "deepEqual $x (deepCopy $x)", "toPrettyJson $x", "print $x"] {
+        assert_eq!(limit(&of_maps(used)), Some(Limit::Memory), "{used}");
+    }
+    let used_elsewhere = "len $x | print (first $x | kindOf) (default 1 $x | len)";
+    assert_eq!(run(&of_lists(used_elsewhere), limits()).as_deref(), Ok("slice2 2"));
+}
+
+#[test]
+fn memory_is_counted_though_every_value_is_small() {
+    let kept = "{{ $d := dict }}{{ range $i, $e := until 1000 }}{{ $_ := set $d (print $i) (print $i (repeat 100000 \"a\")) }}{{ end }}";
+    assert_eq!(run(kept, limits()).unwrap_err(), Some(Limit::Memory));
+    let late = Limits { deadline: Some(Instant::now()), ..limits() };
+    let slow = "{{ upper \"a\" }}".repeat(20);
+    assert_eq!(run(&slow, late).unwrap_err(), Some(Limit::Time), "the clock is read between calls too");
 }
 
 #[test]

@@ -93,5 +93,13 @@ pub fn sprintln<'a>(args: impl IntoIterator<Item = &'a dyn Arg>) -> String {
 
 /// `fmt.Sprintf`, with Go's markers for wrong verbs, missing and extra arguments.
 pub fn sprintf(format: &str, args: &[&dyn Arg]) -> String {
-    printf::sprintf(format, args)
+    printf::sprintf(format, args, usize::MAX).unwrap_or_default()
+}
+
+/// [`sprintf`], unless the text would be longer than so many bytes.
+///
+/// # Errors
+/// The length at which it was given up.
+pub fn sprintf_within(format: &str, args: &[&dyn Arg], most: usize) -> Result<String, usize> {
+    printf::sprintf(format, args, most)
 }

@@ -19,7 +19,9 @@ struct Formatter<'a> {
     after_index: bool,
 }
 
-pub(super) fn sprintf(format: &str, args: &[&dyn Arg]) -> String {
+/// The text, or the length that it had when it was longer than `most` bytes: widths and arguments that are named
+/// again make much of little.
+pub(super) fn sprintf(format: &str, args: &[&dyn Arg], most: usize) -> Result<String, usize> {
     let mut formatter = Formatter {
         printer: Printer::default(),
         format,
@@ -30,13 +32,16 @@ pub(super) fn sprintf(format: &str, args: &[&dyn Arg]) -> String {
         good_index: true,
         after_index: false,
     };
-    formatter.run();
-    formatter.printer.finish()
+    formatter.run(most);
+    match formatter.printer.out.len() {
+        length if length > most => Err(length),
+        _ => Ok(formatter.printer.finish()),
+    }
 }
 
 impl Formatter<'_> {
-    fn run(&mut self) {
-        while self.at < self.format.len() {
+    fn run(&mut self, most: usize) {
+        while self.at < self.format.len() && self.printer.out.len() <= most {
             let rest = &self.format[self.at..];
             let text = rest.find('%').unwrap_or(rest.len());
             self.printer.out.push_str(&rest[..text]);

@@ -10,6 +10,9 @@ use std::borrow::Cow;
 const SIZE_LIMIT: usize = 16 << 20;
 const NEST_LIMIT: u32 = 1000;
 
+/// Texts up to this length are nobody's concern.
+const SHORT: usize = 1 << 20;
+
 /// A pattern that Go refuses, with Go's text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("error parsing regexp: {code}: `{part}`")]
@@ -78,6 +81,20 @@ impl Regex {
     /// `ReplaceAllString`, with `$1` and `${name}` in the replacement.
     pub fn replace_all<'t>(&self, text: &'t str, replacement: &str) -> Cow<'t, str> {
         renormalised(self.0.replace_all(text, replacement))
+    }
+
+    /// A length in bytes that the text has at most when every match is replaced, with what `$` names or literally.
+    pub fn replaced_length(&self, text: &str, replacement: &str) -> usize {
+        let named = replacement.bytes().filter(|byte| *byte == b'$').count();
+        // Most texts are short enough however often they match.
+        let at_most = |matches: usize| {
+            let copies = text.len().saturating_mul(named + 1);
+            matches.saturating_mul(replacement.len()).saturating_add(copies)
+        };
+        match at_most(text.len() + 1) {
+            length if length <= SHORT => length,
+            _ => at_most(self.0.find_iter(text).count()),
+        }
     }
 
     /// `ReplaceAllLiteralString`

@@ -31,8 +31,12 @@ pub(crate) fn register(functions: &mut Functions) {
     functions.insert(Function::new("not", ONE, |_, args| Ok((!args[0].truth()).into())));
     functions.insert(Function::variadic("print", ANY, |_, args| Ok(format::sprint(args).into())));
     functions.insert(Function::variadic("println", ANY, |_, args| Ok(format::sprintln(args).into())));
-    functions.insert(Function::variadic("printf", &[Type::String, Type::Any], |_, args| {
-        Ok(format::sprintf(args[0].as_str().unwrap_or_default(), &args[1..]).into())
+    functions.insert(Function::variadic("printf", &[Type::String, Type::Any], |ctx, args| {
+        let most = ctx.largest_value();
+        match format::sprintf_within(args[0].as_str().unwrap_or_default(), &args[1..], most) {
+            Ok(text) => Ok(text.into()),
+            Err(length) => Err(ctx.too_large(length)),
+        }
     }));
     functions.insert(Function::variadic("eq", REFLECT, |_, args| compare::eq(args).map(Value::Bool)));
     functions
@@ -41,6 +45,7 @@ pub(crate) fn register(functions: &mut Functions) {
     functions.insert(Function::new("le", REFLECT, |_, args| compare::le(args).map(Value::Bool)));
     functions.insert(Function::new("gt", REFLECT, |_, args| compare::le(args).map(|le| Value::Bool(!le))));
     functions.insert(Function::new("ge", REFLECT, |_, args| compare::lt(args).map(|lt| Value::Bool(!lt))));
+    functions.walking(&["html", "js", "print", "printf", "println", "urlquery"]);
 }
 
 /// The arguments as the escapers read them: nil prints as no value.

@@ -30,6 +30,10 @@ impl Context<'_> {
             argv.insert(0, Value::from(callee));
         }
         self.call.pos = node.pos();
+        if function.walks {
+            frame.at(node);
+            argv.iter().try_for_each(|value| self.weigh(frame, value))?;
+        }
         let result = (function.body)(self, &mut argv);
         self.recycle(argv);
         let mut slot = self.finish_call(frame, node, function.name, result)?;
@@ -52,7 +56,10 @@ impl Context<'_> {
         result: CallResult,
     ) -> Run<Slot> {
         match result {
-            Ok(value) => Ok(Slot::new(value)),
+            Ok(value) => {
+                self.count_result(frame, node, &value)?;
+                Ok(Slot::new(value))
+            }
             Err(error) => {
                 frame.at(node);
                 self.error_with_limit(frame, &format!("error calling {name}: {}", error.message), error.limit)

@@ -3,6 +3,7 @@
 mod call;
 mod eval;
 mod field;
+mod limits;
 mod walk;
 
 use crate::parse::{Quoted, Tree};
@@ -19,8 +20,6 @@ const STACK: usize = 2 << 20;
 /// How deep control structures, parentheses and templates may nest before anybody asks how much stack is left: to
 /// answer that for the first time the system reads a file.
 const SHALLOW: usize = 10;
-/// The clock is read once in so many steps.
-const STEPS_PER_LOOK: u64 = 1024;
 
 type Run<T> = Result<T, Box<ExecError>>;
 
@@ -84,6 +83,7 @@ pub struct Context<'e> {
     /// How much had been read when the pipeline began whose command is about to run.
     pipeline_mark: usize,
     steps: u64,
+    calls: u64,
     depth: usize,
     /// Control structures, parentheses and templates that are open.
     nesting: usize,
@@ -123,6 +123,7 @@ impl<'e> Context<'e> {
             result_reads: Vec::new(),
             pipeline_mark: 0,
             steps: 0,
+            calls: 0,
             depth: 0,
             nesting: 0,
             chain: 0,
@@ -321,20 +322,6 @@ impl<'e> Context<'e> {
         self.tracer.as_mut().map(|tracer| tracer.parts(text, whole)).unwrap_or_default()
     }
 
-    /// Fails if a value of so many bytes would pass the output limit.
-    ///
-    /// # Errors
-    /// The limit.
-    pub fn check_size(&self, bytes: usize) -> Result<(), crate::CallError> {
-        if bytes <= self.env.limits.output {
-            return Ok(());
-        }
-        Err(crate::CallError {
-            message: format!("a value of {bytes} bytes passes the limit of {}", self.env.limits.output),
-            limit: Some(Limit::Output),
-        })
-    }
-
     /// Runs something one level deeper, on more stack if little is left.
     fn deeper<R>(&mut self, run: impl FnOnce(&mut Self) -> R) -> R {
         self.nesting += 1;
@@ -398,31 +385,6 @@ impl<'e> Context<'e> {
     #[cold]
     fn limit_error<T>(&self, frame: &Frame<'_>, limit: Limit, value: impl std::fmt::Display) -> Run<T> {
         self.error_with_limit(frame, &format!("limit of {limit} exceeded ({value})"), Some(limit))
-    }
-
-    /// Counts a step and looks at the limits now and then.
-    fn step(&mut self, frame: &Frame<'_>) -> Run<()> {
-        self.steps += 1;
-        if !self.steps.is_multiple_of(STEPS_PER_LOOK) {
-            return Ok(());
-        }
-        let limits = &self.env.limits;
-        if self.steps > limits.steps {
-            return self.limit_error(frame, Limit::Steps, limits.steps);
-        }
-        if limits.deadline.is_some_and(|deadline| std::time::Instant::now() >= deadline) {
-            return self.limit_error(frame, Limit::Time, "the deadline has passed");
-        }
-        Ok(())
-    }
-
-    /// Counts output that was appended since `before`.
-    fn wrote(&mut self, frame: &Frame<'_>, before: usize) -> Run<()> {
-        self.written += self.out.len() - before;
-        if self.written > self.env.limits.output {
-            return self.limit_error(frame, Limit::Output, format!("{} bytes", self.env.limits.output));
-        }
-        Ok(())
     }
 
     /// Notes that a value with an origin was read.

@@ -57,6 +57,7 @@ impl Context<'_> {
         }
         frame.at(Quoted::Node(node));
         let before = self.out.len();
+        self.weigh(frame, &slot.value)?;
         format::append(&mut self.out, &slot.value);
         if let Some(tracer) = &mut self.tracer {
             tracer.action(site(frame.tree, pipe.pos), before..self.out.len(), &self.reads[mark..]);

@@ -35,7 +35,40 @@ pub(crate) fn register(functions: &mut Functions) {
     dates::register(functions);
     regexes::register(functions);
     versions::register(functions);
+    functions.walking(&WALKING);
 }
+
+/// Functions that print, compare or copy whatever their arguments hold.
+const WALKING: [&str; 28] = [
+    "cat",
+    "compact",
+    "deepCopy",
+    "deepEqual",
+    "has",
+    "join",
+    "merge",
+    "mergeOverwrite",
+    "mustCompact",
+    "mustDeepCopy",
+    "mustHas",
+    "mustMerge",
+    "mustMergeOverwrite",
+    "mustToJson",
+    "mustToPrettyJson",
+    "mustToRawJson",
+    "mustUniq",
+    "mustWithout",
+    "quote",
+    "sortAlpha",
+    "squote",
+    "toJson",
+    "toPrettyJson",
+    "toRawJson",
+    "toString",
+    "toStrings",
+    "uniq",
+    "without",
+];
 
 /// Adds a function with a fixed number of parameters under each of its names.
 fn add(

@@ -1,7 +1,7 @@
 //! Regular expressions. Compiled ones are kept per thread, since templates use them in loops.
 
 use super::{add, int, text};
-use crate::{CallError, Functions, List, ListType, Type, Value};
+use crate::{CallError, Context, Functions, List, ListType, Type, Value};
 use rustc_hash::FxHashMap;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -55,19 +55,21 @@ pub(super) fn register(f: &mut Functions) {
     });
     add(f, &["mustRegexMatch"], SS, |_, args| Ok(compiled(args, true)?.is_match(text(args, 1)).into()));
     add(f, &["regexQuoteMeta"], &[Type::String], |_, args| Ok(quote_meta(text(args, 0)).into()));
-    register_pair(f, ["regexFind", "mustRegexFind"], SS, |regex, args| {
+    register_pair(f, ["regexFind", "mustRegexFind"], SS, |_, regex, args| {
         Ok(regex.find(text(args, 1)).unwrap_or_default().into())
     });
-    register_pair(f, ["regexFindAll", "mustRegexFindAll"], SSI, |regex, args| {
+    register_pair(f, ["regexFindAll", "mustRegexFindAll"], SSI, |_, regex, args| {
         Ok(strings(regex.find_all(text(args, 1), int(args, 2))))
     });
-    register_pair(f, ["regexReplaceAll", "mustRegexReplaceAll"], SSS, |regex, args| {
+    register_pair(f, ["regexReplaceAll", "mustRegexReplaceAll"], SSS, |ctx, regex, args| {
+        ctx.check_size(regex.replaced_length(text(args, 1), text(args, 2)))?;
         Ok(regex.replace_all(text(args, 1), text(args, 2)).as_ref().into())
     });
-    register_pair(f, ["regexReplaceAllLiteral", "mustRegexReplaceAllLiteral"], SSS, |regex, args| {
+    register_pair(f, ["regexReplaceAllLiteral", "mustRegexReplaceAllLiteral"], SSS, |ctx, regex, args| {
+        ctx.check_size(regex.replaced_length(text(args, 1), text(args, 2)))?;
         Ok(regex.replace_all_literal(text(args, 1), text(args, 2)).as_ref().into())
     });
-    register_pair(f, ["regexSplit", "mustRegexSplit"], SSI, |regex, args| {
+    register_pair(f, ["regexSplit", "mustRegexSplit"], SSI, |_, regex, args| {
         Ok(strings(regex.split(text(args, 1), int(args, 2))))
     });
 }
@@ -77,10 +79,10 @@ fn register_pair(
     f: &mut Functions,
     names: [&'static str; 2],
     params: &'static [Type],
-    body: impl Fn(&Regex, &[Value]) -> Result<Value, CallError> + Send + Sync + Copy + 'static,
+    body: impl Fn(&Context<'_>, &Regex, &[Value]) -> Result<Value, CallError> + Send + Sync + Copy + 'static,
 ) {
     for (must, name) in names.iter().enumerate() {
-        add(f, &[name], params, move |_, args| body(compiled(args, must == 1)?.as_ref(), args));
+        add(f, &[name], params, move |ctx, args| body(ctx, compiled(args, must == 1)?.as_ref(), args));
     }
 }
 

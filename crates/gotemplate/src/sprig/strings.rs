@@ -95,7 +95,11 @@ fn sizes(f: &mut Functions) {
         })
     });
     add(f, &["wrap"], IS, |_, args| Ok(words::wrap(text(args, 1), int(args, 0), "", false).into()));
-    add(f, &["wrapWith"], &[Type::Int, Type::String, Type::String], |_, args| {
+    add(f, &["wrapWith"], &[Type::Int, Type::String, Type::String], |ctx, args| {
+        // Of two lines one after the other, the first words of the second did not fit in the first.
+        let width = usize::try_from(int(args, 0)).unwrap_or_default().max(1);
+        let lines = text(args, 2).len() * 2 / width + 1;
+        ctx.check_size(lines.saturating_mul(text(args, 1).len()).saturating_add(text(args, 2).len()))?;
         Ok(words::wrap(text(args, 2), int(args, 0), text(args, 1), true).into())
     });
     add(f, &["repeat"], IS, |ctx, args| Ok(repeat(ctx, text(args, 1), int(args, 0))?.into()));
@@ -251,8 +255,10 @@ fn splits(f: &mut Functions) {
         Value::List(list) if list.list_type() == ListType::String => Ok(args[0].clone()),
         other => Ok(Value::strings(texts(other))),
     });
-    add(f, &["join"], &[Type::String, Type::Any], |_, args| {
-        Ok(rawstr::renormalise(texts(&args[1]).join(text(args, 0))).into())
+    add(f, &["join"], &[Type::String, Type::Any], |ctx, args| {
+        let (texts, separator) = (texts(&args[1]), text(args, 0));
+        ctx.check_size(texts.iter().map(|text| text.len() + separator.len()).sum())?;
+        Ok(rawstr::renormalise(texts.join(separator)).into())
     });
     add(f, &["sortAlpha"], ANY, |_, args| match &args[0] {
         Value::List(list) if list.list_type() == ListType::String => {

@@ -33,6 +33,7 @@ fn make_table() -> Functions {
     add_yaml(&mut table);
     add_json(&mut table);
     add_toml(&mut table);
+    table.walking(&["mustToJson", "mustToToml", "mustToYaml", "toJson", "toToml", "toYaml", "toYamlPretty"]);
     table
 }
 

@@ -14,6 +14,7 @@ mod texts;
 mod toml;
 
 use std::{
+    cell::Cell,
     cmp::Reverse,
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
@@ -148,7 +149,7 @@ pub(crate) fn render(
         None => &SystemClock,
     };
     let limits = Limits { deadline: Some(std::time::Instant::now() + MAX_TIME), ..Limits::default() };
-    let env = Env { clock, entropy, limits, user: &state };
+    let env = Env { clock, entropy, limits, made: Cell::new(0), user: &state };
     let mut rendered = BTreeMap::new();
     for template in &templates {
         if tiphys_vfs::base_name(&template.name).starts_with('_') {
