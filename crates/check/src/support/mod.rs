@@ -19,6 +19,7 @@ pub mod parts;
 pub mod placeholders;
 pub mod pod_security;
 pub mod pods;
+pub mod promql;
 pub mod references;
 pub mod selectors;
 pub mod set_aside;
