@@ -6,7 +6,10 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper_util::rt::TokioIo;
-use rustls::{CertificateError, ClientConfig, RootCertStore, pki_types::ServerName};
+use rustls::{
+    CertificateError, ClientConfig, RootCertStore,
+    pki_types::{CertificateDer, ServerName, pem::PemObject},
+};
 use tiphys_schema::quote;
 use tiphys_value::{ObjectExt, Value};
 use tokio::net::TcpStream;
@@ -156,7 +159,7 @@ async fn connect(host: &str, port: u16, address: Option<SocketAddr>) -> Result<T
 fn trust(ca_bundle: &str) -> Result<ClientConfig, Failure> {
     let mut roots = RootCertStore::empty();
     let pem = STANDARD.decode(ca_bundle).unwrap_or_default();
-    for certificate in rustls_pemfile::certs(&mut pem.as_slice()).flatten() {
+    for certificate in CertificateDer::pem_slice_iter(&pem).flatten() {
         // What is no certificate is not trusted.
         let _ = roots.add(certificate);
     }
