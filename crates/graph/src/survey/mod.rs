@@ -26,7 +26,7 @@ use std::sync::{Arc, OnceLock};
 use tiphys_appset::ClusterInfo;
 use tiphys_diag::Span;
 use tiphys_render::Sources;
-use tiphys_value::{FieldPath, Location, ObjectExt, OriginKind, RenderedObject, ResourceKey};
+use tiphys_value::{FieldPath, Location, ObjectExt, OriginKind, RenderedObject, ResourceKey, Value};
 use tiphys_vfs::FileTree;
 
 use crate::tools::Tools;
@@ -232,12 +232,25 @@ impl Survey {
     }
 
     /// The place of what decided a field of an object: the value that a chart was given, if that is where it
-    /// came from, else as [`Self::span`].
+    /// came from, else as [`Self::span`]. Of several values it is that which says most of the field's text, then the first.
     pub fn value_span(&self, object: &Object, field: &FieldPath) -> Span {
         let chain = object.rendered.origins.lookup(field);
+        let text = field.get(object.value()).and_then(Value::as_str).unwrap_or_default();
         let values = chain.iter().filter(|origin| origin.kind == OriginKind::Values);
-        let here = values.map(|origin| &origin.location).find(|at| self.is_here(object, at));
-        here.map_or_else(|| self.span(object, field), |location| self.files.span(location))
+        let here = values.map(|origin| &origin.location).filter(|at| self.is_here(object, at));
+        // Of those that say as much the last counts, which is then the first.
+        let here: Vec<_> = here.collect();
+        let most = here.into_iter().rev().max_by_key(|at| self.said_of(text, at));
+        most.map_or_else(|| self.span(object, field), |location| self.files.span(location))
+    }
+
+    /// How much of a text stands at a place of a values file, in bytes.
+    fn said_of(&self, text: &str, at: &Location) -> usize {
+        let file = self.files.text(&at.file);
+        let line = file.as_ref().and_then(|file| file.lines().nth(at.line as usize - 1));
+        let value = line.and_then(|line| line.split_once(": ")).map_or("", |(_, value)| value);
+        let value = value.split(" #").next().unwrap_or_default().trim().trim_matches(['"', '\'']);
+        if text.contains(value) { value.len() } else { 0 }
     }
 
     /// The place of a field of an Application's own declaration.
