@@ -7,6 +7,7 @@ mod clusters;
 mod commands;
 mod dump;
 mod duration;
+mod evaluator;
 mod exit;
 mod fetch;
 mod metrics;
@@ -24,6 +25,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
+pub use evaluator::serve_evaluator;
 pub use exit::{FAILED, WRONG_USE};
 
 /// Namespace of the engine, where Applications live that name none: Argo CD's.

@@ -2,5 +2,8 @@
 #![allow(clippy::print_stdout, reason = "a command-line program prints")]
 
 fn main() -> std::process::ExitCode {
-    tiphys_cli::run(tiphys_cli::Cli::from_args())
+    match tiphys_cli::serve_evaluator() {
+        Some(code) => code,
+        None => tiphys_cli::run(tiphys_cli::Cli::from_args()),
+    }
 }

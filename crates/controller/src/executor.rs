@@ -11,6 +11,7 @@ use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey, Value, json};
 
 use crate::{
     migrate,
+    status::bounded,
     undeclared::{is_declared, without_nulls, without_undeclared},
 };
 
@@ -248,7 +249,7 @@ fn failure(cache: &LiveCache, action: &Action, brought: &[Arc<Value>], error: Cl
 
 /// An error in the API server's terms.
 fn answer(error: ClusterError) -> Failure {
-    let failure = Failure { message: error.to_string(), ..Failure::default() };
+    let failure = Failure { message: bounded(error.to_string()), ..Failure::default() };
     match error {
         ClusterError::Api { code, reason, .. } => Failure { code: Some(code), reason, ..failure },
         ClusterError::UnknownKind(_) => Failure { code: Some(404), reason: "NotFound".into(), ..failure },

@@ -20,7 +20,7 @@ use crate::{
     prevent::awaits,
     reconcile::{Compared, Next, is_running, own_key},
     rendering::Rendering,
-    status::application_kind,
+    status::{application_kind, bounded},
 };
 
 /// How many steps one look may take; a plan that never comes to rest is given time to others.
@@ -389,7 +389,7 @@ impl Engine {
 
     /// Ends an operation before anything was done for it.
     fn end_unbegun(&self, app: &mut Application, state: &mut SyncState, message: String) {
-        state.shown.message = message;
+        state.shown.message = bounded(message);
         state.shown.phase = OperationPhase::Error;
         state.shown.finished_at = Some(Time::from(self.now()));
         self.metrics.ended(app, &state.shown);

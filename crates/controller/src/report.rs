@@ -76,7 +76,8 @@ impl Engine {
         let mut after = object.clone();
         after["status"]["sync"] = tiphys_value::json!({"status": "Unknown"});
         after["status"]["health"] = tiphys_value::json!({"status": "Unknown"});
-        after["status"]["conditions"] = tiphys_value::json!([{"type": "InvalidSpecError", "message": fault}]);
+        after["status"]["conditions"] =
+            tiphys_value::json!([{"type": "InvalidSpecError", "message": status::bounded(fault.to_owned())}]);
         if let Err(error) = status::write(&self.cache, key, object, &after).await {
             self.lost_write(key, &error);
         }
@@ -166,6 +167,7 @@ pub(crate) fn set_conditions(app: &mut Application, conditions: Vec<Condition>, 
     app.status.conditions = conditions
         .into_iter()
         .map(|mut condition| {
+            condition.message = status::bounded(condition.message);
             let known =
                 old.iter().find(|known| known.kind == condition.kind && known.message == condition.message);
             condition.last_transition_time = known.and_then(|known| known.last_transition_time).or(Some(now));

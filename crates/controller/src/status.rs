@@ -9,6 +9,20 @@ use crate::AppKey;
 /// The name under which the engine writes the fields of an Application that are its own.
 const FIELD_MANAGER: &str = "tiphys-controller";
 
+/// The longest message of a status, in bytes: the API server takes no object larger than 1.5 MiB, and a message that
+/// cannot be written tells nobody anything.
+const MAX_MESSAGE: usize = 8 << 10;
+
+/// A message as a status may carry it: of a longer one the beginning and the end, where the API server says why.
+pub(crate) fn bounded(message: String) -> String {
+    if message.len() <= MAX_MESSAGE {
+        return message;
+    }
+    let head = message.floor_char_boundary(MAX_MESSAGE / 4 * 3);
+    let tail = message.ceil_char_boundary(message.len() - MAX_MESSAGE / 4);
+    format!("{} … ({} bytes left out) … {}", &message[..head], tail - head, &message[tail..])
+}
+
 /// The kind Application.
 pub(crate) fn application_kind() -> GroupKind {
     GroupKind::new(names::GROUP, "Application")
@@ -87,6 +101,17 @@ pub(crate) fn merge_patch(before: &Value, after: &Value, depth: usize) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_long_message_the_ends_are_kept() {
+        let long = format!("Deployment: {}: field is immutable", "ä".repeat(MAX_MESSAGE));
+        let short = bounded(long.clone());
+        assert!(short.len() < MAX_MESSAGE + 50 && short.starts_with("Deployment: ä"), "{short}");
+        assert!(short.ends_with("ä: field is immutable"), "{short}");
+        assert!(short.contains(" bytes left out) … ä"), "{short}");
+        let exact = "a".repeat(MAX_MESSAGE);
+        assert_eq!(bounded(exact.clone()), exact);
+    }
 
     #[test]
     fn patches_name_what_differs_only() {

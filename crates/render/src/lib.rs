@@ -30,6 +30,7 @@ use tiphys_vfs::EntryKind;
 
 pub use charts::HelmCharts;
 pub use error::{Cause, RenderError};
+pub use jsonnet::{EVALUATOR, evaluate_in, serve_evaluator};
 pub use plugin::Plugins;
 pub use sources::{SourceTree, Sources, refuse_missing};
 

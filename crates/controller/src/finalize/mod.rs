@@ -242,6 +242,7 @@ impl Engine {
 
     /// Puts what the deletion waits for, or why it does not get on, into the status.
     async fn report(&self, key: &AppKey, app: &Application, kind: ConditionType, message: String) {
+        let message = status::bounded(message);
         let known = &app.status.conditions;
         if known.len() == 1 && known[0].kind == kind && known[0].message == message {
             return;

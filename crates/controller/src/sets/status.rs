@@ -5,6 +5,8 @@ use tiphys_appset::Rollout;
 use tiphys_model::{Time, names};
 use tiphys_value::{Map, ObjectExt, Value, json};
 
+use crate::status::bounded;
+
 /// How many Applications `status.resources` lists.
 const MAX_RESOURCES: usize = 5000;
 
@@ -19,7 +21,7 @@ pub(crate) struct Fault {
 
 impl Fault {
     pub fn new(reason: &'static str, message: impl Into<String>) -> Self {
-        Self { reason, message: message.into() }
+        Self { reason, message: bounded(message.into()) }
     }
 }
 

@@ -1,6 +1,8 @@
 //! What settings and projects keep the engine from, and what they let it do: kinds that are left alone, and the
 //! repositories and clusters that are for one project.
 
+use std::time::Duration;
+
 use tiphys_controller::Destinations;
 use tiphys_value::{Value, json};
 
@@ -34,6 +36,23 @@ const WITHOUT_SECRETS: [(&str, &str); 2] = [
     ("resource.exclusions", "[{apiGroups: [''], kinds: [Secret], clusters: ['*']}]"),
     ("resource.inclusions", "[{apiGroups: [''], kinds: [ConfigMap, Namespace]}]"),
 ];
+
+#[tokio::test(start_paused = true)]
+async fn a_reason_longer_than_an_object_may_be_is_told_in_part() {
+    let chart = [
+        ("app/Chart.yaml", "apiVersion: v2\nname: app\nversion: 1.0.0\n"),
+        ("app/templates/a.yaml", "{{ fail (printf \"too much %s of it\" (repeat 4000000 \"a\")) }}\n"),
+    ];
+    let stage = Stage::new(&chart).await;
+    stage.apply(application("app", "app")).await;
+    let app = stage.until_app("app", |app| condition(app, "ComparisonError").is_some()).await;
+    let told = condition(&app, "ComparisonError").unwrap();
+    assert!(told.contains("too much aaa") && told.contains("aaa of it") && told.len() < 10_000, "{told}");
+    let since = app["status"]["conditions"][0]["lastTransitionTime"].clone();
+    stage.pass(Duration::from_secs(3600)).await;
+    let app = stage.get(APPLICATION, ENGINE, "app").await.unwrap();
+    assert_eq!(app["status"]["conditions"][0]["lastTransitionTime"], since, "it is the same reason");
+}
 
 #[tokio::test(start_paused = true)]
 async fn kinds_that_are_excluded_are_not_synced_and_that_is_told() {

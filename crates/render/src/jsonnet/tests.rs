@@ -4,9 +4,8 @@ use super::{
 };
 use tiphys_vfs::MemTree;
 
-fn task(files: &[(&str, &str)]) -> Task {
+fn task() -> Task {
     Task {
-        tree: Arc::new(MemTree::from_files(files.iter().copied())),
         path: "app/main.jsonnet".into(),
         folders: vec!["app".into(), "vendor".into(), "lib".into()],
         ext_vars: vec![JsonnetVar { name: "env".into(), value: "prod".into(), code: false }],
@@ -15,7 +14,8 @@ fn task(files: &[(&str, &str)]) -> Task {
 }
 
 fn text(files: &[(&str, &str)]) -> Result<String, String> {
-    task(files).run_in_time().map_err(|error| error.to_string())
+    thread::run(task(), Arc::new(MemTree::from_files(files.iter().copied())))
+        .map_err(|error| error.to_string())
 }
 
 #[test]
