@@ -4,6 +4,7 @@
 mod combine;
 mod generator;
 mod git;
+mod normal;
 mod owner;
 mod params;
 mod plan;

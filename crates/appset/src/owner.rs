@@ -25,3 +25,23 @@ pub fn owner_of(object: &Value) -> Option<&str> {
 pub fn is_owned_by(app: &Value, set: &Value) -> bool {
     app.namespace() == set.namespace() && owner_of(app) == Some(set.name())
 }
+
+/// Makes an Application the set's. A reference to a set of its name is made anew: it may be to one that is
+/// gone, whose Applications the garbage collector would delete.
+pub(crate) fn take(app: &mut Value, set: &Value) {
+    let wanted = owner_reference(set);
+    let references = app.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
+    let mut references = references.cloned().unwrap_or_default();
+    match references.iter_mut().find(|reference| is_of_name(reference, set.name())) {
+        Some(reference) => *reference = wanted,
+        None => references.push(wanted),
+    }
+    app["metadata"]["ownerReferences"] = references.into();
+}
+
+fn is_of_name(reference: &Value, name: &str) -> bool {
+    let group = |version: &str| version.split_once('/').map(|(group, _)| group == names::GROUP);
+    reference.str_at(&["kind"]) == Some("ApplicationSet")
+        && reference.str_at(&["name"]) == Some(name)
+        && reference.str_at(&["apiVersion"]).and_then(group) == Some(true)
+}

@@ -7,7 +7,7 @@ use tiphys_diff::{DiffOptions, IgnoreRules};
 use tiphys_model::{IgnoreDifference, names};
 use tiphys_value::ObjectExt;
 
-use crate::{Generated, owner};
+use crate::{Generated, normal, owner};
 
 /// Annotations of Applications that their sets never take away (Argo CD docs, "Controlling Resource
 /// Modification"), and ours.
@@ -27,6 +27,8 @@ const KEPT_ANNOTATIONS: [&str; 10] = [
 const KEPT_FINALIZERS: [&str; 2] = [names::PRE_DELETE_FINALIZER, names::POST_DELETE_FINALIZER];
 /// So many deletions at once, if they are more than half of all, need an approval.
 const BRAKE_FROM: usize = 20;
+/// Deeper parts of Applications are taken as they are.
+const MAX_DEPTH: usize = 64;
 
 /// `syncPolicy.applicationsSync`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -106,13 +108,13 @@ pub fn plan(set: &Value, generated: &[Generated], existing: &[Value], policy: Po
     for one in generated.iter().filter(|one| one.fault.is_none()) {
         let name = one.application.name();
         match there.get(name) {
-            None => plan.create.push(owned(set, one.application.clone())),
+            None => plan.create.push(owned(set, normalized(&one.application))),
             Some(have) => match owner::owner_of(have) {
                 Some(other) if other != set.name() => {
                     let fault = format!("Application {name} belongs to ApplicationSet {other}");
                     plan.faults.insert(name.to_owned(), fault);
                 }
-                _ if policy.updates() => match changed(set, &one.application, have) {
+                _ if policy.updates() => match changed(set, &normalized(&one.application), have) {
                     Ok(after) => {
                         plan.update.extend(after.map(|after| Update { before: (*have).clone(), after }))
                     }
@@ -151,6 +153,12 @@ fn owned(set: &Value, mut app: Value) -> Value {
     app
 }
 
+fn normalized(app: &Value) -> Value {
+    let mut app = app.clone();
+    normal::normalize(&mut app);
+    app
+}
+
 /// The Application as it is to be, or `None` if nothing that counts differs.
 fn changed(set: &Value, wanted: &Value, have: &Value) -> Result<Option<Value>, String> {
     let mut after = have.clone();
@@ -163,23 +171,35 @@ fn changed(set: &Value, wanted: &Value, have: &Value) -> Result<Option<Value>, S
         set_or_remove(&mut after, field, map.into());
     }
     set_or_remove(&mut after, "finalizers", finalizers(wanted, have).into());
-    if owner::owner_of(have).is_none() {
-        let references = &mut after["metadata"]["ownerReferences"];
-        if !references.is_array() {
-            *references = json!([]);
-        }
-        if let Some(list) = references.as_array_mut() {
-            list.push(owner::owner_reference(set));
-        }
-    }
+    owner::take(&mut after, set);
     let rules = ignored(set);
-    if rules.is_empty() {
-        return Ok((after != *have).then_some(after));
+    if !rules.is_empty() {
+        let rules = IgnoreRules::of(have, &rules).map_err(|error| error.to_string())?;
+        let options = DiffOptions { ignore: Some(&rules), ..DiffOptions::default() };
+        let mut kept = tiphys_diff::respect_ignored(&after, have, &options);
+        drop_remains(&mut kept, &after, &rules.without_ignored(have), 0);
+        after = kept;
     }
-    let rules = IgnoreRules::of(have, &rules).map_err(|error| error.to_string())?;
-    let options = DiffOptions { ignore: Some(&rules), ..DiffOptions::default() };
-    let after = tiphys_diff::respect_ignored(&after, have, &options);
+    if normal::is_same_spec(&after, have) {
+        // It stays as it was written, or two forms of the same would be a change for ever.
+        after["spec"] = have.get("spec").cloned().unwrap_or_default();
+    }
     Ok((after != *have).then_some(after))
+}
+
+/// What is ignored goes with the part that it is in, if that is not wanted any more: a revision of `source`
+/// makes no source beside `sources`.
+fn drop_remains(kept: &mut Value, wanted: &Value, rest: &Value, depth: usize) {
+    let (Some(map), true) = (kept.as_object_mut(), depth < MAX_DEPTH) else { return };
+    map.retain(|key, _| {
+        let is_part = rest.get(key).is_some_and(|part| part.as_object().is_some_and(|part| !part.is_empty()));
+        wanted.get(key).is_some() || !is_part
+    });
+    for (key, value) in map {
+        if let (Some(wanted), Some(rest)) = (wanted.get(key), rest.get(key)) {
+            drop_remains(value, wanted, rest, depth + 1);
+        }
+    }
 }
 
 fn set_or_remove(object: &mut Value, field: &str, value: Value) {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tiphys_model::{Application, HealthCode, SyncStatusCode, Time};
+use tiphys_model::{Application, ConditionType, HealthCode, SyncStatusCode, Time};
 use tiphys_value::ObjectExt;
 
 use crate::Generated;
@@ -75,6 +75,62 @@ pub struct Rollout {
     pub faults: Vec<String>,
 }
 
+/// What is wrong with the steps of a set, counted from 0.
+#[derive(Default)]
+struct Faults {
+    unknown_operators: BTreeSet<(usize, String)>,
+    selected_twice: BTreeMap<String, Vec<usize>>,
+    unusable_limits: BTreeSet<usize>,
+    empty_steps: Vec<usize>,
+}
+
+impl Faults {
+    /// In Argo CD's words, the gravest first.
+    fn texts(&self, set: &Value) -> Vec<String> {
+        let join = |list: Vec<String>, by: &str| list.join(by);
+        let number = |at: &usize| (at + 1).to_string();
+        let mut texts = Vec::new();
+        if !self.unknown_operators.is_empty() {
+            let numbers = join(self.unknown_operators.iter().map(|(at, _)| number(at)).collect(), ", ");
+            let operators = join(self.unknown_operators.iter().map(|(_, name)| name.clone()).collect(), ", ");
+            let who = if self.unknown_operators.len() == 1 { "Step" } else { "Steps" };
+            let has = if self.unknown_operators.len() == 1 { "has" } else { "have" };
+            texts.push(format!(
+                "{who} {numbers} {has} invalid matchExpression operators: {operators}. Supported Operators are 'In' and 'NotIn'"
+            ));
+        }
+        if !self.selected_twice.is_empty() {
+            let of_one = |steps: &Vec<usize>| join(steps.iter().map(number).collect(), "-");
+            let steps: Vec<String> = self.selected_twice.values().map(of_one).collect();
+            let names: Vec<String> = self.selected_twice.keys().cloned().collect();
+            texts.push(if let [name] = &names[..] {
+                format!("Application '{name}' is selected by multiple steps: ({})", join(steps, ", "))
+            } else {
+                let (names, steps) = (join(names, "', '"), join(steps, "), ("));
+                format!("Applications '{names}' are selected by multiple steps: [({steps})]")
+            });
+        }
+        if !self.unusable_limits.is_empty() {
+            let value = |at: &usize| match steps(set)[*at].get("maxUpdate") {
+                Some(Value::String(text)) => text.clone(),
+                other => other.map(Value::to_string).unwrap_or_default(),
+            };
+            let values = join(self.unusable_limits.iter().map(value).collect(), ", ");
+            let numbers = join(self.unusable_limits.iter().map(number).collect(), ", ");
+            texts.push(if self.unusable_limits.len() == 1 {
+                format!("Step {numbers} has an invalid maxUpdate value: {values}")
+            } else {
+                format!("Steps {numbers} have invalid maxUpdate values: [{values}]")
+            });
+        }
+        if !self.empty_steps.is_empty() {
+            let numbers = join(self.empty_steps.iter().map(number).collect(), " ");
+            texts.push(format!("Steps [{numbers}] have no applications matching their criteria"));
+        }
+        texts
+    }
+}
+
 /// Whether a set asks for RollingSync.
 pub fn is_rolling(set: &Value) -> bool {
     set.str_at(&["spec", "strategy", "type"]) == Some("RollingSync")
@@ -96,7 +152,7 @@ pub fn roll(
     now: Timestamp,
 ) -> Rollout {
     let now = Time::from(now);
-    let mut faults = Vec::new();
+    let mut faults = Faults::default();
     let members = assign(set, generated, &mut faults);
     let of_app: BTreeMap<&str, usize> = members
         .iter()
@@ -113,38 +169,40 @@ pub fn roll(
     let open = open_steps(&members, &apps);
     admit(set, &mut apps, &of_app, &open, now, &mut faults);
     for one in generated.iter_mut() {
-        let due = apps.iter().any(|app| app.application == one.application.name() && app.status == PENDING);
+        let name = one.application.name();
+        let due =
+            open.contains(name) && apps.iter().any(|app| app.application == name && app.status == PENDING);
         take_over(&mut one.application, due);
     }
     let behind = |names: &BTreeSet<String>| {
         apps.iter().any(|app| names.contains(&app.application) && app.status != HEALTHY)
     };
     let step = members.iter().position(behind).map(|at| at + 1);
-    Rollout { apps, step, faults }
+    Rollout { apps, step, faults: faults.texts(set) }
 }
 
 /// The names of the Applications of each step.
-fn assign(set: &Value, generated: &[Generated], faults: &mut Vec<String>) -> Vec<BTreeSet<String>> {
+fn assign(set: &Value, generated: &[Generated], faults: &mut Faults) -> Vec<BTreeSet<String>> {
     let mut members = vec![BTreeSet::new(); steps(set).len()];
     for one in generated {
         let app = &one.application;
         let selected: Vec<usize> =
             (0..members.len()).filter(|at| selects(&steps(set)[*at], app, *at, faults)).collect();
+        for at in &selected {
+            members[*at].insert(app.name().to_owned());
+        }
         if selected.len() > 1 {
-            let numbers: Vec<String> = selected.iter().map(|at| (at + 1).to_string()).collect();
-            faults.push(format!("steps {} all select Application {}", numbers.join(", "), app.name()));
-        }
-        for at in selected {
-            members[at].insert(app.name().to_owned());
+            faults.selected_twice.insert(app.name().to_owned(), selected);
         }
     }
-    for (at, _) in members.iter().enumerate().filter(|(_, names)| names.is_empty()) {
-        faults.push(format!("step {} selects no Application", at + 1));
-    }
+    let empty = members.iter().enumerate().filter(|(_, names)| names.is_empty());
+    faults.empty_steps = empty.map(|(at, _)| at).collect();
     members
 }
 
-fn selects(step: &Value, app: &Value, at: usize, faults: &mut Vec<String>) -> bool {
+/// Whether a step selects an Application. As in Argo CD, one without the label is what every operator but
+/// `In` is after, even those that are not known otherwise.
+fn selects(step: &Value, app: &Value, at: usize, faults: &mut Faults) -> bool {
     let expressions = step.get("matchExpressions").and_then(Value::as_array);
     expressions.into_iter().flatten().all(|expression| {
         let label = app
@@ -156,11 +214,8 @@ fn selects(step: &Value, app: &Value, at: usize, faults: &mut Vec<String>) -> bo
             "In" => listed,
             "NotIn" => !listed,
             other => {
-                let fault = format!("step {} has the operator {other:?}; In and NotIn are known", at + 1);
-                if !faults.contains(&fault) {
-                    faults.push(fault);
-                }
-                false
+                faults.unknown_operators.insert((at, other.to_owned()));
+                label.is_none()
             }
         }
     })
@@ -176,8 +231,9 @@ fn judge(
 ) -> AppRollout {
     let name = &app.metadata.name;
     let sync = &app.status.sync;
+    let one = Some(&sync.revision).filter(|revision| !revision.is_empty());
     let revisions =
-        if sync.revisions.is_empty() { vec![sync.revision.clone()] } else { sync.revisions.clone() };
+        if sync.revisions.is_empty() { one.into_iter().cloned().collect() } else { sync.revisions.clone() };
     let known = set.at(&["status", "applicationStatus"]).and_then(Value::as_array).into_iter().flatten();
     let known = known.filter_map(AppRollout::from_value).find(|known| known.application == *name);
     let mut state = known.unwrap_or_else(|| AppRollout {
@@ -192,10 +248,10 @@ fn judge(
     let was = state.status;
     let changed = match (state.revisions != revisions, revised(name)) {
         (true, true) => {
-            Some("Application has pending changes in revision and spec, setting status to Waiting")
+            Some("Application has pending changes (revision and spec differ), setting status to Waiting")
         }
         (true, false) => Some("Application has pending changes, setting status to Waiting"),
-        (false, true) => Some("Application has pending spec changes, setting status to Waiting"),
+        (false, true) => Some("Application has pending changes (spec differs), setting status to Waiting"),
         (false, false) => None,
     };
     if let Some(message) = changed {
@@ -224,7 +280,9 @@ fn judge(
 /// Whether the sync status is about the spec as it is now.
 fn is_compared(app: &Application) -> bool {
     app.status.sync.compared_to.as_ref().is_some_and(|compared| {
-        let sources: Vec<_> = compared.source.iter().chain(&compared.sources).cloned().collect();
+        // Argo CD writes an empty `source` beside `sources`.
+        let one = compared.source.as_slice();
+        let sources = if compared.sources.is_empty() { one } else { &compared.sources };
         sources == app.spec.effective_sources() && compared.destination == app.spec.destination
     })
 }
@@ -241,12 +299,24 @@ fn leave_pending(app: &Application, state: &mut AppRollout, now: Time) {
             "Application resource completed a sync, updating status from Pending to Progressing"
         }
         Some(_) => "Application resource became Progressing, updating status from Pending to Progressing",
-        None if app.status.conditions.iter().any(|c| c.kind.is_error()) && app.operation.is_none() => {
+        None if has_spec_error(app) && was_looked_at(app, state.since) => {
             "Application resource has error and cannot sync, updating status to Progressing"
         }
         None => return,
     };
     state.turn(PROGRESSING, message, now);
+}
+
+/// Whether the Application itself is at fault, so that no sync begins.
+fn has_spec_error(app: &Application) -> bool {
+    let ends =
+        |kind: ConditionType| matches!(kind, ConditionType::InvalidSpecError | ConditionType::UnknownError);
+    app.status.conditions.iter().any(|condition| ends(condition.kind))
+}
+
+/// Whether the conditions are from after a moment.
+fn was_looked_at(app: &Application, since: Time) -> bool {
+    app.status.reconciled_at.is_none_or(|at| at >= since)
 }
 
 /// The Applications of the steps that may run: the first one that is not done, and all before it.
@@ -269,22 +339,16 @@ fn admit(
     of_app: &BTreeMap<&str, usize>,
     open: &BTreeSet<String>,
     now: Time,
-    faults: &mut Vec<String>,
+    faults: &mut Faults,
 ) {
     for (at, step) in steps(set).iter().enumerate() {
         let here = |app: &AppRollout| of_app.get(app.application.as_str()) == Some(&at);
         let total = apps.iter().filter(|app| here(app)).count();
         let busy = apps.iter().filter(|app| here(app) && matches!(app.status, PENDING | PROGRESSING)).count();
-        let limit = match max_update(step.get("maxUpdate"), total) {
-            Ok(limit) => limit,
-            Err(text) => {
-                faults.push(format!(
-                    "step {} has the maxUpdate {text}; it is a number or a percentage",
-                    at + 1
-                ));
-                0
-            }
-        };
+        let limit = max_update(step.get("maxUpdate"), total).unwrap_or_else(|| {
+            faults.unusable_limits.insert(at);
+            1
+        });
         let due = apps
             .iter_mut()
             .filter(|app| here(app) && app.status == WAITING && open.contains(&app.application));
@@ -296,18 +360,17 @@ fn admit(
 }
 
 /// How many Applications of a step may be under way: all if nothing is said; percentages are rounded
-/// down, but every one above zero lets one in.
-fn max_update(value: Option<&Value>, total: usize) -> Result<usize, String> {
-    let number = |n: i64| usize::try_from(n).unwrap_or(0);
+/// down, but all except `0%` let one in. `None` if the text is no percentage.
+fn max_update(value: Option<&Value>, total: usize) -> Option<usize> {
     match value {
-        None | Some(Value::Null) => Ok(usize::MAX),
-        Some(Value::Number(n)) => n.as_i64().map(number).ok_or_else(|| n.to_string()),
+        None | Some(Value::Null) => Some(usize::MAX),
+        Some(Value::Number(n)) => Some(n.as_i64().and_then(|n| usize::try_from(n).ok()).unwrap_or(0)),
         Some(Value::String(text)) => {
-            let percent = text.strip_suffix('%').and_then(|digits| digits.parse::<usize>().ok());
-            let percent = percent.ok_or_else(|| format!("{text:?}"))?;
-            Ok(if percent == 0 { 0 } else { (total.saturating_mul(percent) / 100).max(1) })
+            let percent: i64 = text.strip_suffix('%')?.parse().ok()?;
+            let share = usize::try_from(percent).unwrap_or(0).saturating_mul(total) / 100;
+            Some(if text == "0%" { 0 } else { share.max(1) })
         }
-        Some(other) => Err(other.to_string()),
+        Some(_) => None,
     }
 }
 
@@ -338,14 +401,15 @@ fn take_over(app: &mut Value, due: bool) {
 }
 
 /// With `deletionOrder: Reverse`, the Applications that are deleted next when the set goes: those of the
-/// last step that still has some, those of no step first. `None` if order does not matter.
+/// last step that still has some. `None` if order does not matter any more: what no step selects goes with
+/// the set itself.
 pub fn removal_order<'a>(set: &Value, existing: &'a [Value]) -> Option<Vec<&'a Value>> {
     let order = set.str_at(&["spec", "strategy", "deletionOrder"])?;
     if !is_rolling(set) || steps(set).is_empty() || !order.eq_ignore_ascii_case("reverse") {
         return None;
     }
-    let step_of = |app: &Value| steps(set).iter().position(|step| selects(step, app, 0, &mut Vec::new()));
-    let rank = |app: &Value| step_of(app).map_or(usize::MAX, |at| at);
-    let last = existing.iter().map(rank).max()?;
-    Some(existing.iter().filter(|app| rank(app) == last).collect())
+    let step_of =
+        |app: &Value| steps(set).iter().position(|step| selects(step, app, 0, &mut Faults::default()));
+    let last = existing.iter().filter_map(step_of).max()?;
+    Some(existing.iter().filter(|app| step_of(app) == Some(last)).collect())
 }

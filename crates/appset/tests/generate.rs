@@ -370,6 +370,57 @@ fn what_is_preserved_and_ignored_stays() {
 }
 
 #[test]
+fn what_says_nothing_is_left_out_and_makes_no_change() {
+    let mut set = set(json!([{"list": {"elements": [{"n": "a"}]}}]), "{{n}}", false);
+    set["spec"]["template"]["spec"] = json!({"project": "", "destination": {"namespace": "n"}, "syncPolicy": {"syncOptions": []},
+        "source": {"repoURL": "r", "helm": {"parameters": [], "valuesObject": {}}, "directory": {"recurse": false, "exclude": "x"},
+            "kustomize": {"forceCommonLabels": true, "images": []}}});
+    let generated = generate(&set, &World).expect("generates");
+    let created = plan(&set, &generated, &[], Policy::Sync, Brake::On).create.remove(0);
+    assert_eq!(
+        created["spec"],
+        json!({"project": "default", "destination": {"namespace": "n"},
+            "source": {"repoURL": "r", "directory": {"recurse": false, "exclude": "x"}}})
+    );
+    let mut live = created.clone();
+    live["spec"]["source"]["directory"] = json!({"exclude": "x", "jsonnet": {}});
+    live["spec"]["syncPolicy"] = json!({});
+    assert_eq!(plan(&set, &generated, &[live.clone()], Policy::Sync, Brake::On).update, []);
+    live["spec"]["source"]["directory"]["exclude"] = "y".into();
+    assert_eq!(plan(&set, &generated, &[live], Policy::Sync, Brake::On).update.len(), 1);
+}
+
+#[test]
+fn a_set_that_was_made_anew_owns_its_applications_again() {
+    let mut set = set(json!([{"list": {"elements": [{"n": "a"}]}}]), "{{n}}", false);
+    set["metadata"]["uid"] = "old".into();
+    let generated = generate(&set, &World).expect("generates");
+    let mut live = plan(&set, &generated, &[], Policy::Sync, Brake::On).create.remove(0);
+    let foreign = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "c"});
+    live["metadata"]["ownerReferences"].as_array_mut().expect("list").insert(0, foreign.clone());
+    set["metadata"]["uid"] = "new".into();
+    let update = plan(&set, &generated, &[live], Policy::Sync, Brake::On).update.remove(0);
+    assert_eq!(update.after["metadata"]["ownerReferences"], json!([foreign, owner_reference(&set)]));
+}
+
+#[test]
+fn an_ignored_field_goes_with_the_part_that_it_is_in() {
+    let mut set = set(json!([{"list": {"elements": [{"n": "a"}]}}]), "{{n}}", false);
+    set["spec"]["ignoreApplicationDifferences"] =
+        json!([{"jsonPointers": ["/spec/source/targetRevision", "/metadata/labels/tier"]}]);
+    set["spec"]["template"]["spec"] =
+        json!({"project": "p", "destination": {}, "sources": [{"repoURL": "r", "targetRevision": "main"}]});
+    let generated = generate(&set, &World).expect("generates");
+    let mut live = plan(&set, &generated, &[], Policy::Sync, Brake::On).create.remove(0);
+    live["spec"] =
+        json!({"project": "p", "destination": {}, "source": {"repoURL": "r", "targetRevision": "pinned"}});
+    live["metadata"]["labels"] = json!({"tier": "gold"});
+    let update = plan(&set, &generated, &[live], Policy::Sync, Brake::On).update.remove(0);
+    assert_eq!(update.after["spec"], generated[0].application["spec"]);
+    assert_eq!(update.after["metadata"]["labels"], json!({"tier": "gold"}), "nothing else was in there");
+}
+
+#[test]
 fn an_application_of_another_set_is_not_taken() {
     let set = set(json!([{"list": {"elements": [{"n": "a"}]}}]), "{{n}}", false);
     let generated = generate(&set, &World).expect("generates");

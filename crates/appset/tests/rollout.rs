@@ -106,17 +106,84 @@ fn a_new_revision_and_a_new_spec_begin_anew() {
 
 #[test]
 fn faults_of_steps_are_told() {
-    let odd = json!([{"matchExpressions": [{"key": "env", "operator": "Like", "values": ["dev"]}], "maxUpdate": "many"}]);
-    let rollout =
-        roll(&set(odd, &Rollout::default()), &mut generated(&[("a", "dev")]), &[], &|_| false, now(0));
+    let odd = json!([
+        {"matchExpressions": [{"key": "env", "operator": "Like", "values": ["dev"]}]},
+        {"matchExpressions": [{"key": "env", "operator": "In", "values": ["dev"]}], "maxUpdate": "many"},
+        {"matchExpressions": [{"key": "env", "operator": "NotIn", "values": ["prod"]}], "maxUpdate": "2"}]);
+    let all = [("a", "dev"), ("b", "dev")];
+    let existing: Vec<Value> = all.iter().map(|(n, e)| live(n, e, "OutOfSync", "Healthy")).collect();
+    let rollout = roll(&set(odd, &Rollout::default()), &mut generated(&all), &existing, &|_| false, now(0));
     assert_eq!(
         rollout.faults,
         [
-            "step 1 has the operator \"Like\"; In and NotIn are known",
-            "step 1 selects no Application",
-            "step 1 has the maxUpdate \"many\"; it is a number or a percentage",
+            "Step 1 has invalid matchExpression operators: Like. Supported Operators are 'In' and 'NotIn'",
+            "Applications 'a', 'b' are selected by multiple steps: [(2-3), (2-3)]",
+            "Steps 2, 3 have invalid maxUpdate values: [many, 2]",
+            "Steps [1] have no applications matching their criteria",
         ]
     );
+    assert_eq!(states(&rollout), ["Pending", "Waiting"], "a limit that cannot be read lets one in");
+}
+
+#[test]
+fn what_lacks_a_label_is_selected_by_all_but_in() {
+    let by = |operator: &str| json!([{"matchExpressions": [{"key": "nope", "operator": operator, "values": ["x"]}]}]);
+    let existing = [live("a", "dev", "OutOfSync", "Healthy")];
+    for (operator, step) in [("In", "-1"), ("NotIn", "1"), ("DoesNotExist", "1")] {
+        let set = set(by(operator), &Rollout::default());
+        let rollout = roll(&set, &mut generated(&[("a", "dev")]), &existing, &|_| false, now(0));
+        assert_eq!(rollout.apps[0].step, step, "{operator}");
+    }
+}
+
+#[test]
+fn what_waits_in_a_step_that_closed_again_is_not_synced() {
+    let all = [("a", "dev"), ("b", "prod")];
+    let mut existing = [live("a", "dev", "Synced", "Healthy"), live("b", "prod", "OutOfSync", "Healthy")];
+    let mut wanted = generated(&all);
+    let open = roll(&set(steps(), &Rollout::default()), &mut wanted, &existing, &|_| false, now(0));
+    assert_eq!(states(&open), ["Healthy", "Pending"]);
+    assert!(wanted[1].application.get("operation").is_some());
+    existing[0]["status"]["sync"] = json!({"status": "OutOfSync", "revision": "2"});
+    let mut wanted = generated(&all);
+    let closed = roll(&set(steps(), &open), &mut wanted, &existing, &|_| false, now(1));
+    assert_eq!(states(&closed), ["Pending", "Pending"]);
+    assert!(wanted[0].application.get("operation").is_some());
+    assert!(wanted[1].application.get("operation").is_none(), "the first step is under way again");
+}
+
+#[test]
+fn what_argo_cd_wrote_is_understood() {
+    let mut several = live("a", "dev", "Synced", "Healthy");
+    let sources = json!([{"repoURL": "r"}, {"repoURL": "q"}]);
+    several["spec"] = json!({"sources": sources});
+    several["status"]["sync"] = json!({"status": "Synced", "revisions": ["1", "2"],
+        "comparedTo": {"source": {"repoURL": ""}, "sources": sources, "destination": {}}});
+    let fresh = json!({"metadata": {"name": "b", "namespace": "argocd"}, "spec": {}});
+    let all = [("a", "dev"), ("b", "dev")];
+    let rollout =
+        roll(&set(steps(), &Rollout::default()), &mut generated(&all), &[several, fresh], &|_| false, now(0));
+    assert_eq!(states(&rollout), ["Healthy", "Pending"]);
+    assert_eq!(rollout.apps[1].to_value()["targetRevisions"], json!([]));
+}
+
+#[test]
+fn an_application_that_is_at_fault_does_not_hold_its_turn() {
+    let all = [("a", "dev")];
+    let existing = [live("a", "dev", "OutOfSync", "Healthy")];
+    let first =
+        roll(&set(steps(), &Rollout::default()), &mut generated(&all), &existing, &|_| false, now(10));
+    for (kind, looked, state) in [
+        ("InvalidSpecError", 11, "Progressing"),
+        ("InvalidSpecError", 9, "Pending"),
+        ("ComparisonError", 11, "Pending"),
+    ] {
+        let mut app = existing[0].clone();
+        app["status"]["conditions"] = json!([{"type": kind, "message": "m"}]);
+        app["status"]["reconciledAt"] = now(looked).to_string().into();
+        let next = roll(&set(steps(), &first), &mut generated(&all), &[app], &|_| false, now(12));
+        assert_eq!(states(&next), [state], "{kind} at {looked}");
+    }
 }
 
 #[test]
@@ -129,4 +196,6 @@ fn deletion_goes_from_the_last_step_to_the_first() {
     existing.pop();
     assert_eq!(next(&existing), "a");
     assert!(removal_order(&set, &[]).is_none());
+    let loose = [live("c", "none", "Synced", "Healthy")];
+    assert!(removal_order(&set, &loose).is_none(), "what no step selects goes with the set");
 }

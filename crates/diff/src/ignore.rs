@@ -84,6 +84,15 @@ impl IgnoreRules {
         all
     }
 
+    /// An object without the fields that pointers and expressions name.
+    pub fn without_ignored(&self, object: &Value) -> Value {
+        let mut rest = object.clone();
+        for path in self.paths(object) {
+            paths::delete(&mut rest, &path);
+        }
+        rest
+    }
+
     /// Takes ignored differences out of both sides.
     pub(crate) fn apply(&self, target: &mut Value, live: &mut Value, managers: &ownership::Managers) {
         for manager in &self.managers {
