@@ -148,14 +148,13 @@ impl Engine {
     async fn bring_about(&self, set: &Value, mut generated: Vec<Generated>, seen: &mut Seen) {
         seen.generated = true;
         for one in &mut generated {
-            normalize(&mut one.application);
             if one.fault.is_none() {
                 one.fault = self.invalid(&one.application);
             }
         }
         let existing = self.applications_beside(set);
-        if is_rolling(set) {
-            self.roll(set, &mut generated, &existing, seen);
+        if is_rolling(set) && !self.roll(set, &mut generated, &existing, seen) {
+            return;
         }
         let Some(policy) = Policy::of(set) else {
             let text = set.at(&["spec", "syncPolicy", "applicationsSync"]).cloned().unwrap_or_default();
@@ -173,23 +172,26 @@ impl Engine {
         seen.apps = apps;
     }
 
-    fn roll(&self, set: &Value, generated: &mut [Generated], existing: &[Value], seen: &mut Seen) {
+    /// Moves the rollout on. Without steps there is none, and nothing is changed.
+    fn roll(&self, set: &Value, generated: &mut [Generated], existing: &[Value], seen: &mut Seen) -> bool {
         let steps = set.at(&["spec", "strategy", "rollingSync", "steps"]).and_then(Value::as_array);
         if steps.is_none_or(Vec::is_empty) {
             seen.fault = Some(Fault::new("ApplicationSetRolloutError", "No steps defined for rollout"));
-            return;
+            return false;
         }
         // What the rollout itself changes does not count as a new spec.
         let mut bare: Vec<Generated> = generated.to_vec();
         let owned: Vec<Value> = existing.iter().filter(|app| is_owned_by(app, set)).cloned().collect();
         roll(set, &mut bare, &[], &|_| false, self.now());
-        let changes = plan(set, &bare, existing, Policy::Sync, Brake::Off).update;
+        let policy = Policy::of(set).unwrap_or(Policy::CreateOnly);
+        let changes = plan(set, &bare, existing, policy, Brake::Off).update;
         let revised = |name: &str| {
             changes.iter().any(|change| {
                 change.before.name() == name && change.before.get("spec") != change.after.get("spec")
             })
         };
         seen.rollout = Some(roll(set, generated, &owned, &revised, self.now()));
+        true
     }
 
     /// What makes an Application unusable: its project or destination.
@@ -341,10 +343,9 @@ impl Engine {
     async fn finalize_set(&self, set: &Value) -> Next {
         let kept: Vec<String> =
             finalizers_of(set).into_iter().filter(|held| held != names::RESOURCES_FINALIZER).collect();
-        if kept.len() == finalizers_of(set).len() {
-            return Next::default();
-        }
+        // Whoever else holds the set: what has to be let go must be free before it goes.
         match self.part_from(set).await {
+            Ok(true) if kept.len() == finalizers_of(set).len() => return Next::default(),
             Ok(true) => {}
             Ok(false) => return Next::default(),
             Err(error) => {
@@ -407,13 +408,6 @@ fn reason_of(error: &GenerateError) -> &'static str {
     match error {
         GenerateError::Generator { .. } => "ApplicationParamsGenerationError",
         GenerateError::Template(_) => "RenderTemplateParamsError",
-    }
-}
-
-/// A generated Application as the engine would write it itself.
-fn normalize(app: &mut Value) {
-    if app.str_at(&["spec", "project"]).unwrap_or_default().is_empty() {
-        app["spec"]["project"] = "default".into();
     }
 }
 

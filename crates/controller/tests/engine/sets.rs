@@ -333,3 +333,35 @@ async fn a_rolling_sync_goes_step_by_step() {
     stage.remove("apps/dev/claim.yaml");
     stage.until_green("prod-a").await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn without_steps_nothing_is_rolled_out() {
+    let stage = Stage::new(&[("apps/dev/a.yaml", &config_map("a", "1"))]).await;
+    let list = json!([{"list": {"elements": [{"name": "dev"}]}}]);
+    let rules = json!({"strategy": {"type": "RollingSync", "rollingSync": {"steps": []}}});
+    stage.apply(set(list, rules)).await;
+    stage
+        .until_object(SET, ENGINE, "all", |set| {
+            condition(set, "ErrorOccurred") == Some("No steps defined for rollout")
+        })
+        .await;
+    assert!(stage.get(APPLICATION, ENGINE, "dev").await.is_none());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_held_set_has_to_let_go_is_free_before_it_goes() {
+    let stage = Stage::new(&[("apps/one/a.yaml", &config_map("a", "1"))]).await;
+    let mut held = by_folder();
+    held["spec"]["syncPolicy"] = json!({"applicationsSync": "create-update"});
+    held["metadata"]["finalizers"] = json!(["example.com/held"]);
+    stage.apply(held).await;
+    stage.until_green("one").await;
+    stage.delete(SET, ENGINE, "all").await;
+    stage
+        .until_app("one", |app| {
+            let owners = app.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
+            owners.is_none_or(Vec::is_empty)
+        })
+        .await;
+    assert!(stage.get(SET, ENGINE, "all").await.is_some(), "another controller holds it");
+}
