@@ -3,9 +3,11 @@
 use std::{cmp::Ordering, collections::BTreeSet};
 
 use serde_json::Value as Json;
-use tiphys_gocompat::{glob::path_match, path};
+use tiphys_gocompat::{
+    glob::{BadPattern, doublestar, path_match, pathspec},
+    path,
+};
 use tiphys_gotemplate::{Map, Value};
-use tiphys_model::glob;
 use tiphys_value::ObjectExt;
 
 use crate::{Inputs, Params, generator::shaped, params, render::Renderer};
@@ -19,7 +21,7 @@ pub(crate) fn run(git: &Json, renderer: &Renderer, inputs: &dyn Inputs) -> Resul
     if let Some(rules) = rules("directories") {
         let files = inputs.git(text("repoURL"), text("revision"))?;
         for directory in directories(&files.files()) {
-            if selected(rules, &directory, is_directory_meant) {
+            if selected(rules, &directory, is_directory_meant)? {
                 let set = Map::new();
                 place(&set, &directory, None, prefix, renderer);
                 sets.push(set);
@@ -27,7 +29,11 @@ pub(crate) fn run(git: &Json, renderer: &Renderer, inputs: &dyn Inputs) -> Resul
         }
     } else if let Some(rules) = rules("files") {
         let files = inputs.git(text("repoURL"), text("revision"))?;
-        for file in files.files().iter().filter(|file| selected(rules, file, is_file_meant)) {
+        let is_meant = if inputs.has_new_file_globbing() { is_file_meant_anew } else { is_file_meant };
+        for file in &files.files() {
+            if !selected(rules, file, is_meant)? {
+                continue;
+            }
             let content = tiphys_yaml::from_yaml(&files.read(file)?)
                 .map_err(|error| format!("unable to parse file {file}: {error}"))?;
             for element in elements(content, file)? {
@@ -77,29 +83,40 @@ fn walked(a: &str, b: &str) -> Ordering {
     a.split('/').cmp(b.split('/'))
 }
 
+/// Whether a pattern means a path.
+type IsMeant = fn(&str, &str) -> Result<bool, BadPattern>;
+
 /// Whether one rule includes a path and none excludes it.
-fn selected(rules: &[Json], path: &str, is_meant: fn(&str, &str) -> bool) -> bool {
-    let hits = |exclude: bool| {
-        rules.iter().any(|rule| {
-            let is_exclude = rule.get("exclude") == Some(&Json::Bool(true));
-            let pattern = rule.str_at(&["path"]).unwrap_or_default();
-            is_exclude == exclude && is_meant(pattern, path)
-        })
-    };
-    hits(false) && !hits(true)
+fn selected(rules: &[Json], path: &str, is_meant: IsMeant) -> Result<bool, String> {
+    let (mut included, mut excluded) = (false, false);
+    for rule in rules {
+        let pattern = rule.str_at(&["path"]).unwrap_or_default();
+        let is_hit = is_meant(pattern, path).map_err(|error| format!("path {pattern}: {error}"))?;
+        match rule.get("exclude") == Some(&Json::Bool(true)) {
+            true => excluded |= is_hit,
+            false => included |= is_hit,
+        }
+    }
+    Ok(included && !excluded)
 }
 
 /// Argo CD matches directories by Go's `path.Match`, where two stars are one; a malformed pattern matches nothing.
-fn is_directory_meant(pattern: &str, directory: &str) -> bool {
-    path_match(pattern, directory) == Ok(true)
+fn is_directory_meant(pattern: &str, directory: &str) -> Result<bool, BadPattern> {
+    Ok(path_match(pattern, directory) == Ok(true))
 }
 
 /// Argo CD lets Git list files, whose patterns (gitglossary, "pathspec") have no separator; a path means all that lies
-/// below it, too. Braces are for those who have switched the newer patterns on.
-fn is_file_meant(pattern: &str, file: &str) -> bool {
+/// below it, too. Braces, which Git does not know, are for repositories whose installation has the newer patterns and
+/// is not known here.
+fn is_file_meant(pattern: &str, file: &str) -> Result<bool, BadPattern> {
     let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
     let below = file.strip_prefix(pattern.trim_end_matches('/'));
-    below.is_some_and(|below| below.starts_with('/')) || glob::matches(pattern, file)
+    Ok(below.is_some_and(|below| below.starts_with('/')) || pathspec(pattern, file))
+}
+
+/// The newer patterns, below the root of the repository.
+fn is_file_meant_anew(pattern: &str, file: &str) -> Result<bool, BadPattern> {
+    doublestar(path::clean(pattern).trim_start_matches('/'), file)
 }
 
 /// Adds the parameters that tell a place in the repository. Where templates see trees, they are all there is below
@@ -144,7 +161,7 @@ mod tests {
             ("[^a]*", "b", true),
             ("[", "[", false),
         ] {
-            assert_eq!(is_directory_meant(pattern, directory), expected, "{pattern} {directory}");
+            assert_eq!(is_directory_meant(pattern, directory), Ok(expected), "{pattern} {directory}");
         }
     }
 
@@ -159,7 +176,21 @@ mod tests {
             ("app", "apps/a/b.yaml", false),
             ("./apps/a.yaml", "apps/a.yaml", true),
         ] {
-            assert_eq!(is_file_meant(pattern, file), expected, "{pattern} {file}");
+            assert_eq!(is_file_meant(pattern, file), Ok(expected), "{pattern} {file}");
         }
+    }
+
+    #[test]
+    fn newer_patterns_stop_at_folders() {
+        for (pattern, file, expected) in [
+            ("apps/*.yaml", "apps/a/b.yaml", false),
+            ("**/b.yaml", "b.yaml", true),
+            ("apps", "apps/a/b.yaml", false),
+            ("./apps/{a,b}.yaml", "apps/b.yaml", true),
+            ("/apps//a.yaml", "apps/a.yaml", true),
+        ] {
+            assert_eq!(is_file_meant_anew(pattern, file), Ok(expected), "{pattern} {file}");
+        }
+        assert!(is_file_meant_anew("[", "a").is_err());
     }
 }

@@ -76,6 +76,10 @@ pub trait Inputs {
     /// # Errors
     /// It cannot be read.
     fn git(&self, repo_url: &str, revision: &str) -> Result<Arc<dyn GitFiles>, String>;
+    /// Whether patterns of files are those of the newer kind (Argo CD documentation, "Git File Generator Globbing").
+    fn has_new_file_globbing(&self) -> bool {
+        false
+    }
     /// The entries of the status list of a placement decision; the generator is handed over as it is.
     ///
     /// # Errors

@@ -14,7 +14,7 @@
 
 use serde::Deserialize;
 use tiphys_diag::Severity;
-use tiphys_model::glob;
+use tiphys_gocompat::glob::{BadPattern, doublestar};
 
 use crate::{Finding, Rule, rules};
 
@@ -30,6 +30,9 @@ pub enum ConfigError {
     /// It names a rule that does not exist.
     #[error("{FILE}: {0}")]
     Rule(#[from] UnknownRule),
+    /// A pattern of files that cannot be read.
+    #[error("{FILE}: {0:?}: {1}")]
+    Pattern(String, BadPattern),
 }
 
 /// A rule was named that does not exist.
@@ -106,11 +109,15 @@ impl Config {
     /// Reads the text of a `tiphys.toml`; tables other than `check` are not looked at.
     ///
     /// # Errors
-    /// It is no TOML, has fields that are not known, or names a rule that does not exist.
+    /// It is no TOML, has fields that are not known, a pattern that is malformed, or names a rule that does not exist.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
         let whole: Whole = toml::from_str(text)?;
         for rule in &whole.check.rule {
             select(&rule.id)?;
+        }
+        let patterns = whole.check.rule.iter().flat_map(|rule| &rule.paths).chain(&whole.check.exclude);
+        for pattern in patterns {
+            doublestar(pattern, "").map_err(|error| ConfigError::Pattern(pattern.clone(), error))?;
         }
         Ok(whole.check)
     }
@@ -119,8 +126,7 @@ impl Config {
     pub fn apply(&self, mut finding: Finding) -> Option<Finding> {
         let file =
             finding.diagnostic.primary.as_ref().map(|label| label.span.file.clone()).unwrap_or_default();
-        let lies_in =
-            |patterns: &[String]| patterns.iter().any(|it| glob::matches_with(it, &file, Some('/')));
+        let lies_in = |patterns: &[String]| patterns.iter().any(|it| doublestar(it, &file) == Ok(true));
         if lies_in(&self.exclude) {
             return None;
         }
@@ -167,6 +173,8 @@ mod tests {
         assert!(Config::parse("[check]\nseverty = \"error\"").is_err());
         let error = Config::parse("[[check.rule]]\nid = \"B3-two-owner\"\nseverity = \"off\"").unwrap_err();
         assert!(error.to_string().contains("did you mean B3-two-owners?"), "{error}");
+        let error = Config::parse("[check]\nexclude = [\"a/[b\"]").unwrap_err();
+        assert_eq!(error.to_string(), "tiphys.toml: \"a/[b\": syntax error in pattern");
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! Plain directories of manifests and Jsonnet files (Argo CD user guide, "Directory").
 
+use tiphys_model::glob;
 use tiphys_vfs::{EntryKind, FileTree};
 
-use crate::{Job, RenderError, Yield, glob, jsonnet, manifest};
+use crate::{Job, RenderError, Yield, jsonnet, manifest};
 
 /// A file that holds this text is no manifest, whatever its name.
 const SKIP_MARK: &str = "+argocd:skip-file-rendering";
@@ -17,8 +18,8 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
         let is_jsonnet = name.ends_with(".jsonnet") && job.context.sources.evaluates_jsonnet();
         let known = is_jsonnet || [".yaml", ".yml", ".json"].iter().any(|end| name.ends_with(end));
         let wanted = (known || options.disable_extension_filter)
-            && (options.exclude.is_empty() || !glob::matches(&options.exclude, name, false))
-            && (options.include.is_empty() || glob::matches(&options.include, name, false));
+            && (options.exclude.is_empty() || !glob::matches(&options.exclude, name))
+            && (options.include.is_empty() || glob::matches(&options.include, name));
         if !wanted {
             continue;
         }

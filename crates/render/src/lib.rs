@@ -11,7 +11,6 @@ mod directory;
 mod env;
 mod error;
 mod finish;
-mod glob;
 mod helm;
 mod jsonnet;
 mod kustomize;

@@ -25,6 +25,7 @@ use std::{
 };
 
 use tiphys_diag::{Diagnostic, Severity};
+use tiphys_gocompat::glob::path_match;
 use tiphys_graph::{
     Files,
     tools::{
@@ -32,7 +33,6 @@ use tiphys_graph::{
         node::{inside, upwards},
     },
 };
-use tiphys_model::glob;
 use tiphys_value::Location;
 use tiphys_vfs::{base_name, parent};
 
@@ -88,8 +88,7 @@ impl Placed {
                 if files.contains(&source) && !copy.to.ends_with('/') {
                     placed.insert(target.to_owned(), source);
                 } else if files.contains(&source) || from.contains('*') {
-                    let of_pattern =
-                        files.paths().filter(|path| glob::matches_with(&source, path, Some('/')));
+                    let of_pattern = files.paths().filter(|path| path_match(&source, path) == Ok(true));
                     placed.extend(
                         of_pattern.map(|path| (format!("{target}/{}", base_name(path)), path.to_string())),
                     );

@@ -1,11 +1,11 @@
 //! What was put away: folders whose files nobody applies as they are, and files that are made when they are needed.
 
 use tiphys_diag::Severity;
+use tiphys_gocompat::glob::doublestar;
 use tiphys_graph::{
     App, Declaration, Files, Survey,
     put_away::{lies_below, put_away},
 };
-use tiphys_model::glob;
 
 use crate::Finding;
 
@@ -106,8 +106,7 @@ fn covers(pattern: &str, path: &str) -> bool {
     let ends = path.match_indices('/').map(|(at, _)| at).chain(std::iter::once(path.len()));
     ends.map(|end| &path[..end]).any(|path| {
         let tried = if is_anchored { path } else { path.rsplit('/').next().unwrap_or(path) };
-        glob::matches_with(pattern, tried, Some('/'))
-            || pattern.strip_prefix("**/").is_some_and(|rest| glob::matches_with(rest, tried, Some('/')))
+        doublestar(pattern, tried) == Ok(true)
     })
 }
 

@@ -9,6 +9,7 @@ use std::{
 
 use tiphys_appset::{ClusterInfo, GitFiles, Inputs, Params};
 use tiphys_cluster::LiveCache;
+use tiphys_model::{ArgoSettings, settings};
 use tiphys_render::Sources;
 use tiphys_source::{Access, Footprint, Repositories, post_json};
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value, json};
@@ -164,6 +165,14 @@ impl Inputs for SetInputs<'_> {
         walk(opened.tree.as_ref(), "", 0, &mut paths);
         paths.sort();
         Ok(Arc::new(Files { tree: opened.tree, paths }))
+    }
+
+    fn has_new_file_globbing(&self) -> bool {
+        let Some(cache) = self.cache else { return false };
+        self.note(GroupKind::new("", "ConfigMap"));
+        let params =
+            cache.get(&ResourceKey::new("", "ConfigMap", &self.namespace, settings::PARAMS_CONFIG_MAP));
+        ArgoSettings::from_objects(None, params.as_deref()).controller.new_git_file_globbing
     }
 
     fn decisions(&self, spec: &Value) -> Result<Vec<Params>, String> {

@@ -242,6 +242,31 @@ async fn clusters_and_matrix_and_merge_and_files() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn patterns_of_files_stop_at_folders_where_that_is_switched_on() {
+    let files = [
+        ("apps/one/a.yaml", &*config_map("a", "1")),
+        ("apps/two/a.yaml", &*config_map("b", "1")),
+        ("env/one.json", r#"{"name": "one"}"#),
+        ("env/deep/two.json", r#"{"name": "two"}"#),
+    ];
+    let stage = Stage::new(&files).await;
+    let generators =
+        json!([{"git": {"repoURL": URL, "revision": "HEAD", "files": [{"path": "env/*.json"}]}}]);
+    let mut by_file = set(generators, json!({}));
+    by_file["spec"]["template"]["metadata"] = json!({"name": "{{.name}}"});
+    by_file["spec"]["template"]["spec"]["source"]["path"] = "apps/{{.name}}".into();
+    stage.apply(by_file).await;
+    stage.until_green("two").await;
+    stage
+        .apply(json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "argocd-cmd-params-cm", "namespace": ENGINE},
+            "data": {"applicationsetcontroller.enable.new.git.file.globbing": "true"}}))
+        .await;
+    stage.until_gone(APPLICATION, ENGINE, "two").await;
+    stage.until_green("one").await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_placement_decision_yields_its_clusters() {
     let stage = Stage::new(&[("apps/eu/a.yaml", &config_map("a", "1"))]).await;
     let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});

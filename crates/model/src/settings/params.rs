@@ -1,4 +1,4 @@
-//! What `argocd-cmd-params-cm` says of the controller; flags of the other processes mean nothing here.
+//! What `argocd-cmd-params-cm` says of the controllers; flags of the other processes mean nothing here.
 
 use std::time::Duration;
 
@@ -24,6 +24,9 @@ pub struct ControllerParams {
     pub server_side_diff: Option<bool>,
     /// `controller.metrics.application.labels`: labels of Applications that become labels of a metric.
     pub metric_labels: Vec<String>,
+    /// `applicationsetcontroller.enable.new.git.file.globbing`: patterns of the Git generator's files mean what they
+    /// mean in lists of value files, and not what Git takes them for.
+    pub new_git_file_globbing: bool,
     /// Flags of the controller that are set and that this engine has no use for.
     pub unused: Vec<String>,
 }
@@ -41,6 +44,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> ControllerParams {
             .contains_key("controller.diff.server.side")
             .then(|| reader.flag("controller.diff.server.side", false)),
         metric_labels: reader.list("controller.metrics.application.labels"),
+        new_git_file_globbing: reader.flag("applicationsetcontroller.enable.new.git.file.globbing", false),
         unused: Vec::new(),
     };
     for fault in params.application_namespaces.iter().filter_map(|pattern| glob::regex_fault(pattern)) {

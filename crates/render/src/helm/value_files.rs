@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use tiphys_gocompat::glob::{BadPattern, doublestar};
 use tiphys_helm::ValuesSource;
 use tiphys_kustomize::RemoteError;
 use tiphys_model::HelmSource;
 use tiphys_vfs::{FileTree, join};
 
-use crate::{Cause, Job, RenderError, glob};
+use crate::{Cause, Job, RenderError};
 
 /// The value files in order. Globs stand for their matches in path order; a file that is also named
 /// by itself keeps the place where it is named.
@@ -109,12 +110,16 @@ pub(super) fn expanded(job: &Job<'_>, entry: &str) -> String {
 
 /// The files that match a glob, in path order.
 fn expand(tree: &dyn FileTree, pattern: &str) -> Result<Vec<String>, RenderError> {
-    let fixed = pattern.split('/').take_while(|step| !glob::is_glob(step)).collect::<Vec<_>>().join("/");
+    let is_special = |step: &&str| step.contains(['*', '?', '[', '{', '\\']);
+    let fixed = pattern.split('/').take_while(|step| !is_special(step)).collect::<Vec<_>>().join("/");
     if !tree.is_dir(&fixed) {
         return Ok(Vec::new());
     }
     let files = tiphys_vfs::walk(tree, &fixed).map_err(|e| RenderError::new(e.to_string()))?;
-    Ok(files.into_iter().filter(|file| glob::matches(pattern, file, true)).collect())
+    let meant = files.into_iter().map(|file| Ok(doublestar(pattern, &file)?.then_some(file)));
+    let meant = meant.collect::<Result<Vec<_>, BadPattern>>();
+    let meant = meant.map_err(|error| RenderError::new(format!("value files {pattern}: {error}")))?;
+    Ok(meant.into_iter().flatten().collect())
 }
 
 /// The tree and path that an entry names: `$ref/path` in another source, `/path` from the root of

@@ -9,7 +9,7 @@ mod declared;
 
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
-use tiphys_model::glob;
+use tiphys_gocompat::glob::{doublestar, path_match};
 use tiphys_vfs::FileTree;
 
 use crate::program::{self, Program, unpack, walk};
@@ -159,11 +159,11 @@ fn finds(plugin: &Plugin, input: &PluginInput<'_>) -> Result<bool, PluginError> 
         Find::Nothing => Ok(false),
         Find::FileName(pattern) => {
             let pattern = pattern.trim_start_matches("./");
-            Ok(files()?.iter().any(|path| glob::matches_with(pattern, path, Some('/'))))
+            Ok(files()?.iter().any(|path| path_match(pattern, path) == Ok(true)))
         }
         Find::Glob(pattern) => {
             let pattern = pattern.trim_start_matches("./");
-            Ok(files()?.iter().any(|path| finds_anywhere(pattern, path)))
+            Ok(files()?.iter().any(|path| doublestar(pattern, path) == Ok(true)))
         }
         Find::Command(command) => {
             let copy = tempfile::tempdir().map_err(|error| PluginError::new(error.to_string()))?;
@@ -173,12 +173,6 @@ fn finds(plugin: &Plugin, input: &PluginInput<'_>) -> Result<bool, PluginError> 
             Ok(run.is_ok_and(|out| !out.trim().is_empty()))
         }
     }
-}
-
-/// Whether a pattern matches a path; `**/` stands for no folder, too.
-fn finds_anywhere(pattern: &str, path: &str) -> bool {
-    glob::matches_with(pattern, path, Some('/'))
-        || glob::matches_with(&pattern.replace("**/", ""), path, Some('/'))
 }
 
 #[cfg(test)]

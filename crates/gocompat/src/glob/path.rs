@@ -1,9 +1,7 @@
 //! Go's `path.Match` and, on Unix, `filepath.Match`: by it `.helmignore`, `--show-only` and the git generator of
 //! ApplicationSets name files.
 
-/// A pattern that is malformed (`path.ErrBadPattern`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BadPattern;
+use super::BadPattern;
 
 /// Whether the whole name matches: `*` (also twice) and `?` stop at `/`, `[a-z]`, `[^a]`, `\` escapes.
 ///
