@@ -22,6 +22,7 @@ mod b5_replicas_fight;
 mod c1_chart_with_large_crd;
 mod c1_last_applied_too_long;
 mod c2_argocd_policy;
+mod c2_binding_no_effect;
 mod c2_ignore_expression;
 mod c2_inline_manifest;
 mod c2_invalid;
@@ -74,6 +75,8 @@ mod e4_foreign_image;
 mod e5_copy_missing;
 mod e5_entrypoint_module;
 mod e5_import_missing;
+mod e5_program_missing;
+mod e5_stage_missing;
 mod e6_command_args_clash;
 mod e6_unknown_port;
 mod e7_config_without_rollout;
@@ -90,6 +93,7 @@ mod f4_route_refused;
 mod f4_unheard;
 mod f4_wrong_address;
 mod f4_wrong_protocol;
+mod g1_missing_path;
 mod g1_workflow_refused;
 mod g1_workflow_syntax;
 mod g2_ansible_refused;
@@ -101,6 +105,7 @@ mod g4_terraform_refused;
 mod g4_terraform_syntax;
 mod g5_drifting_ids;
 mod g5_drifting_lists;
+mod g6_go_version;
 mod g6_missing_script;
 mod g6_node_build;
 mod g7_order_drift;
@@ -130,6 +135,7 @@ pub const ALL: &[&Rule] = &[
     &c1_chart_with_large_crd::RULE,
     &c1_last_applied_too_long::RULE,
     &c2_argocd_policy::RULE,
+    &c2_binding_no_effect::RULE,
     &c2_ignore_expression::RULE,
     &c2_inline_manifest::RULE,
     &c2_invalid::RULE,
@@ -182,6 +188,8 @@ pub const ALL: &[&Rule] = &[
     &e5_copy_missing::RULE,
     &e5_entrypoint_module::RULE,
     &e5_import_missing::RULE,
+    &e5_program_missing::RULE,
+    &e5_stage_missing::RULE,
     &e6_command_args_clash::RULE,
     &e6_unknown_port::RULE,
     &e7_config_without_rollout::RULE,
@@ -198,6 +206,7 @@ pub const ALL: &[&Rule] = &[
     &f4_unheard::RULE,
     &f4_wrong_address::RULE,
     &f4_wrong_protocol::RULE,
+    &g1_missing_path::RULE,
     &g1_workflow_refused::RULE,
     &g1_workflow_syntax::RULE,
     &g2_ansible_refused::RULE,
@@ -209,6 +218,7 @@ pub const ALL: &[&Rule] = &[
     &g4_terraform_syntax::RULE,
     &g5_drifting_ids::RULE,
     &g5_drifting_lists::RULE,
+    &g6_go_version::RULE,
     &g6_missing_script::RULE,
     &g6_node_build::RULE,
     &g7_order_drift::RULE,

@@ -26,9 +26,24 @@ pub struct Start {
     pub span: Span,
 }
 
+/// A stage of a Dockerfile.
+#[derive(Clone, Debug)]
+pub struct Stage {
+    /// What other stages call it; `None` if it has no name.
+    pub name: Option<String>,
+    /// The image or stage that it is built from, as it is written.
+    pub base: String,
+    /// The instruction that begins it.
+    pub span: Span,
+    /// The stages and images that it copies from (`--from=`), each with the place of the instruction.
+    pub copied: Vec<(String, Span)>,
+}
+
 /// The last stage of a Dockerfile, with the stages that it goes on from.
 #[derive(Clone, Debug, Default)]
 pub struct Image {
+    /// The image that the first of them is built from, as it is written.
+    pub base: String,
     /// The copies from the build context.
     pub copies: Vec<Copy>,
     /// Where other copies land: from stages, images, addresses, and here-documents.
@@ -65,7 +80,9 @@ pub fn image(files: &Files, path: &Arc<str>) -> Option<Image> {
     let dockerfile = parse(&text).ok()?;
     let lines = Lines::of(path, &text);
     let mut image = Image::default();
-    for instruction in last_stage(&dockerfile) {
+    let chain = last_stage(&dockerfile);
+    image.base = chain.first().map(|stage| stage.from.image.value.to_string()).unwrap_or_default();
+    for instruction in chain.iter().flat_map(|stage| stage.instructions) {
         image.add(instruction, &lines);
     }
     Some(image)
@@ -112,8 +129,27 @@ pub fn sources(files: &Files, path: &Arc<str>) -> Vec<(String, Span)> {
     found
 }
 
-/// The instructions of the last stage, behind those of the stages that it is built from.
-fn last_stage<'a, 'b>(dockerfile: &'b Dockerfile<'a>) -> Vec<&'b Instruction<'a>> {
+/// The stages of a Dockerfile, in its order; none if it does not parse.
+pub fn stages(files: &Files, path: &Arc<str>) -> Vec<Stage> {
+    let Some(text) = files.text(path) else { return Vec::new() };
+    let Ok(dockerfile) = parse(&text) else { return Vec::new() };
+    let lines = Lines::of(path, &text);
+    let copied = |instruction: &Instruction<'_>| {
+        let Instruction::Copy(copy) = instruction else { return None };
+        let from = copy.options.iter().find(|option| option.name.value == "from")?;
+        Some((from.value.as_ref()?.value.to_string(), lines.span(copy.copy.span.start..usize::MAX)))
+    };
+    let stages = dockerfile.stages().map(|stage| Stage {
+        name: stage.from.as_.as_ref().map(|(_, name)| name.value.to_string()),
+        base: stage.from.image.value.to_string(),
+        span: lines.span(stage.from.from.span.start..usize::MAX),
+        copied: stage.instructions.iter().filter_map(copied).collect(),
+    });
+    stages.collect()
+}
+
+/// The last stage, behind the stages that it is built from.
+fn last_stage<'a, 'b>(dockerfile: &'b Dockerfile<'a>) -> Vec<parse_dockerfile::Stage<'a, 'b>> {
     let stages: Vec<_> = dockerfile.stages().collect();
     let Some(mut at) = stages.len().checked_sub(1) else { return Vec::new() };
     let mut chain = vec![at];
@@ -128,7 +164,9 @@ fn last_stage<'a, 'b>(dockerfile: &'b Dockerfile<'a>) -> Vec<&'b Instruction<'a>
         }
         at = *chain.last().expect("one was pushed");
     }
-    chain.iter().rev().flat_map(|at| stages[*at].instructions).collect()
+    let mut all: Vec<Option<_>> = stages.into_iter().map(Some).collect();
+    // Each stage goes on from an earlier one, so that none is in the chain twice.
+    chain.iter().rev().filter_map(|at| all[*at].take()).collect()
 }
 
 impl Image {

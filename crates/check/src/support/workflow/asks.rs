@@ -75,7 +75,7 @@ impl<'n> Walker<'n> {
     fn name(&mut self, of: Text<'n, '_>, part: Part<'_>, name: &Name<'_>) {
         match name {
             Name::Context { name, at, path } => {
-                if let Some(message) = self.known.missing(name, path) {
+                if let Some(message) = self.known.missing(of.node, name, path) {
                     let at = part.start + at;
                     self.in_text(of.node, of.text, at, Effect::AlwaysEmpty, message, "this is always empty");
                 }

@@ -36,6 +36,8 @@ pub(super) struct Known<'n> {
     inputs: BTreeSet<String>,
     /// The outputs of each job that has steps of its own.
     outputs: BTreeMap<&'n str, BTreeSet<String>>,
+    /// The first line of each job, and what its matrix has; `None` if that is known only when it runs.
+    matrices: Vec<(u32, Option<BTreeSet<String>>)>,
 }
 
 impl<'n> Known<'n> {
@@ -48,11 +50,12 @@ impl<'n> Known<'n> {
         Self {
             inputs: inputs.filter_map(|inputs| names(Some(inputs))).flatten().collect(),
             outputs: outputs.collect(),
+            matrices: jobs.iter().map(|(name, job)| (name.span.start.line, matrix(job))).collect(),
         }
     }
 
     /// Why a context has nothing under a path, if that is sure.
-    pub(super) fn missing(&self, context: &str, path: &[&str]) -> Option<String> {
+    pub(super) fn missing(&self, at: &Node, context: &str, path: &[&str]) -> Option<String> {
         match (context.to_lowercase().as_str(), path) {
             ("inputs", [input, ..]) if *input != "*" && !self.inputs.contains(&input.to_lowercase()) => {
                 Some(format!("the workflow has no input {input}"))
@@ -62,9 +65,30 @@ impl<'n> Known<'n> {
                 (!of_job.contains(&output.to_lowercase()))
                     .then(|| format!("job {job} has no output {output}"))
             }
+            ("matrix", [name, ..]) if *name != "*" => {
+                let line = at.span.start.line;
+                let of_job = self.matrices.iter().rfind(|(first, _)| *first <= line)?.1.as_ref()?;
+                (!of_job.contains(&name.to_lowercase()))
+                    .then(|| format!("the matrix of the job has no {name}"))
+            }
             _ => None,
         }
     }
+}
+
+/// What the matrix of a job has, if it is written out.
+fn matrix(job: &Node) -> Option<BTreeSet<String>> {
+    let is_merged = |node: &Node| node.get("<<").is_some();
+    if is_merged(job) || job.get("uses").is_some() {
+        return None;
+    }
+    let Some(strategy) = job.get("strategy") else { return Some(BTreeSet::new()) };
+    let matrix = strategy.get("matrix").filter(|_| !is_merged(strategy))?;
+    let mut found = names(Some(matrix))?;
+    for item in matrix.get("include").map_or(Some(&[][..]), Node::items)? {
+        found.extend(names(Some(item))?);
+    }
+    Some(found)
 }
 
 /// The keys of a mapping, in lower case; none if it is not there, and `None` if it is known only later.

@@ -130,6 +130,35 @@ jobs:
 }
 
 #[test]
+fn a_matrix_has_what_it_says() {
+    let text = "on: push
+jobs:
+  a:
+    strategy: {matrix: {os: [x], include: [{Name: y}]}}
+    runs-on: ${{ matrix.os }}
+    steps: [{run: 'echo ${{ matrix.name }} ${{ matrix.version }} ${{ matrix.* }}'}]
+  b:
+    strategy: {matrix: '${{ fromJSON(needs.a.outputs.list) }}'}
+    runs-on: ${{ matrix.any }}
+    steps: []
+  c:
+    strategy: {matrix: {os: [x], include: '${{ fromJSON(vars.MORE) }}'}}
+    runs-on: ${{ matrix.any }}
+    steps: []
+  d:
+    runs-on: ${{ matrix.os }}
+    steps: []
+";
+    assert_eq!(
+        told(text),
+        [
+            (6, Effect::AlwaysEmpty, "the matrix of the job has no version".to_owned()),
+            (16, Effect::AlwaysEmpty, "the matrix of the job has no os".to_owned()),
+        ]
+    );
+}
+
+#[test]
 fn runners_that_are_no_more() {
     let text = "on: push
 jobs:

@@ -1,0 +1,109 @@
+//! # A Dockerfile goes on from a stage that it does not have
+//!
+//! `COPY --from=builder` and `FROM base` take a stage of the same file by its name, or by its number. Where no stage has the
+//! name, the builder takes it for the name of an image, and asks Docker Hub for it.
+//!
+//! People see: `pull access denied for builder, repository does not exist or may require authorization`,
+//! `failed to resolve source metadata for docker.io/library/builder:latest`, `invalid from flag value`.
+//!
+//! ## Bad
+//! ```dockerfile
+//! FROM golang:1.24 AS build
+//! FROM alpine:3.22
+//! COPY --from=builder /out/app /app
+//! ```
+//! ## Good
+//! ```dockerfile
+//! FROM golang:1.24 AS build
+//! FROM alpine:3.22
+//! COPY --from=build /out/app /app
+//! ```
+//! ## When to suppress
+//! Where an image of this name is on the machine that builds.
+
+use tiphys_diag::{Diagnostic, Severity, Span};
+use tiphys_graph::tools::docker::{self, Stage};
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{placeholders, similar},
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "E5-stage-missing",
+    incident: "E5",
+    severity: Severity::Warning,
+    title: "a Dockerfile goes on from a stage that it does not have",
+    source: include_str!("e5_stage_missing.rs"),
+    check,
+};
+
+/// What people call stages, and no image of Docker's library is called.
+const STAGES: [&str; 16] = [
+    "app",
+    "assets",
+    "base",
+    "build",
+    "build-env",
+    "builder",
+    "compile",
+    "deps",
+    "dependencies",
+    "development",
+    "final",
+    "install",
+    "prod",
+    "production",
+    "release",
+    "runtime",
+];
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let files = &context.survey.files;
+    for path in files.paths().filter(|path| docker::is_dockerfile(path) && !placeholders::is_skeleton(path)) {
+        let stages = docker::stages(files, path);
+        for (at, stage) in stages.iter().enumerate() {
+            let before = &stages[..at];
+            let copied = stage.copied.iter().filter_map(|(from, span)| missing(from, before, span));
+            let based = missing(&stage.base, before, &stage.span).filter(|_| at > 0);
+            for diagnostic in copied.chain(based) {
+                report.add(Finding::new(RULE.incident, diagnostic).likely());
+            }
+        }
+    }
+}
+
+/// What is told of a name that none of the stages before has, and no image either.
+fn missing(name: &str, before: &[Stage], span: &Span) -> Option<Diagnostic> {
+    let known = || before.iter().filter_map(|stage| stage.name.as_deref());
+    // An image of another registry, publisher or version is none of the stages.
+    if name.contains(['/', ':', '.', '$', '@']) || known().any(|it| it.eq_ignore_ascii_case(name)) {
+        return None;
+    }
+    if let Ok(number) = name.parse::<usize>() {
+        let is_there = number < before.len();
+        return (!is_there).then(|| {
+            RULE.diagnostic(format!("invalid from flag value {name}: there is no such stage before this one"))
+                .at(span.clone(), "copies from this stage")
+                .because("stages are counted from 0, and only those above can be copied from")
+        });
+    }
+    let nearest = similar::nearest(name, known());
+    if nearest.is_none() && !STAGES.contains(&name.to_ascii_lowercase().as_str()) {
+        return None;
+    }
+    let mut diagnostic = RULE
+        .diagnostic(format!("pull access denied for {name}: no stage above is called so"))
+        .at(span.clone(), "goes on from this stage")
+        .because(
+            "what no stage is called is taken for an image of Docker Hub, and there is none of this name",
+        );
+    let names: Vec<&str> = known().collect();
+    if let Some(nearest) = nearest {
+        diagnostic = diagnostic.help(format!("perhaps {nearest} is meant"));
+    } else if !names.is_empty() {
+        diagnostic = diagnostic.help(format!("the stages are {}", names.join(", ")));
+    }
+    Some(diagnostic)
+}

@@ -1,0 +1,212 @@
+//! # A workflow works in a folder or with a file that is not there
+//!
+//! A step begins in its `working-directory`, an image is built from a Dockerfile, a language is set up in the version that a
+//! file names. A path that the repository does not have, and that nothing makes on the way, ends the job.
+//!
+//! People see: `An error occurred trying to start process '/usr/bin/bash' with working directory '…'. No such file or
+//! directory`, `failed to read dockerfile: open Dockerfile: no such file or directory`,
+//! `unable to prepare context: path "./api" not found`, `The specified go version file at: go.mod does not exist`.
+//!
+//! ## Bad
+//! ```yaml
+//! - uses: actions/checkout@v4
+//! - run: npm ci
+//!   working-directory: front-end        # the folder is called frontend
+//! ```
+//! ## Good
+//! ```yaml
+//! - uses: actions/checkout@v4
+//! - run: npm ci
+//!   working-directory: frontend
+//! ```
+//! ## When to suppress
+//! Where a step makes the folder, and does not name it.
+
+use tiphys_diag::{Diagnostic, Severity};
+use tiphys_graph::{
+    Files,
+    tools::{
+        ci::{self, Format, Pipeline},
+        node::inside,
+        node_span,
+    },
+};
+use tiphys_vfs::{base_name, parent};
+use tiphys_yaml::Node;
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{set_aside, similar},
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "G1-missing-path",
+    incident: "G1",
+    severity: Severity::Warning,
+    title: "a workflow works in a folder or with a file that is not there",
+    source: include_str!("g1_missing_path.rs"),
+    check,
+};
+
+/// A path that a step needs.
+struct Needed<'n> {
+    /// From the root of the repository.
+    path: String,
+    node: &'n Node,
+    message: String,
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let files = &context.survey.files;
+    for pipeline in context.survey.tools().pipelines.iter().filter(|it| it.format == Format::Workflow) {
+        for root in pipeline.roots().iter().filter(|root| !is_called(root)) {
+            for (_, job) in root.get("jobs").and_then(Node::pairs).unwrap_or_default() {
+                let folder = default_folder(job).or_else(|| default_folder(root));
+                for diagnostic in of_job(files, pipeline, job, folder) {
+                    report.add(Finding::new(RULE.incident, diagnostic).likely());
+                }
+            }
+        }
+    }
+}
+
+/// Whether other repositories may call a workflow, and it works in their trees.
+fn is_called(root: &Node) -> bool {
+    let Some(on) = root.get("on") else { return true };
+    let named = on.items().unwrap_or_default().iter().chain([on]).filter_map(Node::as_str);
+    on.get("workflow_call").is_some() || named.into_iter().any(|event| event == "workflow_call")
+}
+
+fn default_folder(owner: &Node) -> Option<&Node> {
+    owner.get("defaults")?.get("run")?.get("working-directory")
+}
+
+fn of_job(files: &Files, pipeline: &Pipeline, job: &Node, folder: Option<&Node>) -> Vec<Diagnostic> {
+    let steps = ci::steps(job);
+    let uses = |step: &Node| step.get("uses").and_then(Node::as_str).unwrap_or_default().to_owned();
+    let Some(start) = steps.iter().position(|step| uses(step).starts_with("actions/checkout@")) else {
+        return Vec::new();
+    };
+    // Another repository, or a part of this one, or one in another folder.
+    let is_other = |step: &&Node| {
+        uses(step).starts_with("actions/checkout@")
+            && step.get("with").is_some_and(|with| {
+                ["repository", "path", "ref", "sparse-checkout"].iter().any(|key| with.get(key).is_some())
+            })
+    };
+    if steps.iter().any(is_other) {
+        return Vec::new();
+    }
+    let mut found: Vec<Diagnostic> = Vec::new();
+    for (at, step) in steps.iter().enumerate().skip(start) {
+        for needed in of_step(step, folder) {
+            let before = &steps[..at];
+            if !is_there(files, &needed.path) && !may_be_made(files, before, &needed.path) {
+                let diagnostic = told(files, pipeline, &needed);
+                if found.iter().all(|other| other.message != diagnostic.message) {
+                    found.push(diagnostic);
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The paths that a step needs.
+fn of_step<'n>(step: &'n Node, folder: Option<&'n Node>) -> Vec<Needed<'n>> {
+    let mut found = Vec::new();
+    let mut add = |node: &'n Node, path: Option<String>, message: &dyn Fn(&str) -> String| {
+        if let Some(path) = path {
+            found.push(Needed { message: message(&path), path, node });
+        }
+    };
+    if step.get("run").is_some()
+        && let Some(node) = step.get("working-directory").or(folder)
+    {
+        let path = node.as_str().and_then(plain);
+        add(node, path, &|path| {
+            format!(
+                "An error occurred trying to start process with working directory '{path}'. No such file or directory"
+            )
+        });
+    }
+    let (Some(uses), Some(with)) = (step.get("uses").and_then(Node::as_str), step.get("with")) else {
+        return found;
+    };
+    let version_file = |it: &str| format!("The specified version file at: {it} does not exist");
+    for (action, key) in [
+        ("actions/setup-go@", "go-version-file"),
+        ("actions/setup-node@", "node-version-file"),
+        ("actions/setup-python@", "python-version-file"),
+        ("actions/setup-java@", "java-version-file"),
+    ] {
+        if let Some(node) = with.get(key).filter(|_| uses.starts_with(action)) {
+            add(node, node.as_str().and_then(plain), &version_file);
+        }
+    }
+    if uses.starts_with("docker/build-push-action@") {
+        let context = with.get("context");
+        let file = with.get("file");
+        let from = context.and_then(Node::as_str).and_then(plain);
+        if let Some((node, from)) = context.zip(from.clone()).filter(|(_, from)| !from.is_empty()) {
+            add(node, Some(from), &|path| format!("unable to prepare context: path {path:?} not found"));
+        }
+        let of_dockerfile =
+            |path: &str| format!("failed to read dockerfile: open {path}: no such file or directory");
+        match (file, context.zip(from)) {
+            (Some(node), _) => add(node, node.as_str().and_then(plain), &of_dockerfile),
+            (None, Some((node, from))) => add(node, Some(inside(&from, "Dockerfile")), &of_dockerfile),
+            (None, None) => {}
+        }
+    }
+    found
+}
+
+/// A path below the root of the repository, if it is written out.
+fn plain(text: &str) -> Option<String> {
+    let text = text.trim().trim_start_matches("${{ github.workspace }}/");
+    let is_open =
+        text.contains(['$', '{', '*', ':', '~', '#']) || text.starts_with('/') || text.contains("..");
+    let steps = text.split('/').filter(|step| !matches!(*step, "" | "."));
+    (!is_open && !text.is_empty()).then(|| steps.collect::<Vec<_>>().join("/"))
+}
+
+fn is_there(files: &Files, path: &str) -> bool {
+    path.is_empty() || files.contains(path) || files.has_folder(path) || files.tree().exists(path)
+}
+
+/// Whether a step before may bring a path, or a submodule does, or Git is told to leave out what is made there.
+fn may_be_made(files: &Files, before: &[&Node], path: &str) -> bool {
+    let top = path.split('/').next().unwrap_or(path);
+    let is_module = files.text(".gitmodules").is_some_and(|text| text.contains(top));
+    // Artifacts and caches of other jobs, and programs that are not seen, may make any folder.
+    const BRING: [&str; 4] = ["download-artifact", "cache", "clone", "checkout-"];
+    let brings = |step: &&Node| {
+        let uses = step.get("uses").and_then(Node::as_str).unwrap_or_default();
+        let run = step.get("run").and_then(Node::as_str).unwrap_or_default();
+        BRING.iter().any(|mark| uses.contains(mark))
+            || run.contains(base_name(path))
+            || run.contains(top) && !is_there(files, top)
+            || run.contains("git ")
+            || step.get("with").and_then(Node::pairs).unwrap_or_default().iter().any(|(_, value)| {
+                value.as_str().is_some_and(|text| text.contains(base_name(path)))
+                    && !uses.starts_with("docker/")
+            })
+    };
+    is_module || set_aside::is_ignored(files, path) || before.iter().any(brings)
+}
+
+fn told(files: &Files, pipeline: &Pipeline, needed: &Needed<'_>) -> Diagnostic {
+    let mut diagnostic = RULE
+        .diagnostic(needed.message.clone())
+        .at(node_span(files, &pipeline.file, needed.node), "this is not in the repository")
+        .because("the job has the tree of the repository, and nothing before this step makes the path");
+    let above = parent(&needed.path).unwrap_or_default();
+    let beside: Vec<String> =
+        files.tree().read_dir(above).unwrap_or_default().into_iter().map(|entry| entry.name).collect();
+    if let Some(nearest) = similar::nearest(base_name(&needed.path), beside.iter().map(String::as_str)) {
+        diagnostic = diagnostic.help(format!("there is {}", inside(above, nearest)));
+    }
+    diagnostic
+}
