@@ -60,6 +60,8 @@ pub struct Pod {
     /// Whether they are those of a program that watches or changes objects: the right to read some is often given by
     /// a scaffold, to programs that never ask.
     pub has_active_rights: bool,
+    /// The values of ConfigMaps that its environment takes, each with the field that takes it.
+    pub configuration: Vec<(FieldPath, String)>,
     /// The pod's specification.
     pub spec: Value,
     /// Where in the workload the specification is.
@@ -106,6 +108,7 @@ impl Pod {
             controller,
             rights: None,
             has_active_rights: false,
+            configuration: Vec::new(),
             spec,
             path,
         })

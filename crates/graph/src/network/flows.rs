@@ -130,7 +130,8 @@ impl Network {
             }
         }
         let upstreams = self.upstreams(at);
-        if pod.uses_cluster_dns && (calls_cloud || !upstreams.is_empty() || self.is_let_out(at)) {
+        let asks = || texts(pod).iter().any(|(_, text)| names_service(text));
+        if pod.uses_cluster_dns && (calls_cloud || !upstreams.is_empty() || self.is_let_out(at) || asks()) {
             add(Destination::Dns, &[(Protocol::Udp, 53)], Need::Dns);
         }
         flows.extend(upstreams);
@@ -266,7 +267,17 @@ fn texts(pod: &Pod) -> Vec<(FieldPath, &str)> {
             }
         }
     }
+    found.extend(pod.configuration.iter().map(|(field, text)| (field.clone(), text.as_str())));
     found
+}
+
+/// Whether a text names a Service as only the cluster's DNS knows it, whether the repository has that Service or not.
+fn names_service(text: &str) -> bool {
+    static FULL: LazyLock<Regex> = LazyLock::new(|| {
+        Regex::new(r"(?:^|[/@,\s=])[a-z0-9][a-z0-9-]*\.[a-z0-9][a-z0-9-]*\.svc(?:\.cluster\.local)?\.?(?:[:/\s,;?]|$)")
+            .expect("the expression is right")
+    });
+    text.contains(".svc") && FULL.is_match(text)
 }
 
 /// Notes which pods' service accounts are bound to rights.

@@ -142,6 +142,7 @@ fn prometheus(namespace: &str) -> Pod {
         controller: None,
         rights: None,
         has_active_rights: false,
+        configuration: Vec::new(),
         spec: Value::Null,
         path: FieldPath::default(),
     }

@@ -97,6 +97,7 @@ pub fn unseen_pod(app: &App) -> Option<Pod> {
         controller: Some(controller),
         rights: None,
         has_active_rights: false,
+        configuration: Vec::new(),
         spec: serde_json::Value::Null,
         path: FieldPath::default(),
     })

@@ -10,6 +10,7 @@ mod admin;
 mod calico;
 mod cilium;
 mod cni;
+mod configuration;
 mod endpoint;
 mod evaluate;
 mod expression;
@@ -119,7 +120,8 @@ impl Network {
             }
         }
         network.calico_tiers = calico::tiers(objects.clone());
-        flows::note_rights(&mut network.pods, objects);
+        flows::note_rights(&mut network.pods, objects.clone());
+        configuration::note(&mut network.pods, objects);
         network
     }
 

@@ -133,6 +133,7 @@ pub fn of(object: &Object) -> Option<Operated> {
         controller: kind.asks_api.then_some(&known::INSTANCE),
         rights: None,
         has_active_rights: false,
+        configuration: Vec::new(),
         spec: Value::Null,
         path: FieldPath::default(),
     };
