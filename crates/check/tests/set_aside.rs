@@ -22,6 +22,22 @@ fn severities(file: &str, beside: &str) -> Vec<Severity> {
 }
 
 #[test]
+fn what_a_set_yields_is_put_away_with_the_set() {
+    const SET: &str = "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: teams, namespace: argocd}\nspec:\n  generators: [{list: {elements: [{name: a}]}}]\n  template:\n    metadata: {name: '{{name}}'}\n    spec:\n      project: default\n      source: {repoURL: 'https://git.example.com/x', path: 'none/{{name}}'}\n      destination: {name: in-cluster, namespace: web}\n";
+    let severities = |file: &str| -> Vec<Severity> {
+        let tree =
+            MemTree::from_files([("web/web.yaml", WEB), (file, SET), ("apps/readme.yaml", "kind: Test\n")]);
+        let survey = common::survey(Arc::new(tree));
+        let findings = check(&Context::new(&survey, None), rules::ALL).findings;
+        findings.iter().filter(|it| it.app.is_some()).map(|it| it.diagnostic.severity).collect()
+    };
+    let used = severities("apps/teams.yaml");
+    assert!(used.contains(&Severity::Error), "{used:?}");
+    let aside = severities("archive/teams.yaml");
+    assert!(aside.iter().all(|severity| *severity == Severity::Info), "{aside:?}");
+}
+
+#[test]
 fn what_a_test_of_policies_works_on_is_information() {
     assert_eq!(severities("policies/app.yaml", "policies/readme.yaml"), [Severity::Error]);
     for tool in ["chainsaw-test.yaml", "kyverno-test.yaml", "kuttl-test.yaml"] {

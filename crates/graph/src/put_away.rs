@@ -19,8 +19,8 @@ const NAMES: [&str; 16] = [
     "tests",
     "unused",
 ];
-/// Parts of folder names that say the same, as in `z-archive`, `archived-apps` and `invalid-examples`.
-const MARKS: [&str; 6] = ["archive", "archived", "deprecated", "disabled", "invalid", "obsolete"];
+/// Parts of folder names that say the same, as in `z-archive`, `archived-apps`, `helm-tests` and `invalid-examples`.
+const MARKS: [&str; 7] = ["archive", "archived", "deprecated", "disabled", "invalid", "obsolete", "tests"];
 
 /// The folder above a file that says that what lies below it is put away, if there is one.
 pub fn put_away(path: &str) -> Option<&str> {
@@ -53,6 +53,7 @@ mod tests {
             ("src/__snapshots__/app.yaml", Some("src/__snapshots__")),
             ("z-archive/app.yaml", Some("z-archive")),
             ("hack/invalid-examples/app.yaml", Some("hack/invalid-examples")),
+            ("charts/helm-tests/app.yaml", Some("charts/helm-tests")),
             ("apps/disabled.yaml", None),
             ("apps/test/app.yaml", None),
             ("apps/backup/velero.yaml", None),

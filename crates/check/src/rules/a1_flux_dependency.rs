@@ -72,6 +72,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
+/// Endings of manifests, and of templates that a script makes some from when a cluster is set up.
+const WRITTEN: [&str; 7] = [".yaml", ".yml", ".templ", ".template", ".tmpl", ".tpl", ".j2"];
+
 /// Whether a file declares a source that does not come out as an object: the kind stands there other than below a
 /// reference, and so does the name.
 fn is_declared(context: &Context<'_>, kind: &str, name: &str) -> bool {
@@ -84,7 +87,7 @@ fn is_declared(context: &Context<'_>, kind: &str, name: &str) -> bool {
         let mut kinds = lines.iter().enumerate().filter(|(_, line)| **line == kind_line);
         kinds.any(|(at, _)| !is_reference(at)) && lines.contains(&name_line)
     };
-    let mut files = context.survey.files.ending(&[".yaml", ".yml"]);
+    let mut files = context.survey.files.ending(&WRITTEN);
     name == "flux-system"
         || files.any(|path| {
             let text = context.survey.files.text(path).filter(|text| text.contains(&kind_line));
@@ -184,7 +187,7 @@ fn is_written(context: &Context<'_>, near: &Object, name: &str) -> bool {
         value.trim().trim_matches(['"', '\'']) == name
     };
     let has = |text: &str| text.contains(&kind) && text.lines().any(is_name);
-    let mut files = context.survey.files.ending(&[".yaml", ".yml"]);
+    let mut files = context.survey.files.ending(&WRITTEN);
     name == "flux-system" || files.any(|path| context.survey.files.text(path).is_some_and(|text| has(&text)))
 }
 

@@ -52,6 +52,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         groups.entry(place).or_default().push(object);
     }
     charts(context, report);
+    networks(context, report);
     for objects in groups.values() {
         let first = objects[0];
         let clash = objects[1..].iter().find_map(|other| Some((*other, clash(context, first, other)?)));
@@ -76,6 +77,50 @@ const ONLY_ONCE: [&str; 11] = [
     "metrics-server",
     "sealed-secrets",
 ];
+
+/// Components each of which is the network of the whole cluster.
+const NETWORKS: [&str; 2] = ["calico", "cilium"];
+
+/// Charts of two networks for one cluster, where neither is told to go by the other.
+fn networks(context: &Context<'_>, report: &mut Report) {
+    let survey = context.survey;
+    let mut found: BTreeMap<(usize, &str), Vec<(&str, &App)>> = BTreeMap::new();
+    for app in survey.apps.iter().filter(|app| !survey.is_symbolic(app)) {
+        for source in app.application.spec.effective_sources() {
+            let component = Component::of_chart(&source.chart).map(|component| component.name);
+            if let Some(name) = component.filter(|name| NETWORKS.contains(name)) {
+                found.entry((app.environment.0, app.cluster())).or_default().push((name, app));
+            }
+        }
+    }
+    // Cilium can stand behind another network, and Calico can leave the addresses to one.
+    let is_chained = context.chart_uses().iter().any(|used| {
+        let says = |path: &[&str], none: &str| used.text(path).is_some_and(|text| text != none);
+        says(&["cni", "chainingMode"], "none")
+            || used.text(&["cni", "install"]).is_some_and(|text| text == "false")
+            || says(&["installation", "cni", "type"], "Calico")
+    });
+    for apps in found.into_values().filter(|_| !is_chained) {
+        let (name, first) = apps[0];
+        let Some((other_name, other)) =
+            apps[1..].iter().find(|(other, app)| *other != name && survey.is_side_by_side(first, app))
+        else {
+            continue;
+        };
+        let message = format!(
+            "two networks for one cluster: {name} by Application {} and {other_name} by Application {}",
+            first.name(),
+            other.name()
+        );
+        let diagnostic = RULE
+            .diagnostic(message)
+            .at(places::source(context, other), format!("{other_name} is installed here"))
+            .see(places::source(context, first), format!("{name} is installed here"))
+            .because("each writes the CNI configuration of the nodes, and the kubelet takes the first file by its name")
+            .help("install one of them only, or set cni.chainingMode");
+        report.add(Finding::new(RULE.incident, diagnostic).app(other.name()).likely());
+    }
+}
 
 /// Charts that were not rendered, each in two namespaces of one cluster.
 fn charts(context: &Context<'_>, report: &mut Report) {

@@ -54,7 +54,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let is_binding = object.key.kind.ends_with("RoleBinding");
         if is_binding && !parts::may_be_a_patch(survey, object) && !placeholders::has(object.value()) {
             role(context, object, &mut once);
-            accounts(context, object, &mut once);
+            // A chart that is meant for one namespace is rendered into another one here.
+            if !parts::is_of_defaults(survey, object) {
+                accounts(context, object, &mut once);
+            }
         }
     }
     once.report(report);

@@ -178,7 +178,7 @@ fn faults(survey: &Survey, object: &Object, definitions: &Definitions<'_>, flux:
     if object.value().get("sops").is_some() {
         faults.clear();
     }
-    faults.retain(|fault| !is_prose(&fault.message));
+    faults.retain(|fault| !is_prose(&fault.message) && !has_variable(&fault.message));
     // What nothing applies as it is may be a patch that says so, or a form that people fill in.
     if object.environment.is_none() {
         if faults
@@ -249,6 +249,18 @@ fn is_beside_placeholders(object: &Object, fault: &Fault) -> bool {
 fn is_prose(message: &str) -> bool {
     let quoted = message.split_once("Invalid value: \"").and_then(|(_, rest)| rest.split_once('"'));
     quoted.is_some_and(|(value, _)| !value.is_ascii() && value.contains(' '))
+}
+
+/// Whether what is refused has a variable in it, which `envsubst` or the like fills in: `api.$CLUSTER_DOMAIN`.
+fn has_variable(message: &str) -> bool {
+    const SHORTEST: usize = 3;
+    let quoted = message.split_once("Invalid value: \"").and_then(|(_, rest)| rest.split_once('"'));
+    let mut names = quoted.into_iter().flat_map(|(value, _)| value.split('$').skip(1));
+    names.any(|rest| {
+        let is_name = |c: &char| c.is_ascii_uppercase() || c.is_ascii_digit() || *c == '_';
+        rest.starts_with(|c: char| c.is_ascii_uppercase())
+            && rest.chars().take_while(is_name).count() >= SHORTEST
+    })
 }
 
 /// Whether what is refused stands for something else: `APPNAME`, `<app>-api`, `$DNS_ADDRESS`.

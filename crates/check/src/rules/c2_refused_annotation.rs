@@ -3,9 +3,12 @@
 //! From version 1.9 on ingress-nginx takes no annotations with parts of its configuration, unless it is told to: its webhook
 //! refuses the whole Ingress. Where the webhook is off, the annotation has no effect.
 //!
+//! The AWS Load Balancer Controller makes no load balancer where `ssl-redirect` names a port on which `listen-ports` has no
+//! HTTPS.
+//!
 //! People see: `admission webhook "validate.nginx.ingress.kubernetes.io" denied the request:
 //! nginx.ingress.kubernetes.io/configuration-snippet annotation cannot be used. Snippet directives are disabled by the
-//! Ingress administrator`.
+//! Ingress administrator`, `Failed build model due to ingress: listener does not exist for SSL redirect port: 443`.
 //!
 //! ## Bad
 //! ```yaml
@@ -20,11 +23,11 @@
 
 use tiphys_diag::Severity;
 use tiphys_graph::Owner;
-use tiphys_value::ObjectExt;
+use tiphys_value::{ObjectExt, Value};
 
 use crate::{
     Context, Report, Rule,
-    support::{chart_uses::ChartUse, charts, fields::keys, once::Once, pods::text},
+    support::{chart_uses::ChartUse, charts, fields::keys, once::Once, parts, pods::text},
 };
 
 /// See the module.
@@ -48,6 +51,54 @@ const SNIPPETS: [&str; 5] = [
 const FIRST: &str = "4.8.0";
 
 fn check(context: &Context<'_>, report: &mut Report) {
+    snippets(context, report);
+    listeners(context, report);
+}
+
+/// Redirects of AWS's controller to a port that it is not told to listen on.
+fn listeners(context: &Context<'_>, report: &mut Report) {
+    const REDIRECT: &str = "alb.ingress.kubernetes.io/ssl-redirect";
+    const PORTS: &str = "alb.ingress.kubernetes.io/listen-ports";
+    const GROUP: &str = "alb.ingress.kubernetes.io/group.name";
+    let mut once = Once::default();
+    let ingresses = context.survey.objects.iter().filter(|it| it.key.kind == "Ingress");
+    for object in ingresses.filter(|it| !parts::may_be_a_patch(context.survey, it)) {
+        let value = object.value();
+        // Others of a group may bring the listener.
+        let (Some(to), Some(ports), None) =
+            (value.annotation(REDIRECT), value.annotation(PORTS), value.annotation(GROUP))
+        else {
+            continue;
+        };
+        let Ok(Value::Array(listed)) = tiphys_yaml::from_yaml(ports) else { continue };
+        let Ok(wanted) = to.parse::<u64>() else { continue };
+        let is_wanted = |entry: &Value| entry.get("HTTPS").and_then(Value::as_u64) == Some(wanted);
+        if listed.is_empty() || listed.iter().any(is_wanted) {
+            continue;
+        }
+        let diagnostic = RULE
+            .diagnostic(format!(
+                "Failed build model due to ingress: listener does not exist for SSL redirect port: {to}: {}",
+                object.title()
+            ))
+            .at(
+                context.survey.span(object, &keys(&["metadata", "annotations", REDIRECT])),
+                "redirects to this port",
+            )
+            .see(
+                context.survey.span(object, &keys(&["metadata", "annotations", PORTS])),
+                "and listens on these only",
+            )
+            .because(
+                "the AWS Load Balancer Controller makes no load balancer for an Ingress that it cannot build",
+            )
+            .help(format!("add {{\"HTTPS\":{to}}} to listen-ports, or leave out ssl-redirect"));
+        once.add(REDIRECT, RULE.finding(context, object, diagnostic));
+    }
+    once.report(report);
+}
+
+fn snippets(context: &Context<'_>, report: &mut Report) {
     let all = context.chart_uses();
     let controllers: Vec<&ChartUse> = all.iter().filter(|used| used.chart == "ingress-nginx").collect();
     // One that takes them may be the one that is meant.

@@ -30,7 +30,7 @@ use crate::{
         fields::keys,
         once::Once,
         placeholders,
-        pods::{list, text},
+        pods::{Pod, list, text},
         similar,
     },
 };
@@ -62,6 +62,57 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
+/// A Service that selects no pods, or those of a workload without replicas.
+fn without_pods(
+    context: &Context<'_>,
+    cluster: &Cluster<'_>,
+    object: &Object,
+    service: &Object,
+    (webhook, path): (&str, &FieldPath),
+    once: &mut Once,
+) {
+    let namespace = &service.key.namespace;
+    let Some(selector) = service.value().at(&["spec", "selector"]).and_then(Value::as_object) else { return };
+    // Something else may scale a workload.
+    let is_scaled = cluster.objects.iter().any(|it| {
+        it.key.namespace == *namespace
+            && matches!(
+                it.key.kind.as_str(),
+                "HorizontalPodAutoscaler" | "ScaledObject" | "EndpointSlice" | "Endpoints"
+            )
+    });
+    if selector.is_empty()
+        || is_scaled
+        || service.owner != object.owner
+        || placeholders::has(service.value())
+        || cluster.has_operated_pods(namespace)
+    {
+        return;
+    }
+    let is_selected = |pod: &&Pod<'_>| {
+        pod.object.key.namespace == *namespace
+            && selector.iter().all(|(key, value)| pod.label(key) == value.as_str())
+    };
+    let selected: Vec<&Pod<'_>> = cluster.pods.iter().filter(is_selected).collect();
+    let is_stopped = |pod: &&Pod<'_>| pod.object.value().int_at(&["spec", "replicas"]) == Some(0);
+    if !selected.iter().all(is_stopped) {
+        return;
+    }
+    let name = &service.key.name;
+    let what = format!("no endpoints available for service {name:?}");
+    let mut diagnostic = RULE
+        .diagnostic(format!("failed calling webhook {webhook:?}: {what}"))
+        .at(context.survey.span(object, &path.key("name")), "asked here, and it fails closed")
+        .because("whatever the rules of the webhook match is refused as long as it is not answered");
+    diagnostic = match selected.first() {
+        Some(pod) => diagnostic.see(context.survey.start(pod.object), "this has no replicas"),
+        None => diagnostic.see(context.survey.start(service), "this selects no pods"),
+    };
+    let diagnostic =
+        diagnostic.help("take the configuration of the webhook away together with what answers it");
+    once.add(&what, RULE.finding(context, object, diagnostic).likely());
+}
+
 fn look(
     context: &Context<'_>,
     cluster: &Cluster<'_>,
@@ -70,7 +121,10 @@ fn look(
     once: &mut Once,
 ) {
     let (name, namespace) = (text(service, "name"), text(service, "namespace"));
-    let is_seen = cluster.pods.iter().any(|pod| pod.object.key.namespace == namespace);
+    // Who brings the configuration and the Service brings the pods, too.
+    let is_own = |it: &Object| it.owner == object.owner;
+    let is_seen = cluster.pods.iter().any(|pod| pod.object.key.namespace == namespace)
+        || cluster.core("Service", namespace, name).is_some_and(is_own);
     if !is_seen || placeholders::has(service) || cluster.is_partly_hidden(namespace) {
         return;
     }
@@ -88,7 +142,7 @@ fn look(
         Some(found) => {
             let ports = list(&found.value()["spec"], "ports");
             if ports.iter().any(|it| it["port"].as_i64() == Some(port)) {
-                return;
+                return without_pods(context, cluster, object, found, (webhook, path), once);
             }
             let known: Vec<String> =
                 ports.iter().filter_map(|it| Some(it.get("port")?.to_string())).collect();

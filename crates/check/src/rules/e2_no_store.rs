@@ -19,7 +19,7 @@
 
 use tiphys_diag::Severity;
 use tiphys_graph::{
-    Object, Owner,
+    App, Object, Owner, Survey,
     edges::{EdgeKind, Target},
 };
 use tiphys_value::{FieldPath, ResourceKey};
@@ -68,6 +68,16 @@ fn is_hidden(context: &Context<'_>, object: &Object, key: &ResourceKey) -> bool 
     !key.namespace.is_empty() && own.is_some_and(|cluster| cluster.is_partly_hidden(&key.namespace))
 }
 
+/// Whether a chart out of reach is released under a name: its resources are called so, as often as not.
+fn is_of_a_chart(survey: &Survey, name: &str) -> bool {
+    let is_release = |it: &Object| it.key.kind == "HelmRelease" && it.key.name == name;
+    let is_chart = |app: &App| {
+        let sources = app.application.spec.effective_sources();
+        !app.is_rendered() && sources.iter().any(|source| source.chart == name || app.name() == name)
+    };
+    survey.objects.iter().any(is_release) || survey.apps.iter().any(is_chart)
+}
+
 fn look(context: &Context<'_>, object: &Object, key: &ResourceKey, field: &FieldPath) -> Option<Finding> {
     let survey = context.survey;
     let is_loose = matches!(object.owner, Owner::Unit(_));
@@ -80,7 +90,7 @@ fn look(context: &Context<'_>, object: &Object, key: &ResourceKey, field: &Field
         placeholders::is_in(&it.key.name)
             || it.key.name == key.name && (is_loose || matches!(it.owner, Owner::Unit(_)))
     };
-    if same.iter().any(may_be_there) {
+    if same.iter().any(may_be_there) || is_of_a_chart(survey, &key.name) {
         return None;
     }
     let other_kind = match key.kind.strip_prefix("Cluster") {

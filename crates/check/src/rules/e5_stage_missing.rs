@@ -19,7 +19,7 @@
 //! COPY --from=build /out/app /app
 //! ```
 //! ## When to suppress
-//! Where an image of this name is on the machine that builds.
+//! Where an image of this name is on the machine that builds, or the builder is given a context of this name.
 
 use tiphys_diag::{Diagnostic, Severity, Span};
 use tiphys_graph::tools::docker::{self, Stage};
@@ -63,6 +63,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let files = &context.survey.files;
     for path in files.paths().filter(|path| docker::is_dockerfile(path) && !placeholders::is_skeleton(path)) {
         let stages = docker::stages(files, path);
+        if has_named_contexts(&stages) {
+            continue;
+        }
         for (at, stage) in stages.iter().enumerate() {
             let before = &stages[..at];
             let copied = stage.copied.iter().filter_map(|(from, span)| missing(from, before, span));
@@ -72,6 +75,17 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
         }
     }
+}
+
+/// Whether a builder hands contexts of their own to the file (`--build-context`), which are called like stages: an image
+/// without registry, publisher and tag is hardly ever one of Docker's library.
+fn has_named_contexts(stages: &[Stage]) -> bool {
+    const LIBRARY: [&str; 14] = [
+        "alpine", "busybox", "caddy", "composer", "debian", "golang", "maven", "nginx", "node", "php",
+        "python", "rust", "scratch", "ubuntu",
+    ];
+    let first = stages.first().map(|stage| stage.base.as_str());
+    first.is_some_and(|base| !base.contains(['/', ':', '.', '$', '@']) && !LIBRARY.contains(&base))
 }
 
 /// What is told of a name that none of the stages before has, and no image either.

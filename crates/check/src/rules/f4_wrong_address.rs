@@ -21,7 +21,7 @@
 
 use std::sync::LazyLock;
 
-use regex::{Captures, Regex};
+use regex::Regex;
 use tiphys_diag::Severity;
 use tiphys_graph::{Object, Owner};
 use tiphys_value::{FieldPath, ResourceKey, Value};
@@ -32,7 +32,7 @@ use crate::{
         fields::keys,
         once::Once,
         parts, placeholders,
-        pods::{list, text},
+        pods::{self, list, text},
         set_aside,
     },
 };
@@ -56,6 +56,12 @@ static ADDRESS: LazyLock<Regex> = LazyLock::new(|| {
 /// The end of such a name with a port that no colon precedes.
 static WITHOUT_COLON: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"[a-z0-9]\.svc\.cluster\.local\d{2,5}(?:[^0-9A-Za-z.-]|$)")
+        .expect("the pattern is well formed")
+});
+
+/// A name alone, in an address with a scheme or after a user: of the namespace of whoever asks.
+static SHORT: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"(?:://|://[^\s/@:]*:[^\s/@]*@)([a-z][a-z0-9-]*):(\d{1,5})(?:[^0-9A-Za-z.{$]|$)")
         .expect("the pattern is well formed")
 });
 
@@ -86,7 +92,7 @@ fn walk(value: &Value, path: &FieldPath, depth: usize, each: &mut dyn FnMut(&Fie
         return;
     }
     match value {
-        Value::String(text) if text.contains(".svc") => each(path, text),
+        Value::String(text) if text.contains(".svc") || text.contains("://") => each(path, text),
         Value::Array(items) => {
             for (at, item) in items.iter().enumerate() {
                 walk(item, &path.index(at), depth + 1, each);
@@ -120,11 +126,24 @@ fn judge(context: &Context<'_>, object: &Object, path: &FieldPath, text: &str, o
             once.add(&what, RULE.finding(context, object, diagnostic).likely());
         }
         for address in ADDRESS.captures_iter(line) {
-            if let Some(finding) = wrong_port(context, object, path, &address) {
+            let (name, namespace, port) = (&address[1], &address[2], &address[3]);
+            if let Some(finding) = wrong_port(context, object, path, (name, namespace, port)) {
+                once.add(&address[0], finding);
+            }
+        }
+        for address in SHORT.captures_iter(line).filter(|_| is_read_by_pods(object)) {
+            let place = (&address[1], object.key.namespace.as_str(), &address[2]);
+            if let Some(finding) = wrong_port(context, object, path, place) {
                 once.add(&address[0], finding);
             }
         }
     }
+}
+
+/// Whether pods of the object's own namespace read what stands in it.
+fn is_read_by_pods(object: &Object) -> bool {
+    let is_map = object.key.kind == "ConfigMap" && object.key.group.is_empty();
+    !object.key.namespace.is_empty() && (is_map || pods::of(object).is_some())
 }
 
 /// Whether a line is a comment, in one of the usual languages.
@@ -137,10 +156,10 @@ fn wrong_port(
     context: &Context<'_>,
     object: &Object,
     path: &FieldPath,
-    address: &Captures<'_>,
+    (name, namespace, port): (&str, &str, &str),
 ) -> Option<Finding> {
-    let number: i64 = address[3].parse().ok()?;
-    let services = services(context, object, &address[1], &address[2]);
+    let number: i64 = port.parse().ok()?;
+    let services = services(context, object, name, namespace);
     let first = services.first()?;
     if services.iter().any(|service| has_port(service, number)) {
         return None;

@@ -102,12 +102,15 @@ fn of_job(files: &Files, pipeline: &Pipeline, job: &Node, folder: Option<&Node>)
     for (at, step) in steps.iter().enumerate().skip(start) {
         for needed in of_step(step, folder) {
             let before = &steps[..at];
-            if !is_there(files, &needed.path) && !may_be_made(files, before, &needed.path) {
-                let diagnostic = told(files, pipeline, &needed);
-                if found.iter().all(|other| other.message != diagnostic.message) {
-                    found.push(diagnostic);
-                }
+            if is_there(files, &needed.path) || may_be_made(files, before, &needed.path) {
+                continue;
             }
+            let diagnostic = told(files, pipeline, &needed);
+            if found.iter().all(|other| other.message != diagnostic.message) {
+                found.push(diagnostic);
+            }
+            // What lies in a folder that is not there is not there either.
+            break;
         }
     }
     found

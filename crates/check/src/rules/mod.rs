@@ -61,11 +61,13 @@ mod d2_project_forbids;
 mod d2_unread_values;
 mod d3_incomplete_registration;
 mod d3_left_out;
+mod e1_contents_pruned;
 mod e1_platform_pruned;
 mod e2_dangling_reference;
 mod e2_missing_key;
 mod e2_misspelt_name;
 mod e2_no_pull_secret;
+mod e2_no_request;
 mod e2_no_resource;
 mod e2_no_store;
 mod e3_invalid_image;
@@ -174,11 +176,13 @@ pub const ALL: &[&Rule] = &[
     &d2_unread_values::RULE,
     &d3_incomplete_registration::RULE,
     &d3_left_out::RULE,
+    &e1_contents_pruned::RULE,
     &e1_platform_pruned::RULE,
     &e2_dangling_reference::RULE,
     &e2_missing_key::RULE,
     &e2_misspelt_name::RULE,
     &e2_no_pull_secret::RULE,
+    &e2_no_request::RULE,
     &e2_no_resource::RULE,
     &e2_no_store::RULE,
     &e3_invalid_image::RULE,

@@ -3,7 +3,7 @@
 use tiphys_diag::Severity;
 use tiphys_gocompat::glob::doublestar;
 use tiphys_graph::{
-    App, Declaration, Files, Survey,
+    App, Declaration, Files, Owner, Set, Survey,
     put_away::{lies_below, put_away},
 };
 
@@ -72,8 +72,21 @@ fn is_left_alone(survey: &Survey, aside: &Aside<'_>, name: &str, file: &str) -> 
     let is_own = |app: &&App| app.declared.location.file.as_ref() == file;
     let is_declared_here = named().any(|app| is_own(&app));
     named().filter(|app| !is_declared_here || is_own(app)).all(|app| {
-        matches!(app.declaration, Declaration::File | Declaration::Unit(_))
-            && aside.holds(&app.declared.location.file)
+        let is_unused = match app.declaration {
+            Declaration::File | Declaration::Unit(_) => true,
+            Declaration::Set(set) => !is_rendered(survey, &survey.sets[set.0]),
+            Declaration::App(_) => false,
+        };
+        is_unused && aside.holds(&app.declared.location.file)
+    })
+}
+
+/// Whether an Application renders an ApplicationSet.
+fn is_rendered(survey: &Survey, set: &Set) -> bool {
+    survey.objects.iter().any(|object| {
+        matches!(object.owner, Owner::App(_))
+            && object.key.kind == "ApplicationSet"
+            && object.rendered.location == set.declared.location
     })
 }
 
