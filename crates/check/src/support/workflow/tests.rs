@@ -138,7 +138,7 @@ jobs:
     runs-on: ${{ matrix.os }}
     steps: [{run: 'echo ${{ matrix.name }} ${{ matrix.version }} ${{ matrix.* }}'}]
   b:
-    strategy: {matrix: '${{ fromJSON(needs.a.outputs.list) }}'}
+    strategy: {matrix: '${{ fromJSON(vars.LIST) }}'}
     runs-on: ${{ matrix.any }}
     steps: []
   c:
