@@ -31,8 +31,8 @@ impl FileTree for Patched {
         self.texts.get(&normal).map_or_else(|| self.tree.read(path), |text| Ok(text.clone()))
     }
 
-    fn read_dir(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
-        self.tree.read_dir(path)
+    fn list(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
+        self.tree.list(path)
     }
 
     fn canonical(&self, path: &str) -> Result<String, VfsError> {

@@ -90,7 +90,7 @@ impl Footprint {
 fn stands(tree: &dyn FileTree, path: &str, seen: &Seen) -> bool {
     match seen {
         Seen::File(id) => tree.read(path).is_ok_and(|bytes| blob_id(&bytes) == *id),
-        Seen::Folder(names) => tree.read_dir(path).is_ok_and(|entries| {
+        Seen::Folder(names) => tree.list(path).is_ok_and(|entries| {
             entries.iter().map(|entry| entry.name.as_str()).eq(names.iter().map(String::as_str))
         }),
         Seen::Kind(kind) => tree.kind(path).is_ok_and(|now| now == *kind),
@@ -153,8 +153,8 @@ impl FileTree for RecordingTree {
         read
     }
 
-    fn read_dir(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
-        let entries = self.tree.read_dir(path);
+    fn list(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
+        let entries = self.tree.list(path);
         let seen = entries.as_ref().map_or(Seen::Nothing, |entries| {
             Seen::Folder(entries.iter().map(|entry| entry.name.clone()).collect())
         });

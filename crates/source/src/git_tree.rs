@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use gix::{ObjectId, ThreadSafeRepository, object::tree::EntryKind as GitKind};
 use tiphys_vfs::{
-    DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, VfsError, VfsErrorKind, join, normalize, parent,
+    BrokenLink, DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, VfsError, VfsErrorKind, join, normalize, parent,
 };
 
 use crate::SourceError;
@@ -68,24 +68,33 @@ impl GitTree {
         Ok(std::mem::take(&mut object.data))
     }
 
-    /// Follows links in every step of a path.
     fn resolve(&self, path: &str) -> Result<(String, &Entry), VfsError> {
-        let error = |kind| VfsError { path: path.to_owned(), kind };
-        let mut wanted = normalize(path)?;
+        self.follow(&normalize(path)?).map_err(|(kind, _)| VfsError { path: path.to_owned(), kind })
+    }
+
+    /// Follows links in every step of a path; fails with the path that was looked for last.
+    fn follow(&self, path: &str) -> Result<(String, &Entry), (VfsErrorKind, String)> {
+        let mut wanted = path.to_owned();
         for _ in 0..MAX_LINKS {
             let Some((link, id, rest)) = self.first_link(&wanted) else {
-                let entry = self.entries.get(&wanted).ok_or_else(|| error(VfsErrorKind::NotFound))?;
-                return Ok((wanted, entry));
+                return match self.entries.get(&wanted) {
+                    Some(entry) => Ok((wanted, entry)),
+                    None => Err((VfsErrorKind::NotFound, wanted)),
+                };
             };
-            let target = String::from_utf8_lossy(&self.blob(id, &link)?).into_owned();
-            if target.starts_with('/') {
-                return Err(error(VfsErrorKind::OutsideTree));
-            }
+            let target = self.blob(id, &link).map_err(|error| (error.kind, link.clone()))?;
+            let target = String::from_utf8_lossy(&target);
             let folder = parent(&link).unwrap_or_default();
-            wanted =
-                join(folder, &format!("{target}/{rest}")).map_err(|_| error(VfsErrorKind::OutsideTree))?;
+            wanted = match join(folder, &format!("{target}/{rest}")) {
+                Ok(led) if !target.starts_with('/') => led,
+                _ => return Err((VfsErrorKind::OutsideTree, wanted)),
+            };
         }
-        Err(error(VfsErrorKind::TooManyLinks))
+        Err((VfsErrorKind::TooManyLinks, wanted))
+    }
+
+    fn broken(&self, wanted: &str, error: &VfsErrorKind) -> BrokenLink {
+        BrokenLink::in_tree(wanted, error, |path| Some(matches!(self.entries.get(path)?, Entry::Folder(_))))
     }
 
     /// The first step of a path that is a link: its path, its blob, and the steps behind it.
@@ -135,21 +144,22 @@ impl FileTree for GitTree {
         }
     }
 
-    fn read_dir(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
+    fn list(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
         let (folder, entry) = self.resolve(path)?;
         let Entry::Folder(names) = entry else {
             return Err(VfsError { path: path.to_owned(), kind: VfsErrorKind::NotDir });
         };
         Ok(names
             .iter()
-            .filter_map(|name| {
+            .map(|name| {
                 let full = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
                 let is_symlink = matches!(self.entries.get(&full), Some(Entry::Link(_)));
-                let kind = match self.kind(&full) {
-                    Err(error) if matches!(error.kind, VfsErrorKind::OutsideTree) => EntryKind::File,
-                    kind => kind.ok()?,
+                let (kind, broken) = match self.follow(&full) {
+                    Ok((_, Entry::Folder(_))) => (EntryKind::Dir, None),
+                    Ok(_) | Err((VfsErrorKind::OutsideTree, _)) => (EntryKind::File, None),
+                    Err((error, wanted)) => (EntryKind::File, Some(self.broken(&wanted, &error))),
                 };
-                Some(DirEntry { name: name.clone(), kind, is_symlink })
+                DirEntry { name: name.clone(), kind, is_symlink, broken }
             })
             .collect())
     }

@@ -154,8 +154,8 @@ impl FileTree for MountedTree {
         self.ask(path, |tree, path| tree.read(path))
     }
 
-    fn read_dir(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
-        self.ask(path, |tree, path| tree.read_dir(path))
+    fn list(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
+        self.ask(path, |tree, path| tree.list(path))
     }
 
     fn canonical(&self, path: &str) -> Result<String, VfsError> {

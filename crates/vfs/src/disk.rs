@@ -10,14 +10,24 @@ use std::{
 use crate::{
     DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, VfsError, VfsErrorKind,
     beneath::{Folder, Listed, ListedKind},
+    broken,
     normalize,
 };
 
 /// A folder on disk as a tree. Symbolic links that leave the folder are refused.
 #[derive(Clone, Debug)]
 pub struct DiskTree {
-    root: PathBuf,
+    place: OnDisk,
     folder: Folder,
+}
+
+/// Where a tree stands on this machine's disk.
+#[derive(Clone, Debug)]
+pub struct OnDisk {
+    /// The folder as it was named, absolute.
+    pub named: PathBuf,
+    /// The folder, absolute and without symbolic links.
+    pub resolved: PathBuf,
 }
 
 impl DiskTree {
@@ -27,17 +37,18 @@ impl DiskTree {
     /// Not found or not a folder.
     pub fn open(root: impl AsRef<Path>) -> Result<Self, VfsError> {
         let shown = root.as_ref().display().to_string();
-        let root = root.as_ref().canonicalize().map_err(|error| io_error(&shown, error))?;
-        if !root.is_dir() {
+        let resolved = root.as_ref().canonicalize().map_err(|error| io_error(&shown, error))?;
+        if !resolved.is_dir() {
             return Err(VfsError::new(&shown, VfsErrorKind::NotDir));
         }
-        let folder = Folder::open(&root);
-        Ok(Self { root, folder })
+        let named = std::path::absolute(root).map_err(|error| io_error(&shown, error))?;
+        let folder = Folder::open(&resolved);
+        Ok(Self { place: OnDisk { named, resolved }, folder })
     }
 
     /// The folder, absolute and without symbolic links.
     pub fn root(&self) -> &Path {
-        &self.root
+        &self.place.resolved
     }
 
     /// A file opened for reading, and its size.
@@ -61,8 +72,8 @@ impl DiskTree {
     /// The absolute path of an entry, links resolved step by step, once it is known to lie in the tree.
     fn resolve(&self, path: &str) -> Result<PathBuf, VfsError> {
         let relative = normalize(path)?;
-        let resolved = self.root.join(&relative).canonicalize().map_err(|error| io_error(path, error))?;
-        if !resolved.starts_with(&self.root) {
+        let resolved = self.place.resolved.join(&relative).canonicalize().map_err(|error| io_error(path, error))?;
+        if !resolved.starts_with(&self.place.resolved) {
             return Err(VfsError::new(path, VfsErrorKind::OutsideTree));
         }
         Ok(resolved)
@@ -92,10 +103,10 @@ impl FileTree for DiskTree {
         Ok(self.open_file(path)?.1)
     }
 
-    fn read_dir(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
+    fn list(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
         let listed = match self.folder.list(&normalize(path)?) {
             Some(listed) => listed,
-            None => list(&self.resolve(path)?),
+            None => list_folder(&self.resolve(path)?),
         };
         let mut entries = Vec::new();
         for entry in listed.map_err(|error| io_error(path, error))? {
@@ -113,17 +124,21 @@ impl FileTree for DiskTree {
                 continue;
             }
             let is_symlink = listed == ListedKind::Symlink;
+            let mut broken = None;
             let kind = match (is_symlink, listed == ListedKind::Dir) {
                 (true, _) => match self.kind(&format!("{path}/{name}")) {
                     Ok(kind) => kind,
                     // Listed, so that whoever reads it hears why it is refused.
                     Err(error) if matches!(error.kind, VfsErrorKind::OutsideTree) => EntryKind::File,
-                    Err(_) => continue,
+                    Err(_) => {
+                        broken = Some(broken::on_disk(&self.resolve(path)?, &name, &self.place.resolved));
+                        EntryKind::File
+                    }
                 },
                 (false, true) => EntryKind::Dir,
                 (false, false) => EntryKind::File,
             };
-            entries.push(DirEntry { name, kind, is_symlink });
+            entries.push(DirEntry { name, kind, is_symlink, broken });
         }
         entries.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
@@ -138,13 +153,17 @@ impl FileTree for DiskTree {
         }
         let resolved = self.resolve(path)?;
         let relative =
-            resolved.strip_prefix(&self.root).map_err(|_| VfsError::new(path, VfsErrorKind::OutsideTree))?;
+            resolved.strip_prefix(&self.place.resolved).map_err(|_| VfsError::new(path, VfsErrorKind::OutsideTree))?;
         Ok(relative.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/"))
+    }
+
+    fn on_disk(&self) -> Option<&OnDisk> {
+        Some(&self.place)
     }
 }
 
 /// The entries of a folder by its path.
-fn list(folder: &Path) -> std::io::Result<Vec<Listed>> {
+fn list_folder(folder: &Path) -> std::io::Result<Vec<Listed>> {
     let listed = |entry: std::io::Result<fs::DirEntry>| {
         let entry = entry?;
         Ok(Listed { name: entry.file_name(), kind: listed_kind(entry.file_type()?) })
@@ -199,6 +218,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+    use crate::BrokenLink;
 
     fn tree() -> (tempfile::TempDir, DiskTree) {
         let dir = tempfile::tempdir().unwrap();
@@ -231,6 +251,36 @@ mod tests {
         }
         let listed: Vec<_> = tree.read_dir("a").unwrap().into_iter().map(|e| e.name).collect();
         assert!(listed.contains(&"out".to_owned()), "{listed:?}");
+    }
+
+    #[test]
+    fn lists_broken_links_with_why_they_are() {
+        let (dir, tree) = tree();
+        let cases = [
+            ("none", "b/../../none/x", BrokenLink::Missing("none".to_owned())),
+            ("outside", "/no-such-folder/x", BrokenLink::Missing("/no-such-folder".to_owned())),
+            ("through", "b/f.yaml/x", BrokenLink::NotDir),
+            ("turn", "turn", BrokenLink::Circle),
+        ];
+        for (name, target, _) in &cases {
+            symlink(target, dir.path().join("root/a").join(name)).unwrap();
+        }
+        let listed: Vec<_> = tree.list("a").unwrap().into_iter().map(|e| (e.name, e.broken)).collect();
+        assert_eq!(listed.len(), cases.len() + 1);
+        for (name, _, why) in cases {
+            assert!(listed.contains(&(name.to_owned(), Some(why))), "{name}: {listed:?}");
+        }
+        assert_eq!(tree.read_dir("a").unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_folder_below_too_many_links_is_too_deep() {
+        let (dir, tree) = tree();
+        symlink(".", dir.path().join("root/a/again")).unwrap();
+        let deep = format!("a{}", "/again".repeat(crate::MAX_LINKS));
+        let listed = tree.list(&deep).unwrap();
+        let again = listed.iter().find(|entry| entry.name == "again").unwrap();
+        assert_eq!(again.broken, Some(BrokenLink::TooDeep));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! path is the root. Every method takes a path as [`normalize`] returns it or normalises it itself.
 
 mod beneath;
+mod broken;
 mod disk;
 mod error;
 mod memory;
@@ -14,7 +15,8 @@ mod subtree;
 
 use std::sync::Arc;
 
-pub use disk::DiskTree;
+pub use broken::BrokenLink;
+pub use disk::{DiskTree, OnDisk};
 pub use error::{VfsError, VfsErrorKind};
 pub use memory::MemTree;
 pub use path::{base_name, join, normalize, parent, walk};
@@ -47,10 +49,12 @@ pub enum EntryKind {
 pub struct DirEntry {
     /// File name, without the folder.
     pub name: String,
-    /// What it is, links followed.
+    /// What it is, links followed; of a broken link, a file.
     pub kind: EntryKind,
     /// Whether the entry itself is a symbolic link.
     pub is_symlink: bool,
+    /// Why the entry is a symbolic link that leads nowhere.
+    pub broken: Option<BrokenLink>,
 }
 
 /// A read-only tree of files. Symbolic links are followed as long as they stay inside the tree; one
@@ -76,18 +80,33 @@ pub trait FileTree: Send + Sync {
         Ok(self.read(path)?.len() as u64)
     }
 
-    /// The entries of a folder, sorted by name. Broken links are left out; links that leave the tree
-    /// are listed as files, and reading them says why they are refused.
+    /// All entries of a folder, broken links among them, sorted by name. Links that leave the tree are listed as
+    /// files, and reading them says why they are refused.
     ///
     /// # Errors
     /// Not found, not a folder, or not readable.
-    fn read_dir(&self, path: &str) -> Result<Vec<DirEntry>, VfsError>;
+    fn list(&self, path: &str) -> Result<Vec<DirEntry>, VfsError>;
+
+    /// As [`Self::list`], without broken links.
+    ///
+    /// # Errors
+    /// As [`Self::list`].
+    fn read_dir(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
+        let mut entries = self.list(path)?;
+        entries.retain(|entry| entry.broken.is_none());
+        Ok(entries)
+    }
 
     /// The path with every symbolic link resolved, relative to the root of the tree.
     ///
     /// # Errors
     /// Not found, or outside the tree.
     fn canonical(&self, path: &str) -> Result<String, VfsError>;
+
+    /// Where the tree stands on this machine's disk, for texts that name files as other tools do.
+    fn on_disk(&self) -> Option<&OnDisk> {
+        None
+    }
 
     /// Whether a file or folder stands at a path.
     fn exists(&self, path: &str) -> bool {
@@ -118,11 +137,15 @@ impl<T: FileTree + ?Sized> FileTree for Arc<T> {
         (**self).size(path)
     }
 
-    fn read_dir(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
-        (**self).read_dir(path)
+    fn list(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
+        (**self).list(path)
     }
 
     fn canonical(&self, path: &str) -> Result<String, VfsError> {
         (**self).canonical(path)
+    }
+
+    fn on_disk(&self) -> Option<&OnDisk> {
+        (**self).on_disk()
     }
 }

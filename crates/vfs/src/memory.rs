@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
-    DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, MAX_LINKS, VfsError, VfsErrorKind, base_name, join,
+    BrokenLink, DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, MAX_LINKS, VfsError, VfsErrorKind, base_name, join,
     normalize, parent,
 };
 
@@ -82,27 +82,31 @@ impl MemTree {
         Ok(())
     }
 
-    /// Follows links in every step of a path.
     fn resolve(&self, path: &str) -> Result<(String, &Entry), VfsError> {
-        let mut wanted = normalize(path)?;
+        self.follow(&normalize(path)?).map_err(|(kind, _)| VfsError::new(path, kind))
+    }
+
+    /// Follows links in every step of a path; fails with the path that was looked for last.
+    fn follow(&self, path: &str) -> Result<(String, &Entry), (VfsErrorKind, String)> {
+        let mut wanted = path.to_owned();
         for _ in 0..MAX_LINKS {
-            match self.first_link(&wanted) {
-                None => {
-                    let entry = self.entries.get(&wanted);
-                    let entry = entry.ok_or_else(|| VfsError::new(path, VfsErrorKind::NotFound))?;
-                    return Ok((wanted, entry));
-                }
-                Some((link, target, rest)) => {
-                    let outside = || VfsError::new(path, VfsErrorKind::OutsideTree);
-                    if target.starts_with('/') {
-                        return Err(outside());
-                    }
-                    let folder = parent(&link).unwrap_or_default();
-                    wanted = join(folder, &format!("{target}/{rest}")).map_err(|_| outside())?;
-                }
-            }
+            let Some((link, target, rest)) = self.first_link(&wanted) else {
+                return match self.entries.get(&wanted) {
+                    Some(entry) => Ok((wanted, entry)),
+                    None => Err((VfsErrorKind::NotFound, wanted)),
+                };
+            };
+            let folder = parent(&link).unwrap_or_default();
+            wanted = match join(folder, &format!("{target}/{rest}")) {
+                Ok(led) if !target.starts_with('/') => led,
+                _ => return Err((VfsErrorKind::OutsideTree, wanted)),
+            };
         }
-        Err(VfsError::new(path, VfsErrorKind::TooManyLinks))
+        Err((VfsErrorKind::TooManyLinks, wanted))
+    }
+
+    fn broken(&self, wanted: &str, error: &VfsErrorKind) -> BrokenLink {
+        BrokenLink::in_tree(wanted, error, |path| Some(matches!(self.entries.get(path)?, Entry::Dir(_))))
     }
 
     /// The first step of a path that is a link: its path, its target, and the steps behind it.
@@ -132,21 +136,22 @@ impl FileTree for MemTree {
         }
     }
 
-    fn read_dir(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
+    fn list(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
         let (folder, entry) = self.resolve(path)?;
         let Entry::Dir(names) = entry else {
             return Err(VfsError::new(path, VfsErrorKind::NotDir));
         };
         Ok(names
             .iter()
-            .filter_map(|name| {
+            .map(|name| {
                 let full = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
                 let is_symlink = matches!(self.entries.get(&full), Some(Entry::Symlink(_)));
-                let kind = match self.kind(&full) {
-                    Err(error) if matches!(error.kind, VfsErrorKind::OutsideTree) => EntryKind::File,
-                    kind => kind.ok()?,
+                let (kind, broken) = match self.follow(&full) {
+                    Ok((_, Entry::Dir(_))) => (EntryKind::Dir, None),
+                    Ok(_) | Err((VfsErrorKind::OutsideTree, _)) => (EntryKind::File, None),
+                    Err((error, wanted)) => (EntryKind::File, Some(self.broken(&wanted, &error))),
                 };
-                Some(DirEntry { name: name.clone(), kind, is_symlink })
+                DirEntry { name: name.clone(), kind, is_symlink, broken }
             })
             .collect())
     }

@@ -51,7 +51,7 @@ pub fn walk(tree: &dyn FileTree, root: &str) -> Result<Vec<String>, VfsError> {
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
         let mut below = Vec::new();
-        for DirEntry { name, kind, is_symlink } in tree.read_dir(&folder)? {
+        for DirEntry { name, kind, is_symlink, .. } in tree.read_dir(&folder)? {
             let path = if folder.is_empty() { name } else { format!("{folder}/{name}") };
             match kind {
                 EntryKind::File => files.push(path),

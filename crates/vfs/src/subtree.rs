@@ -51,9 +51,10 @@ impl FileTree for SubTree {
         self.tree.read(&self.resolve(path)?)
     }
 
-    fn read_dir(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
-        let mut entries = self.tree.read_dir(&self.resolve(path)?)?;
-        entries.retain(|entry| !entry.is_symlink || self.exists(&format!("{path}/{}", entry.name)));
+    fn list(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
+        let mut entries = self.tree.list(&self.resolve(path)?)?;
+        let is_inside = |entry: &DirEntry| self.exists(&format!("{path}/{}", entry.name));
+        entries.retain(|entry| !entry.is_symlink || entry.broken.is_some() || is_inside(entry));
         Ok(entries)
     }
 

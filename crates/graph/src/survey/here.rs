@@ -59,9 +59,9 @@ impl FileTree for Reading {
         Ok(sops::without_generators(&secret, path, &bytes).unwrap_or(bytes))
     }
 
-    fn read_dir(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
+    fn list(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
         self.touch(path);
-        self.tree.read_dir(path)
+        self.tree.list(path)
     }
 
     fn canonical(&self, path: &str) -> Result<String, VfsError> {

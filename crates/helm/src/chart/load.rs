@@ -8,6 +8,7 @@ use super::{
     Chart, ChartFile,
     archive::{MAX_CHART_SIZE, unpack},
     decode::{Field, is_field, mapping},
+    links::named_path,
     metadata::{Lock, Metadata},
     walk::{Once, chart_files},
 };
@@ -35,6 +36,7 @@ pub(crate) fn load(
     let chart_yaml = if path.is_empty() { "Chart.yaml".to_owned() } else { format!("{path}/Chart.yaml") };
     let text = tree.read(&chart_yaml).map_err(|error| {
         if error.is_not_found() {
+            let chart_yaml = named_path(tree, &chart_yaml);
             let text = match compat {
                 Compat::Helm4 => format!(
                     "unable to detect chart at {chart_yaml}: open {chart_yaml}: no such file or directory"
@@ -46,8 +48,9 @@ pub(crate) fn load(
         error.into()
     })?;
     check_api_version(&text, compat)?;
-    let files = chart_files(tree, &path, once.as_mut())?;
-    let mut chart = Loader { compat, budget: MAX_CHART_SIZE }.chart(files, &path, 0)?;
+    let walked = chart_files(tree, &path, compat, once.as_mut())?;
+    let mut chart = Loader { compat, budget: MAX_CHART_SIZE }.chart(walked.files, &path, 0)?;
+    chart.warnings.splice(0..0, walked.warnings);
     if let Some(once) = once {
         chart.cache = Arc::new(TemplateCache::with_ahead(once.ahead));
     }

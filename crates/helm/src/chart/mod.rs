@@ -4,6 +4,7 @@ mod archive;
 pub(crate) mod decode;
 mod file;
 mod ignore;
+mod links;
 mod load;
 mod metadata;
 mod walk;

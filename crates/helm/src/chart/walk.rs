@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use tiphys_vfs::{EntryKind, FileTree};
 
-use super::{ChartFile, archive, ignore::Rules};
-use crate::{HelmError, engine::Ahead};
+use super::{ChartFile, archive, ignore::Rules, links::Links};
+use crate::{Compat, HelmError, engine::Ahead};
 
 /// How deep a chart's folders may nest (a link may lead back up).
 const MAX_DEPTH: usize = 64;
@@ -23,12 +23,13 @@ pub(crate) struct Once {
 /// Reads the files of a chart folder that `.helmignore` does not leave out.
 ///
 /// # Errors
-/// A file that cannot be read or is over Helm's limit, or a bad `.helmignore`.
+/// A file that cannot be read or is over Helm's limit, a link that leads nowhere, or a bad `.helmignore`.
 pub(crate) fn chart_files(
     tree: &dyn FileTree,
     root: &str,
+    compat: Compat,
     once: Option<&mut Once>,
-) -> Result<Vec<ChartFile>, HelmError> {
+) -> Result<Walked, HelmError> {
     let ignore_file = below(root, ".helmignore");
     let rules = if tree.is_file(&ignore_file) {
         let text = tree.read(&ignore_file)?;
@@ -36,9 +37,18 @@ pub(crate) fn chart_files(
     } else {
         Rules::default()
     };
-    let mut walk = Walk { tree, root, rules: rules.with_defaults(), files: Vec::new(), once };
+    let links = Links { tree, compat };
+    let mut walk = Walk { tree, root, rules: rules.with_defaults(), found: Walked::default(), links, once };
     walk.folder("", 0)?;
-    Ok(walk.files)
+    Ok(walk.found)
+}
+
+/// What stands in a chart folder.
+#[derive(Default)]
+pub(crate) struct Walked {
+    pub(super) files: Vec<ChartFile>,
+    /// What Helm logs of the links that it follows.
+    pub(super) warnings: Vec<String>,
 }
 
 fn below(root: &str, path: &str) -> String {
@@ -49,7 +59,8 @@ struct Walk<'a> {
     tree: &'a dyn FileTree,
     root: &'a str,
     rules: Rules,
-    files: Vec<ChartFile>,
+    found: Walked,
+    links: Links<'a>,
     once: Option<&'a mut Once>,
 }
 
@@ -60,8 +71,13 @@ impl Walk<'_> {
             return Err(HelmError::Limit(text));
         }
         let full = below(self.root, folder);
-        for entry in self.tree.read_dir(full.trim_end_matches('/'))? {
+        for entry in self.tree.list(full.trim_end_matches('/'))? {
             let path = if folder.is_empty() { entry.name } else { format!("{folder}/{}", entry.name) };
+            // Helm follows links before it asks whether it is to leave them out.
+            if entry.is_symlink {
+                let followed = self.links.follow(&below(self.root, &path), entry.broken.as_ref())?;
+                self.found.warnings.extend(followed);
+            }
             let is_dir = entry.kind == EntryKind::Dir;
             if self.rules.ignores(&path, is_dir) {
                 continue;
@@ -72,7 +88,7 @@ impl Walk<'_> {
     }
 
     fn file(&mut self, path: String) -> Result<(), HelmError> {
-        if self.files.len() >= MAX_FILES {
+        if self.found.files.len() >= MAX_FILES {
             return Err(HelmError::Limit(format!("the chart has more files than the limit of {MAX_FILES}")));
         }
         let full = below(self.root, &path);
@@ -80,7 +96,7 @@ impl Walk<'_> {
             && !is_needed(&path)
         {
             check_size(&path, self.tree.size(&full)?)?;
-            self.files.push(ChartFile::later(path, once.tree.clone(), full));
+            self.found.files.push(ChartFile::later(path, once.tree.clone(), full));
             return Ok(());
         }
         let data = self.tree.read(&full)?;
@@ -91,7 +107,7 @@ impl Walk<'_> {
         {
             once.ahead.add(&data);
         }
-        self.files.push(ChartFile::new(path, data));
+        self.found.files.push(ChartFile::new(path, data));
         Ok(())
     }
 }
