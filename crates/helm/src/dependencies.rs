@@ -202,9 +202,9 @@ fn missing_table(chart: Option<&String>, error: &str, compat: Compat) -> String 
     const TEXT: &str = "ImportValues missing table";
     match (compat, chart) {
         (Compat::Helm4, Some(chart)) => {
-            format!("level=WARN msg=\"{TEXT} from chart\" chart={chart} error={error:?}")
+            format!("level=WARN msg=\"{TEXT} from chart\" chart={chart} error={}", quote(error))
         }
-        (Compat::Helm4, None) => format!("level=WARN msg=\"{TEXT}\" error={error:?}"),
+        (Compat::Helm4, None) => format!("level=WARN msg=\"{TEXT}\" error={}", quote(error)),
         (Compat::Helm3, Some(chart)) => {
             format!("dependencies.go:270: Warning: {TEXT} from chart {chart}: {error}")
         }

@@ -2,7 +2,7 @@
 
 use std::{fmt::Write, sync::OnceLock};
 
-use tiphys_gocompat::{glob::path_match, unicode::is_space};
+use tiphys_gocompat::{glob::path_match, strconv::quote, unicode::is_space};
 
 use crate::{
     Chart, Compat, HelmError, Hook, HookEvent, Manifest, RenderOptions, TemplateOutput,
@@ -150,7 +150,7 @@ fn check_name(name: &str) -> Result<(), HelmError> {
             "invalid release name, must match regex ^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ and the length must not be longer than {MAX_NAME}"
         )
     };
-    Err(HelmError::Option(format!("release name check failed: release name {name:?}: {reason}")))
+    Err(HelmError::Option(format!("release name check failed: release name {}: {reason}", quote(name))))
 }
 
 fn collect_crds(chart: &Chart, path: &str, crds: &mut Vec<Manifest>) -> Result<(), HelmError> {

@@ -4,6 +4,8 @@
 use serde_json::Value;
 use tiphys_value::json_kind;
 
+use tiphys_gocompat::strconv::quote;
+
 use crate::{
     node::{Content, Node, WRITTEN, from_json, normalize, to_json},
     origins::Tracker,
@@ -153,7 +155,8 @@ fn child_at(container: &Node, key: &str) -> Result<Option<usize>, String> {
 
 /// Go's `Atoi` of an index, counted from the end where negative.
 fn array_index(key: &str, length: usize, bound: usize) -> Result<usize, String> {
-    let number: i64 = key.parse().map_err(|_| format!("strconv.Atoi: parsing {key:?}: invalid syntax"))?;
+    let number: i64 =
+        key.parse().map_err(|_| format!("strconv.Atoi: parsing {}: invalid syntax", quote(key)))?;
     let invalid = || format!("Unable to access invalid index: {number}: invalid index referenced");
     let index = if number < 0 { number + length as i64 } else { number };
     usize::try_from(index).ok().filter(|index| *index < bound).ok_or_else(invalid)
@@ -297,7 +300,10 @@ fn insert(Place { container, key }: Place<'_>, value: Node) -> Result<(), String
         Content::Seq(items) if key == "-" => items.push(value),
         Content::Seq(items) => {
             let number: i64 = key.parse().map_err(|_| {
-                format!("value was not a proper array index: '{key}': strconv.Atoi: parsing {key:?}: invalid syntax")
+                format!(
+                    "value was not a proper array index: '{key}': strconv.Atoi: parsing {}: invalid syntax",
+                    quote(&key)
+                )
             })?;
             let length = items.len() as i64 + 1;
             let index = if number < 0 { number + length } else { number };

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use tiphys_gocompat::strconv::quote;
+
 use crate::node::StringMap;
 
 /// What a label has to be.
@@ -264,7 +266,8 @@ fn check_key(key: &str) -> Result<(), String> {
         }
         _ => {
             return Err(format!(
-                "invalid label key {key:?}: a qualified name {NAME} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+                "invalid label key {}: a qualified name {NAME} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
+                quote(key)
             ));
         }
     };
@@ -276,7 +279,11 @@ fn check_key(key: &str) -> Result<(), String> {
     if name.is_empty() || !is_name(name) {
         faults.push(format!("name part {NAME}"));
     }
-    if faults.is_empty() { Ok(()) } else { Err(format!("invalid label key {key:?}: {}", faults.join("; "))) }
+    if faults.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("invalid label key {}: {}", quote(key), faults.join("; ")))
+    }
 }
 
 fn prefix_faults(prefix: &str) -> Vec<String> {
@@ -310,7 +317,12 @@ fn check_value(key: &str, value: &str) -> Result<(), String> {
     }
     match faults.is_empty() {
         true => Ok(()),
-        false => Err(format!("invalid label value: {value:?}: at key: {key:?}: {}", faults.join("; "))),
+        false => Err(format!(
+            "invalid label value: {}: at key: {}: {}",
+            quote(value),
+            quote(key),
+            faults.join("; ")
+        )),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use tiphys_gocompat::strconv::quote;
+
 use crate::{
     error::{Context as _, Error, ErrorKind, Result},
     kustomization::{
@@ -172,7 +174,8 @@ fn parse_image(text: &str) -> Result<Image> {
         return Err(Error::new(
             ErrorKind::Kustomization,
             format!(
-                "invalid image {text:?}: expected <image>=<newimage>:<newtag>@<digest>, <image>=<newimage>, <image>:<newtag> or <image>@<digest>"
+                "invalid image {}: expected <image>=<newimage>:<newtag>@<digest>, <image>=<newimage>, <image>:<newtag> or <image>@<digest>",
+                quote(text)
             ),
         ));
     }

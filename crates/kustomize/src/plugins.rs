@@ -5,6 +5,8 @@ use std::{borrow::Cow, collections::BTreeMap};
 use serde::Deserialize;
 use tiphys_value::{Location, OriginKind};
 
+use tiphys_gocompat::strconv::quote;
+
 use crate::{
     context::Context,
     error::{Error, Result},
@@ -190,7 +192,7 @@ fn generator<'a>(
             _ => {
                 let chart: HelmChart = from_conformed(&value)?;
                 let globals: HelmGlobals = from_conformed(&value)?;
-                let helm = HelmGenerator { chart, chart_home: globals.chart_home };
+                let helm = HelmGenerator { chart, globals };
                 helm.check(loader, context)?;
                 Ok(Generator::Helm(Box::new(helm)))
             }
@@ -440,14 +442,14 @@ pub(crate) fn load_patch(
             Err(Error::transform(format!("patch and path can't be set at the same time\n{}", config())))
         }
         (false, true) => {
-            let source = format!("[patch: {:?}]", inline.text);
+            let source = format!("[patch: {}]", quote(&inline.text));
             Patches::new(inline, source, target, options, context)
         }
         (true, false) => {
             let text = file_patch(loader, &patch.path, context).map_err(|error| {
                 error.context(format!("failed to get the patch file from path({})", patch.path))
             })?;
-            Patches::new(&text, format!("[path: {:?}]", patch.path), target, options, context)
+            Patches::new(&text, format!("[path: {}]", quote(&patch.path)), target, options, context)
         }
     }
 }

@@ -5,6 +5,8 @@ use std::{cell::RefCell, collections::HashMap};
 use smol_str::SmolStr;
 use tiphys_value::OriginKind;
 
+use tiphys_gocompat::strconv::quote;
+
 use crate::{
     context::Context,
     error::{Error, Result},
@@ -97,9 +99,12 @@ fn check_subjects(resource: &Resource) -> Result<()> {
     };
     if subjects.unwrap_or_default().iter().any(blank) {
         let id = resource.id().to_string();
-        return Err(Error::transform(format!("Invalid Input: namespace is blank for resource {id:?}\n"))
-            .at(Some(resource.location.clone()))
-            .advise("set the subject's `namespace`, or leave the field out"));
+        return Err(Error::transform(format!(
+            "Invalid Input: namespace is blank for resource {}\n",
+            quote(&id)
+        ))
+        .at(Some(resource.location.clone()))
+        .advise("set the subject's `namespace`, or leave the field out"));
     }
     Ok(())
 }

@@ -4,6 +4,8 @@ use std::collections::HashSet;
 
 use smol_str::SmolStr;
 
+use tiphys_gocompat::strconv::quote;
+
 use crate::{
     error::{Error, ErrorKind, Result},
     resid::{Gvk, ResId},
@@ -162,7 +164,12 @@ impl ResourceMap {
 /// An id as Go prints the struct.
 fn go_syntax(id: &ResId) -> String {
     format!(
-        "resid.ResId{{Gvk:resid.Gvk{{Group:{:?}, Version:{:?}, Kind:{:?}, isClusterScoped:{}}}, Name:{:?}, Namespace:{:?}}}",
-        id.gvk.group, id.gvk.version, id.gvk.kind, id.cluster_scoped, id.name, id.namespace
+        "resid.ResId{{Gvk:resid.Gvk{{Group:{}, Version:{}, Kind:{}, isClusterScoped:{}}}, Name:{}, Namespace:{}}}",
+        quote(&id.gvk.group),
+        quote(&id.gvk.version),
+        quote(&id.gvk.kind),
+        id.cluster_scoped,
+        quote(&id.name),
+        quote(&id.namespace)
     )
 }

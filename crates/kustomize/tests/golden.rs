@@ -1,5 +1,5 @@
 //! Whole builds, one file per case in `tests/cases`: a comment, the files of the tree, and what
-//! `kustomize build` prints or the first line of its error.
+//! `kustomize build` prints or the first lines of its error.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot read its cases fails")]
 
@@ -41,9 +41,15 @@ fn ours(case: &Case, root: &str, origins: bool) -> Result<String, String> {
     let files = case.files.iter().map(|(name, text)| (name.as_str(), text.as_str()));
     let tree = MemTree::from_files(files);
     let options = BuildOptions { display_root: root.to_owned(), origins, ..BuildOptions::default() };
-    let first_line =
-        |error: tiphys_kustomize::Error| error.to_string().lines().next().unwrap_or_default().to_owned();
-    build(&tree, "", &options).map(|build| build.to_yaml()).map_err(first_line)
+    build(&tree, "", &options).map(|build| build.to_yaml()).map_err(|error| case.told(&error.to_string()))
+}
+
+impl Case {
+    /// As many lines of an error as the case records.
+    fn told(&self, error: &str) -> String {
+        let lines = self.want.as_ref().err().map_or(1, |want| want.lines().count());
+        error.lines().take(lines).collect::<Vec<_>>().join("\n")
+    }
 }
 
 #[test]
@@ -73,8 +79,8 @@ fn records_are_those_of_kustomize() {
             Ok(String::from_utf8(output.stdout).unwrap())
         } else {
             let stderr = String::from_utf8(output.stderr).unwrap();
-            let line = stderr.lines().find_map(|line| line.strip_prefix("Error: ")).unwrap_or_default();
-            Err(line.replace(&*root.to_string_lossy(), "/root"))
+            let error = stderr.split_once("Error: ").map_or("", |(_, error)| error);
+            Err(case.told(error).replace(&*root.to_string_lossy(), "/root"))
         };
         assert_eq!(real, case.want, "{}", case.name);
     }

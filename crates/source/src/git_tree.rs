@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use gix::{ObjectId, ThreadSafeRepository, object::tree::EntryKind as GitKind};
 use tiphys_vfs::{
-    BrokenLink, DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, VfsError, VfsErrorKind, join, normalize, parent,
+    BrokenLink, DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, VfsError, VfsErrorKind, join, normalize,
+    parent,
 };
 
 use crate::SourceError;

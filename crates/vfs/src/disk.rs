@@ -10,8 +10,7 @@ use std::{
 use crate::{
     DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, VfsError, VfsErrorKind,
     beneath::{Folder, Listed, ListedKind},
-    broken,
-    normalize,
+    broken, normalize,
 };
 
 /// A folder on disk as a tree. Symbolic links that leave the folder are refused.
@@ -72,7 +71,8 @@ impl DiskTree {
     /// The absolute path of an entry, links resolved step by step, once it is known to lie in the tree.
     fn resolve(&self, path: &str) -> Result<PathBuf, VfsError> {
         let relative = normalize(path)?;
-        let resolved = self.place.resolved.join(&relative).canonicalize().map_err(|error| io_error(path, error))?;
+        let resolved =
+            self.place.resolved.join(&relative).canonicalize().map_err(|error| io_error(path, error))?;
         if !resolved.starts_with(&self.place.resolved) {
             return Err(VfsError::new(path, VfsErrorKind::OutsideTree));
         }
@@ -152,8 +152,9 @@ impl FileTree for DiskTree {
             None => {}
         }
         let resolved = self.resolve(path)?;
-        let relative =
-            resolved.strip_prefix(&self.place.resolved).map_err(|_| VfsError::new(path, VfsErrorKind::OutsideTree))?;
+        let relative = resolved
+            .strip_prefix(&self.place.resolved)
+            .map_err(|_| VfsError::new(path, VfsErrorKind::OutsideTree))?;
         Ok(relative.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/"))
     }
 

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
-    BrokenLink, DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, MAX_LINKS, VfsError, VfsErrorKind, base_name, join,
-    normalize, parent,
+    BrokenLink, DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, MAX_LINKS, VfsError, VfsErrorKind, base_name,
+    join, normalize, parent,
 };
 
 #[derive(Clone, Debug)]

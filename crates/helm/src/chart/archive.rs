@@ -4,6 +4,8 @@ use std::{io::Read, sync::Arc};
 
 use flate2::read::MultiGzDecoder;
 
+use tiphys_gocompat::strconv::quote;
+
 use super::ChartFile;
 use crate::HelmError;
 
@@ -40,7 +42,8 @@ pub(crate) fn unpack(bytes: &[u8], budget: &mut u64) -> Result<Vec<ChartFile>, H
         }
         if size > MAX_FILE_SIZE {
             return Err(HelmError::Load(format!(
-                "decompressed chart file {raw:?} is larger than the maximum file size {MAX_FILE_SIZE}"
+                "decompressed chart file {} is larger than the maximum file size {MAX_FILE_SIZE}",
+                quote(&raw)
             )));
         }
         let mut data = Vec::new();
@@ -78,7 +81,7 @@ fn entry_name(raw: &str) -> Result<String, String> {
     }
     let name = clean(&name);
     if name == "." {
-        return Err(format!("chart illegally contains content outside the base directory: {raw:?}"));
+        return Err(format!("chart illegally contains content outside the base directory: {}", quote(raw)));
     }
     if name.starts_with("..") {
         return Err("chart illegally references parent directory".to_owned());

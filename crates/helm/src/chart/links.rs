@@ -116,8 +116,7 @@ mod tests {
 
     #[test]
     fn a_link_that_leads_nowhere_stops_helm() {
-        let nowhere =
-            "error evaluating symlink templates/x: lstat templates/none: no such file or directory";
+        let nowhere = "error evaluating symlink templates/x: lstat templates/none: no such file or directory";
         for (target, ignored, text) in [
             ("none/deeper", "", nowhere),
             ("none", "templates/x", nowhere),
@@ -137,7 +136,8 @@ mod tests {
 
     #[test]
     fn a_link_that_is_followed_on_a_disk_is_logged() {
-        let warnings = |compat| Chart::load_as(&placed(("x", "templates/a.yaml")), "", compat).unwrap().warnings;
+        let warnings =
+            |compat| Chart::load_as(&placed(("x", "templates/a.yaml")), "", compat).unwrap().warnings;
         let [text] = warnings(Compat::Helm4).try_into().unwrap();
         assert_eq!(
             text,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use tiphys_gocompat::strconv::quote;
+
 use crate::semver::is_version;
 use tiphys_value::{Map, Value};
 
@@ -192,16 +194,16 @@ impl Metadata {
             return fail("chart.metadata.name is required".to_owned());
         }
         if self.name == "." || self.name == ".." {
-            return fail(format!("chart.metadata.name {:?} is not allowed", self.name));
+            return fail(format!("chart.metadata.name {} is not allowed", quote(&self.name)));
         }
         if self.name.contains('/') {
-            return fail(format!("chart.metadata.name {:?} is invalid", self.name));
+            return fail(format!("chart.metadata.name {} is invalid", quote(&self.name)));
         }
         if self.version.is_empty() {
             return fail("chart.metadata.version is required".to_owned());
         }
         if !is_version(&self.version) {
-            return fail(format!("chart.metadata.version {:?} is invalid", self.version));
+            return fail(format!("chart.metadata.version {} is invalid", quote(&self.version)));
         }
         if !matches!(self.chart_type.as_str(), "" | "application" | "library") {
             return fail("chart.metadata.type must be application or library".to_owned());
@@ -221,13 +223,16 @@ impl Metadata {
             dependency.sanitize();
             if !dependency.alias.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')) {
                 return Err(format!(
-                    "validation: dependency {:?} has disallowed characters in the alias",
-                    dependency.name
+                    "validation: dependency {} has disallowed characters in the alias",
+                    quote(&dependency.name)
                 ));
             }
             let key = if dependency.alias.is_empty() { &dependency.name } else { &dependency.alias };
             if seen.contains(key) {
-                return Err(format!("validation: more than one dependency with name or alias {key:?}"));
+                return Err(format!(
+                    "validation: more than one dependency with name or alias {}",
+                    quote(key)
+                ));
             }
             seen.push(key.clone());
         }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use tiphys_vfs::{EntryKind, FileTree};
 
+use tiphys_gocompat::strconv::quote;
+
 use super::{ChartFile, archive, ignore::Rules, links::Links};
 use crate::{Compat, HelmError, engine::Ahead};
 
@@ -67,7 +69,8 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn folder(&mut self, folder: &str, depth: usize) -> Result<(), HelmError> {
         if depth > MAX_DEPTH {
-            let text = format!("chart folder {folder:?} is nested deeper than the limit of {MAX_DEPTH}");
+            let text =
+                format!("chart folder {} is nested deeper than the limit of {MAX_DEPTH}", quote(folder));
             return Err(HelmError::Limit(text));
         }
         let full = below(self.root, folder);
@@ -118,7 +121,7 @@ fn check_size(path: &str, size: u64) -> Result<(), HelmError> {
         return Ok(());
     }
     let name = tiphys_vfs::base_name(path);
-    Err(HelmError::Load(format!("chart file {name:?} is larger than the maximum file size {limit}")))
+    Err(HelmError::Load(format!("chart file {} is larger than the maximum file size {limit}", quote(name))))
 }
 
 /// Whether loading the chart, or a subchart in a folder, takes the file's content. Of the others the content only

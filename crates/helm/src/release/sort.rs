@@ -2,6 +2,8 @@
 
 use std::{collections::BTreeMap, sync::OnceLock};
 
+use tiphys_gocompat::strconv::quote;
+
 use super::{
     head::{Head, read_head},
     order::compare_kinds,
@@ -70,7 +72,7 @@ fn add(
     let Some(events) = events else {
         warnings.push(match compat {
             Compat::Helm4 => format!("level=INFO msg=\"skipping unknown hooks\" hookTypes={}", logged(types)),
-            Compat::Helm3 => format!("manifest_sorter.go:199: info: skipping unknown hook: {types:?}"),
+            Compat::Helm3 => format!("manifest_sorter.go:199: info: skipping unknown hook: {}", quote(types)),
         });
         return;
     };

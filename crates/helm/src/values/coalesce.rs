@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use tiphys_gocompat::strconv::quote;
+
 use super::{GLOBAL, Table, Val};
 use crate::{Chart, Compat, HelmError, dependencies::logged};
 
@@ -135,7 +137,7 @@ impl Coalescer<'_> {
                 (Val::Table(_), Some(_)) => {
                     self.warn(
                         161,
-                        &format!("Conflict: cannot merge map onto non-map for {key:?}. Skipping."),
+                        &format!("Conflict: cannot merge map onto non-map for {}. Skipping.", quote(key)),
                     );
                 }
                 (_, Some(Val::Table(_))) => self.warn(175, &format!("key {key} is table. Skipping")),

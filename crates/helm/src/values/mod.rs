@@ -166,5 +166,5 @@ pub(crate) fn path_value<'a>(values: &'a Table, path: &str) -> Option<&'a Val> {
 
 /// A step of a path that is no table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{:?} is not a table", .0)]
+#[error("{} is not a table", tiphys_gocompat::strconv::quote(.0))]
 pub(crate) struct NoTable(pub String);

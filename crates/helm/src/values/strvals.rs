@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use tiphys_value::Value;
 
+use tiphys_gocompat::strconv::{quote, quote_rune};
+
 use super::{Table, Val};
 
 /// The largest list index.
@@ -107,11 +109,11 @@ impl Parser<'_> {
         let Run { text: key, last } = self.runes_until(stop);
         match last {
             None if key.is_empty() => Err(Stop::End),
-            None => fault(format!("key {key:?} has no value")),
+            None => fault(format!("key {} has no value", quote(&key))),
             Some('[') => self.indexed(data, key, level),
             Some('=') => self.assign(data, key),
             Some(',') => {
-                let text = format!("key {key:?} has no value (cannot end with ,)");
+                let text = format!("key {} has no value (cannot end with ,)", quote(&key));
                 set(data, key, Val::string(""));
                 fault(text)
             }
@@ -142,7 +144,7 @@ impl Parser<'_> {
         };
         let done = self.key(Arc::make_mut(&mut inner), level);
         if done.is_ok() && inner.is_empty() {
-            return fault(format!("key map {key:?} has no value"));
+            return fault(format!("key map {} has no value", quote(&key)));
         }
         if is_known || !inner.is_empty() {
             set(data, key, Val::Table(inner));
@@ -254,7 +256,7 @@ impl Parser<'_> {
                 }
                 _ => "invalid syntax",
             };
-            Stop::Fault(format!("error parsing index: strconv.Atoi: parsing {:?}: {reason}", run.text))
+            Stop::Fault(format!("error parsing index: strconv.Atoi: parsing {}: {reason}", quote(&run.text)))
         })
     }
 
@@ -264,7 +266,7 @@ impl Parser<'_> {
         }
         let Run { text, last } = self.runes_until(&['[', '.', '=']);
         if !text.is_empty() {
-            let quoted: Vec<_> = text.chars().map(|c| format!("{c:?}")).collect();
+            let quoted: Vec<_> = text.chars().map(quote_rune).collect();
             return fault(format!("unexpected data at end of array index: [{}]", quoted.join(" ")));
         }
         match last {
@@ -429,6 +431,7 @@ mod tests {
             ("a", r#"key "a" has no value"#),
             ("a,b=1", r#"key "a" has no value (cannot end with ,)"#),
             ("a.=x", r#"key map "a" has no value"#),
+            ("a\u{2028}", r#"key "a\u2028" has no value"#),
             ("a[x]=1", r#"error parsing index: strconv.Atoi: parsing "x": invalid syntax"#),
             ("a[-1]=1", "negative -1 index not allowed"),
             ("a[99999]=1", "index of 99999 is greater than maximum supported index of 65536"),

@@ -3,6 +3,8 @@
 use serde_json::Value;
 use tiphys_value::Location;
 
+use tiphys_gocompat::strconv::quote;
+
 use crate::{
     context::Context,
     error::{Error, Result},
@@ -103,7 +105,7 @@ fn id_value(id: &ResId) -> Value {
 /// An id as Go's `json.Marshal` shows it.
 fn id_json(id: &ResId) -> String {
     let parts: Vec<String> =
-        id_parts(id).map(|(name, part)| format!("{name:?}:{}", Value::from(part))).collect();
+        id_parts(id).map(|(name, part)| format!("{}:{}", quote(name), Value::from(part))).collect();
     format!("{{{}}}", parts.join(","))
 }
 
@@ -263,7 +265,11 @@ pub(super) fn take_generator_options(resource: &mut Resource) -> Result<()> {
     let behavior = annotations.remove(BEHAVIOR).unwrap_or_default();
     if let Some(value) = annotations.remove(NEEDS_HASH) {
         resource.needs_hash |= parse_bool(&value).ok_or_else(|| {
-            Error::transform(format!("the annotation {NEEDS_HASH:?} contains an invalid value ({value:?})"))
+            Error::transform(format!(
+                "the annotation {} contains an invalid value ({})",
+                quote(NEEDS_HASH),
+                quote(&value)
+            ))
         })?;
     }
     resource.behavior = Behavior::parse(&behavior);

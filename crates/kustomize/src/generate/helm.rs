@@ -9,7 +9,7 @@ use tiphys_vfs::FileTree;
 use crate::{
     context::Context,
     error::{Context as _, Error, ErrorKind, Result},
-    kustomization::model::HelmChart,
+    kustomization::model::{HelmChart, HelmGlobals},
     loader::Loader,
     merge::Merger,
     node::{Node, from_json, to_json},
@@ -24,8 +24,7 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub(crate) struct HelmGenerator {
     pub chart: HelmChart,
-    /// `helmGlobals.chartHome`; empty for `charts`.
-    pub chart_home: String,
+    pub globals: HelmGlobals,
 }
 
 const MERGE_OPTIONS: [&str; 3] = ["merge", "override", "replace"];
@@ -57,15 +56,38 @@ impl HelmGenerator {
         Ok(())
     }
 
+    /// The configuration as kustomize hands it to its plugin: what is empty is left out.
+    pub fn config(&self) -> String {
+        let parts = [serde_json::to_value(&self.globals), serde_json::to_value(&self.chart)];
+        let fields = parts.into_iter().flatten().filter_map(|part| match part {
+            Value::Object(fields) => Some(fields),
+            _ => None,
+        });
+        let config = fields.flatten().filter(|(_, value)| !is_empty(value));
+        tiphys_yaml::to_yaml(&config.collect::<serde_json::Map<_, _>>().into())
+    }
+
     /// The folder that holds the chart's, as the kustomization names it.
     fn chart_home(&self) -> String {
-        let home = if self.chart_home.is_empty() { "charts" } else { &self.chart_home };
+        let home = &self.globals.chart_home;
+        let home = if home.is_empty() { "charts" } else { home };
         let pulled = !self.chart.version.is_empty() && !self.chart.repo.is_empty();
         if pulled {
             join_clean(home, &format!("{}-{}", self.chart.name, self.chart.version))
         } else {
             home.to_owned()
         }
+    }
+}
+
+/// What Go's `omitempty` leaves out.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        Value::Bool(true) | Value::Number(_) => false,
     }
 }
 

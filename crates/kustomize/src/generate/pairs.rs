@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use tiphys_gocompat::{rawstr::encode, strconv::quote};
+
 use crate::{
     error::{Context as _, Error, Result},
     kustomization::model::GeneratorArgs,
@@ -70,14 +72,18 @@ fn file_source(source: &str) -> Result<(String, String)> {
     let base = |path: &str| path.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
     match source.split('=').collect::<Vec<_>>().as_slice() {
         [path] => Ok((base(path), (*path).to_owned())),
-        ["", path] => {
-            Err(Error::transform(format!("missing key name for file path {path:?} in source {source:?}")))
-        }
-        [key, ""] => {
-            Err(Error::transform(format!("missing file path for key name {key:?} in source {source:?}")))
-        }
+        ["", path] => Err(Error::transform(format!(
+            "missing key name for file path {} in source {}",
+            quote(path),
+            quote(source)
+        ))),
+        [key, ""] => Err(Error::transform(format!(
+            "missing file path for key name {} in source {}",
+            quote(key),
+            quote(source)
+        ))),
         [key, path] => Ok(((*key).to_owned(), (*path).to_owned())),
-        _ => Err(Error::transform(format!("source {source:?} key name or file path contains '='"))),
+        _ => Err(Error::transform(format!("source {} key name or file path contains '='", quote(source)))),
     }
 }
 
@@ -89,7 +95,8 @@ fn env_pairs(bytes: &[u8]) -> Result<Vec<Pair>> {
         let line = line.strip_suffix(b"\r").unwrap_or(line);
         let Ok(text) = std::str::from_utf8(line) else {
             return Err(Error::transform(format!(
-                "line {line:?} has invalid utf8 bytes : {}",
+                "line {} has invalid utf8 bytes : {}",
+                quote(&encode(line)),
                 String::from_utf8_lossy(line)
             )));
         };

@@ -4,6 +4,8 @@
 use serde_json::{Map, Value};
 use tiphys_value::json_kind;
 
+use tiphys_gocompat::strconv::quote;
+
 use crate::suggest::nearest_of;
 
 /// A type as Go declares it.
@@ -122,7 +124,7 @@ impl Checker<'_> {
     fn unknown(&mut self, key: &str, known: &'static [Field]) {
         let path = self.path.clone();
         let misfit = Misfit {
-            message: format!("json: unknown field {key:?}"),
+            message: format!("json: unknown field {}", quote(key)),
             path,
             nearest: nearest(key, known),
             known,

@@ -6,6 +6,8 @@ use serde_json::{Map, Number, Value};
 use smol_str::SmolStr;
 use tiphys_yaml as yaml;
 
+use tiphys_gocompat::strconv::quote;
+
 use super::{Content, ExplicitTag, Node, Resolved, Style, Tag, WRITTEN, resolve};
 
 /// How deep a tree may be: go-yaml refuses more than 10,000 levels, JSON decoders of Go as many.
@@ -36,8 +38,8 @@ fn value_of(node: &Node, depth: usize) -> Result<Value, String> {
                 let value = value_of(value, depth + 1)?;
                 if map.insert(key.value().to_owned(), value).is_some() {
                     return Err(format!(
-                        "yaml: unmarshal errors:\n  mapping key {:?} already defined",
-                        key.value()
+                        "yaml: unmarshal errors:\n  mapping key {} already defined",
+                        quote(key.value())
                     ));
                 }
             }

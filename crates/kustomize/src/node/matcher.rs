@@ -1,7 +1,7 @@
 //! Every node that a path with matchers and wildcards leads to (kyaml's `PathMatcher`), with an
 //! action on each.
 
-use tiphys_gocompat::regex::Regex;
+use tiphys_gocompat::{regex::Regex, strconv::quote};
 
 use super::{Content, Kind, Node, kind_error, list_index, path::kind_for, to_json};
 
@@ -129,7 +129,7 @@ impl PathMatcher<'_> {
             name => Node::map(vec![(Node::scalar(name), Node::scalar(pattern))]),
         };
         if !regex.is_match(pattern) {
-            return Err(format!("failed to create element for {step:?}"));
+            return Err(format!("failed to create element for {}", quote(step)));
         }
         match node.items_mut() {
             Some(items) => items.push(made),
@@ -147,7 +147,7 @@ impl PathMatcher<'_> {
 /// A node as its YAML text.
 fn printed(node: &Node) -> String {
     match (&node.content, to_json(node)) {
-        (_, Ok(serde_json::Value::String(text))) if node.is_quoted() => format!("{text:?}"),
+        (_, Ok(serde_json::Value::String(text))) if node.is_quoted() => quote(&text),
         (Content::Scalar(text), _) => text.to_string(),
         (_, value) => tiphys_yaml::to_yaml(&value.unwrap_or_default()),
     }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use tiphys_value::{Location, OriginKind};
 
+use tiphys_gocompat::strconv::quote;
+
 use super::{Accumulator, Target};
 use crate::{
     context::Context,
@@ -178,13 +180,13 @@ impl<'a> Target<'a> {
         for (index, path) in paths.iter().enumerate() {
             let place = self.locate(&["components", &index.to_string()]);
             let below = self.loader.enter(path).map_err(|error| {
-                error.reword(|text| format!("loader.New {text:?}")).at(Some(place.clone()))
+                error.reword(|text| format!("loader.New {}", quote(text))).at(Some(place.clone()))
             })?;
             let merged = self
                 .build_below(below, path, true, Some(all), context)
                 .and_then(|from_below| self.merge_into_nothing(from_below, path));
             all = merged.map_err(|error| {
-                error.reword(|text| format!("accumulateDirectory: {text:?}")).at(Some(place.clone()))
+                error.reword(|text| format!("accumulateDirectory: {}", quote(text))).at(Some(place.clone()))
             })?;
         }
         Ok(all)

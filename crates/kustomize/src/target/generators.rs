@@ -86,20 +86,16 @@ impl<'a> Target<'a> {
                 generators.push(self.configured(Generator::Data(kind, args), (field, index), name, context));
             }
         }
-        let chart_home =
-            self.k.helm_globals.as_ref().map(|globals| globals.chart_home.clone()).unwrap_or_default();
+        let globals = self.k.helm_globals.clone().unwrap_or_default();
         for (index, chart) in self.k.helm_charts.iter().enumerate() {
             let inherited =
                 if self.k.namespace.is_empty() { &self.helm_namespace } else { &self.k.namespace };
             let namespace =
                 if chart.namespace.is_empty() { inherited.clone() } else { chart.namespace.clone() };
-            let helm = HelmGenerator {
-                chart: HelmChart { namespace, ..chart.clone() },
-                chart_home: chart_home.clone(),
-            };
+            let helm =
+                HelmGenerator { chart: HelmChart { namespace, ..chart.clone() }, globals: globals.clone() };
             helm.check(&self.loader, context).map_err(|error| {
-                let config = tiphys_yaml::to_yaml(&serde_json::to_value(&helm.chart).unwrap_or_default());
-                self.configuring(error, "HelmChartInflationGenerator", &config, ("helmCharts", index))
+                self.configuring(error, "HelmChartInflationGenerator", &helm.config(), ("helmCharts", index))
             })?;
             let generator = Generator::Helm(Box::new(helm));
             generators.push(self.configured(

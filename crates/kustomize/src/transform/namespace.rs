@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use tiphys_gocompat::strconv::quote;
+
 use super::Transformer;
 use crate::{
     context::Context,
@@ -37,7 +39,8 @@ impl SubjectMode {
             "allServiceAccounts" => Ok(Self::AllServiceAccounts),
             "none" => Ok(Self::None),
             other => Err(Error::transform(format!(
-                "invalid value {other:?} for setRoleBindingSubjects: must be one of \"defaultOnly\", \"none\" or \"allServiceAccounts\""
+                "invalid value {} for setRoleBindingSubjects: must be one of \"defaultOnly\", \"none\" or \"allServiceAccounts\"",
+                quote(other)
             ))),
         }
     }

@@ -147,8 +147,8 @@ impl Patches {
                 let at = objects.only(&id).map_err(|error| {
                     with_similar(
                         error.context(format!(
-                            "no resource matches strategic merge patch {:?}",
-                            id.to_string()
+                            "no resource matches strategic merge patch {}",
+                            quote(&id.to_string())
                         )),
                         &id,
                         objects,

@@ -1,5 +1,7 @@
 //! Copying a field of one object into fields of others.
 
+use tiphys_gocompat::strconv::quote;
+
 use super::{Transformer, patches::selects_nothing, structured};
 use crate::{
     context::Context,
@@ -282,7 +284,7 @@ fn copy_to(
     }
     let not_found = || {
         let what = if create.is_some() { "find or create" } else { "find" };
-        format!("unable to {what} field {path:?} in replacement target")
+        format!("unable to {what} field {} in replacement target", quote(path))
     };
     let matcher = PathMatcher { path: steps, create };
     let mut failure = None;
