@@ -114,7 +114,7 @@ impl Scan {
     /// The folders of a repository that sources name.
     pub fn paths_of(&self, url: &str) -> Vec<String> {
         let sources = self.sources().filter(|source| source.repo_url == url);
-        sources.map(|source| source.path).filter(|path| !path.is_empty()).collect()
+        sources.map(|source| source.path).filter(|path| !path.is_empty() && !is_placeholder(path)).collect()
     }
 
     /// The revisions that sources of the given repository name.
@@ -416,6 +416,14 @@ mod tests {
         assert_eq!(scan.sets.len(), 1);
         assert_eq!(scan.paths_of("https://git.example.com/x"), ["apps", "envs"]);
         assert_eq!(scan.paths_of("https://git.example.com/y"), ["fixed"]);
+    }
+
+    #[test]
+    fn a_path_that_somebody_fills_in_says_nothing_of_a_repository() {
+        let unfilled = APP.replace("path: manifests", "path: '${path}'");
+        let scan = scan(&MemTree::from_files([("app.yaml", APP), ("aws/app.yaml", unfilled.as_str())]), "");
+        assert_eq!(scan.applications.len(), 2);
+        assert_eq!(scan.paths_of("https://git.example.com/x"), ["manifests"]);
     }
 
     #[test]
