@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use tiphys_model::{
-    Application, Condition, ConditionType, Operation, OperationInitiator, OperationPhase, RetryStrategy,
-    RevisionHistory, SyncOperation, SyncOperationResource, SyncStatusCode, Time, Timestamp, names,
+    Application, Automated, Condition, ConditionType, Operation, OperationInitiator, OperationPhase,
+    RetryStrategy, RevisionHistory, SyncOperation, SyncOperationResource, SyncStatusCode, Time, Timestamp,
+    names,
     time::{after, elapsed},
 };
 
@@ -102,9 +103,24 @@ pub fn auto_sync(
     if !automated.prunes() && only_extra && comparison.namespace_differs.is_empty() {
         return AutoSync::Left("only prunes are due, and automated sync does not prune".to_owned());
     }
-    if let Some(refused) = refuses_deletions(app, comparison, revisions, settings) {
-        return refused;
+    let decision = weigh(app, *automated, comparison, revisions, settings, now);
+    let refused = || refuses_deletions(app, comparison, revisions, settings);
+    match decision {
+        AutoSync::Start(operation) => refused().unwrap_or(AutoSync::Start(operation)),
+        other => other,
     }
+}
+
+/// What the last attempt leaves to be done.
+fn weigh(
+    app: &Application,
+    automated: Automated,
+    comparison: &Comparison,
+    revisions: &[String],
+    settings: &AutoSettings,
+    now: Timestamp,
+) -> AutoSync {
+    let differing = || comparison.resources.iter().filter(|resource| differs(resource));
     let mut operation = whole_sync(app, revisions, automated.prunes());
     match last_attempt(app, revisions) {
         None => AutoSync::Start(Box::new(operation)),
@@ -139,12 +155,14 @@ pub fn auto_sync(
         Some(last) if last.ending == Some(Ending::Owned) && comparison.claims_are_gone() => {
             AutoSync::Start(Box::new(operation))
         }
-        Some(last) => after_failure(operation, &last, revisions, settings, now),
+        Some(last) => after_failure(operation, &last, settings, now),
     }
 }
 
 /// The last operation, if it was about the same revisions and sources.
 struct LastAttempt {
+    /// What it was to; empty if it ended before that was known.
+    revisions: Vec<String>,
     phase: OperationPhase,
     message: String,
     finished_at: Option<Time>,
@@ -154,14 +172,21 @@ struct LastAttempt {
 
 fn last_attempt(app: &Application, revisions: &[String]) -> Option<LastAttempt> {
     let state = app.status.operation_state.as_ref()?;
-    let result = state.sync_result.as_ref()?;
-    let (synced, sources) = if result.revisions.is_empty() {
-        (vec![result.revision.clone()], result.source.clone().into_iter().collect::<Vec<_>>())
-    } else {
-        (result.revisions.clone(), result.sources.clone())
+    let attempted = match &state.sync_result {
+        // It ended before there was anything to say of it: whatever made it so would do so again at once.
+        None => state.phase.is_completed().then(Vec::new)?,
+        Some(result) => {
+            let (synced, sources) = if result.revisions.is_empty() {
+                (vec![result.revision.clone()], result.source.clone().into_iter().collect::<Vec<_>>())
+            } else {
+                (result.revisions.clone(), result.sources.clone())
+            };
+            let same_source = sources.is_empty() || sources == app.spec.effective_sources();
+            (synced == revisions && same_source).then_some(synced)?
+        }
     };
-    let same_source = sources.is_empty() || sources == app.spec.effective_sources();
-    (synced == revisions && same_source).then(|| LastAttempt {
+    Some(LastAttempt {
+        revisions: attempted,
         phase: state.phase,
         message: state.message.clone(),
         finished_at: state.finished_at,
@@ -186,13 +211,12 @@ fn grown(base: Duration, factor: u32, count: i64, cap: Duration) -> Duration {
 fn after_failure(
     mut operation: Operation,
     last: &LastAttempt,
-    revisions: &[String],
     settings: &AutoSettings,
     now: Timestamp,
 ) -> AutoSync {
     let by_person = last.message.starts_with("Operation terminated");
     if settings.compat || by_person {
-        let message = format!("Failed last sync attempt to [{}]: {}", revisions.join(" "), last.message);
+        let message = format!("Failed last sync attempt to [{}]: {}", last.revisions.join(" "), last.message);
         return AutoSync::Refused(Condition::new(ConditionType::SyncError, message));
     }
     if last.ending.is_some() {
@@ -200,7 +224,7 @@ fn after_failure(
         if now < at {
             let message = format!(
                 "Failed last sync attempt to [{}]: {}. It is not repeated before {} unless something changes.",
-                revisions.join(" "),
+                last.revisions.join(" "),
                 last.message,
                 Time::from(at)
             );

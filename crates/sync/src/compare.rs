@@ -223,8 +223,9 @@ fn compare_target(
     health: &mut Vec<Judged>,
 ) {
     let mut status = status_of(key, target);
-    status.requires_deletion_confirmation = needs_confirmation(input, target);
     let live = input.live.get(key);
+    status.requires_deletion_confirmation =
+        needs_confirmation(input, target) || live.is_some_and(|live| needs_confirmation(input, &live.object));
     if let Some(live) = live
         && let Some(owner) = input.tracking.owner(&live.object).filter(|owner| owner != input.instance)
     {

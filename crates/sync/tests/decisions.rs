@@ -256,6 +256,45 @@ fn v09_a_failed_revision_is_tried_again_later_and_never_with_compat() {
 }
 
 #[test]
+fn an_attempt_that_ended_before_it_had_a_result_counts() {
+    let ended = |phase: &str| {
+        let mut app = after_attempt(phase, 0, false);
+        app.status.operation_state.as_mut().expect("there").sync_result = None;
+        app
+    };
+    let compat = AutoSettings { compat: true, ..AutoSettings::default() };
+    let refused = auto_sync(&ended("Error"), &missing_one(), &["v2".into()], true, &compat, now(99_999));
+    assert!(
+        matches!(&refused, AutoSync::Refused(c) if c.message == "Failed last sync attempt to []: broken"),
+        "{refused:?}"
+    );
+    assert!(matches!(decide(&ended("Error"), &missing_one(), 10), AutoSync::Later(..)), "not again at once");
+    assert!(matches!(decide(&ended("Error"), &missing_one(), 60), AutoSync::Start(_)));
+    let done = decide(&ended("Succeeded"), &missing_one(), 60);
+    assert!(matches!(&done, AutoSync::Left(why) if why.contains("does not heal itself")), "{done:?}");
+}
+
+#[test]
+fn what_was_attempted_counts_before_what_it_would_delete() {
+    let mut synced = after_attempt("Succeeded", 0, false);
+    let policy = synced.spec.sync_policy.as_mut().expect("there");
+    policy.automated.as_mut().expect("there").prune = Some(true);
+    let left = decide(&synced, &out_of_sync(2, 0), 60);
+    assert!(matches!(&left, AutoSync::Left(why) if why.contains("does not heal itself")), "{left:?}");
+}
+
+#[test]
+fn a_deletion_is_confirmed_if_the_target_or_the_live_object_asks_for_it() {
+    let asking = |value: &str| object("ConfigMap", "c", &[("argocd.argoproj.io/sync-options", value)]);
+    for (target, live, asked) in [("", "Delete=confirm", true), ("Prune=confirm", "", true), ("", "", false)]
+    {
+        let seen =
+            compared(&app(json!({})), vec![asking(target)], vec![(asking(live), None)], &Tracking::default());
+        assert_eq!(seen.resources[0].requires_deletion_confirmation, asked, "{target:?} {live:?}");
+    }
+}
+
+#[test]
 fn history_keeps_whole_successful_syncs_up_to_the_limit() {
     let mut app = after_attempt("Succeeded", 0, true);
     app.spec.revision_history_limit = Some(2);
