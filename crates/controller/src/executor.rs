@@ -12,7 +12,7 @@ use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey, Value, json};
 use crate::{
     migrate,
     status::bounded,
-    undeclared::{is_declared, without_nulls, without_undeclared},
+    undeclared::{advice, is_declared, without_nulls, without_undeclared},
 };
 
 /// How many actions of one group run at once.
@@ -240,11 +240,14 @@ fn definition(action: &Action) -> Option<Arc<Value>> {
 
 /// What an error means to the planner; with the definitions that the batch brings.
 fn failure(cache: &LiveCache, action: &Action, brought: &[Arc<Value>], error: ClusterError) -> Failure {
-    let outdated = match &action.verb {
-        Verb::Apply { object, .. } => is_declared(cache, object, brought, &error),
-        _ => false,
-    };
-    Failure { outdated, ..answer(error) }
+    let Verb::Apply { object, .. } = &action.verb else { return answer(error) };
+    let outdated = is_declared(cache, object, brought, &error);
+    let advice = advice(object, &error);
+    let mut failure = Failure { outdated, ..answer(error) };
+    if let Some(advice) = advice {
+        failure.message = format!("{}; {advice}", failure.message);
+    }
+    failure
 }
 
 /// An error in the API server's terms.

@@ -25,6 +25,15 @@ pub(crate) fn without_undeclared(object: &Value, error: &ClusterError) -> Option
     is_less.then_some(out)
 }
 
+/// What to do about a field that is not declared, where that is known: SOPS keeps its own beside the object's.
+pub(crate) fn advice(object: &Value, error: &ClusterError) -> Option<&'static str> {
+    let ClusterError::Api { message, .. } = error else { return None };
+    let is_sealed = object.at(&["sops", "mac"]).is_some_and(Value::is_string);
+    (is_sealed && message.contains(".sops: field not declared")).then_some(
+        "the manifest is encrypted with SOPS and nothing decrypted it; a plugin has to when it is rendered (KSOPS, helm-secrets), or a controller in the cluster",
+    )
+}
+
 /// Whether the definition of a custom resource has all that the API server says is not declared: the live one, which it
 /// is about to take up, or one that is to be applied.
 pub(crate) fn is_declared(
@@ -151,6 +160,20 @@ mod tests {
     fn less(object: &Value, message: &str) -> Option<Value> {
         let error = ClusterError::Api { code: 500, reason: String::new(), message: message.to_owned() };
         without_undeclared(object, &error)
+    }
+
+    #[test]
+    fn a_manifest_that_sops_encrypted_is_told_to_be_that() {
+        let error = |message: &str| ClusterError::Api {
+            code: 500,
+            reason: "Unknown".into(),
+            message: format!("failed to create typed patch object (n/a; /v1, Kind=Secret): {message}"),
+        };
+        let undeclared = error(".sops: field not declared in schema");
+        let sealed = json!({"kind": "Secret", "sops": {"mac": "ENC[]", "version": "3.9.0"}});
+        assert!(advice(&sealed, &undeclared).is_some_and(|advice| advice.contains("encrypted with SOPS")));
+        assert_eq!(advice(&json!({"kind": "Secret", "sops": {}}), &undeclared), None);
+        assert_eq!(advice(&sealed, &error(".dat: field not declared in schema")), None);
     }
 
     #[test]
