@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use tiphys_health::{HealthSettings, Rules};
-use tiphys_model::{ArgoSettings, Timestamp, settings};
+use tiphys_model::{ArgoSettings, Clock, settings};
 use tiphys_value::ObjectExt;
 
 use crate::{dump, exit::WrongUse};
@@ -34,5 +34,5 @@ pub fn rules(settings: &ArgoSettings, compat: bool) -> Rules {
     for fault in rules.faults() {
         eprintln!("warning: {fault}");
     }
-    rules.with_clock(Timestamp::now)
+    rules.with_clock(Clock::default())
 }

@@ -327,9 +327,7 @@ impl Inner {
         let gone: Vec<ResourceKey> = {
             let index = self.index.read().unwrap_or_else(PoisonError::into_inner);
             index
-                .all()
-                .map(|(key, _)| key)
-                .filter(|key| key.group == resource.gvk.group && key.kind == resource.gvk.kind)
+                .keys_of(&resource.gvk.group_kind())
                 .filter(|key| namespace.is_empty() || key.namespace == namespace)
                 .filter(|key| !listed.contains(key))
                 .cloned()

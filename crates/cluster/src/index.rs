@@ -40,8 +40,12 @@ impl Index {
 
     /// The objects of a kind, in key order.
     pub fn of_kind(&self, kind: &GroupKind) -> Vec<Arc<Value>> {
-        let keys = self.by_kind.get(kind).into_iter().flatten();
-        keys.filter_map(|key| self.get(key).cloned()).collect()
+        self.keys_of(kind).filter_map(|key| self.get(key).cloned()).collect()
+    }
+
+    /// The keys of a kind's objects, in order.
+    pub fn keys_of(&self, kind: &GroupKind) -> impl Iterator<Item = &ResourceKey> {
+        self.by_kind.get(kind).into_iter().flatten()
     }
 
     pub fn owned_by(&self, uid: &str) -> Vec<Arc<Value>> {

@@ -49,8 +49,8 @@ impl Installation {
                 tracing::warn!(%pattern, field = %field.field, "knownTypeFields: type {} is not known", field.type_name);
             }
         }
-        let rules =
-            Rules::new(settings.health.clone(), argo.customizations.clone()).with_clock(jiff::Timestamp::now);
+        let rules = Rules::new(settings.health.clone(), argo.customizations.clone());
+        let rules = rules.with_clock(settings.clock.clone());
         for fault in rules.faults() {
             tracing::warn!(key = %fault.key, "Lua cannot be used: {}", fault.message);
         }

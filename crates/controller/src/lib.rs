@@ -47,5 +47,5 @@ pub use lease::Lease;
 pub use places::open_destination;
 pub use queue::{AppKey, Level};
 pub use sets::SetInputs;
-pub use settings::{Clock, Destinations, Opener, Settings};
+pub use settings::{Destinations, Opener, Settings};
 pub use shadow::{Decision, Shadow};

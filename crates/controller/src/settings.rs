@@ -2,10 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use jiff::Timestamp;
 use tiphys_cluster::Cluster;
 use tiphys_health::HealthSettings;
-use tiphys_model::{ArgoSettings, Destination, Tracking, names};
+use tiphys_model::{ArgoSettings, Clock, Destination, Tracking, names};
 use tiphys_sync::{AutoSettings, SyncSettings};
 
 use crate::Shadow;
@@ -44,35 +43,6 @@ impl Opener {
 impl std::fmt::Debug for Opener {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Opener")
-    }
-}
-
-/// Where the engine's time comes from. Waits are counted by tokio's clock; under a paused one both have
-/// to go together.
-#[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
-
-impl Clock {
-    /// A clock that asks a function.
-    pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        Self(Arc::new(now))
-    }
-
-    /// The present.
-    pub fn now(&self) -> Timestamp {
-        (self.0)()
-    }
-}
-
-impl Default for Clock {
-    fn default() -> Self {
-        Self::new(Timestamp::now)
-    }
-}
-
-impl std::fmt::Debug for Clock {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Clock")
     }
 }
 

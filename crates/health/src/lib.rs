@@ -11,7 +11,7 @@ mod pod;
 mod rollup;
 mod rules;
 
-pub use lua::{Clock, LuaError, check as check_script};
+pub use lua::{LuaError, check as check_script};
 pub use rollup::{Member, roll_up};
 pub use rules::{Assessment, RuleOrigin, Rules, ScriptFault};
 use std::collections::BTreeSet;

@@ -11,7 +11,7 @@ use std::{
 
 use mlua::{HookTriggers, Lua, LuaOptions, StdLib, VmState};
 use serde_json::Value;
-use tiphys_model::{HealthCode, HealthStatus, Timestamp};
+use tiphys_model::{Clock, HealthCode, HealthStatus};
 
 /// How many instructions a script may execute.
 const MAX_INSTRUCTIONS: u64 = 20_000_000;
@@ -25,9 +25,6 @@ const EVERY: u32 = 1_000;
 const MAX_DEPTH: usize = 200;
 /// What Argo CD answers to a status that is none.
 const INVALID: &str = "Lua returned an invalid health status";
-
-/// What tells a script the time.
-pub type Clock = fn() -> Timestamp;
 
 /// Takes away what reaches out of the script, and makes a limit that was passed final: `pcall` must not
 /// swallow it. Runs before the script with the real functions as arguments.
@@ -78,7 +75,7 @@ pub fn run(
     script: &str,
     object: &Value,
     open_libs: bool,
-    clock: Clock,
+    clock: &Clock,
 ) -> Result<Option<HealthStatus>, LuaError> {
     let limits = Rc::new(Limits::default());
     let result = evaluate(script, object, open_libs, clock, &limits);
@@ -121,7 +118,7 @@ fn evaluate(
     script: &str,
     object: &Value,
     open_libs: bool,
-    clock: Clock,
+    clock: &Clock,
     limits: &Rc<Limits>,
 ) -> mlua::Result<Returned> {
     let libraries = StdLib::TABLE | StdLib::OS;
@@ -130,7 +127,8 @@ fn evaluate(
     lua.set_memory_limit(MAX_MEMORY)?;
     let seen = limits.clone();
     let passed = lua.create_function(move |_, ()| Ok(seen.passed.get().is_some()))?;
-    let now = lua.create_function(move |_, ()| Ok(clock().as_second()))?;
+    let clock = clock.clone();
+    let now = lua.create_function(move |_, ()| Ok(clock.now().as_second()))?;
     lua.load(PRELUDE).call::<()>((passed, now, open_libs))?;
     lua.globals().set("actionParams", lua.create_table()?)?;
     lua.globals().set("obj", value(&lua, object, 0)?)?;
@@ -229,14 +227,14 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn noon() -> Timestamp {
-        "2026-01-01T12:00:00Z".parse().expect("valid")
+    fn noon() -> Clock {
+        Clock::new(|| "2026-01-01T12:00:00Z".parse().expect("valid"))
     }
 
     fn of(script: &str) -> Result<Option<HealthStatus>, String> {
         let object = json!({"metadata": {"name": "a", "labels": {}, "gone": null},
             "spec": {"replicas": 3}, "status": {"conditions": [{"type": "Ready", "status": "True"}]}});
-        run(script, &object, false, noon).map_err(|error| error.to_string())
+        run(script, &object, false, &noon()).map_err(|error| error.to_string())
     }
 
     fn status(script: &str) -> HealthCode {
@@ -317,7 +315,7 @@ return obj.status.none.x")
         let script =
             "return {status = string.upper(obj.metadata.name) == 'A' and math.floor(1.5) == 1 and 'Healthy'}";
         assert!(of(script).is_err());
-        let opened = run(script, &json!({"metadata": {"name": "a"}}), true, noon);
+        let opened = run(script, &json!({"metadata": {"name": "a"}}), true, &noon());
         assert_eq!(opened.unwrap().unwrap().status, HealthCode::Healthy);
     }
 
@@ -341,6 +339,6 @@ return obj.status.none.x")
     #[test]
     fn deep_objects_are_refused() {
         let deep = (0..MAX_DEPTH + 2).fold(json!({}), |inner, _| json!({"a": inner}));
-        assert!(run("return {}", &deep, false, noon).unwrap_err().to_string().contains("nested deeper"));
+        assert!(run("return {}", &deep, false, &noon()).unwrap_err().to_string().contains("nested deeper"));
     }
 }

@@ -1,7 +1,7 @@
 //! The rules in force: a user's Lua before the built-in ones.
 
 use serde_json::Value;
-use tiphys_model::{HealthCode, HealthStatus, Timestamp, names, settings::Customizations};
+use tiphys_model::{Clock, HealthCode, HealthStatus, Timestamp, names, settings::Customizations};
 use tiphys_value::{GroupVersionKind, ObjectExt};
 
 use crate::{HealthSettings, application, builtin, custom, lua};
@@ -40,7 +40,7 @@ pub struct Assessment {
 pub struct Rules {
     settings: HealthSettings,
     customizations: Customizations,
-    clock: lua::Clock,
+    clock: Clock,
 }
 
 /// A user's script that cannot be used.
@@ -65,12 +65,12 @@ impl Rules {
     /// Rules with what `argocd-cm` says of health. A script that asks for the time sees the start of 1970;
     /// [`Rules::with_clock`] gives it a clock.
     pub fn new(settings: HealthSettings, customizations: Customizations) -> Self {
-        Self { settings, customizations, clock: || Timestamp::UNIX_EPOCH }
+        Self { settings, customizations, clock: Clock::new(|| Timestamp::UNIX_EPOCH) }
     }
 
     /// The same rules with a clock for scripts that ask for the time.
     #[must_use]
-    pub fn with_clock(mut self, clock: lua::Clock) -> Self {
+    pub fn with_clock(mut self, clock: Clock) -> Self {
         self.clock = clock;
         self
     }
@@ -98,7 +98,7 @@ impl Rules {
         let gvk = object.gvk();
         if let Some(entry) = self.customizations.health_of(&gvk) {
             let origin = RuleOrigin::User { key: entry.health_key.clone() };
-            return match lua::run(&entry.health_lua, object, entry.use_open_libs, self.clock) {
+            return match lua::run(&entry.health_lua, object, entry.use_open_libs, &self.clock) {
                 Ok(health) => Assessment { health, origin, fault: None },
                 Err(fault) => Assessment {
                     health: Some(HealthStatus::new(HealthCode::Unknown, fault.to_string())),

@@ -44,6 +44,6 @@ pub use status::{
     AppHealth, ApplicationStatus, ComparedTo, Condition, ConditionType, HealthCode, HealthStatus,
     ResourceStatus, RevisionHistory, Summary, SyncStatus, SyncStatusCode,
 };
-pub use time::{Time, Timestamp};
+pub use time::{Clock, Time, Timestamp};
 pub use tracking::{Tracking, TrackingId, TrackingMethod};
 pub use window::{SyncAttempt, SyncWindow};

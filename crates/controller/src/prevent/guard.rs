@@ -97,9 +97,9 @@ fn is_dns(live: &Value) -> bool {
 }
 
 /// Who needs each object, of all that stays as it will be: an object of this Application counts as its
-/// target says, everything else as it is.
+/// target says, everything else as it is. Of several the first by key, so that every look says the same.
 fn users(cache: &LiveCache, comparison: &Comparison) -> BTreeMap<ResourceKey, String> {
-    let mut found = BTreeMap::new();
+    let mut found: BTreeMap<ResourceKey, ResourceKey> = BTreeMap::new();
     let targets: BTreeMap<(&str, &str, &str), &Arc<Value>> =
         comparison.targets.iter().map(|t| ((t.kind(), t.namespace(), t.name()), t)).collect();
     for (key, live) in cache.all() {
@@ -118,14 +118,17 @@ fn users(cache: &LiveCache, comparison: &Comparison) -> BTreeMap<ResourceKey, St
             .filter(|k| !live.namespace().is_empty() && k.namespace.is_empty() && is_namespaced(&k.kind))
             .for_each(|k| live.namespace().clone_into(&mut k.namespace));
         for needed in needed.into_iter().filter(|needed| comparison.prunable.contains(needed)) {
-            found.entry(needed).or_insert_with(|| {
-                let place =
-                    if key.namespace.is_empty() { String::new() } else { format!("{}/", key.namespace) };
-                format!("{} {place}{} needs it", key.kind, key.name)
-            });
+            let user = found.entry(needed).or_insert_with(|| key.clone());
+            if key < *user {
+                user.clone_from(&key);
+            }
         }
     }
-    found
+    let told = |user: ResourceKey| {
+        let place = if user.namespace.is_empty() { String::new() } else { format!("{}/", user.namespace) };
+        format!("{} {place}{} needs it", user.kind, user.name)
+    };
+    found.into_iter().map(|(needed, user)| (needed, told(user))).collect()
 }
 
 fn is_namespaced(kind: &str) -> bool {
@@ -170,7 +173,7 @@ fn inhabitants(cache: &LiveCache, live: &Value, comparison: &Comparison) -> Opti
     if live.kind() != "Namespace" || !live.gvk().group.is_empty() {
         return None;
     }
-    let mut stay = cache.all().into_iter().filter(|(key, object)| {
+    let stay = cache.all().into_iter().filter(|(key, object)| {
         key.namespace == live.name()
             && !comparison.prunable.contains(key)
             && !is_owned(object)
@@ -178,9 +181,9 @@ fn inhabitants(cache: &LiveCache, live: &Value, comparison: &Comparison) -> Opti
             && !EVERYWHERE.contains(&(key.kind.as_str(), key.name.as_str()))
             && !matches!(key.kind.as_str(), "Endpoints" | "EndpointSlice" | "Event")
     });
-    let (first, _) = stay.next()?;
-    let more = stay.count();
-    let tail = if more > 0 { format!(" and {more} more objects") } else { String::new() };
+    let stay: BTreeSet<ResourceKey> = stay.map(|(key, _)| key).collect();
+    let first = stay.first()?;
+    let tail = if stay.len() > 1 { format!(" and {} more objects", stay.len() - 1) } else { String::new() };
     Some(format!("{} {}{tail} in it would go with it", first.kind, first.name))
 }
 

@@ -76,7 +76,7 @@ fn app_on(name: &str, destination: Value) -> Value {
 async fn stage() -> Stage {
     Stage::with(&[("app/a.yaml", &config_map("a", "1"))], |settings| {
         settings.destinations = Destinations::InCluster;
-        settings.clock = tiphys_controller::Clock::default();
+        settings.clock = tiphys_model::Clock::default();
     })
     .await
 }

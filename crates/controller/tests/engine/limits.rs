@@ -55,6 +55,24 @@ async fn a_reason_longer_than_an_object_may_be_is_told_in_part() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn of_many_who_need_an_object_the_first_is_named() {
+    let secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: app}\n";
+    let stage = Stage::new(&[("app/s.yaml", secret), ("app/a.yaml", &config_map("a", "1"))]).await;
+    stage.apply(application("app", "app")).await;
+    stage.until_green("app").await;
+    for number in 10..30 {
+        stage
+            .apply(json!({"apiVersion": "v1", "kind": "ServiceAccount", "secrets": [{"name": "s"}],
+                "metadata": {"name": format!("user-{number}"), "namespace": "app"}}))
+            .await;
+    }
+    stage.remove("app/s.yaml");
+    let app = stage.until_app("app", |app| condition(app, "PruneProtected").is_some()).await;
+    let told = condition(&app, "PruneProtected").unwrap();
+    assert!(told.contains("ServiceAccount app/user-10 needs it"), "{told}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn kinds_that_are_excluded_are_not_synced_and_that_is_told() {
     for (key, value) in WITHOUT_SECRETS {
         let stage = Stage::new(&[("app/a.yaml", &config_map("a", "1")), ("app/s.yaml", TOKEN)]).await;

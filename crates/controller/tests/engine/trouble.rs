@@ -9,8 +9,7 @@ use std::{
     time::Duration,
 };
 
-use tiphys_controller::Clock;
-use tiphys_model::time::after;
+use tiphys_model::{Clock, time::after};
 use tiphys_value::{ObjectExt, Value, json};
 
 use crate::{
