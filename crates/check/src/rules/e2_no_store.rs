@@ -90,7 +90,9 @@ fn look(context: &Context<'_>, object: &Object, key: &ResourceKey, field: &Field
         placeholders::is_in(&it.key.name)
             || it.key.name == key.name && (is_loose || matches!(it.owner, Owner::Unit(_)))
     };
-    if same.iter().any(may_be_there) || is_of_a_chart(survey, &key.name) {
+    // The charts beside cert-manager bring issuers of their own.
+    let is_of_a_chart = key.group == "cert-manager.io" && is_of_a_chart(survey, &key.name);
+    if same.iter().any(may_be_there) || is_of_a_chart {
         return None;
     }
     let other_kind = match key.kind.strip_prefix("Cluster") {

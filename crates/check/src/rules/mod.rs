@@ -64,6 +64,7 @@ mod d3_left_out;
 mod e1_contents_pruned;
 mod e1_platform_pruned;
 mod e2_dangling_reference;
+mod e2_issuer_secret;
 mod e2_missing_key;
 mod e2_misspelt_name;
 mod e2_no_pull_secret;
@@ -93,6 +94,7 @@ mod f4_no_backend;
 mod f4_redirect_loop;
 mod f4_route_refused;
 mod f4_unheard;
+mod f4_unknown_host;
 mod f4_wrong_address;
 mod f4_wrong_protocol;
 mod g1_missing_path;
@@ -179,6 +181,7 @@ pub const ALL: &[&Rule] = &[
     &e1_contents_pruned::RULE,
     &e1_platform_pruned::RULE,
     &e2_dangling_reference::RULE,
+    &e2_issuer_secret::RULE,
     &e2_missing_key::RULE,
     &e2_misspelt_name::RULE,
     &e2_no_pull_secret::RULE,
@@ -208,6 +211,7 @@ pub const ALL: &[&Rule] = &[
     &f4_redirect_loop::RULE,
     &f4_route_refused::RULE,
     &f4_unheard::RULE,
+    &f4_unknown_host::RULE,
     &f4_wrong_address::RULE,
     &f4_wrong_protocol::RULE,
     &g1_missing_path::RULE,

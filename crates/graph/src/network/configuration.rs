@@ -1,6 +1,6 @@
 //! What the environment of pods takes from ConfigMaps: the addresses of their peers, as often as not.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::Value;
 use tiphys_value::{FieldPath, ObjectExt};
@@ -23,24 +23,45 @@ pub fn note<'a>(pods: &mut [Pod], objects: impl Iterator<Item = &'a Object>) {
     if values.is_empty() {
         return;
     }
+    let mut takers: BTreeMap<(String, String), usize> = BTreeMap::new();
+    for pod in pods.iter() {
+        let names: BTreeSet<&str> =
+            whole(pod).filter_map(|(_, reference)| reference.str_at(&["name"])).collect();
+        for name in names {
+            *takers.entry((pod.namespace.clone(), name.to_owned())).or_default() += 1;
+        }
+    }
     for pod in pods {
-        pod.configuration = taken(pod, &values);
+        // What several take as a whole names what any of them may need.
+        let is_own = |reference: &Value| {
+            let name = reference.str_at(&["name"]).unwrap_or_default();
+            takers.get(&(pod.namespace.clone(), name.to_owned())) == Some(&1)
+        };
+        pod.configuration = taken(pod, &values, &is_own);
     }
 }
 
-fn taken(pod: &Pod, values: &Values<'_>) -> Vec<(FieldPath, String)> {
+/// The ConfigMaps that containers take as a whole, each with the field that names it.
+fn whole(pod: &Pod) -> impl Iterator<Item = (FieldPath, &Value)> {
+    ["initContainers", "containers"].into_iter().flat_map(move |list| {
+        items(&pod.spec, list).enumerate().flat_map(move |(at, container)| {
+            let base = pod.path.key(list).index(at).key("envFrom");
+            items(container, "envFrom").enumerate().filter_map(move |(index, from)| {
+                Some((base.index(index).key("configMapRef").key("name"), from.get("configMapRef")?))
+            })
+        })
+    })
+}
+
+fn taken(pod: &Pod, values: &Values<'_>, is_own: &dyn Fn(&Value) -> bool) -> Vec<(FieldPath, String)> {
     let mut found = Vec::new();
+    for (path, reference) in whole(pod).filter(|(_, reference)| is_own(reference)) {
+        let data = data(pod, values, reference).into_iter().flat_map(|data| data.values());
+        found.extend(data.filter_map(Value::as_str).map(|text| (path.clone(), text.to_owned())));
+    }
     for list in ["initContainers", "containers"] {
         for (at, container) in items(&pod.spec, list).enumerate() {
             let base = pod.path.key(list).index(at);
-            for (index, from) in items(container, "envFrom").enumerate() {
-                let Some(data) = from.get("configMapRef").and_then(|it| data(pod, values, it)) else {
-                    continue;
-                };
-                let path = base.key("envFrom").index(index).key("configMapRef").key("name");
-                let texts = data.values().filter_map(Value::as_str);
-                found.extend(texts.map(|text| (path.clone(), text.to_owned())));
-            }
             for (index, variable) in items(container, "env").enumerate() {
                 let Some(reference) = variable.at(&["valueFrom", "configMapKeyRef"]) else { continue };
                 let value = data(pod, values, reference)
