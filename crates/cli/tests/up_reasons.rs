@@ -99,6 +99,15 @@ fn a_field_that_a_kind_does_not_have_fails_the_sync_at_once() {
 }
 
 #[test]
+fn a_root_with_a_policy_of_comments_only_is_created_as_kubectl_creates_it() {
+    let root = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: shop}\nspec:\n  project: default\n  source: {repoURL: 'https://git.example.com/acme/shop.git', path: web}\n  destination: {server: 'https://kubernetes.default.svc', namespace: web}\n  syncPolicy:\n    # automated: {}\n";
+    let repo = Repo::with(&[("shop.yaml", root), ("web/a.yaml", &config_map("a", "1"))]);
+    let run = repo.run(&["up", "repo", "--once", "--timeout", "1h"]);
+    run.expect(1, &["it has no automated sync policy"]);
+    assert!(!run.text().contains("is invalid"), "{}", run.text());
+}
+
+#[test]
 fn a_volume_that_a_claim_names_stands_in() {
     let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec:\n  volumeName: made-by-hand\n  storageClassName: far\n  accessModes: [ReadWriteOnce]\n  resources: {requests: {storage: 1Gi}}\n";
     let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers: [{name: c, image: web}]\n  volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]\n";

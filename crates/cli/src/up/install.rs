@@ -21,6 +21,9 @@ const BUILD_OPTIONS: &str = "kustomize.buildOptions";
 /// created the object from one met no objection.
 const UNKNOWN_FIELD: &str = "field not declared in schema";
 
+/// What an apply says of a null that a definition does not allow (`syncPolicy:` with nothing below).
+const NULL: &str = "Invalid value: \"null\"";
+
 /// The Secret of a cluster that a file beside the repository tells of.
 pub fn cluster_secret(cluster: &ClusterInfo) -> Found {
     let mut labels = cluster.labels.clone();
@@ -139,13 +142,16 @@ impl Install<'_> {
 
     async fn apply(&self, object: &Value) -> anyhow::Result<()> {
         let applied = match self.cluster.apply(object, &apply_options()).await {
-            Err(error) if error.to_string().contains(UNKNOWN_FIELD) => self.write(object).await,
+            Err(error) if [UNKNOWN_FIELD, NULL].iter().any(|text| error.to_string().contains(text)) => {
+                self.write(object).await
+            }
             other => other.map(drop),
         };
         applied.map_err(|error| anyhow::anyhow!("cannot create {} {}: {error}", object.kind(), object.name()))
     }
 
-    /// Creates or replaces an object: unlike an apply, that drops the fields that its kind does not have.
+    /// Creates or replaces an object: unlike an apply, that drops the fields that its kind does not have, and
+    /// nulls that it does not allow.
     async fn write(&self, object: &Value) -> Result<(), ClusterError> {
         let resource = self.cluster.resource(&object.gvk()).await?;
         match self.cluster.get(&resource, object.namespace(), object.name()).await? {
