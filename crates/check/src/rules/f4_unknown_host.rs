@@ -151,7 +151,8 @@ fn meant<'a>(cluster: &Cluster<'a>, name: &str, namespace: &str) -> Option<(&'a 
     let like = here().find(|it| stem(&it.key.name) == stem(name));
     let nearest = || {
         let nearest = similar::nearest(name, here().map(|it| it.key.name.as_str()))?;
-        here().find(|it| it.key.name == nearest && !differs_by_number(name, nearest))
+        here()
+            .find(|it| it.key.name == nearest && !differs_by_number(name, nearest) && !is_part(name, nearest))
     };
     if let Some(found) = like.or_else(nearest) {
         return Some((found, format!("perhaps {} is meant", found.key.name)));
@@ -182,6 +183,13 @@ fn answers_to(cluster: &Cluster<'_>, namespace: &str, name: &str) -> bool {
 fn stem(name: &str) -> &str {
     let endings = ["-service", "-svc", "-srv"];
     endings.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name)
+}
+
+/// Whether one name says more than the other: `orders-db` is no slip for `orders`.
+fn is_part(one: &str, other: &str) -> bool {
+    let says_more =
+        |long: &str, short: &str| long.strip_prefix(short).is_some_and(|rest| rest.starts_with('-'));
+    says_more(one, other) || says_more(other, one)
 }
 
 /// Whether two names differ in digits: `db-1` and `db-2` are two of several.

@@ -56,8 +56,10 @@ fn whole(pod: &Pod) -> impl Iterator<Item = (FieldPath, &Value)> {
 fn taken(pod: &Pod, values: &Values<'_>, is_own: &dyn Fn(&Value) -> bool) -> Vec<(FieldPath, String)> {
     let mut found = Vec::new();
     for (path, reference) in whole(pod).filter(|(_, reference)| is_own(reference)) {
-        let data = data(pod, values, reference).into_iter().flat_map(|data| data.values());
-        found.extend(data.filter_map(Value::as_str).map(|text| (path.clone(), text.to_owned())));
+        let settings = data(pod, values, reference).into_iter().flatten();
+        let own = settings.filter(|(key, value)| !is_general(pod, values, key, value));
+        let texts = own.filter_map(|(_, value)| value.as_str());
+        found.extend(texts.map(|text| (path.clone(), text.to_owned())));
     }
     for list in ["initContainers", "containers"] {
         for (at, container) in items(&pod.spec, list).enumerate() {
@@ -76,6 +78,12 @@ fn taken(pod: &Pod, values: &Values<'_>, is_own: &dyn Fn(&Value) -> bool) -> Vec
         }
     }
     found
+}
+
+/// Whether several ConfigMaps of the namespace say the same: a list of all addresses that each program is handed.
+fn is_general(pod: &Pod, values: &Values<'_>, key: &str, value: &Value) -> bool {
+    let maps = values.get(pod.namespace.as_str()).into_iter().flat_map(|maps| maps.values());
+    maps.filter(|data| data.get(key) == Some(value)).nth(1).is_some()
 }
 
 /// What stands in the ConfigMap that a reference names.
