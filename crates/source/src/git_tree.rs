@@ -168,4 +168,11 @@ impl FileTree for GitTree {
     fn canonical(&self, path: &str) -> Result<String, VfsError> {
         Ok(self.resolve(path)?.0)
     }
+
+    fn target(&self, path: &str) -> Result<String, VfsError> {
+        match self.follow(&normalize(path)?) {
+            Ok((led, _)) | Err((VfsErrorKind::NotFound, led)) => Ok(led),
+            Err((kind, _)) => Err(VfsError { path: path.to_owned(), kind }),
+        }
+    }
 }

@@ -133,7 +133,7 @@ impl MountedTree {
         // A link of the outer tree may lead into a submodule.
         let path = match self.mount(&path) {
             Some(_) => path,
-            None => self.base.canonical(&path).unwrap_or(path),
+            None => self.base.target(&path).unwrap_or(path),
         };
         match self.mount(&path) {
             None => question(&*self.base, &path),
@@ -155,13 +155,21 @@ impl FileTree for MountedTree {
     }
 
     fn list(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
-        self.ask(path, |tree, path| tree.list(path))
+        let mut entries = self.ask(path, |tree, path| tree.list(path))?;
+        // To the outer tree a link into a submodule leads nowhere.
+        for entry in entries.iter_mut().filter(|entry| entry.broken.is_some()) {
+            if let Ok(kind) = tiphys_vfs::join(path, &entry.name).and_then(|path| self.kind(&path)) {
+                *entry = DirEntry { kind, broken: None, ..entry.clone() };
+            }
+        }
+        Ok(entries)
     }
 
     fn canonical(&self, path: &str) -> Result<String, VfsError> {
         let path = tiphys_vfs::normalize(path)?;
-        match self.mount(&path) {
-            None => self.base.canonical(&path),
+        let led = if self.mount(&path).is_some() { path } else { self.base.target(&path)? };
+        match self.mount(&led) {
+            None => self.base.canonical(&led),
             Some((at, tree, inside)) => {
                 let inside = tree.canonical(inside)?;
                 Ok(if inside.is_empty() { at.to_owned() } else { format!("{at}/{inside}") })
@@ -213,7 +221,11 @@ mod tests {
 
     #[test]
     fn mounts_answer_for_their_folders() {
-        let base = MemTree::from_files([("a.yaml", "outer"), ("libs/readme", "x")]);
+        let mut base = MemTree::from_files([("a.yaml", "outer"), ("libs/readme", "x")]);
+        for (name, target) in [("file", "b/c.yaml"), ("dir", "b"), ("none", "b/none")] {
+            base.insert_symlink(&format!("links/{name}"), &format!("../libs/sub/{target}"))
+                .expect("a new name");
+        }
         let inner = MemTree::from_files([("b/c.yaml", "inner")]);
         let mounts = BTreeMap::from([("libs/sub".to_owned(), Arc::new(inner) as Arc<dyn FileTree>)]);
         let tree = MountedTree::new(Arc::new(base), mounts);
@@ -221,6 +233,20 @@ mod tests {
         assert_eq!(&*tree.read("libs/sub/b/c.yaml").expect("is there"), b"inner");
         assert_eq!(tree.canonical("libs/sub/b/../b").expect("is there"), "libs/sub/b");
         assert!(tree.is_dir("libs/sub") && !tree.exists("libs/submarine"));
+        let listed = tree.list("links").expect("is there");
+        let kinds: Vec<_> =
+            listed.iter().map(|it| (it.name.as_str(), it.kind, it.broken.is_some())).collect();
+        assert_eq!(
+            kinds,
+            [
+                ("dir", EntryKind::Dir, false),
+                ("file", EntryKind::File, false),
+                ("none", EntryKind::File, true),
+            ]
+        );
+        assert_eq!(&*tree.read("links/file").expect("is there"), b"inner");
+        assert_eq!(&*tree.read("links/dir/c.yaml").expect("is there"), b"inner");
+        assert_eq!(tree.canonical("links/dir/c.yaml").expect("is there"), "libs/sub/b/c.yaml");
         let error = tree.read("libs/sub/none").expect_err("is not there");
         assert_eq!(error.path, "libs/sub/none");
     }

@@ -103,6 +103,14 @@ pub trait FileTree: Send + Sync {
     /// Not found, or outside the tree.
     fn canonical(&self, path: &str) -> Result<String, VfsError>;
 
+    /// As [`Self::canonical`], but nothing has to stand where the links lead to.
+    ///
+    /// # Errors
+    /// Too many links, outside the tree; not found, if the tree cannot tell where a link to nothing leads.
+    fn target(&self, path: &str) -> Result<String, VfsError> {
+        self.canonical(path)
+    }
+
     /// Where the tree stands on this machine's disk, for texts that name files as other tools do.
     fn on_disk(&self) -> Option<&OnDisk> {
         None
@@ -143,6 +151,10 @@ impl<T: FileTree + ?Sized> FileTree for Arc<T> {
 
     fn canonical(&self, path: &str) -> Result<String, VfsError> {
         (**self).canonical(path)
+    }
+
+    fn target(&self, path: &str) -> Result<String, VfsError> {
+        (**self).target(path)
     }
 
     fn on_disk(&self) -> Option<&OnDisk> {

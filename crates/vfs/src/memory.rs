@@ -159,6 +159,13 @@ impl FileTree for MemTree {
     fn canonical(&self, path: &str) -> Result<String, VfsError> {
         Ok(self.resolve(path)?.0)
     }
+
+    fn target(&self, path: &str) -> Result<String, VfsError> {
+        match self.follow(&normalize(path)?) {
+            Ok((led, _)) | Err((VfsErrorKind::NotFound, led)) => Ok(led),
+            Err((kind, _)) => Err(VfsError::new(path, kind)),
+        }
+    }
 }
 
 #[cfg(test)]
