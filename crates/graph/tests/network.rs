@@ -96,6 +96,24 @@ fn upstreams_and_names_are_needed() {
 }
 
 #[test]
+fn without_namespaces_there_is_none_in_the_remedy() {
+    let mut objects = workloads();
+    objects.push(policy("p", &json!({"podSelector": {}, "policyTypes": ["Egress"], "egress": []})));
+    for object in &mut objects {
+        object["metadata"].as_object_mut().unwrap().remove("namespace");
+    }
+    objects[0]["spec"]["template"]["spec"]["containers"][0]["env"][0]["value"] =
+        "postgres://db:5432/a".into();
+    let survey = survey(&objects);
+    let network = Network::of(survey.objects.iter());
+    let flows = network.flows(&survey);
+    let to_db = |need: &Need| matches!(need, Need::Upstream { service, .. } if service == "db");
+    let flow = flows.iter().find(|flow| to_db(&flow.need)).expect("it is needed");
+    let rule = network.remedy(flow).expect("it is dropped").yaml;
+    assert!(rule.contains("app: db") && !rule.contains("namespaceSelector"), "{rule}");
+}
+
+#[test]
 fn cilium_policies_are_read() {
     let cilium = |rule: Value| {
         json!({"apiVersion": "cilium.io/v2", "kind": "CiliumNetworkPolicy", "metadata": {"name": "c", "namespace": "shop"},

@@ -162,7 +162,10 @@ impl Network {
         for (field, text) in texts(pod) {
             for (service, port) in self.named(pod, text) {
                 let Some(port) = port_of(service, port) else { continue };
-                let title = format!("{}.{}", service.name, service.namespace);
+                let title = match service.namespace.is_empty() {
+                    true => service.name.clone(),
+                    false => format!("{}.{}", service.name, service.namespace),
+                };
                 let targets = self.pods.iter().enumerate().filter(|(_, other)| {
                     other.namespace == service.namespace && service.selects(&other.labels)
                 });

@@ -62,10 +62,13 @@ impl Network {
             Destination::Metadata => Some(json!({"ipBlock": {"cidr": "169.254.169.254/32"}})),
             Destination::Pod(at) => {
                 let pod = &self.pods[at];
-                Some(json!({
-                    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": pod.namespace}},
-                    "podSelector": {"matchLabels": stable(pod.labels.iter())},
-                }))
+                let mut peer = json!({"podSelector": {"matchLabels": stable(pod.labels.iter())}});
+                // Where nothing names the namespace, both are in the one that they are applied to.
+                if !pod.namespace.is_empty() {
+                    peer["namespaceSelector"] =
+                        json!({"matchLabels": {"kubernetes.io/metadata.name": pod.namespace}});
+                }
+                Some(peer)
             }
             Destination::ApiServer | Destination::Node => None,
         };

@@ -75,7 +75,9 @@ impl<'n> Walker<'n> {
     fn name(&mut self, of: Text<'n, '_>, part: Part<'_>, name: &Name<'_>) {
         match name {
             Name::Context { name, at, path } => {
-                if let Some(message) = self.known.missing(of.node, name, path) {
+                let is_all = part.text.trim() == format!("{name}.{}", path.join("."))
+                    && part.text.len() + "${{}}".len() == of.text.trim().len();
+                if let Some(message) = self.known.missing(of.node, name, path, is_all) {
                     let at = part.start + at;
                     self.in_text(of.node, of.text, at, Effect::AlwaysEmpty, message, "this is always empty");
                 }

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_yaml::Node;
 
+use crate::support::similar;
+
 /// Runners that GitHub had and has no more (GitHub changelog, "Actions", up to November 2026). A runner of one's own may
 /// have the label all the same.
 pub(super) const RETIRED: [&str; 11] = [
@@ -54,8 +56,9 @@ impl<'n> Known<'n> {
         }
     }
 
-    /// Why a context has nothing under a path, if that is sure.
-    pub(super) fn missing(&self, at: &Node, context: &str, path: &[&str]) -> Option<String> {
+    /// Why a context has nothing under a path, if that is sure. A part of a text may be meant to be empty in some jobs;
+    /// so of a matrix a name is told only where the value is nothing else (`is_all`), or where it is a slip.
+    pub(super) fn missing(&self, at: &Node, context: &str, path: &[&str], is_all: bool) -> Option<String> {
         match (context.to_lowercase().as_str(), path) {
             ("inputs", [input, ..]) if *input != "*" && !self.inputs.contains(&input.to_lowercase()) => {
                 Some(format!("the workflow has no input {input}"))
@@ -68,7 +71,9 @@ impl<'n> Known<'n> {
             ("matrix", [name, ..]) if *name != "*" => {
                 let line = at.span.start.line;
                 let of_job = self.matrices.iter().rfind(|(first, _)| *first <= line)?.1.as_ref()?;
-                (!of_job.contains(&name.to_lowercase()))
+                let is_meant =
+                    || is_all || similar::nearest(name, of_job.iter().map(String::as_str)).is_some();
+                (!of_job.contains(&name.to_lowercase()) && is_meant())
                     .then(|| format!("the matrix of the job has no {name}"))
             }
             _ => None,

@@ -136,7 +136,8 @@ jobs:
   a:
     strategy: {matrix: {os: [x], include: [{Name: y}]}}
     runs-on: ${{ matrix.os }}
-    steps: [{run: 'echo ${{ matrix.name }} ${{ matrix.version }} ${{ matrix.* }}'}]
+    continue-on-error: ${{ matrix.flaky == true }}
+    steps: [{run: 'echo ${{ matrix.name }} ${{ matrix.nme }} ${{ matrix.more-arguments }} ${{ matrix.* }}'}]
   b:
     strategy: {matrix: '${{ fromJSON(vars.LIST) }}'}
     runs-on: ${{ matrix.any }}
@@ -152,8 +153,8 @@ jobs:
     assert_eq!(
         told(text),
         [
-            (6, Effect::AlwaysEmpty, "the matrix of the job has no version".to_owned()),
-            (16, Effect::AlwaysEmpty, "the matrix of the job has no os".to_owned()),
+            (7, Effect::AlwaysEmpty, "the matrix of the job has no nme".to_owned()),
+            (17, Effect::AlwaysEmpty, "the matrix of the job has no os".to_owned()),
         ]
     );
 }
