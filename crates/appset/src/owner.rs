@@ -27,13 +27,15 @@ pub fn is_owned_by(app: &Value, set: &Value) -> bool {
 }
 
 /// Makes an Application the set's. A reference to a set of its name is made anew: it may be to one that is
-/// gone, whose Applications the garbage collector would delete.
+/// gone, whose Applications the garbage collector would delete. A set without a uid is one of a file, and can tell
+/// nothing of that.
 pub(crate) fn take(app: &mut Value, set: &Value) {
     let wanted = owner_reference(set);
     let references = app.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
     let mut references = references.cloned().unwrap_or_default();
     match references.iter_mut().find(|reference| is_of_name(reference, set.name())) {
-        Some(reference) => *reference = wanted,
+        Some(reference) if !set.uid().is_empty() => *reference = wanted,
+        Some(_) => return,
         None => references.push(wanted),
     }
     app["metadata"]["ownerReferences"] = references.into();

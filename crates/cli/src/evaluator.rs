@@ -7,8 +7,11 @@ use crate::exit;
 /// Evaluates Jsonnet for the process that started this one, if that is what this one was started for, and lets
 /// evaluate in the same manner otherwise.
 pub fn serve_evaluator() -> Option<ExitCode> {
-    if std::env::args_os().nth(1).is_some_and(|argument| argument == tiphys_render::EVALUATOR) {
-        return Some(exit::code(tiphys_render::serve_evaluator().map_err(Into::into)));
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|argument| argument == tiphys_render::EVALUATOR) {
+        let memory = arguments.next();
+        let memory = memory.as_ref().and_then(|text| text.to_str());
+        return Some(exit::code(tiphys_render::serve_evaluator(memory).map_err(Into::into)));
     }
     // A program that does not know itself evaluates in a thread.
     if let Ok(path) = std::env::current_exe() {

@@ -23,10 +23,10 @@ use crate::RenderError;
 /// The argument that makes a program an evaluator, see [`serve_evaluator`].
 pub const EVALUATOR: &str = "jsonnet-evaluator";
 
-/// How much memory an evaluation may take, in MiB.
-const MEMORY_MIB: usize = 1024;
+/// How much memory an evaluation may take at most, in MiB, see [`memory_mib`].
+const MEMORY_MIB: u64 = 1024;
 /// What a process takes before it evaluates anything, in MiB: its code, the heaps of its threads.
-const OWN_MIB: usize = 256;
+const OWN_MIB: u64 = 256;
 
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
@@ -46,7 +46,13 @@ pub(super) fn run(program: &Path, task: &Task, tree: Arc<dyn FileTree>) -> Resul
         RenderError::new(format!("{}: {what} the process that evaluates it: {error}", task.path))
     };
     let mut command = Command::new(program);
-    command.arg(EVALUATOR).env_clear().stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let memory = memory_mib();
+    command
+        .args([EVALUATOR, &memory.to_string()])
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().map_err(|error| broken("cannot start", error))?;
     let (give, take) = mpsc::channel();
     let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
@@ -64,7 +70,7 @@ pub(super) fn run(program: &Path, task: &Task, tree: Arc<dyn FileTree>) -> Resul
     let status = child.wait().map_err(|error| broken("cannot wait for", error))?;
     match served {
         Ok(Ok(done)) => done,
-        Ok(Err(_)) => Err(RenderError::new(format!("{}: {}", task.path, broken_off(status, &said)))),
+        Ok(Err(_)) => Err(RenderError::new(format!("{}: {}", task.path, broken_off(status, &said, memory)))),
         Err(_) => Err(too_slow(&task.path)),
     }
 }
@@ -106,10 +112,10 @@ fn last_words(child: &mut Child) -> String {
     String::from_utf8_lossy(&said).trim().to_owned()
 }
 
-fn broken_off(status: ExitStatus, said: &str) -> String {
+fn broken_off(status: ExitStatus, said: &str, memory: u64) -> String {
     // The words of Rust's standard library for an allocation that was refused.
     if said.contains("memory allocation of") {
-        return format!("evaluating it takes more than {MEMORY_MIB} MiB of memory");
+        return format!("evaluating it takes more than {memory} MiB of memory");
     }
     match said.lines().last() {
         Some(last) => format!("evaluating it broke off ({status}): {last}"),
@@ -117,12 +123,26 @@ fn broken_off(status: ExitStatus, said: &str) -> String {
     }
 }
 
-/// Evaluates the file that the input names: the whole life of a process that was started with [`EVALUATOR`].
+/// How much memory an evaluation may take, in MiB: a quarter of what this process's container has, because whoever goes
+/// over that ends all processes in it (Linux kernel, "cgroup-v2", `memory.oom.group`, which Kubernetes sets).
+fn memory_mib() -> u64 {
+    let files = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
+    let limit = files.iter().find_map(|file| std::fs::read_to_string(file).ok());
+    share_of(limit.as_deref().unwrap_or_default())
+}
+
+/// A container without a limit says `max`.
+fn share_of(limit: &str) -> u64 {
+    limit.trim().parse::<u64>().map_or(MEMORY_MIB, |bytes| (bytes >> 22).clamp(64, MEMORY_MIB))
+}
+
+/// Evaluates the file that the input names: the whole life of a process that was started with [`EVALUATOR`] and the
+/// memory that it may take, in MiB.
 ///
 /// # Errors
 /// The limits cannot be set, or nobody listens any longer.
-pub fn serve_evaluator() -> io::Result<()> {
-    limit()?;
+pub fn serve_evaluator(memory_mib: Option<&str>) -> io::Result<()> {
+    limit(memory_mib.and_then(|text| text.parse().ok()).map_or(MEMORY_MIB, |mib: u64| mib.min(MEMORY_MIB)))?;
     let evaluator = thread::Builder::new().name("jsonnet".into()).stack_size(STACK_BYTES).spawn(|| {
         let files = Elsewhere {
             pipes: RefCell::new((BufReader::new(io::stdin().lock()), BufWriter::new(io::stdout().lock()))),
@@ -139,12 +159,11 @@ pub fn serve_evaluator() -> io::Result<()> {
 
 /// Limits memory and, should nobody be left to end this process, its time; there is nothing in a core dump of it.
 #[cfg(unix)]
-fn limit() -> io::Result<()> {
+fn limit(memory_mib: u64) -> io::Result<()> {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-    let memory = (MEMORY_MIB + OWN_MIB) << 20;
     let limits = [
-        (Resource::As, (memory + STACK_BYTES) as u64),
+        (Resource::As, ((memory_mib + OWN_MIB) << 20) + STACK_BYTES as u64),
         (Resource::Cpu, TIME.as_secs() + 5),
         (Resource::Core, 0),
     ];
@@ -156,7 +175,7 @@ fn limit() -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn limit() -> io::Result<()> {
+fn limit(_: u64) -> io::Result<()> {
     Ok(())
 }
 
@@ -198,5 +217,19 @@ impl Reader for Elsewhere {
             Answer::Bytes(bytes) => Some(bytes),
             _ => None,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_container_shares_its_memory() {
+        assert_eq!(share_of("max\n"), MEMORY_MIB);
+        assert_eq!(share_of(""), MEMORY_MIB);
+        assert_eq!(share_of("2147483648\n"), 512);
+        assert_eq!(share_of("9223372036854771712\n"), MEMORY_MIB);
+        assert_eq!(share_of("1048576\n"), 64);
     }
 }
