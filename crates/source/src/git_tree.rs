@@ -4,14 +4,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use gix::{ObjectId, ThreadSafeRepository, object::tree::EntryKind as GitKind};
 use tiphys_vfs::{
-    BrokenLink, DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, VfsError, VfsErrorKind, join, normalize,
-    parent,
+    BrokenLink, DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, VfsError, VfsErrorKind, follow_links,
+    normalize, parent,
 };
 
 use crate::SourceError;
-
-/// How many links one path may lead through, as Linux has it (`path_resolution(7)`).
-const MAX_LINKS: usize = 40;
 
 #[derive(Clone, Debug)]
 enum Entry {
@@ -73,40 +70,29 @@ impl GitTree {
         self.follow(&normalize(path)?).map_err(|(kind, _)| VfsError { path: path.to_owned(), kind })
     }
 
-    /// Follows links in every step of a path; fails with the path that was looked for last.
+    /// Where the links in a path lead; fails with the path that was looked for last.
+    fn led(&self, path: &str) -> Result<String, (VfsErrorKind, String)> {
+        let link_at = |path: &str| match self.entries.get(path)? {
+            Entry::Link(id) => {
+                let target = self.blob(*id, path).map_err(|error| error.kind);
+                Some(target.map(|target| String::from_utf8_lossy(&target).into_owned()))
+            }
+            Entry::Folder(_) | Entry::File(_) => None,
+        };
+        follow_links(path, link_at)
+    }
+
+    /// What stands where the links in a path lead; fails with the path that was looked for last.
     fn follow(&self, path: &str) -> Result<(String, &Entry), (VfsErrorKind, String)> {
-        let mut wanted = path.to_owned();
-        for _ in 0..MAX_LINKS {
-            let Some((link, id, rest)) = self.first_link(&wanted) else {
-                return match self.entries.get(&wanted) {
-                    Some(entry) => Ok((wanted, entry)),
-                    None => Err((VfsErrorKind::NotFound, wanted)),
-                };
-            };
-            let target = self.blob(id, &link).map_err(|error| (error.kind, link.clone()))?;
-            let target = String::from_utf8_lossy(&target);
-            let folder = parent(&link).unwrap_or_default();
-            wanted = match join(folder, &format!("{target}/{rest}")) {
-                Ok(led) if !target.starts_with('/') => led,
-                _ => return Err((VfsErrorKind::OutsideTree, wanted)),
-            };
+        let led = self.led(path)?;
+        match self.entries.get(&led) {
+            Some(entry) => Ok((led, entry)),
+            None => Err((VfsErrorKind::NotFound, led)),
         }
-        Err((VfsErrorKind::TooManyLinks, wanted))
     }
 
     fn broken(&self, wanted: &str, error: &VfsErrorKind) -> BrokenLink {
         BrokenLink::in_tree(wanted, error, |path| Some(matches!(self.entries.get(path)?, Entry::Folder(_))))
-    }
-
-    /// The first step of a path that is a link: its path, its blob, and the steps behind it.
-    fn first_link(&self, path: &str) -> Option<(String, ObjectId, String)> {
-        let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
-        for end in ends {
-            if let Some(Entry::Link(id)) = self.entries.get(&path[..end]) {
-                return Some((path[..end].to_owned(), *id, path[end..].to_owned()));
-            }
-        }
-        None
     }
 }
 
@@ -170,9 +156,6 @@ impl FileTree for GitTree {
     }
 
     fn target(&self, path: &str) -> Result<String, VfsError> {
-        match self.follow(&normalize(path)?) {
-            Ok((led, _)) | Err((VfsErrorKind::NotFound, led)) => Ok(led),
-            Err((kind, _)) => Err(VfsError { path: path.to_owned(), kind }),
-        }
+        self.led(&normalize(path)?).map_err(|(kind, _)| VfsError { path: path.to_owned(), kind })
     }
 }

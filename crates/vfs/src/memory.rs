@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
-    BrokenLink, DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, MAX_LINKS, VfsError, VfsErrorKind, base_name,
-    join, normalize, parent,
+    BrokenLink, DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, VfsError, VfsErrorKind, base_name,
+    follow_links, normalize, parent,
 };
 
 #[derive(Clone, Debug)]
@@ -86,38 +86,26 @@ impl MemTree {
         self.follow(&normalize(path)?).map_err(|(kind, _)| VfsError::new(path, kind))
     }
 
-    /// Follows links in every step of a path; fails with the path that was looked for last.
+    /// Where the links in a path lead; fails with the path that was looked for last.
+    fn led(&self, path: &str) -> Result<String, (VfsErrorKind, String)> {
+        let link_at = |path: &str| match self.entries.get(path)? {
+            Entry::Symlink(target) => Some(Ok(target.clone())),
+            Entry::Dir(_) | Entry::File(_) => None,
+        };
+        follow_links(path, link_at)
+    }
+
+    /// What stands where the links in a path lead; fails with the path that was looked for last.
     fn follow(&self, path: &str) -> Result<(String, &Entry), (VfsErrorKind, String)> {
-        let mut wanted = path.to_owned();
-        for _ in 0..MAX_LINKS {
-            let Some((link, target, rest)) = self.first_link(&wanted) else {
-                return match self.entries.get(&wanted) {
-                    Some(entry) => Ok((wanted, entry)),
-                    None => Err((VfsErrorKind::NotFound, wanted)),
-                };
-            };
-            let folder = parent(&link).unwrap_or_default();
-            wanted = match join(folder, &format!("{target}/{rest}")) {
-                Ok(led) if !target.starts_with('/') => led,
-                _ => return Err((VfsErrorKind::OutsideTree, wanted)),
-            };
+        let led = self.led(path)?;
+        match self.entries.get(&led) {
+            Some(entry) => Ok((led, entry)),
+            None => Err((VfsErrorKind::NotFound, led)),
         }
-        Err((VfsErrorKind::TooManyLinks, wanted))
     }
 
     fn broken(&self, wanted: &str, error: &VfsErrorKind) -> BrokenLink {
         BrokenLink::in_tree(wanted, error, |path| Some(matches!(self.entries.get(path)?, Entry::Dir(_))))
-    }
-
-    /// The first step of a path that is a link: its path, its target, and the steps behind it.
-    fn first_link<'a>(&'a self, path: &'a str) -> Option<(String, &'a str, &'a str)> {
-        let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
-        for end in ends {
-            if let Some(Entry::Symlink(target)) = self.entries.get(&path[..end]) {
-                return Some((path[..end].to_owned(), target, &path[end..]));
-            }
-        }
-        None
     }
 }
 
@@ -161,10 +149,7 @@ impl FileTree for MemTree {
     }
 
     fn target(&self, path: &str) -> Result<String, VfsError> {
-        match self.follow(&normalize(path)?) {
-            Ok((led, _)) | Err((VfsErrorKind::NotFound, led)) => Ok(led),
-            Err((kind, _)) => Err(VfsError::new(path, kind)),
-        }
+        self.led(&normalize(path)?).map_err(|(kind, _)| VfsError::new(path, kind))
     }
 }
 
