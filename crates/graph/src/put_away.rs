@@ -1,7 +1,7 @@
 //! Folders whose files nobody applies as they are: what tests work on, and what is kept though it is no longer in use.
 
 /// Folder names that say so.
-const NAMES: [&str; 16] = [
+const NAMES: [&str; 17] = [
     "__snapshots__",
     "archive",
     "archived",
@@ -15,6 +15,7 @@ const NAMES: [&str; 16] = [
     "inactive",
     "obsolete",
     "retired",
+    "testcases",
     "testdata",
     "tests",
     "unused",

@@ -31,7 +31,8 @@ use tiphys_value::{FieldPath, GroupVersionKind, ObjectExt, RenderedObject, Segme
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        crds::Definitions, fields, flux::Flux, image_option, once::Once, parts, placeholders, similar,
+        crds::Definitions, fields, flux::Flux, image_option, loose::Extent, once::Once, parts, placeholders,
+        similar,
     },
 };
 
@@ -144,13 +145,9 @@ fn faults(survey: &Survey, object: &Object, definitions: &Definitions<'_>, flux:
         Some(ty) => built_in(object, &gvk, ty),
         None => custom(object, &gvk, definitions),
     };
-    if parts::is_loose(survey, object) {
-        // A file that nothing renders may be a patch, of which much is missing by intention.
-        faults.retain(|fault| {
-            let is_whole =
-                fault.message.contains("Duplicate value") || !fault.message.contains(" is invalid: ");
-            is_whole && !fault.message.contains("\"$")
-        });
+    if !faults.is_empty() && parts::is_loose(survey, object) {
+        let extent = Extent::of(survey, object, faults.iter().map(|fault| fault.message.as_str()));
+        faults.retain(|fault| extent.lets_stand(&fault.message) && !fault.message.contains("\"$"));
     }
     if parts::is_of_defaults(survey, object) {
         // Values that everybody has to give are empty in the chart's own.
@@ -263,7 +260,8 @@ fn has_variable(message: &str) -> bool {
     })
 }
 
-/// Whether what is refused stands for something else: `APPNAME`, `<app>-api`, `$DNS_ADDRESS`.
+/// Whether what is refused stands for something else: `APPNAME`, `STORAGE_CLASS`, `<app>-api`, `$DNS_ADDRESS`,
+/// `your_domain`.
 fn is_stand_in(message: &str) -> bool {
     let quoted = message.split_once("Invalid value: \"").and_then(|(_, rest)| rest.split_once('"'));
     let Some((value, _)) = quoted else { return false };
@@ -271,8 +269,11 @@ fn is_stand_in(message: &str) -> bool {
     let brackets = value.split_once('<').and_then(|(_, rest)| rest.split_once('>'));
     let is_constant =
         |name: &str| name.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_');
+    let is_of_words = |name: &str| name.split('_').filter(|word| word.len() > 1).count() > 1;
+    let mut words = value.split(|c: char| !c.is_ascii_alphanumeric());
     message.contains(" is invalid: ")
-        && (constants.any(|word| word.ends_with("NAME"))
+        && (constants.any(|word| word.ends_with("NAME") || is_of_words(word))
+            || words.any(|word| matches!(word, "your" | "YOUR"))
             || value.strip_prefix('$').is_some_and(|name| !name.is_empty() && is_constant(name))
             || brackets.is_some_and(|(name, _)| !name.is_empty()))
 }
@@ -330,7 +331,14 @@ fn custom(object: &Object, gvk: &GroupVersionKind, definitions: &Definitions<'_>
         let mut faults: Vec<Fault> =
             custom.schema.prune(&mut value).iter().map(|field| unknown(gvk, field, None)).collect();
         custom.schema.apply_defaults(&mut value);
-        let errors = custom.validate(&value);
+        let mut errors = custom.validate(&value);
+        // What is of a wrong type is none of the values either: said once.
+        let mistyped: Vec<String> = errors
+            .iter()
+            .filter(|error| error.detail.contains("must be of type"))
+            .map(|error| error.field.clone())
+            .collect();
+        errors.retain(|error| error.detail.contains("must be of type") || !mistyped.contains(&error.field));
         let errors: Vec<Fault> = errors.iter().map(|error| invalid(object, gvk, error)).collect();
         // What is not even of the type that is wanted has no fields to be known.
         faults.retain(|unknown| !errors.iter().any(|error| unknown.field.starts_with(&error.field)));

@@ -14,6 +14,7 @@ pub(crate) mod gitlab;
 pub mod image_option;
 pub mod images;
 pub mod kustomizations;
+pub mod loose;
 pub mod once;
 pub mod parts;
 pub mod placeholders;
