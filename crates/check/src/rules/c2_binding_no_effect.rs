@@ -70,13 +70,18 @@ fn role(context: &Context<'_>, binding: &Object, once: &mut Once) {
     let (kind, name) = (text(named, "kind"), text(named, "name"));
     let namespace = if kind == "Role" { binding.key.namespace.as_str() } else { "" };
     let is_there = |it: &Object| it.key.kind == kind && it.key.name == name;
+    // These come with the cluster.
+    let is_built_in = kind == "ClusterRole"
+        && (name.starts_with("system:") || matches!(name, "admin" | "cluster-admin" | "edit" | "view"));
     if !matches!(kind, "Role" | "ClusterRole")
+        || is_built_in
         || survey.objects.iter().any(|it| it.key.group == GROUP && is_there(it))
     {
         return;
     }
     let others = survey.objects.iter().filter(|it| it.owner == binding.owner && it.key.group == GROUP);
-    let bound: Vec<&str> = others.clone().filter_map(|it| it.value().str_at(&["roleRef", "name"])).collect();
+    let bindings = survey.objects.iter().filter(|it| it.key.group == GROUP);
+    let bound: Vec<&str> = bindings.filter_map(|it| it.value().str_at(&["roleRef", "name"])).collect();
     let unbound = others.filter(|it| {
         it.key.kind == kind && it.key.namespace == namespace && !bound.contains(&it.key.name.as_str())
     });

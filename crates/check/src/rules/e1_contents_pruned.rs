@@ -122,11 +122,16 @@ fn add(context: &Context<'_>, report: &mut Report, base: &Survey, app: &App, obj
     } else {
         "a definition is deleted with every resource of its kind, whoever made it"
     };
-    let diagnostic = RULE
+    let mut diagnostic = RULE
         .diagnostic(message)
         .at(survey.start(first), "this is still rendered, and is deleted with what holds it")
         .see(places::source(context, holder), format!("Application {} renders it", holder.name()))
         .because(why)
         .help("keep it in Git; or annotate it with argocd.argoproj.io/sync-options: Prune=false, sync, and take it out after that");
+    // Of an Application that nothing renders it is not told that somebody deletes it in the cluster, too.
+    let is_left = survey.apps.iter().any(|it| it.name() == app.name());
+    if !is_left && matches!(app.declaration, Declaration::File | Declaration::Unit(_)) {
+        diagnostic.severity = Severity::Warning;
+    }
     report.add(Finding::new(RULE.incident, diagnostic).app(holder.name()).object(object.title()));
 }

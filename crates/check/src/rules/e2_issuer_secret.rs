@@ -65,14 +65,23 @@ fn check(context: &Context<'_>, report: &mut Report) {
 
 /// Whether a flag or a value names another namespace, or something copies Secrets between namespaces.
 fn is_told_another(context: &Context<'_>) -> bool {
-    const MARKS: [&str; 5] = [
+    const MARKS: [&str; 6] = [
         "cluster-resource-namespace",
         "clusterResourceNamespace",
         "emberstack",
+        "replicator.v1.mittwald.de",
         "kubernetes-replicator",
         "kubed",
     ];
+    // A policy of Kyverno's that makes Secrets from others.
+    let copies = |it: &Object| {
+        it.key.group.ends_with("kyverno.io") && {
+            let text = it.value().to_string();
+            text.contains("\"generate\"") && text.contains("\"Secret\"")
+        }
+    };
     MARKS.iter().any(|mark| declared::mentions(context.survey, mark))
+        || context.survey.objects.iter().any(copies)
 }
 
 /// The namespaces that cert-manager is installed into.
@@ -108,7 +117,10 @@ fn walk<'a>(value: &'a Value, path: &FieldPath, depth: usize, found: &mut Vec<(F
             continue;
         }
         if key.to_lowercase().ends_with("secretref") {
-            found.extend(below["name"].as_str().map(|name| (path.key(key).key("name"), name)));
+            // Solvers of others may read one of another namespace, and are told which.
+            let is_told = below.get("namespace").is_some();
+            let name = below["name"].as_str().filter(|_| !is_told);
+            found.extend(name.map(|name| (path.key(key).key("name"), name)));
         } else if key == "secretName" {
             found.extend(below.as_str().map(|name| (path.key(key), name)));
         } else {

@@ -66,11 +66,30 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 && it.key.namespace == object.key.namespace
         });
         let Some(workload) = workload.filter(|it| !parts::is_loose(survey, it)) else { continue };
+        if is_given_some(context, workload) {
+            continue;
+        }
         for (resource, path) in measured(object.value()) {
             look(context, object, workload, &resource, &path, &mut once);
         }
     }
     once.report(report);
+}
+
+/// Whether a policy, or an autoscaler of another kind, gives the pods of a workload requests that they do not ask for.
+fn is_given_some(context: &Context<'_>, workload: &Object) -> bool {
+    context.survey.neighbours(workload).any(|it| match it.key.kind.as_str() {
+        "VerticalPodAutoscaler" => {
+            let target = &it.value()["spec"]["targetRef"];
+            it.key.namespace == workload.key.namespace
+                && text(target, "name") == workload.key.name
+                && it.value().str_at(&["spec", "updatePolicy", "updateMode"]) != Some("Off")
+        }
+        "ClusterPolicy" | "Policy" | "MutatingPolicy" | "MutatingAdmissionPolicy" | "Assign" => {
+            it.value().to_string().contains("requests")
+        }
+        _ => false,
+    })
 }
 
 /// The resources of which an autoscaler wants a share, each with the field that says so.

@@ -52,6 +52,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
 }
 
+/// Commands that may bring a file to any place: they run what is not seen.
+const ANYWHERE: [&str; 9] =
+    ["./", ".sh", "| sh", "| bash", "|sh", "|bash", "make ", "go install", "cargo install"];
+
 fn missing(files: &Files, path: &Arc<str>) -> Option<Diagnostic> {
     let image = docker::image(files, path)?;
     let start = image.start.as_ref()?;
@@ -78,7 +82,8 @@ fn missing(files: &Files, path: &Arc<str>) -> Option<Diagnostic> {
 
 /// The file that is started by its full path, where it is none that every system has.
 fn started(words: &[String]) -> Option<String> {
-    const SYSTEM: [&str; 7] = ["/bin/", "/sbin/", "/usr/", "/opt/", "/lib", "/etc/", "/proc/"];
+    const SYSTEM: [&str; 9] =
+        ["/bin/", "/sbin/", "/usr/", "/opt/", "/lib", "/etc/", "/proc/", "/busybox/", "/nodejs/"];
     let [program, rest @ ..] = words else { return None };
     if words.iter().any(|word| word.contains('$')) {
         return None;
@@ -133,11 +138,25 @@ fn may_be_there(image: &Image, program: &str) -> bool {
         let to = to.trim_end_matches('/');
         to.is_empty() || to == program || program.starts_with(&format!("{to}/")) || to.contains('$')
     };
-    // A command in a folder may bring it by a pattern, or as what it builds.
-    let says = |text: &str| text.contains(base_name(program)) || text.contains('*');
+    // A command in a folder may bring it by a pattern, or as what it builds; a program of the repository's own, or an
+    // installer from elsewhere, may bring it to any place.
+    let brings = |text: &str| {
+        text.contains(base_name(program))
+            || text.contains('*')
+            || ANYWHERE.iter().any(|mark| text.contains(mark))
+    };
     let folder = program.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let above = std::iter::successors(Some(folder), |it| it.rsplit_once('/').map(|(above, _)| above));
+    // `python -m venv /venv` brings `/venv/bin/gunicorn`.
+    let says_folder = |text: &str, folder: &str| {
+        let mut words = text.split(|c: char| c.is_whitespace() || matches!(c, '=' | '"' | '\'' | ';' | ':'));
+        words.any(|word| word.trim_end_matches('/') == folder || word.starts_with(&format!("{folder}/")))
+    };
     let runs = |(at, text): &(String, String)| {
-        says(text) || !folder.is_empty() && (text.contains(folder) || at.starts_with(folder))
+        let folders = above.clone().filter(|it| !it.is_empty());
+        brings(text)
+            || folders.clone().any(|it| says_folder(text, it) || at == it)
+            || at.starts_with(folder) && !folder.is_empty()
     };
     targets(image).any(is_at) || image.runs.iter().any(runs)
 }

@@ -21,8 +21,13 @@
 //! ## When to suppress
 //! Where an image of this name is on the machine that builds, or the builder is given a context of this name.
 
+use regex::Regex;
 use tiphys_diag::{Diagnostic, Severity, Span};
-use tiphys_graph::tools::docker::{self, Stage};
+use tiphys_graph::{
+    Files,
+    tools::docker::{self, Stage},
+};
+use tiphys_vfs::base_name;
 
 use crate::{
     Context, Finding, Report, Rule,
@@ -70,7 +75,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let before = &stages[..at];
             let copied = stage.copied.iter().filter_map(|(from, span)| missing(from, before, span));
             let based = missing(&stage.base, before, &stage.span).filter(|_| at > 0);
-            for diagnostic in copied.chain(based) {
+            for (name, diagnostic) in copied.chain(based) {
+                if is_handed_over(files, name) {
+                    continue;
+                }
                 report.add(Finding::new(RULE.incident, diagnostic).likely());
             }
         }
@@ -89,7 +97,7 @@ fn has_named_contexts(stages: &[Stage]) -> bool {
 }
 
 /// What is told of a name that none of the stages before has, and no image either.
-fn missing(name: &str, before: &[Stage], span: &Span) -> Option<Diagnostic> {
+fn missing<'n>(name: &'n str, before: &[Stage], span: &Span) -> Option<(&'n str, Diagnostic)> {
     let known = || before.iter().filter_map(|stage| stage.name.as_deref());
     // An image of another registry, publisher or version is none of the stages.
     if name.contains(['/', ':', '.', '$', '@']) || known().any(|it| it.eq_ignore_ascii_case(name)) {
@@ -97,11 +105,12 @@ fn missing(name: &str, before: &[Stage], span: &Span) -> Option<Diagnostic> {
     }
     if let Ok(number) = name.parse::<usize>() {
         let is_there = number < before.len();
-        return (!is_there).then(|| {
+        let diagnostic = || {
             RULE.diagnostic(format!("invalid from flag value {name}: there is no such stage before this one"))
                 .at(span.clone(), "copies from this stage")
                 .because("stages are counted from 0, and only those above can be copied from")
-        });
+        };
+        return (!is_there).then(|| (name, diagnostic()));
     }
     let nearest = similar::nearest(name, known());
     if nearest.is_none() && !STAGES.contains(&name.to_ascii_lowercase().as_str()) {
@@ -119,5 +128,21 @@ fn missing(name: &str, before: &[Stage], span: &Span) -> Option<Diagnostic> {
     } else if !names.is_empty() {
         diagnostic = diagnostic.help(format!("the stages are {}", names.join(", ")));
     }
-    Some(diagnostic)
+    Some((name, diagnostic))
+}
+
+/// Whether a script or a file of a builder hands over a context of a name (`--build-context base=…`, or a list of
+/// contexts), or builds an image that is called so (`-t base`).
+fn is_handed_over(files: &Files, name: &str) -> bool {
+    let is_of_builder = |path: &str| {
+        let ends = [".sh", ".hcl", ".mk", ".yml", ".yaml", ".json", "file"];
+        ends.iter().any(|end| base_name(path).ends_with(end)) && !docker::is_dockerfile(path)
+    };
+    let name = regex::escape(name);
+    let tag = format!(r"(?:-t|--tag)[ =]+{name}(?::|\s|$)");
+    let flag = format!(r"-context[ =]+{name}=");
+    let entry = format!(r#"^[\s-]*"?{name}"?\s*[:=]\s*"?(?:docker-image:|target:|service:|https?:|\.)"#);
+    let pattern = Regex::new(&format!("(?m){tag}|{flag}|{entry}")).expect("the name is escaped");
+    let mut texts = files.paths().filter(|path| is_of_builder(path)).filter_map(|path| files.text(path));
+    texts.any(|text| pattern.is_match(&text))
 }

@@ -184,7 +184,7 @@ fn may_be_made(files: &Files, before: &[&Node], path: &str) -> bool {
     let top = path.split('/').next().unwrap_or(path);
     let is_module = files.text(".gitmodules").is_some_and(|text| text.contains(top));
     // Artifacts and caches of other jobs, and programs that are not seen, may make any folder.
-    const BRING: [&str; 4] = ["download-artifact", "cache", "clone", "checkout-"];
+    const BRING: [&str; 5] = ["download-artifact", "cache", "clone", "checkout-", "./"];
     let brings = |step: &&Node| {
         let uses = step.get("uses").and_then(Node::as_str).unwrap_or_default();
         let run = step.get("run").and_then(Node::as_str).unwrap_or_default();
@@ -197,7 +197,18 @@ fn may_be_made(files: &Files, before: &[&Node], path: &str) -> bool {
                     && !uses.starts_with("docker/")
             })
     };
-    is_module || set_aside::is_ignored(files, path) || before.iter().any(brings)
+    // What builds call what they make; which command makes it, a name alone does not tell.
+    const MADE: [&str; 9] =
+        ["_site", "bin", "build", "dist", "node_modules", "out", "public", "site", "target"];
+    let is_made = path.split('/').any(|step| MADE.contains(&step))
+        && before.iter().any(|step| step.get("run").is_some() || !is_of_setup(step));
+    is_module || is_made || set_aside::is_ignored(files, path) || before.iter().any(brings)
+}
+
+/// Whether a step only fetches the tree or sets up a language.
+fn is_of_setup(step: &Node) -> bool {
+    let uses = step.get("uses").and_then(Node::as_str).unwrap_or_default();
+    uses.starts_with("actions/checkout@") || uses.starts_with("actions/setup-")
 }
 
 fn told(files: &Files, pipeline: &Pipeline, needed: &Needed<'_>) -> Diagnostic {

@@ -1,0 +1,3 @@
+tools:
+	docker build -t builder -f tools.Dockerfile .
+	docker build --build-context deps=../deps -f copies.Dockerfile .
