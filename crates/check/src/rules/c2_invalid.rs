@@ -31,8 +31,8 @@ use tiphys_value::{FieldPath, GroupVersionKind, ObjectExt, RenderedObject, Segme
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        crds::Definitions, fields, flux::Flux, image_option, loose::Extent, once::Once, parts, placeholders,
-        similar,
+        crds::Definitions, fields, flux::Flux, image_option, loose::Extent, mutations::Mutations, once::Once,
+        parts, placeholders, similar,
     },
 };
 
@@ -94,8 +94,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
 /// The objects that are at fault, in their order.
 fn judge_all<'a>(context: &Context<'a>) -> impl Iterator<Item = (&'a Object, Vec<Fault>)> {
     let (survey, objects, definitions) = (context.survey, &context.survey.objects, context.definitions());
-    let flux = Flux::of(survey);
-    let judged = parallel::each(objects, |object| faults(survey, object, definitions, &flux));
+    let completing = Completing { flux: Flux::of(survey), mutations: Mutations::of(survey) };
+    let judged = parallel::each(objects, |object| faults(survey, object, definitions, &completing));
     objects.iter().zip(judged).filter(|(_, faults)| !faults.is_empty())
 }
 
@@ -132,7 +132,19 @@ fn is_root(context: &Context<'_>, object: &Object) -> bool {
             || context.survey.sets.iter().any(|set| is_same(&set.declared)))
 }
 
-fn faults(survey: &Survey, object: &Object, definitions: &Definitions<'_>, flux: &Flux) -> Vec<Fault> {
+/// What adds to objects between the repository and the API server.
+struct Completing {
+    flux: Flux,
+    mutations: Mutations,
+}
+
+fn faults(
+    survey: &Survey,
+    object: &Object,
+    definitions: &Definitions<'_>,
+    completing: &Completing,
+) -> Vec<Fault> {
+    let Completing { flux, mutations } = completing;
     if parts::may_be_a_patch(survey, object) {
         return Vec::new();
     }
@@ -160,7 +172,7 @@ fn faults(survey: &Survey, object: &Object, definitions: &Definitions<'_>, flux:
         // It sets labels of its own, and drops those of other types on the way.
         faults.retain(|fault| !fault.message.contains("Go struct field ObjectMeta."));
     }
-    if flux.completes(object) {
+    if !faults.is_empty() && (flux.completes(object) || mutations.complete(object)) {
         faults.retain(|fault| !fault.message.contains("Required value"));
     }
     if parts::is_merged_in(survey, object) {

@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 
 use tiphys_diag::Severity;
 use tiphys_graph::{App, Object, Survey, survey::is_namespaced};
-use tiphys_model::{AppProject, Destination, names, repository};
+use tiphys_model::{AppProject, Destination, hook::is_ignored, names, repository};
 use tiphys_value::ObjectExt;
 
 use crate::{
@@ -178,7 +178,9 @@ impl Judged<'_> {
 
     fn kinds(&self, once: &mut Once) {
         let mut refused: BTreeMap<String, &Object> = BTreeMap::new();
-        for object in self.survey.objects_of(self.app.id) {
+        // What is never applied, such as the tests of a chart, is not asked about.
+        let applied = self.survey.objects_of(self.app.id).filter(|object| !is_ignored(object.value()));
+        for object in applied {
             let gvk = object.value().gvk();
             let Some(namespaced) = is_namespaced(&gvk) else { continue };
             if !self.project.permits_kind(&gvk.group, &gvk.kind, object.value().name(), namespaced) {

@@ -88,6 +88,7 @@ fn ingress(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
         match cluster.core("Service", &object.key.namespace, name) {
             Some(found) => port(context, object, found, target, &path, once),
             None if is_action(object, name)
+                || cluster.is_of_argocd(&object.key.namespace, name)
                 || cluster.is_partly_hidden(&object.key.namespace)
                 || cluster.may_be_made(&object.key.namespace, name) => {}
             None => {
@@ -159,6 +160,7 @@ fn target(
     // A namespace of which nothing is seen is another repository's.
     let is_seen = cluster.pods.iter().any(|pod| pod.object.key.namespace == namespace);
     if !is_seen
+        || cluster.is_of_argocd(namespace, name)
         || cluster.is_partly_hidden(namespace)
         || cluster.may_be_made(namespace, name)
         || cluster.has_operated_pods(namespace)

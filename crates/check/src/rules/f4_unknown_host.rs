@@ -142,6 +142,7 @@ fn meant<'a>(cluster: &Cluster<'a>, name: &str, namespace: &str) -> Option<(&'a 
     let here = || services().filter(|it| it.key.namespace == namespace);
     if here().any(|it| it.key.name == name)
         || cluster.is_partly_hidden(namespace)
+        || cluster.is_of_argocd(namespace, name)
         || cluster.has_operated_pods(namespace)
         || cluster.may_be_made(namespace, name)
         || answers_to(cluster, namespace, name)

@@ -81,6 +81,22 @@ impl<'a> Cluster<'a> {
         [namespace, ""].iter().any(|namespace| named(namespace) || begun(namespace))
     }
 
+    /// Whether a Service is Argo CD's own, which who installed it made, and nothing that is seen brings Argo CD.
+    pub fn is_of_argocd(&self, namespace: &str, name: &str) -> bool {
+        const SERVICES: [&str; 5] = [
+            "argocd-applicationset-controller",
+            "argocd-dex-server",
+            "argocd-metrics",
+            "argocd-repo-server",
+            "argocd-server",
+        ];
+        let is_own = |pod: &Pod<'_>| {
+            pod.object.key.namespace == namespace
+                && pod.containers().any(|container| container.image().contains("argocd"))
+        };
+        SERVICES.contains(&name) && !self.pods.iter().any(is_own)
+    }
+
     /// Whether a namespace has custom resources of a kind that may bring pods.
     pub fn has_operated_pods(&self, namespace: &str) -> bool {
         const PODLESS: [&str; 14] = [

@@ -1,6 +1,7 @@
 //! The pods that an object makes, and their containers.
 
 use tiphys_graph::Object;
+use tiphys_model::hook::is_ignored;
 use tiphys_value::{FieldPath, ObjectExt, Value};
 
 use super::fields::keys;
@@ -46,8 +47,12 @@ pub fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The pods that an object makes.
+/// The pods that an object makes. What an Application renders and the engine never applies, such as the tests of a chart,
+/// makes none.
 pub fn of(object: &Object) -> Option<Pod<'_>> {
+    if object.environment.is_some() && is_ignored(object.value()) {
+        return None;
+    }
     let path: &[&str] = match (object.key.group.as_str(), object.key.kind.as_str()) {
         ("", "Pod") => &[],
         ("apps" | "extensions", "Deployment" | "ReplicaSet" | "StatefulSet" | "DaemonSet")

@@ -235,11 +235,25 @@ pub fn address(value: &Value) -> Option<Address> {
     })
 }
 
-/// A port of a rule.
+/// A port of a rule. One that is still to be filled in (`${PORT}`) may be any.
 pub fn port(value: &Value) -> PortRange {
+    let is_open = value.str_at(&["port"]).is_some_and(|port| port.contains(['$', '{', '<']));
     PortRange {
         protocol: Some(Protocol::of(value.str_at(&["protocol"]))),
-        port: value.get("port").and_then(PortName::of),
+        port: value.get("port").filter(|_| !is_open).and_then(PortName::of),
         end: value.int_at(&["endPort"]).and_then(|end| u16::try_from(end).ok()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::port;
+
+    #[test]
+    fn a_port_that_is_still_to_be_filled_in_may_be_any() {
+        assert_eq!(port(&json!({"port": "${API_PORT}"})).port, None);
+        assert!(port(&json!({"port": "https"})).port.is_some());
     }
 }
