@@ -279,12 +279,7 @@ fn judge(
 
 /// Whether the sync status is about the spec as it is now.
 fn is_compared(app: &Application) -> bool {
-    app.status.sync.compared_to.as_ref().is_some_and(|compared| {
-        // Argo CD writes an empty `source` beside `sources`.
-        let one = compared.source.as_slice();
-        let sources = if compared.sources.is_empty() { one } else { &compared.sources };
-        sources == app.spec.effective_sources() && compared.destination == app.spec.destination
-    })
+    app.status.sync.compared_to.as_ref().is_some_and(|compared| compared.is_about(&app.spec))
 }
 
 /// A sync that began after the Application's turn came, or a fault that prevents one, ends the wait for it.

@@ -24,16 +24,10 @@ impl Engine {
             return;
         };
         let multiple = app.spec.has_multiple_sources();
-        let sources = app.spec.effective_sources();
         let first = (!multiple).then(|| rendering.revision().to_owned());
         app.status.sync = SyncStatus {
             status: comparison.sync,
-            compared_to: Some(ComparedTo {
-                source: if multiple { None } else { sources.first().cloned() },
-                sources: if multiple { sources } else { Vec::new() },
-                destination: app.spec.destination.clone(),
-                ignore_differences: app.spec.ignore_differences.clone(),
-            }),
+            compared_to: Some(ComparedTo::of(&app.spec)),
             revision: first.unwrap_or_default(),
             revisions: if multiple { rendering.revisions.clone() } else { Vec::new() },
         };
@@ -67,6 +61,8 @@ impl Engine {
 
     pub(crate) fn set_unknown(&self, app: &mut Application) {
         app.status.sync.status = SyncStatusCode::Unknown;
+        // The spec was looked at, though nothing came of it: who waits for the Application need not wait for that.
+        app.status.sync.compared_to = Some(ComparedTo::of(&app.spec));
         app.status.reconciled_at = Some(Time::from(self.now()));
         set_health(app, HealthCode::Unknown, self.now());
     }

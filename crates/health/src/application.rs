@@ -3,7 +3,7 @@
 //! is on its way, whatever its last health was.
 
 use serde_json::Value;
-use tiphys_model::{HealthCode, HealthStatus};
+use tiphys_model::{ApplicationSpec, ComparedTo, HealthCode, HealthStatus};
 use tiphys_value::ObjectExt;
 
 pub(crate) fn assess(app: &Value) -> HealthStatus {
@@ -41,16 +41,12 @@ pub(crate) fn assess(app: &Value) -> HealthStatus {
 
 /// Whether the last comparison was made with other sources or another destination than the spec has.
 fn compared_to_another_spec(app: &Value) -> bool {
-    let Some(compared) = app.at(&["status", "sync", "comparedTo"]) else { return false };
-    ["source", "sources", "destination"].iter().any(|field| {
-        let (wanted, seen) = (app.at(&["spec", field]), compared.get(field));
-        let empty = |value: Option<&Value>| {
-            value.is_none_or(|v| {
-                v.is_null() || v == &Value::Array(Vec::new()) || v.as_object().is_some_and(|m| m.is_empty())
-            })
-        };
-        !(wanted == seen || (empty(wanted) && empty(seen)))
-    })
+    let read = |path: &[&str]| app.at(path).filter(|value| !value.is_null());
+    let Some(compared) = read(&["status", "sync", "comparedTo"]) else { return false };
+    let Ok(compared) = serde_json::from_value::<ComparedTo>(compared.clone()) else { return false };
+    // A spec that nobody can read is none that was compared.
+    let spec = read(&["spec"]).cloned().unwrap_or_default();
+    serde_json::from_value::<ApplicationSpec>(spec).map_or(true, |spec| !compared.is_about(&spec))
 }
 
 #[cfg(test)]
@@ -71,6 +67,31 @@ mod tests {
         let new = json!({"health": {"status": "Healthy"}, "sync": {"status": "Synced",
             "comparedTo": {"source": {"repoURL": "r", "targetRevision": "v2"}, "destination": {}}}});
         assert_eq!(assess(&app(new)).status, HealthCode::Healthy);
+    }
+
+    /// `comparedTo` is written as the types have it, without what means nothing; the spec is as its author wrote it.
+    #[test]
+    fn a_spec_that_says_more_than_it_means_is_the_same() {
+        let compared = json!({"health": {"status": "Healthy"}, "sync": {"status": "Synced", "comparedTo": {
+            "source": {"repoURL": "r", "path": "p", "directory": {}}, "destination": {"namespace": "n"}}}});
+        let mut app = app(compared);
+        app["spec"] = json!({"destination": {"namespace": "n", "name": ""}, "source": {"repoURL": "r", "path": "p",
+            "targetRevision": "", "directory": {"recurse": false, "jsonnet": {"tlas": []}}}});
+        assert_eq!(assess(&app).status, HealthCode::Healthy);
+        app["spec"]["source"]["directory"]["recurse"] = true.into();
+        assert_eq!(assess(&app).status, HealthCode::Progressing);
+    }
+
+    #[test]
+    fn of_a_source_beside_sources_only_these_count() {
+        let compared = json!({"health": {"status": "Healthy"}, "sync": {"status": "Synced", "comparedTo": {
+            "sources": [{"repoURL": "a", "helm": {"skipCrds": true}}], "destination": {}}}});
+        let mut app = app(compared);
+        app["spec"] = json!({"source": {"repoURL": "old"}, "sources": [
+            {"repoURL": "a", "helm": {"skipCrds": true, "passCredentials": false, "releaseName": ""}}]});
+        assert_eq!(assess(&app).status, HealthCode::Healthy);
+        app["spec"]["sources"][0]["repoURL"] = "b".into();
+        assert_eq!(assess(&app).status, HealthCode::Progressing);
     }
 
     #[test]

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{
-    ApplicationSource, Destination, IgnoreDifference, OperationInitiator, OperationState, SourceType, Time,
-    source::is_false,
+    ApplicationSource, ApplicationSpec, Destination, IgnoreDifference, OperationInitiator, OperationState,
+    SourceType, Time, source::is_false,
 };
 
 /// `status`.
@@ -114,6 +114,30 @@ pub struct ComparedTo {
     /// Ignored differences.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ignore_differences: Vec<IgnoreDifference>,
+}
+
+impl ComparedTo {
+    /// What a comparison under this spec is about.
+    pub fn of(spec: &ApplicationSpec) -> Self {
+        let multiple = spec.has_multiple_sources();
+        let mut sources = spec.effective_sources();
+        let source = (!multiple && !sources.is_empty()).then(|| sources.remove(0));
+        Self {
+            source,
+            destination: spec.destination.clone(),
+            sources,
+            ignore_differences: spec.ignore_differences.clone(),
+        }
+    }
+
+    /// Whether the comparison was made with the sources and the destination that the spec has now. What is
+    /// written differently and means the same (`recurse: false`, a `source` beside `sources`) is the same.
+    pub fn is_about(&self, spec: &ApplicationSpec) -> bool {
+        // Argo CD writes an empty `source` beside `sources`.
+        let one = self.source.as_slice();
+        let sources = if self.sources.is_empty() { one } else { &self.sources };
+        sources == spec.effective_sources() && self.destination == spec.destination
+    }
 }
 
 /// Health, from best to worst as `Ord` has it.

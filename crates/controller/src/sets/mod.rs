@@ -200,8 +200,10 @@ impl Engine {
             Ok(app) => app,
             Err(error) => return Some(error.to_string()),
         };
-        if self.policy_of(&app).is_err() {
-            return Some(format!("application references project {} which does not exist", app.project()));
+        // The default counts where an Application is read. A set has to name the project, as in Argo CD.
+        if app.spec.project.is_empty() || self.policy_of(&app).is_err() {
+            let project = &app.spec.project;
+            return Some(format!("application references project {project} which does not exist"));
         }
         let destination: &Destination = &app.spec.destination;
         let fault = self.destination_fault(destination)?;

@@ -211,6 +211,8 @@ async fn a_chart_that_asks_for_a_kind_is_rendered_again_when_the_kind_comes_and_
     stage.until_green("plain").await;
     let failed = stage.until_app("fussy", |app| condition(app, "ComparisonError").is_some()).await;
     assert!(condition(&failed, "ComparisonError").unwrap().contains("install the operator first"));
+    // It was looked at, so that a parent does not say that it still has to be.
+    assert_eq!(failed["status"]["sync"]["comparedTo"]["source"]["path"], "fussy");
     assert!(stage.get(CONFIG_MAP, "app", "monitored").await.is_none());
     let renders = || {
         let metrics = stage.engine.as_ref().unwrap().metrics();

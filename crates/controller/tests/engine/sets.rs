@@ -214,6 +214,23 @@ async fn faults_of_one_application_hold_that_one_only() {
     stage.until_green("two").await;
 }
 
+/// An Application without a project is in the default one; a set that makes one has to say so.
+#[tokio::test(start_paused = true)]
+async fn a_set_has_to_name_the_project() {
+    let stage = Stage::new(&[("apps/one/a.yaml", &config_map("a", "1"))]).await;
+    let list = json!([{"list": {"elements": [{"name": "one", "project": "default"}, {"name": "two", "project": ""}]}}]);
+    let mut set = set(list, json!({}));
+    set["spec"]["template"]["spec"]["project"] = "{{.project}}".into();
+    stage.apply(set).await;
+    stage.until_green("one").await;
+    let seen = stage.until_object(SET, ENGINE, "all", |set| condition(set, "ErrorOccurred").is_some()).await;
+    assert_eq!(
+        condition(&seen, "ErrorOccurred"),
+        Some("application references project  which does not exist")
+    );
+    assert!(stage.get(APPLICATION, ENGINE, "two").await.is_none());
+}
+
 #[tokio::test(start_paused = true)]
 async fn clusters_and_matrix_and_merge_and_files() {
     let files = [
