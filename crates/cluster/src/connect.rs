@@ -4,7 +4,7 @@ use std::path::Path;
 
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 
-use crate::{Cluster, ClusterError};
+use crate::{Cluster, ClusterError, error::chain};
 
 /// A cluster that was connected to. No request has been made yet.
 pub struct Connection {
@@ -58,8 +58,4 @@ fn open(mut config: Config) -> Result<Connection, ClusterError> {
         address: address.trim_end_matches('/').to_owned(),
         namespace,
     })
-}
-
-fn chain(error: &dyn std::error::Error) -> String {
-    crate::error::chain(error)
 }

@@ -26,9 +26,7 @@ use tiphys_gocompat::semver::{Constraints, Version};
 use tiphys_vfs::FileTree;
 
 use crate::{
-    Access, AccessTable, Checkout, RepoId, SourceError,
-    git_tree::GitTree,
-    ssh,
+    Access, AccessTable, Checkout, RepoId, SourceError, git_tree, ssh,
     submodules::{MountedTree, submodules},
 };
 
@@ -287,10 +285,11 @@ impl GitCache {
         url: &str,
         how: How,
     ) -> Result<Checkout, SourceError> {
-        let tree: Arc<dyn FileTree> = Arc::new(GitTree::open(repository.clone(), commit, url)?);
+        let listed = git_tree::open(repository.clone(), commit, url)?;
+        let tree: Arc<dyn FileTree> = Arc::new(listed.tree);
         let mut mounts = BTreeMap::new();
         let wanted =
-            if how.options.submodules { submodules(repository, commit, url, &*tree)? } else { Vec::new() };
+            if how.options.submodules { submodules(listed.submodules, url, &*tree)? } else { Vec::new() };
         for submodule in wanted {
             if how.depth >= MAX_SUBMODULE_DEPTH {
                 let reason = format!("submodules lie deeper than {MAX_SUBMODULE_DEPTH} levels");

@@ -1,161 +1,97 @@
 //! A commit as a file tree.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::VecDeque, fmt::Display, sync::Arc};
 
-use gix::{ObjectId, ThreadSafeRepository, object::tree::EntryKind as GitKind};
-use tiphys_vfs::{
-    BrokenLink, DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, VfsError, VfsErrorKind, follow_links,
-    normalize, parent,
+use gix::{
+    ObjectId, ThreadSafeRepository,
+    bstr::{BStr, ByteSlice},
+    object::tree::EntryKind as GitKind,
 };
+use tiphys_vfs::{Contents, Entry, ListedTree, MAX_FILE_BYTES, VfsErrorKind};
 
 use crate::SourceError;
 
-#[derive(Clone, Debug)]
-enum Entry {
-    File(ObjectId),
-    Link(ObjectId),
-    Folder(Vec<String>),
-}
+/// Files and folders that a commit may have. A few objects are enough for more than any memory holds, because a
+/// folder may stand in another many times.
+const MAX_ENTRIES: usize = 1_000_000;
+/// Bytes that their paths may have in all.
+const MAX_PATH_BYTES: usize = 128 * 1024 * 1024;
+const TOO_MANY: &str = "the commit has more than 1000000 files and folders, or more than 128 MiB of names";
+
+/// The blobs of a repository.
+pub struct Blobs(ThreadSafeRepository);
 
 /// The files of a commit. Names are read at once, contents when they are asked for.
-pub struct GitTree {
-    repository: ThreadSafeRepository,
-    entries: BTreeMap<String, Entry>,
+pub type GitTree = ListedTree<Blobs>;
+
+impl Contents for Blobs {
+    type Id = ObjectId;
+
+    fn size(&self, id: &ObjectId) -> Result<u64, VfsErrorKind> {
+        Ok(self.0.to_thread_local().find_header(*id).map_err(|e| unreadable(&e))?.size())
+    }
+
+    fn read(&self, id: &ObjectId) -> Result<Arc<[u8]>, VfsErrorKind> {
+        let size = self.size(id)?;
+        if size > MAX_FILE_BYTES {
+            return Err(VfsErrorKind::TooLarge { size, limit: MAX_FILE_BYTES });
+        }
+        let local = self.0.to_thread_local();
+        let object = local.find_object(*id).map_err(|e| unreadable(&e))?.detach();
+        Ok(object.data.into())
+    }
 }
 
-impl GitTree {
-    /// Lists a commit. Submodules appear as empty folders, for others to be mounted there.
-    pub(crate) fn open(
-        repository: ThreadSafeRepository,
-        commit: ObjectId,
-        url: &str,
-    ) -> Result<Self, SourceError> {
-        let fail = |error: &dyn std::fmt::Display| SourceError::Read {
-            url: url.to_owned(),
-            reason: error.to_string(),
-        };
-        let local = repository.to_thread_local();
-        let tree = local.find_object(commit).map_err(|e| fail(&e))?.peel_to_tree().map_err(|e| fail(&e))?;
-        let files = tree.traverse().breadthfirst.files().map_err(|e| fail(&e))?;
-        let mut entries = BTreeMap::from([(String::new(), Entry::Folder(Vec::new()))]);
-        for file in files {
-            let Ok(path) = String::from_utf8(file.filepath.into()) else { continue };
-            let entry = match file.mode.kind() {
-                GitKind::Blob | GitKind::BlobExecutable => Entry::File(file.oid),
-                GitKind::Link => Entry::Link(file.oid),
+fn unreadable(error: &dyn Display) -> VfsErrorKind {
+    VfsErrorKind::Io(Arc::new(std::io::Error::other(error.to_string())))
+}
+
+/// What a commit consists of.
+pub(crate) struct Commit {
+    /// Its files. Submodules are empty folders, for others to be mounted there.
+    pub tree: GitTree,
+    /// Where submodules stand, and the commits that belong there.
+    pub submodules: Vec<(String, ObjectId)>,
+}
+
+/// Lists a commit. What has no name that a disk could give it (`..`, or not UTF-8) is left out.
+pub(crate) fn open(
+    repository: ThreadSafeRepository,
+    commit: ObjectId,
+    url: &str,
+) -> Result<Commit, SourceError> {
+    let fail = |error: &dyn Display| SourceError::Read { url: url.to_owned(), reason: error.to_string() };
+    let local = repository.to_thread_local();
+    let root = local.find_object(commit).map_err(|e| fail(&e))?.peel_to_tree().map_err(|e| fail(&e))?;
+    let mut listed = Commit { tree: GitTree::new(Blobs(repository)), submodules: Vec::new() };
+    // Level by level: too many are noticed before all the small folders at the bottom were read.
+    let mut folders = VecDeque::from([(String::new(), root.id)]);
+    let (mut entries, mut bytes) = (0, 0);
+    while let Some((folder, id)) = folders.pop_front() {
+        for entry in local.find_tree(id).map_err(|e| fail(&e))?.iter() {
+            let entry = entry.map_err(|e| fail(&e))?;
+            let Some(path) = path_in(&folder, entry.filename()) else { continue };
+            (entries, bytes) = (entries + 1, bytes + path.len());
+            if entries > MAX_ENTRIES || bytes > MAX_PATH_BYTES {
+                return Err(fail(&TOO_MANY));
+            }
+            let found = match entry.mode().kind() {
+                GitKind::Blob | GitKind::BlobExecutable => Entry::File(entry.object_id()),
+                GitKind::Link => Entry::Link(entry.object_id()),
                 GitKind::Tree | GitKind::Commit => Entry::Folder(Vec::new()),
             };
-            entries.insert(path, entry);
-        }
-        fill_folders(&mut entries);
-        Ok(Self { repository, entries })
-    }
-
-    fn blob(&self, id: ObjectId, path: &str) -> Result<Vec<u8>, VfsError> {
-        let fail = |text: String| VfsError {
-            path: path.to_owned(),
-            kind: VfsErrorKind::Io(Arc::new(std::io::Error::other(text))),
-        };
-        let local = self.repository.to_thread_local();
-        let header = local.find_header(id).map_err(|e| fail(e.to_string()))?;
-        if header.size() > MAX_FILE_BYTES {
-            let kind = VfsErrorKind::TooLarge { size: header.size(), limit: MAX_FILE_BYTES };
-            return Err(VfsError { path: path.to_owned(), kind });
-        }
-        let mut object = local.find_object(id).map_err(|e| fail(e.to_string()))?;
-        Ok(std::mem::take(&mut object.data))
-    }
-
-    fn resolve(&self, path: &str) -> Result<(String, &Entry), VfsError> {
-        self.follow(&normalize(path)?).map_err(|(kind, _)| VfsError { path: path.to_owned(), kind })
-    }
-
-    /// Where the links in a path lead; fails with the path that was looked for last.
-    fn led(&self, path: &str) -> Result<String, (VfsErrorKind, String)> {
-        let link_at = |path: &str| match self.entries.get(path)? {
-            Entry::Link(id) => {
-                let target = self.blob(*id, path).map_err(|error| error.kind);
-                Some(target.map(|target| String::from_utf8_lossy(&target).into_owned()))
-            }
-            Entry::Folder(_) | Entry::File(_) => None,
-        };
-        follow_links(path, link_at)
-    }
-
-    /// What stands where the links in a path lead; fails with the path that was looked for last.
-    fn follow(&self, path: &str) -> Result<(String, &Entry), (VfsErrorKind, String)> {
-        let led = self.led(path)?;
-        match self.entries.get(&led) {
-            Some(entry) => Ok((led, entry)),
-            None => Err((VfsErrorKind::NotFound, led)),
-        }
-    }
-
-    fn broken(&self, wanted: &str, error: &VfsErrorKind) -> BrokenLink {
-        BrokenLink::in_tree(wanted, error, |path| Some(matches!(self.entries.get(path)?, Entry::Folder(_))))
-    }
-}
-
-/// Gives every folder the sorted names of its entries.
-fn fill_folders(entries: &mut BTreeMap<String, Entry>) {
-    let paths: Vec<String> = entries.keys().filter(|path| !path.is_empty()).cloned().collect();
-    for path in paths {
-        let name = path.rsplit('/').next().unwrap_or_default().to_owned();
-        let folder = parent(&path).unwrap_or_default().to_owned();
-        if let Entry::Folder(names) = entries.entry(folder).or_insert(Entry::Folder(Vec::new())) {
-            names.push(name);
-        }
-    }
-    for entry in entries.values_mut() {
-        if let Entry::Folder(names) = entry {
-            names.sort();
-            names.dedup();
-        }
-    }
-}
-
-impl FileTree for GitTree {
-    fn kind(&self, path: &str) -> Result<EntryKind, VfsError> {
-        Ok(match self.resolve(path)?.1 {
-            Entry::Folder(_) => EntryKind::Dir,
-            Entry::File(_) | Entry::Link(_) => EntryKind::File,
-        })
-    }
-
-    fn read(&self, path: &str) -> Result<Arc<[u8]>, VfsError> {
-        match self.resolve(path)?.1 {
-            Entry::File(id) => self.blob(*id, path).map(Arc::from),
-            Entry::Link(_) | Entry::Folder(_) => {
-                Err(VfsError { path: path.to_owned(), kind: VfsErrorKind::IsDir })
+            listed.tree.insert_entry(&path, found).map_err(|e| fail(&e))?;
+            match entry.mode().kind() {
+                GitKind::Tree => folders.push_back((path, entry.object_id())),
+                GitKind::Commit => listed.submodules.push((path, entry.object_id())),
+                _ => {}
             }
         }
     }
+    Ok(listed)
+}
 
-    fn list(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
-        let (folder, entry) = self.resolve(path)?;
-        let Entry::Folder(names) = entry else {
-            return Err(VfsError { path: path.to_owned(), kind: VfsErrorKind::NotDir });
-        };
-        Ok(names
-            .iter()
-            .map(|name| {
-                let full = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
-                let is_symlink = matches!(self.entries.get(&full), Some(Entry::Link(_)));
-                let (kind, broken) = match self.follow(&full) {
-                    Ok((_, Entry::Folder(_))) => (EntryKind::Dir, None),
-                    Ok(_) | Err((VfsErrorKind::OutsideTree, _)) => (EntryKind::File, None),
-                    Err((error, wanted)) => (EntryKind::File, Some(self.broken(&wanted, &error))),
-                };
-                DirEntry { name: name.clone(), kind, is_symlink, broken }
-            })
-            .collect())
-    }
-
-    fn canonical(&self, path: &str) -> Result<String, VfsError> {
-        Ok(self.resolve(path)?.0)
-    }
-
-    fn target(&self, path: &str) -> Result<String, VfsError> {
-        self.led(&normalize(path)?).map_err(|(kind, _)| VfsError { path: path.to_owned(), kind })
-    }
+fn path_in(folder: &str, name: &BStr) -> Option<String> {
+    let name = name.to_str().ok().filter(|name| !matches!(*name, "" | "." | "..") && !name.contains('/'))?;
+    Some(if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") })
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use gix::{ObjectId, ThreadSafeRepository, object::tree::EntryKind as GitKind};
+use gix::ObjectId;
 use tiphys_vfs::{DirEntry, EntryKind, FileTree, VfsError};
 
 use crate::SourceError;
@@ -21,33 +21,27 @@ pub(crate) struct Submodule {
     pub commit: String,
 }
 
-/// The submodules of a commit of the repository at `url`, whose files are `tree`. Entries that
-/// `.gitmodules` does not name are left alone, as `git submodule update` does.
+/// The submodules of a commit of the repository at `url`, whose files are `tree`: those of the entries `found` that
+/// `.gitmodules` names, as `git submodule update` has it.
 pub(crate) fn submodules(
-    repository: &ThreadSafeRepository,
-    commit: ObjectId,
+    found: Vec<(String, ObjectId)>,
     url: &str,
     tree: &dyn FileTree,
 ) -> Result<Vec<Submodule>, SourceError> {
     let Ok(modules) = tree.read(".gitmodules") else { return Ok(Vec::new()) };
     let addresses = read_gitmodules(&String::from_utf8_lossy(&modules));
     let fail = |reason: String| SourceError::Read { url: url.to_owned(), reason };
-    let local = repository.to_thread_local();
-    let object = local.find_object(commit).map_err(|e| fail(e.to_string()))?;
-    let root = object.peel_to_tree().map_err(|e| fail(e.to_string()))?;
-    let entries = root.traverse().breadthfirst.files().map_err(|e| fail(e.to_string()))?;
-    let mut found = Vec::new();
-    for entry in entries.into_iter().filter(|entry| entry.mode.kind() == GitKind::Commit) {
-        let path = String::from_utf8_lossy(&entry.filepath).into_owned();
+    let mut named = Vec::new();
+    for (path, commit) in found {
         let Some(address) = addresses.get(&path) else { continue };
         let address = resolve_address(url, address)
             .ok_or_else(|| fail(format!("submodule {path} has address {address:?}, which is refused")))?;
-        found.push(Submodule { path, url: address, commit: entry.oid.to_string() });
+        named.push(Submodule { path, url: address, commit: commit.to_string() });
     }
-    if found.len() > MAX_SUBMODULES {
+    if named.len() > MAX_SUBMODULES {
         return Err(fail(format!("it has more than {MAX_SUBMODULES} submodules")));
     }
-    Ok(found)
+    Ok(named)
 }
 
 /// Addresses by path from the text of `.gitmodules`.

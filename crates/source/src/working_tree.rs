@@ -12,7 +12,7 @@ use crate::{
     Checkout, Footprint, RepoId, SourceError,
     footprint::Seen,
     git::{self},
-    git_tree::GitTree,
+    git_tree,
 };
 
 /// A folder on disk that stands for a repository.
@@ -99,7 +99,7 @@ impl WorkingTree {
             reason: format!("{} is no Git repository", self.root().display()),
         })?;
         let commit = git::resolve(repository, url, revision)?;
-        let whole: Arc<dyn FileTree> = Arc::new(GitTree::open(repository.clone(), commit, url)?);
+        let whole: Arc<dyn FileTree> = Arc::new(git_tree::open(repository.clone(), commit, url)?.tree);
         let tree = if self.below.is_empty() { whole } else { Arc::new(SubTree::new(whole, &self.below)?) };
         Ok(Checkout { tree, revision: commit.to_string(), is_working_tree: false })
     }

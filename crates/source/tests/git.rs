@@ -30,7 +30,11 @@ impl Repo {
         for (path, commit) in modules {
             editor.upsert(*path, EntryKind::Commit, *commit).expect("the path is free");
         }
-        let tree = editor.write().expect("a tree can be written").detach();
+        self.commit_tree(editor.write().expect("a tree can be written").detach())
+    }
+
+    /// Commits a tree to `main`.
+    fn commit_tree(&self, tree: ObjectId) -> ObjectId {
         let parents: Vec<ObjectId> =
             self.inner.rev_parse_single("refs/heads/main").ok().map(|id| id.detach()).into_iter().collect();
         let time = gix::date::Time::new(1, 0);
@@ -127,4 +131,52 @@ fn submodules_are_mounted_at_their_commits() {
     let names: Vec<String> =
         checkout.tree.read_dir("vendor").expect("is there").into_iter().map(|entry| entry.name).collect();
     assert_eq!(names, ["lib"]);
+}
+
+impl Repo {
+    fn blob(&self, text: &str) -> ObjectId {
+        self.inner.write_blob(text).expect("a blob can be written").detach()
+    }
+
+    /// A tree with any names.
+    fn tree(&self, entries: &[(EntryKind, &str, ObjectId)]) -> ObjectId {
+        let entry = |(kind, name, oid): &(EntryKind, &str, ObjectId)| gix::objs::tree::Entry {
+            mode: (*kind).into(),
+            filename: (*name).into(),
+            oid: *oid,
+        };
+        let tree = gix::objs::Tree { entries: entries.iter().map(entry).collect() };
+        self.inner.write_object(&tree).expect("a tree can be written").detach()
+    }
+}
+
+#[test]
+fn names_that_are_none_are_left_out_of_a_commit() {
+    let folder = folder();
+    let repo = Repo::init(&folder.path().join("repo"));
+    let above = repo.tree(&[(EntryKind::Blob, "values.yaml", repo.blob("from above"))]);
+    let inner = repo.tree(&[(EntryKind::Tree, "..", above), (EntryKind::Blob, "b.yaml", repo.blob("b"))]);
+    let own = repo.blob("own");
+    repo.commit_tree(repo.tree(&[(EntryKind::Tree, "a", inner), (EntryKind::Blob, "values.yaml", own)]));
+    let checkout = cache(&folder).checkout(&repo.url, "main").expect("is there");
+    assert_eq!(&*checkout.tree.read("values.yaml").expect("is there"), b"own");
+    assert_eq!(tiphys_vfs::walk(&*checkout.tree, "").expect("a tree"), ["a/b.yaml", "values.yaml"]);
+}
+
+#[test]
+fn a_commit_of_more_files_than_memory_holds_is_refused() {
+    let folder = folder();
+    let repo = Repo::init(&folder.path().join("repo"));
+    let mut tree = repo.tree(&[(EntryKind::Blob, "f", repo.blob("f"))]);
+    let names: Vec<String> = (100..1000).map(|number| number.to_string()).collect();
+    for _ in 0..3 {
+        tree =
+            repo.tree(&names.iter().map(|name| (EntryKind::Tree, name.as_str(), tree)).collect::<Vec<_>>());
+    }
+    repo.commit_tree(tree);
+    let error = cache(&folder).checkout(&repo.url, "main").map(|_| ()).expect_err("729 million files");
+    assert!(
+        matches!(&error, SourceError::Read { reason, .. } if reason.contains("1000000 files")),
+        "{error}"
+    );
 }

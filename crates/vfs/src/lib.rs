@@ -10,6 +10,7 @@ mod broken;
 mod disk;
 mod error;
 mod links;
+mod listed;
 mod memory;
 mod path;
 mod subtree;
@@ -19,8 +20,8 @@ use std::sync::Arc;
 pub use broken::BrokenLink;
 pub use disk::{DiskTree, OnDisk};
 pub use error::{VfsError, VfsErrorKind};
-pub use links::follow_links;
-pub use memory::MemTree;
+pub use listed::{Contents, Entry, ListedTree};
+pub use memory::{InMemory, MemTree};
 pub use path::{base_name, join, normalize, parent, walk};
 pub use subtree::SubTree;
 

@@ -7,7 +7,7 @@ use crate::{MAX_LINKS, VfsErrorKind, join, parent};
 ///
 /// # Errors
 /// With the path that was looked for last: a link leads out of the tree, there are too many, or one cannot be read.
-pub fn follow_links(
+pub(crate) fn follow_links(
     path: &str,
     link_at: impl Fn(&str) -> Option<Result<String, VfsErrorKind>>,
 ) -> Result<String, (VfsErrorKind, String)> {

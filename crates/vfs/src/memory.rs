@@ -1,29 +1,34 @@
-//! A tree in memory: for tests, unpacked archives and Git revisions.
+//! A tree in memory: for tests, unpacked archives and files that are made up.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use crate::{
-    BrokenLink, DirEntry, EntryKind, FileTree, MAX_FILE_BYTES, VfsError, VfsErrorKind, base_name,
-    follow_links, normalize, parent,
+    MAX_FILE_BYTES, VfsError, VfsErrorKind,
+    listed::{Contents, Entry, ListedTree},
 };
 
-#[derive(Clone, Debug)]
-enum Entry {
-    File(Arc<[u8]>),
-    Symlink(String),
-    /// Folders exist because something stands below them; this set of names is what does.
-    Dir(Vec<String>),
+/// Contents that are in memory, and are their own names.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InMemory;
+
+impl Contents for InMemory {
+    type Id = Arc<[u8]>;
+
+    fn size(&self, bytes: &Self::Id) -> Result<u64, VfsErrorKind> {
+        Ok(bytes.len() as u64)
+    }
+
+    fn read(&self, bytes: &Self::Id) -> Result<Arc<[u8]>, VfsErrorKind> {
+        Ok(bytes.clone())
+    }
 }
 
 /// A tree whose files are all in memory.
-#[derive(Clone, Debug)]
-pub struct MemTree {
-    entries: BTreeMap<String, Entry>,
-}
+pub type MemTree = ListedTree<InMemory>;
 
 impl Default for MemTree {
     fn default() -> Self {
-        Self { entries: BTreeMap::from([(String::new(), Entry::Dir(Vec::new()))]) }
+        Self::new(InMemory)
     }
 }
 
@@ -58,104 +63,14 @@ impl MemTree {
     /// # Errors
     /// The path climbs above the root.
     pub fn insert_symlink(&mut self, path: &str, target: &str) -> Result<(), VfsError> {
-        self.insert_entry(path, Entry::Symlink(target.to_owned()))
-    }
-
-    fn insert_entry(&mut self, path: &str, entry: Entry) -> Result<(), VfsError> {
-        let path = normalize(path)?;
-        self.entries.insert(path.clone(), entry);
-        let mut below = path.as_str();
-        while let Some(folder) = parent(below) {
-            let names = match self.entries.entry(folder.to_owned()).or_insert(Entry::Dir(Vec::new())) {
-                Entry::Dir(names) => names,
-                Entry::File(_) | Entry::Symlink(_) => {
-                    return Err(VfsError::new(folder, VfsErrorKind::NotDir));
-                }
-            };
-            let name = base_name(below).to_owned();
-            match names.binary_search(&name) {
-                Ok(_) => break,
-                Err(at) => names.insert(at, name),
-            }
-            below = folder;
-        }
-        Ok(())
-    }
-
-    fn resolve(&self, path: &str) -> Result<(String, &Entry), VfsError> {
-        self.follow(&normalize(path)?).map_err(|(kind, _)| VfsError::new(path, kind))
-    }
-
-    /// Where the links in a path lead; fails with the path that was looked for last.
-    fn led(&self, path: &str) -> Result<String, (VfsErrorKind, String)> {
-        let link_at = |path: &str| match self.entries.get(path)? {
-            Entry::Symlink(target) => Some(Ok(target.clone())),
-            Entry::Dir(_) | Entry::File(_) => None,
-        };
-        follow_links(path, link_at)
-    }
-
-    /// What stands where the links in a path lead; fails with the path that was looked for last.
-    fn follow(&self, path: &str) -> Result<(String, &Entry), (VfsErrorKind, String)> {
-        let led = self.led(path)?;
-        match self.entries.get(&led) {
-            Some(entry) => Ok((led, entry)),
-            None => Err((VfsErrorKind::NotFound, led)),
-        }
-    }
-
-    fn broken(&self, wanted: &str, error: &VfsErrorKind) -> BrokenLink {
-        BrokenLink::in_tree(wanted, error, |path| Some(matches!(self.entries.get(path)?, Entry::Dir(_))))
-    }
-}
-
-impl FileTree for MemTree {
-    fn kind(&self, path: &str) -> Result<EntryKind, VfsError> {
-        Ok(match self.resolve(path)?.1 {
-            Entry::Dir(_) => EntryKind::Dir,
-            Entry::File(_) | Entry::Symlink(_) => EntryKind::File,
-        })
-    }
-
-    fn read(&self, path: &str) -> Result<Arc<[u8]>, VfsError> {
-        match self.resolve(path)?.1 {
-            Entry::File(bytes) => Ok(bytes.clone()),
-            Entry::Dir(_) | Entry::Symlink(_) => Err(VfsError::new(path, VfsErrorKind::IsDir)),
-        }
-    }
-
-    fn list(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
-        let (folder, entry) = self.resolve(path)?;
-        let Entry::Dir(names) = entry else {
-            return Err(VfsError::new(path, VfsErrorKind::NotDir));
-        };
-        Ok(names
-            .iter()
-            .map(|name| {
-                let full = if folder.is_empty() { name.clone() } else { format!("{folder}/{name}") };
-                let is_symlink = matches!(self.entries.get(&full), Some(Entry::Symlink(_)));
-                let (kind, broken) = match self.follow(&full) {
-                    Ok((_, Entry::Dir(_))) => (EntryKind::Dir, None),
-                    Ok(_) | Err((VfsErrorKind::OutsideTree, _)) => (EntryKind::File, None),
-                    Err((error, wanted)) => (EntryKind::File, Some(self.broken(&wanted, &error))),
-                };
-                DirEntry { name: name.clone(), kind, is_symlink, broken }
-            })
-            .collect())
-    }
-
-    fn canonical(&self, path: &str) -> Result<String, VfsError> {
-        Ok(self.resolve(path)?.0)
-    }
-
-    fn target(&self, path: &str) -> Result<String, VfsError> {
-        self.led(&normalize(path)?).map_err(|(kind, _)| VfsError::new(path, kind))
+        self.insert_entry(path, Entry::Link(target.as_bytes().into()))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::FileTree;
 
     #[test]
     fn lists_folders_in_name_order() {
@@ -172,8 +87,18 @@ mod tests {
         tree.insert_symlink("env/dir", "../base").unwrap();
         tree.insert_symlink("env/out", "../../etc/passwd").unwrap();
         tree.insert_symlink("env/loop", "loop").unwrap();
+        tree.insert_symlink("env/long", &"../env/".repeat(700)).unwrap();
         assert_eq!(tree.canonical("env/dir/f").unwrap(), "base/f");
         assert!(matches!(tree.read("env/out").unwrap_err().kind, VfsErrorKind::OutsideTree));
+        assert!(matches!(tree.kind("env/long").unwrap_err().kind, VfsErrorKind::TooLarge { .. }));
         assert!(matches!(tree.read("env/loop").unwrap_err().kind, VfsErrorKind::TooManyLinks));
+    }
+    #[test]
+    fn a_folder_that_is_there_keeps_what_stands_in_it() {
+        let mut tree = MemTree::from_files([("a/f", "1")]);
+        tree.insert_entry("a", Entry::Folder(Vec::new())).unwrap();
+        tree.insert_entry("empty", Entry::Folder(Vec::new())).unwrap();
+        assert!(tree.is_file("a/f") && tree.read_dir("empty").unwrap().is_empty());
+        assert!(matches!(tree.insert("a/f/g", *b"2").unwrap_err().kind, VfsErrorKind::NotDir));
     }
 }
