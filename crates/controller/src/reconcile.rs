@@ -7,7 +7,9 @@ use std::{
 };
 
 use jiff::Timestamp;
-use tiphys_model::{Application, Condition, ConditionType, SyncStatusCode, Time, Tracking, names};
+use tiphys_model::{
+    Application, Condition, ConditionType, SyncStatusCode, Time, Tracking, names, pause::Until,
+};
 use tiphys_sync::{AutoSync, CompareInput, Comparison, LiveObject, auto_sync, compare};
 use tiphys_value::{GroupKind, Map, ObjectExt, ResourceKey, Value};
 
@@ -46,7 +48,7 @@ pub(crate) struct Compared {
     /// Objects that must not be pruned, with why.
     pub protected: BTreeMap<ResourceKey, String>,
     /// Objects to which nothing is synced now, with until when.
-    pub paused: BTreeMap<ResourceKey, Time>,
+    pub paused: BTreeMap<ResourceKey, Until>,
     /// Objects of the destination namespace that nobody has, if they were looked for.
     pub orphans: Option<Vec<ResourceKey>>,
 }
@@ -200,8 +202,8 @@ impl Engine {
         let window = (open == Ok(false)).then(|| tiphys_model::time::after(self.now(), WINDOW_LOOK));
         let decision = self.decide(app, compared, open == Ok(true));
         conditions.extend(open.err().map(|fault| Condition::new(ConditionType::InvalidSpecError, fault)));
-        let mut at = compared.paused.values().fold(window, |at, until| earliest(at, Some(until.timestamp())));
-        conditions.extend(told_of(compared));
+        let mut at = compared.paused.values().fold(window, |at, until| earliest(at, until.timestamp()));
+        conditions.extend(told_of(app, compared));
         note_left(app, &decision);
         match decision {
             AutoSync::Start(operation) => {
@@ -399,16 +401,13 @@ fn remember_reverts(ours: &mut Option<Value>, entry: Value) {
 }
 
 /// What is left alone, and until when or why.
-fn told_of(compared: &Compared) -> Vec<Condition> {
-    let paused = compared.paused.iter().map(|(key, until)| {
-        Condition::new(ConditionType::Paused, format!("nothing is synced to {key} until {until}"))
-    });
+fn told_of(app: &Application, compared: &Compared) -> Vec<Condition> {
     let kept = compared.protected.iter().map(|(key, reason)| {
         Condition::new(ConditionType::PruneProtected, format!("{key} is not pruned: {reason}"))
     });
     let orphans = compared.orphans.as_deref().unwrap_or_default();
     let orphaned = orphans::condition(compared.policy.project(), orphans);
-    paused.chain(kept).chain(orphaned).collect()
+    pause::told(app, &compared.paused).into_iter().chain(kept).chain(orphaned).collect()
 }
 
 /// The key of an Application object.

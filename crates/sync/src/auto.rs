@@ -7,6 +7,7 @@ use tiphys_model::{
     Application, Automated, Condition, ConditionType, Operation, OperationInitiator, OperationPhase,
     RetryStrategy, RevisionHistory, SyncOperation, SyncOperationResource, SyncStatusCode, Time, Timestamp,
     names,
+    pause::Until,
     time::{after, elapsed},
 };
 
@@ -88,11 +89,13 @@ pub fn auto_sync(
     if comparison.sync != SyncStatusCode::OutOfSync {
         return AutoSync::Nothing("not out of sync");
     }
-    if let Some(until) = app.annotation(names::PAUSED_UNTIL).and_then(Time::parse)
-        && now < until.timestamp()
-    {
+    if let Some(until) = Until::of(app).filter(|until| !until.is_over(now)) {
         let message = format!("nothing is synced by itself until {until}");
-        return AutoSync::Held(until.timestamp(), Condition::new(ConditionType::Paused, message));
+        let condition = Condition::new(ConditionType::Paused, message);
+        return match until.timestamp() {
+            Some(end) => AutoSync::Held(end, condition),
+            None => AutoSync::Refused(condition),
+        };
     }
     if !window_open {
         let project = if app.spec.project.is_empty() { "default" } else { &app.spec.project };
@@ -304,7 +307,7 @@ pub fn record_history(app: &mut Application) {
     let entry = RevisionHistory {
         revision: result.revision.clone(),
         deployed_at: finished,
-        id: app.status.history.last().map_or(0, |last| last.id + 1),
+        id: app.status.history.last().map_or(0, |last| last.id.wrapping_add(1)),
         source: result.source.clone(),
         deploy_started_at: Some(state.started_at),
         sources: result.sources.clone(),

@@ -226,6 +226,22 @@ fn v07_self_heal_waits_longer_each_time() {
 }
 
 #[test]
+fn a_pause_holds_until_its_time_and_until_it_has_one() {
+    let paused = |until: &str| {
+        app(json!({"metadata": {"name": "shop", "annotations": {"tiphys.dev/paused-until": until}},
+            "spec": {"syncPolicy": {"automated": {}}}}))
+    };
+    let held = decide(&paused("2023-11-14T22:13:30Z"), &missing_one(), 9);
+    assert!(matches!(&held, AutoSync::Held(until, _) if *until == now(10)), "{held:?}");
+    assert!(matches!(decide(&paused("2023-11-14T22:13:30Z"), &missing_one(), 10), AutoSync::Start(_)));
+    let refused = decide(&paused("next week"), &missing_one(), 0);
+    assert!(
+        matches!(&refused, AutoSync::Refused(c) if c.message.contains(r#""next week" is none"#)),
+        "{refused:?}"
+    );
+}
+
+#[test]
 fn v08_deleting_everything_needs_allow_empty() {
     let automated = |extra: Value| app(json!({"spec": {"syncPolicy": {"automated": extra}}}));
     let refused = decide(&automated(json!({"prune": true})), &out_of_sync(2, 0), 0);

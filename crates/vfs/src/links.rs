@@ -2,6 +2,9 @@
 
 use crate::{MAX_LINKS, VfsErrorKind, join, parent};
 
+/// Why links were followed no further, and the path that was looked for last.
+pub(crate) type Stopped = (VfsErrorKind, String);
+
 /// The path that the links on the way of a normalised path lead to, whether something stands there or not. `link_at`
 /// tells the target of the link at a path, if one stands there.
 ///
@@ -10,7 +13,7 @@ use crate::{MAX_LINKS, VfsErrorKind, join, parent};
 pub(crate) fn follow_links(
     path: &str,
     link_at: impl Fn(&str) -> Option<Result<String, VfsErrorKind>>,
-) -> Result<String, (VfsErrorKind, String)> {
+) -> Result<String, Stopped> {
     let mut wanted = path.to_owned();
     for _ in 0..MAX_LINKS {
         let mut ends = wanted.match_indices('/').map(|(at, _)| at).chain([wanted.len()]);

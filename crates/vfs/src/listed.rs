@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
-    BrokenLink, DirEntry, EntryKind, FileTree, VfsError, VfsErrorKind, base_name, links::follow_links,
+    BrokenLink, DirEntry, EntryKind, FileTree, VfsError, VfsErrorKind, base_name,
+    links::{Stopped, follow_links},
     normalize, parent,
 };
 
@@ -84,7 +85,7 @@ impl<C: Contents> ListedTree<C> {
     }
 
     /// Where the links in a path lead; fails with the path that was looked for last.
-    fn led(&self, path: &str) -> Result<String, (VfsErrorKind, String)> {
+    fn led(&self, path: &str) -> Result<String, Stopped> {
         follow_links(path, |path| match self.entries.get(path)? {
             Entry::Link(id) => Some(self.link(id)),
             Entry::Folder(_) | Entry::File(_) => None,
@@ -101,7 +102,7 @@ impl<C: Contents> ListedTree<C> {
     }
 
     /// What stands where the links in a path lead; fails with the path that was looked for last.
-    fn follow(&self, path: &str) -> Result<(String, &Entry<C::Id>), (VfsErrorKind, String)> {
+    fn follow(&self, path: &str) -> Result<(String, &Entry<C::Id>), Stopped> {
         let led = self.led(path)?;
         match self.entries.get(&led) {
             Some(entry) => Ok((led, entry)),

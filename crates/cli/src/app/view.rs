@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use tiphys_model::{Application, ApplicationSource, Destination, HealthCode, OperationState, Time, names};
+use tiphys_model::{Application, ApplicationSource, Destination, HealthCode, OperationState, pause::Until};
 use tiphys_sync::SyncState;
 use tiphys_value::Value;
 
@@ -66,11 +66,6 @@ pub fn because(app: &Application) -> String {
     if why.is_empty() { String::new() } else { format!(" ({})", one_line(&why).trim_end_matches([':', ' '])) }
 }
 
-/// Until when an Application is paused.
-pub fn paused_until(app: &Application) -> Option<Time> {
-    app.annotation(names::PAUSED_UNTIL).and_then(Time::parse)
-}
-
 /// Everything about an Application that fits on a screen, without its objects.
 pub fn head(app: &Application) -> String {
     let mut text = String::new();
@@ -85,7 +80,7 @@ pub fn head(app: &Application) -> String {
         line("Source", &source(&one));
     }
     line("Sync Policy", &policy(app));
-    if let Some(until) = paused_until(app) {
+    if let Some(until) = Until::of(app) {
         line("Paused Until", &until.to_string());
     }
     let revision = revision(app);

@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use tiphys_model::{Application, Time, names};
+use tiphys_model::{
+    Application, Condition, ConditionType, names,
+    pause::{Until, listed},
+};
 use tiphys_sync::LiveObject;
 use tiphys_value::{ObjectExt, ResourceKey};
 
@@ -12,20 +15,23 @@ pub(crate) fn paused(
     app: &Application,
     live: &BTreeMap<ResourceKey, LiveObject>,
     now: Timestamp,
-) -> BTreeMap<ResourceKey, Time> {
+) -> BTreeMap<ResourceKey, Until> {
     let own = live.iter().filter_map(|(key, live)| {
-        Some((key.clone(), Time::parse(live.object.annotation(names::PAUSED_UNTIL)?)?))
+        Some((key.clone(), Until::read(live.object.annotation(names::PAUSED_UNTIL)?)))
     });
-    let listed = app.annotation(names::PAUSED_RESOURCES).unwrap_or_default().split(',').filter_map(entry);
-    own.chain(listed).filter(|(_, until)| now < until.timestamp()).collect()
+    own.chain(listed(app).flatten()).filter(|(_, until)| !until.is_over(now)).collect()
 }
 
-/// `group/Kind/namespace/name=time`.
-fn entry(text: &str) -> Option<(ResourceKey, Time)> {
-    let (object, until) = text.trim().split_once('=')?;
-    let mut parts = object.splitn(4, '/');
-    let key = ResourceKey::new(parts.next()?, parts.next()?, parts.next()?, parts.next()?);
-    Some((key, Time::parse(until)?))
+/// What is told of the objects on hold, and of those that an Application's list means to name.
+pub(crate) fn told(app: &Application, paused: &BTreeMap<ResourceKey, Until>) -> Vec<Condition> {
+    let paused = paused.iter().map(|(key, until)| format!("nothing is synced to {key} until {until}"));
+    let unreadable = listed(app).filter_map(Result::err).map(|text| {
+        format!(
+            "{}: {text:?} puts nothing on hold: it is no group/Kind/namespace/name=time",
+            names::PAUSED_RESOURCES
+        )
+    });
+    paused.chain(unreadable).map(|text| Condition::new(ConditionType::Paused, text)).collect()
 }
 
 #[cfg(test)]
@@ -35,11 +41,18 @@ mod tests {
 
     #[test]
     fn entries_hold_until_their_time() {
+        let list = "apps/Deployment/n/web=2026-01-02T00:00:00Z, /ConfigMap/n/c=2026-01-01T00:00:00Z, odd, \
+            /Secret/n/s=tomorrow";
         let app = Application::from_value(&json!({"metadata": {"name": "a", "annotations": {
-            "tiphys.dev/paused-resources": "apps/Deployment/n/web=2026-01-02T00:00:00Z, /ConfigMap/n/c=2026-01-01T00:00:00Z, odd"}}}))
+            "tiphys.dev/paused-resources": list}}}))
         .expect("valid");
         let now: Timestamp = "2026-01-01T12:00:00Z".parse().expect("valid");
         let held = paused(&app, &BTreeMap::new(), now);
-        assert_eq!(held.keys().map(|key| key.name.as_str()).collect::<Vec<_>>(), ["web"]);
+        assert_eq!(held.keys().map(|key| key.name.as_str()).collect::<Vec<_>>(), ["s", "web"]);
+        let told: Vec<String> = told(&app, &held).into_iter().map(|it| it.message).collect();
+        assert!(
+            told[0].ends_with("somebody writes a time: \"tomorrow\" is none (such as 2027-01-31T18:00:00Z)")
+        );
+        assert!(told[2].starts_with("tiphys.dev/paused-resources: \"odd\" puts nothing on hold"), "{told:?}");
     }
 }
