@@ -26,7 +26,7 @@
 use std::collections::BTreeSet;
 
 use tiphys_diag::Severity;
-use tiphys_graph::{Set, Survey, UnitKind, survey::declared_span};
+use tiphys_graph::{Outcome, Set, Survey, Unit, UnitKind, survey::declared_span};
 use tiphys_kustomize::FILE_NAMES;
 use tiphys_value::{FieldPath, Location, ObjectExt, Value};
 use tiphys_vfs::{base_name, parent};
@@ -72,7 +72,9 @@ fn of_set(context: &Context<'_>, set: &Set, report: &mut Report) {
     let Some(like) = paths.first().map(|path| path.split('/').collect::<Vec<_>>()) else { return };
     let file = &set.declared.location.file;
     let text = survey.files.text(file).unwrap_or_else(|| "".into());
-    let units = survey.units.iter().filter(|unit| unit.kind != UnitKind::Manifest);
+    // What does not build, as an empty kustomization, nobody would list.
+    let builds = |unit: &&Unit| !matches!(unit.outcome, Outcome::Failed(_));
+    let units = survey.units.iter().filter(|unit| unit.kind != UnitKind::Manifest).filter(builds);
     let left_out: BTreeSet<&str> = units
         .filter_map(|unit| {
             let steps: Vec<&str> = unit.path.split('/').collect();

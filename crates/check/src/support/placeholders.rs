@@ -44,7 +44,12 @@ pub fn has_bracketed_name(text: &str) -> bool {
 pub fn is_skeleton(path: &str) -> bool {
     const FOLDERS: [&str; 9] =
         ["templates", "template", "skeleton", "skeletons", "testdata", "test", "tests", "fixtures", "hack"];
-    path.split('/').any(|step| FOLDERS.contains(&step))
+    // `_flux_templates`, `app-template`
+    let is_form = |step: &str| {
+        step.split(['-', '_', '.']).any(|word| matches!(word, "template" | "templates" | "tmpl"))
+    };
+    let is_file = |step: &str| step.contains('.') && path.ends_with(step);
+    path.split('/').any(|step| FOLDERS.contains(&step) || is_form(step) && !is_file(step))
 }
 
 fn within(value: &Value, depth: usize) -> bool {
@@ -62,7 +67,21 @@ fn within(value: &Value, depth: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::is_in;
+    use super::{is_in, is_skeleton};
+
+    #[test]
+    fn folders_of_forms_are_known() {
+        for path in [
+            "_flux_templates/a.yaml",
+            "tmpl/cluster/a.yaml",
+            "app-template/a.yaml",
+            "chart/templates/a.yaml",
+            "_flux_templates",
+        ] {
+            assert!(is_skeleton(path), "{path}");
+        }
+        assert!(!is_skeleton("apps/template.yaml") && !is_skeleton("apps/contemplates/a.yaml"));
+    }
 
     #[test]
     fn placeholders_are_recognised() {
