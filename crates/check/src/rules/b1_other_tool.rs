@@ -79,8 +79,11 @@ fn counts(context: &Context<'_>, writer: &Writer) -> bool {
         Tool::Script => writer.objects().is_empty(),
         Tool::GitHubActions | Tool::GitLabCi => reaches_a_cluster(context, &writer.span.file),
     };
+    // What a pipeline changes in an object of an Application, self-healing takes back.
+    let changes =
+        matches!(writer.tool, Tool::GitHubActions | Tool::GitLabCi) && writer.action == Action::Patch;
     installs
-        && writer.action == Action::Apply
+        && (writer.action == Action::Apply || changes)
         && writer.component().is_none_or(|component| component.name != "argo-cd")
         && !file.split('/').any(|step| TRIALS.contains(&step))
 }
@@ -124,10 +127,26 @@ fn is_same(own: &tiphys_value::ResourceKey, written: &tiphys_value::ResourceKey,
         ("", Some(named)) => named.as_str(),
         (namespace, _) => namespace,
     };
-    own.kind == written.kind
+    is_kind(&own.kind, &written.kind)
         && own.name == written.name
         && (written.group.is_empty() || own.group == written.group)
         && (own.namespace.is_empty() || own.namespace == namespace)
+}
+
+/// Whether a word of a command line, such as `deploy`, `deployments` or `deployment.apps`, means a kind.
+fn is_kind(kind: &str, word: &str) -> bool {
+    let word = word.split('.').next().unwrap_or(word).to_lowercase();
+    let kind = kind.to_lowercase();
+    let short = match word.as_str() {
+        "cm" => "configmap",
+        "deploy" => "deployment",
+        "ds" => "daemonset",
+        "ing" => "ingress",
+        "sts" => "statefulset",
+        "svc" => "service",
+        word => word,
+    };
+    short == kind || short.strip_suffix('s') == Some(kind.as_str())
 }
 
 fn add(
@@ -144,18 +163,31 @@ fn add(
         (None, Some(component)) => component.name.to_owned(),
         (None, None) => writer.subject(),
     };
-    let message =
-        format!("{what} is installed by {tool} ({}) and by Application {}", writer.subject(), app.name());
+    let is_change = writer.action == Action::Patch;
+    let (verb, renders) =
+        if is_change { ("changes", "sets it back") } else { ("installs", "installs it too") };
+    let message = match is_change {
+        true => format!("{what} is changed by {tool}, and rendered by Application {}", app.name()),
+        false => {
+            format!("{what} is installed by {tool} ({}) and by Application {}", writer.subject(), app.name())
+        }
+    };
     let mut diagnostic = RULE
         .diagnostic(message)
-        .at(writer.span.clone(), format!("{tool} installs it here"))
-        .see(places::source(context, app), format!("Application {} installs it too", app.name()));
+        .at(writer.span.clone(), format!("{tool} {verb} it here"))
+        .see(places::source(context, app), format!("Application {} {renders}", app.name()));
     if let Some(object) = object {
         diagnostic = diagnostic.see(context.survey.start(object), "rendered here");
     }
-    let mut diagnostic = diagnostic
-        .because("each overwrites what the other has set, and what one deletes the other still counts on")
-        .help("install it by one of the two only");
+    let mut diagnostic = if is_change {
+        diagnostic
+            .because("the next sync sets it back to what Git says; until then the Application is OutOfSync")
+            .help("let the pipeline change the file in Git")
+    } else {
+        diagnostic
+            .because("each overwrites what the other has set, and what one deletes the other still counts on")
+            .help("install it by one of the two only")
+    };
     if writer.tool == Tool::Script {
         diagnostic.severity = Severity::Info;
     }

@@ -116,9 +116,9 @@ impl Called<'_> {
         let (action, named) = match arguments.plain.first().copied() {
             Some("apply" | "create" | "replace") => (Action::Apply, None),
             Some("delete") => (Action::Delete, objects(&arguments.plain[1..])),
-            Some("patch" | "annotate" | "label" | "set" | "scale") => {
-                (Action::Patch, objects(&arguments.plain[1..]))
-            }
+            Some("patch" | "annotate" | "label" | "scale") => (Action::Patch, objects(&arguments.plain[1..])),
+            // `set image KIND/NAME …`
+            Some("set") => (Action::Patch, objects(arguments.plain.get(2..).unwrap_or_default())),
             _ => return Vec::new(),
         };
         let write = |what| Write { action, what, namespace: namespace.map(str::to_owned) };
