@@ -27,7 +27,7 @@
 
 use tiphys_diag::Severity;
 use tiphys_graph::{
-    Object, Owner,
+    App, Object, Owner,
     edges::{CreationPolicy, Product},
 };
 use tiphys_model::TrackingMethod;
@@ -74,6 +74,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     add_twice(context, report, product, maker, other);
                 }
                 add_twin(context, report, product, maker);
+                add_of_argocd(context, report, product, maker);
             }
         }
     }
@@ -176,6 +177,33 @@ fn add_twin(context: &Context<'_>, report: &mut Report, product: &Product, maker
         diagnostic.severity = Severity::Warning;
     }
     report.add(RULE.finding(context, other, diagnostic));
+}
+
+/// Reports the Secret of Argo CD itself where its chart makes it, too, and so does something else.
+fn add_of_argocd(context: &Context<'_>, report: &mut Report, product: &Product, maker: &Object) {
+    if product.key.name != "argocd-secret" {
+        return;
+    }
+    let is_of_maker = |app: &App| {
+        Some(app.environment) == maker.environment
+            && app.application.spec.destination.namespace == product.key.namespace
+    };
+    let mut charts = context.chart_uses().iter().filter(|chart| chart.chart == "argo-cd");
+    let both = charts.find(|chart| {
+        let is_left_out = chart.text(&["configs", "secret", "createSecret"]).is_some_and(|it| it == "false");
+        !is_left_out && chart.app.is_some_and(|id| is_of_maker(context.survey.app(id)))
+    });
+    let Some(chart) = both else { return };
+    let message =
+        format!("{} is made by {} and by chart argo-cd of {}", name(product), maker.title(), chart.by);
+    let mut diagnostic = RULE
+        .diagnostic(message)
+        .at(context.survey.span(maker, &product.field), "made from this")
+        .see(chart.span.clone(), "the chart makes it, unless configs.secret.createSecret is false")
+        .because("Argo CD keeps its own keys in this Secret: whoever replaces or deletes it takes them away, and the server does not start")
+        .help("set configs.secret.createSecret: false and creationPolicy: Merge with a Secret that is there, or leave it to the chart");
+    diagnostic.severity = Severity::Warning;
+    report.add(RULE.finding(context, maker, diagnostic));
 }
 
 fn add_twice(context: &Context<'_>, report: &mut Report, product: &Product, maker: &Object, other: &Object) {

@@ -6,7 +6,8 @@
 //!
 //! People see: `InvalidSpecError: application repo … is not permitted in project 'team'`, `application
 //! destination server '…' and namespace '…' do not match any of the allowed destinations in project
-//! 'team'`, `resource :Namespace is not permitted in project team`.
+//! 'team'`, `resource :Namespace is not permitted in project team`, `Application referencing project team which does
+//! not exist` (with `--diff`).
 //!
 //! ## Bad
 //! ```yaml
@@ -49,6 +50,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let inherits = mentions(context.survey, "globalProjects");
     let repositories: Vec<Repository<'_>> = context.survey.objects.iter().filter_map(repository).collect();
     for app in &context.survey.apps {
+        removed(context, app, &mut once);
         let Some((object, project)) = project(context, app) else { continue };
         let mut judged = Judged { survey: context.survey, app, object, project };
         if judged.add_own_repositories(&repositories) {
@@ -65,9 +67,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 /// The project of an Application, if the repository has exactly one of that name for its environment.
 fn project<'a>(context: &Context<'a>, app: &App) -> Option<(&'a Object, AppProject)> {
     let name = app.application.project();
-    let all = context.survey.objects.iter().filter(|object| {
-        object.key.kind == "AppProject" && object.key.group == names::GROUP && object.key.name == name
-    });
+    let all = context.survey.objects.iter().filter(|it| is_project(it) && it.key.name == name);
     let all: Vec<&Object> = all.collect();
     let own: Vec<&Object> =
         all.iter().copied().filter(|object| object.environment == Some(app.environment)).collect();
@@ -78,6 +78,27 @@ fn project<'a>(context: &Context<'a>, app: &App) -> Option<(&'a Object, AppProje
         _ => return None,
     };
     Some((chosen, AppProject::from_value(chosen.value()).ok()?))
+}
+
+fn is_project(object: &Object) -> bool {
+    object.key.kind == "AppProject" && object.key.group == names::GROUP
+}
+
+/// A project that a change takes away while an Application is still in it.
+fn removed(context: &Context<'_>, app: &App, once: &mut Once) {
+    let name = app.application.project();
+    let has = |survey: &Survey| survey.objects.iter().any(|it| is_project(it) && it.key.name == name);
+    if name == "default" || !context.base.is_some_and(has) || has(context.survey) {
+        return;
+    }
+    let mut diagnostic = RULE
+        .diagnostic(format!("Application referencing project {name} which does not exist"))
+        .at(context.survey.app_span(app, &keys(&["spec", "project"])), "the change removes this project")
+        .because("the engine does nothing for an Application whose project is not there")
+        .help(format!("keep the project, or move Application {} to another one first", app.name()));
+    // Who deletes the project in the cluster is not told, nor what was not seen.
+    diagnostic.severity = Severity::Warning;
+    once.add(name, Finding::new(RULE.incident, diagnostic).app(app.name()));
 }
 
 /// A Secret that tells the engine of a repository, or what makes one.

@@ -59,6 +59,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 }
                 ("", "Service") => service(context, cluster, object, &mut once),
                 ("autoscaling", "HorizontalPodAutoscaler") => autoscaler(context, cluster, object, &mut once),
+                ("policy", "PodDisruptionBudget") => budget(context, cluster, object, &mut once),
                 _ => {}
             }
         }
@@ -306,6 +307,33 @@ fn autoscaler(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, onc
     let what = format!("{} scales {kind}/{name}, which nothing makes", object.title());
     let place = keys(&["spec", "scaleTargetRef", "name"]);
     once.add(&what, finding(context, object, &what, &place, "no such workload", nearest));
+}
+
+/// A budget that selects no pods, beside pods that are nearly labelled so.
+fn budget(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mut Once) {
+    let namespace = object.key.namespace.as_str();
+    let Some(wanted) = selectors::match_labels(&object.value()["spec"]["selector"]) else { return };
+    let is_hidden = cluster.is_partly_hidden(namespace) || cluster.has_operated_pods(namespace);
+    let mut here = cluster.pods.iter().filter(|pod| pod.object.key.namespace == namespace);
+    if is_hidden || here.clone().any(|pod| wanted.iter().all(|(key, value)| pod.label(key) == Some(value))) {
+        return;
+    }
+    let Some(pod) = here
+        .find(|pod| pod.object.owner == object.owner && selectors::is_slip(&wanted, |key| pod.label(key)))
+    else {
+        return;
+    };
+    let shown: Vec<String> = wanted.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let what = format!("{} selects {}, and no pod has these labels", object.title(), shown.join(", "));
+    let diagnostic = RULE
+        .diagnostic(what.clone())
+        .at(context.survey.span(object, &keys(&["spec", "selector"])), "selected here")
+        .see(
+            context.survey.span(pod.object, &pod.path.key("metadata").key("labels")),
+            format!("{} has these", pod.object.title()),
+        )
+        .because("a budget without pods protects none: all of them may be evicted at once");
+    once.add(&what, RULE.finding(context, object, diagnostic).likely());
 }
 
 fn finding(

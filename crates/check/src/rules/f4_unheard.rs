@@ -31,7 +31,7 @@ use crate::{
         once::Once,
         placeholders,
         pods::{list, text},
-        similar,
+        selectors, similar,
     },
 };
 
@@ -182,16 +182,9 @@ fn namespaces(object: &Object) -> Option<Vec<&str>> {
     }
 }
 
-/// The labels that a monitor selects by, unless it selects by more than labels.
-fn wanted(object: &Object) -> Option<Vec<(&str, &str)>> {
-    let selector = &object.value()["spec"]["selector"];
-    let labels = selector["matchLabels"].as_object()?;
-    let is_plain = selector.get("matchExpressions").is_none() && !labels.is_empty();
-    is_plain.then(|| labels.iter().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?))).collect())
-}
-
 fn monitor(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mut Once) {
-    let (Some(wanted), Some(namespaces)) = (wanted(object), namespaces(object)) else { return };
+    let wanted = selectors::match_labels(&object.value()["spec"]["selector"]);
+    let (Some(wanted), Some(namespaces)) = (wanted, namespaces(object)) else { return };
     let is_hidden = namespaces.iter().any(|it| cluster.is_partly_hidden(it) || cluster.has_operated_pods(it));
     if is_hidden || placeholders::has(&object.value()["spec"]) {
         return;
@@ -200,9 +193,22 @@ fn monitor(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
         it.key.kind == "Service" && it.key.group.is_empty() && namespaces.contains(&it.key.namespace.as_str())
     });
     let selected: Vec<&Object> = services
+        .clone()
         .filter(|service| wanted.iter().all(|(key, value)| service.value().label(key) == Some(value)))
         .copied()
         .collect();
+    let is_meant = |service: &&&Object| {
+        service.owner == object.owner && selectors::is_slip(&wanted, |key| service.value().label(key))
+    };
+    if selected.is_empty()
+        && let Some(meant) = services.into_iter().find(is_meant)
+    {
+        let shown: Vec<String> = wanted.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let what =
+            format!("{} selects {}, and no Service has these labels", object.title(), shown.join(", "));
+        let help = Some(format!("perhaps {} is meant", meant.title()));
+        add(context, object, (what, &keys(&["spec", "selector"]), "selected here", help), once);
+    }
     for (at, endpoint) in list(&object.value()["spec"], "endpoints").iter().enumerate() {
         let port = text(endpoint, "port");
         let ports = selected.iter().flat_map(|service| list(&service.value()["spec"], "ports"));
@@ -225,7 +231,8 @@ fn monitor(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
 }
 
 fn pods(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mut Once) {
-    let (Some(wanted), Some(namespaces)) = (wanted(object), namespaces(object)) else { return };
+    let wanted = selectors::match_labels(&object.value()["spec"]["selector"]);
+    let (Some(wanted), Some(namespaces)) = (wanted, namespaces(object)) else { return };
     let is_hidden = namespaces.iter().any(|it| cluster.is_partly_hidden(it) || cluster.has_operated_pods(it));
     if is_hidden || placeholders::has(&object.value()["spec"]) {
         return;

@@ -59,8 +59,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for (path, file) in ansible.files.iter().filter(|(path, _)| !placeholders::is_skeleton(path)) {
         let of_plays = file.items.iter().flat_map(|play| missing_roles(files, path, play, &roles));
         let of_tasks = file.tasks.iter().flat_map(|task| {
-            let found =
-                [two_modules(files, task), no_handler(files, task, &handlers), no_template(files, task)];
+            let found = [
+                two_modules(files, task),
+                no_argument(files, task),
+                no_handler(files, task, &handlers),
+                no_template(files, task),
+            ];
             found.into_iter().flatten()
         });
         for diagnostic in of_plays.chain(of_tasks) {
@@ -119,6 +123,41 @@ fn two_modules(files: &Files, task: &Task) -> Option<Diagnostic> {
         .see(node_span(files, &task.file, at), "the task already has one")
         .because("a task runs one module; Ansible refuses the file before anything runs")
         .help("make two tasks of it");
+    Some(diagnostic)
+}
+
+/// A keyword of tasks that stands among the arguments of a module, one step too far to the right.
+fn no_argument(files: &Files, task: &Task) -> Option<Diagnostic> {
+    const KEYWORDS: [&str; 12] = [
+        "become",
+        "become_user",
+        "changed_when",
+        "delegate_to",
+        "failed_when",
+        "ignore_errors",
+        "loop",
+        "notify",
+        "register",
+        "run_once",
+        "when",
+        "with_items",
+    ];
+    // These take what they are given, or tasks of their own.
+    let takes_all = |module: &str| {
+        module == "set_fact" || module.starts_with("include_") || module.starts_with("import_")
+    };
+    let module = task.module();
+    let is_own = task.keyword == module || task.keyword.starts_with("ansible.builtin.");
+    if !is_own || !MODULES.contains(&module) || takes_all(module) {
+        return None;
+    }
+    let keys = task.arguments.pairs()?.iter().filter_map(|(key, _)| Some((key.as_str()?, key)));
+    let (word, node) = keys.into_iter().find(|(word, _)| KEYWORDS.contains(word))?;
+    let diagnostic = RULE
+        .diagnostic(format!("Unsupported parameters for ({module}) module: {word}"))
+        .at(node_span(files, &task.file, node), "this is a keyword of the task")
+        .because("the run ends at this task: the module refuses what it does not know")
+        .help(format!("write {word} at the level of {}", task.keyword));
     Some(diagnostic)
 }
 

@@ -71,6 +71,7 @@ mod e2_no_pull_secret;
 mod e2_no_request;
 mod e2_no_resource;
 mod e2_no_store;
+mod e2_unknown_class;
 mod e3_invalid_image;
 mod e3_withdrawn_chart;
 mod e3_withdrawn_image;
@@ -188,6 +189,7 @@ pub const ALL: &[&Rule] = &[
     &e2_no_request::RULE,
     &e2_no_resource::RULE,
     &e2_no_store::RULE,
+    &e2_unknown_class::RULE,
     &e3_invalid_image::RULE,
     &e3_withdrawn_chart::RULE,
     &e3_withdrawn_image::RULE,

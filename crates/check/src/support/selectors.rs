@@ -3,7 +3,7 @@
 use tiphys_graph::Object;
 use tiphys_value::{ObjectExt, Value};
 
-use super::pods::Pod;
+use super::{pods::Pod, similar};
 
 /// Whether a Service selects the pods of a workload: of its namespace, by all of its labels. One without a
 /// selector selects none.
@@ -18,4 +18,24 @@ pub fn selects(service: &Object, pod: &Pod<'_>) -> bool {
 pub fn labels(service: &Object) -> Vec<(&str, &str)> {
     let map = service.value().at(&["spec", "selector"]).and_then(Value::as_object);
     map.into_iter().flatten().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?))).collect()
+}
+
+/// The labels of a selector that selects by labels alone; `None` if it selects by more, or all.
+pub fn match_labels(selector: &Value) -> Option<Vec<(&str, &str)>> {
+    let labels = selector.get("matchLabels")?.as_object()?;
+    let is_plain = selector.get("matchExpressions").is_none() && !labels.is_empty();
+    is_plain.then(|| labels.iter().filter_map(|(key, value)| Some((key.as_str(), value.as_str()?))).collect())
+}
+
+/// Whether labels are those that a selector wants but for one, whose value is nearly the same.
+pub fn is_slip<'a>(wanted: &[(&str, &str)], label: impl Fn(&str) -> Option<&'a str>) -> bool {
+    let others: Vec<(&str, Option<&str>)> = wanted
+        .iter()
+        .map(|(key, value)| (*value, label(key)))
+        .filter(|(value, own)| *own != Some(value))
+        .collect();
+    let [(value, Some(own))] = others[..] else { return false };
+    let letters = |text: &str| -> String { text.chars().filter(|c| !c.is_ascii_digit()).collect() };
+    // `db-1` and `db-2` are two of several.
+    letters(value) != letters(own) && similar::nearest(value, [own].into_iter()).is_some()
 }

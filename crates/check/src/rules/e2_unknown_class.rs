@@ -1,0 +1,140 @@
+//! # A class that nothing declares, beside one that is nearly called so
+//!
+//! A claim names a StorageClass, a pod a PriorityClass or RuntimeClass, an Ingress an IngressClass. A claim whose class does not
+//! exist is never bound, and its pod stays Pending; a pod with an unknown PriorityClass or RuntimeClass is refused; an
+//! Ingress is served by nobody. This is told where the repository declares a class that is nearly called so.
+//!
+//! People see: `storageclass.storage.k8s.io "gp-3" not found`, `0/3 nodes are available: pod has unbound immediate
+//! PersistentVolumeClaims`, `pods "web-…" is forbidden: no PriorityClass with name high-prio was found`, and an Ingress
+//! without an address.
+//!
+//! ## Bad
+//! ```yaml
+//! kind: PersistentVolumeClaim
+//! spec: {storageClassName: fast-sdd}        # the StorageClass is called fast-ssd
+//! ```
+//! ## Good
+//! ```yaml
+//! kind: PersistentVolumeClaim
+//! spec: {storageClassName: fast-ssd}
+//! ```
+//! ## When to suppress
+//! Where a class of this name is in the cluster, too.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tiphys_diag::Severity;
+use tiphys_graph::Object;
+use tiphys_value::{FieldPath, Value};
+
+use crate::{
+    Context, Report, Rule,
+    support::{
+        fields::keys,
+        once::Once,
+        parts, placeholders,
+        pods::{self, list, text},
+        similar,
+    },
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "E2-unknown-class",
+    incident: "E2",
+    severity: Severity::Warning,
+    title: "a class that nothing declares, beside one that is nearly called so",
+    source: include_str!("e2_unknown_class.rs"),
+    check,
+};
+
+/// A class that an object names.
+struct Named<'a> {
+    kind: &'static str,
+    name: &'a str,
+    path: FieldPath,
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let survey = context.survey;
+    let mut declared: BTreeMap<&str, Vec<&Object>> = BTreeMap::new();
+    for object in survey.objects.iter().filter(|it| it.key.kind.ends_with("Class")) {
+        declared.entry(object.key.kind.as_str()).or_default().push(object);
+    }
+    if declared.is_empty() {
+        return;
+    }
+    let users = survey
+        .objects
+        .iter()
+        .filter(|it| !parts::is_of_defaults(survey, it) && !parts::may_be_a_patch(survey, it));
+    let named: Vec<(&Object, Named<'_>)> =
+        users.flat_map(|object| names(object).into_iter().map(move |it| (object, it))).collect();
+    // What several files say is no slip.
+    let mut files: BTreeMap<(&str, &str), BTreeSet<&str>> = BTreeMap::new();
+    for (object, it) in &named {
+        files.entry((it.kind, it.name)).or_default().insert(&object.rendered.location.file);
+    }
+    let mut once = Once::default();
+    for (object, it) in &named {
+        if files[&(it.kind, it.name)].len() > 1 || placeholders::is_in(it.name) {
+            continue;
+        }
+        let classes = declared.get(it.kind).map(Vec::as_slice).unwrap_or_default();
+        if let Some(meant) = meant(it.name, classes) {
+            add(context, object, it, meant, &mut once);
+        }
+    }
+    once.report(report);
+}
+
+/// The classes that an object names.
+fn names(object: &Object) -> Vec<Named<'_>> {
+    let (spec, path) = (&object.value()["spec"], keys(&["spec"]));
+    let mut places: Vec<(&'static str, &Value, FieldPath, &'static str)> = Vec::new();
+    match (object.key.group.as_str(), object.key.kind.as_str()) {
+        ("", "PersistentVolumeClaim") => {
+            places.push(("StorageClass", spec, path.clone(), "storageClassName"));
+        }
+        ("networking.k8s.io", "Ingress") => {
+            places.push(("IngressClass", spec, path.clone(), "ingressClassName"));
+        }
+        _ => {}
+    }
+    for (at, claim) in list(spec, "volumeClaimTemplates").iter().enumerate() {
+        let path = path.key("volumeClaimTemplates").index(at).key("spec");
+        places.push(("StorageClass", &claim["spec"], path, "storageClassName"));
+    }
+    if let Some(pod) = pods::of(object) {
+        places.push(("PriorityClass", pod.spec(), pod.spec_path(), "priorityClassName"));
+        places.push(("RuntimeClass", pod.spec(), pod.spec_path(), "runtimeClassName"));
+    }
+    let named = places.into_iter().filter(|(_, owner, _, key)| !text(owner, key).is_empty());
+    named
+        .map(|(kind, owner, path, key)| Named { kind, name: text(owner, key), path: path.key(key) })
+        .collect()
+}
+
+/// The class that a name nearly is; `None` if one has it, or none does nearly.
+fn meant<'a>(name: &str, classes: &[&'a Object]) -> Option<&'a Object> {
+    if classes.iter().any(|it| it.key.name == name || placeholders::is_in(&it.key.name)) {
+        return None;
+    }
+    let nearest = similar::nearest(name, classes.iter().map(|it| it.key.name.as_str()))?;
+    let letters = |text: &str| -> String { text.chars().filter(|c| !c.is_ascii_digit()).collect() };
+    // `gp2` and `gp3` are two of several, and the first comes with the cluster.
+    if letters(name) == letters(nearest) {
+        return None;
+    }
+    classes.iter().find(|it| it.key.name == nearest).copied()
+}
+
+fn add(context: &Context<'_>, object: &Object, named: &Named<'_>, meant: &Object, once: &mut Once) {
+    let diagnostic = RULE
+        .diagnostic(format!("{} names {}/{}, which nothing declares", object.title(), named.kind, named.name))
+        .at(context.survey.span(object, &named.path), "named here")
+        .see(context.survey.start(meant), format!("{} is nearly called so", meant.key.name))
+        .because("what names a class that does not exist waits for it, or is refused")
+        .help(format!("perhaps {} is meant", meant.key.name));
+    once.add(named.name, RULE.finding(context, object, diagnostic).likely());
+}
