@@ -152,7 +152,7 @@ pub fn hook_delete_policies(object: &Value) -> BTreeSet<HookDeletePolicy> {
 pub fn wave(object: &Value) -> i64 {
     [names::SYNC_WAVE, names::HELM_HOOK_WEIGHT]
         .iter()
-        .find_map(|key| object.annotation(key)?.trim().parse().ok())
+        .find_map(|key| object.annotation(key)?.parse().ok())
         .unwrap_or(0)
 }
 

@@ -25,7 +25,16 @@ pub const SYNC_OPTIONS: [&str; 14] = [
     "Validate",
 ];
 
-/// A set of options; a later text for a key replaces an earlier one.
+/// What a sync option may be set to.
+pub fn values_of(option: &str) -> &'static [&'static str] {
+    match option {
+        "Prune" | "Delete" => &["true", "false", "confirm"],
+        "PrunePropagationPolicy" => &["foreground", "background", "orphan"],
+        _ => &["true", "false"],
+    }
+}
+
+/// A set of options, compared to the letter as Argo CD does; of a key that is given twice the first counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SyncOptions(BTreeMap<String, String>);
 
@@ -71,7 +80,7 @@ impl SyncOptions {
         for text in texts.map(str::trim).filter(|text| !text.is_empty()) {
             let (key, value) = text.split_once('=').unwrap_or((text, ""));
             // Of an option that is given twice the first counts.
-            options.entry(key.trim().to_owned()).or_insert_with(|| value.trim().to_owned());
+            options.entry(key.to_owned()).or_insert_with(|| value.to_owned());
         }
         Self(options)
     }
@@ -133,6 +142,13 @@ mod tests {
         assert!(options.is_on("Replace"));
         assert_eq!(options.deletion("Prune"), Some(DeletionPolicy::Forbidden));
         assert_eq!(options.deletion("Delete"), None);
+    }
+
+    #[test]
+    fn options_are_compared_to_the_letter() {
+        let options =
+            SyncOptions::from_list(&["Replace = true".into(), "Force".into(), "Validate=False".into()]);
+        assert!(!options.is_on("Replace") && !options.is_on("Force") && !options.has("Validate", "false"));
     }
 
     #[test]

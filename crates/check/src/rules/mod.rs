@@ -27,6 +27,7 @@ mod c2_ignore_expression;
 mod c2_inline_manifest;
 mod c2_invalid;
 mod c2_item_twice;
+mod c2_option_value;
 mod c2_pod_security;
 mod c2_prometheus_refused;
 mod c2_quota;
@@ -145,6 +146,7 @@ pub const ALL: &[&Rule] = &[
     &c2_inline_manifest::RULE,
     &c2_invalid::RULE,
     &c2_item_twice::RULE,
+    &c2_option_value::RULE,
     &c2_pod_security::RULE,
     &c2_prometheus_refused::RULE,
     &c2_quota::RULE,

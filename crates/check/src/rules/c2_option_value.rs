@@ -1,0 +1,144 @@
+//! # An option whose value is not understood
+//!
+//! Argo CD compares sync options as whole texts: `Prune=False`, `CreateNamespace` and `CreateNamespace = true` are none of
+//! those that it knows, and are passed over without a word. What was to be kept is pruned, and the namespace is not made. A
+//! sync wave that is no whole number counts as wave 0.
+//!
+//! People see: nothing – what the option was for does not happen.
+//!
+//! ## Bad
+//! ```yaml
+//! metadata:
+//!   annotations:
+//!     argocd.argoproj.io/sync-options: Prune=False
+//!     argocd.argoproj.io/sync-wave: "1.5"
+//! ```
+//! ## Good
+//! ```yaml
+//! metadata:
+//!   annotations:
+//!     argocd.argoproj.io/sync-options: Prune=false
+//!     argocd.argoproj.io/sync-wave: "2"
+//! ```
+//! ## When to suppress
+//! Where a newer version of Argo CD knows the value, or another tool replaces it.
+
+use tiphys_diag::Severity;
+use tiphys_graph::Object;
+use tiphys_model::{SYNC_OPTIONS, names, options::values_of, pause::Until};
+use tiphys_value::{FieldPath, ObjectExt, Value};
+
+use crate::{
+    Context, Report, Rule,
+    support::{fields::keys, once::Once, placeholders},
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "C2-option-value",
+    incident: "C2",
+    severity: Severity::Warning,
+    title: "an option whose value is not understood",
+    source: include_str!("c2_option_value.rs"),
+    check,
+};
+
+/// What `tiphys.dev/ownership` may say.
+const OWNERSHIP: [&str; 3] = ["adopt", "refuse", "share"];
+
+/// What is wrong with a text, and what to write instead.
+struct Fault {
+    what: String,
+    effect: &'static str,
+    help: String,
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
+    for object in &context.survey.objects {
+        for (annotation, judge) in ANNOTATIONS {
+            let text = object.value().annotation(annotation).unwrap_or_default();
+            let path = keys(&["metadata", "annotations", annotation]);
+            judge(text).into_iter().for_each(|fault| tell(context, object, &path, fault, &mut once));
+        }
+        if object.key.group == names::GROUP && object.key.kind == "Application" {
+            let path = keys(&["spec", "syncPolicy", "syncOptions"]);
+            let listed = path.get(object.value()).and_then(Value::as_array).into_iter().flatten();
+            for (at, option) in listed.enumerate().filter_map(|(at, it)| Some((at, it.as_str()?))) {
+                let fault = option_fault(option);
+                fault.into_iter().for_each(|it| tell(context, object, &path.index(at), it, &mut once));
+            }
+        }
+    }
+    once.report(report);
+}
+
+/// The annotations whose values are judged, each with its judge.
+const ANNOTATIONS: [(&str, fn(&str) -> Vec<Fault>); 4] = [
+    (names::SYNC_OPTIONS, |text| text.split(',').filter_map(|it| option_fault(it.trim())).collect()),
+    (names::SYNC_WAVE, |text| wave_fault(text).into_iter().collect()),
+    (names::PAUSED_UNTIL, |text| pause_fault(text).into_iter().collect()),
+    (names::OWNERSHIP, |text| ownership_fault(text).into_iter().collect()),
+];
+
+fn option_fault(option: &str) -> Option<Fault> {
+    let (name, value) = option.split_once('=').unwrap_or((option, ""));
+    if !SYNC_OPTIONS.contains(&name.trim()) {
+        return None;
+    }
+    let values = values_of(name.trim());
+    if name == name.trim() && values.contains(&value) {
+        return None;
+    }
+    let is_on = |word: &str| matches!(word, "yes" | "on" | "1" | "enabled");
+    let is_off = |word: &str| matches!(word, "no" | "off" | "0" | "disabled");
+    let said = value.trim().to_ascii_lowercase();
+    let meant = values.iter().copied().find(|known| {
+        *known == said || *known == "true" && is_on(&said) || *known == "false" && is_off(&said)
+    });
+    let written = |value: &str| format!("{}={value}", name.trim());
+    let help = match meant {
+        Some(meant) => format!("write {}", written(meant)),
+        None => {
+            let all: Vec<String> = values.iter().map(|value| written(value)).collect();
+            format!("write one of {}", all.join(", "))
+        }
+    };
+    Some(Fault { what: format!("option {option:?}"), effect: "passed over without a word", help })
+}
+
+fn wave_fault(text: &str) -> Option<Fault> {
+    (!text.is_empty() && text.parse::<i64>().is_err()).then(|| Fault {
+        what: format!("sync wave {text:?}"),
+        effect: "no whole number: it counts as if there were none",
+        help: "write a whole number, such as \"-1\" or \"5\"".to_owned(),
+    })
+}
+
+fn pause_fault(text: &str) -> Option<Fault> {
+    (!text.is_empty() && matches!(Until::read(text), Until::Unreadable(_))).then(|| Fault {
+        what: format!("pause until {text:?}"),
+        effect: "no time: nothing is synced until it is one",
+        help: "write a time, such as 2027-01-31T18:00:00Z".to_owned(),
+    })
+}
+
+fn ownership_fault(text: &str) -> Option<Fault> {
+    (!text.is_empty() && !OWNERSHIP.contains(&text)).then(|| Fault {
+        what: format!("ownership {text:?}"),
+        effect: "passed over without a word",
+        help: format!("write one of {}", OWNERSHIP.join(", ")),
+    })
+}
+
+fn tell(context: &Context<'_>, object: &Object, path: &FieldPath, fault: Fault, once: &mut Once) {
+    if placeholders::is_in(&fault.what) {
+        return;
+    }
+    let diagnostic = RULE
+        .diagnostic(format!("{} has the {}, which is not understood", object.title(), fault.what))
+        .at(context.survey.span(object, path), fault.effect)
+        .because("nobody validates these texts, and only those that are known to the letter count")
+        .help(fault.help);
+    once.add(&fault.what, RULE.finding(context, object, diagnostic).likely());
+}
