@@ -53,6 +53,9 @@ struct Fault {
     help: String,
 }
 
+/// Tells what is wrong with an annotation.
+type Judge = fn(&str) -> Vec<Fault>;
+
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for object in &context.survey.objects {
@@ -74,7 +77,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
 }
 
 /// The annotations whose values are judged, each with its judge.
-const ANNOTATIONS: [(&str, fn(&str) -> Vec<Fault>); 4] = [
+const ANNOTATIONS: [(&str, Judge); 4] = [
     (names::SYNC_OPTIONS, |text| text.split(',').filter_map(|it| option_fault(it.trim())).collect()),
     (names::SYNC_WAVE, |text| wave_fault(text).into_iter().collect()),
     (names::PAUSED_UNTIL, |text| pause_fault(text).into_iter().collect()),
