@@ -26,6 +26,17 @@ pub trait Tracer {
     /// One id that stands for all of the ids (which may repeat). Of no ids it stands for what no value made.
     fn union(&mut self, ids: &[OriginId]) -> OriginId;
 
+    /// The origin of a table that was read from a text, of the origins of its values.
+    fn table(&mut self, entries: &[(&str, OriginId)]) -> OriginId {
+        let ids: Vec<OriginId> = entries.iter().map(|(_, origin)| *origin).collect();
+        self.union(&ids)
+    }
+
+    /// The origin of a list that was read from a text, of the origins of its items.
+    fn list(&mut self, items: &[OriginId]) -> OriginId {
+        self.union(items)
+    }
+
     /// Literal text was written to the current buffer.
     fn text(&mut self, _site: Site<'_>, _output: Range<usize>) {}
 

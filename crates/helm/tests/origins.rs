@@ -238,6 +238,39 @@ three:
 }
 
 #[test]
+fn keys_of_reread_tables_name_the_table_they_stand_in() {
+    let values = "ports: {web: {port: 80, target: {name: a}}, list: [{n: 1}]}\nsize: 3\n";
+    let text = r#"
+{{- define "context" }}{{ mergeOverwrite (dict "fixed" (dict "size" .Values.size)) .Values | toYaml }}{{ end }}
+{{- $context := include "context" . | fromYaml }}
+kind: A
+{{- range $name, $port := $context.ports }}
+{{ $name }}: {key: {{ $name }}}
+{{- end }}
+none: {{ $context.ports.web.host | default "any" }}
+fixed: {{ $context.fixed.size }}
+absent: {{ $context.name | default .Chart.Name }}
+item: {{ (index $context.ports.list 0).m | default "z" }}
+"#;
+    let named = values_named(values, text);
+    assert_eq!(named(".web.key"), [".Values.ports.web"]);
+    assert_eq!(named(".item"), [".Values.ports.list[0]", ".Values.ports.list[0].m"]);
+    assert_eq!(named(".none"), [".Values.ports.web.host"]);
+    assert_eq!(named(".fixed"), [".Values.size"]);
+    assert!(named(".absent").is_empty());
+}
+
+#[test]
+fn what_is_absent_below_absent_tables_is_named() {
+    let text = r#"
+kind: A
+port: {{ (((.Values.service).metrics).http).port | default 80 }}
+"#;
+    let named = values_named("service: {}\n", text);
+    assert_eq!(named(".port").last().unwrap(), ".Values.service.metrics.http.port");
+}
+
+#[test]
 fn what_a_function_picks_is_all_that_is_named() {
     let values = "a: 1\nb: 2\nkey: a\nlist: [x, y]\ndeep: {er: 5}\nflag: false\n";
     let text = r#"{{- $both := dict "a" .Values.a "b" .Values.b "deep" .Values.deep }}

@@ -94,23 +94,17 @@ fn measure(folder: &Path, sample: usize) -> Option<Count> {
     let step = (named.len() / sample.max(1)).max(1);
     for (key, path, reads) in named.iter().step_by(step) {
         let before = path.get(&objects[*key].value)?;
-        // A chart may refuse the changed value; then the next one is tried.
-        let renders = reads.iter().filter_map(|read| render(&chart, Some(change(read, before)?)));
-        let changes: Vec<bool> = renders
+        // A chart may refuse a changed value; then the next one is tried.
+        let sets = reads.iter().flat_map(|read| changes(read, before, &defaults));
+        let after = sets.filter_map(|set| render(&chart, Some(set)));
+        let mut differ = after
             .map(|after| after.get(*key).and_then(|object| path.get(&object.value)) != Some(before))
-            .collect();
-        if changes.is_empty() {
+            .peekable();
+        if differ.peek().is_none() {
             continue;
         }
         count.tried += 1;
-        let gone = |after: BTreeMap<ResourceKey, RenderedObject>| {
-            after.get(*key).and_then(|object| path.get(&object.value)) != Some(before)
-        };
-        let is_key = || {
-            let mut renamed = reads.iter().filter_map(|read| render(&chart, Some(rename(read, &defaults)?)));
-            renamed.any(gone)
-        };
-        let right = changes.contains(&true) || is_key();
+        let right = differ.any(|differs| differs);
         if !right {
             println!("  {} {path}: changing {} changes nothing", key.kind, reads.join(", "));
         }
@@ -119,28 +113,32 @@ fn measure(folder: &Path, sample: usize) -> Option<Count> {
     Some(count)
 }
 
-/// A `--set-json` text that gives the value another one of the field's type.
-fn change(detail: &str, field: &Value) -> Option<String> {
-    let path: FieldPath = detail.strip_prefix(".Values")?.parse().ok()?;
-    let changed = match field {
-        Value::Bool(value) => Value::from(!value),
-        Value::Number(_) => Value::from(77),
-        Value::Null => return None,
-        _ => Value::from("changed"),
+/// `--set-json` texts that change a value: to another one of the field's type, to a text (what defaults to `true` is `true` for
+/// `false`, too), and to a value of another name.
+fn changes(detail: &str, field: &Value, defaults: &Value) -> Vec<String> {
+    let Some(path) = detail.strip_prefix(".Values").and_then(|path| path.parse::<FieldPath>().ok()) else {
+        return Vec::new();
     };
-    Some(format!("{}={changed}", escaped(&path)))
+    // A switch may stand for its contrary.
+    let of_type = match field {
+        Value::Bool(_) => vec![Value::from(false), Value::from(true)],
+        Value::Number(_) => vec![Value::from(77)],
+        _ => Vec::new(),
+    };
+    let values = of_type.into_iter().chain([Value::from("changed")]);
+    let sets = values.map(|value| format!("{}={value}", escaped(&path)));
+    sets.chain(rename(&path, defaults)).collect()
 }
 
 /// A `--set-json` text that gives a value of the chart another key; `None` if it has none, or another chart has it.
-fn rename(detail: &str, defaults: &Value) -> Option<String> {
-    let path: FieldPath = detail.strip_prefix(".Values")?.parse().ok()?;
+fn rename(path: &FieldPath, defaults: &Value) -> Option<String> {
     let value = path.get(defaults)?;
     let mut renamed = path.clone();
     match renamed.0.last_mut()? {
         Segment::Key(key) => key.push('x'),
         Segment::Index(_) => return None,
     }
-    Some(format!("{}={value},{}=null", escaped(&renamed), escaped(&path)))
+    Some(format!("{}={value},{}=null", escaped(&renamed), escaped(path)))
 }
 
 /// A path as `--set` has it.

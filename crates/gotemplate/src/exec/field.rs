@@ -55,7 +55,7 @@ impl Context<'_> {
                 let key = strconv::quote(name);
                 self.error(frame, format!("nil data; no entry for key {key}"))
             }
-            Value::NoValue => Ok(Slot::default()),
+            Value::NoValue => Ok(Slot { origin: self.missing(receiver.origin, name), ..Slot::default() }),
             Value::Nil => self.error(frame, format!("nil pointer evaluating interface {{}}.{name}")),
             Value::Object(object) => {
                 if let Some(signature) = object.method(name) {

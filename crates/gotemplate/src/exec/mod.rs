@@ -304,6 +304,16 @@ impl<'e> Context<'e> {
         }
     }
 
+    /// The origin of a table that was read from a text, of the origins of its values; `0` if nothing is traced.
+    pub fn table_origin(&mut self, entries: &[(&str, OriginId)]) -> OriginId {
+        self.tracer.as_mut().map_or(0, |tracer| tracer.table(entries))
+    }
+
+    /// The origin of a list that was read from a text, of the origins of its items; `0` if nothing is traced.
+    pub fn list_origin(&mut self, items: &[OriginId]) -> OriginId {
+        self.tracer.as_mut().map_or(0, |tracer| tracer.list(items))
+    }
+
     /// Notes where the parts of a text came from that the function being called has made.
     pub fn made(&mut self, text: &str, parts: &[Part]) {
         if let (Some(tracer), Some(tree)) = (&mut self.tracer, &self.call.tree) {

@@ -75,9 +75,9 @@ fn assign(ctx: &mut Context<'_>, node: &Node, value: &Value, whole: OriginId, pa
                 let Some(value) = map.get(key) else { continue };
                 let origin = assign(ctx, node, &value, whole, parts);
                 map.insert_with_origin(key.as_str(), value, origin);
-                all.push(origin);
+                all.push((key.as_str(), origin));
             }
-            let origin = ctx.union(&all);
+            let origin = ctx.table_origin(&all);
             map.set_origin(origin);
             origin
         }
@@ -87,7 +87,7 @@ fn assign(ctx: &mut Context<'_>, node: &Node, value: &Value, whole: OriginId, pa
                 let Some(value) = list.get(at) else { continue };
                 all.push(assign(ctx, node, &value, whole, parts));
             }
-            let origin = ctx.union(&all);
+            let origin = ctx.list_origin(&all);
             list.set_origin(origin);
             list.set_origins(all);
             origin

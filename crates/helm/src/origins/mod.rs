@@ -27,8 +27,22 @@ const MAX_PATHS: usize = 256;
 /// One step to a value: from the table or list above it.
 #[derive(Clone, Debug)]
 enum Read {
+    /// The table of all values.
+    Values,
     Step(OriginId, Segment),
     Union(Arc<[OriginId]>),
+    Copy(Copied),
+}
+
+/// A table or list that was read from a text.
+#[derive(Clone, Debug)]
+struct Copied {
+    /// The tables that have some of its values under the same keys: a key that it lacks would be one of theirs.
+    of: Arc<[OriginId]>,
+    /// What made its other values.
+    others: Arc<[OriginId]>,
+    /// What made its values, each by itself.
+    parts: Arc<[OriginId]>,
 }
 
 /// What a rendering notes while it runs.
@@ -38,6 +52,8 @@ pub(crate) struct Trace {
     reads: Vec<Read>,
     /// The origin of what no value made; 0 before it is needed.
     nothing: OriginId,
+    /// The origin of the table of all values where it is one of several; 0 before it is needed.
+    values: OriginId,
     recorder: Recorder,
     /// The runs of every rendered file, in the order of its text.
     rendered: BTreeMap<String, Vec<Run>>,
@@ -54,6 +70,7 @@ impl Trace {
         Self {
             reads: Vec::new(),
             nothing: 0,
+            values: 0,
             recorder: Recorder::default(),
             rendered: BTreeMap::new(),
             files,
@@ -72,6 +89,51 @@ impl Trace {
             self.nothing = self.add(Read::Union(Arc::default()));
         }
         self.nothing
+    }
+
+    /// The origin of the table of all values, where it is one of several.
+    fn values(&mut self) -> OriginId {
+        if self.values == 0 {
+            self.values = self.add(Read::Values);
+        }
+        self.values
+    }
+
+    /// The origin of what was read from a text under these keys.
+    fn copied(&mut self, entries: impl Iterator<Item = (Segment, OriginId)>) -> OriginId {
+        let (mut of, mut others, mut parts) = (Vec::new(), Vec::new(), Vec::new());
+        for (key, origin) in entries.filter(|(_, origin)| *origin != 0) {
+            parts.push(origin);
+            let above = self.above(origin, &key);
+            if above.is_empty() {
+                others.push(origin);
+            }
+            of.extend(above);
+        }
+        if of.is_empty() {
+            return self.union(&parts);
+        }
+        for ids in [&mut of, &mut others, &mut parts] {
+            ids.sort_unstable();
+            ids.dedup();
+        }
+        self.add(Read::Copy(Copied { of: of.into(), others: others.into(), parts: parts.into() }))
+    }
+
+    /// The tables or lists that a value stands in under a key.
+    fn above(&mut self, id: OriginId, key: &Segment) -> Vec<OriginId> {
+        let candidates: Arc<[OriginId]> = match self.read(id) {
+            Some(Read::Step(..)) => [id].into(),
+            Some(Read::Union(ids)) => ids.clone(),
+            Some(Read::Copy(copied)) => copied.of.clone(),
+            _ => return Vec::new(),
+        };
+        let step = |id: &OriginId| match self.read(*id) {
+            Some(Read::Step(above, segment)) if segment == key => Some(*above),
+            _ => None,
+        };
+        let above: Vec<OriginId> = candidates.iter().filter_map(step).collect();
+        above.into_iter().map(|id| if id == 0 { self.values() } else { id }).collect()
     }
 
     /// The origin of a key of a table; 0 is the table of all values.
@@ -117,13 +179,14 @@ impl Trace {
         while let Some(id) = open.pop().filter(|_| paths.len() < MAX_PATHS) {
             match self.read(id).filter(|_| seen.insert(id)) {
                 Some(Read::Union(ids)) => open.extend(ids.iter().rev()),
+                Some(Read::Copy(copied)) => open.extend(copied.others.iter().chain(&*copied.of).rev()),
                 Some(Read::Step(..)) => {
                     let path = self.path(id);
                     if known.insert(path.clone()) {
                         paths.push(path);
                     }
                 }
-                None => {}
+                Some(Read::Values) | None => {}
             }
         }
         paths
@@ -152,7 +215,10 @@ fn expand(reads: &[Read], ids: &[OriginId]) -> HashSet<OriginId> {
         let read = usize::try_from(id).ok().and_then(|id| reads.get(id.checked_sub(1)?));
         match read {
             Some(Read::Union(ids)) if unions.insert(id) => open.extend(ids.iter()),
-            Some(Read::Step(..)) => {
+            Some(Read::Copy(copied)) if unions.insert(id) => {
+                open.extend(copied.parts.iter().chain(&*copied.of))
+            }
+            Some(Read::Step(..) | Read::Values) => {
                 single.insert(id);
             }
             _ => {}
@@ -191,6 +257,14 @@ impl Tracer for Trace {
         }
     }
 
+    fn table(&mut self, entries: &[(&str, OriginId)]) -> OriginId {
+        self.copied(entries.iter().map(|(key, origin)| (Segment::Key((*key).to_owned()), *origin)))
+    }
+
+    fn list(&mut self, items: &[OriginId]) -> OriginId {
+        self.copied(items.iter().enumerate().map(|(at, origin)| (Segment::Index(at), *origin)))
+    }
+
     fn text(&mut self, site: Site<'_>, output: Range<usize>) {
         self.recorder.text(site, output);
     }
@@ -205,7 +279,12 @@ impl Tracer for Trace {
 
     fn missing(&mut self, table: OriginId, key: &str) -> OriginId {
         match self.read(table) {
-            Some(Read::Step(..)) => self.child(table, key),
+            Some(Read::Step(..) | Read::Values) => self.child(table, key),
+            Some(Read::Copy(copied)) => {
+                let of = copied.of.clone();
+                let keys: Vec<OriginId> = of.iter().map(|table| self.child(*table, key)).collect();
+                self.union(&keys)
+            }
             _ => table,
         }
     }

@@ -128,9 +128,8 @@ impl<'a> Builder<'a> {
 
     fn values_origin(&self, read: &[Segment]) -> Option<Origin> {
         // What nobody set would stand in the table that does not have it.
-        let table =
-            || self.trace.locator.locate(&read[..read.len().checked_sub(1).filter(|above| *above > 0)?]);
-        let location = self.trace.locator.locate(read).or_else(table)?;
+        let mut tables = (1..=read.len()).rev();
+        let location = tables.find_map(|keep| self.trace.locator.locate(&read[..keep]))?;
         let detail = format!(".Values{}", FieldPath(read.to_vec()));
         Some(Origin { kind: OriginKind::Values, location, detail })
     }
