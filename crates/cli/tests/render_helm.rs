@@ -153,6 +153,11 @@ fn files_that_cannot_be_read_are_told_in_gos_words() {
             ["--set-file", "a,level=gone"],
             "failed parsing --set-file data: key \"a\" has no value (cannot end with ,)",
         ),
+        (["-f", "http://h:p/"], "parse \"http://h:p/\": invalid port \":p\" after host"),
+        (
+            ["--set-file", "level=nope%"],
+            "failed parsing --set-file data: parse \"nope%\": invalid URL escape \"%\"",
+        ),
     ] {
         let (code, _, stderr) = run(folder.path(), &[&["web"], args.as_slice()].concat());
         assert_eq!((code, stderr), (1, format!("Error: {expected}\n")), "{args:?}");

@@ -3,6 +3,7 @@
 use sha2::{Digest, Sha256};
 use std::any::Any;
 use std::cell::{Cell, RefCell};
+use std::sync::LazyLock;
 use std::time::Instant;
 
 use jiff::Timestamp;
@@ -12,6 +13,11 @@ use jiff::tz::TimeZone;
 pub trait Clock {
     /// The time now.
     fn now(&self) -> Timestamp;
+    /// The nanoseconds that a clock shows which is never set, since about when the program began; a clock that is no real one
+    /// has none.
+    fn monotonic(&self) -> Option<i64> {
+        None
+    }
     /// The zone that Go calls `Local`.
     fn zone(&self) -> TimeZone {
         TimeZone::UTC
@@ -32,7 +38,14 @@ impl Clock for FixedClock {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemClock;
 
+/// When the machine's clock was first asked for.
+static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
+
 impl Clock for SystemClock {
+    fn monotonic(&self) -> Option<i64> {
+        i64::try_from(BEGINNING.elapsed().as_nanos()).ok()
+    }
+
     fn now(&self) -> Timestamp {
         Timestamp::now()
     }

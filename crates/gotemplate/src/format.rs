@@ -37,16 +37,25 @@ impl Arg for Value {
         }
     }
 
+    fn go_string(&self) -> Option<String> {
+        match self {
+            Self::Object(object) => object.go_string(),
+            _ => None,
+        }
+    }
+
     fn each(&self, visit: &mut Visitor<'_>) {
         match self {
             Self::List(list) => list.items().iter().for_each(|item| visit(None, item)),
             Self::Map(map) => map.entries().iter().for_each(|entry| visit(Some(&entry.key), &entry.value)),
             Self::Object(object) => match object.content() {
                 Some(content) => content.each(visit),
-                None => object
-                    .field_names()
-                    .iter()
-                    .for_each(|name| visit(Some(name), &object.field(name).unwrap_or_default())),
+                None => {
+                    for name in object.field_names() {
+                        visit(Some(name), &object.field(name).unwrap_or_default());
+                    }
+                    object.hidden_fields().iter().for_each(|(name, value)| visit(Some(name), value));
+                }
             },
             _ => {}
         }

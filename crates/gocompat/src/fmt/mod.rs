@@ -49,6 +49,11 @@ pub trait Arg {
         None
     }
 
+    /// The result of its `GoString` method.
+    fn go_string(&self) -> Option<String> {
+        None
+    }
+
     /// Visits items (without key), entries (with key) or fields (with name).
     fn each(&self, _visit: &mut Visitor<'_>) {}
 }

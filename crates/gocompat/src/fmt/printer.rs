@@ -79,6 +79,13 @@ impl Printer {
             self.string_verb(arg, &text, verb);
             return;
         }
+        if !self.erroring
+            && self.flags.sharp_v
+            && let Some(text) = arg.go_string()
+        {
+            self.string(&text);
+            return;
+        }
         match arg.shape() {
             Shape::Nil if self.flags.sharp_v => self.out.push_str("interface {}(nil)"),
             Shape::Nil => self.out.push_str("<nil>"),

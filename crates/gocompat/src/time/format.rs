@@ -2,6 +2,7 @@
 
 use super::layout::{self, Part};
 use super::{Time, Zone};
+use crate::strconv::quote;
 use jiff::civil::DateTime;
 use std::fmt::Write;
 
@@ -41,9 +42,44 @@ impl Time {
         out
     }
 
-    /// `Time.String`, without a monotonic clock.
+    /// `Time.String`
     pub fn display(&self) -> String {
-        self.format("2006-01-02 15:04:05.999999999 -0700 MST")
+        let mut text = self.format("2006-01-02 15:04:05.999999999 -0700 MST");
+        if let Some(nanos) = self.monotonic {
+            let (sign, nanos) = (if nanos < 0 { '-' } else { '+' }, nanos.unsigned_abs());
+            // Writing to a string cannot fail.
+            let _ = write!(text, " m={sign}{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000);
+        }
+        text
+    }
+
+    /// `Time.GoString`: the call that makes the time.
+    pub fn go_string(&self) -> String {
+        let civil = self.civil();
+        let zone = match &self.zone {
+            Zone::Utc => "time.UTC".to_owned(),
+            Zone::Local(_) => "time.Local".to_owned(),
+            Zone::Rules(zone) => format!("time.Location({})", quote(zone.iana_name().unwrap_or_default())),
+            Zone::Fixed(name, _) => format!("time.Location({})", quote(name)),
+        };
+        format!(
+            "time.Date({}, time.{}, {}, {}, {}, {}, {}, {zone})",
+            civil.year(),
+            self.month().1,
+            civil.day(),
+            civil.hour(),
+            civil.minute(),
+            civil.second(),
+            civil.subsec_nanosecond()
+        )
+    }
+
+    /// The parts of Go's struct but its zone: nanoseconds, and seconds since the year 1 began.
+    pub fn parts(&self) -> (u64, i64) {
+        let nanos = self.instant.as_nanosecond();
+        let (seconds, rest) = (nanos.div_euclid(1_000_000_000), nanos.rem_euclid(1_000_000_000));
+        // Both fit: a timestamp has years of four digits.
+        (rest as u64, seconds as i64 + 62_135_596_800)
     }
 
     /// What `encoding/json` writes.
@@ -61,11 +97,6 @@ impl Time {
     pub fn month(&self) -> (i64, &'static str) {
         let number = self.civil().month();
         (i64::from(number), MONTHS[number as usize - 1])
-    }
-
-    /// Whether the time is shown in UTC.
-    pub fn is_utc(&self) -> bool {
-        matches!(self.zone, Zone::Utc)
     }
 }
 

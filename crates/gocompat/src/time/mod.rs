@@ -28,7 +28,9 @@ pub fn zone(name: &str) -> Option<TimeZone> {
 pub enum Zone {
     /// UTC
     Utc,
-    /// A zone of the tz database, or that of the machine.
+    /// The machine's zone, which may be UTC by another name.
+    Local(TimeZone),
+    /// A zone of the tz database.
     Rules(TimeZone),
     /// A fixed offset in seconds east of UTC, with the name it had in the text, perhaps empty.
     Fixed(String, i32),
@@ -39,21 +41,16 @@ impl Zone {
     pub fn load(name: &str, local: &TimeZone) -> Option<Self> {
         match name {
             "" | "UTC" => Some(Self::Utc),
-            "Local" => Some(Self::local(local)),
+            "Local" => Some(Self::Local(local.clone())),
             name => zone(name).map(Self::Rules),
         }
-    }
-
-    /// The machine's zone.
-    pub fn local(zone: &TimeZone) -> Self {
-        if *zone == TimeZone::UTC { Self::Utc } else { Self::Rules(zone.clone()) }
     }
 
     /// Name and offset in seconds at an instant.
     fn at(&self, instant: Timestamp) -> (String, i32) {
         match self {
             Self::Utc => ("UTC".to_owned(), 0),
-            Self::Rules(zone) => {
+            Self::Local(zone) | Self::Rules(zone) => {
                 let info = zone.to_offset_info(instant);
                 (info.abbreviation().to_owned(), info.offset().seconds())
             }
@@ -64,7 +61,7 @@ impl Zone {
     /// The instant at which clocks in the zone show a time; the earlier one where clocks are set back.
     fn instant(&self, civil: DateTime) -> Option<Timestamp> {
         match self {
-            Self::Rules(zone) => zone.to_ambiguous_timestamp(civil).compatible().ok(),
+            Self::Local(zone) | Self::Rules(zone) => zone.to_ambiguous_timestamp(civil).compatible().ok(),
             Self::Utc => Offset::UTC.to_timestamp(civil).ok(),
             Self::Fixed(_, offset) => Offset::from_seconds(*offset).ok()?.to_timestamp(civil).ok(),
         }
@@ -78,12 +75,19 @@ pub struct Time {
     pub instant: Timestamp,
     /// The zone.
     pub zone: Zone,
+    /// What the monotonic clock showed, in nanoseconds since the program began; only a reading of the clock has it.
+    monotonic: Option<i64>,
 }
 
 impl Time {
     /// A time in a zone.
     pub fn new(instant: Timestamp, zone: Zone) -> Self {
-        Self { instant, zone }
+        Self { instant, zone, monotonic: None }
+    }
+
+    /// A reading of the clock in a zone, with that of the monotonic clock.
+    pub fn read(instant: Timestamp, zone: Zone, monotonic: Option<i64>) -> Self {
+        Self { instant, zone, monotonic }
     }
 
     /// Seconds since 1970 in a zone; clamped to the years −9999 to 9999.
@@ -117,7 +121,8 @@ impl Time {
     pub fn plus(&self, duration: Duration) -> Self {
         let clamped = if duration.0 < 0 { Timestamp::MIN } else { Timestamp::MAX };
         let instant = self.instant.checked_add(SignedDuration::from_nanos(duration.0)).unwrap_or(clamped);
-        Self::new(instant, self.zone.clone())
+        let monotonic = self.monotonic.and_then(|nanos| nanos.checked_add(duration.0));
+        Self { instant, zone: self.zone.clone(), monotonic }
     }
 
     /// The duration since another time, clamped to 64 bits of nanoseconds.

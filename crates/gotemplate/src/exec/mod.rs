@@ -218,6 +218,11 @@ impl<'e> Context<'e> {
         self.env.user.downcast_ref()
     }
 
+    /// What the monotonic clock shows, in nanoseconds, if the time is a real one.
+    pub(crate) fn monotonic(&self) -> Option<i64> {
+        self.env.clock.monotonic()
+    }
+
     /// The time now.
     pub fn now(&self) -> Timestamp {
         self.env.clock.now()

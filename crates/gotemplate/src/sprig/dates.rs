@@ -16,11 +16,11 @@ pub(super) fn register(functions: &mut Functions) {
 }
 
 fn now(ctx: &Context<'_>) -> Time {
-    Time::new(ctx.now(), local(ctx))
+    Time::read(ctx.now(), local(ctx), ctx.monotonic())
 }
 
 fn local(ctx: &Context<'_>) -> Zone {
-    Zone::local(&ctx.zone())
+    Zone::Local(ctx.zone())
 }
 
 /// A date argument: a time, or seconds since 1970; everything else means now.

@@ -77,7 +77,7 @@ impl Object for TimeObject {
             "UnixMicro" => Value::Int64(time.instant.as_microsecond()),
             "UnixNano" => Value::Int64(time.instant.as_nanosecond() as i64),
             "UTC" => Self::value(time.in_zone(Zone::Utc)),
-            "Local" => Self::value(time.in_zone(Zone::local(&ctx.zone()))),
+            "Local" => Self::value(time.in_zone(Zone::Local(ctx.zone()))),
             "IsZero" => time.is_zero().into(),
             "Add" => Self::value(time.plus(as_duration(&args[0]))),
             "AddDate" => match time.add_date(int(args, 0), int(args, 1), int(args, 2)) {
@@ -90,6 +90,15 @@ impl Object for TimeObject {
 
     fn stringer(&self) -> Option<String> {
         Some(self.0.display())
+    }
+
+    fn go_string(&self) -> Option<String> {
+        Some(self.0.go_string())
+    }
+
+    fn hidden_fields(&self) -> Vec<(&'static str, Value)> {
+        let (nanos, seconds) = self.0.parts();
+        vec![("wall", Value::Uint64(nanos)), ("ext", Value::Int64(seconds)), ("loc", Value::Uint64(0))]
     }
 
     fn to_json(&self) -> Value {

@@ -13,6 +13,7 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow, bail, ensure};
+use tiphys_gocompat::url::Url;
 use tiphys_helm::{
     Chart, Compat, HelmError, RenderOptions, ValuesSource, chart_warnings, check_options, name_from_template,
     set_file_paths, template_with_warnings,
@@ -286,15 +287,17 @@ fn values(args: &Args) -> anyhow::Result<Vec<ValuesSource>> {
     Ok(all)
 }
 
+/// What Helm reads for `-f` and `--set-file`: standard input, what a URL names, or a file, whose name has to be a URL, too.
 fn read(file: &str, offline: bool) -> anyhow::Result<Arc<[u8]>> {
-    if file.starts_with("https://") || file.starts_with("http://") {
-        let body = crate::fetch::fetcher(offline).file(file);
-        return body.map(Into::into).with_context(|| format!("cannot read {file}"));
-    }
     if file.trim() == "-" {
         let mut bytes = Vec::new();
         std::io::Read::read_to_end(&mut std::io::stdin(), &mut bytes)?;
         return Ok(bytes.into());
+    }
+    Url::parse(file)?;
+    if file.starts_with("https://") || file.starts_with("http://") {
+        let body = crate::fetch::fetcher(offline).file(file);
+        return body.map(Into::into).with_context(|| format!("cannot read {file}"));
     }
     std::fs::read(file).map(Into::into).map_err(|error| anyhow!(unread(file, &error)))
 }
