@@ -31,8 +31,7 @@ impl Context<'_> {
         }
         self.call.pos = node.pos();
         if function.walks {
-            frame.at(node);
-            argv.iter().try_for_each(|value| self.weigh(frame, value))?;
+            frame.meanwhile(node, || argv.iter().try_for_each(|value| self.weigh(frame, value)))?;
         }
         let result = (function.body)(self, &mut argv);
         self.recycle(argv);

@@ -54,17 +54,18 @@ impl Context<'_> {
             _ => 0,
         };
         self.calls += 1;
-        let looks = self.calls.is_multiple_of(CALLS_PER_LOOK);
-        if looks || held > RESULT {
-            frame.at(node);
+        if self.calls.is_multiple_of(CALLS_PER_LOOK) {
+            frame.meanwhile(node, || self.look_at_the_clock(frame))?;
         }
-        if looks {
-            self.look_at_the_clock(frame)?;
+        if held <= RESULT {
+            return self.take(frame, RESULT + held);
         }
-        if held > self.env.limits.output as u64 {
-            return self.limit_error(frame, Limit::Output, format!("a value of {held} bytes"));
-        }
-        self.take(frame, RESULT + held)
+        frame.meanwhile(node, || {
+            if held > self.env.limits.output as u64 {
+                return self.limit_error(frame, Limit::Output, format!("a value of {held} bytes"));
+            }
+            self.take(frame, RESULT + held)
+        })
     }
 
     fn take(&self, frame: &Frame<'_>, bytes: u64) -> Run<()> {

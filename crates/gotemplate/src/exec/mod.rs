@@ -61,6 +61,14 @@ impl<'t> Frame<'t> {
     fn at(&self, node: Quoted<'t>) {
         self.node.set(node);
     }
+
+    /// Does something whose faults name a node; later ones name what was evaluated last.
+    fn meanwhile<R>(&self, node: Quoted<'t>, run: impl FnOnce() -> Run<R>) -> Run<R> {
+        let last = self.node.replace(node);
+        let result = run()?;
+        self.node.set(last);
+        Ok(result)
+    }
 }
 
 /// A running render, as template functions see it.
