@@ -1,11 +1,16 @@
 //! TOML as `github.com/BurntSushi/toml` writes and reads it.
 
+mod read;
+mod scan;
+
 use std::fmt::Write;
 
 use tiphys_gocompat::strconv::{FloatFormat, format_float};
-use tiphys_gotemplate::{Entry, List, ListType, Map, MapType, Numbers, Value};
+use tiphys_gotemplate::{Entry, List, Map, Numbers, Value};
 
 use crate::Compat;
+
+pub(crate) use read::decode;
 
 /// How deep tables and lists may nest.
 const MAX_DEPTH: usize = 100;
@@ -245,41 +250,13 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// Reads a TOML text.
-///
-/// # Errors
-/// The text is no TOML.
-pub(crate) fn decode(text: &str) -> Result<Value, String> {
-    let table = text.parse::<::toml::Table>().map_err(|error| format!("toml: {}", error.message()))?;
-    Ok(decoded(&::toml::Value::Table(table)))
-}
-
-fn decoded(value: &::toml::Value) -> Value {
-    match value {
-        ::toml::Value::String(text) => Value::string(text),
-        ::toml::Value::Integer(int) => Value::Int64(*int),
-        ::toml::Value::Float(float) => Value::Float64(*float),
-        ::toml::Value::Boolean(bool) => Value::Bool(*bool),
-        ::toml::Value::Datetime(time) => Value::string(time_text(time)),
-        ::toml::Value::Array(items) => {
-            Value::List(List::with_type(ListType::Any, items.iter().map(decoded).collect()))
-        }
-        ::toml::Value::Table(table) => {
-            let map = Map::with_type(MapType::Any);
-            for (key, value) in table {
-                map.insert(key.as_str(), decoded(value));
-            }
-            Value::Map(map)
-        }
-    }
-}
-
 /// A time as Go writes it into JSON and YAML; days and zones that are left out are those of the beginning.
 fn time_text(time: &::toml::value::Datetime) -> String {
     let date = time.date.map_or_else(|| "0000-01-01".to_owned(), |date| date.to_string());
     let clock = time.time.map_or_else(|| "00:00:00".to_owned(), |clock| clock.to_string());
+    let seconds = if clock.matches(':').count() == 1 { ":00" } else { "" };
     let zone = time.offset.map_or_else(|| "Z".to_owned(), |zone| zone.to_string());
-    format!("{date}T{clock}{zone}")
+    format!("{date}T{clock}{seconds}{zone}")
 }
 
 #[cfg(test)]
