@@ -22,6 +22,14 @@ pub enum HelmError {
     /// The chart is not well-formed.
     #[error("{0}")]
     Load(String),
+    /// A link in the chart's folder leads nowhere.
+    #[error("{text}")]
+    BrokenLink {
+        /// Which link, and where to.
+        text: String,
+        /// What Helm logs of the links that it followed before.
+        logged: Vec<String>,
+    },
     /// The repository has only a pointer to a file of the chart, which Git LFS keeps.
     #[error("{0}")]
     KeptElsewhere(String),

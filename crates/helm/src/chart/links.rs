@@ -26,7 +26,7 @@ impl Links<'_> {
     ) -> Result<Option<String>, HelmError> {
         let named = named_path(self.tree, link);
         if let Some(broken) = broken {
-            return Err(HelmError::Load(self.unfollowed(&named, broken)));
+            return Err(HelmError::BrokenLink { text: self.unfollowed(&named, broken), logged: Vec::new() });
         }
         let (Some(place), Ok(target)) = (self.tree.on_disk(), self.tree.canonical(link)) else {
             return Ok(None);
@@ -132,6 +132,29 @@ mod tests {
             error.to_string(),
             "error evaluating symlink /srv/named/x: lstat /srv/real one/none: no such file or directory"
         );
+    }
+
+    #[test]
+    fn links_followed_before_a_broken_one_are_told() {
+        let mut tree = tree(("a", "templates/a.yaml"), "");
+        tree.insert_symlink("x", "none").unwrap();
+        let place = OnDisk { named: "/srv".into(), resolved: "/srv".into() };
+        match Chart::load(&Placed(tree, place), "").unwrap_err() {
+            HelmError::BrokenLink { logged, .. } => assert!(logged[0].contains("path=/srv/a "), "{logged:?}"),
+            other => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn helm_3_follows_links_before_it_looks_for_chart_yaml() {
+        let mut tree = MemTree::from_files([("templates/a.yaml", "a: b\n")]);
+        tree.insert_symlink("Chart.yaml", "none").unwrap();
+        let error = |compat| Chart::load_as(&tree, "", compat).unwrap_err().to_string();
+        assert_eq!(
+            error(Compat::Helm3),
+            "error evaluating symlink Chart.yaml: lstat none: no such file or directory"
+        );
+        assert!(error(Compat::Helm4).starts_with("unable to detect chart at Chart.yaml"));
     }
 
     #[test]

@@ -33,6 +33,11 @@ pub(crate) fn load(
     if tree.is_file(&path) {
         return load_archive(&tree.read(&path)?, &path, compat);
     }
+    // Helm 3 reads the whole folder before it looks for Chart.yaml.
+    let walked = match compat {
+        Compat::Helm3 => Some(chart_files(tree, &path, compat, once.as_mut())?),
+        Compat::Helm4 => None,
+    };
     let chart_yaml = if path.is_empty() { "Chart.yaml".to_owned() } else { format!("{path}/Chart.yaml") };
     let text = tree.read(&chart_yaml).map_err(|error| {
         if error.is_not_found() {
@@ -48,7 +53,10 @@ pub(crate) fn load(
         error.into()
     })?;
     check_api_version(&text, compat)?;
-    let walked = chart_files(tree, &path, compat, once.as_mut())?;
+    let walked = match walked {
+        Some(walked) => walked,
+        None => chart_files(tree, &path, compat, once.as_mut())?,
+    };
     let mut chart = Loader { compat, budget: MAX_CHART_SIZE }.chart(walked.files, &path, 0)?;
     chart.warnings.splice(0..0, walked.warnings);
     if let Some(once) = once {

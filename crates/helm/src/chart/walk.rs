@@ -41,8 +41,13 @@ pub(crate) fn chart_files(
     };
     let links = Links { tree, compat };
     let mut walk = Walk { tree, root, rules: rules.with_defaults(), found: Walked::default(), links, once };
-    walk.folder("", 0)?;
-    Ok(walk.found)
+    match walk.folder("", 0) {
+        Ok(()) => Ok(walk.found),
+        Err(HelmError::BrokenLink { text, .. }) => {
+            Err(HelmError::BrokenLink { text, logged: walk.found.warnings })
+        }
+        Err(error) => Err(error),
+    }
 }
 
 /// What stands in a chart folder.

@@ -208,7 +208,12 @@ fn load(args: &Args, name: &str, compat: Compat, warnings: &mut Vec<String>) -> 
         let chart = Chart::load_archive_as(&bytes, &place.display().to_string(), compat)?;
         return complete(chart, place, offline, compat, warnings);
     }
-    complete(folder(place, compat)?, place, offline, compat, warnings)
+    let chart = folder(place, compat).inspect_err(|error| {
+        if let Some(HelmError::BrokenLink { logged, .. }) = error.downcast_ref() {
+            warnings.extend(logged.iter().cloned());
+        }
+    })?;
+    complete(chart, place, offline, compat, warnings)
 }
 
 /// A chart that lies in a folder. Its links may lead out of the folder, not out of the repository.

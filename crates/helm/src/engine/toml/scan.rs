@@ -494,10 +494,8 @@ impl<'t> Scanner<'t> {
         loop {
             match self.next()? {
                 END => return self.fail("unexpected EOF; expected \"'''\""),
-                '\'' => {
-                    if self.closing('\'', "\"''''''\"")?.is_some() {
-                        return Ok(self.text[start..self.at - 3].to_owned());
-                    }
+                '\'' if self.closing('\'', "\"''''''\"")?.is_some() => {
+                    return Ok(self.text[start..self.at - 3].to_owned());
                 }
                 _ => {}
             }
