@@ -69,6 +69,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     add_missing(context, report, product, maker);
                 }
             }
+            CreationPolicy::Owned if adds_only(maker) => {}
             CreationPolicy::Owned => {
                 if let Some(other) = rendered.first() {
                     add_twice(context, report, product, maker, other);
@@ -78,6 +79,14 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
         }
     }
+}
+
+/// Whether a SealedSecret only adds its keys to a Secret that may be another's (sealed-secrets, "Patching existing
+/// secrets").
+fn adds_only(maker: &Object) -> bool {
+    const PATCHES: &str = "sealedsecrets.bitnami.com/patch";
+    let annotation = maker.value().at(&["spec", "template", "metadata", "annotations", PATCHES]);
+    annotation.and_then(|it| it.as_str()) == Some("true")
 }
 
 fn name(product: &Product) -> String {

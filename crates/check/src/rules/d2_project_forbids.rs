@@ -7,7 +7,7 @@
 //! People see: `InvalidSpecError: application repo … is not permitted in project 'team'`, `application
 //! destination server '…' and namespace '…' do not match any of the allowed destinations in project
 //! 'team'`, `resource :Namespace is not permitted in project team`, `Application referencing project team which does
-//! not exist` (with `--diff`).
+//! not exist` (of a project that a change removes, with `--diff`, or of a name that cannot be right).
 //!
 //! ## Bad
 //! ```yaml
@@ -27,11 +27,12 @@ use std::collections::BTreeMap;
 use tiphys_diag::Severity;
 use tiphys_graph::{App, Object, Survey, survey::is_namespaced};
 use tiphys_model::{AppProject, Destination, hook::is_ignored, names, repository};
+use tiphys_schema::names::dns1123_subdomain;
 use tiphys_value::ObjectExt;
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{declared::mentions, fields::keys, once::Once, placeholders},
+    support::{declared::mentions, fields::keys, once::Once, placeholders, similar},
 };
 
 /// See the module.
@@ -51,6 +52,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let repositories: Vec<Repository<'_>> = context.survey.objects.iter().filter_map(repository).collect();
     for app in &context.survey.apps {
         removed(context, app, &mut once);
+        misspelt(context, app, &mut once);
         let Some((object, project)) = project(context, app) else { continue };
         let mut judged = Judged { survey: context.survey, app, object, project };
         if judged.add_own_repositories(&repositories) {
@@ -99,6 +101,27 @@ fn removed(context: &Context<'_>, app: &App, once: &mut Once) {
     // Who deletes the project in the cluster is not told, nor what was not seen.
     diagnostic.severity = Severity::Warning;
     once.add(name, Finding::new(RULE.incident, diagnostic).app(app.name()));
+}
+
+/// A project whose name no object can have, or that is nearly that of the one that always exists.
+fn misspelt(context: &Context<'_>, app: &App, once: &mut Once) {
+    let name = app.application.project();
+    let is_there = context.survey.objects.iter().any(|it| is_project(it) && it.key.name == name);
+    let is_slip = similar::nearest(name, ["default"].into_iter()).is_some();
+    let is_no_name = !dns1123_subdomain(name).is_empty();
+    // A template of another tool's, or a form.
+    let is_open =
+        placeholders::is_in(name) || name.contains(['$', '%', '<', '@']) || name.to_uppercase() == name;
+    if name == "default" || is_there || is_open || !(is_slip || is_no_name) {
+        return;
+    }
+    let mut diagnostic = RULE
+        .diagnostic(format!("Application referencing project {name} which does not exist"))
+        .at(context.survey.app_span(app, &keys(&["spec", "project"])), "no project can be meant by this")
+        .because("the engine does nothing for an Application whose project is not there");
+    diagnostic.severity = Severity::Warning;
+    let diagnostic = if is_slip { diagnostic.help("perhaps default is meant") } else { diagnostic };
+    once.add(name, Finding::new(RULE.incident, diagnostic).app(app.name()).likely());
 }
 
 /// A Secret that tells the engine of a repository, or what makes one.

@@ -81,7 +81,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         let classes = declared.get(it.kind).map(Vec::as_slice).unwrap_or_default();
-        if let Some(meant) = meant(it.name, classes) {
+        // Who names both means both.
+        let is_beside = |other: &str| {
+            let users = files.get(&(it.kind, other));
+            users.is_some_and(|users| users.contains(object.rendered.location.file.as_ref()))
+        };
+        if let Some(meant) = meant(it.name, classes).filter(|meant| !is_beside(&meant.key.name)) {
             add(context, object, it, meant, &mut once);
         }
     }

@@ -93,6 +93,7 @@ mod f2_probes_blocked;
 mod f3_eks_nodes;
 mod f3_security_group_ports;
 mod f4_no_backend;
+mod f4_no_middleware;
 mod f4_redirect_loop;
 mod f4_route_refused;
 mod f4_unheard;
@@ -212,6 +213,7 @@ pub const ALL: &[&Rule] = &[
     &f3_eks_nodes::RULE,
     &f3_security_group_ports::RULE,
     &f4_no_backend::RULE,
+    &f4_no_middleware::RULE,
     &f4_redirect_loop::RULE,
     &f4_route_refused::RULE,
     &f4_unheard::RULE,

@@ -9,12 +9,12 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
     Some(best.1)
 }
 
-/// How many characters have to be changed, added or removed; long texts count as far apart.
+/// How many characters have to be changed, added, removed or exchanged with their neighbours; long texts count as far apart.
 fn distance(a: &str, b: &str) -> usize {
     const LONGEST: usize = 128;
     match [a, b].iter().any(|text| text.chars().count() > LONGEST) {
         true => LONGEST,
-        false => strsim::levenshtein(a, b),
+        false => strsim::osa_distance(a, b),
     }
 }
 
@@ -28,5 +28,7 @@ mod tests {
         assert_eq!(nearest("values-prd.yaml", names.into_iter()), Some("values-prod.yaml"));
         assert_eq!(nearest("cart", ["card", "shop"].into_iter()), Some("card"));
         assert_eq!(nearest("cart", ["shop", "cart"].into_iter()), None);
+        // Two letters in the wrong order are one slip.
+        assert_eq!(nearest("oredrs", ["orders"].into_iter()), Some("orders"));
     }
 }

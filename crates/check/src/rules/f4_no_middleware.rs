@@ -1,0 +1,202 @@
+//! # A route goes through a middleware that is not there
+//!
+//! Routes of Traefik name the middlewares that a request passes. If one of them does not exist, Traefik drops the router as a
+//! whole, and the host answers 404: so it is after a middleware was renamed or removed, where it lives in another namespace
+//! than the route says, and where the annotation of an Ingress leaves out the namespace (`NAMESPACE-NAME@kubernetescrd`).
+//!
+//! People see: `404 page not found`, and in Traefik's log: `middleware "shop-headers@kubernetescrd" does not exist`.
+//!
+//! The rule speaks where the repository has a middleware of the name elsewhere, or others in the namespace.
+//!
+//! ## Bad
+//! ```yaml
+//! kind: IngressRoute
+//! spec: {routes: [{middlewares: [{name: strip-prefix}]}]}     # the Middleware is called strip
+//! ```
+//! ## Good
+//! ```yaml
+//! kind: IngressRoute
+//! spec: {routes: [{middlewares: [{name: strip}]}]}
+//! ```
+//! ## When to suppress
+//! Where a chart that is out of reach brings the middleware.
+
+use tiphys_diag::Severity;
+use tiphys_graph::Object;
+use tiphys_value::{FieldPath, ObjectExt};
+
+use crate::{
+    Context, Report, Rule,
+    support::{
+        fields::keys,
+        once::Once,
+        parts, placeholders,
+        pods::{list, text},
+        similar,
+    },
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "F4-no-middleware",
+    incident: "F4",
+    severity: Severity::Warning,
+    title: "a route goes through a middleware that is not there",
+    source: include_str!("f4_no_middleware.rs"),
+    check,
+};
+
+const ANNOTATION: &str = "traefik.ingress.kubernetes.io/router.middlewares";
+
+/// A middleware that a route names.
+struct Named<'a> {
+    kind: &'static str,
+    name: &'a str,
+    namespace: &'a str,
+    path: FieldPath,
+}
+
+fn is_of_traefik(object: &Object) -> bool {
+    matches!(object.key.group.as_str(), "traefik.io" | "traefik.containo.us")
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let survey = context.survey;
+    let known: Vec<&Object> = survey
+        .objects
+        .iter()
+        .filter(|it| is_of_traefik(it) && it.key.kind.starts_with("Middleware"))
+        .collect();
+    if known.is_empty() {
+        return;
+    }
+    let mut once = Once::default();
+    for object in &survey.objects {
+        if parts::is_of_defaults(survey, object) || parts::may_be_a_patch(survey, object) {
+            continue;
+        }
+        for named in names(object) {
+            look(context, object, &named, &known, &mut once);
+        }
+        annotated(context, object, &known, &mut once);
+    }
+    once.report(report);
+}
+
+/// The middlewares that the routes of an object name.
+fn names(object: &Object) -> Vec<Named<'_>> {
+    let kind = match object.key.kind.as_str() {
+        "IngressRoute" => "Middleware",
+        "IngressRouteTCP" => "MiddlewareTCP",
+        _ => return Vec::new(),
+    };
+    let mut found = Vec::new();
+    for (route, value) in list(&object.value()["spec"], "routes").iter().enumerate() {
+        for (at, it) in list(value, "middlewares").iter().enumerate() {
+            let namespace = it.str_at(&["namespace"]).unwrap_or(&object.key.namespace);
+            let path = keys(&["spec", "routes"]).index(route).key("middlewares").index(at).key("name");
+            // Of another provider, or still to be filled in.
+            if !text(it, "name").is_empty() && !text(it, "name").contains('@') && !placeholders::has(it) {
+                found.push(Named { kind, name: text(it, "name"), namespace, path });
+            }
+        }
+    }
+    found
+}
+
+fn look(context: &Context<'_>, object: &Object, named: &Named<'_>, known: &[&Object], once: &mut Once) {
+    let same = || known.iter().filter(|it| it.key.kind == named.kind);
+    // A namespace that is not told may be any.
+    let is_in = |it: &Object| {
+        it.key.namespace == named.namespace || it.key.namespace.is_empty() || named.namespace.is_empty()
+    };
+    let beside: Vec<&str> = same().filter(|it| is_in(it)).map(|it| it.key.name.as_str()).collect();
+    if beside.contains(&named.name) || is_hidden(context, named) {
+        return;
+    }
+    let elsewhere = same().find(|it| it.key.name == named.name);
+    if elsewhere.is_none() && beside.is_empty() {
+        return;
+    }
+    let help = match elsewhere {
+        Some(it) => Some(format!("it lives in {}: say `namespace: {}`", it.key.namespace, it.key.namespace)),
+        None => similar::nearest(named.name, beside.into_iter()).map(|it| format!("perhaps {it} is meant")),
+    };
+    let place = if named.namespace.is_empty() { String::new() } else { format!(" in {}", named.namespace) };
+    let what =
+        format!("{} goes through {}/{}{place}, which nothing makes", object.title(), named.kind, named.name);
+    add(context, object, (what, &named.path, elsewhere.copied(), help), once);
+}
+
+/// Whether a chart that is not seen may bring a middleware: one is installed into the namespace, or has a name that is a part
+/// of the middleware's.
+fn is_hidden(context: &Context<'_>, named: &Named<'_>) -> bool {
+    let survey = context.survey;
+    let apps = survey.apps.iter().filter(|app| !app.is_rendered()).map(|app| {
+        let namespace = app.application.spec.destination.namespace.as_str();
+        (app.name(), namespace)
+    });
+    let releases = survey.objects.iter().filter(|it| it.key.kind == "HelmRelease").map(|it| {
+        let namespace = it.value().str_at(&["spec", "targetNamespace"]).unwrap_or(&it.key.namespace);
+        (it.key.name.as_str(), namespace)
+    });
+    apps.chain(releases).any(|(name, namespace)| {
+        named.name.contains(name) && !name.is_empty()
+            || named.namespace == namespace
+            || namespace.is_empty() && named.namespace.is_empty()
+    })
+}
+
+/// The middlewares that the annotation of an Ingress names, of which one leaves out the namespace or is misspelt.
+fn annotated(context: &Context<'_>, object: &Object, known: &[&Object], once: &mut Once) {
+    let Some(said) = object.value().annotation(ANNOTATION).filter(|it| !placeholders::is_in(it)) else {
+        return;
+    };
+    if object.key.kind != "Ingress" {
+        return;
+    }
+    let full: Vec<String> = known
+        .iter()
+        .filter(|it| it.key.kind == "Middleware")
+        .map(|it| format!("{}-{}", it.key.namespace, it.key.name))
+        .collect();
+    let named = said.split(',').filter_map(|it| it.trim().strip_suffix("@kubernetescrd"));
+    for name in named {
+        // One whose namespace is not told may be meant with any.
+        let is_open = |it: &String| it.strip_prefix('-').is_some_and(|bare| name.ends_with(bare));
+        if full.iter().any(|it| it == name || is_open(it)) {
+            continue;
+        }
+        let without =
+            known.iter().find(|it| it.key.name == name).map(|it| format!("{}-{name}", it.key.namespace));
+        let nearest = || similar::nearest(name, full.iter().map(String::as_str)).map(str::to_owned);
+        let Some(meant) = without.or_else(nearest) else { continue };
+        let what =
+            format!("{} goes through middleware {name}@kubernetescrd, which nothing makes", object.title());
+        let path = keys(&["metadata", "annotations", ANNOTATION]);
+        add(
+            context,
+            object,
+            (what, &path, None, Some(format!("perhaps {meant}@kubernetescrd is meant"))),
+            once,
+        );
+    }
+}
+
+fn add(
+    context: &Context<'_>,
+    object: &Object,
+    (what, path, elsewhere, help): (String, &FieldPath, Option<&Object>, Option<String>),
+    once: &mut Once,
+) {
+    let mut diagnostic = RULE
+        .diagnostic(what.clone())
+        .at(context.survey.span(object, path), "named here")
+        .because("Traefik drops a router of which a middleware is missing: the host answers 404");
+    if let Some(elsewhere) = elsewhere {
+        diagnostic =
+            diagnostic.see(context.survey.start(elsewhere), format!("there is {}", elsewhere.title()));
+    }
+    diagnostic.help.extend(help);
+    once.add(&what, RULE.finding(context, object, diagnostic).likely());
+}
