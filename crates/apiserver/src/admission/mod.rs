@@ -16,6 +16,7 @@ use tiphys_value::Value;
 
 pub(crate) use matching::compile;
 pub(crate) use quota::after_write;
+pub use quota::quota_status;
 pub(crate) use webhook::send;
 
 use crate::{

@@ -342,10 +342,15 @@ fn check_version(at: &At, current: &Object, object: &Value) -> Result<(), Failed
 }
 
 /// Stores a status that the server itself works out. Losing a race means that it is worked out anew.
-pub(crate) fn put_status(server: &ApiServer, resource: &crate::ResourceId, old: &Object, next: Value) {
+pub(crate) fn put_status(
+    server: &ApiServer,
+    resource: &crate::ResourceId,
+    old: &Object,
+    next: Value,
+) -> bool {
     let key = crate::store::key(old.namespace(), old.name());
     let expect = Expect::Revision(old.revision());
-    let _ = server.inner.store.commit(Write { resource, key: &key, expect, value: next, remove: false });
+    server.inner.store.commit(Write { resource, key: &key, expect, value: next, remove: false }).is_ok()
 }
 
 /// Validates what is about to be stored.

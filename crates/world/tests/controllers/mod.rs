@@ -349,6 +349,27 @@ fn a_quota_counts_what_is_used() {
     assert_eq!(used, json!({"pods": "3", "requests.cpu": "450m", "count/deployments.apps": "1"}));
 }
 
+/// The API server and the controller count in the same way: a load balancer has node ports, amounts have one form.
+#[test]
+fn a_quota_comes_to_rest() {
+    let mut cluster = Cluster::new();
+    let quotas = resource("", "v1", "resourcequotas");
+    let hard = json!({"services.nodeports": "5", "services.loadbalancers": "2", "requests.cpu": "1000m", "requests.storage": "1024Mi",
+        "configmaps": "9", "count/configmaps": "9", "hugepages-2Mi": "1Gi"});
+    let quota = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "shop"}, "spec": {"hard": hard}});
+    cluster.create(&quotas, quota);
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s", "namespace": "shop"},
+        "spec": {"type": "LoadBalancer", "ports": [{"name": "a", "port": 80}, {"name": "b", "port": 81}]}});
+    cluster.create(&resource("", "v1", "services"), service);
+    cluster.run(MINUTE);
+    let settled = cluster.get(&quotas, "shop", "q").unwrap();
+    assert_eq!(settled["status"]["used"]["services.nodeports"], "2");
+    assert_eq!(settled["status"]["used"]["services.loadbalancers"], "1");
+    cluster.run(5 * MINUTE);
+    let later = cluster.get(&quotas, "shop", "q").unwrap();
+    assert_eq!(later["metadata"]["resourceVersion"], settled["metadata"]["resourceVersion"]);
+}
+
 #[test]
 fn a_circle_of_owners_goes_and_what_another_owner_keeps_stays() {
     let mut cluster = Cluster::new();
