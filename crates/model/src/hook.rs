@@ -126,6 +126,11 @@ pub fn is_ignored(object: &Value) -> bool {
     is_hook(object) && hook_types(object).iter().all(|kind| *kind == HookType::Skip)
 }
 
+/// Whether the object is a `Skip` hook and nothing else: shown, but never applied, compared or judged.
+pub fn is_skipped(object: &Value) -> bool {
+    hook_types(object).iter().eq([&HookType::Skip])
+}
+
 /// The delete policies of a hook object: those of both annotations, `BeforeHookCreation` if none.
 pub fn hook_delete_policies(object: &Value) -> BTreeSet<HookDeletePolicy> {
     let own = entries(object, names::HOOK_DELETE_POLICY).filter_map(|text| match text {
@@ -187,6 +192,8 @@ mod tests {
         assert!(is_ignored(&annotated(&[(names::HOOK, "Skip")])));
         assert!(!is_ignored(&annotated(&[(names::HOOK, "Skip,PreSync")])));
         assert!(is_ignored(&annotated(&[(names::HOOK, "presync")])));
+        assert!(is_skipped(&annotated(&[(names::HOOK, "Skip")])));
+        assert!(!is_skipped(&annotated(&[(names::HOOK, "presync")])) && !is_skipped(&annotated(&[])));
     }
 
     #[test]

@@ -115,7 +115,15 @@ pub fn compare(input: &CompareInput<'_>) -> Comparison {
     out.summary.is_app_of_apps = targets.keys().any(is_application);
     let mut health = Vec::new();
     for (key, target) in &targets {
-        compare_target(input, key, target, &mut out, &mut health);
+        if hook::is_skipped(target) {
+            let live = input.live.get(key);
+            let mut status = status_of(key, target, hook::wave(target));
+            status.requires_deletion_confirmation = needs_confirmation(input, target)
+                || live.is_some_and(|live| needs_confirmation(input, &live.object));
+            out.resources.push(status);
+        } else {
+            compare_target(input, key, target, &mut out, &mut health);
+        }
     }
     for (key, live) in input.live.iter().filter(|(key, _)| !targets.contains_key(*key)) {
         compare_extra(input, key, live, &mut out, &mut health);
@@ -151,7 +159,7 @@ fn is_application(key: &ResourceKey) -> bool {
     key.group == names::GROUP && key.kind == "Application"
 }
 
-/// The last of several targets with one key counts; hooks go aside.
+/// The last of several targets with one key counts; hooks that run or are of no known type go aside.
 fn distinct_targets(input: &CompareInput<'_>, out: &mut Comparison) -> BTreeMap<ResourceKey, Arc<Value>> {
     let namespace = &input.app.spec.destination.namespace;
     let mut counts: BTreeMap<ResourceKey, usize> = BTreeMap::new();
@@ -181,7 +189,7 @@ fn distinct_targets(input: &CompareInput<'_>, out: &mut Comparison) -> BTreeMap<
         out.conditions.push(Condition::new(ConditionType::RepeatedResourceWarning, message));
     }
     out.targets.extend(targets.values().cloned());
-    targets.retain(|_, target| !hook::is_hook(target) && !hook::is_ignored(target));
+    targets.retain(|_, target| !hook::is_hook(target) || hook::is_skipped(target));
     targets
 }
 
@@ -198,14 +206,15 @@ fn in_its_scope(target: &Arc<Value>, key: &ResourceKey) -> Arc<Value> {
     Arc::new(target)
 }
 
-fn status_of(key: &ResourceKey, object: &Value) -> ResourceStatus {
+/// An entry without a verdict. The wave is one of the sources: what left them is in none.
+fn status_of(key: &ResourceKey, object: &Value, wave: i64) -> ResourceStatus {
     ResourceStatus {
         group: key.group.clone(),
         version: object.gvk().version,
         kind: key.kind.clone(),
         namespace: key.namespace.clone(),
         name: key.name.clone(),
-        sync_wave: hook::wave(object),
+        sync_wave: wave,
         ..ResourceStatus::default()
     }
 }
@@ -222,8 +231,11 @@ fn compare_target(
     out: &mut Comparison,
     health: &mut Vec<Judged>,
 ) {
-    let mut status = status_of(key, target);
-    let live = input.live.get(key);
+    let mut status = status_of(key, target, hook::wave(target));
+    // What the project does not permit is as if it were not there, whoever made it: the Application is not in the state
+    // that its sources ask for, and no sync can bring it there. What a sync says of it tells why.
+    let permitted = (input.permit)(target, !key.namespace.is_empty()).is_ok();
+    let live = input.live.get(key).filter(|_| permitted);
     status.requires_deletion_confirmation =
         needs_confirmation(input, target) || live.is_some_and(|live| needs_confirmation(input, &live.object));
     if let Some(live) = live
@@ -261,8 +273,7 @@ fn compare_target(
         let message = format!("{} is among its own objects; it is applied, but not awaited", input.instance);
         out.conditions.push(Condition::new(ConditionType::SelfManaged, message));
     }
-    if (input.permit)(target, !key.namespace.is_empty()).is_err() {
-        // The whole may be out of sync all the same: a sync says why it cannot be.
+    if !permitted {
         status.status = Some(SyncStatusCode::Unknown);
     }
     out.resources.push(status);
@@ -332,14 +343,19 @@ fn compare_extra(
     if (input.excluded)(&key.group_kind()) || (input.permit)(object, !key.namespace.is_empty()).is_err() {
         return;
     }
-    let mut status = status_of(key, object);
-    status.health.clone_from(&live.health);
-    if hook::is_hook(object) || hook::is_ignored(object) {
-        status.hook = true;
-    } else if input.tracking.is_self_referencing(object) {
+    let is_hook = hook::is_hook(object) || hook::is_ignored(object);
+    let namespace = &input.app.spec.destination.namespace;
+    let is_target = |target: &&Arc<Value>| target_key(target, namespace, input.kinds) == *key;
+    let target = out.targets.iter().find(|target| is_hook && is_target(target));
+    let mut status = status_of(key, object, target.map_or(0, |target| hook::wave(target)));
+    status.hook = is_hook;
+    status.requires_pruning = input.tracking.is_self_referencing(object);
+    status.requires_deletion_confirmation = needs_confirmation(input, object);
+    if !is_hook {
+        status.health.clone_from(&live.health);
+    }
+    if !is_hook && status.requires_pruning {
         status.status = Some(SyncStatusCode::OutOfSync);
-        status.requires_pruning = true;
-        status.requires_deletion_confirmation = needs_confirmation(input, object);
         out.prunable.insert(key.clone());
         out.out_of_sync.insert(key.clone());
         out.differences.insert(key.clone(), Vec::new());

@@ -36,6 +36,16 @@ fn compared(
     live: Vec<(Value, Option<HealthCode>)>,
     tracking: &Tracking,
 ) -> Comparison {
+    compared_under(app, targets, live, tracking, &|_, _| Ok(()))
+}
+
+fn compared_under(
+    app: &Application,
+    targets: Vec<Value>,
+    live: Vec<(Value, Option<HealthCode>)>,
+    tracking: &Tracking,
+    permit: &dyn Fn(&Value, bool) -> Result<(), String>,
+) -> Comparison {
     let targets: Vec<_> = targets.into_iter().map(Arc::new).collect();
     let live: BTreeMap<_, _> = live
         .into_iter()
@@ -56,7 +66,7 @@ fn compared(
             let same = target.get("data") == live.get("data");
             if same { Vec::new() } else { vec!["data".parse().expect("path")] }
         },
-        permit: &|_, _| Ok(()),
+        permit,
         excluded: &|_| false,
     })
 }
@@ -76,6 +86,80 @@ fn v10_a_copied_mark_is_no_membership_unless_tracked_by_label() {
         let owned = compared(&app, vec![], vec![(copy, None)], &tracking);
         assert!(owned.prunable.is_empty() && owned.resources.is_empty());
     }
+}
+
+fn hook(kind: &str, name: &str, extra: &[(&str, &str)]) -> Value {
+    let annotations: Vec<_> =
+        [("argocd.argoproj.io/hook", "PostSync")].iter().chain(extra).copied().collect();
+    marked(object(kind, name, &annotations), "shop", &Tracking::default())
+}
+
+/// As Argo CD lists them: a hook that is there without a verdict or a health, as something that would be pruned, in its
+/// manifest's wave; one that is to be skipped by name only; what left the sources without a wave.
+#[test]
+fn hooks_and_what_is_skipped_are_listed_without_a_verdict() {
+    let run = hook("Job", "run", &[("argocd.argoproj.io/sync-wave", "3")]);
+    let left = hook(
+        "Job",
+        "left",
+        &[("argocd.argoproj.io/sync-wave", "2"), ("argocd.argoproj.io/sync-options", "Prune=confirm")],
+    );
+    let skipped = marked(
+        object("ConfigMap", "skipped", &[("argocd.argoproj.io/hook", "Skip")]),
+        "shop",
+        &Tracking::default(),
+    );
+    let extra = marked(
+        object("ConfigMap", "x", &[("argocd.argoproj.io/sync-wave", "4")]),
+        "shop",
+        &Tracking::default(),
+    );
+    let degraded = Some(HealthCode::Degraded);
+    let live = vec![(run.clone(), degraded), (left, degraded), (skipped.clone(), degraded), (extra, None)];
+    for live in [live.clone(), live.into_iter().filter(|(object, _)| object.name() != "skipped").collect()] {
+        let has_skipped = live.len() == 4;
+        let result =
+            compared(&app(json!({})), vec![run.clone(), skipped.clone()], live, &Tracking::default());
+        let rows: Vec<_> = result
+            .resources
+            .iter()
+            .map(|one| {
+                let flags = (one.hook, one.requires_pruning, one.requires_deletion_confirmation);
+                (one.name.as_str(), one.status, one.health.is_some(), flags, one.sync_wave)
+            })
+            .collect();
+        let (yes, no) = (true, false);
+        assert_eq!(
+            rows,
+            [
+                ("skipped", None, no, (no, no, no), 0),
+                ("x", Some(SyncStatusCode::OutOfSync), no, (no, yes, no), 0),
+                ("left", None, no, (yes, yes, yes), 0),
+                ("run", None, no, (yes, yes, no), 3),
+            ],
+            "{has_skipped}"
+        );
+        assert_eq!(result.health.unwrap().status, HealthCode::Healthy);
+        assert_eq!(result.prunable.len(), 1);
+    }
+}
+
+/// A project that no longer permits a kind: what is there counts as missing, since no sync can bring it there.
+#[test]
+fn what_the_project_does_not_permit_is_out_of_sync() {
+    let tracking = Tracking::default();
+    let target = marked(object("ConfigMap", "c", &[]), "shop", &tracking);
+    let extra = marked(object("ConfigMap", "extra", &[]), "shop", &tracking);
+    let (targets, live) = (vec![target.clone()], vec![(target, None), (extra, None)]);
+    let result =
+        compared_under(&app(json!({})), targets, live, &tracking, &|_, _| Err("not permitted".into()));
+    let shown: Vec<_> = result.resources.iter().map(|one| (one.name.as_str(), one.status)).collect();
+    assert_eq!(shown, [("c", Some(SyncStatusCode::Unknown))]);
+    assert_eq!(
+        (result.sync, result.health.unwrap().status),
+        (SyncStatusCode::OutOfSync, HealthCode::Missing)
+    );
+    assert!(result.prunable.is_empty());
 }
 
 #[test]

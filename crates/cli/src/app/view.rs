@@ -136,7 +136,7 @@ pub fn resources(app: &Application) -> String {
         let health = one.health.as_ref();
         let message = health.map(|health| health.message.as_str()).filter(|message| !message.is_empty());
         let message = message.or(result.map(|result| result.message.as_str())).unwrap_or_default();
-        let pruned = if one.requires_pruning { " (to be pruned)" } else { "" };
+        let pruned = if one.requires_pruning && !one.hook { " (to be pruned)" } else { "" };
         rows.push([
             one.group.clone(),
             one.kind.clone(),

@@ -131,8 +131,8 @@ async fn a_deletion_leaves_what_the_project_no_longer_permits() {
     let seen =
         |app: &Value| app["status"]["resources"].as_array().is_some_and(|all| all.iter().any(is_unknown));
     let app = stage.until_app("app", seen).await;
-    // Nothing is to be done about it, so the whole is not out of sync.
-    assert_eq!(app["status"]["sync"]["status"], "Synced");
+    // As in Argo CD it is as if it were not there: no sync can bring the Application where its sources want it.
+    assert_eq!(app["status"]["sync"]["status"], "OutOfSync");
     stage.delete(APPLICATION, ENGINE, "app").await;
     stage.until_gone(APPLICATION, ENGINE, "app").await;
     assert!(stage.get(CONFIG_MAP, "app", "a").await.is_none());
