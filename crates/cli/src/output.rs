@@ -1,6 +1,9 @@
 //! How results are written: tables for people, JSON and YAML for programs.
 
-use std::{fmt::Display, io::Write as _};
+use std::{
+    fmt::Display,
+    io::{self, Write as _},
+};
 
 use clap::ValueEnum;
 use serde_json::Value;
@@ -21,21 +24,30 @@ pub enum Format {
 ///
 /// # Errors
 /// stdout cannot be written.
-pub fn say(line: impl Display) -> std::io::Result<()> {
-    writeln!(std::io::stdout().lock(), "{line}")
+pub fn say(line: impl Display) -> io::Result<()> {
+    write(format!("{line}\n").as_bytes())
 }
 
 /// Prints text for people, or the value that says the same to programs.
 ///
 /// # Errors
 /// stdout cannot be written.
-pub fn print(format: Format, text: &str, value: &Value) -> std::io::Result<()> {
-    let mut out = std::io::stdout().lock();
+pub fn print(format: Format, text: &str, value: &Value) -> io::Result<()> {
     match format {
-        Format::Text => out.write_all(text.as_bytes()),
-        Format::Json => writeln!(out, "{value:#}"),
-        Format::Yaml => out.write_all(tiphys_yaml::to_yaml(value).as_bytes()),
+        Format::Text => write(text.as_bytes()),
+        Format::Json => say(format_args!("{value:#}")),
+        Format::Yaml => write(tiphys_yaml::to_yaml(value).as_bytes()),
     }
+}
+
+/// Writes to stdout, all of it before this returns: what is left for the end of the process fails unheard.
+///
+/// # Errors
+/// stdout cannot be written; of the kind that the system told.
+pub fn write(bytes: &[u8]) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    let written = out.write_all(bytes).and_then(|()| out.flush());
+    written.map_err(|error| io::Error::new(error.kind(), format!("cannot write to standard output: {error}")))
 }
 
 /// Rows under a header, columns aligned, the last one as wide as it likes.

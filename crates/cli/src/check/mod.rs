@@ -5,7 +5,7 @@ mod progress;
 mod survey;
 mod watch;
 
-use std::{fs, io::IsTerminal as _, io::Write as _, path::Path, sync::Arc};
+use std::{fs, io::IsTerminal as _, path::Path, sync::Arc};
 
 use anyhow::Context as _;
 use tiphys_check::{
@@ -109,7 +109,7 @@ impl<'a> Check<'a> {
             Output::Markdown => output::markdown(&shown),
             Output::Junit => output::junit(&shown),
         };
-        std::io::stdout().lock().write_all(text.as_bytes())?;
+        crate::output::write(text.as_bytes())?;
         if let Some(file) = self.args.baseline.as_deref().filter(|_| self.args.write_baseline) {
             write_whole(file, &Baseline::of(&round.checked.findings).text())?;
             eprintln!("{} findings are known from now on: {}", round.checked.findings.len(), file.display());

@@ -1,7 +1,5 @@
 //! `tiphys completion SHELL`.
 
-use std::io::Write as _;
-
 use clap_complete::Shell;
 
 /// For which shell.
@@ -18,6 +16,5 @@ pub struct Args {
 pub fn run(args: &Args, command: &mut clap::Command) -> anyhow::Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, command, "tiphys", &mut script);
-    std::io::stdout().write_all(&script)?;
-    Ok(())
+    Ok(crate::output::write(&script)?)
 }

@@ -1,6 +1,6 @@
 //! `tiphys graph [PATH]`.
 
-use std::{fs, io::Write as _, path::PathBuf};
+use std::{fs, path::PathBuf};
 
 use anyhow::Context as _;
 use clap::ValueEnum;
@@ -102,7 +102,7 @@ fn print(shown: &[Shown<'_>], output: Output) -> anyhow::Result<()> {
         Output::Mermaid => shown.map(Shown::mermaid).collect(),
         Output::Waves => shown.map(Shown::waves).collect(),
     };
-    Ok(std::io::stdout().lock().write_all(text.as_bytes())?)
+    Ok(crate::output::write(text.as_bytes())?)
 }
 
 fn read(args: &Args) -> anyhow::Result<Survey> {

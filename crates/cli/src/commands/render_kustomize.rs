@@ -2,7 +2,6 @@
 
 use std::{
     fmt::Write as _,
-    io::Write as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -101,6 +100,6 @@ fn explain(error: &tiphys_kustomize::Error, here: &str) -> String {
 fn write(output: Option<&Path>, bytes: &[u8]) -> anyhow::Result<()> {
     match output {
         Some(file) => std::fs::write(file, bytes).with_context(|| format!("cannot write {}", file.display())),
-        None => Ok(std::io::stdout().write_all(bytes)?),
+        None => Ok(crate::output::write(bytes)?),
     }
 }

@@ -5,7 +5,6 @@ mod text;
 
 use std::{
     collections::BTreeMap,
-    io::Write as _,
     path::{Path, PathBuf},
 };
 
@@ -116,7 +115,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         }
         Output::Markdown => markdown::write(&found, &args.range),
     };
-    std::io::stdout().lock().write_all(text.as_bytes())?;
+    crate::output::write(text.as_bytes())?;
     let breaks = found.apps.iter().any(|app| app.faults.1.is_some() && app.faults.0.is_none());
     if breaks || (args.exit_code && !found.apps.is_empty()) { Err(Reported.into()) } else { Ok(()) }
 }

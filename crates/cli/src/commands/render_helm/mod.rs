@@ -7,7 +7,6 @@ mod remote;
 mod schemas;
 
 use std::{
-    io::Write as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -162,14 +161,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             let Some((rendered, reason)) = error.debugged().filter(|_| args.refused.debug()) else {
                 return Err(error.into());
             };
-            std::io::stdout().write_all(rendered.as_bytes())?;
+            crate::output::write(rendered.as_bytes())?;
             bail!(reason);
         }
     };
     match &args.output_dir {
         Some(folder) if args.release_name => output_dir::write(&folder.join(&name), folder, &output)?,
         Some(folder) => output_dir::write(folder, folder, &output)?,
-        None => std::io::stdout().write_all(output.stdout.as_bytes())?,
+        None => crate::output::write(output.stdout.as_bytes())?,
     }
     // The process ends here: giving the memory of every template back, node by node, is a tenth of the time.
     std::mem::forget((chart, output));
