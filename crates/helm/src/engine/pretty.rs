@@ -16,7 +16,11 @@ const BASE64_LINE: usize = 70;
 pub(super) fn to_yaml_pretty(value: &Value) -> String {
     let Some(node) = node(value, 0) else { return String::new() };
     let layout = EmitOptions { indent: 2, sequence_indent: SequenceIndent::Wide };
-    emit(&node, layout).trim_end_matches('\n').to_owned()
+    let mut yaml = emit(&node, layout);
+    if yaml.ends_with('\n') {
+        yaml.pop();
+    }
+    yaml
 }
 
 fn node(value: &Value, depth: usize) -> Option<Node> {
@@ -90,4 +94,15 @@ fn string(text: &str) -> Node {
     node.tag = "!!binary".into();
     node.explicit_tag = true;
     node
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_text_that_ends_in_newlines_one_is_left_out() {
+        let list = Value::list(vec![Value::string("a\n\n")]);
+        assert_eq!(to_yaml_pretty(&list), "- |+\n  a\n");
+    }
 }
