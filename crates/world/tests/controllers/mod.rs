@@ -368,6 +368,14 @@ fn a_quota_comes_to_rest() {
     cluster.run(5 * MINUTE);
     let later = cluster.get(&quotas, "shop", "q").unwrap();
     assert_eq!(later["metadata"]["resourceVersion"], settled["metadata"]["resourceVersion"]);
+    // Another bound is taken into the account.
+    let mut quota = cluster.get(&quotas, "shop", "q").unwrap();
+    quota["spec"]["hard"] = json!({"services": "4", "services.nodeports": "5"});
+    cluster.update(&quotas, quota);
+    cluster.run(MINUTE);
+    let status = cluster.get(&quotas, "shop", "q").unwrap()["status"].clone();
+    assert_eq!((&status["hard"]["services"], &status["used"]["services"]), (&json!("4"), &json!("1")));
+    assert!(status["hard"].get("configmaps").is_none() && status["used"].get("configmaps").is_none());
 }
 
 #[test]
