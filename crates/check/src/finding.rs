@@ -78,6 +78,11 @@ impl Finding {
         self
     }
 
+    /// The edits that mend it, if there are any.
+    pub fn patch(&self) -> Option<&[Edit]> {
+        self.fix.as_ref().map(|fix| fix.patch.as_slice()).filter(|patch| !patch.is_empty())
+    }
+
     /// The same with a way to mend it.
     #[must_use]
     pub fn fix(mut self, description: impl Into<String>, patch: Vec<Edit>) -> Self {

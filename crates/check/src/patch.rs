@@ -7,6 +7,9 @@ use tiphys_vfs::{DirEntry, EntryKind, FileTree, VfsError};
 
 use crate::{Finding, Fix, finding::Confidence};
 
+/// How often the rules are run again, at most, to prove patches: each proof is a whole run.
+const MAX_PROOFS: usize = 40;
+
 /// A tree in which some files have other texts.
 pub struct Patched {
     tree: Arc<dyn FileTree>,
@@ -86,23 +89,35 @@ pub type Again<'a> = dyn Fn(Arc<dyn FileTree>, &[String]) -> Vec<Finding> + 'a;
 /// Keeps only the patches that help: with it applied and the rules run again, the finding is gone and none
 /// has come.
 pub fn prove(findings: &mut [Finding], sources: &SourceMap, tree: &Arc<dyn FileTree>, again: &Again<'_>) {
-    /// Each proof is a whole run.
-    const MAX_SINGLE_PROOFS: usize = 40;
     let before: Vec<String> = findings.iter().map(Finding::fingerprint).collect();
-    let with_patch: Vec<usize> = (0..findings.len()).filter(|index| is_patched(&findings[*index])).collect();
-    if with_patch.is_empty() || helps(findings, &with_patch, &before, sources, tree, again) {
-        return;
-    }
-    for (tried, index) in with_patch.into_iter().enumerate() {
-        let is_proven = tried < MAX_SINGLE_PROOFS && helps(findings, &[index], &before, sources, tree, again);
-        if !is_proven && let Some(fix) = &mut findings[index].fix {
+    let patched: Vec<usize> =
+        (0..findings.len()).filter(|index| findings[*index].patch().is_some()).collect();
+    let help = |group: &[usize]| helps(findings, group, &before, sources, tree, again);
+    let mut proofs = MAX_PROOFS;
+    let proven = of_help(&patched, &mut proofs, &help);
+    for index in patched.into_iter().filter(|index| !proven.contains(index)) {
+        if let Some(fix) = &mut findings[index].fix {
             fix.patch.clear();
         }
     }
 }
 
-fn is_patched(finding: &Finding) -> bool {
-    finding.confidence == Confidence::Certain && finding.fix.as_ref().is_some_and(|fix| !fix.patch.is_empty())
+/// The patches of a group that help: all of them if they do together, else those of either half that do.
+fn of_help(group: &[usize], proofs: &mut usize, help: &dyn Fn(&[usize]) -> bool) -> Vec<usize> {
+    if group.is_empty() || *proofs == 0 {
+        return Vec::new();
+    }
+    *proofs -= 1;
+    if help(group) {
+        return group.to_vec();
+    }
+    if group.len() == 1 {
+        return Vec::new();
+    }
+    let (first, second) = group.split_at(group.len() / 2);
+    let mut proven = of_help(first, proofs, help);
+    proven.extend(of_help(second, proofs, help));
+    proven
 }
 
 /// Whether some patches together remove their findings and add none.
@@ -123,15 +138,19 @@ fn helps(
     gone && after.iter().all(|fingerprint| before.contains(fingerprint))
 }
 
-/// The texts of all files as the proven fixes of findings leave them; fixes that overlap an earlier one
-/// are left out, and counted.
-pub fn fixed(findings: &[Finding], sources: &SourceMap) -> (BTreeMap<Arc<str>, String>, usize) {
+/// The texts of all files as the proven fixes of findings leave them, of those that are certain or of all; fixes
+/// that overlap an earlier one are left out, and counted.
+pub fn fixed(
+    findings: &[Finding],
+    sources: &SourceMap,
+    least: Confidence,
+) -> (BTreeMap<Arc<str>, String>, usize) {
     let mut edits: Vec<&Edit> = Vec::new();
     let mut left_out = 0;
-    for fix in
-        findings.iter().filter(|finding| is_patched(finding)).filter_map(|finding| finding.fix.as_ref())
-    {
-        let more: Vec<&Edit> = edits.iter().copied().chain(&fix.patch).collect();
+    let wanted =
+        |finding: &&Finding| least == Confidence::Likely || finding.confidence == Confidence::Certain;
+    for patch in findings.iter().filter(wanted).filter_map(Finding::patch) {
+        let more: Vec<&Edit> = edits.iter().copied().chain(patch).collect();
         if apply(more.iter().copied(), sources).is_some() {
             edits = more;
         } else {
@@ -167,5 +186,13 @@ mod tests {
     #[test]
     fn edits_that_overlap_are_refused() {
         assert_eq!(apply(&[edit(1, 6, "x"), edit(5, 8, "y")], &sources()), None);
+    }
+    #[test]
+    fn one_patch_that_does_not_help_spoils_no_other() {
+        let all: Vec<usize> = (0..9).collect();
+        let mut proofs = MAX_PROOFS;
+        let proven = of_help(&all, &mut proofs, &|group| !group.contains(&4));
+        assert_eq!(proven, [0, 1, 2, 3, 5, 6, 7, 8]);
+        assert!(MAX_PROOFS - proofs < 10, "{proofs} are left");
     }
 }

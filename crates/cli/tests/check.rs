@@ -196,3 +196,17 @@ fn watching_reads_edited_settings_of_the_engine_again() {
     process.kill().unwrap();
     process.wait().unwrap();
 }
+
+#[test]
+fn fixes_of_likely_findings_are_applied_when_somebody_asks_for_them() {
+    let budget = "apiVersion: policy/v1beta1\nkind: PodDisruptionBudget\nmetadata: {name: web}\n\
+        spec: {minAvailable: 1, selector: {matchLabels: {app: web}}}\n";
+    let repo = Repo::shop(&[("manifests/budget.yaml", budget)]);
+    let told = "ask for policy/v1 (tiphys check --fix-likely does it)";
+    repo.run(&["check", "repo", "--fix"]).expect(1, &[told, "--fix-likely applies 1 of likely ones"]);
+    let text = || std::fs::read_to_string(repo.path("manifests/budget.yaml")).unwrap();
+    assert_eq!(text(), budget);
+    repo.run(&["check", "repo", "--fix-likely"]).expect(1, &["fixed manifests/budget.yaml"]);
+    assert_eq!(text(), budget.replace("v1beta1", "v1"));
+    repo.run(&["check", "repo"]).expect(0, &["nothing found"]);
+}

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use tiphys_diag::{Severity, render::full};
 
 use super::{Shown, counted, family};
-use crate::Finding;
+use crate::{Confidence, Finding};
 
 /// Every finding as rustc shows its errors, then a summary by incident family and what was not seen.
 pub fn text(shown: &Shown<'_>, color: bool) -> String {
@@ -23,7 +23,11 @@ pub fn text(shown: &Shown<'_>, color: bool) -> String {
 fn one(finding: &Finding, shown: &Shown<'_>, color: bool) -> String {
     let mut diagnostic = finding.diagnostic.clone();
     if let Some(fix) = &finding.fix {
-        let how = if fix.patch.is_empty() { "" } else { " (tiphys check --fix does it)" };
+        let how = match (finding.patch(), finding.confidence) {
+            (None, _) => "",
+            (Some(_), Confidence::Certain) => " (tiphys check --fix does it)",
+            (Some(_), Confidence::Likely) => " (tiphys check --fix-likely does it)",
+        };
         diagnostic.help.push(format!("{}{how}", fix.description));
     }
     full(&diagnostic, shown.sources, color)

@@ -50,6 +50,9 @@ pub struct Args {
     /// Apply the fixes that are proven: with them the finding is gone and no other has come.
     #[arg(long, conflicts_with_all = ["rev", "watch"])]
     pub fix: bool,
+    /// Apply also those of findings that are likely, not certain: look at what they changed.
+    #[arg(long, conflicts_with_all = ["rev", "watch"])]
+    pub fix_likely: bool,
     /// Stay, and check again whenever a file changes.
     #[arg(long, conflicts_with = "rev")]
     pub watch: bool,

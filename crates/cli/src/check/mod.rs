@@ -9,7 +9,7 @@ use std::{fs, io::IsTerminal as _, path::Path, sync::Arc};
 
 use anyhow::Context as _;
 use tiphys_check::{
-    Baseline, Checked, Config, Context, Options, Rule, Severity, Survey, config, judge, output,
+    Baseline, Checked, Confidence, Config, Context, Options, Rule, Severity, Survey, config, judge, output,
     output::Shown, patch, rules,
 };
 use tiphys_diag::SourceMap;
@@ -114,14 +114,16 @@ impl<'a> Check<'a> {
             write_whole(file, &Baseline::of(&round.checked.findings).text())?;
             eprintln!("{} findings are known from now on: {}", round.checked.findings.len(), file.display());
         }
-        if self.args.fix {
+        if self.args.fix || self.args.fix_likely {
             self.fix(round)?;
         }
         Ok(())
     }
 
     fn fix(&self, round: &Round) -> anyhow::Result<()> {
-        let (texts, left_out) = patch::fixed(&round.checked.findings, &round.sources);
+        let least = if self.args.fix_likely { Confidence::Likely } else { Confidence::Certain };
+        let findings = &round.checked.findings;
+        let (texts, left_out) = patch::fixed(findings, &round.sources, least);
         let root = self.reader.root().context("--fix needs a folder, not an address")?;
         for (file, text) in &texts {
             write_whole(&root.join(file.as_ref()), text)?;
@@ -131,7 +133,13 @@ impl<'a> Check<'a> {
             eprintln!("{left_out} fixes overlap others and wait for the next run");
         }
         if texts.is_empty() {
-            eprintln!("no finding has a fix that can be applied without a person");
+            let likely = findings.iter().filter(|finding| finding.patch().is_some()).count();
+            match likely {
+                0 => eprintln!("no finding has a fix that can be applied without a person"),
+                _ => eprintln!(
+                    "no fix is of a finding that is certain; --fix-likely applies {likely} of likely ones"
+                ),
+            }
         }
         Ok(())
     }
