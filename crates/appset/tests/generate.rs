@@ -436,10 +436,14 @@ fn a_preview_tells_what_a_deletion_takes_along() {
     let set = set(json!([{"list": {"elements": [{"n": "a"}]}}]), "{{n}}", false);
     let old = json!({"metadata": {"name": "old", "namespace": "argocd", "ownerReferences": [owner_reference(&set)],
             "finalizers": ["resources-finalizer.argocd.argoproj.io"]},
-        "status": {"resources": [{"version": "v1", "kind": "ConfigMap", "namespace": "n", "name": "c"},
+        "status": {"resources": [
+            {"version": "v1", "kind": "ConfigMap", "namespace": "n", "name": "c", "status": "Synced"},
+            {"version": "v1", "kind": "ConfigMap", "namespace": "n", "name": "skipped"},
             {"version": "v1", "kind": "Secret", "namespace": "n", "name": "hook", "hook": true},
-            {"version": "v1", "kind": "Service", "namespace": "n", "name": "s", "health": {"status": "Missing"}},
-            {"group": "apiextensions.k8s.io", "version": "v1", "kind": "CustomResourceDefinition", "name": "d"}]}});
+            {"version": "v1", "kind": "Service", "namespace": "n", "name": "s", "status": "OutOfSync",
+                "health": {"status": "Missing"}},
+            {"group": "apiextensions.k8s.io", "version": "v1", "kind": "CustomResourceDefinition", "name": "d",
+                "status": "Synced"}]}});
     let mut orphaning = old.clone();
     orphaning["metadata"]["name"] = "orphaning".into();
     orphaning["metadata"]["finalizers"] = json!([]);

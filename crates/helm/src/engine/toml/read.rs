@@ -10,11 +10,20 @@ use super::{
     scan::{Fault, Scan, Scanner},
 };
 
+/// The largest text that is read, in bytes: what is kept of it takes a hundred times that at worst.
+const MAX_TEXT: usize = 4 * 1024 * 1024;
+
+/// Bytes that the names of a key and of the tables around it may have together.
+const MAX_PATH: usize = 1024;
+
 /// Reads a TOML text.
 ///
 /// # Errors
-/// What is wrong with it, in Go's words.
+/// What is wrong with it, in Go's words; or a limit, in ours.
 pub(crate) fn decode(text: &str) -> Result<Value, String> {
+    if text.len() > MAX_TEXT {
+        return Err(format!("toml: the text is larger than the limit of {MAX_TEXT} bytes"));
+    }
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.bytes().take(6).any(|byte| byte == 0) {
         return Err(
@@ -138,6 +147,7 @@ impl Reader<'_> {
         let (mut key, line) = self.scanner.key()?;
         self.key_line = line;
         let path = key.clone();
+        self.within_limits(&[outer.as_slice(), &path].concat())?;
         self.current = key.pop().unwrap_or_default();
         for part in key {
             let mut table = self.context.clone();
@@ -220,8 +230,20 @@ impl Reader<'_> {
         Ok(())
     }
 
+    /// Whether a key lies as deep, and has as long a name, as it may.
+    fn within_limits(&self, key: &[String]) -> Scan<()> {
+        if key.len() > MAX_DEPTH {
+            return self.fail(format!("tables nest deeper than the limit of {MAX_DEPTH}"));
+        }
+        if key.iter().map(String::len).sum::<usize>() > MAX_PATH {
+            return self.fail(format!("the names of a key and its tables have more than {MAX_PATH} bytes"));
+        }
+        Ok(())
+    }
+
     /// Makes a table the one that keys belong to; it may be one of several.
     fn enter(&mut self, key: &[String], several: bool) -> Scan<()> {
+        self.within_limits(key)?;
         let Some((last, above)) = key.split_last() else { return Ok(()) };
         let mut table = &mut self.root;
         for (at, part) in above.iter().enumerate() {
@@ -352,5 +374,23 @@ mod tests {
     fn nesting_has_a_limit() {
         let text = format!("x = {}{}", "[".repeat(5000), "]".repeat(5000));
         assert!(decode(&text).err().unwrap().contains("deeper than the limit"));
+        for text in [
+            format!("{}a = 1", "a.".repeat(20_000)),
+            format!("[{}a]", "a.".repeat(20_000)),
+            format!("x = {{{}a = 1}}", "a.".repeat(20_000)),
+            format!("[[a.b]]\nx = [{{{}a = {{}}}}]", "a.".repeat(97)),
+        ] {
+            assert!(decode(&text).err().unwrap().contains("tables nest deeper than the limit of 100"));
+        }
+    }
+
+    #[test]
+    fn names_and_texts_have_limits() {
+        let long = format!("[{}]\nk = 1", "a".repeat(2000));
+        assert!(decode(&long).err().unwrap().contains("more than 1024 bytes"));
+        let key = format!("[a]\n{} = 1", "k".repeat(2000));
+        assert!(decode(&key).err().unwrap().contains("more than 1024 bytes"));
+        let large = "k = 1\n".repeat(MAX_TEXT / 6 + 1);
+        assert!(decode(&large).err().unwrap().contains("larger than the limit"));
     }
 }
