@@ -239,17 +239,8 @@ fn service(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
     let is_free = |pod: &&Pod<'_>| pod.object.key.name == object.key.name || !serves_others(cluster, pod);
     let nearest = cluster.pods.iter().filter(near).filter(is_free);
     let Some(pod) = nearest.min_by_key(|pod| pod.object.key.name != object.key.name) else { return };
-    let shown: Vec<String> = wanted.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let what = format!("{} selects {}, and no pod has these labels", object.title(), shown.join(", "));
-    let diagnostic = RULE
-        .diagnostic(what.clone())
-        .at(context.survey.span(object, &keys(&["spec", "selector"])), "selected here")
-        .see(
-            context.survey.span(pod.object, &pod.path.key("metadata").key("labels")),
-            format!("{} has these", pod.object.title()),
-        )
-        .because("a Service without pods has no endpoints: connections to it are refused");
-    once.add(&what, RULE.finding(context, object, diagnostic).likely());
+    let why = "a Service without pods has no endpoints: connections to it are refused";
+    selects_nothing(context, object, &wanted, pod, why, once);
 }
 
 /// A Service that selects nothing, though its target port is by its name the port of a pod beside it: without a
@@ -323,6 +314,19 @@ fn budget(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &
     else {
         return;
     };
+    let why = "a budget without pods protects none: all of them may be evicted at once";
+    selects_nothing(context, object, &wanted, pod, why, once);
+}
+
+/// Tells of a selector that selects no pod, and of the pod that it may mean.
+fn selects_nothing(
+    context: &Context<'_>,
+    object: &Object,
+    wanted: &[(&str, &str)],
+    pod: &Pod<'_>,
+    why: &str,
+    once: &mut Once,
+) {
     let shown: Vec<String> = wanted.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let what = format!("{} selects {}, and no pod has these labels", object.title(), shown.join(", "));
     let diagnostic = RULE
@@ -332,7 +336,7 @@ fn budget(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &
             context.survey.span(pod.object, &pod.path.key("metadata").key("labels")),
             format!("{} has these", pod.object.title()),
         )
-        .because("a budget without pods protects none: all of them may be evicted at once");
+        .because(why);
     once.add(&what, RULE.finding(context, object, diagnostic).likely());
 }
 
