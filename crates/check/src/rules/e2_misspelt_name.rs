@@ -29,6 +29,7 @@ use crate::{
     Context, Report, Rule,
     support::{
         fields::keys,
+        misnamed::Misnamed,
         once::Once,
         parts, placeholders,
         pods::{self, list, text},
@@ -189,11 +190,7 @@ fn has_word(line: &str, name: &str) -> bool {
 }
 
 fn add(context: &Context<'_>, object: &Object, named: &Named<'_>, meant: &Object, once: &mut Once) {
-    let diagnostic = RULE
-        .diagnostic(format!("{} names {}/{}, which nothing makes", object.title(), named.kind, named.name))
-        .at(context.survey.span(object, &named.path), "named here")
-        .see(context.survey.start(meant), format!("{} is nearly called so", meant.key.name))
-        .because("what names it waits for it, or leads nowhere")
-        .help(format!("perhaps {} is meant", meant.key.name));
-    once.add(named.name, RULE.finding(context, object, diagnostic).likely());
+    let misnamed = Misnamed { kind: named.kind, name: named.name, path: &named.path, meant };
+    let why = "what names it waits for it, or leads nowhere";
+    once.add(named.name, misnamed.finding(&RULE, context, object, "nothing makes", why));
 }

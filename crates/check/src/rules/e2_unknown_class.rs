@@ -31,6 +31,7 @@ use crate::{
     Context, Report, Rule,
     support::{
         fields::keys,
+        misnamed::Misnamed,
         once::Once,
         parts, placeholders,
         pods::{self, list, text},
@@ -135,11 +136,7 @@ fn meant<'a>(name: &str, classes: &[&'a Object]) -> Option<&'a Object> {
 }
 
 fn add(context: &Context<'_>, object: &Object, named: &Named<'_>, meant: &Object, once: &mut Once) {
-    let diagnostic = RULE
-        .diagnostic(format!("{} names {}/{}, which nothing declares", object.title(), named.kind, named.name))
-        .at(context.survey.span(object, &named.path), "named here")
-        .see(context.survey.start(meant), format!("{} is nearly called so", meant.key.name))
-        .because("what names a class that does not exist waits for it, or is refused")
-        .help(format!("perhaps {} is meant", meant.key.name));
-    once.add(named.name, RULE.finding(context, object, diagnostic).likely());
+    let misnamed = Misnamed { kind: named.kind, name: named.name, path: &named.path, meant };
+    let why = "what names a class that does not exist waits for it, or is refused";
+    once.add(named.name, misnamed.finding(&RULE, context, object, "nothing declares", why));
 }

@@ -15,6 +15,7 @@ pub mod image_option;
 pub mod images;
 pub mod kustomizations;
 pub mod loose;
+pub mod misnamed;
 pub mod mutations;
 pub mod once;
 pub mod parts;
