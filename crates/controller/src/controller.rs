@@ -10,7 +10,11 @@ use tiphys_cluster::{Cluster, ClusterError, LiveCache};
 use tiphys_model::names;
 use tiphys_source::Repositories;
 use tiphys_value::GroupKind;
-use tokio::{sync::Semaphore, task::JoinHandle, time::Instant};
+use tokio::{
+    sync::Semaphore,
+    task::{JoinHandle, JoinSet},
+    time::Instant,
+};
 
 use crate::{
     AppKey, Level,
@@ -150,9 +154,11 @@ impl Drop for Controller {
     }
 }
 
-/// Hands Applications to workers.
+/// Hands Applications to workers. What they are at ends with it: an engine that was dropped must write nothing more
+/// beside the one that takes over.
 async fn work(engine: Arc<Engine>) {
     let workers = Arc::new(Semaphore::new(engine.settings.workers));
+    let mut looks = JoinSet::new();
     while let Some((key, level)) = engine.queue.next().await {
         // Applications of other clusters wait for workers of their own, where they hold up nobody else.
         let remote = engine.remote_workers(&key);
@@ -161,7 +167,8 @@ async fn work(engine: Arc<Engine>) {
             None => workers.clone().acquire_owned().await.ok(),
         };
         let engine = engine.clone();
-        tokio::spawn(async move {
+        while looks.try_join_next().is_some() {}
+        looks.spawn(async move {
             let permit = match remote {
                 Some(workers) => workers.acquire_owned().await.ok(),
                 None => own,
@@ -182,13 +189,15 @@ async fn work(engine: Arc<Engine>) {
     }
 }
 
-/// Hands ApplicationSets to workers.
+/// Hands ApplicationSets to workers, as [`work`] does Applications.
 async fn work_on_sets(engine: Arc<Engine>) {
     let workers = Arc::new(Semaphore::new(engine.settings.workers));
+    let mut looks = JoinSet::new();
     while let Some((key, level)) = engine.sets.queue.next().await {
         let Ok(permit) = workers.clone().acquire_owned().await else { return };
         let engine = engine.clone();
-        tokio::spawn(async move {
+        while looks.try_join_next().is_some() {}
+        looks.spawn(async move {
             let next = engine.reconcile_set(&key, level).await;
             engine.sets.queue.done(&key);
             if let Some(at) = next.at {

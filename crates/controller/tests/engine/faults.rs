@@ -15,7 +15,7 @@ use http::{Request, Response, StatusCode};
 use http_body::{Body, Frame};
 use tiphys_apiserver::ApiService;
 use tiphys_value::json;
-use tokio::sync::{Notify, watch};
+use tokio::{sync::Notify, time::Instant};
 use tower::{BoxError, Service};
 
 /// What becomes of a request.
@@ -37,11 +37,15 @@ pub enum Fault {
 type Plan = dyn Fn(&str, &str, u64) -> Option<Fault> + Send + Sync;
 
 struct State {
+    began: Instant,
     plan: Mutex<Option<Arc<Plan>>>,
     count: Mutex<u64>,
     log: Mutex<Vec<String>>,
-    /// Changes whenever all watches are to break off.
-    cut: watch::Sender<u64>,
+    /// Every request, with the time at which it came.
+    requests: Mutex<Vec<String>>,
+    /// Told when all watches are to break off. Who waits is woken in order; those of a `watch` channel are in a random
+    /// one.
+    cut: Arc<Notify>,
     /// Told when the engine dies.
     death: Notify,
 }
@@ -53,10 +57,12 @@ pub struct Faults(Arc<State>);
 impl Default for Faults {
     fn default() -> Self {
         let state = State {
+            began: Instant::now(),
             plan: Mutex::default(),
             count: Mutex::default(),
             log: Mutex::default(),
-            cut: watch::channel(0).0,
+            requests: Mutex::default(),
+            cut: Arc::default(),
             death: Notify::new(),
         };
         Self(Arc::new(state))
@@ -80,7 +86,7 @@ impl Faults {
 
     /// Breaks off every watch.
     pub fn cut_watches(&self) {
-        self.0.cut.send_modify(|count| *count += 1);
+        self.0.cut.notify_waiters();
     }
 
     /// Returns when the plan has the engine die. Whoever plans that kills it then.
@@ -93,6 +99,11 @@ impl Faults {
         lock(&self.0.log).clone()
     }
 
+    /// Every request that the engine sent, reads and watches too, with the time at which it did.
+    pub fn requests(&self) -> Vec<String> {
+        lock(&self.0.requests).clone()
+    }
+
     /// The service behind the faults.
     pub fn before(&self, inner: ApiService) -> Faulty {
         Faulty { inner, faults: self.clone() }
@@ -101,6 +112,8 @@ impl Faults {
     fn fault(&self, method: &str, path: &str) -> Option<Fault> {
         let mut count = lock(&self.0.count);
         *count += 1;
+        let at = self.0.began.elapsed();
+        lock(&self.0.requests).push(format!("{at:?} {method} {path}"));
         if method != "GET" && !path.contains("dryRun=All") {
             lock(&self.0.log).push(format!("{method} {}", path.split('?').next().unwrap_or_default()));
         }
@@ -139,7 +152,7 @@ where
             Some(Fault::LoseAnswer | Fault::Late(_) | Fault::Die) | None => {}
         }
         let faults = self.faults.clone();
-        let mut cut = self.faults.0.cut.subscribe();
+        let cut = self.faults.0.cut.clone().notified_owned();
         let answer = self.inner.call(request);
         Box::pin(async move {
             let Ok(answer) = answer.await;
@@ -152,11 +165,7 @@ where
                 }
                 _ => {}
             }
-            let cut = Box::pin(async move {
-                // The sender lives as long as the stage.
-                let _ = cut.changed().await;
-            });
-            Ok(answer.into_answer(cut))
+            Ok(answer.into_answer(Box::pin(cut)))
         })
     }
 }

@@ -7,6 +7,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use tiphys_value::{ObjectExt, Value, json};
@@ -127,4 +128,21 @@ fn an_engine_that_dies_between_any_two_writes_comes_to_the_same_end() {
         let (end, _) = in_virtual_time(run(Some(at)));
         assert_eq!(end, whole, "write {at} of {writes}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_engine_that_is_gone_asks_for_nothing_more() {
+    let mut stage = Stage::idle(&[("app/one.yaml", &config_map("one", "1"))], |_| {}).await;
+    let slow = Duration::from_secs(30);
+    stage.faults.plan(move |method, path, _| {
+        (method == "PATCH" && path.contains("/configmaps/one")).then_some(Fault::Late(slow))
+    });
+    stage.start().await;
+    stage.apply(application("app", "app")).await;
+    // It is in the midst of a write when it ends.
+    stage.until_object(CONFIG_MAP, "app", "one", |_| true).await;
+    stage.kill();
+    let asked = stage.faults.requests();
+    stage.pass(Duration::from_secs(600)).await;
+    assert_eq!(stage.faults.requests()[asked.len()..], [] as [String; 0]);
 }
