@@ -125,6 +125,7 @@ impl IgnoreRules {
             if !is_status
                 && !through_list
                 && path.get(target).is_none()
+                && has_place(&path, target)
                 && let Some(value) = path.get(live)
             {
                 paths::set(&mut out, &path, value.clone());
@@ -145,6 +146,12 @@ fn programs(rule: &IgnoreDifference) -> Result<Vec<Program>, IgnoreError> {
         Program::of(expression).map_err(|message| IgnoreError { expression: expression.clone(), message })
     };
     rule.jq_path_expressions.iter().map(read).collect()
+}
+
+/// Whether a value has that in which a field would stand. A part of the live object that the target says nothing about
+/// is left as it is: to apply one field of it would be to own it.
+fn has_place(path: &FieldPath, value: &Value) -> bool {
+    path.0.split_last().is_some_and(|(_, above)| FieldPath(above.to_vec()).get(value).is_some())
 }
 
 /// The path in the live object that corresponds to one in the target: list items are found by their

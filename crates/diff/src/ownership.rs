@@ -24,17 +24,18 @@ pub(crate) struct Managers {
 impl Managers {
     pub fn read(live: &Value) -> Self {
         let list = live.at(&["metadata", "managedFields"]).and_then(Value::as_array);
-        let list = list.into_iter().flatten().filter(|entry| entry.get("subresource").is_none());
         let last = live.annotation("kubectl.kubernetes.io/last-applied-configuration");
         let last: Option<Value> = last.and_then(|text| serde_json::from_str(text).ok());
         let last = last.map(|last| encoded_secret(&last).unwrap_or(last));
         let (mut entries, mut applied) = (Vec::new(), Vec::new());
-        for entry in list {
+        for entry in list.into_iter().flatten() {
             let (Some(manager), Some(fields)) = (entry.str_at(&["manager"]), entry.get("fieldsV1")) else {
                 continue;
             };
             entries.push((manager.to_owned(), fields.clone()));
-            if !OURS.contains(&manager) {
+            // What came by a subresource was in no manifest; who is trusted is so there too: replicas that an autoscaler
+            // sets are set by `scale`.
+            if !OURS.contains(&manager) || entry.get("subresource").is_some() {
                 continue;
             }
             if entry.str_at(&["operation"]) == Some("Apply") {

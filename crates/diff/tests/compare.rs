@@ -269,6 +269,44 @@ fn ignored_differences_of_all_three_forms() {
     assert_eq!(shown.len(), 2);
 }
 
+#[test]
+fn who_is_trusted_is_so_for_what_came_by_a_subresource() {
+    let target = deployment(json!({"name": "c", "image": "i:1"}));
+    let mut live = target.clone();
+    live["spec"]["replicas"] = json!(9);
+    let mut entry = owned("kube-controller-manager", json!({"f:spec": {"f:replicas": {}}}));
+    entry["operation"] = "Update".into();
+    entry["subresource"] = "scale".into();
+    live["metadata"]["managedFields"] = json!([entry]);
+    let rule =
+        json!({"group": "apps", "kind": "Deployment", "managedFieldsManagers": ["kube-controller-manager"]});
+    let ignore = rules(&target, rule);
+    let options = DiffOptions {
+        fields: Fields::built_in(&target.gvk()),
+        ignore: Some(&ignore),
+        ..DiffOptions::default()
+    };
+    assert!(!compare(&target, &live, &options).is_modified());
+    assert_eq!(respect_ignored(&target, &live, &options)["spec"]["replicas"], 9);
+}
+
+#[test]
+fn ignored_fields_are_respected_only_in_parts_that_the_target_has() {
+    let mut target = deployment(json!({"name": "c", "image": "i:1"}));
+    let mut live = target.clone();
+    live["spec"]["strategy"] = json!({"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 5}});
+    live["metadata"]["labels"] = json!({"controller": "set"});
+    let pointers = ["/spec/strategy/rollingUpdate", "/metadata/labels/controller"];
+    let ignore = rules(&target, json!({"group": "apps", "kind": "Deployment", "jsonPointers": pointers}));
+    let options = DiffOptions { ignore: Some(&ignore), ..DiffOptions::default() };
+    assert_eq!(respect_ignored(&target, &live, &options), target);
+    target["spec"]["strategy"] = json!({"type": "RollingUpdate"});
+    target["metadata"]["labels"] = json!({"app": "c"});
+    let respected = respect_ignored(&target, &live, &options);
+    assert_eq!(respected["spec"]["strategy"], live["spec"]["strategy"]);
+    assert_eq!(respected["metadata"]["labels"], json!({"app": "c", "controller": "set"}));
+}
+
 fn accepts(expression: &str) -> bool {
     let rule = IgnoreDifference {
         kind: "*".into(),
