@@ -22,6 +22,17 @@ pub struct Fix {
     /// The edits that do it; empty if a person has to.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub patch: Vec<Edit>,
+    /// Whether the edits do what is meant for sure; where they write the word that is nearest, they guess.
+    pub confidence: Confidence,
+}
+
+/// A word that may be a slip for another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Respelling {
+    /// The word as it stands where the finding points.
+    pub wrong: String,
+    /// The word that is meant.
+    pub meant: String,
 }
 
 /// One thing that will break.
@@ -39,6 +50,8 @@ pub struct Finding {
     pub confidence: Confidence,
     /// A way to mend it.
     pub fix: Option<Fix>,
+    /// A word that would mend it, of which a patch is made once the text is known.
+    pub respelling: Option<Respelling>,
 }
 
 impl Finding {
@@ -54,7 +67,15 @@ impl Finding {
 
     /// A finding that follows from the repository alone, without application, object or fix yet.
     pub fn new(incident: &'static str, diagnostic: Diagnostic) -> Self {
-        Self { diagnostic, incident, app: None, object: None, confidence: Confidence::Certain, fix: None }
+        Self {
+            diagnostic,
+            incident,
+            app: None,
+            object: None,
+            confidence: Confidence::Certain,
+            fix: None,
+            respelling: None,
+        }
     }
 
     /// The same about an Application.
@@ -86,7 +107,34 @@ impl Finding {
     /// The same with a way to mend it.
     #[must_use]
     pub fn fix(mut self, description: impl Into<String>, patch: Vec<Edit>) -> Self {
-        self.fix = Some(Fix { description: description.into(), patch });
+        self.fix = Some(Fix { description: description.into(), patch, confidence: Confidence::Certain });
         self
+    }
+
+    /// The same with a way to mend it that is perhaps not what is meant.
+    #[must_use]
+    pub fn guess(mut self, description: impl Into<String>, patch: Vec<Edit>) -> Self {
+        self.fix = Some(Fix { description: description.into(), patch, confidence: Confidence::Likely });
+        self
+    }
+
+    /// How sure it is that the edits are what is meant: no more than the finding and the fix are.
+    pub fn patch_confidence(&self) -> Confidence {
+        self.fix.as_ref().map_or(self.confidence, |fix| fix.confidence.min(self.confidence))
+    }
+
+    /// The same, mended by another word in the place of one.
+    #[must_use]
+    pub fn respelt(mut self, wrong: impl Into<String>, meant: impl Into<String>) -> Self {
+        self.respelling = Some(Respelling { wrong: wrong.into(), meant: meant.into() });
+        self
+    }
+
+    /// The same about a word that is perhaps a slip for another: says so, and is mended by it.
+    #[must_use]
+    pub fn perhaps(mut self, wrong: &str, meant: Option<&str>) -> Self {
+        let Some(meant) = meant else { return self };
+        self.diagnostic.help.push(format!("perhaps {meant} is meant"));
+        self.respelt(wrong, meant)
     }
 }

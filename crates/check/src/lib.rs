@@ -16,7 +16,7 @@ mod suppress;
 
 pub use baseline::{Baseline, BaselineError};
 pub use config::{Config, ConfigError, UnknownRule};
-pub use finding::{Confidence, Finding, Fix};
+pub use finding::{Confidence, Finding, Fix, Respelling};
 pub use pages::pages;
 pub use rule::{Analyses, Context, Report, Rule};
 pub use run::{Checked, Options, check, judge};

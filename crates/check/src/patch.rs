@@ -147,8 +147,7 @@ pub fn fixed(
 ) -> (BTreeMap<Arc<str>, String>, usize) {
     let mut edits: Vec<&Edit> = Vec::new();
     let mut left_out = 0;
-    let wanted =
-        |finding: &&Finding| least == Confidence::Likely || finding.confidence == Confidence::Certain;
+    let wanted = |finding: &&Finding| finding.patch_confidence() >= least;
     for patch in findings.iter().filter(wanted).filter_map(Finding::patch) {
         let more: Vec<&Edit> = edits.iter().copied().chain(patch).collect();
         if apply(more.iter().copied(), sources).is_some() {

@@ -7,7 +7,7 @@ use tiphys_graph::parallel;
 
 use crate::{
     Baseline, Config, Context, Finding, Report, Rule,
-    support::{once, set_aside},
+    support::{once, respell, set_aside},
     suppress::Suppressions,
 };
 
@@ -52,6 +52,7 @@ pub fn check(context: &Context<'_>, rules: &[&Rule]) -> Checked {
     });
     let mut findings: Vec<Finding> = reports.into_iter().flatten().collect();
     set_aside::weigh(context.survey, &mut findings);
+    respell::patches(&context.survey.files, &mut findings);
     sort(&mut findings);
     findings.dedup();
     Checked { findings: once::by_place(findings), ..Checked::default() }

@@ -23,7 +23,7 @@ pub fn text(shown: &Shown<'_>, color: bool) -> String {
 fn one(finding: &Finding, shown: &Shown<'_>, color: bool) -> String {
     let mut diagnostic = finding.diagnostic.clone();
     if let Some(fix) = &finding.fix {
-        let how = match (finding.patch(), finding.confidence) {
+        let how = match (finding.patch(), finding.patch_confidence()) {
             (None, _) => "",
             (Some(_), Confidence::Certain) => " (tiphys check --fix does it)",
             (Some(_), Confidence::Likely) => " (tiphys check --fix-likely does it)",

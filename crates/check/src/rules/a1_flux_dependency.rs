@@ -123,15 +123,12 @@ fn source(context: &Context<'_>, object: &Object, once: &mut Once) {
         {
             continue;
         }
-        let mut diagnostic = RULE
+        let diagnostic = RULE
             .diagnostic(format!("{} reads from {kind} {name}, which nothing makes", object.title()))
             .at(context.survey.span(object, &keys(place).key("name")), "read from this")
             .because("it is never ready, and what depends on it is not either");
         let nearest = similar::nearest(name, of_kind.iter().map(|it| it.key.name.as_str()));
-        if let Some(nearest) = nearest {
-            diagnostic = diagnostic.help(format!("perhaps {nearest} is meant"));
-        }
-        once.add(name, RULE.finding(context, object, diagnostic).likely());
+        once.add(name, RULE.finding(context, object, diagnostic).likely().perhaps(name, nearest));
     }
 }
 
@@ -158,9 +155,8 @@ fn checked(context: &Context<'_>, object: &Object, once: &mut Once) {
                 object.title()
             ))
             .at(context.survey.span(object, &path), "waits for this")
-            .because("it waits until its time is out, and is never ready; what depends on it is not either")
-            .help(format!("perhaps {nearest} is meant"));
-        once.add(name, RULE.finding(context, object, diagnostic).likely());
+            .because("it waits until its time is out, and is never ready; what depends on it is not either");
+        once.add(name, RULE.finding(context, object, diagnostic).likely().perhaps(name, Some(nearest)));
     }
 }
 
@@ -234,12 +230,10 @@ fn missing(
     once: &mut Once,
 ) {
     let others = all.iter().filter(|it| it.key.kind == object.key.kind);
-    let mut diagnostic = RULE
+    let diagnostic = RULE
         .diagnostic(format!("{} waits for {} {name}, which nothing makes", object.title(), object.key.kind))
         .at(context.survey.span(object, &path), "waits for this")
         .because("it is never reconciled, and what waits for it is not either");
-    if let Some(nearest) = similar::nearest(name, others.map(|it| it.key.name.as_str())) {
-        diagnostic = diagnostic.help(format!("perhaps {nearest} is meant"));
-    }
-    once.add("", RULE.finding(context, object, diagnostic).likely());
+    let nearest = similar::nearest(name, others.map(|it| it.key.name.as_str()));
+    once.add("", RULE.finding(context, object, diagnostic).likely().perhaps(name, nearest));
 }

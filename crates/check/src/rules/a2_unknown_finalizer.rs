@@ -73,6 +73,6 @@ fn add(context: &Context<'_>, object: &Object, list: &FieldPath, once: &mut Once
             .at(context.survey.span(object, &list.index(at)), "Argo CD does not know it")
             .because("what has a finalizer is deleted only when it is taken away: the Application stays for ever, and its objects are not deleted")
             .help(format!("write {meant}"));
-        once.add(name, RULE.finding(context, object, diagnostic));
+        once.add(name, RULE.finding(context, object, diagnostic).respelt(name, meant));
     }
 }

@@ -33,7 +33,7 @@ use tiphys_value::{FieldPath, Value};
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        charts,
+        charts, declared,
         once::Once,
         pods::{list, text},
     },
@@ -66,7 +66,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 continue;
             };
             let place = place(context, app);
-            once.add_by(source.chart.clone(), finding(app, &source.chart, place, definition, bytes));
+            once.add_by(
+                source.chart.clone(),
+                finding(context, app, &source.chart, place, (definition, bytes)),
+            );
         }
     }
     for used in context.chart_uses().iter().filter(|used| used.is_inflated) {
@@ -82,7 +85,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         };
         let brings = used.brings_definitions && !charts::leaves_out_crds(&source);
         if let Some((definition, bytes)) = large_definition(&source).filter(|_| brings) {
-            once.add_by(used.chart.clone(), finding(app, &used.chart, used.span.clone(), definition, bytes));
+            let found = finding(context, app, &used.chart, used.span.clone(), (definition, bytes));
+            once.add_by(used.chart.clone(), found);
         }
     }
     once.report(report);
@@ -98,7 +102,13 @@ fn place(context: &Context<'_>, app: &App) -> Span {
     context.survey.app_span(app, &field)
 }
 
-fn finding(app: &App, chart: &str, place: Span, definition: &str, bytes: &str) -> Finding {
+fn finding(
+    context: &Context<'_>,
+    app: &App,
+    chart: &str,
+    place: Span,
+    (definition, bytes): (&str, &str),
+) -> Finding {
     let message = format!(
         "chart {chart} brings CustomResourceDefinition {definition} of about {bytes} bytes, and Application {} does not apply on the server's side: \
          `metadata.annotations: Too long: may not be more than 262144 bytes`",
@@ -109,7 +119,9 @@ fn finding(app: &App, chart: &str, place: Span, definition: &str, bytes: &str) -
         .at(place, "this chart")
         .because("client-side apply writes the whole object into one of its own annotations, whose size is limited")
         .help("add `ServerSideApply=true` to spec.syncPolicy.syncOptions");
-    Finding::new(RULE.incident, diagnostic).app(app.name()).likely()
+    let finding = Finding::new(RULE.incident, diagnostic).app(app.name()).likely();
+    let edits = declared::add_sync_option(context.survey, app, "ServerSideApply=true");
+    if edits.is_empty() { finding } else { finding.fix("apply the Application server-side", edits) }
 }
 
 /// The charts that a chart of the repository depends on, with the values that it gives them in its own defaults.

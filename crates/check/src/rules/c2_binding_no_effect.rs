@@ -93,9 +93,8 @@ fn role(context: &Context<'_>, binding: &Object, once: &mut Once) {
         .diagnostic(what.clone())
         .at(survey.span(binding, &keys(&["roleRef", "name"])), "named here")
         .see(survey.start(meant), "nobody binds this one")
-        .because("a binding of a role that does not exist grants nothing")
-        .help(format!("perhaps {nearest} is meant"));
-    once.add(&what, RULE.finding(context, binding, diagnostic).likely());
+        .because("a binding of a role that does not exist grants nothing");
+    once.add(&what, RULE.finding(context, binding, diagnostic).likely().perhaps(name, Some(nearest)));
 }
 
 /// Service accounts that nothing makes where the binding looks for them, and that pods have in another namespace.
@@ -116,7 +115,8 @@ fn accounts(context: &Context<'_>, binding: &Object, once: &mut Once) {
             .see(survey.start(own), format!("there is {}, which pods run as", own.title()))
             .because("the pods run as another account than the one that is given the rights")
             .help(format!("say `namespace: {}`", own.key.namespace));
-        once.add(&what, RULE.finding(context, binding, diagnostic).likely());
+        let finding = RULE.finding(context, binding, diagnostic).likely();
+        once.add(&what, finding.respelt(namespace, &own.key.namespace));
     }
 }
 

@@ -31,8 +31,8 @@ use tiphys_value::{FieldPath, GroupVersionKind, ObjectExt, RenderedObject, Segme
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        crds::Definitions, fields, flux::Flux, image_option, loose::Extent, mutations::Mutations, once::Once,
-        parts, placeholders, similar,
+        crds::Definitions, fields, flux::Flux, loose::Extent, mutations::Mutations, once::Once, parts,
+        placeholders, remedies, scalars::Wanted, similar,
     },
 };
 
@@ -62,6 +62,8 @@ struct Fault {
     field: FieldPath,
     severity: Severity,
     help: Option<String>,
+    /// A word in the place of one that is not known.
+    respelling: Option<(String, String)>,
     /// Whether the cluster's definition may say otherwise.
     is_doubtful: bool,
 }
@@ -83,6 +85,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let file = &object.rendered.location.file;
             if fault.message.contains("unknown field") {
                 once.add_by(format!("{file}\n{what}"), finding(context, object, &fault));
+            } else if what.ends_with("Required value") {
+                let of = format!("{file}\n{}\n{what}", object.title());
+                once.add_by(of, finding(context, object, &fault));
             } else {
                 once.add(&fault.message, finding(context, object, &fault));
             }
@@ -115,12 +120,13 @@ fn finding(context: &Context<'_>, object: &Object, fault: &Fault) -> Finding {
     if fault.is_doubtful {
         finding = finding.likely();
     }
-    if !image_option::is_entry(&field) || field != fault.field {
-        return finding;
+    if let Some((wrong, meant)) = &fault.respelling {
+        return finding.respelt(wrong, meant);
     }
-    let Some(text) = field.get(object.value()).and_then(image_option::as_text) else { return finding };
-    let edits = image_option::rewrite(context.survey, object, &field);
-    finding.fix(format!("write it as a text: {text}"), edits.into_iter().collect())
+    match remedies::of(context.survey, object, &fault.field, &fault.message) {
+        Some((description, edits)) => finding.fix(description, edits),
+        None => finding,
+    }
 }
 
 /// Whether an object declares Applications that are followed from it.
@@ -188,6 +194,11 @@ fn faults(
         faults.clear();
     }
     faults.retain(|fault| !is_prose(&fault.message) && !has_variable(&fault.message));
+    // What another tool than an ApplicationSet fills in.
+    faults.retain(|fault| {
+        !refused_value(&fault.message)
+            .is_some_and(|value| !value.contains("{{") && placeholders::is_in(value))
+    });
     // What nothing applies as it is may be a patch that says so, or a form that people fill in.
     if object.environment.is_none() {
         if faults
@@ -212,11 +223,12 @@ fn faults(
 
 /// A kind that no API server has: its version is missing, or its name is nearly that of a built-in kind.
 fn unserved(object: &Object, gvk: &GroupVersionKind) -> Option<Fault> {
-    let at = |message: String, field: &str, meant: &str| Fault {
+    let at = |message: String, (field, wrong): (&str, &str), meant: &str| Fault {
         message,
         field: FieldPath::default().key(field),
         severity: Severity::Error,
         help: Some(format!("perhaps {meant} is meant")),
+        respelling: Some((wrong.to_owned(), meant.to_owned())),
         is_doubtful: false,
     };
     let (group, version, kind) = (&gvk.group, &gvk.version, &gvk.kind);
@@ -227,7 +239,7 @@ fn unserved(object: &Object, gvk: &GroupVersionKind) -> Option<Fault> {
             .find(|key| similar::nearest(key, ["apiVersion"].into_iter()).is_some())?;
         return Some(at(
             format!("Object 'apiVersion' is missing in {}", object.title()),
-            misspelt,
+            (misspelt, misspelt),
             "apiVersion",
         ));
     }
@@ -238,7 +250,7 @@ fn unserved(object: &Object, gvk: &GroupVersionKind) -> Option<Fault> {
     }
     let meant = similar::nearest(kind, beside.by_ref().map(|known| known.kind.as_str()))?;
     let api = if group.is_empty() { version.clone() } else { format!("{group}/{version}") };
-    Some(at(format!("no matches for kind \"{kind}\" in version \"{api}\""), "kind", meant))
+    Some(at(format!("no matches for kind \"{kind}\" in version \"{api}\""), ("kind", kind), meant))
 }
 
 /// Whether a fault stands whatever takes the place of an object's placeholders: a field that is not known, or a value of
@@ -254,17 +266,21 @@ fn is_beside_placeholders(object: &Object, fault: &Fault) -> bool {
     is_no_text || is_of_field && is_plain(&fault.field)
 }
 
+/// The text that an answer says is invalid.
+fn refused_value(message: &str) -> Option<&str> {
+    let (_, rest) = message.split_once("Invalid value: \"")?;
+    rest.split_once('"').map(|(value, _)| value)
+}
+
 /// Whether what is refused is a sentence for people in place of a name: `<domain>, please fill in`.
 fn is_prose(message: &str) -> bool {
-    let quoted = message.split_once("Invalid value: \"").and_then(|(_, rest)| rest.split_once('"'));
-    quoted.is_some_and(|(value, _)| !value.is_ascii() && value.contains(' '))
+    refused_value(message).is_some_and(|value| !value.is_ascii() && value.contains(' '))
 }
 
 /// Whether what is refused has a variable in it, which `envsubst` or the like fills in: `api.$CLUSTER_DOMAIN`.
 fn has_variable(message: &str) -> bool {
     const SHORTEST: usize = 3;
-    let quoted = message.split_once("Invalid value: \"").and_then(|(_, rest)| rest.split_once('"'));
-    let mut names = quoted.into_iter().flat_map(|(value, _)| value.split('$').skip(1));
+    let mut names = refused_value(message).into_iter().flat_map(|value| value.split('$').skip(1));
     names.any(|rest| {
         let is_name = |c: &char| c.is_ascii_uppercase() || c.is_ascii_digit() || *c == '_';
         rest.starts_with(|c: char| c.is_ascii_uppercase())
@@ -275,8 +291,7 @@ fn has_variable(message: &str) -> bool {
 /// Whether what is refused stands for something else: `APPNAME`, `STORAGE_CLASS`, `<app>-api`, `$DNS_ADDRESS`,
 /// `your_domain`.
 fn is_stand_in(message: &str) -> bool {
-    let quoted = message.split_once("Invalid value: \"").and_then(|(_, rest)| rest.split_once('"'));
-    let Some((value, _)) = quoted else { return false };
+    let Some(value) = refused_value(message) else { return false };
     let mut constants = value.split(|c: char| !(c.is_ascii_uppercase() || c == '_'));
     let brackets = value.split_once('<').and_then(|(_, rest)| rest.split_once('>'));
     let is_constant =
@@ -409,6 +424,7 @@ fn unknown_metadata(object: &Object, gvk: &GroupVersionKind) -> Vec<Fault> {
     let slips = unknown_ones.filter_map(|field| Some((field, similar::nearest(field, KNOWN.into_iter())?)));
     let fault = |(field, meant): (&String, &str)| Fault {
         help: Some(format!("there is a field {meant}")),
+        respelling: Some((field.clone(), meant.to_owned())),
         ..unknown(gvk, &format!("metadata.{field}"), None)
     };
     if is_sent { slips.map(fault).collect() } else { Vec::new() }
@@ -420,38 +436,49 @@ fn undecodable(object: &Object, gvk: &GroupVersionKind, error: &str) -> Fault {
     let path = path.and_then(|(path, _)| path.split_once('.')).map(|(_, path)| path).unwrap_or_default();
     Fault {
         message: format!("{kind} in version \"{version}\" cannot be handled as a {kind}: {error}"),
-        field: through_lists(object.value(), path),
+        field: through_lists(object.value(), path, Wanted::of(error)),
         severity: Severity::Error,
         help: None,
+        respelling: None,
         is_doubtful: false,
     }
 }
 
-/// The path of a field that Go names without positions in lists: through the first items that have it.
-fn through_lists(root: &Value, names: &str) -> FieldPath {
-    let mut path = FieldPath::default();
-    let mut at = root;
-    for name in names.split('.').filter(|name| !name.is_empty()) {
-        if let Value::Array(items) = at {
-            let Some(index) = items.iter().position(|item| item.get(name).is_some()) else { break };
-            path = path.index(index);
-            at = &items[index];
-        }
-        let Some(next) = at.get(name) else { break };
-        path = path.key(name);
-        at = next;
+/// The path of a field that Go names without positions in lists: through the first items in which it is of the wrong type,
+/// or else that have it.
+fn through_lists(root: &Value, names: &str, wanted: Option<Wanted>) -> FieldPath {
+    let names: Vec<&str> = names.split('.').filter(|name| !name.is_empty()).collect();
+    let is_wrong = |value: &Value| wanted.is_none_or(|wanted| wanted.is_wrong(value));
+    let wrong = descend(root, &names, &FieldPath::default(), &is_wrong);
+    wrong.or_else(|| descend(root, &names, &FieldPath::default(), &|_| true)).unwrap_or_else(|| {
+        let steps = (1..names.len()).rev();
+        let mut found =
+            steps.filter_map(|end| descend(root, &names[..end], &FieldPath::default(), &|_| true));
+        found.next().unwrap_or_default()
+    })
+}
+
+/// The first place that steps lead to, through any item of a list, at which a value fits.
+fn descend(at: &Value, names: &[&str], path: &FieldPath, fits: &dyn Fn(&Value) -> bool) -> Option<FieldPath> {
+    if let (Value::Array(items), [_, ..]) = (at, names) {
+        let mut items = items.iter().enumerate();
+        return items.find_map(|(index, item)| descend(item, names, &path.index(index), fits));
     }
-    path
+    let Some((name, rest)) = names.split_first() else { return fits(at).then(|| path.clone()) };
+    descend(at.get(*name)?, rest, &path.key(*name), fits)
 }
 
 fn unknown(gvk: &GroupVersionKind, field: &str, ty: Option<TypeRef<'_>>) -> Fault {
     let GroupVersionKind { kind, version, .. } = gvk;
     let path = fields::of_api(field);
+    let named = ty.and_then(|ty| meant(ty, &path));
+    let wrong = field.rsplit(['.', ']']).next().unwrap_or(field);
     Fault {
         message: format!(
             "{kind} in version \"{version}\" cannot be handled as a {kind}: strict decoding error: unknown field \"{field}\""
         ),
-        help: ty.and_then(|ty| meant(ty, &path)).map(|name| format!("there is a field {name}")),
+        help: named.as_ref().map(|name| format!("there is a field {name}")),
+        respelling: named.map(|name| (wrong.to_owned(), name)),
         field: path,
         severity: Severity::Warning,
         is_doubtful: false,
@@ -480,6 +507,7 @@ fn invalid(object: &Object, gvk: &GroupVersionKind, error: &FieldError) -> Fault
         field: fields::of_api(&error.field),
         severity: Severity::Error,
         help: None,
+        respelling: None,
         is_doubtful: false,
     }
 }

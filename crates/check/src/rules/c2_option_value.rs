@@ -30,7 +30,7 @@ use tiphys_value::{FieldPath, ObjectExt, Value};
 
 use crate::{
     Context, Report, Rule,
-    support::{fields::keys, once::Once, placeholders},
+    support::{fields::keys, once::Once, placeholders, similar},
 };
 
 /// See the module.
@@ -51,6 +51,8 @@ struct Fault {
     what: String,
     effect: &'static str,
     help: String,
+    /// The text, and what to write in its place.
+    instead: Option<(String, String)>,
 }
 
 /// Tells what is wrong with an annotation.
@@ -100,6 +102,7 @@ fn option_fault(option: &str) -> Option<Fault> {
         *known == said || *known == "true" && is_on(&said) || *known == "false" && is_off(&said)
     });
     let written = |value: &str| format!("{}={value}", name.trim());
+    let instead = meant.map(|meant| (option.to_owned(), written(meant)));
     let help = match meant {
         Some(meant) => format!("write {}", written(meant)),
         None => {
@@ -107,7 +110,7 @@ fn option_fault(option: &str) -> Option<Fault> {
             format!("write one of {}", all.join(", "))
         }
     };
-    Some(Fault { what: format!("option {option:?}"), effect: "passed over without a word", help })
+    Some(Fault { what: format!("option {option:?}"), effect: "passed over without a word", help, instead })
 }
 
 fn wave_fault(text: &str) -> Option<Fault> {
@@ -115,6 +118,7 @@ fn wave_fault(text: &str) -> Option<Fault> {
         what: format!("sync wave {text:?}"),
         effect: "no whole number: it counts as if there were none",
         help: "write a whole number, such as \"-1\" or \"5\"".to_owned(),
+        instead: None,
     })
 }
 
@@ -123,6 +127,7 @@ fn pause_fault(text: &str) -> Option<Fault> {
         what: format!("pause until {text:?}"),
         effect: "no time: nothing is synced until it is one",
         help: "write a time, such as 2027-01-31T18:00:00Z".to_owned(),
+        instead: None,
     })
 }
 
@@ -131,6 +136,7 @@ fn ownership_fault(text: &str) -> Option<Fault> {
         what: format!("ownership {text:?}"),
         effect: "passed over without a word",
         help: format!("write one of {}", OWNERSHIP.join(", ")),
+        instead: similar::nearest(text, OWNERSHIP.into_iter()).map(|it| (text.to_owned(), it.to_owned())),
     })
 }
 
@@ -143,5 +149,12 @@ fn tell(context: &Context<'_>, object: &Object, path: &FieldPath, fault: Fault, 
         .at(context.survey.span(object, path), fault.effect)
         .because("nobody validates these texts, and only those that are known to the letter count")
         .help(fault.help);
-    once.add(&fault.what, RULE.finding(context, object, diagnostic).likely());
+    let finding = RULE.finding(context, object, diagnostic).likely();
+    once.add(
+        &fault.what,
+        match fault.instead {
+            Some((wrong, meant)) => finding.respelt(wrong, meant),
+            None => finding,
+        },
+    );
 }

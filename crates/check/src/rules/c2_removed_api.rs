@@ -49,6 +49,32 @@ struct Removal {
     instead: &'static str,
 }
 
+/// The kinds whose objects mean the same in the version that is served now; whether one has a field that is gone there, or lacks one
+/// that is asked for, the proof of the patch tells (Kubernetes docs, "Deprecated API Migration Guide").
+const SAME: [&str; 21] = [
+    "CSIDriver",
+    "CSINode",
+    "CSIStorageCapacity",
+    "ClusterRole",
+    "ClusterRoleBinding",
+    "CronJob",
+    "DaemonSet",
+    "Deployment",
+    "FlowSchema",
+    "HorizontalPodAutoscaler",
+    "IngressClass",
+    "Lease",
+    "NetworkPolicy",
+    "PodDisruptionBudget",
+    "PriorityClass",
+    "ReplicaSet",
+    "Role",
+    "RoleBinding",
+    "RuntimeClass",
+    "StatefulSet",
+    "StorageClass",
+];
+
 static REMOVED: LazyLock<HashMap<(&str, &str), Removal>> = LazyLock::new(|| {
     let lines = include_str!("../../data/removed-apis.txt").lines().filter(|line| !line.starts_with('#'));
     let mut removed = HashMap::new();
@@ -100,10 +126,7 @@ fn finding(context: &Context<'_>, object: &Object, removal: &Removal, is_told: b
     if !is_told {
         finding = finding.likely();
     }
-    // Only where the new version has the same fields is a new name enough.
-    let same = matches!(kind, "CronJob" | "PodDisruptionBudget" | "RuntimeClass" | "Role" | "RoleBinding")
-        || matches!(kind, "ClusterRole" | "ClusterRoleBinding" | "PriorityClass" | "Lease" | "IngressClass");
-    if let Some(edit) = rewrite(object, &field, span, removal.instead).filter(|_| same) {
+    if let Some(edit) = rewrite(object, &field, span, removal.instead).filter(|_| SAME.contains(&kind)) {
         finding = finding.fix(format!("ask for {}", removal.instead), vec![edit]);
     }
     finding

@@ -112,14 +112,12 @@ fn begun_templates(value: &Value) -> Vec<&str> {
 }
 
 fn add(context: &Context<'_>, object: &Object, fault: &Fault<'_>, once: &mut Once) {
-    let mut diagnostic = RULE
+    let diagnostic = RULE
         .diagnostic(format!("{}: {}", object.title(), fault.message))
         .at(context.survey.span(object, &fault.field), "nothing here has this name")
         .because("the controller refuses the resource as a whole");
-    if let Some(nearest) = similar::nearest(fault.name, fault.known.iter().copied()) {
-        diagnostic = diagnostic.help(format!("perhaps {nearest} is meant"));
-    }
-    once.add(&fault.message, RULE.finding(context, object, diagnostic));
+    let nearest = similar::nearest(fault.name, fault.known.iter().copied());
+    once.add(&fault.message, RULE.finding(context, object, diagnostic).perhaps(fault.name, nearest));
 }
 
 /// The routes of an AlertmanagerConfig, and below them (prometheus-operator, "AlertmanagerConfig").

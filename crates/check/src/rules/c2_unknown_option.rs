@@ -106,5 +106,5 @@ fn look(
         .at(context.survey.span(object, path), "passed over without a word")
         .because("nobody validates these words: what the option was for does not happen")
         .help(format!("write {meant}"));
-    once.add(word, RULE.finding(context, object, diagnostic).likely());
+    once.add(word, RULE.finding(context, object, diagnostic).likely().respelt(word, meant));
 }

@@ -129,15 +129,15 @@ fn look(
         return;
     }
     let port = service.get("port").and_then(Value::as_i64).unwrap_or(443);
+    let mut meant = None;
     let (what, field, help) = match cluster.core("Service", namespace, name) {
         None if cluster.may_be_made(namespace, name) || cluster.has_operated_pods(namespace) => return,
         None => {
             let beside = cluster.objects.iter().filter(|it| {
                 it.key.kind == "Service" && it.key.group.is_empty() && it.key.namespace == namespace
             });
-            let nearest = similar::nearest(name, beside.map(|it| it.key.name.as_str()));
-            let help = nearest.map(|nearest| format!("perhaps {nearest} is meant"));
-            (format!("service {name:?} not found in {namespace}"), "name", help)
+            meant = similar::nearest(name, beside.map(|it| it.key.name.as_str()));
+            (format!("service {name:?} not found in {namespace}"), "name", None)
         }
         Some(found) => {
             let ports = list(&found.value()["spec"], "ports");
@@ -155,5 +155,5 @@ fn look(
         .at(context.survey.span(object, &path.key(field)), "asked here, and it fails closed")
         .because("whatever the rules of the webhook match is refused as long as it is not answered");
     diagnostic.help.extend(help);
-    once.add(&what, RULE.finding(context, object, diagnostic).likely());
+    once.add(&what, RULE.finding(context, object, diagnostic).likely().perhaps(name, meant));
 }

@@ -221,10 +221,13 @@ fn dangling(context: &Context<'_>, once: &mut Once) {
         let (above, last) = it.path.rsplit_once('/').unwrap_or(("", &it.path));
         let beside = survey.files.tree().read_dir(above).unwrap_or_default();
         let names: Vec<String> = beside.into_iter().map(|entry| entry.name).collect();
-        if let Some(nearest) = similar::nearest(last, names.iter().map(String::as_str)) {
-            diagnostic = diagnostic.help(format!("there is {nearest} beside it"));
+        let nearest = similar::nearest(last, names.iter().map(String::as_str));
+        diagnostic.help.extend(nearest.map(|nearest| format!("there is {nearest} beside it")));
+        let mut finding = Finding::new(RULE.incident, diagnostic).likely();
+        if let Some(nearest) = nearest {
+            finding = finding.respelt(last, nearest);
         }
-        once.add(&it.path, Finding::new(RULE.incident, diagnostic).likely());
+        once.add(&it.path, finding);
     }
 }
 

@@ -27,8 +27,8 @@ use std::{
     sync::Arc,
 };
 
-use tiphys_diag::Severity;
-use tiphys_graph::Survey;
+use tiphys_diag::{Edit, Severity, Span};
+use tiphys_graph::{Files, Survey};
 use tiphys_value::Location;
 use tiphys_yaml::{Content, Node, Position, Profile};
 
@@ -185,5 +185,38 @@ fn finding(context: &Context<'_>, path: &Arc<str>, twice: &Twice) -> Finding {
     if twice.is_same {
         diagnostic.severity = Severity::Info;
     }
-    Finding::new(RULE.incident, diagnostic)
+    let finding = Finding::new(RULE.incident, diagnostic);
+    match without(files, path, twice.first) {
+        // What has no effect can go; that the second one is meant is sure only where both say the same.
+        Some(edit) if twice.is_same => finding.fix("take the first one out", vec![edit]),
+        Some(edit) => finding.guess("take the first one out", vec![edit]),
+        None => finding,
+    }
+}
+
+/// The edit that takes a key of a mapping with a line for each key out of a file, with all that stands below it.
+fn without(files: &Files, path: &Arc<str>, key: Position) -> Option<Edit> {
+    let text = files.text(path).filter(|text| !text.contains("{{"))?;
+    let lines: Vec<&str> = text.lines().collect();
+    let (first, indent) = (key.line.checked_sub(1)? as usize, key.column.checked_sub(1)? as usize);
+    let depth = |line: &str| line.len() - line.trim_start().len();
+    if depth(lines.get(first)?) != indent {
+        return None;
+    }
+    let is_below = |line: &&&str| {
+        let inner = line.trim_start();
+        inner.is_empty() || depth(line) > indent || depth(line) == indent && inner.starts_with("- ")
+    };
+    let mut end = first + 1 + lines[first + 1..].iter().take_while(is_below).count();
+    // Blank lines belong to what comes next.
+    while lines[end - 1].trim().is_empty() {
+        end -= 1;
+    }
+    // What others stand for must stay.
+    if lines[first..end].iter().any(|line| line.contains('&')) {
+        return None;
+    }
+    let at = |line: usize| u32::try_from(line + 1).ok().map(|line| tiphys_diag::Position { line, column: 1 });
+    let span = Span { file: path.clone(), start: at(first)?, end: at(end)? };
+    Some(Edit { span, replacement: String::new() })
 }

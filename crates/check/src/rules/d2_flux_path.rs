@@ -86,8 +86,9 @@ fn missing(context: &Context<'_>, object: &Object, path: &str) -> crate::Finding
     let (above, last) = path.rsplit_once('/').unwrap_or(("", path));
     let beside = context.survey.files.tree().read_dir(above).unwrap_or_default();
     let names: Vec<String> = beside.into_iter().map(|entry| entry.name).collect();
-    if let Some(nearest) = similar::nearest(last, names.iter().map(String::as_str)) {
-        diagnostic = diagnostic.help(format!("there is {nearest} beside it"));
-    }
-    RULE.finding(context, object, diagnostic).likely()
+    let Some(nearest) = similar::nearest(last, names.iter().map(String::as_str)) else {
+        return RULE.finding(context, object, diagnostic).likely();
+    };
+    diagnostic = diagnostic.help(format!("there is {nearest} beside it"));
+    RULE.finding(context, object, diagnostic).likely().respelt(last, nearest)
 }

@@ -95,8 +95,13 @@ fn finding(context: &Context<'_>, path: &str, name: &str, repository: &str) -> O
     let (above, last) = wanted.rsplit_once('/').unwrap_or(("", &wanted));
     let beside = files.tree().read_dir(above).unwrap_or_default();
     let names: Vec<String> = beside.into_iter().map(|entry| entry.name).collect();
-    if let Some(nearest) = similar::nearest(last, names.iter().map(String::as_str)) {
+    let nearest = similar::nearest(last, names.iter().map(String::as_str));
+    if let Some(nearest) = nearest {
         diagnostic = diagnostic.help(format!("there is {nearest} beside it"));
     }
-    Some(Finding::new(RULE.incident, diagnostic).likely())
+    let finding = Finding::new(RULE.incident, diagnostic).likely();
+    Some(match nearest {
+        Some(nearest) => finding.respelt(last, nearest),
+        None => finding,
+    })
 }

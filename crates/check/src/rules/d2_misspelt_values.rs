@@ -72,7 +72,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     .at(context.survey.span(object, &path.key(&name)), "pods have no such field")
                     .because("charts hand it on as it is: the API server refuses it, or drops it and what it was to say")
                     .help(format!("write {meant}"));
-                once.add(&name, RULE.finding(context, object, diagnostic).likely());
+                once.add(&name, RULE.finding(context, object, diagnostic).likely().respelt(&name, meant));
             }
         }
     }

@@ -117,14 +117,11 @@ fn images(
         }
         let meant = repositories.iter().copied().find(|it| last(it) == last(name));
         let meant = meant.or_else(|| similar::nearest(name, repositories.iter().copied()));
-        let mut diagnostic = RULE
+        let diagnostic = RULE
             .diagnostic(format!("no container of Application {} has image {name}: the entry has no effect", app.name()))
             .at(place(context, file, image, "name"), "found nowhere")
             .because("kustomize changes the images that are called so, letter by letter, and says nothing if there are none");
-        if let Some(meant) = meant {
-            diagnostic = diagnostic.help(format!("perhaps {meant} is meant"));
-        }
-        once.add("", Finding::new(RULE.incident, diagnostic).app(app.name()));
+        once.add("", Finding::new(RULE.incident, diagnostic).app(app.name()).perhaps(name, meant));
     }
 }
 
@@ -179,18 +176,15 @@ fn patches(
         }
         let shown = name.map_or_else(|| kind.to_owned(), |name| format!("{kind}/{name}"));
         let field = if name.is_some() { "name" } else { "kind" };
-        let mut diagnostic = RULE
+        let diagnostic = RULE
             .diagnostic(format!("Application {} renders no {shown}: the patch has no effect", app.name()))
             .at(place(context, file, target, field), "found nowhere")
             .because(
                 "a patch is applied to what its target fits; if that is nothing, kustomize says nothing",
             );
-        if let Some(nearest) =
-            name.and_then(|name| similar::nearest(name, of_kind().map(|it| it.value().name())))
-        {
-            diagnostic = diagnostic.help(format!("perhaps {nearest} is meant"));
-        }
-        once.add("", Finding::new(RULE.incident, diagnostic).app(app.name()));
+        let finding = Finding::new(RULE.incident, diagnostic).app(app.name());
+        let nearest = name.and_then(|name| similar::nearest(name, of_kind().map(|it| it.value().name())));
+        once.add("", finding.perhaps(name.unwrap_or_default(), nearest));
     }
 }
 

@@ -120,8 +120,8 @@ fn misspelt(context: &Context<'_>, app: &App, once: &mut Once) {
         .at(context.survey.app_span(app, &keys(&["spec", "project"])), "no project can be meant by this")
         .because("the engine does nothing for an Application whose project is not there");
     diagnostic.severity = Severity::Warning;
-    let diagnostic = if is_slip { diagnostic.help("perhaps default is meant") } else { diagnostic };
-    once.add(name, Finding::new(RULE.incident, diagnostic).app(app.name()).likely());
+    let finding = Finding::new(RULE.incident, diagnostic).app(app.name()).likely();
+    once.add(name, finding.perhaps(name, is_slip.then_some("default")));
 }
 
 /// A Secret that tells the engine of a repository, or what makes one.

@@ -170,6 +170,7 @@ fn is_claim_of_template(pod: &Pod<'_>, reference: &Reference<'_>) -> bool {
 fn finding(context: &Context<'_>, pod: &Pod<'_>, reference: &Reference<'_>, hint: Hint<'_>) -> Finding {
     let Reference { kind, name, .. } = reference;
     let namespace = &pod.object.key.namespace;
+    let mut meant = None;
     let mut diagnostic = RULE
         .diagnostic(format!(
             "{} needs {kind}/{name} in {namespace}, and nothing makes it",
@@ -178,9 +179,10 @@ fn finding(context: &Context<'_>, pod: &Pod<'_>, reference: &Reference<'_>, hint
         .at(context.survey.span(pod.object, &reference.path), "named here")
         .because("the pod does not start before it is there");
     diagnostic = match hint {
-        Hint::Similar(other) => diagnostic
-            .see(context.survey.start(other), format!("{} is nearly called so", other.key.name))
-            .help(format!("perhaps {} is meant", other.key.name)),
+        Hint::Similar(other) => {
+            meant = Some(other.key.name.as_str());
+            diagnostic.see(context.survey.start(other), format!("{} is nearly called so", other.key.name))
+        }
         Hint::Elsewhere(other) => diagnostic
             .see(context.survey.start(other), format!("it is in namespace {}", other.key.namespace))
             .help("pods see only the objects of their own namespace: make it there too"),
@@ -189,5 +191,5 @@ fn finding(context: &Context<'_>, pod: &Pod<'_>, reference: &Reference<'_>, hint
             .help("name the file among the resources"),
         Hint::None => diagnostic.help("make it in the same Application, or mark the reference as optional"),
     };
-    RULE.finding(context, pod.object, diagnostic).likely()
+    RULE.finding(context, pod.object, diagnostic).likely().perhaps(name, meant)
 }

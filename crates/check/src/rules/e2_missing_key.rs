@@ -248,7 +248,7 @@ fn finding(
     if keys.len() > SHOWN {
         listed.push_str(", …");
     }
-    let mut diagnostic = RULE
+    let diagnostic = RULE
         .diagnostic(format!(
             "{} needs key {key} of {kind}/{name}, which has none of this name",
             object.title()
@@ -259,8 +259,5 @@ fn finding(
             "the kubelet does not start the container: `couldn't find key {key} in {kind} {}/{name}`",
             object.key.namespace
         ));
-    if let Some(nearest) = similar::nearest(key, keys.iter().copied()) {
-        diagnostic = diagnostic.help(format!("perhaps {nearest} is meant"));
-    }
-    RULE.finding(context, object, diagnostic)
+    RULE.finding(context, object, diagnostic).perhaps(key, similar::nearest(key, keys.iter().copied()))
 }

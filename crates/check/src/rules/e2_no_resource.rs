@@ -151,6 +151,7 @@ fn look(
         return;
     }
     let elsewhere = same.find(|it| it.key.name == name);
+    let nearest = similar::nearest(name, beside.iter().copied()).filter(|_| elsewhere.is_none());
     let mut diagnostic = RULE
         .diagnostic(format!("{} names {to}/{name}, which nothing makes in {namespace}", object.title()))
         .at(context.survey.span(object, &field), format!("no {to} of this namespace has the name"))
@@ -158,10 +159,10 @@ fn look(
     if let Some(elsewhere) = elsewhere {
         diagnostic =
             diagnostic.see(context.survey.start(elsewhere), format!("there is {}", elsewhere.title()));
-    } else if let Some(nearest) = similar::nearest(name, beside.iter().copied()) {
-        diagnostic = diagnostic.help(format!("perhaps {nearest} is meant"));
-    } else if let [only] = beside[..] {
+    } else if nearest.is_none()
+        && let [only] = beside[..]
+    {
         diagnostic = diagnostic.help(format!("the only {to} in {namespace} is {only}"));
     }
-    once.add(name, RULE.finding(context, object, diagnostic).likely());
+    once.add(name, RULE.finding(context, object, diagnostic).likely().perhaps(name, nearest));
 }

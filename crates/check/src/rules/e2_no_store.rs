@@ -26,7 +26,7 @@ use tiphys_value::{FieldPath, ResourceKey};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{once::Once, parts, placeholders, similar},
+    support::{once::Once, parts, placeholders, respell, similar},
 };
 
 /// See the module.
@@ -109,8 +109,10 @@ fn look(context: &Context<'_>, object: &Object, key: &ResourceKey, field: &Field
         .because("its controller waits for it, and whatever needs the Secret waits too");
     if twin.is_some() {
         diagnostic = diagnostic.help(format!("say `kind: {other_kind}`"));
-    } else if let Some(nearest) = similar::nearest(&key.name, here.iter().map(|it| it.key.name.as_str())) {
-        diagnostic = diagnostic.help(format!("perhaps {nearest} is meant"));
+        let finding = RULE.finding(context, object, diagnostic).likely();
+        let kind = field.parent().unwrap_or_default().key("kind");
+        return Some(respell::at(survey, object, &kind, (&key.kind, &other_kind), finding));
     }
-    Some(RULE.finding(context, object, diagnostic).likely())
+    let nearest = similar::nearest(&key.name, here.iter().map(|it| it.key.name.as_str()));
+    Some(RULE.finding(context, object, diagnostic).likely().perhaps(&key.name, nearest))
 }

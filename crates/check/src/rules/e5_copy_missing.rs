@@ -24,7 +24,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use tiphys_diag::{Diagnostic, Severity, Span};
+use tiphys_diag::{Severity, Span};
 use tiphys_graph::{
     Files,
     tools::{
@@ -85,13 +85,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let files = &context.survey.files;
     for path in files.paths().filter(|path| docker::is_dockerfile(path) && !placeholders::is_skeleton(path)) {
         let sources = docker::sources(files, path);
-        if let Some(diagnostic) = missing(context, path, &sources) {
-            report.add(Finding::new(RULE.incident, diagnostic).likely());
+        if let Some(finding) = missing(context, path, &sources) {
+            report.add(finding);
         }
     }
 }
 
-fn missing(context: &Context<'_>, path: &Arc<str>, sources: &[(String, Span)]) -> Option<Diagnostic> {
+fn missing(context: &Context<'_>, path: &Arc<str>, sources: &[(String, Span)]) -> Option<Finding> {
     let files = &context.survey.files;
     let folder = parent(path).unwrap_or_default();
     let lacked = |at: &str| -> Vec<&(String, Span)> {
@@ -137,10 +137,13 @@ fn missing(context: &Context<'_>, path: &Arc<str>, sources: &[(String, Span)]) -
     let (above, name) = (parent(&wanted).unwrap_or_default(), base_name(&wanted));
     let beside = files.tree().read_dir(above).unwrap_or_default();
     let beside: Vec<String> = beside.into_iter().map(|entry| entry.name).collect();
-    if let Some(nearest) = similar::nearest(name, beside.iter().map(String::as_str)) {
-        diagnostic = diagnostic.help(format!("there is {nearest}"));
-    }
-    Some(diagnostic)
+    let nearest = similar::nearest(name, beside.iter().map(String::as_str));
+    diagnostic.help.extend(nearest.map(|nearest| format!("there is {nearest}")));
+    let finding = Finding::new(RULE.incident, diagnostic).likely();
+    Some(match nearest {
+        Some(nearest) => finding.respelt(name, nearest),
+        None => finding,
+    })
 }
 
 fn is_all(source: &str) -> bool {

@@ -22,7 +22,7 @@
 //! Where an image of this name is on the machine that builds, or the builder is given a context of this name.
 
 use regex::Regex;
-use tiphys_diag::{Diagnostic, Severity, Span};
+use tiphys_diag::{Severity, Span};
 use tiphys_graph::{
     Files,
     tools::docker::{self, Stage},
@@ -75,11 +75,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let before = &stages[..at];
             let copied = stage.copied.iter().filter_map(|(from, span)| missing(from, before, span));
             let based = missing(&stage.base, before, &stage.span).filter(|_| at > 0);
-            for (name, diagnostic) in copied.chain(based) {
+            for (name, finding) in copied.chain(based) {
                 if is_handed_over(files, name) {
                     continue;
                 }
-                report.add(Finding::new(RULE.incident, diagnostic).likely());
+                report.add(finding.likely());
             }
         }
     }
@@ -97,7 +97,7 @@ fn has_named_contexts(stages: &[Stage]) -> bool {
 }
 
 /// What is told of a name that none of the stages before has, and no image either.
-fn missing<'n>(name: &'n str, before: &[Stage], span: &Span) -> Option<(&'n str, Diagnostic)> {
+fn missing<'n>(name: &'n str, before: &[Stage], span: &Span) -> Option<(&'n str, Finding)> {
     let known = || before.iter().filter_map(|stage| stage.name.as_deref());
     // An image of another registry, publisher or version is none of the stages.
     if name.contains(['/', ':', '.', '$', '@']) || known().any(|it| it.eq_ignore_ascii_case(name)) {
@@ -110,7 +110,7 @@ fn missing<'n>(name: &'n str, before: &[Stage], span: &Span) -> Option<(&'n str,
                 .at(span.clone(), "copies from this stage")
                 .because("stages are counted from 0, and only those above can be copied from")
         };
-        return (!is_there).then(|| (name, diagnostic()));
+        return (!is_there).then(|| (name, Finding::new(RULE.incident, diagnostic())));
     }
     let nearest = similar::nearest(name, known());
     if nearest.is_none() && !STAGES.contains(&name.to_ascii_lowercase().as_str()) {
@@ -123,12 +123,10 @@ fn missing<'n>(name: &'n str, before: &[Stage], span: &Span) -> Option<(&'n str,
             "what no stage is called is taken for an image of Docker Hub, and there is none of this name",
         );
     let names: Vec<&str> = known().collect();
-    if let Some(nearest) = nearest {
-        diagnostic = diagnostic.help(format!("perhaps {nearest} is meant"));
-    } else if !names.is_empty() {
+    if nearest.is_none() && !names.is_empty() {
         diagnostic = diagnostic.help(format!("the stages are {}", names.join(", ")));
     }
-    Some((name, diagnostic))
+    Some((name, Finding::new(RULE.incident, diagnostic).perhaps(name, nearest)))
 }
 
 /// Whether a script or a file of a builder hands over a context of a name (`--build-context base=…`, or a list of

@@ -91,14 +91,12 @@ fn probes(context: &Context<'_>, pod: &Pod<'_>, container: &Container<'_>, once:
                 container.name(),
                 pod.object.title()
             );
-            let mut diagnostic = RULE
+            let diagnostic = RULE
                 .diagnostic(text)
                 .at(context.survey.span(pod.object, &container.path.key(probe).key(way).key("port")), "no port has this name")
                 .because("the kubelet looks the name up among the container's ports; a probe that cannot be made has failed");
-            if let Some(nearest) = similar::nearest(name, names(container)) {
-                diagnostic = diagnostic.help(format!("perhaps {nearest} is meant"));
-            }
-            once.add(name, RULE.finding(context, pod.object, diagnostic));
+            let nearest = similar::nearest(name, names(container));
+            once.add(name, RULE.finding(context, pod.object, diagnostic).perhaps(name, nearest));
         }
     }
 }
@@ -137,10 +135,10 @@ fn slip(
             pod.object.title()
         ))
         .at(context.survey.span(pod.object, path), "no container has this port")
-        .because("where nothing listens a probe fails, and the pod is restarted or never ready")
-        .help(format!("perhaps {only} is meant"));
+        .because("where nothing listens a probe fails, and the pod is restarted or never ready");
     diagnostic.severity = Severity::Warning;
-    once.add(&wanted, RULE.finding(context, pod.object, diagnostic).likely());
+    let finding = RULE.finding(context, pod.object, diagnostic).likely();
+    once.add(&wanted, finding.perhaps(&wanted, Some(&said)));
 }
 
 /// Whether two numbers have the same digits but for one, or for the order of two.
@@ -193,7 +191,12 @@ fn unprobed(context: &Context<'_>, service: &Object, pods: &[&Pod<'_>], once: &m
         .because("where nothing listens, connections are refused")
         .help(format!("perhaps targetPort: {known} is meant"));
     diagnostic.severity = Severity::Warning;
-    once.add(&number.to_string(), RULE.finding(context, service, diagnostic).likely());
+    let mut finding = RULE.finding(context, service, diagnostic).likely();
+    // Where only the port is said, it is what others connect to.
+    if field == "targetPort" {
+        finding = finding.respelt(number.to_string(), known.to_string());
+    }
+    once.add(&number.to_string(), finding);
 }
 
 /// Where a container is probed over the network at a port that it says it has, and that port.
@@ -235,9 +238,7 @@ fn targets(context: &Context<'_>, service: &Object, pods: &[&Pod<'_>], once: &mu
             span: context.survey.span(pods[0].object, &pods[0].spec_path().key("containers")),
             text: format!("{} is selected", pods[0].object.title()),
         });
-        if let Some(nearest) = similar::nearest(name, known.iter().copied()) {
-            diagnostic = diagnostic.help(format!("perhaps {nearest} is meant"));
-        }
-        once.add(name, RULE.finding(context, service, diagnostic));
+        let nearest = similar::nearest(name, known.iter().copied());
+        once.add(name, RULE.finding(context, service, diagnostic).perhaps(name, nearest));
     }
 }

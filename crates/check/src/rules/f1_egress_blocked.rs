@@ -38,7 +38,7 @@ use tiphys_graph::network::{Direction, Flow, Judgement, Need, Network};
 use tiphys_value::FieldPath;
 
 use super::reach;
-use crate::{Confidence, Context, Finding, Report, Rule};
+use crate::{Confidence, Context, Finding, Report, Rule, support::once::Once};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -51,6 +51,7 @@ pub const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
     for (network, flows) in context.networks() {
         let mut own: BTreeMap<usize, Vec<(&Flow, Judgement)>> = BTreeMap::new();
         for flow in flows {
@@ -63,7 +64,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     own.entry(flow.pod).or_default().push((flow, judgement))
                 }
                 Need::Upstream { ref service, ref field, from } => {
-                    report.add(upstream(context, network, (flow, &judgement), (service, field, from)));
+                    // What many send to and one policy keeps closed is one fault.
+                    let of = format!("{service} {:?} {}", flow.ports, reach::by(network, &judgement));
+                    once.add_by(of, upstream(context, network, (flow, &judgement), (service, field, from)));
                 }
                 Need::Dns | Need::Webhook(_) | Need::Probe | Need::Outside(_) | Need::Metrics(_) => {}
             }
@@ -75,6 +78,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
         }
     }
+    once.report(report);
 }
 
 /// What is wrong with the way to the API server, and to what else a controller needs.

@@ -31,7 +31,7 @@ use crate::{
         once::Once,
         placeholders,
         pods::{Pod, list, text},
-        selectors, similar,
+        respell, selectors, similar,
     },
 };
 
@@ -337,7 +337,20 @@ fn selects_nothing(
             format!("{} has these", pod.object.title()),
         )
         .because(why);
-    once.add(&what, RULE.finding(context, object, diagnostic).likely());
+    let finding = RULE.finding(context, object, diagnostic).likely();
+    // One value that is nearly another is a slip.
+    let differing: Vec<_> = wanted.iter().filter(|(key, value)| pod.label(key) != Some(value)).collect();
+    let slip = match differing[..] {
+        [(key, value)] => pod.label(key).map(|own| (*key, *value, own)),
+        _ => None,
+    };
+    let Some((key, value, own)) = slip.filter(|_| selectors::is_slip(wanted, |key| pod.label(key))) else {
+        return once.add(&what, finding);
+    };
+    let selector = keys(&["spec", "selector"]);
+    let labels = if object.key.kind == "Service" { selector } else { selector.key("matchLabels") };
+    let mended = respell::at(context.survey, object, &labels.key(key), (value, own), finding);
+    once.add(&what, mended);
 }
 
 fn finding(
@@ -348,12 +361,10 @@ fn finding(
     label: &str,
     nearest: Option<&str>,
 ) -> Finding {
-    let mut diagnostic = RULE
+    let diagnostic = RULE
         .diagnostic(what)
         .at(context.survey.span(object, place), label)
         .because("everything is applied and looks healthy, and nothing arrives");
-    if let Some(nearest) = nearest {
-        diagnostic = diagnostic.help(format!("perhaps {nearest} is meant"));
-    }
-    RULE.finding(context, object, diagnostic).likely()
+    let named = place.get(object.value()).and_then(Value::as_str).unwrap_or_default();
+    RULE.finding(context, object, diagnostic).likely().perhaps(named, nearest)
 }

@@ -26,7 +26,7 @@ use tiphys_graph::Object;
 use tiphys_value::{FieldPath, ObjectExt};
 
 use crate::{
-    Context, Report, Rule,
+    Context, Finding, Report, Rule,
     support::{
         fields::keys,
         once::Once,
@@ -118,14 +118,14 @@ fn look(context: &Context<'_>, object: &Object, named: &Named<'_>, known: &[&Obj
     if elsewhere.is_none() && beside.is_empty() {
         return;
     }
-    let help = match elsewhere {
-        Some(it) => Some(format!("it lives in {}: say `namespace: {}`", it.key.namespace, it.key.namespace)),
-        None => similar::nearest(named.name, beside.into_iter()).map(|it| format!("perhaps {it} is meant")),
-    };
+    let help = elsewhere
+        .map(|it| format!("it lives in {}: say `namespace: {}`", it.key.namespace, it.key.namespace));
+    let nearest = similar::nearest(named.name, beside.into_iter()).filter(|_| elsewhere.is_none());
     let place = if named.namespace.is_empty() { String::new() } else { format!(" in {}", named.namespace) };
     let what =
         format!("{} goes through {}/{}{place}, which nothing makes", object.title(), named.kind, named.name);
-    add(context, object, (what, &named.path, elsewhere.copied(), help), once);
+    let found = finding(context, object, &what, &named.path, elsewhere.copied(), help);
+    once.add(&what, found.perhaps(named.name, nearest));
 }
 
 /// Whether a chart that is not seen may bring a middleware: one is installed into the namespace, or has a name that is a part
@@ -174,23 +174,22 @@ fn annotated(context: &Context<'_>, object: &Object, known: &[&Object], once: &m
         let what =
             format!("{} goes through middleware {name}@kubernetescrd, which nothing makes", object.title());
         let path = keys(&["metadata", "annotations", ANNOTATION]);
-        add(
-            context,
-            object,
-            (what, &path, None, Some(format!("perhaps {meant}@kubernetescrd is meant"))),
-            once,
-        );
+        let (wrong, meant) = (format!("{name}@kubernetescrd"), format!("{meant}@kubernetescrd"));
+        let found = finding(context, object, &what, &path, None, None);
+        once.add(&what, found.perhaps(&wrong, Some(&meant)));
     }
 }
 
-fn add(
+fn finding(
     context: &Context<'_>,
     object: &Object,
-    (what, path, elsewhere, help): (String, &FieldPath, Option<&Object>, Option<String>),
-    once: &mut Once,
-) {
+    what: &str,
+    path: &FieldPath,
+    elsewhere: Option<&Object>,
+    help: Option<String>,
+) -> Finding {
     let mut diagnostic = RULE
-        .diagnostic(what.clone())
+        .diagnostic(what)
         .at(context.survey.span(object, path), "named here")
         .because("Traefik drops a router of which a middleware is missing: the host answers 404");
     if let Some(elsewhere) = elsewhere {
@@ -198,5 +197,5 @@ fn add(
             diagnostic.see(context.survey.start(elsewhere), format!("there is {}", elsewhere.title()));
     }
     diagnostic.help.extend(help);
-    once.add(&what, RULE.finding(context, object, diagnostic).likely());
+    RULE.finding(context, object, diagnostic).likely()
 }

@@ -55,6 +55,8 @@ struct Refusal {
     message: String,
     label: &'static str,
     help: String,
+    /// A word of the field, and the one that is meant.
+    meant: Option<(String, String)>,
 }
 
 fn check(context: &Context<'_>, report: &mut Report) {
@@ -88,7 +90,11 @@ fn add(context: &Context<'_>, once: &mut Once, route: &Object, refusal: Refusal,
     if let Some(near) = near {
         diagnostic = diagnostic.see(context.survey.start(near), format!("this is {}", near.title()));
     }
-    once.add(&refusal.message, RULE.finding(context, route, diagnostic).likely());
+    let mut finding = RULE.finding(context, route, diagnostic).likely();
+    if let Some((wrong, meant)) = refusal.meant {
+        finding = finding.respelt(wrong, meant);
+    }
+    once.add(&refusal.message, finding);
 }
 
 fn refused<'a>(
@@ -142,6 +148,7 @@ fn istio(context: &Context<'_>, cluster: &Cluster<'_>, route: &Object, once: &mu
                 || "name a Gateway that is there, with its namespace in front".to_owned(),
                 |nearest| format!("perhaps {nearest} is meant"),
             ),
+            meant: nearest.map(|nearest| (name.to_owned(), nearest.to_owned())),
         };
         add(context, once, route, refusal, None);
     }
@@ -160,7 +167,8 @@ fn missing(
         return None;
     }
     let elsewhere = others.iter().find(|it| it.key.name == name);
-    let help = match (elsewhere, similar::nearest(name, others.iter().map(|it| it.key.name.as_str()))) {
+    let nearest = similar::nearest(name, others.iter().map(|it| it.key.name.as_str()));
+    let help = match (elsewhere, nearest) {
         (Some(other), _) => format!("it is in namespace {}: say so with `namespace`", other.key.namespace),
         (None, Some(nearest)) => format!("perhaps {nearest} is meant"),
         (None, None) => "name a Gateway that is there".to_owned(),
@@ -170,6 +178,7 @@ fn missing(
         message: format!("{} is for Gateway/{name} in {namespace}, which nothing makes", route.title()),
         label: "no such Gateway",
         help,
+        meant: nearest.filter(|_| elsewhere.is_none()).map(|nearest| (name.to_owned(), nearest.to_owned())),
     })
 }
 
@@ -198,6 +207,7 @@ fn by_section(gateway: &Object, listeners: &[&Value], parent: &Value, path: &Fie
         ),
         label: "no such listener",
         help: format!("its listeners are {}", names.join(", ")),
+        meant: None,
     })
 }
 
@@ -225,6 +235,7 @@ fn by_namespace(
         message: format!("{} takes no routes of namespace {}: NotAllowedByListeners", gateway.title(), route.key.namespace),
         label: "refused there",
         help: "allow the namespace in `allowedRoutes.namespaces` of the listener; without it, only its own counts".into(),
+        meant: None,
     })
 }
 
@@ -257,6 +268,7 @@ fn by_host(route: &Object, gateway: &Object, listeners: &[&Value]) -> Option<Ref
         ),
         label: "not served",
         help: format!("its listeners serve {}", served.join(", ")),
+        meant: None,
     })
 }
 
@@ -298,6 +310,7 @@ fn grants(context: &Context<'_>, cluster: &Cluster<'_>, route: &Object, once: &m
                 ),
                 label: "another namespace",
                 help: format!("add a ReferenceGrant to namespace {namespace}, or move the route there"),
+                meant: None,
             };
             add(context, once, route, refusal, None);
         }

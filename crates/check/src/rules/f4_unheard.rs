@@ -24,7 +24,7 @@ use tiphys_graph::Object;
 use tiphys_value::{FieldPath, ObjectExt, Value};
 
 use crate::{
-    Context, Report, Rule,
+    Context, Finding, Report, Rule,
     support::{
         cluster::Cluster,
         fields::keys,
@@ -66,12 +66,21 @@ fn add(
     (what, field, label, help): (String, &FieldPath, &str, Option<String>),
     once: &mut Once,
 ) {
+    let found = finding(context, object, (&what, field, label, help));
+    once.add(&what, found);
+}
+
+fn finding(
+    context: &Context<'_>,
+    object: &Object,
+    (what, field, label, help): (&str, &FieldPath, &str, Option<String>),
+) -> Finding {
     let mut diagnostic = RULE
-        .diagnostic(what.clone())
+        .diagnostic(what)
         .at(context.survey.span(object, field), label.to_owned())
         .because("everything is applied and looks healthy, and nothing arrives");
     diagnostic.help.extend(help);
-    once.add(&what, RULE.finding(context, object, diagnostic).likely());
+    RULE.finding(context, object, diagnostic).likely()
 }
 
 /// The destinations of a VirtualService, with their places.
@@ -117,10 +126,10 @@ fn routes(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &
                     it.key.kind == "Service" && it.key.group.is_empty() && it.key.namespace == namespace
                 });
                 let nearest = similar::nearest(name, beside.map(|it| it.key.name.as_str()));
-                let help = nearest.map(|nearest| format!("perhaps {nearest} is meant"));
                 let what =
                     format!("{} sends to Service/{name} in {namespace}, which nothing makes", object.title());
-                add(context, object, (what, &path.key("host"), "no such Service", help), once);
+                let found = finding(context, object, (&what, &path.key("host"), "no such Service", None));
+                once.add(&what, found.perhaps(name, nearest));
             }
             continue;
         };

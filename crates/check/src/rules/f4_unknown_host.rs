@@ -123,20 +123,28 @@ fn look(
     let short = SHORT.captures_iter(said).filter_map(|it| it.get(1)).map(|name| (name.as_str(), own));
     let full = FULL.captures_iter(said).filter_map(|it| Some((it.get(1)?.as_str(), it.get(2)?.as_str())));
     for (name, namespace) in short.chain(full) {
-        let Some((meant, help)) = meant(cluster, name, namespace) else { continue };
+        let Some((meant, is_beside)) = meant(cluster, name, namespace) else { continue };
+        let right = &meant.key.namespace;
         let what = format!("{} names Service/{name} in {namespace}, which nothing makes", object.title());
         let diagnostic = RULE
             .diagnostic(what.clone())
             .at(context.survey.span(object, path), "in this text")
             .see(context.survey.start(meant), format!("there is {}", meant.title()))
-            .because("the cluster's DNS answers for Services that are there, by name and namespace")
-            .help(help);
-        once.add(&what, RULE.finding(context, object, diagnostic).likely());
+            .because("the cluster's DNS answers for Services that are there, by name and namespace");
+        let finding = match is_beside {
+            true => RULE.finding(context, object, diagnostic).perhaps(name, Some(&meant.key.name)),
+            false => {
+                let help = format!("it lives in {right}: {name}.{right}.svc.cluster.local");
+                RULE.finding(context, object, diagnostic.help(help))
+            }
+        };
+        once.add(&what, finding.likely());
     }
 }
 
-/// The Service that is meant by a name that none has; `None` if there may be one, or none is like it.
-fn meant<'a>(cluster: &Cluster<'a>, name: &str, namespace: &str) -> Option<(&'a Object, String)> {
+/// The Service that is meant by a name that none has, and whether it lives where that is looked for; `None` if there may be
+/// one, or none is like it.
+fn meant<'a>(cluster: &Cluster<'a>, name: &str, namespace: &str) -> Option<(&'a Object, bool)> {
     let services =
         || cluster.objects.iter().copied().filter(|it| it.key.kind == "Service" && it.key.group.is_empty());
     let here = || services().filter(|it| it.key.namespace == namespace);
@@ -156,7 +164,7 @@ fn meant<'a>(cluster: &Cluster<'a>, name: &str, namespace: &str) -> Option<(&'a 
             .find(|it| it.key.name == nearest && !differs_by_number(name, nearest) && !is_part(name, nearest))
     };
     if let Some(found) = like.or_else(nearest) {
-        return Some((found, format!("perhaps {} is meant", found.key.name)));
+        return Some((found, true));
     }
     // The same name elsewhere: in one namespace only, and none of the cluster's objects lives where it is looked for.
     let mut elsewhere = services().filter(|it| it.key.name == name);
@@ -164,10 +172,7 @@ fn meant<'a>(cluster: &Cluster<'a>, name: &str, namespace: &str) -> Option<(&'a 
     let is_empty = cluster.objects.iter().all(|it| it.key.namespace != namespace);
     let has_address =
         is_empty && cluster.pods.iter().any(|pod| pod.object.key.namespace == other.key.namespace);
-    has_address.then(|| {
-        let right = &other.key.namespace;
-        (other, format!("it lives in {right}: {name}.{right}.svc.cluster.local"))
-    })
+    has_address.then_some((other, false))
 }
 
 /// Whether pods answer to a name by themselves: their `hostname`, an alias, or another container of the same pod.

@@ -125,7 +125,10 @@ fn judge(context: &Context<'_>, object: &Object, path: &FieldPath, text: &str, o
                 .because("the cluster's DNS knows no such name");
             once.add(&what, RULE.finding(context, object, diagnostic).likely());
         }
-        for address in ADDRESS.captures_iter(line) {
+        // With a pod in front it is the address of that pod, which has every port that the pod has.
+        let is_of_pod = |at: usize| line[..at].ends_with('.');
+        let addresses = ADDRESS.captures_iter(line);
+        for address in addresses.filter(|it| it.get(1).is_some_and(|name| !is_of_pod(name.start()))) {
             let (name, namespace, port) = (&address[1], &address[2], &address[3]);
             if let Some(finding) = wrong_port(context, object, path, (name, namespace, port)) {
                 once.add(&address[0], finding);

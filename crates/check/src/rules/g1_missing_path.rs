@@ -22,7 +22,7 @@
 //! ## When to suppress
 //! Where a step makes the folder, and does not name it.
 
-use tiphys_diag::{Diagnostic, Severity};
+use tiphys_diag::Severity;
 use tiphys_graph::{
     Files,
     tools::{
@@ -63,9 +63,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         for root in pipeline.roots().iter().filter(|root| !is_called(root)) {
             for (_, job) in root.get("jobs").and_then(Node::pairs).unwrap_or_default() {
                 let folder = default_folder(job).or_else(|| default_folder(root));
-                for diagnostic in of_job(files, pipeline, job, folder) {
-                    report.add(Finding::new(RULE.incident, diagnostic).likely());
-                }
+                of_job(files, pipeline, job, folder).into_iter().for_each(|finding| report.add(finding));
             }
         }
     }
@@ -82,7 +80,7 @@ fn default_folder(owner: &Node) -> Option<&Node> {
     owner.get("defaults")?.get("run")?.get("working-directory")
 }
 
-fn of_job(files: &Files, pipeline: &Pipeline, job: &Node, folder: Option<&Node>) -> Vec<Diagnostic> {
+fn of_job(files: &Files, pipeline: &Pipeline, job: &Node, folder: Option<&Node>) -> Vec<Finding> {
     let steps = ci::steps(job);
     let uses = |step: &Node| step.get("uses").and_then(Node::as_str).unwrap_or_default().to_owned();
     let Some(start) = steps.iter().position(|step| uses(step).starts_with("actions/checkout@")) else {
@@ -98,16 +96,16 @@ fn of_job(files: &Files, pipeline: &Pipeline, job: &Node, folder: Option<&Node>)
     if steps.iter().any(is_other) {
         return Vec::new();
     }
-    let mut found: Vec<Diagnostic> = Vec::new();
+    let mut found: Vec<Finding> = Vec::new();
     for (at, step) in steps.iter().enumerate().skip(start) {
         for needed in of_step(step, folder) {
             let before = &steps[..at];
             if is_there(files, &needed.path) || may_be_made(files, before, &needed.path) {
                 continue;
             }
-            let diagnostic = told(files, pipeline, &needed);
-            if found.iter().all(|other| other.message != diagnostic.message) {
-                found.push(diagnostic);
+            let finding = told(files, pipeline, &needed);
+            if found.iter().all(|other| other.diagnostic.message != finding.diagnostic.message) {
+                found.push(finding);
             }
             // What lies in a folder that is not there is not there either.
             break;
@@ -211,7 +209,7 @@ fn is_of_setup(step: &Node) -> bool {
     uses.starts_with("actions/checkout@") || uses.starts_with("actions/setup-")
 }
 
-fn told(files: &Files, pipeline: &Pipeline, needed: &Needed<'_>) -> Diagnostic {
+fn told(files: &Files, pipeline: &Pipeline, needed: &Needed<'_>) -> Finding {
     let mut diagnostic = RULE
         .diagnostic(needed.message.clone())
         .at(node_span(files, &pipeline.file, needed.node), "this is not in the repository")
@@ -219,8 +217,12 @@ fn told(files: &Files, pipeline: &Pipeline, needed: &Needed<'_>) -> Diagnostic {
     let above = parent(&needed.path).unwrap_or_default();
     let beside: Vec<String> =
         files.tree().read_dir(above).unwrap_or_default().into_iter().map(|entry| entry.name).collect();
-    if let Some(nearest) = similar::nearest(base_name(&needed.path), beside.iter().map(String::as_str)) {
-        diagnostic = diagnostic.help(format!("there is {}", inside(above, nearest)));
+    let name = base_name(&needed.path);
+    let nearest = similar::nearest(name, beside.iter().map(String::as_str));
+    diagnostic.help.extend(nearest.map(|nearest| format!("there is {}", inside(above, nearest))));
+    let finding = Finding::new(RULE.incident, diagnostic).likely();
+    match nearest {
+        Some(nearest) => finding.respelt(name, nearest),
+        None => finding,
     }
-    diagnostic
 }

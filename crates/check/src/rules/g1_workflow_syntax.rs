@@ -342,7 +342,11 @@ impl Workflow<'_, '_> {
             if !name.is_empty() && !known.clone().any(|it| it.eq_ignore_ascii_case(name)) {
                 let meant = similar::nearest(name, known.clone());
                 let label = meant.map_or_else(|| "no such key".to_owned(), |it| format!("{it} is meant"));
-                self.add(self.span(key), &format!("Unexpected value '{name}'"), &label);
+                let finding = finding(self.span(key), &format!("Unexpected value '{name}'"), &label);
+                self.report.add(match meant {
+                    Some(meant) => finding.respelt(name, meant),
+                    None => finding,
+                });
             }
         }
     }
@@ -368,11 +372,7 @@ impl Workflow<'_, '_> {
     }
 
     fn add(&mut self, span: Span, message: &str, label: &str) {
-        let diagnostic = RULE
-            .diagnostic(message)
-            .at(span, label)
-            .because("GitHub refuses the whole file: none of its jobs runs");
-        self.report.add(Finding::new(RULE.incident, diagnostic));
+        self.report.add(finding(span, message, label));
     }
 }
 
@@ -396,6 +396,14 @@ fn collect<'a>(node: &'a Node, is_condition: bool, found: &mut Vec<(&'a Node, bo
     for (key, value) in node.pairs().unwrap_or_default() {
         collect(value, key.as_str() == Some("if"), found, depth - 1);
     }
+}
+
+fn finding(span: Span, message: &str, label: &str) -> Finding {
+    let diagnostic = RULE
+        .diagnostic(message)
+        .at(span, label)
+        .because("GitHub refuses the whole file: none of its jobs runs");
+    Finding::new(RULE.incident, diagnostic)
 }
 
 /// The steps and jobs that the expressions of a text ask for: `steps` or `needs`, the name, the line from 1. An

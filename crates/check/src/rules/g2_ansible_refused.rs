@@ -59,17 +59,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for (path, file) in ansible.files.iter().filter(|(path, _)| !placeholders::is_skeleton(path)) {
         let of_plays = file.items.iter().flat_map(|play| missing_roles(files, path, play, &roles));
         let of_tasks = file.tasks.iter().flat_map(|task| {
+            let plain = |diagnostic: Diagnostic| Finding::new(RULE.incident, diagnostic);
             let found = [
-                two_modules(files, task),
-                no_argument(files, task),
+                two_modules(files, task).map(plain),
+                no_argument(files, task).map(plain),
                 no_handler(files, task, &handlers),
                 no_template(files, task),
             ];
             found.into_iter().flatten()
         });
-        for diagnostic in of_plays.chain(of_tasks) {
-            report.add(Finding::new(RULE.incident, diagnostic).likely());
-        }
+        of_plays.chain(of_tasks).for_each(|finding| report.add(finding.likely()));
     }
 }
 
@@ -112,8 +111,10 @@ const MODULES: [&str; 34] = [
 ];
 
 fn two_modules(files: &Files, task: &Task) -> Option<Diagnostic> {
-    let is_module =
-        |word: &str| MODULES.contains(&word) || (word.split('.').count() == 3 && !word.contains([' ', '/']));
+    // `with_community.general.filetree` names a lookup that a task is repeated for.
+    let is_full =
+        |word: &str| word.split('.').count() == 3 && !word.contains([' ', '/']) && !word.starts_with("with_");
+    let is_module = |word: &str| MODULES.contains(&word) || is_full(word);
     let keys = task.node.pairs()?.iter().filter_map(|(key, _)| Some((key.as_str()?, key)));
     let found: Vec<(&str, &Node)> = keys.filter(|(word, _)| is_module(word)).collect();
     let [(first, at), (second, other), ..] = found.as_slice() else { return None };
@@ -177,7 +178,7 @@ fn missing_roles(
     path: &std::sync::Arc<str>,
     play: &Node,
     roles: &BTreeSet<String>,
-) -> Vec<Diagnostic> {
+) -> Vec<Finding> {
     let listed = play.get("hosts").and(play.get("roles")).and_then(Node::items).unwrap_or_default();
     let mut found = Vec::new();
     for entry in listed {
@@ -190,10 +191,9 @@ fn missing_roles(
         let mut diagnostic = RULE
             .diagnostic(format!("the role '{name}' was not found"))
             .at(node_span(files, path, entry), "no folder of roles has it")
-            .because("Ansible looks for a role by the name of its folder")
-            .help(format!("perhaps {nearest} is meant"));
+            .because("Ansible looks for a role by the name of its folder");
         diagnostic.severity = Severity::Warning;
-        found.push(diagnostic);
+        found.push(Finding::new(RULE.incident, diagnostic).perhaps(name, Some(nearest)));
     }
     found
 }
@@ -211,7 +211,7 @@ fn handlers(ansible: &Ansible) -> BTreeSet<String> {
 }
 
 /// A handler that is nearly called like what is notified; only its exact name is heard.
-fn no_handler(files: &Files, task: &Task, handlers: &BTreeSet<String>) -> Option<Diagnostic> {
+fn no_handler(files: &Files, task: &Task, handlers: &BTreeSet<String>) -> Option<Finding> {
     let notify = task.node.get("notify")?;
     let named = notify.as_str().into_iter().map(|name| (name, notify));
     let listed = notify.items().unwrap_or_default().iter().filter_map(|it| Some((it.as_str()?, it)));
@@ -227,11 +227,11 @@ fn no_handler(files: &Files, task: &Task, handlers: &BTreeSet<String>) -> Option
         .because("the task fails when it has changed something, and never before")
         .help(format!("there is a handler {meant:?}"));
     diagnostic.severity = Severity::Warning;
-    Some(diagnostic)
+    Some(Finding::new(RULE.incident, diagnostic).respelt(name, meant))
 }
 
 /// A template of a role that is in none of its folders, nor anywhere else by its name.
-fn no_template(files: &Files, task: &Task) -> Option<Diagnostic> {
+fn no_template(files: &Files, task: &Task) -> Option<Finding> {
     if task.module() != "template" {
         return None;
     }
@@ -255,5 +255,5 @@ fn no_template(files: &Files, task: &Task) -> Option<Diagnostic> {
         diagnostic = diagnostic.help(format!("there is {nearest}"));
     }
     diagnostic.severity = Severity::Warning;
-    Some(diagnostic)
+    Some(Finding::new(RULE.incident, diagnostic))
 }

@@ -96,10 +96,12 @@ fn told(found: Vec<Fault>, report: &mut Report) {
                 .diagnostic(format!("Terraform refuses the module: {what} {}{more}", fault.name))
                 .at(fault.span, "here")
                 .because("Terraform resolves all names of a module before it does anything");
-            if let Some(nearest) = fault.nearest {
-                diagnostic = diagnostic.help(format!("there is {nearest}"));
-            }
-            report.add(Finding::new(RULE.incident, diagnostic).likely());
+            diagnostic.help.extend(fault.nearest.as_ref().map(|nearest| format!("there is {nearest}")));
+            let finding = Finding::new(RULE.incident, diagnostic).likely();
+            report.add(match fault.nearest {
+                Some(nearest) => finding.respelt(fault.name, nearest),
+                None => finding,
+            });
         }
     }
 }

@@ -48,7 +48,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let packages = node::packages(files);
     for path in files.paths().filter(|path| docker::is_dockerfile(path)) {
         let found = image(files, path, &packages);
-        found.into_iter().for_each(|it| report.add(Finding::new(RULE.incident, it).likely()));
+        found.into_iter().for_each(|it| report.add(it));
     }
     for pipeline in &context.survey.tools().pipelines {
         for (script, folder) in pipeline.scripts() {
@@ -56,7 +56,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 let Some(package) = packages.get(&folder) else { continue };
                 let span = script.span(files, line);
                 let found = lacks(files, package, &name, span);
-                found.into_iter().for_each(|it| report.add(Finding::new(RULE.incident, it).likely()));
+                found.into_iter().for_each(|it| report.add(it));
             }
         }
         if let Some(diagnostic) = cache(files, pipeline, &packages) {
@@ -110,7 +110,7 @@ fn called(text: &str, start: &str) -> Vec<(u32, String, String)> {
 }
 
 /// What an image starts with, of the package that is copied into it.
-fn image(files: &Files, path: &Arc<str>, packages: &BTreeMap<String, Package>) -> Option<Diagnostic> {
+fn image(files: &Files, path: &Arc<str>, packages: &BTreeMap<String, Package>) -> Option<Finding> {
     let image = docker::image(files, path)?;
     let start = image.start.as_ref()?;
     let program = start.program()?;
@@ -130,7 +130,7 @@ fn image(files: &Files, path: &Arc<str>, packages: &BTreeMap<String, Package>) -
     lacks(files, first, name, start.span.clone())
 }
 
-fn lacks(files: &Files, package: &Package, name: &str, span: Span) -> Option<Diagnostic> {
+fn lacks(files: &Files, package: &Package, name: &str, span: Span) -> Option<Finding> {
     if package.scripts().any(|(known, _)| known == name) {
         return None;
     }
@@ -139,10 +139,13 @@ fn lacks(files: &Files, package: &Package, name: &str, span: Span) -> Option<Dia
         .at(span, "runs this script")
         .see(package.span(files, "{"), "this package does not have it")
         .because("npm runs only what the scripts of package.json name");
-    if let Some(nearest) = similar::nearest(name, package.scripts().map(|(known, _)| known)) {
-        diagnostic = diagnostic.help(format!("there is {nearest}"));
-    }
-    Some(diagnostic)
+    let nearest = similar::nearest(name, package.scripts().map(|(known, _)| known));
+    diagnostic.help.extend(nearest.map(|nearest| format!("there is {nearest}")));
+    let finding = Finding::new(RULE.incident, diagnostic).likely();
+    Some(match nearest {
+        Some(nearest) => finding.respelt(name, nearest),
+        None => finding,
+    })
 }
 
 /// A step that wants a key for its cache, in a repository without any lock file.

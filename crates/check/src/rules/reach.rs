@@ -7,7 +7,7 @@ use tiphys_graph::{
 };
 use tiphys_value::FieldPath;
 
-use crate::{Context, Finding, Fix, Rule};
+use crate::{Confidence, Context, Finding, Fix, Rule};
 
 /// The policies that restrict a flow, and under which CNIs, in words.
 pub fn by(network: &Network, judgement: &Judgement) -> String {
@@ -137,7 +137,7 @@ pub fn with_remedy(
         let yaml: Vec<&str> = remedies.iter().map(|remedy| remedy.yaml.trim_end()).collect();
         let text = format!("add to spec.{side} of {}:\n{}", policy.title, yaml.join("\n"));
         diagnostic = diagnostic.help(text.clone());
-        fix = Some(Fix { description: text, patch: Vec::new() });
+        fix = Some(Fix { description: text, patch: Vec::new(), confidence: Confidence::Certain });
     }
     let pod = &network.pods[flows[0].pod];
     let mut finding = Finding::new(rule.incident, diagnostic).object(pod.title.clone());

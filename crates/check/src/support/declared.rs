@@ -36,25 +36,58 @@ fn covers(rule: &IgnoreDifference, object: &Object) -> bool {
         && fits(&rule.namespace, &object.key.namespace)
 }
 
-/// The edit that adds a sync option to an Application whose declaration has a list of them in a file of
-/// its own; nothing where a template or generator makes it.
+/// The edit that adds a sync option to an Application which is declared in a file of its own; nothing where a template or a
+/// generator makes it.
 pub fn add_sync_option(survey: &Survey, app: &App, option: &str) -> Vec<Edit> {
     if matches!(app.declaration, Declaration::Set(_)) {
         return Vec::new();
     }
-    let list = keys(&["spec", "syncPolicy", "syncOptions"]);
-    let Some(first) = list.index(0).get(&app.declared.value).and_then(|it| it.as_str()) else {
-        return Vec::new();
+    let (spec, policy) = (keys(&["spec"]), keys(&["spec", "syncPolicy"]));
+    let list = policy.key("syncOptions");
+    let value = &app.declared.value;
+    let found = if list.index(0).get(value).is_some() {
+        add_item(survey, survey.app_span(app, &list.index(0)), option)
+    } else if list.get(value).is_some() {
+        None
+    } else if policy.get(value).is_some_and(|policy| policy.as_object().is_some_and(|map| !map.is_empty())) {
+        let lines = ["syncOptions:".to_owned(), format!("  - {option}")];
+        add_lines(survey, survey.app_span(app, &policy), &lines)
+    } else if policy.get(value).is_none() {
+        let lines = ["syncPolicy:", "  syncOptions:", &format!("    - {option}")].map(str::to_owned);
+        add_lines(survey, survey.app_span(app, &spec), &lines)
+    } else {
+        None
     };
-    let span = survey.app_span(app, &list.index(0));
-    let Some(text) = survey.files.text(&span.file) else { return Vec::new() };
-    let Some(line) = text.lines().nth(span.start.line as usize - 1) else { return Vec::new() };
-    let Some((indent, item)) = line.split_once("- ") else { return Vec::new() };
-    if !indent.trim().is_empty() || !item.contains(first) || text.contains("{{") {
-        return Vec::new();
+    found.into_iter().collect()
+}
+
+/// The line of a place in a file that no template engine fills in.
+fn plain_line(survey: &Survey, span: &Span) -> Option<String> {
+    let text = survey.files.text(&span.file).filter(|text| !text.contains("{{"))?;
+    text.lines().nth(span.start.line.max(1) as usize - 1).map(str::to_owned)
+}
+
+/// An item before the first one of a list, in either of its styles.
+fn add_item(survey: &Survey, first: Span, item: &str) -> Option<Edit> {
+    let line = plain_line(survey, &first)?;
+    if let Some((indent, _)) = line.split_once("- ").filter(|(indent, _)| indent.trim().is_empty()) {
+        let at = Span::point(first.file, first.start.line, 1);
+        return Some(Edit { span: at, replacement: format!("{indent}- {item}\n") });
     }
-    let at = Span::point(span.file, span.start.line, 1);
-    vec![Edit { span: at, replacement: format!("{indent}- {option}\n") }]
+    let before: String = line.chars().take(first.start.column.max(1) as usize - 1).collect();
+    let at = Span::point(first.file, first.start.line, first.start.column);
+    before.trim_end().ends_with('[').then(|| Edit { span: at, replacement: format!("{item}, ") })
+}
+
+/// Lines before the first of a mapping that has a line for each of its keys.
+fn add_lines(survey: &Survey, mapping: Span, lines: &[String]) -> Option<Edit> {
+    let line = plain_line(survey, &mapping)?;
+    let indent: String = line.chars().take(mapping.start.column.max(1) as usize - 1).collect();
+    let is_block =
+        indent.trim().is_empty() && line.trim_start().starts_with(|c: char| c.is_ascii_alphabetic());
+    let text: String = lines.iter().map(|line| format!("{indent}{line}\n")).collect();
+    let at = Span::point(mapping.file, mapping.start.line, 1);
+    is_block.then_some(Edit { span: at, replacement: text })
 }
 
 /// Whether a YAML file of the repository has a text, wherever it stands.

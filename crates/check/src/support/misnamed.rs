@@ -25,8 +25,7 @@ impl Misnamed<'_> {
             .diagnostic(format!("{} names {kind}/{name}, which {lack}", by.title()))
             .at(context.survey.span(by, path), "named here")
             .see(context.survey.start(meant), format!("{} is nearly called so", meant.key.name))
-            .because(why)
-            .help(format!("perhaps {} is meant", meant.key.name));
-        rule.finding(context, by, diagnostic).likely()
+            .because(why);
+        rule.finding(context, by, diagnostic).likely().perhaps(name, Some(&meant.key.name))
     }
 }
