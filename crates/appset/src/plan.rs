@@ -176,7 +176,7 @@ fn changed(set: &Value, wanted: &Value, have: &Value) -> Result<Option<Value>, S
     if !rules.is_empty() {
         let rules = IgnoreRules::of(have, &rules).map_err(|error| error.to_string())?;
         let options = DiffOptions { ignore: Some(&rules), ..DiffOptions::default() };
-        let mut kept = tiphys_diff::respect_ignored(&after, have, &options);
+        let mut kept = tiphys_diff::keep_ignored(&after, have, &options);
         drop_remains(&mut kept, &after, &rules.without_ignored(have), 0);
         after = kept;
     }

@@ -107,8 +107,13 @@ impl IgnoreRules {
         }
     }
 
-    /// The target with the live values of ignored fields.
-    pub(crate) fn respected(&self, target: &Value, live: &Value) -> Value {
+    /// The target with the live values of ignored fields; of those that it does not set where they are added.
+    pub(crate) fn respected(
+        &self,
+        target: &Value,
+        live: &Value,
+        is_added: &dyn Fn(&FieldPath) -> bool,
+    ) -> Value {
         let mut out = target.clone();
         for path in self.paths(target) {
             if matches!(path.0.first(), Some(Segment::Key(key)) if key == "status") {
@@ -125,7 +130,7 @@ impl IgnoreRules {
             if !is_status
                 && !through_list
                 && path.get(target).is_none()
-                && has_place(&path, target)
+                && is_added(&path)
                 && let Some(value) = path.get(live)
             {
                 paths::set(&mut out, &path, value.clone());
@@ -148,9 +153,8 @@ fn programs(rule: &IgnoreDifference) -> Result<Vec<Program>, IgnoreError> {
     rule.jq_path_expressions.iter().map(read).collect()
 }
 
-/// Whether a value has that in which a field would stand. A part of the live object that the target says nothing about
-/// is left as it is: to apply one field of it would be to own it.
-fn has_place(path: &FieldPath, value: &Value) -> bool {
+/// Whether a value has that in which a field would stand.
+pub(crate) fn has_place(path: &FieldPath, value: &Value) -> bool {
     path.0.split_last().is_some_and(|(_, above)| FieldPath(above.to_vec()).get(value).is_some())
 }
 

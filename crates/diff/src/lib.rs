@@ -92,10 +92,17 @@ pub fn compare(target: &Value, live: &Value, options: &DiffOptions<'_>) -> Diffe
 }
 
 /// The target of a sync with `RespectIgnoreDifferences`: fields whose differences are ignored take the
-/// live object's values, so that applying the target does not change them.
+/// live object's values, so that applying the target does not change them. A part of the live object that the target says
+/// nothing about is left as it is: to apply one field of it would be to own it.
 pub fn respect_ignored(target: &Value, live: &Value, options: &DiffOptions<'_>) -> Value {
     let Some(ignore) = options.ignore else { return target.clone() };
-    ignore.respected(target, live)
+    ignore.respected(target, live, &|path| ignore::has_place(path, target))
+}
+
+/// An object that takes the place of a live one, with the values that the live one has in ignored fields.
+pub fn keep_ignored(wanted: &Value, live: &Value, options: &DiffOptions<'_>) -> Value {
+    let Some(ignore) = options.ignore else { return wanted.clone() };
+    ignore.respected(wanted, live, &|_| true)
 }
 
 /// Whether an object has an entry in its `compare-options` annotation.
