@@ -3,6 +3,7 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 pub use jiff::Timestamp;
+use jiff::{SignedDuration, civil::DateTime, tz::Offset};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 /// Where time comes from. Waits are counted by tokio's clock; under a paused one both have to go together.
@@ -35,24 +36,61 @@ impl fmt::Debug for Clock {
 }
 
 /// An instant on the wire (`metav1.Time`). Keeps whole seconds only.
+///
+/// Kept as UTC shows it, for that holds all that the wire does: the last day of the year 9999 is beyond the last
+/// [`Timestamp`], and stands in objects for "never".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Time(Timestamp);
+pub struct Time(DateTime);
 
 impl Time {
     /// Reads RFC 3339 text; fractions of a second are dropped.
     pub fn parse(text: &str) -> Option<Self> {
-        text.parse::<Timestamp>().ok().map(Self::from)
+        text.parse::<Timestamp>().ok().map(Self::from).or_else(|| Self::beyond(text))
     }
 
-    /// The instant.
+    /// Reads what is beyond the last timestamp.
+    fn beyond(text: &str) -> Option<Self> {
+        let (clock, offset) = match text.strip_suffix(['Z', 'z']) {
+            Some(clock) => (clock, SignedDuration::ZERO),
+            None => {
+                let (clock, offset) = text.split_at_checked(text.len().checked_sub("+00:00".len())?)?;
+                (clock, offset_of(offset)?)
+            }
+        };
+        // A date alone is no instant.
+        let shown: DateTime = clock.parse().ok().filter(|_| clock.len() >= "9999-12-31T23:59:59".len())?;
+        shown.checked_sub(offset).ok().and_then(whole).map(Self)
+    }
+
+    /// The instant, or the last one that there is.
     pub fn timestamp(self) -> Timestamp {
-        self.0
+        Offset::UTC.to_timestamp(self.0).unwrap_or(Timestamp::MAX)
+    }
+}
+
+/// A clock without its fraction of a second.
+fn whole(shown: DateTime) -> Option<DateTime> {
+    shown.with().subsec_nanosecond(0).build().ok()
+}
+
+/// How far a zone's clocks are ahead.
+fn offset_of(text: &str) -> Option<SignedDuration> {
+    let (sign, ahead) = text.split_at_checked(1)?;
+    let (hours, minutes) = ahead.split_once(':')?;
+    let number =
+        |text: &str| text.parse::<i64>().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()));
+    let ahead = SignedDuration::from_secs(number(hours)? * 3600 + number(minutes)? * 60);
+    match sign {
+        "+" => Some(ahead),
+        "-" => Some(-ahead),
+        _ => None,
     }
 }
 
 impl From<Timestamp> for Time {
     fn from(timestamp: Timestamp) -> Self {
-        Self(Timestamp::from_second(timestamp.as_second()).unwrap_or(timestamp))
+        let shown = Offset::UTC.to_datetime(timestamp);
+        Self(whole(shown).unwrap_or(shown))
     }
 }
 
@@ -94,6 +132,27 @@ mod tests {
         let time = Time::parse("2026-02-03T04:05:06.789+01:00").expect("valid");
         assert_eq!(time.to_string(), "2026-02-03T03:05:06Z");
         assert!(Time::parse("yesterday").is_none());
+    }
+
+    #[test]
+    fn the_last_day_of_all_is_a_time() {
+        for (text, shown) in [
+            ("9999-12-31T23:59:59Z", "9999-12-31T23:59:59Z"),
+            ("9999-12-31T23:59:59.999Z", "9999-12-31T23:59:59Z"),
+            ("9999-12-31T23:59:59+01:30", "9999-12-31T22:29:59Z"),
+            ("9999-12-30T23:00:00-01:00", "9999-12-31T00:00:00Z"),
+        ] {
+            let time = Time::parse(text).unwrap_or_else(|| panic!("{text}"));
+            assert_eq!(time.to_string(), shown);
+            assert!(time.timestamp() > Time::parse("9999-12-29T00:00:00Z").expect("valid").timestamp());
+        }
+        let (last, before) = (Time::parse("9999-12-31T23:59:59Z"), Time::parse("9999-12-31T23:59:58Z"));
+        assert!(last > before);
+        for text in
+            ["9999-12-31", "9999-12-31Z", "9999-12-31T23:59:60+1:00", "9999-12-32T00:00:00Z", "Z", "é"]
+        {
+            assert!(Time::parse(text).is_none(), "{text}");
+        }
     }
 
     #[test]

@@ -56,6 +56,15 @@ pub enum SourceError {
         /// What Git said.
         reason: String,
     },
+    /// A commit has more files than are listed.
+    #[error(
+        "cannot read repository {}: the commit has more than 1000000 files and folders, or more than 128 MiB of names",
+        shown(url)
+    )]
+    TooMany {
+        /// The repository.
+        url: String,
+    },
     /// The host wants other credentials.
     #[error("cannot fetch {}: access is denied (HTTP {status})", shown(url))]
     Denied {

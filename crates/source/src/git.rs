@@ -84,6 +84,8 @@ pub struct GitCache {
     access: AccessTable,
     /// What was checked out lately, the newest last.
     opened: Mutex<Vec<(Commit, Slot)>>,
+    /// Commits that have too many files: to find that out takes seconds, and is the same each time.
+    refused: Mutex<BTreeSet<ObjectId>>,
 }
 
 /// When something was fetched last, and that it has to be asked for again.
@@ -116,6 +118,7 @@ impl GitCache {
             fresh_for,
             access: AccessTable::default(),
             opened: Mutex::default(),
+            refused: Mutex::default(),
         }
     }
 
@@ -285,7 +288,7 @@ impl GitCache {
         url: &str,
         how: How,
     ) -> Result<Checkout, SourceError> {
-        let listed = git_tree::open(repository.clone(), commit, url)?;
+        let listed = self.list(repository, commit, url)?;
         let tree: Arc<dyn FileTree> = Arc::new(listed.tree);
         let mut mounts = BTreeMap::new();
         let wanted =
@@ -301,6 +304,23 @@ impl GitCache {
         }
         let tree = if mounts.is_empty() { tree } else { Arc::new(MountedTree::new(tree, mounts)) };
         Ok(Checkout { tree, revision: commit.to_string(), is_working_tree: false })
+    }
+
+    fn list(
+        &self,
+        repository: &ThreadSafeRepository,
+        commit: ObjectId,
+        url: &str,
+    ) -> Result<git_tree::Commit, SourceError> {
+        let refused = || self.refused.lock().unwrap_or_else(PoisonError::into_inner);
+        if refused().contains(&commit) {
+            return Err(SourceError::TooMany { url: url.to_owned() });
+        }
+        let listed = git_tree::open(repository.clone(), commit, url);
+        if let Err(SourceError::TooMany { .. }) = listed {
+            refused().insert(commit);
+        }
+        listed
     }
 }
 

@@ -16,7 +16,6 @@ use crate::SourceError;
 const MAX_ENTRIES: usize = 1_000_000;
 /// Bytes that their paths may have in all.
 const MAX_PATH_BYTES: usize = 128 * 1024 * 1024;
-const TOO_MANY: &str = "the commit has more than 1000000 files and folders, or more than 128 MiB of names";
 
 /// The blobs of a repository.
 pub struct Blobs(ThreadSafeRepository);
@@ -73,7 +72,7 @@ pub(crate) fn open(
             let Some(path) = path_in(&folder, entry.filename()) else { continue };
             (entries, bytes) = (entries + 1, bytes + path.len());
             if entries > MAX_ENTRIES || bytes > MAX_PATH_BYTES {
-                return Err(fail(&TOO_MANY));
+                return Err(SourceError::TooMany { url: url.to_owned() });
             }
             let found = match entry.mode().kind() {
                 GitKind::Blob | GitKind::BlobExecutable => Entry::File(entry.object_id()),

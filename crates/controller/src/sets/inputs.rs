@@ -189,9 +189,9 @@ impl Inputs for SetInputs<'_> {
             let decisions = object.at(&["status", &list_key]).and_then(Value::as_array).cloned();
             for decision in decisions.into_iter().flatten() {
                 let named = decision.get(&match_key).map(tiphys_appset::printed).unwrap_or_default();
-                let Some(cluster) = self.clusters.iter().find(|cluster| cluster.name == named) else {
-                    continue;
-                };
+                // Clusters need no name; a decision that names none means none of those.
+                let is_meant = |cluster: &&ClusterInfo| !named.is_empty() && cluster.name == named;
+                let Some(cluster) = self.clusters.iter().find(is_meant) else { continue };
                 let mut set = Params::new();
                 set.insert("name".into(), cluster.name.clone().into());
                 set.insert("server".into(), cluster.server.clone().into());

@@ -296,6 +296,8 @@ async fn a_placement_decision_yields_its_clusters() {
         "data": {"apiVersion": "cluster.example.com/v1", "kind": "placementdecisions", "statusListKey": "decisions", "matchKey": "clusterName"}})).await;
     stage.apply(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "eu", "namespace": ENGINE,
         "labels": {"argocd.argoproj.io/secret-type": "cluster"}}, "stringData": {"name": "eu", "server": "https://eu"}})).await;
+    stage.apply(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "nameless", "namespace": ENGINE,
+        "labels": {"argocd.argoproj.io/secret-type": "cluster"}}, "stringData": {"server": "https://nameless"}})).await;
     stage
         .until("the kind is served", async || {
             let applied = stage.cluster.discover().await.unwrap();
@@ -317,7 +319,7 @@ async fn a_placement_decision_yields_its_clusters() {
     assert!(stage.names(APPLICATION, ENGINE).await.is_empty());
     stage.patch(("cluster.example.com/v1", "PlacementDecision"), ENGINE, "p",
         json!({"status": {"decisions": [{"clusterName": "eu", "reason": "", "score": 1_000_000, "zones": ["a", "b"], "from": {"b": 2, "a": null}},
-            {"clusterName": "unknown"}]}})).await;
+            {"clusterName": "unknown"}, {"reason": "names none"}]}})).await;
     let app = stage.until_green("eu").await;
     // As Go prints them.
     assert_eq!(app.annotation("score"), Some("1000000 [a b] map[a:<nil> b:2]"));
