@@ -19,6 +19,7 @@ mod revisions;
 mod scope;
 mod settings;
 mod switches;
+mod templates;
 mod up;
 
 use std::process::ExitCode;

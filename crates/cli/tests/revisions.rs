@@ -239,6 +239,11 @@ fn a_set_that_fails_or_yields_nothing_is_told_of_beside_the_others() {
     assert!(!run.text().contains("web-two"), "{}", run.text());
     let run = repo.run(&["appset", "generate", "repo/chart/templates/set.yaml"]);
     run.expect(2, &["it is a template of a chart: `tiphys render helm NAME repo/chart --show-only"]);
+    let run = repo.run(&["render", "app", "repo/chart/templates/set.yaml"]);
+    run.expect(
+        1,
+        &["\nit is a template of a chart: `tiphys render helm NAME ", "> app.yaml && tiphys render app"],
+    );
     repo.run(&["appset", "generate", "repo/bare.yaml"]).expect(2, &["has to be in quotes (line 4)"]);
 }
 
@@ -260,4 +265,32 @@ fn a_bare_repository_and_clusters_that_no_file_declares() {
     diff(&["HEAD~1"]).expect(2, &["a bare repository has no files", "HEAD~1..HEAD"]);
     diff(&["v9..HEAD"]).expect(2, &["no branch, tag or commit \"v9\""]);
     diff(&["HEAD~1..HEAD", "--clusters", "none.yaml"]).expect(2, &["none.yaml"]);
+}
+
+#[test]
+fn what_nobody_knows_is_not_counted_as_nothing() {
+    let repo = Repo::with(&[("one.yaml", &application("one", "one")), ("one/a.yaml", &config_map("a", "1"))]);
+    repo.git_init();
+    git(&repo, &["checkout", "-q", "-b", "change"]);
+    let away = application("away", "x").replace(URL, "https://charts.example.invalid");
+    repo.write(
+        "away.yaml",
+        away.replace("path: x", "chart: x").replace("targetRevision: HEAD", "targetRevision: 1.0.0"),
+    );
+    let clusters = "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: all, namespace: argocd}\nspec:\n  generators:\n  - clusters: {selector: {matchLabels: {env: prod}}}\n  template:\n    metadata: {name: '{{name}}'}\n    spec: {project: default, source: {repoURL: r, path: p}, destination: {server: '{{server}}'}}\n";
+    repo.write("set.yaml", clusters);
+    git(&repo, &["add", "-A"]);
+    git(&repo, &["commit", "-q", "-m", "change"]);
+    git(&repo, &["rm", "-q", "one.yaml"]);
+    git(&repo, &["commit", "-q", "-m", "removed"]);
+    let run = repo.run(&["diff", "main..HEAD", "--repo", "repo", "--offline", "-o", "markdown"]);
+    run.expect(
+        1,
+        &[
+            "### 2 of 2 Applications and 1 ApplicationSet differ in `main..HEAD`",
+            "| argocd/one | removed | 0 | 0 | 2 |",
+            "| argocd/away | added | ? | 0 | 0 |",
+            "| ApplicationSet argocd/all | added | ? | 0 | 0 |",
+        ],
+    );
 }

@@ -4,6 +4,8 @@
 
 mod common;
 
+use std::time::{Duration, Instant};
+
 use common::{Repo, URL, application, config_map};
 
 const CHART: &str = "apiVersion: v2\nname: NAME\nversion: 1.0.0\n";
@@ -349,6 +351,21 @@ fn out_of_reach(name: &str) -> String {
         .replace(URL, "https://charts.example.invalid")
         .replace("path: x", &format!("chart: {name}"))
         .replace("targetRevision: HEAD", "targetRevision: 1.0.0")
+}
+
+#[test]
+fn a_host_that_does_not_answer_is_not_waited_for() {
+    let chart =
+        out_of_reach("operator").replace("https://charts.example.invalid", "https://127.0.0.1:1/charts");
+    let repo = Repo::with(&[
+        ("apps/operator.yaml", &chart),
+        ("apps/shop.yaml", &application("shop", "web")),
+        ("web/a.yaml", &config_map("a", "1")),
+    ]);
+    let start = Instant::now();
+    let run = repo.run(&["up", "repo", "--once", "--timeout", "1h"]);
+    run.expect(1, &["1 of 2 Applications are not", "127.0.0.1 refuses the connection"]);
+    assert!(start.elapsed() < Duration::from_secs(12), "{:?}", start.elapsed());
 }
 
 #[test]

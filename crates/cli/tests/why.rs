@@ -49,7 +49,10 @@ fn what_is_not_there_is_named_with_what_is() {
     let why = |args: &[&str]| repo.run(&[&["why", "--repo", "repo"], args].concat());
     why(&["none/ConfigMap/a"]).expect(1, &["no Application \"none\"", "other, shop"]);
     why(&["other/ConfigMap/b"]).expect(1, &["renders no ConfigMap/b; it renders ConfigMap/a"]);
-    why(&["other/ConfigMap/a", ".data.none"]).expect(1, &["has no field .data.none"]);
+    why(&["other/ConfigMap/a", ".data.none"]).expect(1, &["has no field .data.none; .data has key"]);
+    why(&["other/ConfigMap/a", ".data.key.none"]).expect(1, &["; .data.key is \"1\""]);
+    let mark = r#".metadata.annotations["argocd.argoproj.io/tracking-id"]"#;
+    why(&["other/ConfigMap/a", mark]).expect(0, &["by tiphys: the mark of whose it is"]);
     why(&["other"]).expect(1, &["not of the form APP/KIND/NAME"]);
     why(&["other/ConfigMap/a", ".data.key"]).expect(0, &["plain/a.yaml:6"]);
 }

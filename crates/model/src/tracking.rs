@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use tiphys_value::{ObjectExt, ResourceKey};
+use tiphys_value::{FieldPath, ObjectExt, ResourceKey};
 
 use crate::names;
 
@@ -103,6 +103,18 @@ impl Tracking {
                 set(object, "annotations", names::INSTALLATION_ID, &self.installation_id);
             }
         }
+    }
+
+    /// The fields that a mark consists of.
+    pub fn fields(&self) -> Vec<FieldPath> {
+        let metadata = |part: &str, key: &str| FieldPath::default().key("metadata").key(part).key(key);
+        let label = (self.method != TrackingMethod::Annotation).then(|| metadata("labels", &self.label_key));
+        let id = (self.method != TrackingMethod::Label).then(|| metadata("annotations", names::TRACKING_ID));
+        let installation = id
+            .as_ref()
+            .filter(|_| !self.installation_id.is_empty())
+            .map(|_| metadata("annotations", names::INSTALLATION_ID));
+        label.into_iter().chain(id).chain(installation).collect()
     }
 
     /// The instance name of the Application that a live object bears the mark of, if any.

@@ -56,6 +56,7 @@ pub(crate) fn finish(
     let instance = app.instance_name(context.engine_namespace);
     let destination = &app.spec.destination.namespace;
     let own_kinds = scopes_of_definitions(&rendered.objects);
+    let marks = context.tracking.fields();
     for object in &mut rendered.objects {
         let gvk = object.value.gvk();
         if gvk.kind.is_empty() || object.value.at(&["metadata"]).is_none_or(|m| !m.is_object()) {
@@ -73,9 +74,16 @@ pub(crate) fn finish(
         // With its mark a definition would be pruned when it leaves Git, and all its objects with it.
         if !is_definition(&gvk) {
             context.tracking.mark(&mut object.value, &instance, destination);
+            for field in &marks {
+                object.origins.set(field, vec![by_engine("the mark of whose it is")]);
+            }
         }
     }
     Ok(())
+}
+
+fn by_engine(what: &str) -> Origin {
+    Origin { kind: OriginKind::Engine, location: Location::new("", 0, 0), detail: what.into() }
 }
 
 fn is_definition(gvk: &GroupVersionKind) -> bool {

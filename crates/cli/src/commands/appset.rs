@@ -14,6 +14,7 @@ use crate::{
     exit::{Reported, WrongUse},
     output::{Format, print},
     repository::{Given, Repository},
+    templates,
 };
 
 /// ApplicationSets: what they yield, and what a change of one would do.
@@ -107,8 +108,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 
 impl Input {
     fn sets(&self) -> anyhow::Result<Vec<Value>> {
-        let dump = dump::read_dump(&self.file)
-            .map_err(|error| WrongUse(format!("{error:#}{}", advice(&self.file))))?;
+        let dump = dump::read_dump(&self.file).map_err(|error| {
+            let advice = templates::advice(&self.file, " | tiphys appset generate -");
+            let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
+            WrongUse(format!("{error:#}{advice}"))
+        })?;
         let mut sets: Vec<Value> =
             dump.objects.into_iter().filter(|object| object.kind() == "ApplicationSet").collect();
         for set in &mut sets {
@@ -143,24 +147,6 @@ impl Input {
             all.extend(crate::clusters::read(file)?);
         }
         Ok(all)
-    }
-}
-
-/// What helps whoever gave a template in place of what it renders to.
-fn advice(file: &Path) -> String {
-    let is_chart = |folder: &&Path| folder.join("Chart.yaml").is_file();
-    if let Some(chart) = file.ancestors().skip(1).find(is_chart) {
-        let (chart, file) = (chart.display(), file.strip_prefix(chart).unwrap_or(file).display());
-        return format!(
-            "; it is a template of a chart: `tiphys render helm NAME {chart} --show-only {file} | tiphys appset generate -` reads what it renders to"
-        );
-    }
-    let text = std::fs::read_to_string(file).unwrap_or_default();
-    let is_bare =
-        |line: &str| line.trim_start().trim_start_matches("- ").starts_with("{{") || line.contains(": {{");
-    match text.lines().position(is_bare) {
-        Some(line) => format!("; a value that begins with {{{{ has to be in quotes (line {})", line + 1),
-        None => String::new(),
     }
 }
 

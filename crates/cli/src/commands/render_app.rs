@@ -11,7 +11,11 @@ use tiphys_vfs::FileTree;
 use crate::{
     output::{Format, print},
     repository::{Given, Repository, render_one},
+    templates,
 };
+
+/// From a template of a chart to what is read here.
+const ONWARD: &str = " > app.yaml && tiphys render app app.yaml --repo .";
 
 /// Which Application.
 #[derive(Debug, clap::Args)]
@@ -71,7 +75,10 @@ fn applications(file: &std::path::Path) -> anyhow::Result<Vec<Application>> {
     let text = manifest::read_text(tree, name)?;
     let objects = match manifest::parse_objects(name, &text, false) {
         Ok(objects) => objects,
-        Err(error) => bail!("{error:#}"),
+        Err(error) => {
+            let advice = templates::advice(file, ONWARD).map(|advice| format!("\n{advice}"));
+            bail!("{error:#}{}", advice.unwrap_or_default())
+        }
     };
     let apps: Vec<Application> = objects
         .iter()

@@ -97,9 +97,10 @@ fn find<'a>(objects: &'a [RenderedObject], kind: &str, name: &str) -> Option<&'a
 
 /// One field: its value and the whole chain of writers.
 fn explain(object: &RenderedObject, field: &FieldPath) -> anyhow::Result<(String, Vec<Value>)> {
-    let value = field
-        .get(&object.value)
-        .with_context(|| format!("{}/{} has no field {field}", object.value.kind(), object.value.name()))?;
+    let value = field.get(&object.value).with_context(|| {
+        let (kind, name) = (object.value.kind(), object.value.name());
+        format!("{kind}/{name} has no field {field}{}", what_there_is(&object.value, field))
+    })?;
     let chain = object.origins.lookup(field);
     let mut text = format!("{field} = {}\n", shown(value));
     if chain.is_empty() {
@@ -112,6 +113,21 @@ fn explain(object: &RenderedObject, field: &FieldPath) -> anyhow::Result<(String
         text.push_str(&format!("  {}\n", described(origin)));
     }
     Ok((text, vec![told(field, value, chain)]))
+}
+
+/// What stands where a field was looked for.
+fn what_there_is(object: &Value, field: &FieldPath) -> String {
+    let above = (0..field.0.len()).rev().map(|end| FieldPath(field.0[..end].to_vec()));
+    let there = above.into_iter().find_map(|path| Some((path.get(object)?, path)));
+    let Some((value, path)) = there else { return String::new() };
+    let place = if path.0.is_empty() { "it".to_owned() } else { path.to_string() };
+    match value {
+        Value::Object(map) if !map.is_empty() => {
+            format!("; {place} has {}", map.keys().map(String::as_str).collect::<Vec<_>>().join(", "))
+        }
+        Value::Array(items) if !items.is_empty() => format!("; {place} has {} items", items.len()),
+        value => format!("; {place} is {}", shown(value)),
+    }
 }
 
 /// Every leaf with its last writer.

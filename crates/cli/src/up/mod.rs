@@ -421,9 +421,9 @@ impl Session<'_> {
             return None;
         }
         *stale = true;
-        // What stands in for something out of reach is put in place a little later.
-        let patience = if self.is_anything_out_of_reach(rows) { 5 * STUCK } else { STUCK };
-        if self.stuck_since.get_or_insert_with(Instant::now).elapsed() < patience {
+        let is_over = self.stuck_since.get_or_insert_with(Instant::now).elapsed() >= STUCK;
+        // What stands in for something out of reach is put in place once nothing moves, and moves things again.
+        if !is_over || self.is_anything_out_of_reach(rows) && !self.stillness.is_settled() {
             return None;
         }
         Some(Err(self.give_up(rows.to_vec()).await))
@@ -469,11 +469,13 @@ impl Session<'_> {
         rows.iter().all(|row| self.has_seen(row))
     }
 
-    /// Whether everything that is not green cannot become green by itself: it does not render, its spec
-    /// is invalid, only a person would sync it, its sync has failed several times, or it waits for such an Application.
+    /// Whether everything that is not green cannot become green by itself: it does not render, its sources cannot be had
+    /// (hosts are asked again after minutes), its spec is invalid, only a person would sync it, its sync has failed
+    /// several times, or it waits for such an Application.
     fn is_stuck(&self, rows: &[Row]) -> bool {
         let broken = |row: &Row| {
             row.is_invalid
+                || row.is_out_of_reach
                 || row.fails_again_and_again()
                 || (row.waits_for_a_person() && (!self.args.sync_all || row.phase.is_some()))
                 || (!row.is_set && self.controller.is_broken(&key_of(row)))

@@ -16,8 +16,7 @@ pub fn write(found: &Found, range: &str) -> String {
         text.push_str("| Application | | added | changed | removed |\n|---|---|---|---|---|\n");
     }
     for app in &found.apps {
-        let of = |word: &str| shown(app).filter(|change| verb(change) == word).count();
-        let (added, changed, removed) = (of("added"), of("changed"), of("removed"));
+        let [added, changed, removed] = ["added", "changed", "removed"].map(|word| count(app, word));
         let _ = writeln!(text, "| {} | {} | {added} | {changed} | {removed} |", name(app), fate(app));
     }
     text.push_str(&unknown(found));
@@ -35,6 +34,17 @@ pub fn write(found: &Found, range: &str) -> String {
             writeln!(text, "\n{left_out} Applications are too large for this comment: `tiphys diff {range}`");
     }
     text
+}
+
+/// How many objects of an Application a word is for; a question mark where nobody knows its objects.
+fn count(app: &AppChange, word: &str) -> String {
+    let count = shown(app).filter(|change| verb(change) == word).count();
+    let may_have = match app.sides {
+        (false, _) => word == "added",
+        (_, false) => word == "removed",
+        _ => true,
+    };
+    if count == 0 && may_have && !faults(app).is_empty() { "?".into() } else { count.to_string() }
 }
 
 fn unknown(found: &Found) -> String {

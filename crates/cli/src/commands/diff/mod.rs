@@ -102,7 +102,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         let place = args.path.as_deref().unwrap_or("the repository");
         return Err(WrongUse(format!("no Application found in {place}")).into());
     }
-    let count = new.keys().filter(|node| !node.is_set).count();
+    let gone = old.keys().filter(|node| !new.contains_key(node));
+    let count = new.keys().chain(gone).filter(|node| !node.is_set).count();
     let (unknown, mut apps): (Vec<AppChange>, Vec<AppChange>) =
         revisions::compare(old, new).into_iter().partition(AppChange::is_unknown);
     apps.iter_mut().flat_map(|app| &mut app.changes).for_each(mask);
@@ -126,15 +127,20 @@ struct Found {
     apps: Vec<AppChange>,
     /// What renders in neither state.
     unknown: Vec<AppChange>,
-    /// How many Applications there are after.
+    /// How many Applications there are before or after.
     count: usize,
 }
 
 impl Found {
-    /// How many Applications differ, in words.
+    /// How many Applications differ, in words; and how many of the sets of which no Application is known.
     fn differ(&self) -> String {
-        let apps = self.apps.iter().filter(|app| !app.node.is_set).count();
-        format!("{apps} of {} Applications differ", self.count)
+        let sets = self.apps.iter().filter(|app| app.node.is_set).count();
+        let apps = format!("{} of {} Applications", self.apps.len() - sets, self.count);
+        match sets {
+            0 => format!("{apps} differ"),
+            1 => format!("{apps} and 1 ApplicationSet differ"),
+            sets => format!("{apps} and {sets} ApplicationSets differ"),
+        }
     }
 
     /// The reasons for which nothing is known of something, with what.

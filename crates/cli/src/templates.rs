@@ -1,0 +1,19 @@
+//! Templates in place of what they render to.
+
+use std::path::Path;
+
+/// What helps whoever gave a template in place of what it renders to; `onward` leads to the command that was given.
+pub fn advice(file: &Path, onward: &str) -> Option<String> {
+    let is_chart = |folder: &&Path| folder.join("Chart.yaml").is_file();
+    if let Some(chart) = file.ancestors().skip(1).find(is_chart) {
+        let (chart, file) = (chart.display(), file.strip_prefix(chart).unwrap_or(file).display());
+        return Some(format!(
+            "it is a template of a chart: `tiphys render helm NAME {chart} --show-only {file}{onward}` reads what it renders to"
+        ));
+    }
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let is_bare =
+        |line: &str| line.trim_start().trim_start_matches("- ").starts_with("{{") || line.contains(": {{");
+    let line = text.lines().position(is_bare)?;
+    Some(format!("a value that begins with {{{{ has to be in quotes (line {})", line + 1))
+}
