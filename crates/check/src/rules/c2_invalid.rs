@@ -178,8 +178,9 @@ fn faults(
         // It sets labels of its own, and drops those of other types on the way.
         faults.retain(|fault| !fault.message.contains("Go struct field ObjectMeta."));
     }
-    if !faults.is_empty() && (flux.completes(object) || mutations.complete(object)) {
-        faults.retain(|fault| !fault.message.contains("Required value"));
+    if !faults.is_empty() {
+        let is_filled_in = |field: &FieldPath| flux.completes(object) || mutations.complete(object, field);
+        faults.retain(|fault| !fault.message.contains("Required value") || !is_filled_in(&fault.field));
     }
     if parts::is_merged_in(survey, object) {
         faults.retain(|fault| {
