@@ -10,7 +10,9 @@
 //! "app.kubernetes.io/managed-by": must be set to "Helm"`.
 //!
 //! Argo CD itself is left out: something has to install it first. So are pipelines that install into
-//! clusters of their own to try things out: only those that are given the credentials of one count.
+//! clusters of their own to try things out. Where a pipeline is not seen to be given the credentials of a cluster, where a
+//! script or a helmfile installs, which may be run once and never again, and where Flux does, which may be of another
+//! cluster, it is an information.
 //!
 //! ## Bad
 //! ```yaml
@@ -30,13 +32,13 @@ use std::collections::BTreeSet;
 
 use tiphys_diag::Severity;
 use tiphys_graph::{
-    App, Object,
+    App, Object, Owner,
     edges::pod_spec,
-    tools::{Action, Component, Tool, Writer},
+    tools::{Action, Component, Tool, What, Writer},
 };
 use tiphys_value::{ObjectExt, Value};
 
-use crate::{Context, Report, Rule, places};
+use crate::{Context, Finding, Report, Rule, places};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -49,59 +51,123 @@ pub const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>, report: &mut Report) {
+    flux(context, report);
     let writers = context.survey.tools().writers.iter();
-    let writers: Vec<&Writer> = writers.filter(|writer| counts(context, writer)).collect();
+    let writers: Vec<(&Writer, Severity)> =
+        writers.filter_map(|writer| Some((writer, weight(context, writer)?))).collect();
     if writers.is_empty() {
         return;
     }
     let mut seen = BTreeSet::new();
     for app in &context.survey.apps {
         let components = components(context, app);
-        for writer in &writers {
+        for (writer, severity) in &writers {
             let component = writer.component().filter(|it| components.contains(it.name));
             let object = writer.objects().iter().find_map(|key| {
                 context.survey.objects_of(app.id).find(|object| is_same(&object.key, key, writer))
             });
             if (component.is_some() || object.is_some()) && seen.insert(writer.span.clone()) {
-                add(context, report, app, writer, component, object);
+                let mut finding = told(context, app, writer, component, object);
+                finding.diagnostic.severity = *severity;
+                report.add(finding);
             }
         }
     }
 }
 
-/// Whether a writer installs into the clusters that the Applications are for.
-fn counts(context: &Context<'_>, writer: &Writer) -> bool {
+/// Releases of Flux that install what an Application installs: under the same name, into the same namespace.
+fn flux(context: &Context<'_>, report: &mut Report) {
+    let is_release = |it: &&Object| it.key.group == "helm.toolkit.fluxcd.io" && it.key.kind == "HelmRelease";
+    let of_flux = |it: &&Object| is_release(it) && matches!(it.owner, Owner::Unit(_));
+    for release in context.survey.objects.iter().filter(of_flux) {
+        let text = |path: &[&str]| release.value().str_at(path).unwrap_or_default();
+        let Some(component) = Component::of_chart(text(&["spec", "chart", "spec", "chart"])) else {
+            continue;
+        };
+        let named = release.value().str_at(&["spec", "targetNamespace"]);
+        let namespace = named.unwrap_or(&release.key.namespace);
+        let installs = |app: &&App| {
+            let spec = &app.application.spec;
+            let charts = spec.effective_sources();
+            spec.destination.namespace == namespace
+                && charts
+                    .iter()
+                    .any(|it| Component::of_chart(&it.chart).is_some_and(|of| of.name == component.name))
+        };
+        let Some(app) = context.survey.apps.iter().find(installs) else { continue };
+        let mut diagnostic = RULE
+            .diagnostic(format!(
+                "{} is installed by Flux ({}) and by Application {}",
+                component.name,
+                release.title(),
+                app.name()
+            ))
+            .at(context.survey.start(release), "Flux installs it here")
+            .see(places::source(context, app), format!("Application {} installs it too", app.name()))
+            .because("in one cluster each overwrites what the other has set, again and again")
+            .help("install it by one of the two only");
+        diagnostic.severity = Severity::Info;
+        report.add(Finding::new(RULE.incident, diagnostic).app(app.name()).likely());
+    }
+}
+
+/// How much it weighs that a writer installs something; nothing where it is not the clusters that the Applications are for.
+fn weight(context: &Context<'_>, writer: &Writer) -> Option<Severity> {
     const TRIALS: [&str; 7] = ["test", "tests", "e2e", "hack", "kind", "local", "examples"];
     let file = &writer.span.file;
     // A script that applies files of the repository is how people try them out.
-    let installs = match writer.tool {
-        Tool::Ansible | Tool::Terraform => true,
-        Tool::Script => writer.objects().is_empty(),
-        Tool::GitHubActions | Tool::GitLabCi => reaches_a_cluster(context, &writer.span.file),
+    let applies_files = matches!(writer.what, What::Path { .. });
+    let severity = match writer.tool {
+        Tool::Ansible | Tool::Terraform => Severity::Warning,
+        Tool::Script if applies_files => return None,
+        Tool::Script | Tool::Helmfile => Severity::Info,
+        Tool::GitHubActions | Tool::GitLabCi if is_trial(context, file) => return None,
+        Tool::GitHubActions | Tool::GitLabCi if has_credentials(context, file) => Severity::Warning,
+        Tool::GitHubActions | Tool::GitLabCi => Severity::Info,
     };
     // What a pipeline changes in an object of an Application, self-healing takes back.
     let changes =
         matches!(writer.tool, Tool::GitHubActions | Tool::GitLabCi) && writer.action == Action::Patch;
-    installs
-        && (writer.action == Action::Apply || changes)
+    let counts = (writer.action == Action::Apply || changes)
         && writer.component().is_none_or(|component| component.name != "argo-cd")
-        && !file.split('/').any(|step| TRIALS.contains(&step))
+        && !file.split('/').any(|step| TRIALS.contains(&step));
+    counts.then_some(severity)
 }
 
-/// Whether a pipeline is given the credentials of a cluster, and makes none of its own to try things out.
-fn reaches_a_cluster(context: &Context<'_>, file: &str) -> bool {
-    const CREDENTIALS: [&str; 7] = [
+/// Whether a pipeline is given the credentials of a cluster.
+fn has_credentials(context: &Context<'_>, file: &str) -> bool {
+    const CREDENTIALS: [&str; 12] = [
         "update-kubeconfig",
         "get-credentials",
+        "get-gke-credentials",
+        "k8s-set-context",
+        "aks-set-context",
         "kubeconfig save",
         "set-context@",
         "config use-context",
+        "oc login",
+        "openshift-login",
         "KUBE_CONFIG",
         "KUBECONFIG",
     ];
-    const TRIALS: [&str; 6] = ["kind create", "kind-action", "setup-kind", "k3d", "k3s", "minikube"];
-    let Some(text) = context.survey.files.text(file) else { return false };
-    CREDENTIALS.iter().any(|mark| text.contains(mark)) && !TRIALS.iter().any(|mark| text.contains(mark))
+    context.survey.files.text(file).is_some_and(|text| CREDENTIALS.iter().any(|mark| text.contains(mark)))
+}
+
+/// Whether a pipeline makes a cluster of its own to try things out, or something that is not seen may.
+fn is_trial(context: &Context<'_>, file: &str) -> bool {
+    const TRIALS: [&str; 10] = [
+        "kind create",
+        "kind-action",
+        "setup-kind",
+        "create-cluster",
+        "k3d",
+        "k3s",
+        "microk8s",
+        "minikube",
+        "vcluster",
+        "uses: ./",
+    ];
+    context.survey.files.text(file).is_none_or(|text| TRIALS.iter().any(|mark| text.contains(mark)))
 }
 
 /// What an Application installs: by its charts and by the images that it runs.
@@ -149,14 +215,13 @@ fn is_kind(kind: &str, word: &str) -> bool {
     short == kind || short.strip_suffix('s') == Some(kind.as_str())
 }
 
-fn add(
+fn told(
     context: &Context<'_>,
-    report: &mut Report,
     app: &App,
     writer: &Writer,
     component: Option<&'static Component>,
     object: Option<&Object>,
-) {
+) -> Finding {
     let tool = writer.tool.name();
     let what = match (object, component) {
         (Some(object), _) => object.title(),
@@ -179,7 +244,7 @@ fn add(
     if let Some(object) = object {
         diagnostic = diagnostic.see(context.survey.start(object), "rendered here");
     }
-    let mut diagnostic = if is_change {
+    let diagnostic = if is_change {
         diagnostic
             .because("the next sync sets it back to what Git says; until then the Application is OutOfSync")
             .help("let the pipeline change the file in Git")
@@ -188,10 +253,7 @@ fn add(
             .because("each overwrites what the other has set, and what one deletes the other still counts on")
             .help("install it by one of the two only")
     };
-    if writer.tool == Tool::Script {
-        diagnostic.severity = Severity::Info;
-    }
-    let mut finding = crate::Finding::new(RULE.incident, diagnostic).app(app.name()).likely();
+    let mut finding = Finding::new(RULE.incident, diagnostic).app(app.name()).likely();
     finding.object = object.map(Object::title);
-    report.add(finding);
+    finding
 }

@@ -6,6 +6,7 @@ pub mod ci;
 mod commands;
 mod component;
 pub mod docker;
+mod helmfile;
 pub mod node;
 mod place;
 mod scripts;
@@ -36,6 +37,8 @@ pub enum Tool {
     GitHubActions,
     /// A line of a GitLab CI job.
     GitLabCi,
+    /// A release of a helmfile.
+    Helmfile,
 }
 
 impl Tool {
@@ -47,6 +50,7 @@ impl Tool {
             Self::Script => "a script",
             Self::GitHubActions => "GitHub Actions",
             Self::GitLabCi => "GitLab CI",
+            Self::Helmfile => "helmfile",
         }
     }
 }
@@ -154,6 +158,7 @@ impl Tools {
         writers.extend(terraform.writers());
         writers.extend(pipelines.iter().flat_map(|pipeline| pipeline.writers(files)));
         writers.extend(scripts::writers(files));
+        writers.extend(helmfile::writers(files));
         Self { writers, ansible, terraform, pipelines }
     }
 }
