@@ -24,7 +24,7 @@ use tiphys_graph::{
     Survey,
     network::detect,
     tools::{
-        What,
+        Component, What,
         terraform::{Block, Expression, Reference, Value},
     },
 };
@@ -70,10 +70,10 @@ const VXLAN: Wanted =
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let survey = context.survey;
-    if survey.tools().terraform.resources("aws_security_group").count() < 2 || !makes_nodes(survey) {
+    if survey.tools().terraform.resources("aws_security_group").count() < 2 || !is_unmanaged(survey) {
         return;
     }
-    let wanted = wanted(survey);
+    let (wanted, has_installer) = (wanted(survey), has_installer(survey));
     for blocks in survey.tools().terraform.modules().into_values() {
         let groups: BTreeMap<&str, &Block> = blocks
             .iter()
@@ -91,7 +91,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         });
         let ([control], false, false) = (control.as_slice(), workers.is_empty(), shared) else { continue };
         for worker in workers {
-            judge(&groups, &blocks, (control, worker), &wanted, report);
+            if has_installer || are_machines(&blocks, [control, worker]) && installs_network(survey) {
+                judge(&groups, &blocks, (control, worker), &wanted, report);
+            }
         }
     }
 }
@@ -100,11 +102,42 @@ fn check(context: &Context<'_>, report: &mut Report) {
 const INSTALLERS: [&str; 7] =
     ["kubeadm init", "kubeadm join", "kubespray", "get.k3s.io", "K3S_URL", "rke2-server", "rke2-agent"];
 
-/// Whether the repository makes its own nodes: it runs kubeadm or its like, and no cloud runs the control plane.
-fn makes_nodes(survey: &Survey) -> bool {
-    if detect(survey).is_managed == Some(true) {
-        return false;
-    }
+/// Whether no cloud is seen to run the control plane.
+fn is_unmanaged(survey: &Survey) -> bool {
+    const CONTROL_PLANES: [&str; 3] =
+        ["aws_eks_cluster", "google_container_cluster", "azurerm_kubernetes_cluster"];
+    let terraform = &survey.tools().terraform;
+    detect(survey).is_managed != Some(true)
+        && CONTROL_PLANES.iter().all(|kind| terraform.resources(kind).next().is_none())
+}
+
+/// Whether machines of the module have each of the groups: nodes that the repository makes itself.
+fn are_machines(blocks: &[&Block], wanted: [&str; 2]) -> bool {
+    let has = |block: &Block, group: &str| {
+        let fields = ["vpc_security_group_ids", "security_groups", "security_group_ids"];
+        let mut named = fields.iter().filter_map(|field| block.get(field)).flat_map(|it| &it.references);
+        named.any(|it| names(it, group))
+    };
+    let is_machine = |block: &&&Block| {
+        ["aws_instance", "aws_launch_template", "aws_spot_instance_request"]
+            .iter()
+            .any(|kind| block.is_resource(kind))
+    };
+    wanted.iter().all(|group| blocks.iter().filter(is_machine).any(|block| has(block, group)))
+}
+
+/// Whether the repository installs a network for pods.
+fn installs_network(survey: &Survey) -> bool {
+    const NETWORKS: [&str; 5] = ["calico", "canal", "cilium", "flannel", "weave"];
+    let is_network =
+        |component: &Component| NETWORKS.iter().any(|name| component.name.eq_ignore_ascii_case(name));
+    let charts = survey.apps.iter().flat_map(|app| app.application.spec.effective_sources());
+    survey.tools().writers.iter().filter_map(|writer| writer.component()).any(is_network)
+        || charts.filter_map(|source| Component::of_chart(&source.chart)).any(is_network)
+}
+
+/// Whether the repository runs kubeadm or its like.
+fn has_installer(survey: &Survey) -> bool {
     let files = &survey.files;
     files.ending(&[".tf", ".sh", ".yml", ".yaml", ".tpl", ".tftpl"]).any(|path| {
         let is_place = path.ends_with(".tf")
@@ -188,7 +221,11 @@ fn admits(group: &Block, to: &str, from: &str, blocks: &[&Block], protocol: &str
         block.is_resource("aws_vpc_security_group_ingress_rule")
             || (block.is_resource("aws_security_group_rule") && block.str("type") != Some("egress"))
     });
+    // Rules that are made from a list are not followed.
+    let is_made =
+        group.children("dynamic").any(|block| block.labels.first().is_some_and(|it| it == "ingress"));
     inline
+        || is_made
         || group.get("ingress").is_some()
         || own.into_iter().any(|rule| {
             let target = rule.get("security_group_id").map(|it| it.references.as_slice()).unwrap_or_default();
