@@ -2,10 +2,11 @@
 //!
 //! `npm ci` refuses to run without `package-lock.json`. TypeScript knows `import.meta.env` only where the types
 //! of Vite are referred to, usually from `vite-env.d.ts`. ESLint from version 9 on reads `eslint.config.js` and no
-//! longer `.eslintrc`. Each of the three ends the image build or the pipeline.
+//! longer `.eslintrc`. `tsc -p FILE` needs the file. Each of them ends the image build or the pipeline.
 //!
 //! People see: `npm ci can only install with an existing package-lock.json`,
-//! `Property 'env' does not exist on type 'ImportMeta'`, `ESLint couldn't find an eslint.config.(js|mjs|cjs) file`.
+//! `Property 'env' does not exist on type 'ImportMeta'`, `ESLint couldn't find an eslint.config.(js|mjs|cjs) file`,
+//! `error TS5058: The specified path does not exist: 'tsconfig.build.json'`.
 //!
 //! ## Bad
 //! A `Dockerfile` with `RUN npm ci` in a folder with `package.json` and no `package-lock.json`.
@@ -27,7 +28,7 @@ use tiphys_graph::{
     },
 };
 
-use crate::{Context, Finding, Report, Rule};
+use crate::{Context, Finding, Report, Rule, support::set_aside};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -58,6 +59,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for package in packages.values() {
         add(flat_config(files, package));
         add(vite_types(files, package));
+        add(project(files, package));
     }
 }
 
@@ -200,6 +202,41 @@ fn shares(text: &str) -> bool {
         let value = rest.trim_start_matches([':', ' ', '[', '\n', '\t']).trim_start_matches('"');
         !value.starts_with("./")
     })
+}
+
+/// A configuration of TypeScript that a script names and that is not there.
+fn project(files: &Files, package: &Package) -> Option<Diagnostic> {
+    let named = |text: &str| {
+        parse_shell(text).into_iter().find_map(|command| {
+            let words = command.words;
+            if !matches!(words.first().map(String::as_str), Some("tsc" | "vue-tsc")) {
+                return None;
+            }
+            let at = words.iter().position(|word| matches!(word.as_str(), "-p" | "--project"))?;
+            words.get(at + 1).cloned()
+        })
+    };
+    // A script that goes elsewhere first, or makes what it names, is not followed.
+    let is_plain = |text: &str| !text.contains("cd ") && !text.contains(['$', '%', '>']);
+    let (script, wanted) = package
+        .scripts()
+        .filter(|(_, text)| is_plain(text))
+        .find_map(|(name, text)| Some((name, named(text)?)))?;
+    let path = tiphys_vfs::join(&package.folder, &wanted).ok()?;
+    let is_config = wanted.ends_with(".json") && path.starts_with(&inside(&package.folder, ""));
+    if !is_config
+        || files.contains(&path)
+        || files.tree().exists(&path)
+        || set_aside::is_ignored(files, &path)
+    {
+        return None;
+    }
+    let mut diagnostic = RULE
+        .diagnostic(format!("error TS5058: The specified path does not exist: '{wanted}'"))
+        .at(package.span(files, &format!("\"{script}\":")), "this script names it")
+        .because("TypeScript reads no other configuration where it is told of one");
+    diagnostic.severity = Severity::Warning;
+    Some(diagnostic)
 }
 
 fn vite_types(files: &Files, package: &Package) -> Option<Diagnostic> {
