@@ -27,6 +27,7 @@ mod c2_ignore_expression;
 mod c2_inline_manifest;
 mod c2_invalid;
 mod c2_item_twice;
+mod c2_limit_range;
 mod c2_option_value;
 mod c2_pod_security;
 mod c2_prometheus_refused;
@@ -104,6 +105,7 @@ mod g1_missing_path;
 mod g1_workflow_refused;
 mod g1_workflow_syntax;
 mod g2_ansible_refused;
+mod g2_module_arguments;
 mod g2_play_as_tasks;
 mod g3_orphaned_cloud_resources;
 mod g4_security_group_cycle;
@@ -147,6 +149,7 @@ pub const ALL: &[&Rule] = &[
     &c2_inline_manifest::RULE,
     &c2_invalid::RULE,
     &c2_item_twice::RULE,
+    &c2_limit_range::RULE,
     &c2_option_value::RULE,
     &c2_pod_security::RULE,
     &c2_prometheus_refused::RULE,
@@ -224,6 +227,7 @@ pub const ALL: &[&Rule] = &[
     &g1_workflow_refused::RULE,
     &g1_workflow_syntax::RULE,
     &g2_ansible_refused::RULE,
+    &g2_module_arguments::RULE,
     &g2_play_as_tasks::RULE,
     &g3_orphaned_cloud_resources::RULE,
     &g4_security_group_cycle::RULE,
