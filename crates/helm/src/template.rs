@@ -1,6 +1,6 @@
 //! `helm template`, from chart and options to output.
 
-use std::{fmt::Write, sync::OnceLock};
+use std::{collections::BTreeMap, fmt::Write, sync::OnceLock};
 
 use tiphys_gocompat::{glob::path_match, strconv::quote, unicode::is_space};
 
@@ -9,7 +9,7 @@ use crate::{
     capabilities::Capabilities,
     dependencies, engine,
     origins::Trace,
-    release::{sort_manifests, split_manifests},
+    release::{Examined, Examiner, sort_manifests, split_manifests},
     schema,
     semver::is_compatible,
     values::{Warnings, coalesce_values, user_values},
@@ -70,16 +70,17 @@ pub fn template_with_warnings(
         )));
     }
     let mut trace = options.origins.then(|| Trace::new(&chart, &values, &options.values, compat));
-    let mut files = engine::render(&chart, &values, &capabilities, options, trace.as_mut())?;
     let notes = format!("{}/templates/NOTES.txt", chart.name());
-    files.retain(|path, text| {
-        let is_notes = path.ends_with("NOTES.txt");
-        if *path == notes {
-            output.notes = std::mem::take(text);
+    let mut files = Examiner::new(compat);
+    engine::render(&chart, &values, &capabilities, options, trace.as_mut(), |path, text| {
+        if !path.ends_with("NOTES.txt") {
+            files.add(path, text);
+        } else if path == notes {
+            output.notes = text;
         }
-        !is_notes
-    });
-    let sorted = sort_manifests(&files, compat, warnings)
+    })?;
+    let mut files = files.finish();
+    let sorted = sort_manifests(&mut files, compat, warnings)
         .map_err(|reason| HelmError::InvalidYaml { reason, rendered: unsorted(&files) })?;
     if options.include_crds {
         collect_crds(&chart, chart.name(), &mut output.crds)?;
@@ -171,8 +172,10 @@ fn collect_crds(chart: &Chart, path: &str, crds: &mut Vec<Manifest>) -> Result<(
 
 /// What goes to standard output.
 fn print(output: &TemplateOutput, options: &RenderOptions) -> Result<String, HelmError> {
-    let mut text = String::new();
-    for manifest in output.crds.iter().chain(&output.manifests) {
+    let all = || output.crds.iter().chain(&output.manifests);
+    let hooks = output.hooks.iter().map(|hook| &hook.manifest);
+    let mut text = String::with_capacity(all().chain(hooks).map(printed_size).sum());
+    for manifest in all() {
         push(&mut text, manifest);
     }
     text.truncate(text.trim_end_matches(is_space).len());
@@ -186,9 +189,9 @@ fn print(output: &TemplateOutput, options: &RenderOptions) -> Result<String, Hel
 }
 
 /// Files as they were rendered; empty ones are left out. Helm prints them in no order.
-fn unsorted<'f>(files: impl IntoIterator<Item = (&'f String, &'f String)>) -> String {
+fn unsorted(files: &BTreeMap<String, Examined>) -> String {
     let mut text = String::new();
-    for (path, content) in files {
+    for (path, Examined { text: content, .. }) in files {
         if !content.trim_matches(is_space).is_empty() {
             let _ = writeln!(text, "---\n# Source: {path}\n{content}");
         }
@@ -196,9 +199,16 @@ fn unsorted<'f>(files: impl IntoIterator<Item = (&'f String, &'f String)>) -> St
     text
 }
 
+/// What Helm prints around the path and the content of a document.
+const AROUND: [&str; 3] = ["---\n# Source: ", "\n", "\n"];
+
 fn push(text: &mut String, manifest: &Manifest) {
-    // Writing to a string cannot fail.
-    let _ = writeln!(text, "---\n# Source: {}\n{}", manifest.path, manifest.content);
+    let [before, between, behind] = AROUND;
+    [before, &manifest.path, between, &manifest.content, behind].iter().for_each(|part| text.push_str(part));
+}
+
+fn printed_size(manifest: &Manifest) -> usize {
+    AROUND.iter().map(|part| part.len()).sum::<usize>() + manifest.path.len() + manifest.content.len()
 }
 
 /// The documents of the files that were asked for, in the order of the request.

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
+use tiphys_gocompat::strconv::quote;
 use tiphys_vfs::FileTree;
 
 use super::archive;
@@ -28,7 +29,7 @@ enum Content {
 struct Later {
     tree: Arc<dyn FileTree>,
     path: String,
-    read: OnceLock<Result<Arc<[u8]>, tiphys_vfs::VfsError>>,
+    read: OnceLock<Result<Arc<[u8]>, HelmError>>,
 }
 
 impl ChartFile {
@@ -38,7 +39,7 @@ impl ChartFile {
     }
 
     /// The file at a path of a tree, which is read when it is first asked for.
-    pub(super) fn later(name: impl Into<Arc<str>>, tree: Arc<dyn FileTree>, path: String) -> Self {
+    pub(crate) fn later(name: impl Into<Arc<str>>, tree: Arc<dyn FileTree>, path: String) -> Self {
         let later = Later { tree, path, read: OnceLock::new() };
         Self { name: name.into(), content: Content::Later(Arc::new(later)) }
     }
@@ -51,16 +52,33 @@ impl ChartFile {
     /// The file's bytes, a byte order mark removed.
     ///
     /// # Errors
-    /// The file cannot be read any more.
+    /// The file cannot be read, or is over Helm's limit.
     pub fn data(&self) -> Result<&Arc<[u8]>, HelmError> {
         match &self.content {
             Content::Known(data) => Ok(data),
             Content::Later(later) => {
-                let read = || later.tree.read(&later.path).map(archive::without_bom);
-                later.read.get_or_init(read).as_ref().map_err(|error| error.clone().into())
+                let read = || {
+                    let data = later.tree.read(&later.path)?;
+                    check_size(&later.path, data.len() as u64)?;
+                    Ok(archive::without_bom(data))
+                };
+                later.read.get_or_init(read).as_ref().map_err(HelmError::clone)
             }
         }
     }
+}
+
+/// Refuses what is over Helm's limit.
+///
+/// # Errors
+/// In Helm's words.
+pub(super) fn check_size(path: &str, size: u64) -> Result<(), HelmError> {
+    let limit = archive::MAX_FILE_SIZE;
+    if size <= limit {
+        return Ok(());
+    }
+    let name = tiphys_vfs::base_name(path);
+    Err(HelmError::Load(format!("chart file {} is larger than the maximum file size {limit}", quote(name))))
 }
 
 impl fmt::Debug for Content {

@@ -6,7 +6,7 @@ use tiphys_vfs::{EntryKind, FileTree};
 
 use tiphys_gocompat::strconv::quote;
 
-use super::{ChartFile, archive, ignore::Rules, links::Links};
+use super::{ChartFile, archive, file::check_size, ignore::Rules, links::Links};
 use crate::{Compat, HelmError, engine::Ahead};
 
 /// How deep a chart's folders may nest (a link may lead back up).
@@ -15,8 +15,8 @@ const MAX_DEPTH: usize = 64;
 /// How many files a chart may have.
 const MAX_FILES: usize = 50_000;
 
-/// How a chart is read that is rendered once: templates are given to a thread that parses them, and files that only
-/// templates may ask for are left until one does.
+/// How a chart is read that is rendered once: templates are given to a thread that reads and parses them, and files that
+/// only templates may ask for are left until one does.
 pub(crate) struct Once {
     pub(super) ahead: Ahead,
     pub(super) tree: Arc<dyn FileTree>,
@@ -41,7 +41,12 @@ pub(crate) fn chart_files(
     };
     let links = Links { tree, compat };
     let mut walk = Walk { tree, root, rules: rules.with_defaults(), found: Walked::default(), links, once };
-    match walk.folder("", 0) {
+    let walked = walk.folder("", 0);
+    // What cannot be read stands before whatever ended the walk.
+    if let Some(once) = &mut walk.once {
+        once.ahead.read_all()?;
+    }
+    match walked {
         Ok(()) => Ok(walk.found),
         Err(HelmError::BrokenLink { text, .. }) => {
             Err(HelmError::BrokenLink { text, logged: walk.found.warnings })
@@ -107,26 +112,19 @@ impl Walk<'_> {
             self.found.files.push(ChartFile::later(path, once.tree.clone(), full));
             return Ok(());
         }
-        let data = self.tree.read(&full)?;
-        check_size(&path, data.len() as u64)?;
-        let data = archive::without_bom(data);
         if let Some(once) = &mut self.once
             && is_template(&path)
         {
-            once.ahead.add(&data);
+            let file = once.ahead.add(path, &once.tree, full)?;
+            self.found.files.push(file);
+            return Ok(());
         }
+        let data = self.tree.read(&full)?;
+        check_size(&path, data.len() as u64)?;
+        let data = archive::without_bom(data);
         self.found.files.push(ChartFile::new(path, data));
         Ok(())
     }
-}
-
-fn check_size(path: &str, size: u64) -> Result<(), HelmError> {
-    let limit = archive::MAX_FILE_SIZE;
-    if size <= limit {
-        return Ok(());
-    }
-    let name = tiphys_vfs::base_name(path);
-    Err(HelmError::Load(format!("chart file {} is larger than the maximum file size {limit}", quote(name))))
 }
 
 /// Whether loading the chart, or a subchart in a folder, takes the file's content. Of the others the content only

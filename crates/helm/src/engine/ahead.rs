@@ -1,134 +1,88 @@
-//! Parsing templates while the rest of the chart is still being read.
+//! Reading and parsing templates on a second thread while the rest of the chart is being looked at.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
-    thread::{self, JoinHandle},
-};
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use tiphys_gotemplate::{Functions, Nameless};
+use tiphys_gotemplate::Nameless;
+use tiphys_vfs::FileTree;
 
 use super::functions;
+use crate::{ChartFile, HelmError, beside::Beside};
 
 /// Bytes of templates that are worth a thread.
-const WORTH_A_THREAD: usize = 128 << 10;
+const WORTH_A_THREAD: usize = 64 << 10;
 
 /// Templates that were parsed ahead, by the address of their bytes.
 pub(super) type ParsedAhead = FxHashMap<usize, Nameless>;
 
-/// Takes templates as they are read and parses them on a thread of its own, if they are worth one. Names are given
+/// Takes the templates of a chart, reads and parses them on a thread of its own if they are worth one. Names are given
 /// later, when it is clear which subcharts are enabled and what they are called.
 pub(crate) struct Ahead {
-    shared: Arc<Shared>,
-    worker: Option<JoinHandle<()>>,
+    parsing: Beside<ChartFile, Option<(usize, Nameless)>>,
+    /// Templates that nobody may have read yet.
+    left: Vec<ChartFile>,
     bytes: usize,
-}
-
-struct Shared {
-    functions: Arc<Functions>,
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    waiting: VecDeque<Arc<[u8]>>,
-    parsed: ParsedAhead,
-    closed: bool,
 }
 
 impl Ahead {
     pub(crate) fn new() -> Self {
-        let (state, changed) = (Mutex::default(), Condvar::new());
-        let shared = Shared { functions: functions::table(), state, changed };
-        Self { shared: Arc::new(shared), worker: None, bytes: 0 }
+        let functions = functions::table();
+        let parse = move |file: ChartFile| {
+            // Whoever loads the chart hears of a file that cannot be read.
+            let data = file.data().ok()?;
+            let text = tiphys_gocompat::rawstr::encode(data);
+            Some((address(data), Nameless::parse(&text, &functions)?))
+        };
+        Self { parsing: Beside::new(parse), left: Vec::new(), bytes: 0 }
     }
 
-    /// Takes a template.
-    pub(crate) fn add(&mut self, data: &Arc<[u8]>) {
-        self.bytes += data.len();
-        self.shared.lock().waiting.push_back(data.clone());
-        if self.bytes < WORTH_A_THREAD {
-            return;
-        }
-        match &self.worker {
-            Some(_) => self.shared.changed.notify_one(),
-            None => {
-                let shared = self.shared.clone();
-                self.worker = thread::Builder::new().spawn(move || shared.work()).ok();
+    /// Takes the template at a path of a tree. As soon as there is a thread it is left to that to read it.
+    ///
+    /// # Errors
+    /// The file cannot be read, if it was read.
+    pub(crate) fn add(
+        &mut self,
+        name: String,
+        tree: &Arc<dyn FileTree>,
+        path: String,
+    ) -> Result<ChartFile, HelmError> {
+        let file = ChartFile::later(name, tree.clone(), path);
+        if self.parsing.is_started() {
+            self.left.push(file.clone());
+        } else {
+            self.bytes += file.data()?.len();
+            if self.bytes >= WORTH_A_THREAD {
+                self.parsing.start();
             }
         }
+        self.parsing.add(file.clone());
+        Ok(file)
+    }
+
+    /// Reads the templates that the thread has not come to.
+    ///
+    /// # Errors
+    /// That of the first template that cannot be read.
+    pub(crate) fn read_all(&mut self) -> Result<(), HelmError> {
+        let left = std::mem::take(&mut self.left);
+        // From the end, where the thread comes last.
+        for file in left.iter().rev() {
+            let _ = file.data();
+        }
+        left.iter().try_for_each(|file| file.data().map(drop))
     }
 
     /// Ends the work, with help from this thread, and hands it out. Templates for which `wanted` does not hold are not
     /// parsed any more; nor are any if there were too few for a thread.
-    pub(super) fn finish(mut self, wanted: impl Fn(usize) -> bool) -> ParsedAhead {
-        let Some(worker) = self.worker.take() else { return ParsedAhead::default() };
-        let mut state = self.shared.lock();
-        state.waiting.retain(|data| wanted(address(data)));
-        state.closed = true;
-        drop(state);
-        self.shared.changed.notify_one();
-        while let Some(data) = { self.shared.lock().waiting.pop_back() } {
-            self.shared.parse(&data);
+    pub(super) fn finish(self, wanted: impl Fn(usize) -> bool) -> ParsedAhead {
+        if !self.parsing.is_started() {
+            return ParsedAhead::default();
         }
-        // What a thread that panicked has not parsed is parsed again by whoever needs it.
-        let _ = worker.join();
-        std::mem::take(&mut self.shared.lock().parsed)
-    }
-}
-
-impl Drop for Ahead {
-    fn drop(&mut self) {
-        let mut state = self.shared.lock();
-        state.closed = true;
-        state.waiting.clear();
-        drop(state);
-        self.shared.changed.notify_one();
-    }
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn work(&self) {
-        reserve(ROOM);
-        loop {
-            let mut state = self.lock();
-            let data = loop {
-                match state.waiting.pop_front() {
-                    Some(data) => break data,
-                    None if state.closed => return,
-                    None => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-                }
-            };
-            drop(state);
-            self.parse(&data);
-        }
-    }
-
-    fn parse(&self, data: &Arc<[u8]>) {
-        let text = tiphys_gocompat::rawstr::encode(data);
-        if let Some(parsed) = Nameless::parse(&text, &self.functions) {
-            self.lock().parsed.insert(address(data), parsed);
-        }
+        let is_wanted = |file: &ChartFile| file.data().is_ok_and(|data| wanted(address(data)));
+        self.parsing.finish(is_wanted).into_iter().flatten().collect()
     }
 }
 
 fn address(data: &Arc<[u8]>) -> usize {
     data.as_ptr() as usize
-}
-
-/// Memory that a thread asks for at once.
-const ROOM: usize = 8 << 20;
-
-/// Makes glibc's allocator get a thread's memory from the system in one piece, in place of page by page, each time with
-/// all other threads of the process held up: what is freed at the end of a heap stays there for what comes next, once
-/// a greater piece has been freed. Nothing is touched, so nothing is used; other allocators take no notice.
-fn reserve(bytes: usize) {
-    drop(std::hint::black_box(Vec::<u8>::with_capacity(2 * bytes)));
-    drop(std::hint::black_box(Vec::<u8>::with_capacity(bytes)));
 }

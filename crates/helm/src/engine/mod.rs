@@ -16,7 +16,6 @@ mod toml;
 use std::{
     cell::Cell,
     cmp::Reverse,
-    collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -108,8 +107,8 @@ impl TemplateCache {
     }
 }
 
-/// What the templates of a chart and its subcharts render to, by full template name; partials are
-/// left out.
+/// Hands out what the templates of a chart and its subcharts render to, with full template names; partials are left
+/// out.
 ///
 /// # Errors
 /// A template that does not parse or fails, in Helm's words.
@@ -119,7 +118,8 @@ pub(crate) fn render(
     capabilities: &Capabilities,
     options: &RenderOptions,
     trace: Option<&mut Trace>,
-) -> Result<BTreeMap<String, String>, HelmError> {
+    mut rendered: impl FnMut(String, String),
+) -> Result<(), HelmError> {
     let mut trace = trace;
     let roots = Roots::new(values, capabilities, options, trace.as_deref_mut());
     let mut templates = data::renderables(chart, &roots);
@@ -150,13 +150,12 @@ pub(crate) fn render(
     };
     let limits = Limits { deadline: Some(std::time::Instant::now() + MAX_TIME), ..Limits::default() };
     let env = Env { clock, entropy, limits, made: Cell::new(0), user: &state };
-    let mut rendered = BTreeMap::new();
-    for template in &templates {
+    for template in templates {
         if tiphys_vfs::base_name(&template.name).starts_with('_') {
             continue;
         }
-        template.dot.insert("Template", data::template_data(template, options.compat));
-        let dot = Value::Map(template.dot.clone());
+        template.dot.insert("Template", data::template_data(&template, options.compat));
+        let dot = Value::Map(template.dot);
         let tracer = trace.as_deref_mut().map(|trace| trace.begin(&template.name));
         let output = set
             .execute(&template.name, dot, &env, tracer)
@@ -166,9 +165,9 @@ pub(crate) fn render(
             None if output.contains(NO_VALUE) => output.replace(NO_VALUE, ""),
             None => output,
         };
-        rendered.insert(template.name.clone(), output);
+        rendered(template.name, output);
     }
-    Ok(rendered)
+    Ok(())
 }
 
 /// What Go prints for nothing, and Helm removes.

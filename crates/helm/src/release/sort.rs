@@ -5,9 +5,8 @@ use std::{collections::BTreeMap, sync::OnceLock};
 use tiphys_gocompat::strconv::quote;
 
 use super::{
-    head::{Head, read_head},
+    examine::{Document, Examined},
     order::compare_kinds,
-    split::split_manifests,
 };
 use crate::{Compat, Hook, HookEvent, Manifest, dependencies::logged, values::Warnings};
 
@@ -22,25 +21,20 @@ pub(crate) struct Sorted {
     pub(crate) manifests: Vec<Manifest>,
 }
 
-/// Splits and sorts rendered files. Partials and blank files are left out.
+/// Sorts the documents of rendered files.
 ///
 /// # Errors
 /// A document that is no YAML: Helm's text.
 pub(crate) fn sort_manifests(
-    files: &BTreeMap<String, String>,
+    files: &mut BTreeMap<String, Examined>,
     compat: Compat,
     warnings: &mut Warnings,
 ) -> Result<Sorted, String> {
     let mut sorted = Sorted::default();
-    for (path, text) in files {
-        if tiphys_vfs::base_name(path).starts_with('_') {
-            continue;
-        }
-        for document in split_manifests(text, compat) {
-            let head = read_head(document, compat)
-                .map_err(|error| format!("YAML parse error on {path}: {error}"))?;
-            let offset = document.as_ptr() as usize - text.as_ptr() as usize;
-            add(&mut sorted, path, (offset, document), head, compat, warnings);
+    for (path, file) in files {
+        for document in std::mem::take(&mut file.documents) {
+            let document = document.map_err(|error| format!("YAML parse error on {path}: {error}"))?;
+            add(&mut sorted, path, document, compat, warnings);
         }
     }
     sorted.hooks.sort_by(|a, b| compare_kinds(&a.manifest.kind, &b.manifest.kind, compat));
@@ -51,18 +45,12 @@ pub(crate) fn sort_manifests(
 fn add(
     sorted: &mut Sorted,
     path: &str,
-    (offset, document): (usize, &str),
-    head: Head,
+    Document { offset, content, head }: Document,
     compat: Compat,
     warnings: &mut Warnings,
 ) {
-    let manifest = Manifest {
-        path: path.to_owned(),
-        content: document.to_owned(),
-        kind: head.kind,
-        value: OnceLock::new(),
-        offset,
-    };
+    let manifest =
+        Manifest { path: path.to_owned(), content, kind: head.kind, value: OnceLock::new(), offset };
     let Some(types) = head.annotations.get(HOOK) else {
         sorted.manifests.push(manifest);
         return;
