@@ -75,7 +75,7 @@ impl TemplateSet {
     /// # Errors
     /// Text that Go's parser refuses, with its words. The set is then unchanged.
     pub fn parse(&mut self, name: &str, text: &str) -> Result<(), ParseError> {
-        for tree in parse::parse(name, text, &self.functions)? {
+        for tree in parse::parse(name, text.into(), &self.functions)? {
             self.add(Arc::new(tree));
         }
         Ok(())
@@ -148,7 +148,7 @@ impl<'t> Text<'t> {
         let parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner).take();
         match parsed.and_then(|parsed| parsed.named(self.name)) {
             Some(trees) => Ok(trees),
-            None => parse::parse(self.name, &self.text, functions),
+            None => parse::parse(self.name, (*self.text).into(), functions),
         }
     }
 

@@ -29,7 +29,7 @@ impl Context<'_> {
         if let Some(callee) = callee {
             argv.insert(0, Value::from(callee));
         }
-        self.call.pos = node.pos();
+        self.call.pos = node.pos(frame.parts);
         if function.walks {
             frame.meanwhile(node, || argv.iter().try_for_each(|value| self.weigh(frame, value)))?;
         }

@@ -10,7 +10,7 @@ impl Context<'_> {
         frame.at(Quoted::Pipe(pipe));
         let mark = self.reads.len();
         let mut last = None;
-        for command in &*pipe.commands {
+        for command in frame.parts.commands(pipe) {
             self.pipeline_mark = mark;
             let mut slot = self.command(frame, dot, command, last.take())?;
             slot.boxed = false;
@@ -34,17 +34,17 @@ impl Context<'_> {
         command: &'t Command,
         last: Option<Slot>,
     ) -> Run<Slot> {
-        let args = &command.args[1..];
-        let first = &command.args[0];
+        let (first, args) =
+            frame.parts.args(command).split_first().expect("the parser makes no empty command");
         match first {
             Operand::Field { names, .. } => {
                 frame.at(Quoted::Operand(first));
-                return self.fields(frame, dot, dot.clone(), names, args, last);
+                return self.fields(frame, dot, dot.clone(), *names, args, last);
             }
             Operand::Chain { base, names, .. } => {
                 frame.at(Quoted::Operand(first));
-                let receiver = self.chain_base(frame, dot, first, base)?;
-                return self.fields(frame, dot, receiver, names, args, last);
+                let receiver = self.chain_base(frame, dot, first, frame.parts.operand(*base))?;
+                return self.fields(frame, dot, receiver, *names, args, last);
             }
             Operand::Function { function, .. } => {
                 frame.at(Quoted::Operand(first));
@@ -57,9 +57,9 @@ impl Context<'_> {
                     last,
                 );
             }
-            Operand::Pipe(pipe) => {
+            Operand::Pipe { pipe, .. } => {
                 self.not_a_function(frame, first, args, &last)?;
-                return self.nested(frame, dot, pipe);
+                return self.nested(frame, dot, frame.parts.pipe(*pipe));
             }
             Operand::Variable(variable) => {
                 frame.at(Quoted::Operand(first));
@@ -69,7 +69,7 @@ impl Context<'_> {
                     self.read(slot.origin);
                     return Ok(slot);
                 }
-                return self.fields(frame, dot, slot, &variable.fields, args, last);
+                return self.fields(frame, dot, slot, variable.fields, args, last);
             }
             _ => {}
         }
@@ -110,7 +110,7 @@ impl Context<'_> {
     ) -> Run<Slot> {
         frame.at(Quoted::Operand(base));
         match base {
-            Operand::Pipe(pipe) => self.nested(frame, dot, pipe),
+            Operand::Pipe { pipe, .. } => self.nested(frame, dot, frame.parts.pipe(*pipe)),
             Operand::Function { function, .. } => {
                 self.function(frame, dot, frame.functions.at(*function), Quoted::Operand(base), &[], None)
             }
@@ -139,8 +139,10 @@ impl Context<'_> {
                 dot.clone()
             }
             Operand::Bool { value, .. } => Slot::new(Value::Bool(*value)),
-            Operand::String { text, .. } => Slot::new(Value::String(text.clone())),
-            Operand::Number(number) => Slot::new(self.constant(frame, operand, number)?),
+            Operand::String { text, .. } => Slot::new(Value::String(frame.parts.string(*text).clone())),
+            Operand::Number { number, .. } => {
+                Slot::new(self.constant(frame, operand, frame.parts.number(*number))?)
+            }
             _ => Slot::default(),
         })
     }
@@ -177,23 +179,23 @@ impl Context<'_> {
                 dot.clone()
             }
             Operand::Nil { .. } => return self.nil_argument(frame, kind),
-            Operand::Field { names, .. } => self.fields(frame, dot, dot.clone(), names, &[], None)?,
+            Operand::Field { names, .. } => self.fields(frame, dot, dot.clone(), *names, &[], None)?,
             Operand::Variable(variable) => {
                 let slot = self.variable(frame, variable)?;
                 if variable.fields.is_empty() {
                     self.read(slot.origin);
                     slot
                 } else {
-                    self.fields(frame, dot, slot, &variable.fields, &[], None)?
+                    self.fields(frame, dot, slot, variable.fields, &[], None)?
                 }
             }
-            Operand::Pipe(pipe) => self.nested(frame, dot, pipe)?,
+            Operand::Pipe { pipe, .. } => self.nested(frame, dot, frame.parts.pipe(*pipe))?,
             Operand::Function { function, .. } => {
                 self.function(frame, dot, frame.functions.at(*function), Quoted::Operand(operand), &[], None)?
             }
             Operand::Chain { base, names, .. } => {
-                let receiver = self.chain_base(frame, dot, operand, base)?;
-                self.fields(frame, dot, receiver, names, &[], None)?
+                let receiver = self.chain_base(frame, dot, operand, frame.parts.operand(*base))?;
+                self.fields(frame, dot, receiver, *names, &[], None)?
             }
             literal => return self.typed_literal(frame, dot, kind, literal),
         };
@@ -216,7 +218,7 @@ impl Context<'_> {
         operand: &'t Operand,
     ) -> Run<Slot> {
         let number = match operand {
-            Operand::Number(number) => Some(number),
+            Operand::Number { number, .. } => Some(frame.parts.number(*number)),
             _ => None,
         };
         let (value, expected) = match kind {
@@ -226,7 +228,9 @@ impl Context<'_> {
                 _ => (None, "bool"),
             },
             Type::String => match operand {
-                Operand::String { text, .. } => (Some(Value::String(text.clone())), "string"),
+                Operand::String { text, .. } => {
+                    (Some(Value::String(frame.parts.string(*text).clone())), "string")
+                }
                 _ => (None, "string"),
             },
             Type::Int => (number.and_then(|number| number.int).map(Value::Int), "integer"),

@@ -2,10 +2,9 @@
 
 use super::walk::nonzero;
 use super::{Context, Frame, Run, Slot};
-use crate::parse::Operand;
+use crate::parse::{Name, Operand, Span};
 use crate::value::MapType;
 use crate::{Map, MissingKey, Signature, Value};
-use smol_str::SmolStr;
 use tiphys_gocompat::strconv;
 
 impl Context<'_> {
@@ -15,14 +14,15 @@ impl Context<'_> {
         frame: &Frame<'t>,
         dot: &Slot,
         mut receiver: Slot,
-        names: &[SmolStr],
+        names: Span,
         args: &'t [Operand],
         last: Option<Slot>,
     ) -> Run<Slot> {
-        let Some((final_name, path)) = names.split_last() else {
+        let mut names = frame.parts.fields(names);
+        let Some(final_name) = names.next_back() else {
             return Ok(receiver);
         };
-        for name in path {
+        for name in names {
             receiver = self.field(frame, dot, receiver, name, &[], None)?;
         }
         let slot = self.field(frame, dot, receiver, final_name, args, last)?;
@@ -35,10 +35,11 @@ impl Context<'_> {
         frame: &Frame<'t>,
         dot: &Slot,
         receiver: Slot,
-        name: &SmolStr,
+        field: &Name,
         args: &'t [Operand],
         last: Option<Slot>,
     ) -> Run<Slot> {
+        let name = &*field.text;
         match &receiver.value {
             Value::Map(map) => {
                 if let MapType::Named(methods) = map.map_type()
@@ -49,7 +50,7 @@ impl Context<'_> {
                 if !args.is_empty() || last.is_some() {
                     return self.error(frame, format!("{name} is not a method but has arguments"));
                 }
-                self.key(frame, map, name, receiver.origin)
+                self.key(frame, map, field, receiver.origin)
             }
             Value::NoValue if self.set.missing_key == MissingKey::Error => {
                 let key = strconv::quote(name);
@@ -77,7 +78,7 @@ impl Context<'_> {
                         {
                             Ok(Slot { value, boxed: false, origin: receiver.origin })
                         }
-                        Some(Value::Map(map)) => self.key(frame, &map, name, receiver.origin),
+                        Some(Value::Map(map)) => self.key(frame, &map, field, receiver.origin),
                         _ => self.no_field(frame, &receiver, name),
                     },
                 }
@@ -90,9 +91,10 @@ impl Context<'_> {
         self.error(frame, format!("can't evaluate field {name} in type {}", receiver.type_name()))
     }
 
-    fn key(&mut self, frame: &Frame<'_>, map: &Map, name: &str, whole: u32) -> Run<Slot> {
+    fn key(&mut self, frame: &Frame<'_>, map: &Map, field: &Name, whole: u32) -> Run<Slot> {
         let boxed = map.map_type().holds_any();
-        if let Some((value, origin)) = map.get_with_origin(name) {
+        let name = &*field.text;
+        if let Some((value, origin)) = map.get_where_found(name, &field.found) {
             return Ok(Slot { value, boxed, origin: nonzero(origin, whole) });
         }
         let origin = self.missing(nonzero(map.origin(), whole), name);
@@ -113,14 +115,14 @@ impl Context<'_> {
         frame: &Frame<'t>,
         dot: &Slot,
         receiver: &Slot,
-        name: &SmolStr,
+        name: &str,
         signature: Signature,
         args: &'t [Operand],
         last: Option<Slot>,
     ) -> Run<Slot> {
         let node = frame.node.get();
         let argv = self.arguments(frame, dot, name, signature, args, last)?;
-        self.call.pos = node.pos();
+        self.call.pos = node.pos(frame.parts);
         let result = match &receiver.value {
             Value::Object(object) => object.call(self, name, &argv),
             Value::Map(map) => match map.map_type() {

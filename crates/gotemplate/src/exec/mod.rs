@@ -6,7 +6,7 @@ mod field;
 mod limits;
 mod walk;
 
-use crate::parse::{Quoted, Tree};
+use crate::parse::{Parts, Quoted, Tree};
 use crate::{Env, ExecError, Functions, Limit, OriginId, Part, Site, TemplateSet, Tracer, Value};
 use jiff::Timestamp;
 use smol_str::SmolStr;
@@ -50,6 +50,8 @@ struct Variable {
 /// One execution of one template.
 struct Frame<'t> {
     tree: &'t Tree,
+    /// What the tree consists of.
+    parts: &'t Parts,
     functions: &'t Functions,
     /// Where the frame's variables begin.
     base: usize,
@@ -371,8 +373,9 @@ impl<'e> Context<'e> {
         self.call = Call { tree: Some(tree.clone()), pos: 0 };
         self.variables.push(Variable { id: 0, slot: data.clone() });
         let functions = self.set.functions.clone();
-        let frame = Frame { tree, functions: &functions, base, node: Cell::new(Quoted::None) };
-        let result = self.deeper(|context| context.walk_list(&frame, &data, &tree.root));
+        let parts = &tree.source.parts;
+        let frame = Frame { tree, parts, functions: &functions, base, node: Cell::new(Quoted::None) };
+        let result = self.deeper(|context| context.walk_list(&frame, &data, tree.root));
         self.variables.truncate(base);
         self.depth -= 1;
         self.chain = chain;
@@ -393,7 +396,7 @@ impl<'e> Context<'e> {
     fn error_with_limit<T>(&self, frame: &Frame<'_>, message: &str, limit: Option<Limit>) -> Run<T> {
         let tree = frame.tree;
         let node = frame.node.get();
-        let (line, column) = tree.line_column(node.pos());
+        let (line, column) = tree.line_column(node.pos(frame.parts));
         let (file, name) = (tree.file(), strconv::quote(tree.name()));
         let context = tree.quote(node);
         Err(Box::new(ExecError {

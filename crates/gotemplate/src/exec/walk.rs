@@ -14,8 +14,8 @@ pub(super) enum Flow {
 }
 
 impl Context<'_> {
-    pub(super) fn walk_list<'t>(&mut self, frame: &Frame<'t>, dot: &Slot, list: &'t List) -> Run<Flow> {
-        for node in &list.nodes {
+    pub(super) fn walk_list<'t>(&mut self, frame: &Frame<'t>, dot: &Slot, list: List) -> Run<Flow> {
+        for node in frame.parts.nodes(list) {
             match self.walk(frame, dot, node)? {
                 Flow::Normal => {}
                 jump => return Ok(jump),
@@ -29,11 +29,11 @@ impl Context<'_> {
         self.step(frame)?;
         match node {
             Node::Text { from, to } => self.text(frame, *from, *to)?,
-            Node::Action { pipe, .. } => self.action(frame, dot, node, pipe)?,
-            Node::If(branch) => return self.branch(frame, dot, branch, false),
-            Node::With(branch) => return self.branch(frame, dot, branch, true),
-            Node::Range(branch) => return self.range(frame, dot, branch),
-            Node::Template(call) => self.template(frame, dot, call)?,
+            Node::Action { pipe, .. } => self.action(frame, dot, node, frame.parts.pipe(*pipe))?,
+            Node::If(branch) => return self.branch(frame, dot, frame.parts.branch(*branch), false),
+            Node::With(branch) => return self.branch(frame, dot, frame.parts.branch(*branch), true),
+            Node::Range(branch) => return self.range(frame, dot, frame.parts.branch(*branch)),
+            Node::Template(call) => self.template(frame, dot, frame.parts.call(*call))?,
             Node::Break { .. } => return Ok(Flow::Break),
             Node::Continue { .. } => return Ok(Flow::Continue),
         }
@@ -69,9 +69,9 @@ impl Context<'_> {
     fn branch<'t>(&mut self, frame: &Frame<'t>, dot: &Slot, branch: &'t Branch, with: bool) -> Run<Flow> {
         let scope = self.variables.len();
         let mark = self.reads.len();
-        let slot = self.pipeline(frame, dot, &branch.pipe)?;
+        let slot = self.pipeline(frame, dot, frame.parts.pipe(branch.pipe))?;
         let taken = slot.value.truth();
-        let list = if taken { Some(&branch.list) } else { branch.else_list.as_ref() };
+        let list = if taken { Some(branch.list) } else { branch.else_list };
         let mut flow = Flow::Normal;
         if let Some(list) = list {
             self.enter_control(frame, branch, mark..self.reads.len());
@@ -106,12 +106,12 @@ impl Context<'_> {
     fn range<'t>(&mut self, frame: &Frame<'t>, dot: &Slot, branch: &'t Branch) -> Run<Flow> {
         let scope = self.variables.len();
         let mark = self.reads.len();
-        let over = self.pipeline(frame, dot, &branch.pipe)?;
+        let over = self.pipeline(frame, dot, frame.parts.pipe(branch.pipe))?;
         let reads = mark..self.reads.len();
         let body = Round { branch, reads: reads.clone(), inner: self.variables.len() };
         let ran = self.rounds(frame, &body, &over, &over.value)?;
         let mut flow = Flow::Normal;
-        if !ran && let Some(list) = &branch.else_list {
+        if !ran && let Some(list) = branch.else_list {
             self.enter_control(frame, branch, reads);
             flow = self.walk_list(frame, dot, list)?;
             self.leave_control();
@@ -189,7 +189,7 @@ impl Context<'_> {
         count: i64,
         number: impl Fn(i64) -> Value,
     ) -> Run<bool> {
-        if body.branch.pipe.variables.len() > 1 {
+        if frame.parts.declared(frame.parts.pipe(body.branch.pipe)).len() > 1 {
             return self.error(frame, format!("can't use {count} to iterate over more than one variable"));
         }
         for at in 0..count {
@@ -203,9 +203,9 @@ impl Context<'_> {
 
     /// One round; true if the loop ends with it.
     fn round<'t>(&mut self, frame: &Frame<'t>, body: &Round<'t>, index: Value, item: Slot) -> Run<bool> {
-        let pipe = &body.branch.pipe;
+        let pipe = frame.parts.pipe(body.branch.pipe);
         let top = self.variables.len();
-        match (pipe.variables.as_slice(), pipe.assign) {
+        match (frame.parts.declared(pipe), pipe.assign) {
             ([], _) => {}
             ([element], true) => self.assign(frame, element.id, item.clone())?,
             ([_], false) => self.variables[top - 1].slot = item.clone(),
@@ -220,7 +220,7 @@ impl Context<'_> {
         }
         self.step(frame)?;
         self.enter_control(frame, body.branch, body.reads.clone());
-        let list = &body.branch.list;
+        let list = body.branch.list;
         let flow = self.deeper(|context| context.walk_list(frame, &item, list))?;
         self.leave_control();
         self.variables.truncate(body.inner);
@@ -235,8 +235,8 @@ impl Context<'_> {
         if self.depth >= self.env.limits.depth {
             return self.depth_error(frame);
         }
-        let data = match &call.pipe {
-            Some(pipe) => self.pipeline(frame, dot, pipe)?,
+        let data = match call.pipe {
+            Some(pipe) => self.pipeline(frame, dot, frame.parts.pipe(pipe))?,
             None => Slot::default(),
         };
         self.call.pos = call.pos;
@@ -250,7 +250,7 @@ impl Context<'_> {
 
     /// Declares or assigns the pipeline's variables.
     pub(super) fn set_variables<'t>(&mut self, frame: &Frame<'t>, pipe: &'t Pipe, slot: &Slot) -> Run<()> {
-        for variable in &pipe.variables {
+        for variable in frame.parts.declared(pipe) {
             if pipe.assign {
                 self.assign(frame, variable.id, slot.clone())?;
             } else {

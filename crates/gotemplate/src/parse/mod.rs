@@ -9,6 +9,8 @@ mod print;
 
 pub use nameless::Nameless;
 pub use node::Tree;
-pub(crate) use node::{Branch, Call, Command, List, Node, Number, Operand, Pipe, Variable};
+pub(crate) use node::{
+    Branch, Call, Command, List, Name, Node, Number, Operand, Parts, Pipe, Span, Variable,
+};
 pub(crate) use parser::parse;
 pub(crate) use print::Quoted;

@@ -1,5 +1,7 @@
 //! Texts that are parsed before their names are known.
 
+use std::sync::Arc;
+
 use smol_str::SmolStr;
 
 use super::node::Tree;
@@ -13,7 +15,7 @@ pub struct Nameless {
 
 impl Nameless {
     /// Parses a text; nothing if Go's parser refuses it, which only the name makes an error that can be shown.
-    pub fn parse(text: &str, functions: &Functions) -> Option<Self> {
+    pub fn parse(text: Arc<str>, functions: &Functions) -> Option<Self> {
         parse(NAMELESS, text, functions).ok().map(|trees| Self { trees })
     }
 

@@ -1,14 +1,13 @@
 //! Number literals.
 
 use super::lex::Kind;
-use super::node::{Number, Pos};
+use super::node::Number;
 use smol_str::SmolStr;
 use tiphys_gocompat::strconv;
 
 /// Reads a number or character literal.
-pub(super) fn parse(pos: Pos, text: &str, kind: Kind) -> Result<Number, String> {
-    let mut number =
-        Number { pos, text: SmolStr::new(text), int: None, uint: None, float: None, complex: false };
+pub(super) fn parse(text: &str, kind: Kind) -> Result<Number, String> {
+    let mut number = Number { text: SmolStr::new(text), int: None, uint: None, float: None, complex: false };
     match kind {
         Kind::CharConstant => {
             let (unit, tail) = strconv::unquote_char(&text[1..], '\'').map_err(|error| error.to_string())?;

@@ -1,9 +1,12 @@
 //! The parser. Its steps and look-ahead follow Go's, so that errors name the same token and line.
 
 use super::lex::{Kind, Lexer, Token};
-use super::node::{Branch, Call, Command, List, Node, Operand, Pipe, Pos, Source, Tree, Variable};
+use super::node::{
+    Branch, Call, Command, List, Name, Node, Operand, Parts, Pipe, Pos, Source, Span, Tree, Variable,
+};
 use super::number;
 use crate::{Functions, ParseError};
+use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
 use std::sync::{Arc, OnceLock};
 use tiphys_gocompat::strconv;
@@ -26,48 +29,79 @@ fn at_depth<R>(depth: usize, run: impl FnOnce() -> R) -> R {
 pub(super) const NAMELESS: &str = "\0";
 
 /// Parses a text into the trees it defines: itself last, unless it defines its own name.
-pub(crate) fn parse(name: &str, text: &str, functions: &Functions) -> Result<Vec<Tree>, ParseError> {
-    let known = OnceLock::from(SmolStr::new(name));
-    let source =
-        Arc::new(Source { name: if name == NAMELESS { OnceLock::new() } else { known }, text: text.into() });
+pub(crate) fn parse(name: &str, text: Arc<str>, functions: &Functions) -> Result<Vec<Tree>, ParseError> {
     if text.len() > u32::MAX as usize {
         return Err(ParseError { name: name.to_owned(), line: 1, message: "template too large".to_owned() });
     }
     let mut shared = Shared {
-        lexer: Lexer::new(&source.text),
-        source: source.clone(),
+        lexer: Lexer::new(&text),
+        // No file has the name of what has none yet, and no error tells it.
+        name: if name == NAMELESS { "" } else { name },
+        text: &text,
         functions,
         trees: Vec::new(),
         nesting: 0,
+        parts: Parts::default(),
+        names: FxHashMap::default(),
         nodes: Vec::new(),
         commands: Vec::new(),
         operands: Vec::new(),
-        fields: Vec::new(),
     };
     shared.lexer.break_is_keyword = functions.get("break").is_none();
     shared.lexer.continue_is_keyword = functions.get("continue").is_none();
     let mut parser = Parser::new(&mut shared, SmolStr::new(name));
     parser.top_level().and_then(|root| parser.define(root)).map_err(|error| *error)?;
-    Ok(shared.trees)
+    let Shared { trees, parts, .. } = shared;
+    let known = OnceLock::from(SmolStr::new(name));
+    let name = if name == NAMELESS { OnceLock::new() } else { known };
+    let source = Arc::new(Source { name, text, parts });
+    Ok(trees.into_iter().map(|tree| tree.of(&source)).collect())
 }
 
 /// What all trees of a text share.
 struct Shared<'s> {
     lexer: Lexer<'s>,
-    source: Arc<Source>,
+    name: &'s str,
+    text: &'s str,
     functions: &'s Functions,
-    trees: Vec<Tree>,
+    trees: Vec<Defined>,
     nesting: usize,
+    parts: Parts,
+    /// Where the names of fields stand among the parts.
+    names: FxHashMap<&'s str, u32>,
     /// Parts of what is still open, innermost last, until their number is known.
     nodes: Vec<Node>,
     commands: Vec<Command>,
     operands: Vec<Operand>,
-    fields: Vec<SmolStr>,
 }
 
-/// Moves what was gathered since `from` into a place of its own size.
-fn gathered<T>(parts: &mut Vec<T>, from: usize) -> Box<[T]> {
-    parts.drain(from..).collect()
+/// A tree before its text is parsed to the end.
+struct Defined {
+    name: SmolStr,
+    root: List,
+    is_empty: bool,
+    variables: Vec<SmolStr>,
+}
+
+impl Defined {
+    fn of(self, source: &Arc<Source>) -> Tree {
+        let Self { name, root, variables, .. } = self;
+        let hash = name_hash(&name);
+        Tree { name, source: source.clone(), root, variables, hash }
+    }
+}
+
+/// Moves what was gathered since `from` to the other parts of its kind.
+fn gathered<T>(open: &mut Vec<T>, from: usize, parts: &mut Vec<T>) -> Span {
+    let start = parts.len() as u32;
+    parts.extend(open.drain(from..));
+    Span { from: start, to: parts.len() as u32 }
+}
+
+/// Adds a part; its place.
+fn added<T>(parts: &mut Vec<T>, part: T) -> u32 {
+    parts.push(part);
+    (parts.len() - 1) as u32
 }
 
 /// What ended a list of nodes.
@@ -191,14 +225,14 @@ impl<'p, 's> Parser<'p, 's> {
     }
 
     fn text(&self, token: Token) -> &str {
-        &self.shared.source.text[token.from as usize..token.to as usize]
+        &self.shared.text[token.from as usize..token.to as usize]
     }
 
     // Errors
 
     fn error<T>(&self, message: impl Into<String>) -> Parsed<T> {
         Err(Box::new(ParseError {
-            name: self.shared.source.name().to_owned(),
+            name: self.shared.name.to_owned(),
             line: self.tokens[0].line as usize,
             message: message.into(),
         }))
@@ -211,11 +245,11 @@ impl<'p, 's> Parser<'p, 's> {
             let mut extra = String::new();
             if self.action_line != 0 && self.action_line != token.line {
                 let action = if text.ends_with(" action") { "" } else { " in action" };
-                extra = format!("{action} started at {}:{}", self.shared.source.name(), self.action_line);
+                extra = format!("{action} started at {}:{}", self.shared.name, self.action_line);
             }
             return self.error(format!("{text}{extra}"));
         }
-        self.error(format!("unexpected {} in {context}", token.describe(&self.shared.source.text)))
+        self.error(format!("unexpected {} in {context}", token.describe(self.shared.text)))
     }
 
     fn expect(&mut self, kind: Kind, context: &str) -> Parsed<Token> {
@@ -241,7 +275,12 @@ impl<'p, 's> Parser<'p, 's> {
                 Item::End(end) => return self.error(format!("unexpected {}", end.text())),
             }
         }
-        Ok(List { nodes: gathered(&mut self.shared.nodes, from) })
+        Ok(self.list(from))
+    }
+
+    /// The list of the nodes since `from`.
+    fn list(&mut self, from: usize) -> List {
+        List { nodes: gathered(&mut self.shared.nodes, from, &mut self.shared.parts.nodes) }
     }
 
     fn definition(mut self) -> Parsed<()> {
@@ -261,17 +300,17 @@ impl<'p, 's> Parser<'p, 's> {
 
     /// Adds the finished tree to the text's trees.
     fn define(self, root: List) -> Parsed<()> {
-        let tree = Tree {
-            name: self.name.clone(),
-            source: self.shared.source.clone(),
-            root,
-            variables: self.names.clone(),
-            hash: name_hash(&self.name),
+        let text = self.shared.text;
+        let is_blank = |node: &Node| match node {
+            Node::Text { from, to } => text[*from as usize..*to as usize].trim().is_empty(),
+            _ => false,
         };
+        let is_empty = self.shared.parts.nodes(root).iter().all(is_blank);
+        let tree = Defined { name: self.name.clone(), root, is_empty, variables: self.names.clone() };
         match self.shared.trees.iter_mut().find(|other| other.name == tree.name) {
             None => self.shared.trees.push(tree),
-            Some(other) if other.is_empty() => *other = tree,
-            Some(_) if tree.is_empty() => {}
+            Some(other) if other.is_empty => *other = tree,
+            Some(_) if tree.is_empty => {}
             Some(_) => {
                 let name = strconv::quote(&self.name);
                 return self.error(format!("template: multiple definition of template {name}"));
@@ -292,7 +331,7 @@ impl<'p, 's> Parser<'p, 's> {
         while self.peek_non_space().kind != Kind::Eof {
             match self.text_or_action()? {
                 Item::Node(node) => self.shared.nodes.push(node),
-                Item::End(end) => return Ok((List { nodes: gathered(&mut self.shared.nodes, from) }, end)),
+                Item::End(end) => return Ok((self.list(from), end)),
             }
         }
         self.error("unexpected EOF")
@@ -332,7 +371,8 @@ impl<'p, 's> Parser<'p, 's> {
             _ => {
                 self.backup();
                 let pos = self.peek().from;
-                Node::Action { pos, pipe: self.pipeline("command", Kind::RightDelim)? }
+                let (_, pipe) = self.pipeline("command", Kind::RightDelim)?;
+                Node::Action { pos, pipe }
             }
         };
         Ok(Item::Node(node))
@@ -364,7 +404,7 @@ impl<'p, 's> Parser<'p, 's> {
         self.shared.nesting += 1;
         let branch = at_depth(self.shared.nesting + self.paren_depth, || self.branch(control));
         self.shared.nesting -= 1;
-        let branch = Box::new(branch?);
+        let branch = added(&mut self.shared.parts.branches, branch?);
         Ok(match control {
             Control::If => Node::If(branch),
             Control::With => Node::With(branch),
@@ -374,13 +414,13 @@ impl<'p, 's> Parser<'p, 's> {
 
     fn branch(&mut self, control: Control) -> Parsed<Branch> {
         let scope = self.scope.len();
-        let pipe = self.pipeline(control.context(), Kind::RightDelim)?;
+        let (pos, pipe) = self.pipeline(control.context(), Kind::RightDelim)?;
         self.range_depth += usize::from(control == Control::Range);
         let (list, end) = self.item_list()?;
         self.range_depth -= usize::from(control == Control::Range);
         let else_list = if end == End::Else { Some(self.else_list(control)?) } else { None };
         self.scope.truncate(scope);
-        Ok(Branch { pos: pipe.pos, pipe, list, else_list })
+        Ok(Branch { pos, pipe, list, else_list })
     }
 
     fn else_list(&mut self, control: Control) -> Parsed<List> {
@@ -388,7 +428,9 @@ impl<'p, 's> Parser<'p, 's> {
             matches!((control, self.peek().kind), (Control::If, Kind::If) | (Control::With, Kind::With));
         if chained {
             self.next();
-            return Ok(List { nodes: Box::new([self.control(control)?]) });
+            let (node, from) = (self.control(control)?, self.shared.nodes.len());
+            self.shared.nodes.push(node);
+            return Ok(self.list(from));
         }
         let (list, end) = self.item_list()?;
         if end != End::End {
@@ -401,7 +443,7 @@ impl<'p, 's> Parser<'p, 's> {
         const CONTEXT: &str = "block clause";
         let token = self.next_non_space();
         let name = self.template_name(token, CONTEXT)?;
-        let pipe = self.pipeline(CONTEXT, Kind::RightDelim)?;
+        let (_, pipe) = self.pipeline(CONTEXT, Kind::RightDelim)?;
         if self.shared.nesting >= MAX_DEPTH {
             return self.error("max nesting depth exceeded");
         }
@@ -413,7 +455,7 @@ impl<'p, 's> Parser<'p, 's> {
         }
         block.define(list)?;
         self.shared.nesting -= 1;
-        Ok(Node::Template(Box::new(Call { pos: token.from, name, pipe: Some(pipe) })))
+        Ok(self.call(Call { pos: token.from, name, pipe: Some(pipe) }))
     }
 
     fn template(&mut self) -> Parsed<Node> {
@@ -423,9 +465,13 @@ impl<'p, 's> Parser<'p, 's> {
         let mut pipe = None;
         if self.next_non_space().kind != Kind::RightDelim {
             self.backup();
-            pipe = Some(self.pipeline(CONTEXT, Kind::RightDelim)?);
+            pipe = Some(self.pipeline(CONTEXT, Kind::RightDelim)?.1);
         }
-        Ok(Node::Template(Box::new(Call { pos: token.from, name, pipe })))
+        Ok(self.call(Call { pos: token.from, name, pipe }))
+    }
+
+    fn call(&mut self, call: Call) -> Node {
+        Node::Template(added(&mut self.shared.parts.calls, call))
     }
 
     fn template_name(&mut self, token: Token, context: &str) -> Parsed<SmolStr> {
@@ -437,18 +483,22 @@ impl<'p, 's> Parser<'p, 's> {
 
     // Pipelines
 
-    fn pipeline(&mut self, context: &str, end: Kind) -> Parsed<Pipe> {
+    /// Reads a pipeline; its position and its place among the parts.
+    fn pipeline(&mut self, context: &str, end: Kind) -> Parsed<(Pos, u32)> {
         let pos = self.peek_non_space().from;
-        let mut pipe = Pipe { pos, assign: false, variables: Vec::new(), commands: Box::default() };
+        let declared = self.shared.parts.declared.len() as u32;
+        let variables = Span { from: declared, to: declared };
+        let mut pipe = Pipe { pos, assign: false, variables, commands: Span::default() };
         let from = self.shared.commands.len();
         while self.declaration(&mut pipe, context)? {}
         loop {
             let token = self.next_non_space();
             match token.kind {
                 kind if kind == end => {
-                    pipe.commands = gathered(&mut self.shared.commands, from);
+                    pipe.commands =
+                        gathered(&mut self.shared.commands, from, &mut self.shared.parts.commands);
                     self.check_pipeline(&pipe, context)?;
-                    return Ok(pipe);
+                    return Ok((pos, added(&mut self.shared.parts.pipes, pipe)));
                 }
                 Kind::Bool
                 | Kind::CharConstant
@@ -491,7 +541,7 @@ impl<'p, 's> Parser<'p, 's> {
             Kind::Char if self.text(next) == "," => {
                 self.next_non_space();
                 self.declare(pipe, variable);
-                if context == "range" && pipe.variables.len() < 2 {
+                if context == "range" && self.shared.parts.declared(pipe).len() < 2 {
                     return match self.peek_non_space().kind {
                         Kind::Variable | Kind::RightDelim | Kind::RightParen => Ok(true),
                         _ => self.error("range can only initialize variables"),
@@ -513,12 +563,12 @@ impl<'p, 's> Parser<'p, 's> {
     fn declare(&mut self, pipe: &mut Pipe, token: Token) {
         let id = self.variable_id(token);
         self.scope.push(id);
-        pipe.variables.reserve_exact(1);
-        pipe.variables.push(Variable { pos: token.from, id, fields: Box::default() });
+        let variable = Variable { pos: token.from, id, fields: Span::default() };
+        pipe.variables.to = added(&mut self.shared.parts.declared, variable) + 1;
     }
 
     fn variable_id(&mut self, token: Token) -> u32 {
-        let name = &self.shared.source.text[token.from as usize..token.to as usize];
+        let name = &self.shared.text[token.from as usize..token.to as usize];
         let at = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
             self.names.push(SmolStr::new(name));
             self.names.len() - 1
@@ -530,13 +580,14 @@ impl<'p, 's> Parser<'p, 's> {
         if pipe.commands.is_empty() {
             return self.error(format!("missing value for {context}"));
         }
-        for (at, command) in pipe.commands.iter().enumerate().skip(1) {
+        let parts = &self.shared.parts;
+        for (at, command) in parts.commands(pipe).iter().enumerate().skip(1) {
             if matches!(
-                command.args[0],
+                parts.args(command)[0],
                 Operand::Bool { .. }
                     | Operand::Dot { .. }
                     | Operand::Nil { .. }
-                    | Operand::Number(_)
+                    | Operand::Number { .. }
                     | Operand::String { .. }
             ) {
                 return self.error(format!("non executable command in pipeline stage {}", at + 1));
@@ -561,7 +612,7 @@ impl<'p, 's> Parser<'p, 's> {
             }
             break;
         }
-        let args = gathered(&mut self.shared.operands, from);
+        let args = gathered(&mut self.shared.operands, from, &mut self.shared.parts.operands);
         if args.is_empty() {
             return self.error("empty command");
         }
@@ -589,28 +640,37 @@ impl<'p, 's> Parser<'p, 's> {
             }
             Operand::Bool { value, .. } => return self.dot_after(if value { "true" } else { "false" }),
             Operand::String { pos, end, .. } => {
-                return self.dot_after(&self.shared.source.text[pos as usize..end as usize]);
+                return self.dot_after(&self.shared.text[pos as usize..end as usize]);
             }
-            Operand::Number(number) => return self.dot_after(&number.text),
+            Operand::Number { number, .. } => {
+                return self.dot_after(&self.shared.parts.number(number).text);
+            }
             Operand::Nil { .. } => return self.dot_after("nil"),
             Operand::Dot { .. } => return self.dot_after("."),
-            other => Operand::Chain { pos, base: Box::new(other), names },
+            other => Operand::Chain { pos, base: added(&mut self.shared.parts.operands, other), names },
         }))
     }
 
     /// The names of the fields that come next, and where the second one stands.
-    fn fields(&mut self) -> (Box<[SmolStr]>, Option<Pos>) {
-        let from = self.shared.fields.len();
-        let mut second = None;
+    fn fields(&mut self) -> (Span, Option<Pos>) {
+        let from = self.shared.parts.fields.len() as u32;
+        let (mut to, mut second) = (from, None);
         while self.peek().kind == Kind::Field {
             let token = self.next();
-            let name = SmolStr::new(&self.text(token)[1..]);
-            if self.shared.fields.len() == from + 1 {
+            if to == from + 1 {
                 second = Some(token.from);
             }
-            self.shared.fields.push(name);
+            let name = self.name_id(token);
+            to = added(&mut self.shared.parts.fields, name) + 1;
         }
-        (gathered(&mut self.shared.fields, from), second)
+        (Span { from, to }, second)
+    }
+
+    /// The place of a field's name among the parts.
+    fn name_id(&mut self, token: Token) -> u32 {
+        let name = &self.shared.text[token.from as usize + 1..token.to as usize];
+        let names = &mut self.shared.parts.names;
+        *self.shared.names.entry(name).or_insert_with(|| added(names, Name::new(name)))
     }
 
     fn dot_after<T>(&self, term: &str) -> Parsed<T> {
@@ -633,8 +693,10 @@ impl<'p, 's> Parser<'p, 's> {
             Kind::Variable => self.use_variable(token)?,
             Kind::Bool => Operand::Bool { pos, value: self.text(token) == "true" },
             Kind::CharConstant | Kind::Complex | Kind::Number => {
-                match number::parse(pos, self.text(token), token.kind) {
-                    Ok(number) => Operand::Number(Box::new(number)),
+                match number::parse(self.text(token), token.kind) {
+                    Ok(number) => {
+                        Operand::Number { pos, number: added(&mut self.shared.parts.numbers, number) }
+                    }
                     Err(message) => return self.error(message),
                 }
             }
@@ -647,11 +709,12 @@ impl<'p, 's> Parser<'p, 's> {
                     self.pipeline("parenthesized pipeline", Kind::RightParen)
                 });
                 self.paren_depth -= 1;
-                Operand::Pipe(Box::new(pipe?))
+                let (pos, pipe) = pipe?;
+                Operand::Pipe { pos, pipe }
             }
             Kind::String | Kind::RawString => {
                 let text = self.unquote(token)?;
-                Operand::String { pos, end: token.to, text }
+                Operand::String { pos, end: token.to, text: added(&mut self.shared.parts.strings, text) }
             }
             _ => {
                 self.backup();
@@ -665,7 +728,7 @@ impl<'p, 's> Parser<'p, 's> {
         if !self.scope.contains(&id) {
             return self.error(format!("undefined variable {}", strconv::quote(self.text(token))));
         }
-        Ok(Operand::Variable(Variable { pos: token.from, id, fields: Box::default() }))
+        Ok(Operand::Variable(Variable { pos: token.from, id, fields: Span::default() }))
     }
 }
 

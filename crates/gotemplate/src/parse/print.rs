@@ -1,6 +1,6 @@
 //! Nodes as text, for error messages.
 
-use super::node::{Branch, Call, Command, List, Node, Operand, Pipe, Tree, Variable};
+use super::node::{Branch, Call, Command, List, Node, Operand, Parts, Pipe, Span, Tree, Variable};
 use tiphys_gocompat::strconv;
 
 /// What an error message quotes.
@@ -14,18 +14,18 @@ pub(crate) enum Quoted<'t> {
 }
 
 impl Quoted<'_> {
-    pub(crate) fn pos(self) -> u32 {
+    pub(crate) fn pos(self, parts: &Parts) -> u32 {
         match self {
             Self::None => 0,
             Self::Node(node) => match node {
                 Node::Text { from, .. } => *from,
                 Node::Action { pos, .. } | Node::Break { pos } | Node::Continue { pos } => *pos,
-                Node::If(branch) | Node::With(branch) | Node::Range(branch) => branch.pos,
-                Node::Template(call) => call.pos,
+                Node::If(branch) | Node::With(branch) | Node::Range(branch) => parts.branch(*branch).pos,
+                Node::Template(call) => parts.call(*call).pos,
             },
             Self::Pipe(pipe) => pipe.pos,
             Self::Operand(operand) => operand.pos(),
-            Self::Command(command) => command.args.first().map_or(0, Operand::pos),
+            Self::Command(command) => parts.args(command).first().map_or(0, Operand::pos),
         }
     }
 }
@@ -33,7 +33,7 @@ impl Quoted<'_> {
 impl Tree {
     /// The text of a node as Go's `String` methods give it.
     pub(crate) fn quote(&self, quoted: Quoted<'_>) -> String {
-        let mut printer = Printer { tree: self, out: String::new() };
+        let mut printer = Printer { tree: self, parts: &self.source.parts, out: String::new() };
         match quoted {
             Quoted::None => {}
             Quoted::Node(node) => printer.node(node),
@@ -57,12 +57,13 @@ impl Tree {
 
 struct Printer<'t> {
     tree: &'t Tree,
+    parts: &'t Parts,
     out: String,
 }
 
 impl Printer<'_> {
-    fn list(&mut self, list: &List) {
-        for node in &list.nodes {
+    fn list(&mut self, list: List) {
+        for node in self.parts.nodes(list) {
             self.node(node);
         }
     }
@@ -74,13 +75,13 @@ impl Printer<'_> {
             }
             Node::Action { pipe, .. } => {
                 self.out.push_str("{{");
-                self.pipe(pipe);
+                self.pipe(self.parts.pipe(*pipe));
                 self.out.push_str("}}");
             }
-            Node::If(branch) => self.branch("if", branch),
-            Node::With(branch) => self.branch("with", branch),
-            Node::Range(branch) => self.branch("range", branch),
-            Node::Template(call) => self.call(call),
+            Node::If(branch) => self.branch("if", self.parts.branch(*branch)),
+            Node::With(branch) => self.branch("with", self.parts.branch(*branch)),
+            Node::Range(branch) => self.branch("range", self.parts.branch(*branch)),
+            Node::Template(call) => self.call(self.parts.call(*call)),
             Node::Break { .. } => self.out.push_str("{{break}}"),
             Node::Continue { .. } => self.out.push_str("{{continue}}"),
         }
@@ -90,10 +91,10 @@ impl Printer<'_> {
         self.out.push_str("{{");
         self.out.push_str(keyword);
         self.out.push(' ');
-        self.pipe(&branch.pipe);
+        self.pipe(self.parts.pipe(branch.pipe));
         self.out.push_str("}}");
-        self.list(&branch.list);
-        if let Some(list) = &branch.else_list {
+        self.list(branch.list);
+        if let Some(list) = branch.else_list {
             self.out.push_str("{{else}}");
             self.list(list);
         }
@@ -103,15 +104,15 @@ impl Printer<'_> {
     fn call(&mut self, call: &Call) {
         self.out.push_str("{{template ");
         self.out.push_str(&strconv::quote(&call.name));
-        if let Some(pipe) = &call.pipe {
+        if let Some(pipe) = call.pipe {
             self.out.push(' ');
-            self.pipe(pipe);
+            self.pipe(self.parts.pipe(pipe));
         }
         self.out.push_str("}}");
     }
 
     fn pipe(&mut self, pipe: &Pipe) {
-        for (at, variable) in pipe.variables.iter().enumerate() {
+        for (at, variable) in self.parts.declared(pipe).iter().enumerate() {
             if at > 0 {
                 self.out.push_str(", ");
             }
@@ -120,7 +121,7 @@ impl Printer<'_> {
         if !pipe.variables.is_empty() {
             self.out.push_str(if pipe.assign { " = " } else { " := " });
         }
-        for (at, command) in pipe.commands.iter().enumerate() {
+        for (at, command) in self.parts.commands(pipe).iter().enumerate() {
             if at > 0 {
                 self.out.push_str(" | ");
             }
@@ -129,7 +130,7 @@ impl Printer<'_> {
     }
 
     fn command(&mut self, command: &Command) {
-        for (at, arg) in command.args.iter().enumerate() {
+        for (at, arg) in self.parts.args(command).iter().enumerate() {
             if at > 0 {
                 self.out.push(' ');
             }
@@ -138,9 +139,9 @@ impl Printer<'_> {
     }
 
     fn parenthesised(&mut self, operand: &Operand) {
-        if let Operand::Pipe(pipe) = operand {
+        if let Operand::Pipe { pipe, .. } = operand {
             self.out.push('(');
-            self.pipe(pipe);
+            self.pipe(self.parts.pipe(*pipe));
             self.out.push(')');
         } else {
             self.operand(operand);
@@ -152,29 +153,29 @@ impl Printer<'_> {
             Operand::Dot { .. } => self.out.push('.'),
             Operand::Nil { .. } => self.out.push_str("nil"),
             Operand::Bool { value, .. } => self.out.push_str(if *value { "true" } else { "false" }),
-            Operand::Number(number) => self.out.push_str(&number.text),
+            Operand::Number { number, .. } => self.out.push_str(&self.parts.number(*number).text),
             Operand::String { pos, end, .. } | Operand::Function { pos, end, .. } => {
                 self.out.push_str(&self.tree.source.text[*pos as usize..*end as usize])
             }
-            Operand::Field { names, .. } => self.names(names),
+            Operand::Field { names, .. } => self.names(*names),
             Operand::Variable(variable) => self.variable(variable),
             Operand::Chain { base, names, .. } => {
-                self.parenthesised(base);
-                self.names(names);
+                self.parenthesised(self.parts.operand(*base));
+                self.names(*names);
             }
-            Operand::Pipe(pipe) => self.pipe(pipe),
+            Operand::Pipe { pipe, .. } => self.pipe(self.parts.pipe(*pipe)),
         }
     }
 
     fn variable(&mut self, variable: &Variable) {
         self.out.push_str(&self.tree.variables[variable.id as usize]);
-        self.names(&variable.fields);
+        self.names(variable.fields);
     }
 
-    fn names(&mut self, names: &[smol_str::SmolStr]) {
-        for name in names {
+    fn names(&mut self, names: Span) {
+        for name in self.parts.fields(names) {
             self.out.push('.');
-            self.out.push_str(name);
+            self.out.push_str(&name.text);
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::{CallResult, Context};
 use smol_str::SmolStr;
 use std::cell::{Cell, Ref, RefCell};
 use std::rc::Rc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// One entry of a [`Map`].
 #[derive(Clone)]
@@ -150,6 +151,21 @@ impl Map {
     pub fn get_with_origin(&self, key: &str) -> Option<(Value, OriginId)> {
         let entries = self.0.entries.borrow();
         let entry = &entries[find(&entries, key).ok()?];
+        Some((entry.value.clone(), if entry.origin == 0 { self.0.origin.get() } else { entry.origin }))
+    }
+
+    /// As [`Map::get_with_origin`], looking first where a key was found the last time, which it changes.
+    pub(crate) fn get_where_found(&self, key: &str, found: &AtomicU32) -> Option<(Value, OriginId)> {
+        let entries = self.0.entries.borrow();
+        let last = found.load(Ordering::Relaxed) as usize;
+        let entry = match entries.get(last) {
+            Some(entry) if entry.key == key => entry,
+            _ => {
+                let at = find(&entries, key).ok()?;
+                found.store(at as u32, Ordering::Relaxed);
+                &entries[at]
+            }
+        };
         Some((entry.value.clone(), if entry.origin == 0 { self.0.origin.get() } else { entry.origin }))
     }
 

@@ -1,11 +1,12 @@
 //! Files of charts, read at once or when they are asked for.
 
 use std::{
+    borrow::Cow,
     fmt,
     sync::{Arc, OnceLock},
 };
 
-use tiphys_gocompat::strconv::quote;
+use tiphys_gocompat::{rawstr, strconv::quote};
 use tiphys_vfs::FileTree;
 
 use super::archive;
@@ -29,7 +30,26 @@ enum Content {
 struct Later {
     tree: Arc<dyn FileTree>,
     path: String,
-    read: OnceLock<Result<Arc<[u8]>, HelmError>>,
+    read: OnceLock<Result<Read, HelmError>>,
+}
+
+struct Read {
+    data: Arc<[u8]>,
+    /// The same bytes, in the same place, if they are text as templates take it.
+    text: Option<Arc<str>>,
+}
+
+impl Read {
+    fn new(data: Arc<[u8]>) -> Self {
+        // A copy, in the end that alone: what was read is given back.
+        match rawstr::encode(&data) {
+            Cow::Borrowed(text) => {
+                let text: Arc<str> = Arc::from(text);
+                Self { data: Arc::from(text.clone()), text: Some(text) }
+            }
+            Cow::Owned(_) => Self { data, text: None },
+        }
+    }
 }
 
 impl ChartFile {
@@ -56,15 +76,32 @@ impl ChartFile {
     pub fn data(&self) -> Result<&Arc<[u8]>, HelmError> {
         match &self.content {
             Content::Known(data) => Ok(data),
-            Content::Later(later) => {
-                let read = || {
-                    let data = later.tree.read(&later.path)?;
-                    check_size(&later.path, data.len() as u64)?;
-                    Ok(archive::without_bom(data))
-                };
-                later.read.get_or_init(read).as_ref().map_err(HelmError::clone)
-            }
+            Content::Later(later) => Ok(&later.read()?.data),
         }
+    }
+
+    /// The file's bytes as the text that templates are parsed from, bytes that are no text encoded.
+    ///
+    /// # Errors
+    /// As [`ChartFile::data`].
+    pub(crate) fn text(&self) -> Result<Arc<str>, HelmError> {
+        if let Content::Later(later) = &self.content
+            && let Some(text) = &later.read()?.text
+        {
+            return Ok(text.clone());
+        }
+        Ok(Arc::from(&*rawstr::encode(self.data()?)))
+    }
+}
+
+impl Later {
+    fn read(&self) -> Result<&Read, HelmError> {
+        let read = || {
+            let data = self.tree.read(&self.path)?;
+            check_size(&self.path, data.len() as u64)?;
+            Ok(Read::new(archive::without_bom(data)))
+        };
+        self.read.get_or_init(read).as_ref().map_err(HelmError::clone)
     }
 }
 

@@ -29,9 +29,8 @@ impl Ahead {
         let functions = functions::table();
         let parse = move |file: ChartFile| {
             // Whoever loads the chart hears of a file that cannot be read.
-            let data = file.data().ok()?;
-            let text = tiphys_gocompat::rawstr::encode(data);
-            Some((address(data), Nameless::parse(&text, &functions)?))
+            let (data, text) = (file.data().ok()?, file.text().ok()?);
+            Some((address(data), Nameless::parse(text, &functions)?))
         };
         Self { parsing: Beside::new(parse), left: Vec::new(), bytes: 0 }
     }
