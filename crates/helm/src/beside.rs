@@ -13,6 +13,7 @@ pub(crate) struct Beside<J, R> {
 }
 
 struct Shared<J, R> {
+    room: usize,
     work: Box<Work<J, R>>,
     state: Mutex<State<J, R>>,
     changed: Condvar,
@@ -29,10 +30,10 @@ struct State<J, R> {
 }
 
 impl<J: Send + 'static, R: Send + 'static> Beside<J, R> {
-    /// A thread that is not started yet.
-    pub(crate) fn new(work: impl Fn(J) -> R + Send + Sync + 'static) -> Self {
+    /// A thread that is not started yet, and the memory that it asks for when it is.
+    pub(crate) fn new(room: usize, work: impl Fn(J) -> R + Send + Sync + 'static) -> Self {
         let state = State { waiting: VecDeque::new(), done: Vec::new(), is_idle: false, is_closed: false };
-        let shared = Shared { work: Box::new(work), state: Mutex::new(state), changed: Condvar::new() };
+        let shared = Shared { room, work: Box::new(work), state: Mutex::new(state), changed: Condvar::new() };
         Self { shared: Arc::new(shared), worker: None }
     }
 
@@ -103,7 +104,7 @@ impl<J, R> Shared<J, R> {
     }
 
     fn run(&self) {
-        reserve(ROOM);
+        reserve(self.room);
         let mut done = Vec::new();
         while let Some(job) = self.next() {
             done.push((self.work)(job));
@@ -126,13 +127,11 @@ impl<J, R> Shared<J, R> {
     }
 }
 
-/// Memory that a thread asks for at once.
-const ROOM: usize = 8 << 20;
-
 /// Makes glibc's allocator get a thread's memory from the system in one piece, in place of page by page, each time with
 /// all other threads of the process held up: what is freed at the end of a heap stays there for what comes next, once
-/// a greater piece has been freed. Nothing is touched, so nothing is used; other allocators take no notice.
-fn reserve(bytes: usize) {
+/// a greater piece has been freed. Nothing is touched, so nothing is used; other allocators take no notice. Nor is a piece
+/// that is given back and asked for again then taken from the system each time, empty.
+pub(crate) fn reserve(bytes: usize) {
     drop(std::hint::black_box(Vec::<u8>::with_capacity(2 * bytes)));
     drop(std::hint::black_box(Vec::<u8>::with_capacity(bytes)));
 }
@@ -144,7 +143,7 @@ mod tests {
     #[test]
     fn every_wanted_job_is_done_once_with_and_without_a_thread() {
         for started in [false, true] {
-            let mut beside = Beside::new(|job: usize| job * 2);
+            let mut beside = Beside::new(0, |job: usize| job * 2);
             for job in 0..1000 {
                 if started && job == 10 {
                     beside.start();
@@ -159,7 +158,7 @@ mod tests {
 
     #[test]
     fn jobs_that_nobody_wants_are_left_out() {
-        let beside = Beside::new(|job: usize| job);
+        let beside = Beside::new(0, |job: usize| job);
         (0..10).for_each(|job| beside.add(job));
         let mut done = beside.finish(|job| job % 2 == 0);
         done.sort_unstable();
@@ -168,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_panics_is_heard_of() {
-        let mut beside = Beside::new(|job: usize| assert!(job != 3, "job {job}"));
+        let mut beside = Beside::new(0, |job: usize| assert!(job != 3, "job {job}"));
         beside.start();
         (0..10).for_each(|job| beside.add(job));
         let finished = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| beside.finish(|_| true)));

@@ -14,7 +14,7 @@ pub fn split_kubernetes_documents(text: &str) -> Result<Vec<(usize, &str)>, Erro
     let mut documents = Vec::new();
     let mut start = 0;
     let mut offset = 0;
-    for (number, line) in text.split_inclusive('\n').enumerate() {
+    for (number, line) in lines(text).enumerate() {
         if let Some(rest) = line.strip_prefix(SEPARATOR) {
             let rest = rest.trim();
             if !rest.is_empty() && !rest.starts_with('#') {
@@ -33,6 +33,14 @@ pub fn split_kubernetes_documents(text: &str) -> Result<Vec<(usize, &str)>, Erro
         documents.push((start, &text[start..]));
     }
     Ok(documents)
+}
+
+/// The lines of a text, each with its line break.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    let mut from = 0;
+    let ends = memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1);
+    let ends = ends.chain((!text.is_empty() && !text.ends_with('\n')).then_some(text.len()));
+    ends.map(move |to| &text[std::mem::replace(&mut from, to)..to])
 }
 
 /// The documents of rendered templates as Helm 4's `SplitManifests` cuts them: at `---` at the start of

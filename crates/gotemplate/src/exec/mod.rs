@@ -170,6 +170,8 @@ impl<'e> Context<'e> {
 
     /// Executes the outermost template.
     pub(crate) fn execute_whole(mut self, name: &str, data: Value) -> Result<String, ExecError> {
+        // Most templates are about as long as what they render to.
+        self.out.reserve(self.set.get(name).map_or(0, |tree| tree.text().len()));
         self.run(name, data)?;
         Ok(self.out)
     }

@@ -50,6 +50,16 @@ impl Context<'_> {
     }
 
     fn action<'t>(&mut self, frame: &Frame<'t>, dot: &Slot, node: &'t Node, pipe: &'t Pipe) -> Run<()> {
+        if let Some(text) = frame.parts.literal(pipe)
+            && text.len() <= self.env.limits.output
+        {
+            let before = self.out.len();
+            self.out.push_str(text);
+            if let Some(tracer) = &mut self.tracer {
+                tracer.action(site(frame.tree, pipe.pos), before..self.out.len(), &[]);
+            }
+            return self.wrote(frame, before);
+        }
         let mark = self.reads.len();
         let slot = self.pipeline(frame, dot, pipe)?;
         if !pipe.variables.is_empty() {

@@ -54,6 +54,21 @@ impl Span {
 }
 
 impl Parts {
+    /// Gives back the room that growing left.
+    pub(super) fn fit(&mut self) {
+        self.nodes.shrink_to_fit();
+        self.branches.shrink_to_fit();
+        self.calls.shrink_to_fit();
+        self.pipes.shrink_to_fit();
+        self.declared.shrink_to_fit();
+        self.commands.shrink_to_fit();
+        self.operands.shrink_to_fit();
+        self.fields.shrink_to_fit();
+        self.names.shrink_to_fit();
+        self.strings.shrink_to_fit();
+        self.numbers.shrink_to_fit();
+    }
+
     pub(crate) fn nodes(&self, list: List) -> &[Node] {
         list.nodes.of(&self.nodes)
     }
@@ -77,6 +92,17 @@ impl Parts {
 
     pub(crate) fn commands(&self, pipe: &Pipe) -> &[Command] {
         pipe.commands.of(&self.commands)
+    }
+
+    /// The string that a pipeline is, if it is nothing else: how templates write what would be taken for an action.
+    pub(crate) fn literal(&self, pipe: &Pipe) -> Option<&str> {
+        match (self.declared(pipe), self.commands(pipe)) {
+            ([], [only]) => match self.args(only) {
+                [Operand::String { text, .. }] => Some(self.string(*text)),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 
     /// What a command is made of: what is called, and its arguments.

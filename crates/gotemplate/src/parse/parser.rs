@@ -51,7 +51,8 @@ pub(crate) fn parse(name: &str, text: Arc<str>, functions: &Functions) -> Result
     shared.lexer.continue_is_keyword = functions.get("continue").is_none();
     let mut parser = Parser::new(&mut shared, SmolStr::new(name));
     parser.top_level().and_then(|root| parser.define(root)).map_err(|error| *error)?;
-    let Shared { trees, parts, .. } = shared;
+    let Shared { trees, mut parts, .. } = shared;
+    parts.fit();
     let known = OnceLock::from(SmolStr::new(name));
     let name = if name == NAMELESS { OnceLock::new() } else { known };
     let source = Arc::new(Source { name, text, parts });

@@ -12,6 +12,8 @@ pub(crate) struct Rules {
 #[derive(Clone, Debug)]
 struct Pattern {
     glob: String,
+    /// How many bytes at its start and at its end stand for themselves.
+    plain: (usize, usize),
     /// Whether the glob is compared with the whole path, not with the file's name.
     whole_path: bool,
     negate: bool,
@@ -34,10 +36,10 @@ impl Rules {
     /// The rules with Helm's own: hidden files in `templates/`.
     pub(crate) fn with_defaults(mut self) -> Self {
         self.patterns.push(Pattern {
-            glob: "templates/.?*".to_owned(),
             whole_path: true,
             negate: false,
             must_be_dir: false,
+            ..Pattern::new("templates/.?*")
         });
         self
     }
@@ -56,16 +58,16 @@ impl Rules {
             Some(rest) => (rest, true),
             None => (rule, rule.contains('/')),
         };
-        self.patterns.push(Pattern { glob: glob.to_owned(), whole_path, negate, must_be_dir });
+        self.patterns.push(Pattern { whole_path, negate, must_be_dir, ..Pattern::new(glob) });
         Ok(())
     }
 
     /// Whether a path (relative to the chart) is left out. A negated rule leaves out what it does
     /// *not* match, as in Helm.
     pub(crate) fn ignores(&self, path: &str, is_dir: bool) -> bool {
+        let name = base_name(path);
         for pattern in &self.patterns {
-            let subject = if pattern.whole_path { path } else { base_name(path) };
-            let matches = path_match(&pattern.glob, subject).unwrap_or(false);
+            let matches = pattern.matches(if pattern.whole_path { path } else { name });
             if pattern.negate {
                 if (pattern.must_be_dir && !is_dir) || !matches {
                     return true;
@@ -75,6 +77,29 @@ impl Rules {
             }
         }
         false
+    }
+}
+
+impl Pattern {
+    fn new(glob: &str) -> Self {
+        let is_special = |c: char| matches!(c, '*' | '?' | '[' | ']' | '\\');
+        let start = glob.find(is_special).unwrap_or(glob.len());
+        let end = glob.rfind(is_special).map_or(glob.len(), |at| glob.len() - at - 1);
+        Self {
+            glob: glob.to_owned(),
+            plain: (start, end),
+            whole_path: false,
+            negate: false,
+            must_be_dir: false,
+        }
+    }
+
+    /// Whether a path or name matches. Most are told apart by how they begin or end.
+    fn matches(&self, subject: &str) -> bool {
+        let (glob, (start, end)) = (self.glob.as_bytes(), self.plain);
+        subject.as_bytes().starts_with(&glob[..start])
+            && subject.as_bytes().ends_with(&glob[glob.len() - end..])
+            && path_match(&self.glob, subject).unwrap_or(false)
     }
 }
 
@@ -98,6 +123,23 @@ mod tests {
             ("templates/a.yaml", false, false),
         ] {
             assert_eq!(rules.ignores(path, is_dir), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn escapes_and_classes_match_as_ever() {
+        let rules = Rules::parse("a\\*b\nx[yz]w\n*[0-9]\nq\\r").unwrap();
+        for (path, expected) in [
+            ("a*b", true),
+            ("axb", false),
+            ("xyw", true),
+            ("xaw", false),
+            ("n7", true),
+            ("n7]", false),
+            ("qr", true),
+            ("q\\r", false),
+        ] {
+            assert_eq!(rules.ignores(path, false), expected, "{path}");
         }
     }
 

@@ -7,10 +7,16 @@ use tiphys_gotemplate::Nameless;
 use tiphys_vfs::FileTree;
 
 use super::functions;
-use crate::{ChartFile, HelmError, beside::Beside};
+use crate::{
+    ChartFile, HelmError,
+    beside::{Beside, reserve},
+};
 
 /// Bytes of templates that are worth a thread.
 const WORTH_A_THREAD: usize = 64 << 10;
+
+/// Memory that each thread asks for at once.
+const ROOM: usize = 8 << 20;
 
 /// Templates that were parsed ahead, by the address of their bytes.
 pub(super) type ParsedAhead = FxHashMap<usize, Nameless>;
@@ -32,7 +38,7 @@ impl Ahead {
             let (data, text) = (file.data().ok()?, file.text().ok()?);
             Some((address(data), Nameless::parse(text, &functions)?))
         };
-        Self { parsing: Beside::new(parse), left: Vec::new(), bytes: 0 }
+        Self { parsing: Beside::new(ROOM, parse), left: Vec::new(), bytes: 0 }
     }
 
     /// Takes the template at a path of a tree. As soon as there is a thread it is left to that to read it.
@@ -51,6 +57,7 @@ impl Ahead {
         } else {
             self.bytes += file.data()?.len();
             if self.bytes >= WORTH_A_THREAD {
+                reserve(ROOM);
                 self.parsing.start();
             }
         }

@@ -44,7 +44,7 @@ pub(super) struct Document {
 impl Examiner {
     pub(crate) fn new(compat: Compat) -> Self {
         let examine = move |(path, text): Rendered| (path, Examined::new(text, compat));
-        let reading = Beside::new(move |files: Vec<Rendered>| files.into_iter().map(examine).collect());
+        let reading = Beside::new(0, move |files: Vec<Rendered>| files.into_iter().map(examine).collect());
         Self { reading, gathered: Vec::new(), gathered_bytes: 0, bytes: 0 }
     }
 
