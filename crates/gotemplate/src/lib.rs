@@ -22,7 +22,7 @@ pub use error::{CallError, CallResult, ExecError, Limit, ParseError};
 pub use exec::Context;
 pub use functions::{Function, Functions};
 pub use parse::{Nameless, Tree};
-pub use template::{MissingKey, TemplateSet, Text};
+pub use template::{MissingKey, TemplateSet, Text, TextContent};
 pub use trace::{Part, Site, Tracer};
 pub use value::{
     Entry, Kind, List, ListType, Map, MapMethods, MapType, Numbers, Object, OriginId, Signature, Type, Value,

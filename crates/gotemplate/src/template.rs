@@ -4,7 +4,6 @@ use crate::parse::{self, Nameless, Tree};
 use crate::{Context, Env, ExecError, Functions, ParseError, Tracer, Value};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
-use std::borrow::Cow;
 use std::sync::{
     Arc, Mutex, PoisonError,
     atomic::{AtomicUsize, Ordering},
@@ -134,26 +133,42 @@ impl TemplateSet {
 /// A text to parse.
 pub struct Text<'t> {
     name: &'t str,
-    text: Cow<'t, str>,
-    parsed: Mutex<Option<Nameless>>,
+    content: Mutex<Option<TextContent>>,
+}
+
+/// What is known of a text.
+pub enum TextContent {
+    /// The text itself.
+    Unparsed(Arc<str>),
+    /// What was made of it before its name was known.
+    Parsed(Nameless),
 }
 
 impl<'t> Text<'t> {
-    /// What the template is called, its text, and what was made of the text before the name was known.
-    pub fn new(name: &'t str, text: Cow<'t, str>, parsed: Option<Nameless>) -> Self {
-        Self { name, text, parsed: Mutex::new(parsed) }
+    /// What the template is called, and its text.
+    pub fn new(name: &'t str, content: TextContent) -> Self {
+        Self { name, content: Mutex::new(Some(content)) }
     }
 
     fn parse(&self, functions: &Functions) -> Trees {
-        let parsed = self.parsed.lock().unwrap_or_else(PoisonError::into_inner).take();
-        match parsed.and_then(|parsed| parsed.named(self.name)) {
-            Some(trees) => Ok(trees),
-            None => parse::parse(self.name, (*self.text).into(), functions),
-        }
+        let content = self.content.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let text = match content {
+            Some(TextContent::Parsed(parsed)) => match parsed.named(self.name) {
+                Ok(trees) => return Ok(trees),
+                Err(text) => text,
+            },
+            Some(TextContent::Unparsed(text)) => text,
+            None => Arc::default(),
+        };
+        parse::parse(self.name, text, functions)
     }
 
-    fn is_parsed(&self) -> bool {
-        self.parsed.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    /// Bytes that are still to be parsed.
+    fn unparsed(&self) -> usize {
+        match &*self.content.lock().unwrap_or_else(PoisonError::into_inner) {
+            Some(TextContent::Unparsed(text)) => text.len(),
+            _ => 0,
+        }
     }
 }
 
@@ -167,7 +182,7 @@ type Trees = Result<Vec<Tree>, ParseError>;
 /// Parses every text; each thread takes the next one that nobody has taken.
 fn parse_each(texts: &[Text<'_>], functions: &Functions) -> Vec<Trees> {
     let one = |text: &Text<'_>| text.parse(functions);
-    let bytes: usize = texts.iter().filter(|text| !text.is_parsed()).map(|text| text.text.len()).sum();
+    let bytes: usize = texts.iter().map(Text::unparsed).sum();
     let wanted = (bytes / WORTH_A_THREAD).min(MAX_THREADS);
     // The number of processors is asked for only if it matters: the answer takes a few files.
     let threads =

@@ -83,18 +83,24 @@ pub fn unquote(literal: &str) -> Result<String, NumError> {
     }
     let inner = &literal[1..literal.len() - 1];
     match mark {
-        '`' if !inner.contains('`') => Ok(inner.replace('\r', "")),
+        '`' if memchr::memchr(b'`', inner.as_bytes()).is_none() => Ok(without_returns(inner)),
         '"' | '\'' => unquote_inner(inner, mark),
         _ => Err(NumError::Syntax),
     }
 }
 
-fn unquote_inner(inner: &str, mark: char) -> Result<String, NumError> {
-    if inner.contains('\n') {
-        return Err(NumError::Syntax);
+fn without_returns(text: &str) -> String {
+    match memchr::memchr(b'\r', text.as_bytes()) {
+        Some(_) => text.replace('\r', ""),
+        None => text.to_owned(),
     }
-    if mark == '"' && !inner.contains(['\\', '"']) {
-        return Ok(inner.to_owned());
+}
+
+fn unquote_inner(inner: &str, mark: char) -> Result<String, NumError> {
+    match memchr::memchr3(b'\n', b'\\', mark as u8, inner.as_bytes()) {
+        None if mark == '"' => return Ok(inner.to_owned()),
+        Some(_) if memchr::memchr(b'\n', inner.as_bytes()).is_some() => return Err(NumError::Syntax),
+        _ => {}
     }
     let mut bytes = Vec::with_capacity(inner.len());
     let (mut rest, mut count) = (inner, 0);

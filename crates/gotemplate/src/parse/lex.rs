@@ -1,7 +1,7 @@
 //! The scanner: text and the tokens of actions.
 
 use super::node::Pos;
-use memchr::memchr;
+use memchr::{memchr, memmem};
 use tiphys_gocompat::{fmt, strconv, unicode};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,6 +103,7 @@ pub(super) struct Lexer<'s> {
     paren_depth: usize,
     in_action: bool,
     at_eof: bool,
+    left: memmem::Finder<'static>,
     /// What the first error token is about.
     pub(super) fault: Option<Box<str>>,
     pub(super) break_is_keyword: bool,
@@ -120,6 +121,7 @@ impl<'s> Lexer<'s> {
             paren_depth: 0,
             in_action: false,
             at_eof: false,
+            left: memmem::Finder::new(LEFT),
             fault: None,
             break_is_keyword: true,
             continue_is_keyword: true,
@@ -216,7 +218,7 @@ impl<'s> Lexer<'s> {
     /// Text up to the next action, without the space that a trim marker removes.
     fn text(&mut self) -> Token {
         loop {
-            let Some(length) = find_left(self.rest()) else {
+            let Some(length) = self.left.find(self.rest().as_bytes()) else {
                 self.pos = self.input.len();
                 if self.pos > self.start {
                     self.line += self.newlines();
@@ -315,20 +317,34 @@ impl<'s> Lexer<'s> {
     }
 
     fn inside_action(&mut self) -> Token {
+        // What most tokens begin with, none of it a right delimiter.
+        let (first, second) = (self.byte(0), self.byte(1));
+        match first {
+            b' ' if !matches!(second, b' ' | b'\t' | b'\r' | b'\n' | b'-') => {
+                self.pos += 1;
+                return self.emit(Kind::Space);
+            }
+            b'.' if IN_WORD[usize::from(second)] && !second.is_ascii_digit() => {
+                self.pos += 1;
+                return self.field_or_variable(Kind::Field);
+            }
+            b'$' => {
+                self.pos += 1;
+                return self.field_or_variable(Kind::Variable);
+            }
+            b'"' => {
+                self.pos += 1;
+                return self.quoted('"', Kind::String, "unterminated quoted string");
+            }
+            first if IN_WORD[usize::from(first)] && !first.is_ascii_digit() => return self.identifier(),
+            _ => {}
+        }
         if self.right_delim_here().is_some() {
             return if self.paren_depth == 0 {
                 self.right_delim()
             } else {
                 self.error("unclosed left paren")
             };
-        }
-        match self.byte(0) {
-            b'a'..=b'z' | b'A'..=b'Z' | b'_' => return self.identifier(),
-            b' ' if !matches!(self.byte(1), b' ' | b'\t' | b'\r' | b'\n' | b'-') => {
-                self.pos += 1;
-                return self.emit(Kind::Space);
-            }
-            _ => {}
         }
         let Some(c) = self.next() else {
             return self.error("unclosed action");
@@ -342,10 +358,8 @@ impl<'s> Lexer<'s> {
             ':' if self.next() == Some('=') => self.emit(Kind::Declare),
             ':' => self.error("expected :="),
             '|' => self.emit(Kind::Pipe),
-            '"' => self.quoted('"', Kind::String, "unterminated quoted string"),
             '\'' => self.quoted('\'', Kind::CharConstant, "unterminated character constant"),
             '`' => self.raw_string(),
-            '$' => self.field_or_variable(Kind::Variable),
             '.' if self.peek().is_some_and(|c| !c.is_ascii_digit()) => self.field_or_variable(Kind::Field),
             '.' | '+' | '-' | '0'..='9' => {
                 self.backup();
@@ -395,7 +409,7 @@ impl<'s> Lexer<'s> {
     fn skip_word(&mut self) {
         loop {
             let rest = &self.input.as_bytes()[self.pos..];
-            let word = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+            let word = |byte: &u8| IN_WORD[usize::from(*byte)];
             let length = rest.iter().position(|byte| !word(byte)).unwrap_or(rest.len());
             self.pos += length;
             if rest.get(length).is_none_or(u8::is_ascii) || !self.accept(is_alphanumeric) {
@@ -503,21 +517,19 @@ impl<'s> Lexer<'s> {
     }
 }
 
+/// Whether a byte is a letter, a digit or an underscore.
+static IN_WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric() || byte as u8 == b'_';
+        byte += 1;
+    }
+    table
+};
+
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n')
-}
-
-/// The offset of the next left delimiter.
-fn find_left(text: &str) -> Option<usize> {
-    let bytes = text.as_bytes();
-    let mut from = 0;
-    loop {
-        let at = from + memchr(b'{', &bytes[from..])?;
-        if bytes.get(at + 1) == Some(&b'{') {
-            return Some(at);
-        }
-        from = at + 1;
-    }
 }
 
 fn is_alphanumeric(c: char) -> bool {

@@ -19,11 +19,14 @@ impl Nameless {
         parse(NAMELESS, text, functions).ok().map(|trees| Self { trees })
     }
 
-    /// The trees under the name, as parsing the text under that name gives them; nothing if it defines its own name.
-    pub(crate) fn named(mut self, name: &str) -> Option<Vec<Tree>> {
+    /// The trees under the name, as parsing the text under that name gives them.
+    ///
+    /// # Errors
+    /// The text itself, if it defines its own name: it has to be parsed with that.
+    pub(crate) fn named(mut self, name: &str) -> Result<Vec<Tree>, Arc<str>> {
         let name = SmolStr::new(name);
-        if self.trees.iter().any(|tree| tree.name == name) {
-            return None;
+        if let Some(tree) = self.trees.iter().find(|tree| tree.name == name) {
+            return Err(tree.source.text.clone());
         }
         for tree in &mut self.trees {
             if tree.name == NAMELESS {
@@ -33,6 +36,6 @@ impl Nameless {
             // All trees share the source: every but the first find it named.
             let _ = tree.source.name.set(name.clone());
         }
-        Some(self.trees)
+        Ok(self.trees)
     }
 }

@@ -22,7 +22,7 @@ use std::{
 use rustc_hash::FxHashSet;
 use tiphys_gotemplate::{
     Clock, Entropy, Env, Limits, MissingKey, SeededEntropy, SystemClock, SystemEntropy, TemplateSet, Text,
-    Value,
+    TextContent, Value,
 };
 
 use crate::{
@@ -85,9 +85,11 @@ impl TemplateCache {
         let texts: Vec<_> = templates
             .iter()
             .map(|template| {
-                let data = template.file.data()?;
-                let parsed = ahead.remove(&(data.as_ptr() as usize));
-                Ok(Text::new(&template.name, tiphys_gocompat::rawstr::encode(data), parsed))
+                let content = match ahead.remove(&(template.file.data()?.as_ptr() as usize)) {
+                    Some(parsed) => TextContent::Parsed(parsed),
+                    None => TextContent::Unparsed(template.file.text()?),
+                };
+                Ok(Text::new(&template.name, content))
             })
             .collect::<Result<_, HelmError>>()?;
         set.parse_all(&texts)
@@ -166,6 +168,9 @@ pub(crate) fn render(
             None => output,
         };
         rendered(template.name, output);
+    }
+    if options.is_last {
+        std::mem::forget(roots);
     }
     Ok(())
 }

@@ -266,6 +266,7 @@ fn options(args: &Args, name: &str, compat: Compat) -> anyhow::Result<RenderOpti
         skip_schema_validation: args.skip_schema_validation,
         show_only: args.show_only.clone(),
         compat,
+        is_last: true,
         schemas: Some(Arc::new(schemas::Fetched { offline: args.offline })),
         ..RenderOptions::default()
     })
