@@ -297,6 +297,46 @@ fn templates_parsed_ahead_render_the_same() {
 }
 
 #[test]
+fn faults_of_large_charts_are_told_in_the_same_order_however_they_are_read() {
+    let filler = "# some text that makes the file long enough for a thread\n".repeat(400);
+    let large = "x".repeat(5 * 1024 * 1024 + 1);
+    let names: Vec<String> = (0..12).map(|number| format!("templates/t{number}.yaml")).collect();
+    let run = |more: &[(&str, &str)], ahead: bool| {
+        let mut files = vec![CHART];
+        files.extend(names.iter().map(|name| (name.as_str(), filler.as_str())));
+        files.extend(more);
+        let tree = MemTree::from_files(files);
+        let chart = if ahead {
+            Chart::load_ahead(Arc::new(tree), "", Compat::Helm4)
+        } else {
+            Chart::load_as(&tree, "", Compat::Helm4)
+        };
+        let printed = chart.and_then(|chart| template(&chart, &options())).map(|output| output.stdout);
+        printed.map_err(|error| format!("{error}\n{:?}", error.debugged()))
+    };
+    let is_large = |name: &str| format!("chart file \"{name}\" is larger than");
+    for (more, told) in [
+        (vec![("templates/u.yaml", large.as_str())], is_large("u.yaml")),
+        (vec![("templates/u.yaml", &large), ("templates/w.yaml", &large)], is_large("u.yaml")),
+        (vec![("templates/u.yaml", &large), ("values.yaml", "- 1\n")], is_large("u.yaml")),
+        (vec![("templates/u.yaml", &large), ("z/conf", &large)], is_large("u.yaml")),
+        (vec![("templates/u.yaml", "a: {"), ("templates/w.yaml", "b: {")], "u.yaml".to_owned()),
+        (
+            vec![("templates/u.yaml", "a: {"), ("templates/w.yaml", "{{ fail \"sooner\" }}")],
+            "sooner".to_owned(),
+        ),
+    ] {
+        let error = run(&more, true).unwrap_err();
+        assert!(error.contains(&told), "{told}: {}", error.get(..200).unwrap_or(&error));
+        assert_eq!(Err(error), run(&more, false));
+    }
+    let marked = [("templates/u.yaml", "\u{feff}kind: {{ print \"a\" | quote }}\n")];
+    let printed = run(&marked, true);
+    assert!(printed.as_ref().is_ok_and(|text| text.contains("c/templates/u.yaml\nkind: \"a\"\n")));
+    assert_eq!(printed, run(&marked, false));
+}
+
+#[test]
 fn helm_3_trims_documents_and_knows_no_order_for_webhooks() {
     let text = "kind: ValidatingWebhookConfiguration\n---\nkind: Certificate\n";
     let files = [CHART, ("templates/a.yaml", text)];

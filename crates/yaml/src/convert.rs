@@ -7,10 +7,12 @@ use serde_json::Value;
 use crate::{
     Error, Node, Profile,
     chars::is_allowed,
-    decode::{Decoder, Floats},
+    decode::{Decoder, Floats, json_scalar},
     emit,
     number::go_float32,
-    parse_first, simple,
+    parse_first,
+    resolve::resolve,
+    simple,
 };
 
 /// Reads the first document of a text as `sigs.k8s.io/yaml.YAMLToJSON` does.
@@ -31,6 +33,11 @@ pub fn from_yaml(text: &str) -> Result<Value, Error> {
 /// As [`yaml_to_json`].
 pub fn from_yaml_strict(text: &str) -> Result<Value, Error> {
     yaml_to_json(text, true)
+}
+
+/// The value of a scalar without quotes as [`from_yaml`] reads it; `None` for those that JSON has no form for.
+pub fn plain_value(text: &str) -> Option<Value> {
+    json_scalar(resolve(text, Profile::Go2), Floats::AsJson)
 }
 
 /// Reads the first document; `strict` refuses duplicate keys.

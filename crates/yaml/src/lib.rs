@@ -23,7 +23,7 @@ mod utf8;
 
 pub use convert::{
     field_text, from_value, from_yaml, from_yaml_entries, from_yaml_for_fields, from_yaml_strict,
-    through_json, to_value, to_yaml, try_to_yaml, yaml_to_json,
+    plain_value, through_json, to_value, to_yaml, try_to_yaml, yaml_to_json,
 };
 pub use emit::{EmitOptions, SequenceIndent, emit, emit_documents, string_style};
 pub use error::{Error, ErrorKind, Position};

@@ -7,6 +7,9 @@ use crate::value::MapType;
 use crate::{Map, MissingKey, Signature, Value};
 use tiphys_gocompat::strconv;
 
+/// Chains of up to so many fields are followed without holding what stands on the way.
+const FEW: usize = 16;
+
 impl Context<'_> {
     /// `.A.B.C`, where the last may be a method with arguments.
     pub(super) fn fields<'t>(
@@ -18,6 +21,13 @@ impl Context<'_> {
         args: &'t [Operand],
         last: Option<Slot>,
     ) -> Run<Slot> {
+        if self.tracer.is_none()
+            && names.len() <= FEW
+            && let (Value::Map(map), [], None) = (&receiver.value, args, &last)
+            && let Some((value, boxed)) = map.descend(frame.parts.fields(names))
+        {
+            return Ok(Slot { value, boxed, origin: 0 });
+        }
         let mut names = frame.parts.fields(names);
         let Some(final_name) = names.next_back() else {
             return Ok(receiver);
@@ -94,7 +104,7 @@ impl Context<'_> {
     fn key(&mut self, frame: &Frame<'_>, map: &Map, field: &Name, whole: u32) -> Run<Slot> {
         let boxed = map.map_type().holds_any();
         let name = &*field.text;
-        if let Some((value, origin)) = map.get_where_found(name, &field.found) {
+        if let Some((value, origin)) = map.get_where_found(field) {
             return Ok(Slot { value, boxed, origin: nonzero(origin, whole) });
         }
         let origin = self.missing(nonzero(map.origin(), whole), name);

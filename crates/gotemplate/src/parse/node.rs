@@ -51,6 +51,10 @@ impl Span {
     pub(crate) fn is_empty(self) -> bool {
         self.from == self.to
     }
+
+    pub(crate) fn len(self) -> usize {
+        (self.to - self.from) as usize
+    }
 }
 
 impl Parts {

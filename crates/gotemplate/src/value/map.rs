@@ -1,11 +1,12 @@
 //! Maps with string keys, shared and mutable.
 
 use super::{OriginId, Signature, Value};
+use crate::parse::Name;
 use crate::{CallResult, Context};
 use smol_str::SmolStr;
 use std::cell::{Cell, Ref, RefCell};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 /// One entry of a [`Map`].
 #[derive(Clone)]
@@ -155,18 +156,31 @@ impl Map {
     }
 
     /// As [`Map::get_with_origin`], looking first where a key was found the last time, which it changes.
-    pub(crate) fn get_where_found(&self, key: &str, found: &AtomicU32) -> Option<(Value, OriginId)> {
+    pub(crate) fn get_where_found(&self, name: &Name) -> Option<(Value, OriginId)> {
         let entries = self.0.entries.borrow();
-        let last = found.load(Ordering::Relaxed) as usize;
-        let entry = match entries.get(last) {
-            Some(entry) if entry.key == key => entry,
-            _ => {
-                let at = find(&entries, key).ok()?;
-                found.store(at as u32, Ordering::Relaxed);
-                &entries[at]
-            }
-        };
+        let entry = find_again(&entries, name)?;
         Some((entry.value.clone(), if entry.origin == 0 { self.0.origin.get() } else { entry.origin }))
+    }
+
+    /// What stands below a chain of few keys, and whether the last map holds values of any type. Nothing unless all of them
+    /// are keys of maps: methods, missing keys and their errors are for whoever asks.
+    pub(crate) fn descend<'n>(&self, mut names: impl Iterator<Item = &'n Name>) -> Option<(Value, bool)> {
+        self.step(names.next()?, &mut names)
+    }
+
+    fn step(&self, name: &Name, rest: &mut dyn Iterator<Item = &Name>) -> Option<(Value, bool)> {
+        if let MapType::Named(methods) = self.1
+            && methods.method(&name.text).is_some()
+        {
+            return None;
+        }
+        let entries = self.0.entries.borrow();
+        let value = &find_again(&entries, name)?.value;
+        match (rest.next(), value) {
+            (None, value) => Some((value.clone(), self.1.holds_any())),
+            (Some(next), Value::Map(below)) => below.step(next, rest),
+            _ => None,
+        }
     }
 
     /// Whether there is such a key.
@@ -229,6 +243,18 @@ impl Map {
     /// Says where the map came from.
     pub fn set_origin(&self, origin: OriginId) {
         self.0.origin.set(origin);
+    }
+}
+
+/// The entry of a name, sought first where the name was found the last time.
+fn find_again<'e>(entries: &'e [Entry], name: &Name) -> Option<&'e Entry> {
+    match entries.get(name.found.load(Ordering::Relaxed) as usize) {
+        Some(entry) if entry.key == name.text => Some(entry),
+        _ => {
+            let at = find(entries, &name.text).ok()?;
+            name.found.store(at as u32, Ordering::Relaxed);
+            Some(&entries[at])
+        }
     }
 }
 

@@ -3,7 +3,9 @@
 use std::{borrow::Cow, sync::Arc};
 
 use tiphys_value::{Value, json_kind};
-use tiphys_yaml::{decode_utf8, from_yaml, split_kubernetes_documents};
+use tiphys_yaml::{
+    Make, Profile, Style, decode_utf8, from_yaml, plain_value, read_simple, split_kubernetes_documents,
+};
 
 use super::{Table, Val, merge_maps};
 use crate::Compat;
@@ -54,6 +56,12 @@ fn not_utf8(bytes: &[u8], compat: Compat) -> String {
 }
 
 fn read_document(text: &str) -> Result<Table, String> {
+    // What is no table is left to those who have the words for it.
+    match read_simple(text, &mut Values) {
+        Some(None) => return Ok(Table::new()),
+        Some(Some(Val::Table(table))) => return Ok(Arc::unwrap_or_clone(table)),
+        _ => {}
+    }
     let value = from_yaml(text).map_err(|error| format!("error converting YAML to JSON: {error}"))?;
     match value {
         Value::Object(map) => {
@@ -64,5 +72,75 @@ fn read_document(text: &str) -> Result<Table, String> {
             "error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
             json_kind(&other)
         )),
+    }
+}
+
+/// Makes values of a simple text, the same as those of what [`from_yaml`] reads.
+struct Values;
+
+impl Make for Values {
+    type Node = Val;
+    type Map = Table;
+    const PROFILE: Profile = Profile::Go2;
+
+    fn plain(&mut self, text: Cow<'_, str>) -> Option<Val> {
+        plain_value(&text).map(Val::from_json)
+    }
+
+    fn text(&mut self, text: Cow<'_, str>, _: Style) -> Val {
+        Val::string(&text)
+    }
+
+    fn sequence(&mut self, items: Vec<Val>, _: bool) -> Val {
+        Val::List(Arc::new(items))
+    }
+
+    fn pair(&mut self, table: &mut Table, key: Cow<'_, str>, _: Style, value: Val) -> Option<()> {
+        table.insert(Arc::from(key), value);
+        Some(())
+    }
+
+    fn mapping(&mut self, table: Table, _: bool) -> Val {
+        Val::Table(Arc::new(table))
+    }
+
+    fn unwanted() -> Val {
+        Val::Null
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is made of the whole of YAML.
+    fn as_json(text: &str) -> Table {
+        match from_yaml(text).unwrap() {
+            Value::Object(map) => {
+                map.into_iter().map(|(key, value)| (Arc::from(key), Val::from_json(value))).collect()
+            }
+            _ => Table::new(),
+        }
+    }
+
+    #[test]
+    fn simple_values_are_those_of_the_whole_of_yaml() {
+        for text in [
+            "",
+            "# nothing\n",
+            "a: 1\nb: [x, 0x1F, -0.0, 1.5, 1e3, 12e18, 1_000]\nc: {d: ~, e: yes, f: 'it''s'}\n",
+            "list:\n- a: 1\n  b: |\n    two\n    lines\n- ''\n- - 018\n  - 0o7\n",
+            "twice: 1\ntwice: 2\n",
+            "date: 2001-12-14\nmerge: <<\nnan: .nan-\nbig: 18446744073709551615\n",
+            "anchors: &a {x: 1}\nmore: *a\n",
+        ] {
+            assert_eq!(read_values(text.as_bytes(), Compat::Helm4), Ok(as_json(text)), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_table_is_told_as_ever() {
+        let error = read_values(b"- 1\n", Compat::Helm4).unwrap_err();
+        assert!(error.contains("cannot unmarshal array into Go value"), "{error}");
     }
 }
