@@ -1,6 +1,8 @@
 //! What may be written: rules in CEL, policies, quotas, limits, pod security, webhooks, escalation.
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail as tests do")]
 
+use std::time::Instant;
+
 use bytes::Bytes;
 use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
@@ -126,6 +128,61 @@ fn a_quota_bounds_a_namespace_and_tells_its_use() {
     );
     let found = client.get(&gvr("v1", "resourcequotas"), "default", "q").unwrap();
     assert_eq!(found["status"]["used"], json!({"pods": "1", "requests.cpu": "500m", "configmaps": "0"}));
+}
+
+/// A quota whose controller has taken it into the account.
+fn counted_quota(client: &Client, name: &str, spec: Value) {
+    create(client, "resourcequotas", json!({"metadata": {"name": name}, "spec": spec})).unwrap();
+    let mut known = client.get(&gvr("v1", "resourcequotas"), "default", name).unwrap().value().clone();
+    known["status"] = json!({"hard": known["spec"]["hard"]});
+    client.update_status(&gvr("v1", "resourcequotas"), known).unwrap();
+}
+
+#[test]
+fn the_account_follows_what_counts_of_an_update() {
+    let (_server, client) = cluster();
+    let pods = json!({"pods": "9"});
+    counted_quota(&client, "all", json!({"hard": pods}));
+    counted_quota(&client, "ends", json!({"hard": pods, "scopes": ["Terminating"]}));
+    let used = |name: &str| {
+        let quota = client.get(&gvr("v1", "resourcequotas"), "default", name).unwrap();
+        quota.value()["status"]["used"]["pods"].clone()
+    };
+    create(&client, "pods", pod("a", json!({}))).unwrap();
+    assert_eq!((used("all"), used("ends")), (json!("1"), json!("0")));
+    let pod = || client.get(&gvr("v1", "pods"), "default", "a").unwrap().value().clone();
+    let mut ends = pod();
+    ends["spec"]["activeDeadlineSeconds"] = 60.into();
+    client.update(&gvr("v1", "pods"), ends).unwrap();
+    assert_eq!((used("all"), used("ends")), (json!("1"), json!("1")), "it is of another scope");
+    let mut done = pod();
+    done["status"] = json!({"phase": "Succeeded"});
+    client.update_status(&gvr("v1", "pods"), done).unwrap();
+    assert_eq!((used("all"), used("ends")), (json!("0"), json!("0")), "what has ended uses nothing");
+}
+
+#[test]
+fn states_of_pods_are_written_without_counting_the_namespace() {
+    const PODS: usize = 600;
+    let time = |has_quota: bool| {
+        let (_server, client) = cluster();
+        for number in 0..PODS {
+            create(&client, "pods", pod(&format!("p{number}"), json!({}))).unwrap();
+        }
+        if has_quota {
+            counted_quota(&client, "q", json!({"hard": {"pods": "900"}}));
+        }
+        let start = Instant::now();
+        for number in 0..PODS {
+            let mut pod =
+                client.get(&gvr("v1", "pods"), "default", &format!("p{number}")).unwrap().value().clone();
+            pod["status"] = json!({"phase": "Running"});
+            client.update_status(&gvr("v1", "pods"), pod).unwrap();
+        }
+        start.elapsed()
+    };
+    let (without, with) = (time(false), time(true));
+    assert!(with < without * 6, "{without:?} without a quota, {with:?} with one");
 }
 
 #[test]

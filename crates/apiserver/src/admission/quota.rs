@@ -15,6 +15,17 @@ use crate::{
 /// How often the account is made up anew where others write at the same time.
 const TRIES: usize = 16;
 
+/// The fields of a pod that scopes look at, see [`in_scope`].
+const SCOPED: [&str; 7] = [
+    "/spec/activeDeadlineSeconds",
+    "/spec/priorityClassName",
+    "/spec/affinity",
+    "/spec/resources",
+    "/spec/containers",
+    "/spec/initContainers",
+    "/spec/ephemeralContainers",
+];
+
 type Amounts = BTreeMap<String, Quantity>;
 
 /// Resources that every container must name if a quota bounds them.
@@ -332,12 +343,25 @@ fn scopes_hold(quota: &Value, pod: &Value) -> bool {
 
 /// Brings the status of a namespace's quotas up to date after a write in it, once the controller of quotas
 /// has seen them.
-pub(crate) fn after_write(server: &ApiServer, at: &At) {
+pub(crate) fn after_write(server: &ApiServer, at: &At, old: Option<&Object>, new: &Object) {
     if !at.resource.namespaced || at.is("", "events") || at.is("coordination.k8s.io", "leases") {
+        return;
+    }
+    // Most writes are of states, and to count is to look at every object of the namespace.
+    if old.is_some_and(|old| counts_as(&at.resource.id, old, new)) {
         return;
     }
     // One that is overtaken every time leaves the account to those who overtook it.
     let _ = (0..TRIES).any(|_| keep_account(server, at));
+}
+
+/// Whether an object counts for the same as before. What a quota itself says is taken up by the count.
+fn counts_as(resource: &ResourceId, old: &Value, new: &Value) -> bool {
+    if is_pods(resource) {
+        return SCOPED.iter().all(|field| old.pointer(field) == new.pointer(field))
+            && usage_of(resource, old) == usage_of(resource, new);
+    }
+    *resource != quotas() && usage_of(resource, old) == usage_of(resource, new)
 }
 
 /// `false` if a quota was written meanwhile: what was counted may be of before that write.

@@ -421,6 +421,13 @@ fn text_size(value: &Value) -> usize {
     }
 }
 
+/// What a write takes the place of, if it is still what was read.
+fn replaced(server: &ApiServer, at: &At, revision: u64) -> Option<Arc<Object>> {
+    let snapshot = server.snapshot();
+    let known = snapshot.get(&at.resource.id, &at.namespace, &at.name);
+    known.filter(|object| object.revision() == revision).cloned()
+}
+
 /// Writes to the store, and does what follows from the write.
 pub(super) fn commit(
     server: &ApiServer,
@@ -438,11 +445,15 @@ pub(super) fn commit(
         Some(stored) => (stored, Some(object)),
         None => (object, None),
     };
+    let replaced = match expect {
+        Expect::Revision(revision) if !remove => replaced(server, at, revision),
+        _ => None,
+    };
     let write = Write { resource: &at.resource.id, key: &at.key(), expect, value, remove };
     match server.inner.store.commit(write) {
         Ok(object) => {
             lifecycle::after_commit(server, at, &object, remove);
-            admission::after_write(server, at);
+            admission::after_write(server, at, replaced.as_deref(), &object);
             super::protection::after_write(server, at);
             Ok(match written {
                 Some(written) => Arc::new(Object::stamped(written, object.revision())),
