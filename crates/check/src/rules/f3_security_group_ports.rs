@@ -221,11 +221,7 @@ fn admits(group: &Block, to: &str, from: &str, blocks: &[&Block], protocol: &str
         block.is_resource("aws_vpc_security_group_ingress_rule")
             || (block.is_resource("aws_security_group_rule") && block.str("type") != Some("egress"))
     });
-    // Rules that are made from a list are not followed.
-    let is_made =
-        group.children("dynamic").any(|block| block.labels.first().is_some_and(|it| it == "ingress"));
     inline
-        || is_made
         || group.get("ingress").is_some()
         || own.into_iter().any(|rule| {
             let target = rule.get("security_group_id").map(|it| it.references.as_slice()).unwrap_or_default();

@@ -240,7 +240,8 @@ fn calls(
     let outputs: BTreeSet<&str> =
         of_kind("output").filter_map(|block| Some(block.labels.first()?.as_str())).collect();
     let mut seen = BTreeSet::new();
-    for reference in caller.blocks.iter().flat_map(|block| read(block)) {
+    // Whether a call has an output is seen when the value is made, which `try` catches; whether there is such a call is not.
+    for reference in caller.blocks.iter().flat_map(|block| read(block)).filter(|it| !it.is_tried) {
         let [root, of, output, ..] = reference.path.as_slice() else { continue };
         let output = output.trim();
         if root == "module" && of.trim() == name && !outputs.contains(output) && seen.insert(output) {

@@ -77,7 +77,7 @@ impl Reader {
     }
 
     fn expression(&self, expression: &expr::Expression) -> Expression {
-        let mut names = Names { reader: self, found: Vec::new() };
+        let mut names = Names { reader: self, found: Vec::new(), tries: 0 };
         names.visit_expr(expression);
         Expression {
             value: self.value(expression),
@@ -131,6 +131,8 @@ fn key_text(key: &ObjectKey) -> Option<String> {
 struct Names<'a> {
     reader: &'a Reader,
     found: Vec<Reference>,
+    /// How many calls of `try` and `can` it stands in.
+    tries: usize,
 }
 
 impl Visit for Names<'_> {
@@ -142,9 +144,17 @@ impl Visit for Names<'_> {
                     path.push(name.to_string());
                 }
             }
-            self.found.push(Reference { path, span: self.reader.span(node.span()) });
+            let span = self.reader.span(node.span());
+            self.found.push(Reference { path, span, is_tried: self.tries > 0 });
         }
         visit::visit_traversal(self, node);
+    }
+
+    fn visit_func_call(&mut self, node: &expr::FuncCall) {
+        let tries = usize::from(matches!(node.name.name.as_str(), "try" | "can"));
+        self.tries += tries;
+        visit::visit_func_call(self, node);
+        self.tries -= tries;
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Reference {
     pub path: Vec<String>,
     /// Where it stands.
     pub span: Span,
+    /// Whether it stands in `try` or `can`, where an attribute that is not there is an answer.
+    pub is_tried: bool,
 }
 
 /// An expression with its place.

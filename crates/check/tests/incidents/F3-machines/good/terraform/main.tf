@@ -36,7 +36,7 @@ resource "aws_security_group" "worker" {
   }
 }
 
-# rules that are made from a list are not followed
+# what a list holds may be any port
 locals {
   ports = [8472]
 }

@@ -25,3 +25,8 @@ module "names" {
 output "nodes" {
   value = module.nodes[0].node_ids
 }
+
+# what is tried may be missing
+output "size" {
+  value = try(module.nodes.size, null)
+}
