@@ -86,8 +86,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
             if fault.message.contains("unknown field") {
                 once.add_by(format!("{file}\n{what}"), finding(context, object, &fault));
             } else if what.ends_with("Required value") {
-                let of = format!("{file}\n{}\n{what}", object.title());
-                once.add_by(of, finding(context, object, &fault));
+                // Of what several overlays break, each has a file of its own to be mended.
+                let found = finding(context, object, &fault);
+                let place = found.diagnostic.primary.as_ref().map_or(file, |label| &label.span.file);
+                once.add_by(format!("{place}\n{}\n{what}", object.title()), found);
             } else {
                 once.add(&fault.message, finding(context, object, &fault));
             }
