@@ -24,13 +24,15 @@ pub(crate) fn matrix(
     for left in generator::only(first, None, &format!("{at}.generators[0]"), renderer, inputs, depth)? {
         let from = Some(&left).filter(|left| !left.is_empty());
         for right in generator::only(second, from, &format!("{at}.generators[1]"), renderer, inputs, depth)? {
-            out.push(if renderer.is_go() {
+            let set = if renderer.is_go() {
                 let set = params::copy(&right);
                 params::overlay(&set, &left);
                 set
             } else {
                 combined(&left, &right).map_err(fail)?
-            });
+            };
+            renderer.account().count(&set).map_err(fail)?;
+            out.push(set);
         }
     }
     Ok(out)

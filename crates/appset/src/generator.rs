@@ -90,6 +90,9 @@ fn run(
             "merge" => combine::merge(spec, &format!("{at}.merge"), renderer, inputs, depth + 1)?,
             kind => terminal(kind, spec, renderer, inputs).map_err(fail)?,
         };
+        if !matches!(kind, "matrix" | "merge") {
+            sets.iter().try_for_each(|set| renderer.account().count(set)).map_err(fail)?;
+        }
         out.push(Yield { kind, sets: filtered(sets, by).map_err(fail)? });
     }
     if out.is_empty() {

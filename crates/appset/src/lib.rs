@@ -4,6 +4,7 @@
 mod combine;
 mod generator;
 mod git;
+mod limits;
 mod normal;
 mod owner;
 mod params;
@@ -142,6 +143,7 @@ pub fn generate(set: &Value, inputs: &dyn Inputs) -> Result<Vec<Generated>, Gene
                 .map_err(|error| GenerateError::Template(format!("{at}: {error}")))?;
             for params in yielded.sets {
                 let application = application(set, &template, &params, &renderer)?;
+                renderer.account().count_application(&application).map_err(GenerateError::Template)?;
                 out.push(Generated { application, fault: None });
             }
         }

@@ -1,6 +1,6 @@
 //! From the Applications that are wanted and those that are there to a plan of changes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 use tiphys_diff::{DiffOptions, IgnoreRules};
@@ -133,9 +133,9 @@ pub fn plan(set: &Value, generated: &[Generated], existing: &[Value], policy: Po
 }
 
 fn plan_deletions(set: &Value, generated: &[Generated], existing: &[Value], brake: Brake, plan: &mut Plan) {
-    let wanted = |name: &str| generated.iter().any(|one| one.application.name() == name);
+    let wanted: BTreeSet<&str> = generated.iter().map(|one| one.application.name()).collect();
     let owned: Vec<&Value> = existing.iter().filter(|app| owner::is_owned_by(app, set)).collect();
-    let unwanted = owned.iter().filter(|app| !wanted(app.name()) && !app.is_terminating());
+    let unwanted = owned.iter().filter(|app| !wanted.contains(app.name()) && !app.is_terminating());
     plan.delete = unwanted.map(|app| app.name().to_owned()).collect();
     plan.delete.sort();
     let (gone, all) = (plan.delete.len(), owned.len());

@@ -1,14 +1,18 @@
 //! The two template languages: plain `{{ name }}` replacement, and Go templates with Sprig.
 
-use std::sync::{Arc, LazyLock};
+use std::{
+    cell::OnceCell,
+    sync::{Arc, LazyLock},
+};
 
 use serde_json::{Map as JsonMap, Value as Json};
 use tiphys_gotemplate::{
-    CallError, CallResult, Env, Function, Functions, Map, MissingKey, TemplateSet, Type, Value,
+    CallError, CallResult, Entropy, Env, Function, Functions, Map, MissingKey, SeededEntropy, TemplateSet,
+    Type, Value,
 };
 use tiphys_value::ObjectExt;
 
-use crate::params;
+use crate::{limits::Account, params};
 
 /// Deeper templates are refused.
 const MAX_DEPTH: usize = 100;
@@ -19,6 +23,9 @@ const WITH_VALUES: [&str; 6] =
 /// Renders texts of one ApplicationSet.
 pub(crate) struct Renderer {
     language: Language,
+    /// Namespace and name of the set.
+    of: String,
+    account: Account,
 }
 
 enum Language {
@@ -28,11 +35,10 @@ enum Language {
     Unusable(String),
 }
 
-impl Renderer {
-    /// The language that a set asks for.
-    pub fn of(set: &Json) -> Self {
+impl Language {
+    fn of(set: &Json) -> Self {
         if set.at(&["spec", "goTemplate"]) != Some(&Json::Bool(true)) {
-            return Self { language: Language::Plain };
+            return Self::Plain;
         }
         let options = set.at(&["spec", "goTemplateOptions"]).and_then(Json::as_array);
         let mut missing = MissingKey::NoValue;
@@ -41,10 +47,23 @@ impl Renderer {
                 "missingkey=error" => MissingKey::Error,
                 "missingkey=zero" => MissingKey::Zero,
                 "missingkey=default" | "missingkey=invalid" => MissingKey::NoValue,
-                other => return Self { language: Language::Unusable(other.to_owned()) },
+                other => return Self::Unusable(other.to_owned()),
             };
         }
-        Self { language: Language::Go(missing) }
+        Self::Go(missing)
+    }
+}
+
+impl Renderer {
+    /// The language that a set asks for.
+    pub fn of(set: &Json) -> Self {
+        let of = format!("{}/{}", set.namespace(), set.name());
+        Self { language: Language::of(set), of, account: Account::open() }
+    }
+
+    /// What the set has taken so far.
+    pub fn account(&self) -> &Account {
+        &self.account
     }
 
     /// Whether parameters are trees.
@@ -61,7 +80,7 @@ impl Renderer {
             Language::Plain => replace(text, params),
             Language::Unusable(option) => Err(format!("unrecognized option: {option}")),
             Language::Go(_) if !text.contains("{{") => Ok(text.to_owned()),
-            Language::Go(missing) => execute(text, params, *missing),
+            Language::Go(missing) => self.execute(text, params, *missing),
         }
     }
 
@@ -129,25 +148,50 @@ impl Renderer {
         if !matches!(self.language, Language::Go(_)) {
             return self.text(text, params);
         }
-        match execute(text, params, MissingKey::Error) {
+        match self.execute(text, params, MissingKey::Error) {
             Err(error) if is_of_missing_key(&error) => Ok(text.to_owned()),
             rendered => rendered,
         }
+    }
+
+    fn execute(&self, text: &str, params: &Map, missing: MissingKey) -> Result<String, String> {
+        static FUNCTIONS: LazyLock<Arc<Functions>> = LazyLock::new(|| Arc::new(functions()));
+        let mut set = TemplateSet::new(Arc::clone(&FUNCTIONS)).with_missing_key(missing);
+        set.parse("base", text).map_err(|error| format!("failed to parse template {text}: {error}"))?;
+        let entropy = SetEntropy { of: &self.of, text, params, seeded: OnceCell::new() };
+        let env = Env { entropy: &entropy, ..self.account.env() };
+        let rendered = Arc::new(set).execute("base", Value::Map(params.clone()), &env, None);
+        self.account.executed(&env);
+        rendered.map_err(|error| format!("failed to execute go template {text}: {error}"))
+    }
+}
+
+/// Randomness that stays the same for a text of a set and its parameters: a name with `randAlphaNum` in it would else be
+/// another one with every look, and the Applications of the look before be deleted.
+struct SetEntropy<'a> {
+    of: &'a str,
+    text: &'a str,
+    params: &'a Map,
+    seeded: OnceCell<SeededEntropy>,
+}
+
+impl Entropy for SetEntropy<'_> {
+    fn fill(&self, site: u64, buffer: &mut [u8]) {
+        let seeded = || {
+            let params = params::text_of(&Value::Map(self.params.clone()));
+            SeededEntropy::new([self.of, self.text, &params])
+        };
+        self.seeded.get_or_init(seeded).fill(site, buffer);
+    }
+
+    fn deterministic(&self) -> bool {
+        true
     }
 }
 
 /// Argo CD tells it by Go's words, which are ours.
 fn is_of_missing_key(error: &str) -> bool {
     error.contains("map has no entry for key") || error.contains("can't evaluate field")
-}
-
-fn execute(text: &str, params: &Map, missing: MissingKey) -> Result<String, String> {
-    static FUNCTIONS: LazyLock<Arc<Functions>> = LazyLock::new(|| Arc::new(functions()));
-    let mut set = TemplateSet::new(Arc::clone(&FUNCTIONS)).with_missing_key(missing);
-    set.parse("base", text).map_err(|error| format!("failed to parse template {text}: {error}"))?;
-    Arc::new(set)
-        .execute("base", Value::Map(params.clone()), &Env::system(), None)
-        .map_err(|error| format!("failed to execute go template {text}: {error}"))
 }
 
 /// Replaces `{{ name }}`; what is unknown, or no text, stays as it is. Braces count only where a pair of them is closed in

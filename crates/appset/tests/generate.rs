@@ -453,3 +453,28 @@ fn a_preview_tells_what_a_deletion_takes_along() {
     assert_eq!(taken, [1, 0]);
     assert!(seen.plan.held.is_none());
 }
+
+#[test]
+fn a_set_that_yields_more_than_memory_holds_fails_and_says_so() {
+    let many =
+        json!({"list": {"elements": (0..300).map(|n| json!({"a": n.to_string()})).collect::<Vec<_>>()}});
+    let large = json!({"list": {"elements": [{"text": "x".repeat(4 << 20)}]}});
+    let generators = json!([{"matrix": {"generators": [many, large]}}]);
+    let error = generate(&set(generators, "x", true), &World).expect_err("300 sets of 4 MiB each");
+    assert!(error.to_string().contains("more parameters and Applications than 512 MiB hold"), "{error}");
+}
+
+#[test]
+fn random_names_stay_as_they_are_and_differ_from_each_other() {
+    let list = |elements: Value| json!([{"list": {"elements": elements}}]);
+    let name = "{{.a}}-{{ randAlphaNum 8 | lower }}-{{ randAlphaNum 8 | lower }}";
+    let both = names(list(json!([{"a": "x"}, {"a": "y"}])), name, true);
+    assert_eq!(both, names(list(json!([{"a": "x"}, {"a": "y"}])), name, true));
+    assert_eq!(
+        names(list(json!([{"a": "y"}])), name, true),
+        both[1..],
+        "another element is no reason for a new name"
+    );
+    let random: Vec<&str> = both.iter().flat_map(|name| name.split('-').skip(1)).collect();
+    assert_eq!(random.iter().collect::<std::collections::BTreeSet<_>>().len(), 4, "{random:?}");
+}

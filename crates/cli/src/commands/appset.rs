@@ -1,6 +1,9 @@
 //! `tiphys appset`: ApplicationSets before anything is changed.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use clap::Subcommand;
 use tiphys_appset::{ClusterInfo, Generated, Preview, generate, preview};
@@ -175,12 +178,13 @@ fn run_generate(args: &GenerateArgs) -> anyhow::Result<()> {
         all.iter().map(|one| format!("---\n{}", tiphys_yaml::to_yaml(&one.application))).collect();
     let value = all.iter().map(|one| one.application.clone()).collect();
     print(args.output, &text, &Value::Array(value))?;
-    for one in all.iter().filter(|one| one.fault.is_some()) {
-        eprintln!(
-            "Error: Application {}: {}",
-            one.application.name(),
-            one.fault.as_deref().unwrap_or_default()
-        );
+    let mut faults: BTreeMap<&str, usize> = BTreeMap::new();
+    for fault in all.iter().filter_map(|one| one.fault.as_deref()) {
+        *faults.entry(fault).or_default() += 1;
+    }
+    for (fault, count) in &faults {
+        let times = if *count > 1 { format!(" ({count} times)") } else { String::new() };
+        eprintln!("Error: {fault}{times}");
         is_sound = false;
     }
     if is_sound { Ok(()) } else { Err(Reported.into()) }

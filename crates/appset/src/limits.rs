@@ -1,0 +1,104 @@
+//! What one ApplicationSet may take. A matrix of two long lists fits in one object of the cluster and means more
+//! Applications than any memory holds; it fails, and every other set goes on.
+
+use std::{
+    cell::Cell,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value as Json;
+use tiphys_gotemplate::{Env, Limits, Map, Value};
+
+/// Bytes of all sets of parameters that generators make, and of all Applications, about.
+const MAX_BYTES: u64 = 512 << 20;
+/// What generators and templates may take together.
+const MAX_TIME: Duration = Duration::from_secs(60);
+/// What an entry of a map or list takes beside its text, in bytes, about.
+const ENTRY: u64 = 100;
+/// Deeper trees are not gone through; templates and generators refuse them, or take them as they are.
+const MAX_DEPTH: usize = 128;
+
+/// What generating one set has taken so far.
+pub(crate) struct Account {
+    until: Instant,
+    bytes: Cell<u64>,
+    made: Cell<u64>,
+}
+
+impl Account {
+    /// An account that begins now.
+    pub fn open() -> Self {
+        Self { until: Instant::now() + MAX_TIME, bytes: Cell::new(0), made: Cell::new(0) }
+    }
+
+    /// Counts a set of parameters.
+    ///
+    /// # Errors
+    /// It is too much.
+    pub fn count(&self, set: &Map) -> Result<(), String> {
+        self.add(of_map(set, 0))
+    }
+
+    /// Counts an Application.
+    ///
+    /// # Errors
+    /// It is too much.
+    pub fn count_application(&self, application: &Json) -> Result<(), String> {
+        self.add(of_json(application, 0))
+    }
+
+    /// What a template of the set is executed with; give it back by [`Self::executed`].
+    pub fn env(&self) -> Env<'static> {
+        let env = Env::system();
+        env.made.set(self.made.get());
+        Env { limits: Limits { deadline: Some(self.until), ..Limits::default() }, ..env }
+    }
+
+    /// Counts what a template made.
+    pub fn executed(&self, env: &Env<'_>) {
+        self.made.set(env.made.get());
+    }
+
+    fn add(&self, bytes: u64) -> Result<(), String> {
+        let all = self.bytes.get().saturating_add(bytes);
+        self.bytes.set(all);
+        if all > MAX_BYTES {
+            return Err(format!(
+                "the set yields more parameters and Applications than {} MiB hold; make it several sets",
+                MAX_BYTES >> 20
+            ));
+        }
+        if Instant::now() >= self.until {
+            return Err(format!("generating took longer than {} s", MAX_TIME.as_secs()));
+        }
+        Ok(())
+    }
+}
+
+fn of_map(map: &Map, depth: usize) -> u64 {
+    map.entries().iter().map(|entry| ENTRY + entry.key.len() as u64 + of_value(&entry.value, depth)).sum()
+}
+
+fn of_value(value: &Value, depth: usize) -> u64 {
+    match value {
+        Value::String(text) => text.len() as u64,
+        Value::Map(map) if depth < MAX_DEPTH => of_map(map, depth + 1),
+        Value::List(list) if depth < MAX_DEPTH => {
+            list.items().iter().map(|item| ENTRY + of_value(item, depth + 1)).sum()
+        }
+        _ => 0,
+    }
+}
+
+fn of_json(value: &Json, depth: usize) -> u64 {
+    match value {
+        Json::String(text) => text.len() as u64,
+        Json::Object(map) if depth < MAX_DEPTH => {
+            map.iter().map(|(key, value)| ENTRY + key.len() as u64 + of_json(value, depth + 1)).sum()
+        }
+        Json::Array(list) if depth < MAX_DEPTH => {
+            list.iter().map(|item| ENTRY + of_json(item, depth + 1)).sum()
+        }
+        _ => 0,
+    }
+}
