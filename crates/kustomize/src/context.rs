@@ -6,6 +6,7 @@ use tiphys_value::Location;
 
 use crate::{
     error::{Error, ErrorKind, Result},
+    meter::Meter,
     options::BuildOptions,
     origins::Tracker,
     schema::Schemas,
@@ -24,6 +25,8 @@ pub(crate) struct Context<'a> {
     pub notes: Vec<String>,
     /// Kustomization files read so far.
     pub kustomizations: usize,
+    /// What was made so far.
+    pub meter: Meter,
 }
 
 impl<'a> Context<'a> {
@@ -37,6 +40,7 @@ impl<'a> Context<'a> {
             warnings: Vec::new(),
             notes: Vec::new(),
             kustomizations: 0,
+            meter: Meter::new(options.limits.memory),
         }
     }
 

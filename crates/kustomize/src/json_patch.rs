@@ -7,6 +7,7 @@ use tiphys_value::json_kind;
 use tiphys_gocompat::strconv::quote;
 
 use crate::{
+    meter::Meter,
     node::{Content, Node, WRITTEN, from_json, normalize, to_json},
     origins::Tracker,
     suggest,
@@ -88,10 +89,16 @@ impl JsonPatch {
     ///
     /// # Errors
     /// Text of the patch library.
-    pub fn apply(&self, node: &mut Node, places: &Places, tracker: &mut Tracker) -> Result<(), String> {
+    pub fn apply(
+        &self,
+        node: &mut Node,
+        places: &Places,
+        tracker: &mut Tracker,
+        meter: &Meter,
+    ) -> Result<(), String> {
         normalize(node)?;
         for (index, operation) in self.operations.iter().enumerate() {
-            operation.apply(node)?;
+            operation.apply(node, meter)?;
             if tracker.is_enabled() {
                 let (line, column) = places.positions.get(index).copied().unwrap_or_default();
                 tracker.stamp(node, places.writer, line, column);
@@ -163,13 +170,13 @@ fn array_index(key: &str, length: usize, bound: usize) -> Result<usize, String> 
 }
 
 impl Operation {
-    fn apply(&self, root: &mut Node) -> Result<(), String> {
+    fn apply(&self, root: &mut Node, meter: &Meter) -> Result<(), String> {
         match self.op.as_str() {
-            "add" => self.add(root),
+            "add" => self.add(root, meter),
             "remove" => self.remove(root),
-            "replace" => self.replace(root),
-            "move" => self.relocate(root, true),
-            "copy" => self.relocate(root, false),
+            "replace" => self.replace(root, meter),
+            "move" => self.relocate(root, true, meter),
+            "copy" => self.relocate(root, false, meter),
             "test" => self.test(root),
             other => Err(format!("Unexpected kind: {other}")),
         }
@@ -179,18 +186,20 @@ impl Operation {
         self.path.as_deref().ok_or_else(|| format!("{failure}: missing value"))
     }
 
-    fn node(&self) -> Node {
-        self.value.as_ref().map_or_else(Node::null, from_json)
+    fn node(&self, meter: &Meter) -> Result<Node, String> {
+        let node = self.value.as_ref().map_or_else(Node::null, from_json);
+        meter.take_node(&node, steps(self.path.as_deref()))?;
+        Ok(node)
     }
 
-    fn add(&self, root: &mut Node) -> Result<(), String> {
+    fn add(&self, root: &mut Node, meter: &Meter) -> Result<(), String> {
         let path = self.path("add operation failed to decode path")?;
         let Some(place) = find(root, path) else {
             return Err(format!(
                 "add operation does not apply: doc is missing path: \"{path}\": missing value"
             ));
         };
-        insert(place, self.node()).map_err(|error| format!("error in add for path: '{path}': {error}"))
+        insert(place, self.node(meter)?).map_err(|error| format!("error in add for path: '{path}': {error}"))
     }
 
     fn remove(&self, root: &mut Node) -> Result<(), String> {
@@ -203,13 +212,13 @@ impl Operation {
         take(place).map(drop).map_err(|error| format!("error in remove for path: '{path}': {error}"))
     }
 
-    fn replace(&self, root: &mut Node) -> Result<(), String> {
+    fn replace(&self, root: &mut Node, meter: &Meter) -> Result<(), String> {
         let path = self.path("replace operation failed to decode path: operation missing path field")?;
         if path.is_empty() {
             if !matches!(self.value, Some(Value::Object(_) | Value::Array(_) | Value::Null)) {
                 return Err("replace operation value must be object or array: %!w(<nil>)".to_owned());
             }
-            overwrite(root, self.node());
+            overwrite(root, self.node(meter)?);
             return Ok(());
         }
         let Some(Place { container, key }) = find(root, path) else {
@@ -219,17 +228,18 @@ impl Operation {
         };
         let missing =
             || format!("replace operation does not apply: doc is missing key: {path}: missing value");
+        let node = self.node(meter)?;
         match (child_at(container, &key).map_err(|_| missing())?, &mut container.content) {
-            (Some(at), Content::Map(pairs)) => overwrite(&mut pairs[at].1, self.node()),
-            (Some(at), Content::Seq(items)) => overwrite(&mut items[at], self.node()),
-            (None, Content::Map(pairs)) => pairs.push((from_json(&Value::String(key)), self.node())),
+            (Some(at), Content::Map(pairs)) => overwrite(&mut pairs[at].1, node),
+            (Some(at), Content::Seq(items)) => overwrite(&mut items[at], node),
+            (None, Content::Map(pairs)) => pairs.push((from_json(&Value::String(key)), node)),
             _ => return Err(missing()),
         }
         Ok(())
     }
 
     /// `move` and `copy`.
-    fn relocate(&self, root: &mut Node, is_move: bool) -> Result<(), String> {
+    fn relocate(&self, root: &mut Node, is_move: bool, meter: &Meter) -> Result<(), String> {
         let name = if is_move { "move" } else { "copy" };
         let Some(from) = self.from.as_deref() else {
             return Err(format!(
@@ -248,6 +258,7 @@ impl Operation {
             read(&place).map_err(|error| format!("error in copy for from: '{from}': {error}"))?
         };
         let path = self.path(&format!("{name} operation failed to decode path"))?;
+        meter.take_node(&value, steps(Some(path)))?;
         let Some(place) = find(root, path) else {
             return Err(format!(
                 "{name} operation does not apply: doc is missing destination path: {path}: missing value"
@@ -274,6 +285,11 @@ impl Operation {
         };
         if same(&have, &wanted) { Ok(()) } else { Err(failed()) }
     }
+}
+
+/// The levels of an object that a path leads through.
+fn steps(path: Option<&str>) -> usize {
+    path.map_or(0, |path| path.matches('/').count())
 }
 
 /// Equality of JSON values, numbers by value.

@@ -12,6 +12,7 @@ mod kustomization;
 mod label_selector;
 mod loader;
 mod merge;
+mod meter;
 mod node;
 mod options;
 mod origins;
@@ -74,6 +75,14 @@ pub fn build_with_warnings(
     let mut context = context::Context::new(options);
     let built = target::build(tree, dir, options, &mut context);
     warnings.append(&mut context.warnings);
+    let objects = built?.list;
+    for resource in &objects {
+        // What objects share in memory, everyone has of his own when it is printed.
+        let weight = meter::weigh(&resource.node, 0)
+            .and_then(|weight| context.meter.take(usize::try_from(weight).unwrap_or(usize::MAX)));
+        weight
+            .map_err(|message| Error::new(ErrorKind::Limit, message).at(Some(resource.location.clone())))?;
+    }
     let finish = |resource: resource::Resource| {
         let value = printed(&resource.node).map_err(|message| {
             Error::new(ErrorKind::MalformedYaml, message).at(Some(resource.location.clone()))
@@ -84,7 +93,7 @@ pub fn build_with_warnings(
             location: resource.location,
         })
     };
-    let objects = built?.list.into_iter().map(finish).collect::<Result<_>>()?;
+    let objects = objects.into_iter().map(finish).collect::<Result<_>>()?;
     Ok(Build { objects, warnings: Vec::new() })
 }
 

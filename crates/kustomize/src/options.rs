@@ -38,11 +38,19 @@ pub struct Limits {
     pub nodes_per_file: usize,
     /// Kustomization files read in one build.
     pub kustomizations: usize,
+    /// Bytes of all that is read and made, about, whether it is still used or not.
+    pub memory: u64,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { depth: 64, objects: 100_000, nodes_per_file: 4_000_000, kustomizations: 10_000 }
+        Self {
+            depth: 64,
+            objects: 100_000,
+            nodes_per_file: 4_000_000,
+            kustomizations: 10_000,
+            memory: 1 << 30,
+        }
     }
 }
 

@@ -59,6 +59,9 @@ fn malformed(message: String) -> Error {
     Error::new(ErrorKind::MalformedYaml, message)
 }
 
+/// The bytes that the nodes of a text take for each of its own, about.
+const READ: usize = 5;
+
 /// The documents of a text as trees (`kio.FromBytes`): empty ones dropped, a lone `List` unpacked.
 ///
 /// # Errors
@@ -90,6 +93,7 @@ fn take_items(mut node: Node) -> Vec<Node> {
 
 fn read_one(context: &mut Context<'_>, source: Text<'_>, document: &str, line: u32) -> Result<Option<Node>> {
     let budget = context.options.limits.nodes_per_file;
+    context.meter.check(READ * document.len())?;
     if !context.tracker.is_enabled()
         && let Some(read) = read_simple(document, budget)
     {
@@ -108,9 +112,11 @@ fn read_one(context: &mut Context<'_>, source: Text<'_>, document: &str, line: u
         anchors: HashMap::new(),
     };
     let start = parsed.root.span.start;
-    from_yaml_node(parsed.root, &mut conversion).map(Some).map_err(|message| {
-        malformed(message).at(Some(Location::new(source.file, start.line + line, start.column)))
-    })
+    let at =
+        |message| malformed(message).at(Some(Location::new(source.file, start.line + line, start.column)));
+    let node = from_yaml_node(parsed.root, &mut conversion).map_err(at)?;
+    context.meter.take_node(&node, 0).map_err(at)?;
+    Ok(Some(node))
 }
 
 /// The objects in a text (`SliceFromBytes`).

@@ -9,6 +9,7 @@ use crate::{
     error::{Error, ErrorKind, Result},
     fields::apply,
     kustomization::model::{FieldSpec, Var},
+    meter::Meter,
     node::{Content, Kind, Node, Resolved, Tag, go_float, lookup, resolve, smarter_split},
     resid::ResId,
     resource::Resource,
@@ -83,7 +84,7 @@ impl Vars {
         for (name, var) in &self.known {
             values.insert(name.as_str(), value_of(var, objects)?);
         }
-        let mut replacer = Replacer { values: &values, used: BTreeSet::new() };
+        let mut replacer = Replacer { values: &values, used: BTreeSet::new(), meter: &context.meter };
         for resource in &mut objects.list {
             for spec in specs {
                 apply(&mut resource.node, spec, None, &mut |field| replacer.set(field))
@@ -236,6 +237,7 @@ impl Value {
 struct Replacer<'a> {
     values: &'a BTreeMap<&'a str, Value>,
     used: BTreeSet<String>,
+    meter: &'a Meter,
 }
 
 impl Replacer<'_> {
@@ -244,16 +246,13 @@ impl Replacer<'_> {
             return Ok(());
         }
         match &mut field.content {
-            Content::Scalar(_) => {
-                self.set_text(field);
-                Ok(())
-            }
+            Content::Scalar(_) => self.set_text(field),
             Content::Map(pairs) => {
                 for (key, value) in pairs {
                     if !key.is_string() {
                         return Err(format!("invalid map key: value='{}', tag='!!int'", key.value()));
                     }
-                    self.set_text(value);
+                    self.set_text(value)?;
                 }
                 Ok(())
             }
@@ -262,29 +261,30 @@ impl Replacer<'_> {
                     if !item.is_string() {
                         return Err("invalid value type expect a string".to_owned());
                     }
-                    self.set_text(item);
+                    self.set_text(item)?;
                 }
                 Ok(())
             }
         }
     }
 
-    fn set_text(&mut self, node: &mut Node) {
+    fn set_text(&mut self, node: &mut Node) -> Result<(), String> {
         if !node.is_string() {
-            return;
+            return Ok(());
         }
-        let replaced = self.replace(node.value());
+        let replaced = self.replace(node.value())?;
         let same = replaced.value() == node.value() && replaced.tag == Tag::Str;
         if same {
             // Kustomize resets tag and style even so.
             node.tag = Tag::Str;
             node.style = crate::node::Style::Plain;
-            return;
+            return Ok(());
         }
         node.assign(replaced);
+        Ok(())
     }
 
-    fn replace(&mut self, text: &str) -> Node {
+    fn replace(&mut self, text: &str) -> Result<Node, String> {
         let mut out = String::new();
         let mut rest = text;
         while let Some(at) = rest.find('$').filter(|at| at + 1 < rest.len()) {
@@ -302,9 +302,11 @@ impl Replacer<'_> {
                             self.used.insert(name.to_owned());
                         }
                         if text.len() == name.len() + "$()".len() {
-                            return value.node(name);
+                            return Ok(value.node(name));
                         }
-                        out.push_str(&value.printed(name));
+                        let printed = value.printed(name);
+                        self.meter.take(printed.len())?;
+                        out.push_str(&printed);
                     }
                     None => out.push_str(&format!("$({name})")),
                 }
@@ -316,7 +318,7 @@ impl Replacer<'_> {
             }
         }
         out.push_str(rest);
-        Node { style: crate::node::Style::Plain, ..Node::tagged(out, Tag::Str) }
+        Ok(Node { style: crate::node::Style::Plain, ..Node::tagged(out, Tag::Str) })
     }
 }
 
@@ -327,7 +329,8 @@ mod tests {
     #[test]
     fn replaces_and_escapes() {
         let values = BTreeMap::from([("A", Value::Text("x".into())), ("N", Value::Int("5".into()))]);
-        let mut replacer = Replacer { values: &values, used: BTreeSet::new() };
+        let meter = Meter::new(1 << 10);
+        let mut replacer = Replacer { values: &values, used: BTreeSet::new(), meter: &meter };
         for (text, expected) in [
             ("a $(A) b", "a x b"),
             ("$$(A)", "$(A)"),
@@ -336,9 +339,9 @@ mod tests {
             ("$", "$"),
             ("$x$(N)", "$x5"),
         ] {
-            assert_eq!(replacer.replace(text).value(), expected, "{text}");
+            assert_eq!(replacer.replace(text).unwrap().value(), expected, "{text}");
         }
-        assert_eq!(replacer.replace("$(N)").tag, Tag::Int);
+        assert_eq!(replacer.replace("$(N)").unwrap().tag, Tag::Int);
     }
 
     #[test]

@@ -156,6 +156,42 @@ fn aliases_cannot_exhaust_memory() {
     assert!(build(&tree, "", &options).is_err());
 }
 
+/// A patch, a field path and a prefix that are small, and what they make is not.
+#[test]
+fn what_a_build_makes_is_counted() {
+    let copies: String =
+        (0..60).map(|n| format!("    - {{op: copy, from: /data, path: /data/k{n}}}\n")).collect();
+    let deeper: String = (1..600)
+        .map(|n| format!("    - {{op: add, path: /data{}, value: {{}}}}\n", "/a".repeat(n)))
+        .collect();
+    let patch = |operations: &str| {
+        format!("resources: [r.yaml]\npatches:\n- target: {{kind: ConfigMap}}\n  patch: |-\n{operations}")
+    };
+    let path = vec!["a"; 20_000].join(".");
+    let field = format!(
+        "resources: [r.yaml]\nreplacements:\n- source: {{kind: ConfigMap, name: one}}\n  targets:\n  - select: {{kind: ConfigMap}}\n    fieldPaths: [{path}]\n    options: {{create: true}}\n"
+    );
+    let label = format!(
+        "resources: [r.yaml]\nlabels:\n- pairs: {{a: b}}\n  fields: [{{path: {}, create: true}}]\n",
+        path.replace('.', "/")
+    );
+    let prefix = format!("resources: [r.yaml]\nnamePrefix: {}\n", "x".repeat(9 << 20));
+    let one = "{apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {a: b}}\n";
+    let limits = Limits { memory: 8 << 20, ..Limits::default() };
+    let options = BuildOptions { limits, ..BuildOptions::default() };
+    for (kustomization, limit) in [
+        (patch(&copies), "makes more than 8 MiB"),
+        (patch(&deeper), "exceeded max depth of 512"),
+        (field, "exceeded max depth of 512"),
+        (label, "a path of 20000 steps exceeds the max depth of 512"),
+        (prefix, "makes more than 8 MiB"),
+    ] {
+        let tree = MemTree::from_files([("kustomization.yaml", kustomization.as_str()), ("r.yaml", one)]);
+        let error = build(&tree, "", &options).expect_err("is refused").to_string();
+        assert!(error.contains(limit), "{error}");
+    }
+}
+
 /// Where kustomize ends with a panic.
 #[test]
 fn what_kustomize_panics_at_is_an_error() {

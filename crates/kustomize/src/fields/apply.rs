@@ -2,6 +2,7 @@
 
 use crate::{
     kustomization::model::FieldSpec,
+    meter::check_steps,
     node::{Content, Kind, Node, Tag, list_index, split_path},
     resid::{Gvk, ResId},
 };
@@ -108,7 +109,8 @@ impl<'a> Route<'a> {
         set: &mut Setter<'_>,
     ) -> Result<(), String> {
         let walk = Walk { create: create.filter(|_| self.spec.create) };
-        walk.follow(node, &self.steps, set).map_err(|error| {
+        let followed = check_steps(self.steps.len()).and_then(|()| walk.follow(node, &self.steps, set));
+        followed.map_err(|error| {
             let id = ResId {
                 gvk: Gvk::new(node.api_version(), node.object_kind()),
                 name: node.name().into(),

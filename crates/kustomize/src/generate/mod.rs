@@ -72,6 +72,8 @@ pub(crate) fn make_data(
         return Err(Error::transform("a configmap must have a name"));
     }
     let data = pairs::load(args, loader)?;
+    // In base64 it is a third more, and in lines once more.
+    context.meter.check(data.values().map(|bytes| 2 * bytes.len()).sum())?;
     let node = build(kind, args, &data).map_err(Error::transform)?;
     let mut resource = Resource::new(node, location.clone(), &context.schemas);
     resource.needs_hash = args.options.as_ref().is_none_or(|options| !options.disable_name_suffix_hash);

@@ -4,6 +4,7 @@
 use tiphys_gocompat::{regex::Regex, strconv::quote};
 
 use super::{Content, Kind, Node, kind_error, list_index, path::kind_for, to_json};
+use crate::meter::check_steps;
 
 /// A path of fields, `[name=regex]`, indices and `*`.
 pub(crate) struct PathMatcher<'a> {
@@ -22,6 +23,7 @@ impl PathMatcher<'_> {
     /// # Errors
     /// A step that does not fit its node, or what the action returned.
     pub fn each(&self, node: &mut Node, action: &mut Action<'_>) -> Result<usize, String> {
+        check_steps(self.path.len())?;
         self.walk(node, self.path, action)
     }
 

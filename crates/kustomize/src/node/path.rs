@@ -1,6 +1,7 @@
 //! Splitting paths, and following them (kyaml's `PathSplitter`, `SmarterPathSplitter`, `PathGetter`).
 
 use super::{Kind, Node, kind_error};
+use crate::meter::check_steps;
 
 /// Splits at a delimiter; one that follows a backslash belongs to the step. A leading one is dropped.
 pub(crate) fn split_path(path: &str, delimiter: char) -> Vec<String> {
@@ -171,6 +172,7 @@ pub(crate) fn lookup_create<'a, S: AsRef<str>>(
     kind: Kind,
 ) -> Result<Option<&'a mut Node>, String> {
     let steps: Vec<&str> = cleaned(path).collect();
+    check_steps(steps.len())?;
     let mut node = node;
     for (index, step) in steps.iter().enumerate() {
         let at = match locate(node, step)? {

@@ -8,6 +8,7 @@ use crate::{
     error::{Error, Result},
     fields::Route,
     kustomization::model::{FieldSpec, Image},
+    meter::Meter,
     node::{Content, Kind, Node},
     resource_map::ResourceMap,
     suggest::nearest_of,
@@ -30,7 +31,7 @@ impl Transformer for ImageTag {
             }
             resource.touched = true;
             let mut set = |node: &mut Node| {
-                found |= self.set(node, &name)?;
+                found |= self.set(node, &name, &context.meter)?;
                 Ok(())
             };
             in_containers(&mut resource.node, &mut set).map_err(Error::transform)?;
@@ -130,12 +131,13 @@ pub(crate) fn split_image(image: &str) -> (&str, &str, &str) {
 
 impl ImageTag {
     /// Changes an image of the name; says whether it is one.
-    fn set(&self, node: &mut Node, name: &ImageName<'_>) -> Result<bool, String> {
+    fn set(&self, node: &mut Node, name: &ImageName<'_>, meter: &Meter) -> Result<bool, String> {
         node.expect(Kind::Scalar)?;
         if !name.fits(node.value()) {
             return Ok(false);
         }
         let changed = self.changed(node.value());
+        meter.take(changed.len())?;
         node.set_scalar(Node::scalar(changed))?;
         Ok(true)
     }

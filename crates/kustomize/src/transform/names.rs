@@ -6,6 +6,7 @@ use crate::{
     error::{Error, Result},
     fields::{Create, Route},
     kustomization::model::FieldSpec,
+    meter::Meter,
     node::{Kind, Node, Tag},
     resid::Gvk,
     resource::Resource,
@@ -29,12 +30,12 @@ pub(crate) struct Affixes {
 const CREATE: Create = Create { kind: Kind::Scalar, tag: Tag::Str };
 
 impl Transformer for Affixes {
-    fn transform(&self, objects: &mut ResourceMap, _: &mut Context<'_>) -> Result<()> {
+    fn transform(&self, objects: &mut ResourceMap, context: &mut Context<'_>) -> Result<()> {
         let routes = Route::all(&self.specs);
         for resource in &mut objects.list {
             let gvk = original_gvk(resource);
             if !keeps_its_name(&gvk) {
-                self.rename(resource, &gvk, &routes).map_err(Error::transform)?;
+                self.rename(resource, &gvk, &routes, &context.meter).map_err(Error::transform)?;
             }
         }
         Ok(())
@@ -56,7 +57,13 @@ fn keeps_its_name(gvk: &Gvk) -> bool {
 }
 
 impl Affixes {
-    fn rename(&self, resource: &mut Resource, gvk: &Gvk, routes: &[Route<'_>]) -> Result<(), String> {
+    fn rename(
+        &self,
+        resource: &mut Resource,
+        gvk: &Gvk,
+        routes: &[Route<'_>],
+        meter: &Meter,
+    ) -> Result<(), String> {
         for route in routes.iter().filter(|route| gvk.is_selected_by(&route.spec().gvk)) {
             if route.spec().path == "metadata/name" && !self.text.is_empty() {
                 let list = match self.end {
@@ -72,6 +79,7 @@ impl Affixes {
                     Affix::Prefix => format!("{}{}", self.text, node.value()),
                     Affix::Suffix => format!("{}{}", node.value(), self.text),
                 };
+                meter.take(name.len())?;
                 node.set_scalar(Node::scalar(name))
             })?;
         }

@@ -287,6 +287,7 @@ fn apply_strategic(resource: &mut Resource, patch: &Resource, context: &mut Cont
         resource.remember_id();
     }
     resource.touched = true;
+    context.meter.take_node(&patch.node, 0).map_err(Error::transform)?;
     let schemas = context.schemas.clone();
     let mut merger = Merger { schemas: Some(&schemas), tracker: &mut context.tracker, depth: 0 };
     let drops_annotations = drops_annotations(patch);
@@ -365,7 +366,7 @@ fn apply_json(
                 annotations.become_kind(crate::node::Kind::Map, crate::node::Tag::Map);
             }
         }
-        patch.apply(&mut resource.node, places, &mut context.tracker)
+        patch.apply(&mut resource.node, places, &mut context.tracker, &context.meter)
     };
     let id = resource.id();
     apply(resource).map_err(|message| {

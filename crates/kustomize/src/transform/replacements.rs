@@ -7,6 +7,7 @@ use crate::{
     context::Context,
     error::{Error, Result},
     kustomization::model::{FieldOptions, ReplacementField, Selector, Source, Target},
+    meter::Meter,
     node::{Kind, Node, PathMatcher, at_positions, lookup, positions, smarter_split},
     resid::{Gvk, ResId},
     resource::Resource,
@@ -187,7 +188,8 @@ fn apply(
         found = true;
         resource.touched = true;
         for path in paths {
-            copy(at, &mut resource.node, value, path, target.options.as_ref()).map_err(|message| {
+            let copied = copy(at, &mut resource.node, value, path, target.options.as_ref(), &context.meter);
+            copied.map_err(|message| {
                 let missing = nearest_field(&resource.node, &smarter_split(path, '.'));
                 let error = missing.into_iter().fold(Error::transform(message), Error::advise);
                 error.advise(format!("in {}", resource.location))
@@ -224,6 +226,21 @@ fn names_something(selector: &Selector) -> bool {
     selector.gvk != Gvk::default() || !selector.name.is_empty() || !selector.namespace.is_empty()
 }
 
+/// The fields of an object that are copied into.
+struct Field<'a> {
+    steps: &'a [String],
+    path: &'a str,
+    options: Option<&'a FieldOptions>,
+    meter: &'a Meter,
+}
+
+impl Field<'_> {
+    /// The kind of what is made where there is none, if something is.
+    fn created(&self, value: &Node) -> Option<Kind> {
+        self.options.filter(|options| options.create).map(|_| value.kind())
+    }
+}
+
 /// Copies into an object, which may be the one that is copied from.
 fn copy(
     object: usize,
@@ -231,20 +248,22 @@ fn copy(
     value: &mut Value,
     path: &str,
     options: Option<&FieldOptions>,
+    meter: &Meter,
 ) -> Result<(), String> {
     let steps = smarter_split(path, '.');
     // What does not lead deeper than the source does not lead into it.
     let own = value.place.as_ref().filter(|place| {
         place.object == object && steps.len() > place.positions.len() && !steps.iter().any(|step| step == "-")
     });
-    let Some(place) = own else { return copy_to(node, &value.node, &steps, path, options, None) };
+    let to = Field { steps: &steps, path, options, meter };
+    let Some(place) = own else { return copy_to(node, &value.node, &to, None) };
     // Every field is there, though empty, before the first is written.
-    let count = count_fields(node, &value.node, &steps, path, options)?;
+    let count = count_fields(node, &value.node, &to)?;
     for only in 0..count {
         if let Some(current) = at_positions(node, &place.positions) {
             value.node = current.clone();
         }
-        copy_to(node, &value.node, &steps, path, options, Some(only))?;
+        copy_to(node, &value.node, &to, Some(only))?;
     }
     if let Some(current) = at_positions(node, &place.positions) {
         value.node = current.clone();
@@ -253,40 +272,27 @@ fn copy(
 }
 
 /// How many fields a path leads to, those included that are made for it.
-fn count_fields(
-    node: &mut Node,
-    value: &Node,
-    steps: &[String],
-    path: &str,
-    options: Option<&FieldOptions>,
-) -> Result<usize, String> {
-    let create = options.filter(|options| options.create).map(|_| value.kind());
-    let count = PathMatcher { path: steps, create }.each(node, &mut |_| Ok(()));
+fn count_fields(node: &mut Node, value: &Node, to: &Field<'_>) -> Result<usize, String> {
+    let count = PathMatcher { path: to.steps, create: to.created(value) }.each(node, &mut |_| Ok(()));
     match count {
         // What is a document in a text is written as one, and what is wrong is told by who writes.
-        Ok(0) | Err(_) => copy_to(node, value, steps, path, options, None).map(|()| 0),
+        Ok(0) | Err(_) => copy_to(node, value, to, None).map(|()| 0),
         Ok(count) => Ok(count),
     }
 }
 
 /// Writes a value to the fields that a path leads to, or to one of them.
-fn copy_to(
-    node: &mut Node,
-    value: &Node,
-    steps: &[String],
-    path: &str,
-    options: Option<&FieldOptions>,
-    only: Option<usize>,
-) -> Result<(), String> {
-    let create = options.filter(|options| options.create).map(|_| value.kind());
-    if structured::set(node, value, steps, create) {
+fn copy_to(node: &mut Node, value: &Node, to: &Field<'_>, only: Option<usize>) -> Result<(), String> {
+    let create = to.created(value);
+    to.meter.take_node(value, to.steps.len())?;
+    if structured::set(node, value, to.steps, create) {
         return Ok(());
     }
     let not_found = || {
         let what = if create.is_some() { "find or create" } else { "find" };
-        format!("unable to {what} field {} in replacement target", quote(path))
+        format!("unable to {what} field {} in replacement target", quote(to.path))
     };
-    let matcher = PathMatcher { path: steps, create };
+    let matcher = PathMatcher { path: to.steps, create };
     let mut failure = None;
     let mut seen = 0;
     let count = matcher
@@ -295,15 +301,15 @@ fn copy_to(
             if only.is_some_and(|only| only + 1 != seen) {
                 return Ok(());
             }
-            set_field(options, field, value).inspect_err(|error| failure = Some(error.clone()))
+            set_field(to, field, value).inspect_err(|error| failure = Some(error.clone()))
         })
         .map_err(|error| failure.take().unwrap_or_else(|| format!("{}: {error}", not_found())))?;
     if count == 0 { Err(not_found()) } else { Ok(()) }
 }
 
-fn set_field(options: Option<&FieldOptions>, field: &mut Node, value: &Node) -> Result<(), String> {
+fn set_field(to: &Field<'_>, field: &mut Node, value: &Node) -> Result<(), String> {
     let mut value = value.clone();
-    if let Some(options) = options.filter(|options| !options.delimiter.is_empty()) {
+    if let Some(options) = to.options.filter(|options| !options.delimiter.is_empty()) {
         if field.kind() != Kind::Scalar {
             return Err("delimiter option can only be used with scalar nodes".to_owned());
         }
@@ -317,6 +323,7 @@ fn set_field(options: Option<&FieldOptions>, field: &mut Node, value: &Node) -> 
         let joined = parts.join(&options.delimiter);
         value.assign_value(joined);
     }
+    to.meter.take_node(&value, to.steps.len())?;
     if field.kind() == Kind::Scalar {
         field.assign_value(value.value_smol());
     } else {

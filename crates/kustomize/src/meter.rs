@@ -1,0 +1,88 @@
+//! What a build makes, counted. One operation of a patch may copy a part of an object into itself, and sixty of them are
+//! more than any memory holds; a few kilobytes of names, values or patches may be meant for every object there is.
+
+use std::cell::Cell;
+
+use crate::{
+    error::{Error, ErrorKind},
+    node::{Content, MAX_DEPTH, Node},
+};
+
+/// What a node takes beside its text, in bytes, about.
+const NODE: u64 = 64;
+
+/// Counts the bytes that a build makes, whether they are still used or not.
+#[derive(Debug)]
+pub(crate) struct Meter {
+    limit: u64,
+    made: Cell<u64>,
+}
+
+impl Meter {
+    /// A meter that refuses more than `limit` bytes.
+    pub fn new(limit: u64) -> Self {
+        Self { limit, made: Cell::new(0) }
+    }
+
+    /// Counts bytes.
+    ///
+    /// # Errors
+    /// They are too many.
+    pub fn take(&self, bytes: usize) -> Result<(), String> {
+        let made = self.made.get().saturating_add(bytes as u64);
+        self.made.set(made);
+        if made > self.limit {
+            return Err(format!("the build makes more than {} MiB", self.limit >> 20));
+        }
+        Ok(())
+    }
+
+    /// Counts a node that is put below others, so many steps from the root.
+    ///
+    /// # Errors
+    /// It is too large, or its end is too deep.
+    pub fn take_node(&self, node: &Node, steps: usize) -> Result<(), String> {
+        let weight = weigh(node, steps)?;
+        self.take(usize::try_from(weight).unwrap_or(usize::MAX))
+    }
+
+    /// The limit as the error of a build.
+    ///
+    /// # Errors
+    /// Always that of [`Self::take`], if it is one.
+    pub fn check(&self, bytes: usize) -> Result<(), Error> {
+        self.take(bytes).map_err(|message| Error::new(ErrorKind::Limit, message))
+    }
+}
+
+/// The bytes that a node takes, about; its texts count as if they were not shared, as in what is printed.
+///
+/// # Errors
+/// It is nested too deeply.
+pub(crate) fn weigh(node: &Node, depth: usize) -> Result<u64, String> {
+    if depth > MAX_DEPTH {
+        return Err(format!("exceeded max depth of {MAX_DEPTH}"));
+    }
+    let below = match &node.content {
+        Content::Scalar(text) => text.len() as u64,
+        Content::Map(pairs) => {
+            let pair = |(key, value): &(Node, Node)| Ok(weigh(key, depth + 1)? + weigh(value, depth + 1)?);
+            pairs.iter().map(pair).sum::<Result<u64, String>>()?
+        }
+        Content::Seq(items) => {
+            items.iter().map(|item| weigh(item, depth + 1)).sum::<Result<u64, String>>()?
+        }
+    };
+    Ok(NODE + below)
+}
+
+/// Refuses paths with more steps than an object may have levels.
+///
+/// # Errors
+/// The limit, named.
+pub(crate) fn check_steps(steps: usize) -> Result<(), String> {
+    match steps > MAX_DEPTH {
+        true => Err(format!("a path of {steps} steps exceeds the max depth of {MAX_DEPTH}")),
+        false => Ok(()),
+    }
+}
