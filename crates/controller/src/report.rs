@@ -1,12 +1,13 @@
 //! What a look at an Application writes into its status.
 
 use jiff::Timestamp;
+use tiphys_cluster::ClusterError;
 use tiphys_model::{
     Application, Condition, HealthCode, SyncStatusCode, Time, kept, names,
     status::{ComparedTo, SyncStatus},
 };
 use tiphys_sync::AutoSync;
-use tiphys_value::{Map, ObjectExt, Value};
+use tiphys_value::{Map, ObjectExt, Value, json};
 
 use crate::{
     AppKey, Level,
@@ -111,9 +112,42 @@ impl Engine {
             Ok(()) => true,
             Err(error) => {
                 self.lost_write(key, &error);
+                if status::is_large(&after) {
+                    self.report_too_large(key, before, &after, &error).await;
+                }
                 false
             }
         }
+    }
+
+    /// An Application whose status does not fit in an object still gets one that says so; what it did ends there, for
+    /// nobody could follow it.
+    async fn report_too_large(&self, key: &AppKey, before: &Value, full: &Value, error: &ClusterError) {
+        let objects = full.at(&["status", "resources"]).and_then(Value::as_array).map_or(0, Vec::len);
+        let message = status::bounded(format!(
+            "the status of {objects} objects does not fit in the Application: {error}; make several Applications of it"
+        ));
+        let mut after = before.clone();
+        after["status"] = json!({
+            "sync": {"status": "Unknown"},
+            "health": {"status": "Unknown"},
+            "conditions": [{"type": "ComparisonError", "message": message}],
+        });
+        if let Some(state) = full.at(&["status", "operationState"]) {
+            let mut state = json!({"phase": "Error", "message": message, "operation": state["operation"],
+                "startedAt": state["startedAt"], "finishedAt": state["finishedAt"]});
+            if state["finishedAt"].is_null() {
+                state["finishedAt"] = json!(Time::from(self.now()));
+            }
+            after["status"]["operationState"] = state;
+        }
+        if let Some(map) = after.as_object_mut() {
+            map.remove("operation");
+        }
+        if let Err(error) = status::write(&self.cache, key, before, &after).await {
+            self.lost_write(key, &error);
+        }
+        self.mark_seen(key);
     }
 
     /// Whether somebody asked for another operation while one was taken up.

@@ -1,7 +1,7 @@
 //! Writing back what was found out.
 
 use tiphys_cluster::{Cluster, ClusterError, LiveCache, PatchType, Resource};
-use tiphys_model::{kept, names};
+use tiphys_model::{kept, names, packed};
 use tiphys_value::{GroupKind, GroupVersionKind, Map, ObjectExt, Value, json};
 
 use crate::AppKey;
@@ -12,6 +12,14 @@ const FIELD_MANAGER: &str = "tiphys-controller";
 /// The longest message of a status, in bytes: the API server takes no object larger than 1.5 MiB, and a message that
 /// cannot be written tells nobody anything.
 const MAX_MESSAGE: usize = 8 << 10;
+
+/// Objects with more bytes than this may be too large for the API server, whatever words it has for that.
+const LARGE: usize = 1 << 20;
+
+/// Whether an Application may be too large to be written.
+pub(crate) fn is_large(app: &Value) -> bool {
+    packed::pack(app).to_string().len() > LARGE
+}
 
 /// A message as a status may carry it: of a longer one the beginning and the end, where the API server says why.
 pub(crate) fn bounded(message: String) -> String {
@@ -41,15 +49,17 @@ pub(crate) async fn write(
     before: &Value,
     after: &Value,
 ) -> Result<(), ClusterError> {
-    let Some(mut patch) = merge_patch(&kept::put_back(before), after, 0) else { return Ok(()) };
+    let (known, after) = (kept::put_back(before), packed::pack(after));
+    let Some(mut patch) = merge_patch(&packed::pack(&known), &after, 0) else { return Ok(()) };
     if before.annotation(names::KEPT).is_some() {
         // Never taken away again: until it is back, what belongs there would be missing for a moment.
-        patch["metadata"]["annotations"][names::KEPT] = kept::of(after).unwrap_or_else(|| "{}".into()).into();
+        patch["metadata"]["annotations"][names::KEPT] =
+            kept::of(&after).unwrap_or_else(|| "{}".into()).into();
     }
     let written = patch_application(cache, key, &patch).await?;
     // Another definition of Application than ours is served, and dropped what is not Argo CD's.
-    let there = kept::of(&kept::put_back(&written));
-    if let Some(kept) = kept::of(after).filter(|kept| there.as_ref() != Some(kept)) {
+    let there = kept::of(&packed::pack(&kept::put_back(&written)));
+    if let Some(kept) = kept::of(&after).filter(|kept| there.as_ref() != Some(kept)) {
         let patch = json!({"metadata": {"annotations": {names::KEPT: kept}}});
         patch_application(cache, key, &patch).await?;
     }

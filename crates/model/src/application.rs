@@ -38,7 +38,8 @@ pub enum Cascade {
 }
 
 impl Application {
-    /// Reads an Application object, with what an annotation keeps of its status (see [`crate::kept`]).
+    /// Reads an Application object, with what an annotation keeps of its status and what is packed in it (see
+    /// [`crate::kept`]).
     ///
     /// # Errors
     /// A field has the wrong type.

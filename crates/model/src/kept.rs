@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use serde_json::{Map, Value, json};
 use tiphys_value::ObjectExt;
 
-use crate::names;
+use crate::{names, packed};
 
 /// The field of ours, in `status` and in `status.operationState`.
 const FIELD: &str = "tiphys";
@@ -24,8 +24,13 @@ pub fn of(app: &Value) -> Option<String> {
     Some(json!({"status": status, "operationState": operation, "startedAt": of}).to_string())
 }
 
-/// An Application with what its annotation keeps in the place where it belongs, unless something is there.
+/// An Application with what its annotation keeps in the place where it belongs, unless something is there, and with
+/// long lists as they were before they were packed (see [`crate::packed`]).
 pub fn put_back(app: &Value) -> Cow<'_, Value> {
+    packed::unpack(with_annotation(app))
+}
+
+fn with_annotation(app: &Value) -> Cow<'_, Value> {
     let Some(Value::Object(mut kept)) =
         app.annotation(names::KEPT).and_then(|text| serde_json::from_str(text).ok())
     else {

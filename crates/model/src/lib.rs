@@ -11,6 +11,7 @@ pub mod meta;
 pub mod names;
 pub mod operation;
 pub mod options;
+pub mod packed;
 pub mod pause;
 pub mod project;
 pub mod repository;

@@ -1,13 +1,14 @@
 //! The state of an operation between two steps. It travels in `status.operationState`, so that a
 //! restarted engine goes on where the last one stopped.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 use tiphys_model::{
     ApplicationSource, Operation, OperationPhase, OperationState, ResourceResult, SyncOperationResult, Time,
     Timestamp,
 };
+use tiphys_value::ResourceKey;
 
 use crate::{Batch, TaskId, Wait};
 
@@ -72,6 +73,33 @@ pub struct SyncState {
     pub shown: OperationState,
     /// What it has no field for.
     pub extension: Extension,
+    index: Index,
+}
+
+/// Where the entry of each task stands among the results: of thousands, a step looks each of them up.
+#[derive(Clone, Debug, Default)]
+struct Index(HashMap<TaskId, usize>);
+
+impl PartialEq for Index {
+    /// It says nothing that the results do not.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Index {
+    fn of(results: &[ResourceResult]) -> Self {
+        let mut index = HashMap::with_capacity(results.len());
+        for (at, result) in results.iter().enumerate() {
+            index.entry(id_of(result)).or_insert(at);
+        }
+        Self(index)
+    }
+}
+
+fn id_of(result: &ResourceResult) -> TaskId {
+    let key = ResourceKey::new(&result.group, &result.kind, &result.namespace, &result.name);
+    TaskId { phase: result.sync_phase.unwrap_or_default(), key }
 }
 
 /// The outcome of one step.
@@ -115,6 +143,7 @@ impl SyncState {
                 other: serde_json::Map::new(),
             },
             extension: Extension { attempt_started_at: Some(now), ..Extension::default() },
+            index: Index::default(),
         }
     }
 
@@ -122,7 +151,8 @@ impl SyncState {
     pub fn from_operation_state(mut shown: OperationState) -> Self {
         let extension = shown.other.remove("tiphys");
         let extension = extension.and_then(|value| serde_json::from_value(value).ok()).unwrap_or_default();
-        Self { shown, extension }
+        let index = Index::of(shown.sync_result.as_ref().map_or(&[], |result| &result.resources));
+        Self { shown, extension, index }
     }
 
     /// The state as `status.operationState`.
@@ -148,7 +178,10 @@ impl SyncState {
     }
 
     pub(crate) fn result(&self, id: &TaskId) -> Option<&ResourceResult> {
-        self.results().iter().find(|result| is_of(result, id))
+        match self.index.0.len() == self.results().len() {
+            true => self.index.0.get(id).and_then(|at| self.results().get(*at)),
+            false => self.results().iter().find(|result| id_of(result) == *id),
+        }
     }
 
     /// The entry of a task, made from `template` if there is none.
@@ -158,18 +191,13 @@ impl SyncState {
         template: impl FnOnce() -> ResourceResult,
     ) -> &mut ResourceResult {
         let result = self.shown.sync_result.get_or_insert_default();
-        let at = result.resources.iter().position(|r| is_of(r, id)).unwrap_or_else(|| {
+        if self.index.0.len() != result.resources.len() {
+            self.index = Index::of(&result.resources);
+        }
+        let at = *self.index.0.entry(id.clone()).or_insert_with(|| {
             result.resources.push(template());
             result.resources.len() - 1
         });
         &mut result.resources[at]
     }
-}
-
-fn is_of(result: &ResourceResult, id: &TaskId) -> bool {
-    result.sync_phase.unwrap_or_default() == id.phase
-        && result.group == id.key.group
-        && result.kind == id.key.kind
-        && result.namespace == id.key.namespace
-        && result.name == id.key.name
 }
