@@ -77,32 +77,45 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         let Some(fields) = object.value().as_object() else { continue };
         for (name, value) in fields.iter().filter(|(name, _)| *name != "metadata" && *name != "status") {
-            walk(value, &keys(&[name]), 0, &mut |path, value| {
-                judge(context, object, path, value, &mut once);
+            walk(value, &mut vec![Step::Key(name)], &mut |steps, value| {
+                judge(context, object, &path_of(steps), value, &mut once);
             });
         }
     }
     once.report(report);
 }
 
+/// A step on the way to a text. Of the many texts few hold an address: only for those a path is made.
+#[derive(Clone, Copy)]
+enum Step<'a> {
+    Key(&'a str),
+    Index(usize),
+}
+
+fn path_of(steps: &[Step<'_>]) -> FieldPath {
+    steps.iter().fold(keys(&[]), |path, step| match step {
+        Step::Key(key) => path.key(*key),
+        Step::Index(at) => path.index(*at),
+    })
+}
+
 /// Hands on each text that may hold an address.
-fn walk(value: &Value, path: &FieldPath, depth: usize, each: &mut dyn FnMut(&FieldPath, &str)) {
+fn walk<'a>(value: &'a Value, steps: &mut Vec<Step<'a>>, each: &mut dyn FnMut(&[Step<'a>], &str)) {
     const MAX_DEPTH: usize = 48;
-    if depth > MAX_DEPTH {
+    if steps.len() > MAX_DEPTH {
         return;
     }
+    let mut below = |step, value| {
+        steps.push(step);
+        walk(value, steps, each);
+        steps.pop();
+    };
     match value {
-        Value::String(text) if text.contains(".svc") || text.contains("://") => each(path, text),
-        Value::Array(items) => {
-            for (at, item) in items.iter().enumerate() {
-                walk(item, &path.index(at), depth + 1, each);
-            }
-        }
+        Value::String(text) if text.contains(".svc") || text.contains("://") => each(steps, text),
+        Value::Array(items) => items.iter().enumerate().for_each(|(at, item)| below(Step::Index(at), item)),
         Value::Object(map) => {
             let read = map.iter().filter(|(key, _)| !is_for_people(key));
-            for (key, below) in read {
-                walk(below, &path.key(key), depth + 1, each);
-            }
+            read.for_each(|(key, value)| below(Step::Key(key), value));
         }
         _ => {}
     }
@@ -110,9 +123,14 @@ fn walk(value: &Value, path: &FieldPath, depth: usize, each: &mut dyn FnMut(&Fie
 
 /// Whether a field or a file of a ConfigMap is there to be read by people.
 fn is_for_people(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["description", "summary", "message", "notes"].contains(&name.as_str())
-        || [".md", ".txt", ".html"].iter().any(|ending| name.ends_with(ending))
+    let ends_with = |ending: &str| {
+        name.len()
+            .checked_sub(ending.len())
+            .and_then(|at| name.get(at..))
+            .is_some_and(|end| end.eq_ignore_ascii_case(ending))
+    };
+    ["description", "summary", "message", "notes"].iter().any(|word| name.eq_ignore_ascii_case(word))
+        || [".md", ".txt", ".html"].into_iter().any(ends_with)
 }
 
 fn judge(context: &Context<'_>, object: &Object, path: &FieldPath, text: &str, once: &mut Once) {
