@@ -1,11 +1,13 @@
 //! The loops: Applications and ApplicationSets are handed to workers.
 
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::{
     Arc, Mutex, RwLock,
     atomic::{AtomicU64, Ordering},
 };
 
+use futures::FutureExt;
 use tiphys_cluster::{Cluster, ClusterError, LiveCache};
 use tiphys_model::names;
 use tiphys_source::Repositories;
@@ -174,8 +176,10 @@ async fn work(engine: Arc<Engine>) {
                 None => own,
             };
             let began = std::time::Instant::now();
-            let next = engine.reconcile(&key, level).await;
-            let next = engine.after_losses(&key, next);
+            let next = match unbroken(engine.reconcile(&key, level)).await {
+                Ok(next) => engine.after_losses(&key, next),
+                Err(panic) => engine.after_panic(&key, &panic).await,
+            };
             engine.metrics.looked(&key.namespace, engine.server_of(&key), began.elapsed());
             engine.queue.done(&key);
             if next.again {
@@ -189,6 +193,15 @@ async fn work(engine: Arc<Engine>) {
     }
 }
 
+/// What a look leads to, or what it panicked with: a fault of ours at one Application must not keep it from being looked
+/// at again, nor end the others.
+async fn unbroken<T>(look: impl Future<Output = T>) -> Result<T, String> {
+    AssertUnwindSafe(look).catch_unwind().await.map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no text").to_owned()
+    })
+}
+
 /// Hands ApplicationSets to workers, as [`work`] does Applications.
 async fn work_on_sets(engine: Arc<Engine>) {
     let workers = Arc::new(Semaphore::new(engine.settings.workers));
@@ -198,7 +211,10 @@ async fn work_on_sets(engine: Arc<Engine>) {
         let engine = engine.clone();
         while looks.try_join_next().is_some() {}
         looks.spawn(async move {
-            let next = engine.reconcile_set(&key, level).await;
+            let next = match unbroken(engine.reconcile_set(&key, level)).await {
+                Ok(next) => next,
+                Err(panic) => engine.after_panic_of_set(&key, &panic),
+            };
             engine.sets.queue.done(&key);
             if let Some(at) = next.at {
                 let wait = tiphys_model::time::elapsed(engine.now(), at);
@@ -206,5 +222,21 @@ async fn work_on_sets(engine: Arc<Engine>) {
             }
             drop(permit);
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unbroken;
+
+    #[tokio::test]
+    async fn a_panic_of_one_look_is_heard_of() {
+        let fails = |at: usize| async move {
+            tokio::task::yield_now().await;
+            [1, 2][at]
+        };
+        assert_eq!(unbroken(fails(1)).await, Ok(2));
+        let panic = unbroken(fails(2)).await.expect_err("there is no third");
+        assert!(panic.contains("index out of bounds"), "{panic}");
     }
 }

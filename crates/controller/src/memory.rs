@@ -7,7 +7,7 @@ use std::{
 };
 
 use tiphys_cluster::ClusterError;
-use tiphys_model::Application;
+use tiphys_model::{Application, ConditionType, names};
 use tiphys_render::{Cause, RenderError};
 use tiphys_source::Footprint;
 use tiphys_value::ResourceKey;
@@ -52,6 +52,9 @@ pub(crate) struct Memory {
     /// In how many looks one after the other that was so.
     losses: u32,
 }
+
+/// How long after a fault of the engine's own an Application is looked at again.
+const PANIC_PAUSE: Duration = Duration::from_secs(300);
 
 impl Engine {
     pub(crate) fn memory(&self) -> MutexGuard<'_, HashMap<AppKey, Memory>> {
@@ -116,6 +119,24 @@ impl Engine {
         let pause = (LOSS_PAUSE.0 * 2u32.pow(known.losses.min(6))).min(LOSS_PAUSE.1);
         known.losses = known.losses.saturating_add(1);
         Next { at: Some(tiphys_model::time::after(self.now(), pause)), again: false }
+    }
+
+    /// What follows a look that ended in a fault of the engine's own: the Application says so, and is looked at again
+    /// later.
+    pub(crate) async fn after_panic(&self, key: &AppKey, panic: &str) -> Next {
+        tracing::error!(app = %key.name, panic, "a fault of the engine ended the look at an Application; it is tried again");
+        let at = ResourceKey::new(names::GROUP, "Application", &key.namespace, &key.name);
+        if let Some(object) = self.cache.get(&at) {
+            let fault = format!("a fault of the engine, please report it: {panic}; it is tried again");
+            self.report_unknown(key, &object, ConditionType::UnknownError, &fault).await;
+        }
+        Next { at: Some(tiphys_model::time::after(self.now(), PANIC_PAUSE)), again: false }
+    }
+
+    /// As [`Self::after_panic`], of an ApplicationSet.
+    pub(crate) fn after_panic_of_set(&self, key: &AppKey, panic: &str) -> Next {
+        tracing::error!(set = %key.name, panic, "a fault of the engine ended the look at an ApplicationSet; it is tried again");
+        Next { at: Some(tiphys_model::time::after(self.now(), PANIC_PAUSE)), again: false }
     }
 
     /// Who asks for a look means now: edits of a working tree are told a moment later, and remotes are not

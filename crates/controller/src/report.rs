@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use tiphys_cluster::ClusterError;
 use tiphys_model::{
-    Application, Condition, HealthCode, SyncStatusCode, Time, kept, names,
+    Application, Condition, ConditionType, HealthCode, SyncStatusCode, Time, kept, names,
     status::{ComparedTo, SyncStatus},
 };
 use tiphys_sync::AutoSync;
@@ -70,11 +70,21 @@ impl Engine {
 
     /// An Application that is not of its type still gets a status that says so.
     pub(crate) async fn report_unreadable(&self, key: &AppKey, object: &Value, fault: &str) {
+        self.report_unknown(key, object, ConditionType::InvalidSpecError, fault).await;
+    }
+
+    /// An Application of which nothing is known but why.
+    pub(crate) async fn report_unknown(
+        &self,
+        key: &AppKey,
+        object: &Value,
+        kind: ConditionType,
+        fault: &str,
+    ) {
         let mut after = object.clone();
         after["status"]["sync"] = tiphys_value::json!({"status": "Unknown"});
         after["status"]["health"] = tiphys_value::json!({"status": "Unknown"});
-        after["status"]["conditions"] =
-            tiphys_value::json!([{"type": "InvalidSpecError", "message": status::bounded(fault.to_owned())}]);
+        after["status"]["conditions"] = json!([{"type": kind, "message": status::bounded(fault.to_owned())}]);
         if let Err(error) = status::write(&self.cache, key, object, &after).await {
             self.lost_write(key, &error);
         }
