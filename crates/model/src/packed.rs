@@ -2,7 +2,10 @@
 //! thousand objects of one Application fill: its status could not be written at all. Longer ones are kept compressed in
 //! a field of ours, and what needs somebody's attention stays in the lists where others read it.
 
-use std::{borrow::Cow, io::Read};
+use std::{
+    borrow::Cow,
+    io::{Read, Write},
+};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
@@ -88,15 +91,18 @@ pub fn unpack(app: Cow<'_, Value>) -> Cow<'_, Value> {
 }
 
 fn compressed(entries: &[Value]) -> String {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    let written = serde_json::to_writer(&mut encoder, entries).map_err(std::io::Error::from);
-    let bytes = written.and_then(|()| encoder.finish());
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    // In one piece: each write to the encoder costs more than what it compresses.
+    let text = serde_json::to_vec(entries).map_err(std::io::Error::from);
+    let bytes = text.and_then(|text| encoder.write_all(&text)).and_then(|()| encoder.finish());
     STANDARD.encode(bytes.expect("memory takes what is written to it"))
 }
 
 fn decompressed(text: &str) -> Option<Vec<Value>> {
     let bytes = STANDARD.decode(text).ok()?;
-    serde_json::from_reader(GzDecoder::new(bytes.as_slice()).take(MAX_UNPACKED)).ok()
+    let mut text = String::new();
+    GzDecoder::new(bytes.as_slice()).take(MAX_UNPACKED).read_to_string(&mut text).ok()?;
+    serde_json::from_str(&text).ok()
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! Tasks: one object in one phase, built anew in every step from targets, live state and results.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use serde_json::{Value, json};
 use tiphys_model::{
     HookDeletePolicy, HookType, OperationPhase, ResultCode, SyncOptions, SyncPhase, hook, names,
-    operation::{ResourceResult, SyncOperationResource},
+    operation::{ResourceResult, SyncOperation, SyncOperationResource},
 };
 use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey};
 
@@ -120,15 +120,15 @@ fn add_target<'a>(input: &SyncInput<'a>, state: &SyncState, target: &Arc<Value>,
     if hook::is_ignored(target) {
         return;
     }
-    let sync = input.operation.sync.clone().unwrap_or_default();
+    let sync = input.operation.sync.as_ref();
     if !hook::is_hook(target) {
         let task = new_task(input, SyncPhase::Sync, Arc::clone(target), None);
-        if is_selected(&sync.resources, &task.id.key) {
+        if is_selected(sync.map_or(&[], |sync| &sync.resources), &task.id.key) {
             tasks.push(task);
         }
         return;
     }
-    if !sync.runs_hooks() {
+    if !sync.is_none_or(SyncOperation::runs_hooks) {
         return;
     }
     for hook in hook::hook_types(target) {
@@ -177,7 +177,7 @@ fn new_task<'a>(
     }
     let unknown_kind = info.is_none();
     let tolerated = || {
-        defines_kind(input.targets, &gvk.group, &gvk.kind)
+        defined_kinds(input.targets).contains(&(gvk.group.as_str(), gvk.kind.as_str()))
             || SyncOptions::of_object(&target).is_on("SkipDryRunOnMissingResource")
             || input.options.is_on("SkipDryRunOnMissingResource")
     };
@@ -202,13 +202,14 @@ fn new_task<'a>(
     }
 }
 
-/// Whether one of the targets is the CustomResourceDefinition of a kind.
-pub(crate) fn defines_kind(targets: &[Arc<Value>], group: &str, kind: &str) -> bool {
-    targets.iter().any(|object| {
-        object.kind() == "CustomResourceDefinition"
-            && object.str_at(&["spec", "group"]) == Some(group)
-            && object.str_at(&["spec", "names", "kind"]) == Some(kind)
-    })
+/// Group and kind of each CustomResourceDefinition among the targets.
+pub(crate) fn defined_kinds(targets: &[Arc<Value>]) -> HashSet<(&str, &str)> {
+    let definitions = targets.iter().filter(|object| object.kind() == "CustomResourceDefinition");
+    definitions
+        .filter_map(|object| {
+            Some((object.str_at(&["spec", "group"])?, object.str_at(&["spec", "names", "kind"])?))
+        })
+        .collect()
 }
 
 /// What is said of an object whose kind the cluster does not serve.

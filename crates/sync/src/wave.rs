@@ -1,6 +1,6 @@
 //! Running the tasks of one wave, and judging those that run.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use serde_json::Value;
 use tiphys_model::{
@@ -359,8 +359,9 @@ fn replaces_hooks(progress: &mut Progress<'_, '_>, in_wave: &[usize]) -> bool {
 /// Applies in groups of consecutive equal kinds.
 fn apply(progress: &mut Progress<'_, '_>, creatable: &[usize]) {
     let mut group: Vec<Action> = Vec::new();
+    let defined = task::defined_kinds(progress.input.targets);
     for at in creatable.iter().copied() {
-        if let Some(cause) = unserved(progress, &progress.tasks[at]) {
+        if let Some(cause) = unserved(progress, &progress.tasks[at], &defined) {
             let key = progress.tasks[at].id.key.clone();
             progress.wait(WaitKind::Blocked, Some(key), &cause, None);
             continue;
@@ -383,12 +384,12 @@ fn apply(progress: &mut Progress<'_, '_>, creatable: &[usize]) {
 }
 
 /// Why the cluster cannot take an object of this kind yet.
-fn unserved(progress: &Progress<'_, '_>, task: &Task<'_>) -> Option<String> {
+fn unserved(progress: &Progress<'_, '_>, task: &Task<'_>, defined: &HashSet<(&str, &str)>) -> Option<String> {
     if progress.input.settings.compat {
         return None;
     }
     let key = &task.id.key;
-    if task::defines_kind(progress.input.targets, &key.group, &key.kind) {
+    if defined.contains(&(key.group.as_str(), key.kind.as_str())) {
         let crd = progress.input.live.values().find(|live| {
             live.object.kind() == "CustomResourceDefinition"
                 && live.object.str_at(&["spec", "group"]) == Some(key.group.as_str())
