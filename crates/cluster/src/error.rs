@@ -50,6 +50,18 @@ impl ClusterError {
         matches!(self, Self::Api { code: 410, .. })
     }
 
+    /// Whether what was sent is larger than the API server, its store, or all annotations of an object may be.
+    pub fn is_too_large(&self) -> bool {
+        const WORDS: [&str; 3] =
+            ["request is too large", "message larger than max", "metadata.annotations: Too long"];
+        match self {
+            Self::Api { code, message, .. } => {
+                *code == 413 || WORDS.iter().any(|words| message.contains(words))
+            }
+            _ => false,
+        }
+    }
+
     /// Whether trying again later, with nothing changed, may succeed.
     pub fn is_transient(&self) -> bool {
         match self {
@@ -87,4 +99,32 @@ pub(crate) fn chain(error: &dyn std::error::Error) -> String {
         cause = inner.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ClusterError;
+
+    #[test]
+    fn what_is_too_large_is_told_from_what_may_pass() {
+        let error = |code, message: &str| {
+            let message = message.to_owned();
+            ClusterError::Api { code, reason: String::new(), message }.is_too_large()
+        };
+        for (code, message) in [
+            (413, "Request entity too large: limit is 3145728"),
+            (500, "etcdserver: request is too large"),
+            (
+                500,
+                "rpc error: code = ResourceExhausted desc = trying to send message larger than max (2 vs. 1)",
+            ),
+            (
+                422,
+                "Application.argoproj.io \"a\" is invalid: metadata.annotations: Too long: may not be more than 262144 bytes",
+            ),
+        ] {
+            assert!(error(code, message), "{message}");
+        }
+        assert!(!error(500, "etcdserver: request timed out") && !error(409, "the object has been modified"));
+    }
 }

@@ -122,7 +122,7 @@ impl Engine {
             Ok(()) => true,
             Err(error) => {
                 self.lost_write(key, &error);
-                if status::is_large(&after) {
+                if error.is_too_large() {
                     self.report_too_large(key, before, &after, &error).await;
                 }
                 false

@@ -13,14 +13,6 @@ const FIELD_MANAGER: &str = "tiphys-controller";
 /// cannot be written tells nobody anything.
 const MAX_MESSAGE: usize = 8 << 10;
 
-/// Objects with more bytes than this may be too large for the API server, whatever words it has for that.
-const LARGE: usize = 1 << 20;
-
-/// Whether an Application may be too large to be written.
-pub(crate) fn is_large(app: &Value) -> bool {
-    packed::pack(app).to_string().len() > LARGE
-}
-
 /// A message as a status may carry it: of a longer one the beginning and the end, where the API server says why.
 pub(crate) fn bounded(message: String) -> String {
     if message.len() <= MAX_MESSAGE {
