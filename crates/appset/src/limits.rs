@@ -49,9 +49,8 @@ impl Account {
 
     /// What a template of the set is executed with; give it back by [`Self::executed`].
     pub fn env(&self) -> Env<'static> {
-        let env = Env::system();
-        env.made.set(self.made.get());
-        Env { limits: Limits { deadline: Some(self.until), ..Limits::default() }, ..env }
+        let limits = Limits { deadline: Some(self.until), ..Limits::default() };
+        Env { limits, made: self.made.clone(), ..Env::system() }
     }
 
     /// Counts what a template made.

@@ -118,7 +118,7 @@ impl Engine {
         }
         let pause = (LOSS_PAUSE.0 * 2u32.pow(known.losses.min(6))).min(LOSS_PAUSE.1);
         known.losses = known.losses.saturating_add(1);
-        Next { at: Some(tiphys_model::time::after(self.now(), pause)), again: false }
+        self.again_in(pause)
     }
 
     /// What follows a look that ended in a fault of the engine's own: the Application says so, and is looked at again
@@ -130,13 +130,13 @@ impl Engine {
             let fault = format!("a fault of the engine, please report it: {panic}; it is tried again");
             self.report_unknown(key, &object, ConditionType::UnknownError, &fault).await;
         }
-        Next { at: Some(tiphys_model::time::after(self.now(), PANIC_PAUSE)), again: false }
+        self.again_in(PANIC_PAUSE)
     }
 
     /// As [`Self::after_panic`], of an ApplicationSet.
     pub(crate) fn after_panic_of_set(&self, key: &AppKey, panic: &str) -> Next {
         tracing::error!(set = %key.name, panic, "a fault of the engine ended the look at an ApplicationSet; it is tried again");
-        Next { at: Some(tiphys_model::time::after(self.now(), PANIC_PAUSE)), again: false }
+        self.again_in(PANIC_PAUSE)
     }
 
     /// Who asks for a look means now: edits of a working tree are told a moment later, and remotes are not

@@ -82,9 +82,7 @@ impl Engine {
         fault: &str,
     ) {
         let mut after = object.clone();
-        after["status"]["sync"] = tiphys_value::json!({"status": "Unknown"});
-        after["status"]["health"] = tiphys_value::json!({"status": "Unknown"});
-        after["status"]["conditions"] = json!([{"type": kind, "message": status::bounded(fault.to_owned())}]);
+        set_unknown_because(&mut after, kind, &status::bounded(fault.to_owned()));
         if let Err(error) = status::write(&self.cache, key, object, &after).await {
             self.lost_write(key, &error);
         }
@@ -138,11 +136,8 @@ impl Engine {
             "the status of {objects} objects does not fit in the Application: {error}; make several Applications of it"
         ));
         let mut after = before.clone();
-        after["status"] = json!({
-            "sync": {"status": "Unknown"},
-            "health": {"status": "Unknown"},
-            "conditions": [{"type": "ComparisonError", "message": message}],
-        });
+        after["status"] = Value::Null;
+        set_unknown_because(&mut after, ConditionType::ComparisonError, &message);
         if let Some(state) = full.at(&["status", "operationState"]) {
             let mut state = json!({"phase": "Error", "message": message, "operation": state["operation"],
                 "startedAt": state["startedAt"], "finishedAt": state["finishedAt"]});
@@ -166,6 +161,14 @@ impl Engine {
         let now = self.cache.get(&own_key(app));
         now.is_some_and(|now| now.get("operation").is_some_and(|asked| asked != taken))
     }
+}
+
+/// Makes the state of an Application unknown, for a reason.
+fn set_unknown_because(app: &mut Value, kind: ConditionType, why: &str) {
+    let status = &mut app["status"];
+    status["sync"] = json!({"status": "Unknown"});
+    status["health"] = json!({"status": "Unknown"});
+    status["conditions"] = json!([{"type": kind, "message": why}]);
 }
 
 /// What Tiphys adds to a status, with what is odd about the sources.

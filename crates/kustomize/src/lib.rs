@@ -78,9 +78,8 @@ pub fn build_with_warnings(
     let objects = built?.list;
     for resource in &objects {
         // What objects share in memory, everyone has of his own when it is printed.
-        let weight = meter::weigh(&resource.node, 0)
-            .and_then(|weight| context.meter.take(usize::try_from(weight).unwrap_or(usize::MAX)));
-        weight
+        let counted = context.meter.take_node(&resource.node, 0);
+        counted
             .map_err(|message| Error::new(ErrorKind::Limit, message).at(Some(resource.location.clone())))?;
     }
     let finish = |resource: resource::Resource| {

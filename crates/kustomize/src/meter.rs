@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// What a node takes beside its text, in bytes, about.
-const NODE: u64 = 64;
+const NODE: usize = 64;
 
 /// Counts the bytes that a build makes, whether they are still used or not.
 #[derive(Debug)]
@@ -42,8 +42,7 @@ impl Meter {
     /// # Errors
     /// It is too large, or its end is too deep.
     pub fn take_node(&self, node: &Node, steps: usize) -> Result<(), String> {
-        let weight = weigh(node, steps)?;
-        self.take(usize::try_from(weight).unwrap_or(usize::MAX))
+        self.take(weigh(node, steps)?)
     }
 
     /// The limit as the error of a build.
@@ -59,18 +58,18 @@ impl Meter {
 ///
 /// # Errors
 /// It is nested too deeply.
-pub(crate) fn weigh(node: &Node, depth: usize) -> Result<u64, String> {
+fn weigh(node: &Node, depth: usize) -> Result<usize, String> {
     if depth > MAX_DEPTH {
         return Err(format!("exceeded max depth of {MAX_DEPTH}"));
     }
     let below = match &node.content {
-        Content::Scalar(text) => text.len() as u64,
+        Content::Scalar(text) => text.len(),
         Content::Map(pairs) => {
             let pair = |(key, value): &(Node, Node)| Ok(weigh(key, depth + 1)? + weigh(value, depth + 1)?);
-            pairs.iter().map(pair).sum::<Result<u64, String>>()?
+            pairs.iter().map(pair).sum::<Result<usize, String>>()?
         }
         Content::Seq(items) => {
-            items.iter().map(|item| weigh(item, depth + 1)).sum::<Result<u64, String>>()?
+            items.iter().map(|item| weigh(item, depth + 1)).sum::<Result<usize, String>>()?
         }
     };
     Ok(NODE + below)

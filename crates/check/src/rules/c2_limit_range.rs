@@ -21,6 +21,8 @@
 //! ## When to suppress
 //! Where something else changes the resources of each pod.
 
+use std::cmp::Ordering;
+
 use tiphys_diag::Severity;
 use tiphys_graph::Object;
 use tiphys_schema::Quantity;
@@ -123,27 +125,24 @@ fn refusal(
     of_range: &dyn Fn(&str) -> Option<Amount>,
     is_only: bool,
 ) -> Option<(String, Amount, Amount)> {
+    for (field, word, beyond, parts) in [
+        ("max", "maximum", Ordering::Greater, ["limits", "requests"]),
+        ("min", "minimum", Ordering::Less, ["requests", "limits"]),
+    ] {
+        let Some(bound) = of_range(field) else { continue };
+        let is_beyond = |found: &Amount| found.amount.partial_cmp(&bound.amount) == Some(beyond);
+        let found = parts.into_iter().find_map(|part| Some((part, own(part).filter(is_beyond)?)));
+        if let Some((part, found)) = found {
+            let why = format!(
+                "{word} {resource} usage per Container is {}, but {} is {}",
+                bound.amount,
+                part.trim_end_matches('s'),
+                found.amount
+            );
+            return Some((why, found, bound));
+        }
+    }
     let (limit, request) = (own("limits"), own("requests"));
-    if let Some(max) = of_range("max") {
-        for (found, word) in [(own("limits"), "limit"), (own("requests"), "request")] {
-            if let Some(found) = found.filter(|it| it.amount > max.amount) {
-                let (max_text, text) = (max.amount.to_string(), found.amount.to_string());
-                let why =
-                    format!("maximum {resource} usage per Container is {max_text}, but {word} is {text}");
-                return Some((why, found, max));
-            }
-        }
-    }
-    if let Some(min) = of_range("min") {
-        for (found, word) in [(own("requests"), "request"), (own("limits"), "limit")] {
-            if let Some(found) = found.filter(|it| it.amount < min.amount) {
-                let (min_text, text) = (min.amount.to_string(), found.amount.to_string());
-                let why =
-                    format!("minimum {resource} usage per Container is {min_text}, but {word} is {text}");
-                return Some((why, found, min));
-            }
-        }
-    }
     let given = of_range("default").or_else(|| of_range("max")).filter(|_| is_only && limit.is_none())?;
     let request = request.filter(|it| it.amount > given.amount)?;
     let why = format!(
