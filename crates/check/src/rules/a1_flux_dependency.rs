@@ -51,7 +51,13 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for object in &all {
         for (name, namespace, path) in dependencies(object) {
             let found = named(&all, object, name, namespace);
-            if found.is_empty() && !is_written(context, object, name) {
+            let of_kind: Vec<&Object> =
+                all.iter().filter(|it| it.key.kind == object.key.kind).copied().collect();
+            if found.is_empty()
+                && let Some(other) = elsewhere(&of_kind, object, name, namespace)
+            {
+                misplaced(context, object, (name, namespace), other, path, &mut once);
+            } else if found.is_empty() && !is_written(context, object, name) {
                 missing(context, &all, object, name, path, &mut once);
             } else if !found.is_empty() && leads_back(&all, &found, object) {
                 let mut diagnostic = RULE
@@ -112,6 +118,13 @@ fn source(context: &Context<'_>, object: &Object, once: &mut Once) {
             .iter()
             .filter(|it| it.key.kind == kind && it.key.group == "source.toolkit.fluxcd.io")
             .collect();
+        let given = reference.str_at(&["namespace"]);
+        if named_in(&of_kind, object, name, given).is_empty()
+            && let Some(other) = elsewhere(&of_kind, object, name, given)
+        {
+            misplaced(context, object, (name, given), other, keys(place).key("name"), once);
+            continue;
+        }
         let is_there = |it: &&Object| it.key.name == name || placeholders::is_in(&it.key.name);
         // Where no source of the kind is in Git, they are made elsewhere.
         if name.is_empty()
@@ -189,14 +202,75 @@ fn is_written(context: &Context<'_>, near: &Object, name: &str) -> bool {
 
 /// The objects of a kind and name. A manifest may leave its namespace to whoever applies it.
 fn named<'a>(all: &[&'a Object], near: &Object, name: &str, namespace: Option<&str>) -> Vec<&'a Object> {
-    let wanted = namespace.or_else(|| near.value().str_at(&["metadata", "namespace"]));
+    let of_kind: Vec<&Object> = all.iter().filter(|it| it.key.kind == near.key.kind).copied().collect();
+    named_in(&of_kind, near, name, namespace)
+}
+
+/// The objects of a name among those of a kind that one may mean.
+fn named_in<'a>(
+    of_kind: &[&'a Object],
+    near: &Object,
+    name: &str,
+    namespace: Option<&str>,
+) -> Vec<&'a Object> {
+    let wanted = namespace.or_else(|| namespace_of(near));
     let fits = |object: &&&Object| {
-        let own = object.value().str_at(&["metadata", "namespace"]);
-        object.key.kind == near.key.kind
-            && (object.key.name == name || placeholders::is_in(&object.key.name))
+        let own = namespace_of(object);
+        (object.key.name == name || placeholders::is_in(&object.key.name))
             && (own.is_none() || wanted.is_none() || own == wanted)
     };
-    all.iter().filter(fits).copied().collect()
+    of_kind.iter().filter(fits).copied().collect()
+}
+
+/// The object of a name, where all of its kind that there are lie in namespaces of their own, and who names it means
+/// another.
+fn elsewhere<'a>(
+    of_kind: &[&'a Object],
+    near: &Object,
+    name: &str,
+    namespace: Option<&str>,
+) -> Option<&'a Object> {
+    let wanted = namespace.or_else(|| namespace_of(near))?;
+    let mut same = of_kind.iter().filter(|it| it.key.name == name);
+    let is_plain = |text: &str| !placeholders::is_in(text);
+    let is_placed = |it: &&&'a Object| namespace_of(it).is_some_and(is_plain);
+    let other = same.clone().next().copied()?;
+    (is_plain(wanted) && same.all(|it| is_placed(&it))).then_some(other)
+}
+
+/// The namespace that a manifest gives an object.
+fn namespace_of(object: &Object) -> Option<&str> {
+    object.value().str_at(&["metadata", "namespace"])
+}
+
+/// Tells of a name that is right, and is looked for in the wrong namespace.
+fn misplaced(
+    context: &Context<'_>,
+    object: &Object,
+    (name, namespace): (&str, Option<&str>),
+    other: &Object,
+    path: FieldPath,
+    once: &mut Once,
+) {
+    let kind = &other.key.kind;
+    let wanted = namespace.or_else(|| namespace_of(object)).unwrap_or_default();
+    let own = namespace_of(other).unwrap_or_default();
+    let verb = if kind == &object.key.kind { "waits for" } else { "reads from" };
+    let diagnostic = RULE
+        .diagnostic(format!(
+            "{} {verb} {kind} {name} in {wanted}, and there is only one in {own}",
+            object.title()
+        ))
+        .at(
+            context.survey.span(object, &path),
+            if namespace.is_some() { "in this namespace" } else { "in its own namespace" },
+        )
+        .see(context.survey.start(other), format!("this one is in {own}"))
+        .because(
+            "Flux looks in the namespace that is given, or in that of the object itself: it is never found",
+        )
+        .help(format!("write namespace: {own} beside the name"));
+    once.add(name, RULE.finding(context, object, diagnostic).likely());
 }
 
 /// Whether objects wait, by however many others, for one.

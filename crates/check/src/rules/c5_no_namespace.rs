@@ -18,11 +18,13 @@
 //! ## When to suppress
 //! Where the namespace is made outside of the repository.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::Severity;
-use tiphys_graph::{App, Object, Owner, Survey, survey::is_namespaced};
-use tiphys_value::ObjectExt;
+use tiphys_graph::{App, Object, Outcome, Owner, Survey, survey::is_namespaced};
+use tiphys_kustomize::FILE_NAMES;
+use tiphys_value::{ObjectExt, Value};
+use tiphys_vfs::base_name;
 
 use crate::{
     Context, Report, Rule,
@@ -69,6 +71,86 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
         }
     }
+    of_flux(context, report);
+}
+
+/// Objects of Flux in a namespace that no manifest makes, where most of the others are made: Flux makes none for its own.
+fn of_flux(context: &Context<'_>, report: &mut Report) {
+    const FEWEST: usize = 3;
+    const GROUPS: [&str; 2] = ["kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io"];
+    let objects = &context.survey.objects;
+    let own = objects.iter().filter(|it| matches!(it.owner, Owner::Unit(_)));
+    let mut used: BTreeMap<&str, &Object> = BTreeMap::new();
+    for object in own.filter(|it| GROUPS.contains(&it.key.group.as_str())) {
+        let namespace = object.value().str_at(&["metadata", "namespace"]).unwrap_or_default();
+        if !namespace.is_empty() && !placeholders::is_in(namespace) && !GIVEN.contains(&namespace) {
+            used.entry(namespace).or_insert(object);
+        }
+    }
+    let made: BTreeSet<&str> = objects
+        .iter()
+        .filter(|it| it.key.kind == "Namespace" && it.key.group.is_empty())
+        .map(|it| it.key.name.as_str())
+        .collect();
+    // What is filled in later may be any of them.
+    if made.iter().any(|name| placeholders::is_in(name)) {
+        return;
+    }
+    let known = used.keys().filter(|namespace| made.contains(*namespace)).count();
+    if known < FEWEST || known * 4 < used.len() * 3 {
+        return;
+    }
+    for (namespace, object) in used {
+        if made.contains(namespace)
+            || is_declared(context, namespace)
+            || is_named(context, namespace)
+            || may_be_unbuilt(context, namespace)
+            || is_parameter(context, namespace)
+        {
+            continue;
+        }
+        let mut diagnostic = RULE
+            .diagnostic(format!("{} goes to namespace {namespace}, which nothing makes", object.title()))
+            .at(context.survey.span(object, &keys(&["metadata", "namespace"])), "this namespace")
+            .because("`namespaces \"…\" not found`: the Kustomization that holds it fails, and applies none of its objects")
+            .help(format!("add a Namespace {namespace}, as the other namespaces have one"));
+        diagnostic.severity = Severity::Warning;
+        report.add(RULE.finding(context, object, diagnostic).likely());
+    }
+}
+
+/// Whether a namespace is also handed on as a parameter, as those of tenants are, which others set up.
+fn is_parameter(context: &Context<'_>, namespace: &str) -> bool {
+    let values = |object: &Object| -> bool {
+        let given = object.value().at(&["spec", "postBuild", "substitute"]).and_then(Value::as_object);
+        given.is_some_and(|given| given.values().any(|value| value == namespace))
+    };
+    context.survey.objects.iter().any(values)
+}
+
+/// Whether a component may make a namespace in a kustomization of which nothing is seen: one sets it, and some do not
+/// build.
+fn may_be_unbuilt(context: &Context<'_>, namespace: &str) -> bool {
+    let survey = context.survey;
+    let is_set = |line: &str| line.strip_prefix("namespace:").is_some_and(|name| name.trim() == namespace);
+    survey.units.iter().any(|unit| !matches!(unit.outcome, Outcome::Rendered))
+        && survey
+            .files
+            .paths()
+            .filter(|path| FILE_NAMES.contains(&base_name(path)))
+            .any(|path| survey.files.text(path).is_some_and(|text| text.lines().any(is_set)))
+}
+
+/// Whether a manifest declares a namespace that does not come out as an object.
+fn is_declared(context: &Context<'_>, namespace: &str) -> bool {
+    let files = &context.survey.files;
+    let is_name = |line: &str| {
+        let name = line.trim().strip_prefix("name:").unwrap_or_default().trim();
+        name.rsplit(' ').next().is_some_and(|name| name.trim_matches(['"', '\'']) == namespace)
+    };
+    files.ending(&[".yaml", ".yml"]).any(|path| {
+        files.text(path).is_some_and(|text| text.contains("kind: Namespace") && text.lines().any(is_name))
+    })
 }
 
 /// Whether most of a cluster's Applications bring their namespaces: whoever does so for all but one has forgotten it.

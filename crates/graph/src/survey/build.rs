@@ -62,8 +62,8 @@ pub struct Left {
 pub fn build(input: &Input<'_>, known: Known<'_>) -> (Survey, Left) {
     let files = Files::list_knowing(input.tree.clone(), input.folder, known.texts);
     let manifests = discover::read(&files, known.manifests);
-    let has_flux = manifests.objects.iter().any(|it| units::is_of_flux(&it.value));
-    let tops = units::tops(&files, has_flux);
+    let of_flux = manifests.objects.iter().map(|it| &it.value).filter(|it| units::is_of_flux(it));
+    let tops = units::tops(&files, of_flux);
     let clusters = sets::clusters(manifests.objects.iter().map(Arc::as_ref));
     let mut found = Found { input, files, memo: Memo::new(known.renderings), sets: HashMap::new(), clusters };
     let declared: Vec<RenderedObject> = manifests

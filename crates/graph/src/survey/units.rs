@@ -1,6 +1,6 @@
 //! Charts and kustomizations: where they are, and which of them another one refers to.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
 use tiphys_value::{ObjectExt, Value, json};
 use tiphys_vfs::{base_name, join, parent};
@@ -16,6 +16,41 @@ pub struct Place {
     pub name: String,
     /// Whether Flux is there to build it, see [`AS_FLUX`].
     pub is_of_flux: bool,
+    /// What Flux adds to it.
+    pub added: Added,
+}
+
+/// What a Kustomization of Flux adds to the kustomization of the folder that it builds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Added {
+    /// Its `components`.
+    pub components: Vec<String>,
+    /// Its `targetNamespace`; empty if it has none.
+    pub namespace: String,
+}
+
+impl Added {
+    fn of(spec: &Value) -> Self {
+        // What is filled in later leads nowhere yet.
+        let is_plain = |text: &&str| !text.contains("${");
+        let listed = spec["components"].as_array().into_iter().flatten();
+        let namespace = spec["targetNamespace"].as_str().filter(is_plain).unwrap_or_default();
+        Self {
+            components: listed.filter_map(Value::as_str).filter(is_plain).map(str::to_owned).collect(),
+            namespace: namespace.to_owned(),
+        }
+    }
+
+    /// What is sure where another Kustomization builds the same folder: no namespace but the one that both give, and the
+    /// components of the first that adds any.
+    fn beside(&mut self, other: Self) {
+        if self.components.is_empty() {
+            self.components = other.components;
+        }
+        if self.namespace != other.namespace {
+            self.namespace.clear();
+        }
+    }
 }
 
 /// The version of kustomize that stands for the one in Flux's kustomize-controller, which reads files anywhere in the
@@ -31,8 +66,28 @@ pub fn is_of_flux(object: &Value) -> bool {
     )
 }
 
-/// The charts and kustomizations that no other chart or kustomization of the repository refers to.
-pub fn tops(files: &Files, is_of_flux: bool) -> Vec<Place> {
+/// What Flux adds to the kustomizations of folders.
+fn added<'a>(flux: impl Iterator<Item = &'a Value>) -> BTreeMap<String, Added> {
+    let mut found: BTreeMap<String, Added> = BTreeMap::new();
+    for object in flux {
+        let spec = &object["spec"];
+        let Some(folder) = spec["path"].as_str().and_then(|path| join("", path).ok()) else { continue };
+        match found.entry(folder) {
+            Entry::Vacant(entry) => {
+                entry.insert(Added::of(spec));
+            }
+            Entry::Occupied(mut entry) => entry.get_mut().beside(Added::of(spec)),
+        }
+    }
+    found
+}
+
+/// The charts and kustomizations that no other chart or kustomization of the repository refers to. `flux` are the
+/// objects that tell Flux what to build.
+pub fn tops<'a>(files: &Files, flux: impl Iterator<Item = &'a Value>) -> Vec<Place> {
+    let mut flux = flux.peekable();
+    let is_of_flux = flux.peek().is_some();
+    let added = added(flux);
     let mut places = Vec::new();
     let mut referred = BTreeSet::new();
     for path in files.paths() {
@@ -42,7 +97,9 @@ pub fn tops(files: &Files, is_of_flux: bool) -> Vec<Place> {
             referred.extend(references(&content, &folder));
             if content.get("kind").and_then(Value::as_str) != Some("Component") {
                 let name = String::new();
-                places.push(Place { kind: UnitKind::Kustomization, folder, name, is_of_flux });
+                let added = added.get(&folder).cloned().unwrap_or_default();
+                let kind = UnitKind::Kustomization;
+                places.push(Place { kind, folder, name, is_of_flux, added });
             }
         } else if base_name(path) == "Chart.yaml" {
             let Some(content) = read(files, path) else { continue };
@@ -52,7 +109,8 @@ pub fn tops(files: &Files, is_of_flux: bool) -> Vec<Place> {
             let vendored = files.contains(&vendoring_chart(&folder));
             if !is_library && !vendored {
                 let name = content.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-                places.push(Place { kind: UnitKind::Chart, folder, name, is_of_flux: false });
+                let (kind, added) = (UnitKind::Chart, Added::default());
+                places.push(Place { kind, folder, name, is_of_flux: false, added });
             }
         }
     }
@@ -107,6 +165,12 @@ pub fn application(place: &Place) -> Value {
     let mut source = json!({"repoURL": THIS_REPOSITORY, "path": path});
     if place.is_of_flux {
         source["kustomize"] = json!({"version": AS_FLUX});
+        if !place.added.components.is_empty() {
+            source["kustomize"]["components"] = json!(place.added.components);
+        }
+        if !place.added.namespace.is_empty() {
+            source["kustomize"]["namespace"] = json!(place.added.namespace);
+        }
     }
     json!({
         "apiVersion": tiphys_model::names::API_VERSION,
