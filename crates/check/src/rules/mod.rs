@@ -60,6 +60,7 @@ mod d2_misspelt_values;
 mod d2_no_effect;
 mod d2_oci_chart;
 mod d2_project_forbids;
+mod d2_template_indent;
 mod d2_unread_values;
 mod d3_incomplete_registration;
 mod d3_left_out;
@@ -182,6 +183,7 @@ pub const ALL: &[&Rule] = &[
     &d2_no_effect::RULE,
     &d2_oci_chart::RULE,
     &d2_project_forbids::RULE,
+    &d2_template_indent::RULE,
     &d2_unread_values::RULE,
     &d3_incomplete_registration::RULE,
     &d3_left_out::RULE,

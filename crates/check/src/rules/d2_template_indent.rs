@@ -1,0 +1,166 @@
+//! # A block of a template that is not indented below its key
+//!
+//! What a template writes by `toYaml … | nindent N` has to stand further right than the key above it. Where it does not,
+//! the manifest is no YAML, or the fields end up beside the key instead of below it. As long as the condition around
+//! the block is off nobody sees it; the chart fails for the first who gives the value.
+//!
+//! People see: `error converting YAML to JSON: yaml: line 46: did not find expected key`, or `unknown field
+//! "spec.template.spec.containers[0].limits"`.
+//!
+//! ## Bad
+//! ```yaml
+//!           {{- with .Values.nodeSelector }}
+//!           nodeSelector:
+//!             {{- toYaml . | nindent 8 }}
+//!           {{- end }}
+//! ```
+//! ## Good
+//! ```yaml
+//!           {{- with .Values.nodeSelector }}
+//!           nodeSelector:
+//!             {{- toYaml . | nindent 12 }}
+//!           {{- end }}
+//! ```
+//! ## When to suppress
+//! Where the value is a text, never a list or a mapping.
+
+use std::sync::Arc;
+
+use tiphys_diag::{Edit, Severity, Span};
+use tiphys_graph::Files;
+use tiphys_value::Location;
+
+use crate::{Context, Finding, Report, Rule, support::set_aside};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "D2-template-indent",
+    incident: "D2",
+    severity: Severity::Warning,
+    title: "a block of a template that is not indented below its key",
+    source: include_str!("d2_template_indent.rs"),
+    check,
+};
+
+/// Fields of Kubernetes that are mappings, so that what stands right below them is beside them. A list may stand there.
+const MAPPINGS: [&str; 14] = [
+    "affinity",
+    "annotations",
+    "data",
+    "labels",
+    "limits",
+    "livenessProbe",
+    "matchLabels",
+    "nodeSelector",
+    "readinessProbe",
+    "requests",
+    "resources",
+    "securityContext",
+    "startupProbe",
+    "stringData",
+];
+
+/// A block that is not below its key.
+struct Block<'a> {
+    /// The line of the block, from 0.
+    line: usize,
+    /// The line of its key, from 0.
+    of: usize,
+    key: &'a str,
+    /// How far right the key stands, and the block.
+    depth: usize,
+    indent: usize,
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let files = &context.survey.files;
+    for path in files.ending(&[".yaml", ".yml", ".tpl"]) {
+        if !is_of_chart(files, path) || set_aside::is_put_away(path) {
+            continue;
+        }
+        let Some(text) = files.text(path).filter(|text| text.contains("indent")) else { continue };
+        let lines: Vec<&str> = text.lines().collect();
+        for block in (1..lines.len()).filter_map(|at| block(&lines, at)) {
+            report.add(finding(files, path, lines[block.line], &block));
+        }
+    }
+}
+
+/// Whether a file is a template of a chart that the repository writes itself.
+fn is_of_chart(files: &Files, path: &str) -> bool {
+    let mut folders = path.match_indices("/templates/").map(|(at, _)| &path[..at]);
+    folders.any(|folder| {
+        let vendored = folder.rsplit_once('/').is_some_and(|(above, _)| {
+            above.ends_with("/charts")
+                && files.contains(&format!("{}/Chart.yaml", above.trim_end_matches("/charts")))
+        });
+        !vendored && files.contains(&format!("{folder}/Chart.yaml"))
+    })
+}
+
+/// The block that a line writes, if it is not below its key.
+fn block<'a>(lines: &[&'a str], line: usize) -> Option<Block<'a>> {
+    let indent = written(lines[line])?;
+    // What opens a condition between the key and the block.
+    let opens = |text: &str| {
+        let inner = text.trim().strip_prefix("{{").map(|inner| inner.trim_start_matches('-').trim_start());
+        inner.is_some_and(|inner| inner.starts_with("with ") || inner.starts_with("if "))
+    };
+    let mut of = line.checked_sub(1)?;
+    while opens(lines[of]) || lines[of].trim().is_empty() {
+        of = of.checked_sub(1)?;
+    }
+    let inner = lines[of].trim_start();
+    let entry = inner.strip_prefix("- ").unwrap_or(inner);
+    let key = entry.trim_end().strip_suffix(':')?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    let depth = lines[of].len() - entry.len();
+    let is_below = indent > depth || indent == depth && !MAPPINGS.contains(&key);
+    let is_meant = !key.is_empty() && key.chars().all(is_name);
+    (is_meant && !is_below && !is_in_text(lines, of, depth)).then_some(Block { line, of, key, depth, indent })
+}
+
+/// How far right a line writes a block, if it does nothing else: `{{- toYaml . | nindent 8 }}`.
+fn written(line: &str) -> Option<usize> {
+    let inner = line.trim().strip_prefix("{{")?.strip_suffix("}}")?;
+    let inner = inner.trim_matches('-').trim();
+    let (value, indent) = inner.rsplit_once('|')?;
+    let indent = indent.trim().strip_prefix("nindent ")?.trim().parse().ok()?;
+    // Of what a named template or a text writes, nobody knows whether it is one line.
+    (value.contains("toYaml") && !inner.contains("}}")).then_some(indent)
+}
+
+/// Whether a line lies in a text, such as the value of a ConfigMap: one of the lines that it is below opens one.
+fn is_in_text(lines: &[&str], at: usize, depth: usize) -> bool {
+    let mut depth = depth;
+    for line in lines[..at].iter().rev() {
+        let inner = line.trim_start();
+        let own = line.len() - inner.len();
+        if inner.is_empty() || inner.starts_with("{{") || inner.starts_with('#') || own >= depth {
+            continue;
+        }
+        depth = own;
+        let last = inner.trim_end().rsplit([' ', ':']).next().unwrap_or_default();
+        if last.starts_with(['|', '>']) {
+            return true;
+        }
+    }
+    false
+}
+
+fn finding(files: &Files, path: &Arc<str>, line: &str, block: &Block<'_>) -> Finding {
+    let at = |line: usize| u32::try_from(line + 1).unwrap_or(u32::MAX);
+    let (wanted, found) = (block.depth + 2, format!("nindent {}", block.indent));
+    let start = line.find(&found).unwrap_or_default();
+    let column = |byte: usize| u32::try_from(line[..byte].chars().count() + 1).unwrap_or(u32::MAX);
+    let mut span = Span::point(path.clone(), at(block.line), column(start));
+    span.end.column = column((start + found.len()).min(line.len()));
+    let diagnostic = RULE
+        .diagnostic(format!("what the template writes is not below {}: it stands {} to the right, and the key {}", block.key, block.indent, block.depth))
+        .at(span.clone(), "too far left")
+        .see(files.span(&Location::new(path.clone(), at(block.of), 0)), "below this key")
+        .because("where the value is given, the manifest is no YAML, or the fields are beside the key instead of below it")
+        .help(format!("write nindent {wanted}"));
+    let edit = Edit { span, replacement: format!("nindent {wanted}") };
+    Finding::new(RULE.incident, diagnostic).likely().fix("move the block below its key", vec![edit])
+}
