@@ -97,7 +97,7 @@ fn files(survey: &Survey) -> BTreeSet<Arc<str>> {
         let base = path.rsplit('/').next().unwrap_or(path);
         let stem = base.trim_end_matches(".yaml").trim_end_matches(".yml");
         tiphys_kustomize::FILE_NAMES.contains(&base)
-            || base == "Chart.yaml"
+            || matches!(base, "Chart.yaml" | "helmfile.yaml")
             || (is_yaml(path) && (stem.starts_with("values") || stem.ends_with("values")))
     };
     let mut found: BTreeSet<Arc<str>> = survey

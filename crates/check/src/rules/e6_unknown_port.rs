@@ -162,17 +162,26 @@ fn has_other_service(cluster: &Cluster<'_>, service: &Object, pod: &Pod<'_>) -> 
     services.filter(|it| it.id != service.id).any(|other| selects(other, pod))
 }
 
+/// The first port that programs take without rights of their own, and that nobody takes for its default.
+const FIRST_OWN: i64 = 1024;
+
 /// A Service with one port, by number, which no container of its pods has or speaks of, while each of them is probed at
-/// another one that it has: there it listens.
+/// another one that it has, or has the port of the Service itself: there it listens.
 fn unprobed(context: &Context<'_>, service: &Object, pods: &[&Pod<'_>], once: &mut Once) {
     let [port] = list(&service.value()["spec"], "ports") else { return };
     let Some(number) = port.get("targetPort").unwrap_or(&port["port"]).as_i64() else { return };
     let mut listening = None;
     for pod in pods {
-        if pod.object.value().to_string().contains(&number.to_string()) {
+        if speaks_of(&pod.object.value().to_string(), number) {
             return;
         }
-        let Some(found) = pod.containers().find_map(|container| probed(&container)) else { return };
+        // Without probes, a container that says it has the port at which the Service is asked has that one. That both
+        // say 80 means little.
+        let of_service = port.get("targetPort").and(port["port"].as_i64()).filter(|port| *port >= FIRST_OWN);
+        let said = || pod.containers().find_map(|container| declared(&container, of_service?));
+        let Some(found) = pod.containers().find_map(|container| probed(&container)).or_else(said) else {
+            return;
+        };
         listening = Some((*pod, found));
     }
     let Some((pod, (probe, known))) = listening else { return };
@@ -187,7 +196,7 @@ fn unprobed(context: &Context<'_>, service: &Object, pods: &[&Pod<'_>], once: &m
             context.survey.span(service, &keys(&["spec", "ports"]).index(0).key(field)),
             "no container has this port",
         )
-        .see(context.survey.span(pod.object, &probe), "here it is probed")
+        .see(context.survey.span(pod.object, &probe), "here it says so")
         .because("where nothing listens, connections are refused")
         .help(format!("perhaps targetPort: {known} is meant"));
     diagnostic.severity = Severity::Warning;
@@ -215,6 +224,19 @@ fn probed(container: &Container<'_>) -> Option<(FieldPath, i64)> {
         }
     }
     None
+}
+
+/// Whether a text has a number in it, and not only as a part of another one.
+fn speaks_of(text: &str, number: i64) -> bool {
+    let number = number.to_string();
+    text.split(|c: char| !c.is_ascii_digit()).any(|digits| digits == number)
+}
+
+/// Where a container says that it has a port.
+fn declared(container: &Container<'_>, number: i64) -> Option<(FieldPath, i64)> {
+    let mut own = list(container.value, "ports").iter();
+    let at = own.position(|it| it.get("containerPort").and_then(Value::as_i64) == Some(number))?;
+    Some((container.path.key("ports").index(at).key("containerPort"), number))
 }
 
 fn targets(context: &Context<'_>, service: &Object, pods: &[&Pod<'_>], once: &mut Once) {

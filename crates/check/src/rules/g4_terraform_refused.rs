@@ -1,11 +1,12 @@
 //! # What Terraform refuses before it plans
 //!
 //! All files of a folder are one module. A variable, output, local value, resource or module that two blocks of it
-//! define stops the plan; so does a function that reads a file that is not there. The classics are two branches that
-//! add the same output, and a manifest that moved while `file("${path.module}/…")` stayed.
+//! define stops the plan; so does a function that reads a file that is not there, or a default of a variable that
+//! speaks of another one. The classics are two branches that add the same output, and a manifest that moved while
+//! `file("${path.module}/…")` stayed.
 //!
 //! People see: `Error: Duplicate output definition`, `Error: Duplicate resource "aws_eip" configuration`,
-//! `Error: Invalid function argument: no file exists at "…"`.
+//! `Error: Invalid function argument: no file exists at "…"`, `Error: Variables not allowed`.
 //!
 //! ## Bad
 //! ```hcl
@@ -59,6 +60,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
         }
     }
+    let own = terraform.files.iter().filter(|(file, _)| is_read(file)).flat_map(|(_, blocks)| blocks);
+    for finding in own.filter_map(variable_default) {
+        report.add(finding);
+    }
     for read in terraform.reads.iter().filter(|read| is_read(&read.span.file)) {
         if let Some(finding) = missing(context, read) {
             report.add(finding);
@@ -92,6 +97,22 @@ fn definitions(block: &Block) -> Vec<(String, &Span)> {
         }
         _ => Vec::new(),
     }
+}
+
+/// A variable whose default speaks of something else: defaults are read before anything has a value.
+fn variable_default(block: &Block) -> Option<Finding> {
+    let [name] = block.labels.as_slice() else { return None };
+    let default = block.get("default").filter(|_| block.kind == "variable")?;
+    let reference = default.references.iter().find(|it| it.path.len() > 1)?;
+    let diagnostic = RULE
+        .diagnostic(format!(
+            "variables may not be used here: the default of variable \"{name}\" is to be {}",
+            reference.path.join(".")
+        ))
+        .at(default.span.clone(), "has to be a plain value")
+        .because("defaults are read before anything has a value: Terraform refuses the whole module")
+        .help("put it together in a local value, and use that one");
+    Some(Finding::new(RULE.incident, diagnostic).likely())
 }
 
 fn twice(what: &str, first: &Span, second: &Span) -> Finding {

@@ -1,0 +1,9 @@
+variable "zone" {
+  type    = string
+  default = "${var.region}-a"
+}
+
+variable "region" {
+  type    = string
+  default = "eu-1"
+}
