@@ -45,3 +45,32 @@ fn what_a_test_of_policies_works_on_is_information() {
     }
     assert_eq!(severities("hack/invalid-examples/app.yaml", "hack/readme.yaml"), [Severity::Info]);
 }
+
+#[test]
+fn values_that_each_installation_fills_in_are_no_error() {
+    const APP: &str = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web, namespace: argocd}\nspec:\n  project: default\n  source: {repoURL: 'https://git.example.com/x', path: web, helm: {valueFiles: [site.yaml]}}\n  destination: {name: in-cluster, namespace: web}\n";
+    const CHART: &str = "apiVersion: v2\nname: web\nversion: 1.0.0\n";
+    let severity = |ignored: &str, form: &str| {
+        let tree = MemTree::from_files([
+            ("apps/web.yaml", APP),
+            ("web/Chart.yaml", CHART),
+            ("web/templates/web.yaml", WEB),
+            (".gitignore", ignored),
+            (form, "size: 1\n"),
+        ]);
+        let survey = common::survey(Arc::new(tree));
+        let findings = check(&Context::new(&survey, None), rules::ALL).findings;
+        findings.iter().filter(|it| it.app.is_some()).map(|it| it.diagnostic.severity).max()
+    };
+    assert_eq!(severity("site.yaml\n", "web/site.yaml.example"), Some(Severity::Warning));
+    // What nobody is told to fill in is missing.
+    assert_eq!(severity("site.yaml\n", "web/other.yaml"), Some(Severity::Error));
+    assert_eq!(severity("other.yaml\n", "web/site.yaml.example"), Some(Severity::Error));
+}
+
+#[test]
+fn what_the_tests_of_a_program_read_is_information() {
+    for file in ["src/test/resources/app.yaml", "web/golden/app.yaml"] {
+        assert_eq!(severities(file, "policies/readme.yaml"), [Severity::Info], "{file}");
+    }
+}

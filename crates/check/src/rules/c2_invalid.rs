@@ -47,7 +47,7 @@ pub const RULE: Rule = Rule {
 };
 
 /// What a message says where one cluster refuses what another one takes.
-const OF_ONE_CLUSTER: &str = "on this cluster";
+const OF_ONE_CLUSTER: [&str; 2] = ["on this cluster", "this cluster is not configured"];
 
 /// What a message says where no value could make the object right.
 const OF_TEMPLATE: &str = "does not match template";
@@ -337,7 +337,9 @@ fn built_in(object: &Object, gvk: &GroupVersionKind, ty: TypeRef<'_>) -> Vec<Fau
         tiphys_schema::apply_defaults(gvk, &mut value);
         tiphys_schema::validate_create(gvk, &value)
     };
-    let errors = errors.iter().filter(|error| !error.detail.contains(OF_ONE_CLUSTER));
+    let is_of_one_cluster =
+        |error: &&FieldError| OF_ONE_CLUSTER.iter().any(|words| error.detail.contains(words));
+    let errors = errors.iter().filter(|error| !is_of_one_cluster(error));
     faults.extend(metadata(object).iter().chain(errors).map(|error| invalid(object, gvk, error)));
     faults
 }

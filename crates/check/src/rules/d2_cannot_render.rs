@@ -84,7 +84,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
             && !is_written_later(context, &unit.path, error)
         {
             let text = "the kustomization does not build";
-            let mut finding = warning(context, &unit.path, text, error);
+            let file = kustomizations::of_folder(&context.survey.files, &unit.path).next();
+            let file = file.unwrap_or_else(|| unit.path.clone());
+            let mut finding = warning(context, &file, text, error);
             if left_to_others.iter().any(|entry| error.headline().contains(&format!("'{entry}'"))) {
                 finding.diagnostic.severity = Severity::Info;
             }
@@ -97,8 +99,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
     for fault in context.survey.faults.iter().filter(|fault| fault.is_manifest) {
         let text = context.survey.files.text(&fault.file);
         let is_skeleton = placeholders::is_skeleton(&fault.file);
-        let is_template =
-            |text: &str| placeholders::has_bracketed_name(text) || placeholders::is_template(text);
+        let is_template = |text: &str| {
+            placeholders::has_bracketed_name(text) || placeholders::is_template(text) || has_open_block(text)
+        };
         if is_skeleton || text.is_some_and(|text| is_template(&text)) {
             continue;
         }
@@ -295,6 +298,11 @@ fn has_gap(text: &str) -> bool {
     })
 }
 
+/// Whether a line of a manifest is nothing but `${NAME}`, without indent: `envsubst` puts a whole block in its place.
+fn has_open_block(text: &str) -> bool {
+    text.lines().any(|line| line.starts_with("${") && line.trim_end().ends_with('}') && !line.contains(':'))
+}
+
 /// Whether another tool, such as Terraform's `templatefile`, writes the files of a kustomization before it is built.
 fn is_written_later(context: &Context<'_>, folder: &str, error: &RenderError) -> bool {
     let files = &context.survey.files;
@@ -309,6 +317,18 @@ fn is_made_later(context: &Context<'_>, error: &RenderError) -> bool {
     let missing = after("lstat ").or_else(|| after(": open "));
     let missing = missing.and_then(|rest| rest.split(": no such file").next());
     missing.is_some_and(|path| set_aside::is_ignored(&context.survey.files, path))
+}
+
+/// Whether a values file is missing that Git is told to ignore, while a form of it is there: who runs the Application
+/// fills it in, and has to have it committed somewhere.
+fn is_given_later(context: &Context<'_>, error: &RenderError) -> bool {
+    const FORMS: [&str; 4] = ["example", "template", "sample", "dist"];
+    let missing = error.headline().split("cannot read \"").nth(1).and_then(|rest| rest.split('"').next());
+    missing.is_some_and(|path| {
+        let files = &context.survey.files;
+        set_aside::is_ignored(files, path)
+            && FORMS.iter().any(|form| files.tree().exists(&format!("{path}.{form}")))
+    })
 }
 
 fn unreadable(context: &Context<'_>, fault: &Unread) -> Finding {
@@ -346,7 +366,8 @@ fn of_app(context: &Context<'_>, app: &App, error: &RenderError) -> Finding {
     {
         finding = finding.fix(format!("name the file {known}, which exists"), edit);
     }
-    let is_doubtful = is_set_aside(context, app) || is_adopted(context, app, error);
+    let is_doubtful =
+        is_set_aside(context, app) || is_adopted(context, app, error) || is_given_later(context, error);
     let is_left_out = error.cause() == Cause::Missing && checkout::is_sparse(&context.survey.files);
     if is_left_out {
         finding

@@ -35,8 +35,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let spec = &app.application.spec;
         for (at, source) in spec.effective_sources().iter().enumerate() {
             let Some(address) = source.repo_url.strip_prefix("oci://") else { continue };
-            // An address that ends with the chart is the chart's own.
-            if source.chart.is_empty() || address.rsplit('/').next() == Some(&source.chart) {
+            // An address that ends with the chart is the chart's own, and `.` names it once more.
+            let is_whole = ["", "."].contains(&source.chart.as_str());
+            if is_whole || address.rsplit('/').next() == Some(&source.chart) {
                 continue;
             }
             let diagnostic = RULE

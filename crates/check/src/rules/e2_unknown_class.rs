@@ -87,7 +87,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let users = files.get(&(it.kind, other));
             users.is_some_and(|users| users.contains(object.rendered.location.file.as_ref()))
         };
-        if let Some(meant) = meant(it.name, classes).filter(|meant| !is_beside(&meant.key.name)) {
+        if let Some(meant) = meant(it.name, classes).filter(|meant| !is_beside(&meant.key.name))
+            && !is_of_values(context, it)
+        {
             add(context, object, it, meant, &mut once);
         }
     }
@@ -119,6 +121,19 @@ fn names(object: &Object) -> Vec<Named<'_>> {
     named
         .map(|(kind, owner, path, key)| Named { kind, name: text(owner, key), path: path.key(key) })
         .collect()
+}
+
+/// Whether the values of a chart declare a class of this name, as those of CSI drivers and Ingress controllers do:
+/// `storageClasses: [{name: …}]`, `ingressClassResource: {name: …}`.
+fn is_of_values(context: &Context<'_>, named: &Named<'_>) -> bool {
+    let files = &context.survey.files;
+    let word = &named.kind[1..];
+    let is_name = |line: &str| {
+        let entry = line.trim_start().trim_start_matches("- ").strip_prefix("name:");
+        entry.is_some_and(|name| name.trim().trim_matches(['"', '\'']) == named.name)
+    };
+    let mut texts = files.ending(&[".yaml", ".yml"]).filter_map(|path| files.text(path));
+    texts.any(|text| text.contains(word) && text.lines().any(is_name))
 }
 
 /// The class that a name nearly is; `None` if one has it, or none does nearly.

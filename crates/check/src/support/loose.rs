@@ -16,8 +16,10 @@ pub enum Extent {
     Whole,
     /// All that is in it is meant so, but a kustomization beside or above it may add to it.
     Base,
-    /// So little of it, or so much that is still to be filled in, that it is a patch or a form.
+    /// So little of it that it is a patch.
     Part,
+    /// A file that says of itself that something is still to be filled in.
+    Form,
 }
 
 impl Extent {
@@ -30,7 +32,10 @@ impl Extent {
         };
         let is_called_form = placeholders::is_skeleton(file) || base_name(file).contains("template");
         let mut is_patch = || !has_its_pods(object) && refusals.any(lacks_a_section);
-        if is_called_form || is_patch() || is_form() {
+        if is_called_form || is_form() {
+            return Self::Form;
+        }
+        if is_patch() {
             return Self::Part;
         }
         let mut above = std::iter::successors(parent(file), |folder| parent(folder));
@@ -43,7 +48,8 @@ impl Extent {
     /// Whether what the API server says stands, however the file is used.
     pub fn lets_stand(self, message: &str) -> bool {
         if !message.contains(" is invalid: ") {
-            return true;
+            // A word stands for a number until it is filled in.
+            return self != Self::Form || !message.contains("cannot unmarshal string into");
         }
         // Two of one name are two, whatever comes on top.
         if message.contains("Duplicate value") {
@@ -55,7 +61,7 @@ impl Extent {
         match self {
             Self::Whole => true,
             Self::Base => !may_be_added,
-            Self::Part => false,
+            Self::Part | Self::Form => false,
         }
     }
 }

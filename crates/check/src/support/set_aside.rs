@@ -14,9 +14,14 @@ const OFTEN_PUT_AWAY: [&str; 4] = ["backup", "backups", "old", "vendor"];
 /// Folder names that say: this is to be read.
 const SHOWN: [&str; 6] = ["doc", "docs", "example", "examples", "samples", "website"];
 
+/// Where Maven and Gradle keep what the tests of a program read, and where tests keep what they expect.
+const READ_BY_TESTS: [&str; 2] = ["src/test/resources/", "/golden/"];
+
 /// Whether a file lies where things were put away: what it needs went with it.
 pub fn is_put_away(path: &str) -> bool {
-    put_away(path).is_some() || lies_below(path, &OFTEN_PUT_AWAY)
+    put_away(path).is_some()
+        || lies_below(path, &OFTEN_PUT_AWAY)
+        || READ_BY_TESTS.iter().any(|folder| path.contains(folder))
 }
 
 /// Files that say that what lies beside them and below is test data: of Kyverno's command line, Chainsaw and KUTTL.
