@@ -25,6 +25,7 @@ use crate::{
     Context, Report, Rule,
     support::{
         fields::keys,
+        flux::Flux,
         once::Once,
         parts, placeholders,
         pods::{list, text},
@@ -47,6 +48,7 @@ const GROUPS: [&str; 2] = ["kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.i
 fn check(context: &Context<'_>, report: &mut Report) {
     let all: Vec<&Object> =
         context.survey.objects.iter().filter(|it| GROUPS.contains(&it.key.group.as_str())).collect();
+    let flux = Flux::of(context.survey);
     let mut once = Once::default();
     for object in &all {
         for (name, namespace, path) in dependencies(object) {
@@ -54,7 +56,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let of_kind: Vec<&Object> =
                 all.iter().filter(|it| it.key.kind == object.key.kind).copied().collect();
             if found.is_empty()
-                && let Some(other) = elsewhere(&of_kind, object, name, namespace)
+                && let Some(other) = elsewhere(&flux, &of_kind, object, name, namespace)
+                && !flux.may_give(object, "dependsOn")
             {
                 misplaced(context, object, (name, namespace), other, path, &mut once);
             } else if found.is_empty() && !is_written(context, object, name) {
@@ -73,7 +76,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
     for object in &all {
         checked(context, object, &mut once);
-        source(context, object, &mut once);
+        source(context, &flux, object, &mut once);
     }
     once.report(report);
 }
@@ -102,7 +105,7 @@ fn is_declared(context: &Context<'_>, kind: &str, name: &str) -> bool {
 }
 
 /// The source that a Kustomization or HelmRelease reads, where none of its kind has the name.
-fn source(context: &Context<'_>, object: &Object, once: &mut Once) {
+fn source(context: &Context<'_>, flux: &Flux, object: &Object, once: &mut Once) {
     let file = &object.rendered.location.file;
     if parts::may_be_a_patch(context.survey, object) || set_aside::is_put_away(file) {
         return;
@@ -120,7 +123,8 @@ fn source(context: &Context<'_>, object: &Object, once: &mut Once) {
             .collect();
         let given = reference.str_at(&["namespace"]);
         if named_in(&of_kind, object, name, given).is_empty()
-            && let Some(other) = elsewhere(&of_kind, object, name, given)
+            && let Some(other) = elsewhere(flux, &of_kind, object, name, given)
+            && !flux.may_give(object, place.last().unwrap_or(&""))
         {
             misplaced(context, object, (name, given), other, keys(place).key("name"), once);
             continue;
@@ -225,6 +229,7 @@ fn named_in<'a>(
 /// The object of a name, where all of its kind that there are lie in namespaces of their own, and who names it means
 /// another.
 fn elsewhere<'a>(
+    flux: &Flux,
     of_kind: &[&'a Object],
     near: &Object,
     name: &str,
@@ -233,7 +238,10 @@ fn elsewhere<'a>(
     let wanted = namespace.or_else(|| namespace_of(near))?;
     let mut same = of_kind.iter().filter(|it| it.key.name == name);
     let is_plain = |text: &str| !placeholders::is_in(text);
-    let is_placed = |it: &&&'a Object| namespace_of(it).is_some_and(is_plain);
+    let is_placed = |it: &&&'a Object| namespace_of(it).is_some_and(is_plain) && !flux.moves(it);
+    if namespace.is_none() && flux.moves(near) {
+        return None;
+    }
     let other = same.clone().next().copied()?;
     (is_plain(wanted) && same.all(|it| is_placed(&it))).then_some(other)
 }

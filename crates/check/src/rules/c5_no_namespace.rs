@@ -21,14 +21,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::Severity;
-use tiphys_graph::{App, Object, Outcome, Owner, Survey, survey::is_namespaced};
+use tiphys_graph::{App, Object, Outcome, Owner, Survey, is_of_flux, survey::is_namespaced};
 use tiphys_kustomize::FILE_NAMES;
 use tiphys_value::{ObjectExt, Value};
-use tiphys_vfs::base_name;
+use tiphys_vfs::{base_name, join, parent};
 
 use crate::{
     Context, Report, Rule,
-    support::{cluster::Cluster, fields::keys, placeholders},
+    support::{cluster::Cluster, fields::keys, flux::Flux, kustomizations, placeholders},
 };
 
 /// See the module.
@@ -79,7 +79,13 @@ fn of_flux(context: &Context<'_>, report: &mut Report) {
     const FEWEST: usize = 3;
     const GROUPS: [&str; 2] = ["kustomize.toolkit.fluxcd.io", "helm.toolkit.fluxcd.io"];
     let objects = &context.survey.objects;
-    let own = objects.iter().filter(|it| matches!(it.owner, Owner::Unit(_)));
+    let (flux, built) = (Flux::of(context.survey), built(context.survey));
+    let own = objects.iter().filter(|it| match it.owner {
+        Owner::Unit(unit) => {
+            !flux.moves(it) && is_built(context.survey, &built, &context.survey.units[unit.0].path)
+        }
+        _ => false,
+    });
     let mut used: BTreeMap<&str, &Object> = BTreeMap::new();
     for object in own.filter(|it| GROUPS.contains(&it.key.group.as_str())) {
         let namespace = object.value().str_at(&["metadata", "namespace"]).unwrap_or_default();
@@ -117,6 +123,25 @@ fn of_flux(context: &Context<'_>, report: &mut Report) {
         diagnostic.severity = Severity::Warning;
         report.add(RULE.finding(context, object, diagnostic).likely());
     }
+}
+
+/// The folders that Flux builds.
+fn built(survey: &Survey) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for object in survey.objects.iter().filter(|it| is_of_flux(it.value())) {
+        let paths = [&["spec", "path"][..], &["spec", "sync", "path"]];
+        let paths = paths.into_iter().filter_map(|path| object.value().str_at(path));
+        found.extend(paths.filter_map(|path| join("", path).ok()));
+    }
+    found
+}
+
+/// Whether Flux builds a kustomization: by its folder, or by one above it, of which it takes all where that has none.
+fn is_built(survey: &Survey, built: &BTreeSet<String>, folder: &str) -> bool {
+    let has_none = |above: &str| kustomizations::of_folder(&survey.files, above).next().is_none();
+    built.contains(folder)
+        || std::iter::successors(parent(folder), |above| parent(above))
+            .any(|above| built.contains(above) && has_none(above))
 }
 
 /// Whether a namespace is also handed on as a parameter, as those of tenants are, which others set up.

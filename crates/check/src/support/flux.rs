@@ -1,28 +1,52 @@
 //! What Flux does to the objects of a repository before it applies them.
 
 use tiphys_graph::{Object, Owner, Survey, is_of_flux};
+use tiphys_value::ObjectExt;
+use tiphys_vfs::join;
 
 /// What a repository tells Flux to build; gathered once, as it is asked for every object.
 pub struct Flux {
     /// The texts of the patches of its Kustomizations; `None` if nothing tells Flux what to build.
     patches: Option<Vec<String>>,
+    /// The folders to whose objects it gives a namespace, and that one.
+    targets: Vec<(String, String)>,
 }
 
 impl Flux {
     /// Gathers it.
     pub fn of(survey: &Survey) -> Self {
         let mut patches = None;
+        let mut targets = Vec::new();
         for object in survey.objects.iter().filter(|object| is_of_flux(object.value())) {
             let own = object.value()["spec"]["patches"].as_array();
             let texts = own.into_iter().flatten().map(ToString::to_string);
             patches.get_or_insert_with(Vec::new).extend(texts);
+            let text = |path: &[&str]| object.value().str_at(path);
+            let folder = text(&["spec", "path"]).and_then(|path| join("", path).ok());
+            if let (Some(folder), Some(namespace)) = (folder, text(&["spec", "targetNamespace"])) {
+                targets.push((folder, namespace.to_owned()));
+            }
         }
-        Self { patches }
+        Self { patches, targets }
     }
 
     /// Whether Flux applies an object: nothing of Argo CD's reaches it, and the repository tells Flux what to build.
     pub fn applies(&self, object: &Object) -> bool {
         self.patches.is_some() && matches!(object.owner, Owner::Unit(_))
+    }
+
+    /// Whether Flux puts an object into another namespace than its manifest says.
+    pub fn moves(&self, object: &Object) -> bool {
+        let own = object.value().str_at(&["metadata", "namespace"]).unwrap_or_default();
+        let file = object.rendered.location.file.as_ref();
+        let is_below = |folder: &str| file.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        self.targets.iter().any(|(folder, namespace)| is_below(folder) && namespace != own)
+    }
+
+    /// Whether a patch of Flux may give objects of a kind a field, or a part of it.
+    pub fn may_give(&self, object: &Object, field: &str) -> bool {
+        let mut patches = self.patches.iter().flatten();
+        patches.any(|patch| patch.contains(&object.key.kind) && patch.contains(field))
     }
 
     /// Whether Flux may complete objects of a kind: a Kustomization holds a patch that names it.
