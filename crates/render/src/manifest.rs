@@ -31,11 +31,14 @@ pub fn read_text(tree: &dyn FileTree, path: &str) -> Result<String, RenderError>
 }
 
 /// Whether a text that is no valid manifest was meant to be one: two of the three fields that every
-/// object has stand at the start of a line. (Argo CD wants all three, anywhere, and passes over a
-/// document whose kind was forgotten.)
+/// object has stand at the start of a line, or in a document in the notation of JSON. (Argo CD wants all three,
+/// anywhere and unquoted, and passes over a document whose kind was forgotten.)
 pub fn looks_like_manifest(text: &str) -> bool {
-    let marks = ["apiVersion:", "kind:", "metadata:"];
-    marks.iter().filter(|mark| text.lines().any(|line| line.starts_with(**mark))).count() >= 2
+    let begins = |with: &str| text.lines().any(|line| line.starts_with(with));
+    let as_yaml = ["apiVersion:", "kind:", "metadata:"].iter().filter(|mark| begins(mark)).count();
+    let as_json =
+        ["\"apiVersion\":", "\"kind\":", "\"metadata\":"].iter().filter(|mark| text.contains(**mark)).count();
+    as_yaml >= 2 || (as_json >= 2 && begins("{"))
 }
 
 /// The objects of JSON that a program yielded: one, or a list of them.
@@ -269,6 +272,14 @@ mod tests {
     use tiphys_value::FieldPath;
 
     use super::*;
+
+    #[test]
+    fn what_was_meant_as_a_manifest_is_told_from_other_files() {
+        assert!(looks_like_manifest("kind: A\nmetadata: ["));
+        assert!(looks_like_manifest("---\n{\"apiVersion\": \"v1\", \"kind\": \"A\", \"metadata\": {}}\n"));
+        assert!(!looks_like_manifest("kind: [broken\nkind: x\n"));
+        assert!(!looks_like_manifest("text: '{\"kind\": 1, \"metadata\": 2'"));
+    }
 
     fn fault(text: &str) -> String {
         format!("{:#}", parse_objects("a/b.yaml", text, false).unwrap_err())
