@@ -1,6 +1,8 @@
 //! Whether a configuration is an object of its type: server-side apply refuses others whatever the field
 //! validation, in the words of structured-merge-diff.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 use tiphys_gocompat::strconv::{FloatFormat, format_float};
 use tiphys_schema::{Definition, ListKind, Type, TypeRef};
@@ -87,17 +89,19 @@ impl Walk {
         };
         let Some(inner) = ty.items() else { return };
         let kind = ty.list_kind().unwrap_or(&ListKind::Atomic);
-        let mut seen = Vec::new();
+        let mut seen = HashSet::new();
         for (index, item) in items.iter().enumerate() {
             let step = match step(item, index, inner, kind) {
                 Ok(step) => step,
                 Err(why) => return self.add(path, &format!("element {index}: {why}")),
             };
-            if *kind != ListKind::Atomic && seen.contains(&step) {
+            self.value(item, inner, &format!("{path}{step}"), depth);
+            if *kind == ListKind::Atomic {
+                continue;
+            }
+            if let Some(step) = seen.replace(step) {
                 self.add(path, &format!("duplicate entries for key {step}"));
             }
-            self.value(item, inner, &format!("{path}{step}"), depth);
-            seen.push(step);
         }
     }
 }

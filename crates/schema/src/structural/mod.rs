@@ -77,12 +77,12 @@ impl StructuralSchema {
     /// Sets the schema's defaults, and removes nulls that it does not allow.
     pub fn apply_defaults(&self, object: &mut Value) {
         self.remove_nulls(object);
-        default::apply(&self.root, object, 0);
+        default::apply(&self.root, object);
     }
 
     /// Sets the schema's defaults only: what server-side apply leaves as null is no longer taken away.
     pub fn set_defaults(&self, object: &mut Value) {
-        default::apply(&self.root, object, 0);
+        default::apply(&self.root, object);
     }
 
     /// Removes fields that the schema does not describe; returns their paths, such as `spec.foo`.

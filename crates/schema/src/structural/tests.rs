@@ -68,6 +68,18 @@ fn unknown_fields_go_and_defaults_come() {
 }
 
 #[test]
+fn defaults_of_a_long_list_end_before_memory_does() {
+    let field = json!({"type": "string", "default": "x".repeat(10_000)});
+    let item = json!({"type": "object", "properties": {"a": field}});
+    let schema = StructuralSchema::new(&json!({"type": "array", "items": item}));
+    let mut list = json!(vec![json!({}); 5_000]);
+    schema.apply_defaults(&mut list);
+    let filled = list.as_array().unwrap().iter().filter(|item| item["a"].is_string()).count();
+    assert_eq!(filled, (16 << 20) / 10_003);
+    assert_eq!(list[5_000 - 1], json!({}));
+}
+
+#[test]
 fn a_definition_is_checked() {
     let crd = json!({"metadata": {"name": "x.g.io"}, "spec": {"group": "g.io", "scope": "Namespaced",
         "names": {"plural": "xs", "singular": "x", "kind": "X", "listKind": "XList"},
