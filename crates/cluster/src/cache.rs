@@ -345,7 +345,11 @@ impl Inner {
 
 /// Whether the API server will not list the kind for now; a server that is busy or starts up will.
 fn is_refusal(error: &ClusterError) -> bool {
-    matches!(error, ClusterError::Api { code, .. } if !matches!(code, 410 | 429 | 502..=504))
+    match error {
+        ClusterError::Api { code, .. } => !matches!(code, 410 | 429 | 502..=504),
+        ClusterError::Answer(_) => true,
+        _ => false,
+    }
 }
 
 /// Whether a state of an object is later than the known one. Resource versions of one kind are

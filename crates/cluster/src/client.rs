@@ -12,7 +12,8 @@ use tower::{BoxError, Service};
 
 use crate::{
     ClusterError, Discovery, Resource, attempt,
-    discovery::{CoreVersions, GroupList, ResourceList, escaped},
+    discovery::{AGGREGATED, AggregatedList, CoreVersions, GroupList, ResourceList, escaped},
+    object::Object,
 };
 
 /// How many objects one page of a list holds.
@@ -92,7 +93,7 @@ struct RawList {
     #[serde(default)]
     metadata: ListMeta,
     #[serde(default)]
-    items: Option<Vec<Value>>,
+    items: Option<Vec<Object>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -151,6 +152,42 @@ impl Cluster {
     /// The list of groups cannot be read.
     pub async fn discover(&self) -> Result<Arc<Discovery>, ClusterError> {
         let known = self.discovery();
+        let discovery = match self.discovered_at_once(&known).await? {
+            Some(discovery) => discovery,
+            None => self.discovered_by_version(&known).await?,
+        };
+        if *known == discovery {
+            // The same answer is the same object: who keeps one can tell at a glance.
+            return Ok(known);
+        }
+        let discovery = Arc::new(discovery);
+        *self.discovery.write().unwrap_or_else(PoisonError::into_inner) = discovery.clone();
+        Ok(discovery)
+    }
+
+    /// What the cluster serves, by two requests (aggregated discovery, KEP-3352). `None` if it does not answer these:
+    /// API servers do since Kubernetes 1.27.
+    async fn discovered_at_once(&self, known: &Discovery) -> Result<Option<Discovery>, ClusterError> {
+        let mut discovery = Discovery::default();
+        for path in ["/api", "/apis"] {
+            let answer: AggregatedList = self.send_accepting(AGGREGATED, Method::GET, path, "", None).await?;
+            if !answer.is_one() {
+                return Ok(None);
+            }
+            for (group, version) in answer.versions() {
+                if version.is_unknown() {
+                    tracing::warn!(%group, version = %version.version, "API group does not answer");
+                    discovery.keep(known, group, &version.version);
+                } else {
+                    discovery.add_aggregated(group, version);
+                }
+            }
+        }
+        Ok(Some(discovery))
+    }
+
+    /// What the cluster serves, by one request for each version of each group.
+    async fn discovered_by_version(&self, known: &Discovery) -> Result<Discovery, ClusterError> {
         let mut discovery = Discovery::default();
         let core: CoreVersions = self.get_json("/api").await?;
         for version in &core.versions {
@@ -166,17 +203,11 @@ impl Cluster {
                     Err(error) if error.is_not_found() => {}
                     Err(error) => {
                         tracing::warn!(group = %group.name, %version, %error, "API group does not answer");
-                        discovery.keep(&known, &group.name, &version);
+                        discovery.keep(known, &group.name, &version);
                     }
                 }
             }
         }
-        if *known == discovery {
-            // The same answer is the same object: who keeps one can tell at a glance.
-            return Ok(known);
-        }
-        let discovery = Arc::new(discovery);
-        *self.discovery.write().unwrap_or_else(PoisonError::into_inner) = discovery.clone();
         Ok(discovery)
     }
 
@@ -232,7 +263,8 @@ impl Cluster {
             }
             let page: RawList = self.get_json(&path).await?;
             all.resource_version = page.metadata.resource_version;
-            all.items.extend(page.items.unwrap_or_default().into_iter().map(|item| typed(item, resource)));
+            all.items
+                .extend(page.items.unwrap_or_default().into_iter().map(|Object(item)| typed(item, resource)));
             more = page.metadata.more;
             if more.is_empty() {
                 return Ok(all);
@@ -357,6 +389,17 @@ impl Cluster {
         content_type: &str,
         body: Option<&Value>,
     ) -> Result<T, ClusterError> {
+        self.send_accepting("application/json", method, path, content_type, body).await
+    }
+
+    async fn send_accepting<T: DeserializeOwned>(
+        &self,
+        accept: &str,
+        method: Method,
+        path: &str,
+        content_type: &str,
+        body: Option<&Value>,
+    ) -> Result<T, ClusterError> {
         if self.read_only && method != Method::GET && !path.contains("dryRun=All") {
             return Err(ClusterError::ReadOnly(format!("{method} {path}")));
         }
@@ -368,7 +411,7 @@ impl Cluster {
             Some(body) => serde_json::to_vec(body).map_err(|e| fail(&e))?,
             None => Vec::new(),
         };
-        let mut request = Request::builder().method(method).uri(path).header("accept", "application/json");
+        let mut request = Request::builder().method(method).uri(path).header("accept", accept);
         if !content_type.is_empty() {
             request = request.header("content-type", content_type);
         }
@@ -377,8 +420,17 @@ impl Cluster {
         }
         let request = request.body(bytes).map_err(|e| fail(&e))?;
         let answer = attempt::send(&self.client, &request).await?;
-        serde_json::from_slice(&answer).map_err(|e| fail(&e))
+        serde_json::from_slice(&answer).map_err(|error| unreadable(&error))
     }
+}
+
+/// Why an answer is none, in words about the answer and not about its parser.
+fn unreadable(error: &serde_json::Error) -> ClusterError {
+    let told = error.to_string();
+    ClusterError::Answer(match told.starts_with("recursion limit exceeded") {
+        true => "it is nested deeper than 127 levels".to_owned(),
+        false => told,
+    })
 }
 
 fn write_query(field_manager: &str, dry_run: bool) -> String {

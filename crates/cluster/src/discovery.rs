@@ -139,6 +139,21 @@ impl Discovery {
         }
     }
 
+    /// Adds a group's version; versions are added in the group's order of preference.
+    pub(crate) fn add_aggregated(&mut self, group: &str, version: &AggregatedVersion) {
+        for entry in version.resources.iter().flatten() {
+            let Some(kind) = entry.response_kind.as_ref().filter(|kind| !kind.kind.is_empty()) else {
+                continue;
+            };
+            self.insert(Resource {
+                gvk: GroupVersionKind::new(group, &version.version, &kind.kind),
+                plural: entry.resource.clone(),
+                namespaced: entry.scope == "Namespaced",
+                verbs: entry.verbs.clone().unwrap_or_default(),
+            });
+        }
+    }
+
     /// Takes over what was known of a group's version.
     pub(crate) fn keep(&mut self, known: &Self, group: &str, version: &str) {
         let kept = known.by_gvk.values().filter(|r| r.gvk.group == group && r.gvk.version == version);
@@ -149,6 +164,85 @@ impl Discovery {
         self.preferred.entry(resource.gvk.group_kind()).or_insert_with(|| resource.clone());
         self.by_gvk.insert(resource.gvk.clone(), resource);
     }
+}
+
+/// The media types by which everything is told at once, and what API servers answer that do not know them.
+pub(crate) const AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
+    application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
+
+/// `APIGroupDiscoveryList`, or something else that bears another kind.
+#[derive(Deserialize)]
+pub(crate) struct AggregatedList {
+    kind: String,
+    #[serde(default)]
+    items: Vec<AggregatedGroup>,
+}
+
+impl AggregatedList {
+    /// Whether it is what was asked for.
+    pub fn is_one(&self) -> bool {
+        self.kind == "APIGroupDiscoveryList"
+    }
+
+    /// Every version with its group, those of a group in its order of preference.
+    pub fn versions(&self) -> impl Iterator<Item = (&str, &AggregatedVersion)> {
+        self.items
+            .iter()
+            .flat_map(|group| group.versions.iter().map(|version| (group.metadata.name.as_str(), version)))
+    }
+}
+
+/// `APIGroupDiscovery`.
+#[derive(Deserialize)]
+struct AggregatedGroup {
+    /// The core group's has no name.
+    #[serde(default)]
+    metadata: Named,
+    #[serde(default)]
+    versions: Vec<AggregatedVersion>,
+}
+
+#[derive(Default, Deserialize)]
+struct Named {
+    #[serde(default)]
+    name: String,
+}
+
+/// `APIVersionDiscovery`.
+#[derive(Deserialize)]
+pub(crate) struct AggregatedVersion {
+    pub version: String,
+    #[serde(default)]
+    resources: Option<Vec<AggregatedResource>>,
+    #[serde(default)]
+    freshness: String,
+}
+
+impl AggregatedVersion {
+    /// Whether the API server could not ask the one behind it what it serves.
+    pub fn is_unknown(&self) -> bool {
+        self.freshness == "Stale" && self.resources.as_ref().is_none_or(Vec::is_empty)
+    }
+}
+
+/// `APIResourceDiscovery`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AggregatedResource {
+    resource: String,
+    /// None where only a subresource is served.
+    #[serde(default)]
+    response_kind: Option<ResponseKind>,
+    #[serde(default)]
+    scope: String,
+    #[serde(default)]
+    verbs: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct ResponseKind {
+    #[serde(default)]
+    kind: String,
 }
 
 /// `APIVersions`.
@@ -228,6 +322,34 @@ mod tests {
         );
         assert_eq!(role.path("", ""), "/apis/rbac.authorization.k8s.io/v1/roles");
         assert_eq!(resource("", false).path("ignored", "x"), "/api/v1/roles/x");
+    }
+
+    #[test]
+    fn everything_is_told_at_once() {
+        let answer: AggregatedList = serde_json::from_value(serde_json::json!({"kind": "APIGroupDiscoveryList", "items": [
+            {"metadata": {}, "versions": [{"version": "v1", "freshness": "Current", "resources": [
+                {"resource": "pods", "responseKind": {"group": "", "version": "v1", "kind": "Pod"}, "scope": "Namespaced",
+                 "verbs": ["get"], "subresources": [{"subresource": "log", "responseKind": {"kind": "Pod"}, "verbs": ["get"]}]},
+                {"resource": "only", "scope": "Cluster", "subresources": [{"subresource": "part", "verbs": null}]}]}]},
+            {"metadata": {"name": "metrics.k8s.io"}, "versions": [{"version": "v1beta1", "freshness": "Stale"}]}]}))
+        .unwrap();
+        assert!(answer.is_one());
+        let mut discovery = Discovery::default();
+        let mut unknown = Vec::new();
+        for (group, version) in answer.versions() {
+            if version.is_unknown() {
+                unknown.push(group);
+            }
+            discovery.add_aggregated(group, version);
+        }
+        assert_eq!(unknown, ["metrics.k8s.io"]);
+        let pods = Resource {
+            gvk: GroupVersionKind::new("", "v1", "Pod"),
+            plural: "pods".into(),
+            namespaced: true,
+            verbs: vec!["get".into()],
+        };
+        assert_eq!(discovery.kinds().collect::<Vec<_>>(), [&pods]);
     }
 
     #[test]

@@ -32,6 +32,10 @@ pub enum ClusterError {
     /// The API server cannot be reached or does not speak its protocol.
     #[error("cannot reach the cluster: {0}")]
     Transport(String),
+    /// The API server answered with success and with something that is no answer to the request, or with an object that
+    /// is nested too deep.
+    #[error("cannot read the cluster's answer: {0}")]
+    Answer(String),
 }
 
 impl ClusterError {
@@ -66,7 +70,7 @@ impl ClusterError {
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Api { code, .. } => matches!(code, 401 | 429 | 500 | 502 | 503 | 504),
-            Self::UnknownKind(_) | Self::Config(_) | Self::ReadOnly(_) => false,
+            Self::UnknownKind(_) | Self::Config(_) | Self::ReadOnly(_) | Self::Answer(_) => false,
             Self::Transport(_) => true,
         }
     }

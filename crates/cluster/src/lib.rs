@@ -12,6 +12,7 @@ mod connect;
 mod discovery;
 mod error;
 mod index;
+mod object;
 mod watch;
 
 pub use access::Access;

@@ -7,7 +7,7 @@ use http::Request;
 use kube::core::WatchEvent;
 use tiphys_value::{ObjectExt, Value};
 
-use crate::{Cluster, ClusterError, List, Resource, client::typed};
+use crate::{Cluster, ClusterError, List, Resource, client::typed, object::Object};
 
 /// The API server ends a watch after this many seconds; it is then taken up again.
 const WATCH_SECONDS: u32 = 290;
@@ -86,16 +86,16 @@ async fn follow_from(
             .header("accept", "application/json")
             .body(Vec::new())
             .map_err(|e| ClusterError::Transport(e.to_string()))?;
-        let mut events = std::pin::pin!(cluster.client().request_events::<Value>(request).await?);
+        let mut events = std::pin::pin!(cluster.client().request_events::<Object>(request).await?);
         let mut heard = false;
         while let Some(event) = events.try_next().await? {
             heard = true;
             let goes_on = match event {
-                WatchEvent::Added(object) | WatchEvent::Modified(object) => {
+                WatchEvent::Added(Object(object)) | WatchEvent::Modified(Object(object)) => {
                     object.resource_version().clone_into(&mut from);
                     report(Report::Upsert(typed(object, resource)))
                 }
-                WatchEvent::Deleted(object) => {
+                WatchEvent::Deleted(Object(object)) => {
                     object.resource_version().clone_into(&mut from);
                     report(Report::Delete(typed(object, resource)))
                 }

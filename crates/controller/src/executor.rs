@@ -256,6 +256,7 @@ fn answer(error: ClusterError) -> Failure {
     match error {
         ClusterError::Api { code, reason, .. } => Failure { code: Some(code), reason, ..failure },
         ClusterError::UnknownKind(_) => Failure { code: Some(404), reason: "NotFound".into(), ..failure },
+        ClusterError::Answer(_) => Failure { code: Some(200), ..failure },
         _ => failure,
     }
 }
@@ -268,6 +269,12 @@ mod tests {
     fn objects_are_named_as_kubectl_names_them() {
         assert_eq!(shown(&GroupVersionKind::new("apps", "v1", "Deployment"), "a"), "deployment.apps/a");
         assert_eq!(shown(&GroupVersionKind::new("", "v1", "ConfigMap"), "a"), "configmap/a");
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_read_is_an_answer() {
+        let failure = answer(ClusterError::Answer("it is nested too deep".to_owned()));
+        assert_eq!(tiphys_sync::classify(&failure), tiphys_sync::ErrorClass::Permanent);
     }
 
     #[test]
