@@ -4,10 +4,11 @@ use std::{path::Path, pin::Pin, process::Command};
 
 use tiphys_cluster::Cluster;
 use tiphys_oracles::RealApiServer;
+use tiphys_value::GroupKind;
 
 use crate::{
     incidents::{admission, endless, owners, rendering},
-    stage::{on_real, on_real_as},
+    stage::{ENGINE, Stage, application, config_map, on_real, on_real_as},
 };
 
 type Scenario = Pin<Box<dyn Future<Output = ()>>>;
@@ -98,5 +99,36 @@ fn the_installation_and_its_rights_on_a_real_api_server() {
         let engine = Cluster::connect(Some(&config), None).await.unwrap().cluster;
         on_real_as(&people, &engine, admission::c5_custom_resources_wait_for_their_definition()).await;
         on_real_as(&people, &engine, owners::b5_a_repair_by_hand_is_told_of()).await;
+    });
+}
+
+/// An API server takes objects that are deeper than a JSON parser of Rust reads. Whoever may create one must not stop
+/// everybody.
+#[test]
+fn one_object_too_deep_keeps_no_others_from_being_read() {
+    let Some(server) = RealApiServer::start_or_skip() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("deep.json");
+    let values = format!("{}1{}", r#"{"a":"#.repeat(300), "}".repeat(300));
+    let deep = application("deep", "app").to_string();
+    let deep =
+        deep.replace(r#""path":"app""#, &format!(r#""path":"app","helm":{{"valuesObject":{values}}}"#));
+    std::fs::write(&file, deep).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let cluster = Cluster::connect(Some(&server.kubeconfig()), None).await.unwrap().cluster;
+        on_real(&cluster, async {
+            let mut stage = Stage::idle(&[("app/a.yaml", &config_map("a", "1"))], |_| {}).await;
+            kubectl(&server, &["create", "-f", file.to_str().unwrap()]);
+            stage.apply(application("app", "app")).await;
+            stage.start().await;
+            stage.until_green("app").await;
+            let broken =
+                cluster.discovery().preferred(&GroupKind::new("argoproj.io", "Application")).cloned();
+            let list = cluster.list(&broken.unwrap(), ENGINE).await.unwrap();
+            let deep = list.items.iter().find(|app| app["metadata"]["name"] == "deep").unwrap();
+            assert_eq!(deep.get("spec"), None, "it is told by its name only");
+        })
+        .await;
     });
 }
