@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Repo, application, config_map};
+use common::{Repo, URL, application, config_map};
 
 /// A shop with one good manifest and one file that is not.
 fn with_bad(file: &str, text: impl AsRef<[u8]>) -> Repo {
@@ -119,6 +119,17 @@ fn a_port_in_use_is_named() {
     let repo = with_bad("also.yaml", config_map("b", "c"));
     repo.once(&["--listen", &address])
         .expect(1, &["cannot listen on", &address, "choose another address with --listen"]);
+}
+
+#[test]
+fn what_is_still_being_fetched_is_named() {
+    // The system takes connections, and nobody answers.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/charts.git", silent.local_addr().unwrap());
+    let app = application("slow", "app").replace(URL, &url);
+    let repo = Repo::with(&[("root.yaml", &app)]);
+    repo.run(&["up", "repo", "--once", "--timeout", "2s"])
+        .expect(1, &["it has not been looked at yet", &url, "is still being fetched"]);
 }
 
 #[test]

@@ -431,6 +431,7 @@ impl Session<'_> {
 
     /// Tells of what is not green, and why.
     async fn give_up(&mut self, mut rows: Vec<Row>) -> anyhow::Error {
+        rows.iter_mut().filter(|row| !self.has_seen(row)).for_each(Row::tell_of_sources);
         causes::add(&mut rows, &self.sites()).await;
         self.reporter.end(&rows, false);
         if self.args.stand_ins == stand_ins::When::Auto && rows.iter().any(Row::lacks_what_people_make) {

@@ -63,6 +63,9 @@ pub struct Row {
     /// Its name in the marks of its objects.
     #[serde(skip)]
     pub instance: String,
+    /// The addresses of its sources.
+    #[serde(skip)]
+    sources: Vec<String>,
     /// How often its operation has been tried again.
     #[serde(skip)]
     retries: i64,
@@ -137,6 +140,7 @@ fn row(object: &Value, rollouts: &BTreeMap<(String, String), String>) -> Row {
             .iter()
             .any(|condition| condition.kind == ConditionType::InvalidSpecError),
         instance: app.instance_name(crate::ENGINE_NAMESPACE),
+        sources: app.spec.effective_sources().into_iter().map(|source| source.repo_url).collect(),
         retries: state.as_ref().map_or(0, |state| state.retry_count),
         failing_since,
         children: unhealthy_applications(&app),
@@ -204,6 +208,7 @@ fn unreadable(object: &Value) -> Row {
         reasons: vec![fault.to_owned()],
         is_invalid: true,
         instance: String::new(),
+        sources: Vec::new(),
         retries: 0,
         failing_since: None,
         children: Vec::new(),
@@ -385,6 +390,17 @@ impl Row {
         self.sync == SyncStatusCode::Synced
             && self.health == Some(HealthCode::Healthy)
             && self.phase.is_none_or(OperationPhase::is_completed)
+    }
+
+    /// Says of an Application that nothing is known of, what it is that takes so long.
+    pub fn tell_of_sources(&mut self) {
+        if self.reasons.is_empty() && !self.sources.is_empty() {
+            self.sources.dedup();
+            let sources = self.sources.join(", ");
+            self.reasons.push(format!(
+                "it has not been looked at yet: {sources} is still being fetched, or rendered"
+            ));
+        }
     }
 
     /// Whether an object of it has been asked for and is not there yet: an Application that may bring more.
