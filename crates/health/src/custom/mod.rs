@@ -67,7 +67,13 @@ fn is_behind(object: &Value) -> bool {
 fn message(rule: &table::Rule, object: &Value) -> String {
     match rule.text {
         Some(text) => text.to_owned(),
-        None => rule.tests.iter().find_map(|test| test.message(object)).unwrap_or_default(),
+        None => {
+            let told = rule.tests.iter().find_map(|test| test.message(object));
+            // What is well needs no words; of all else one has to know why.
+            let is_well = rule.verdict == Some(HealthCode::Healthy);
+            let fact = || rule.tests.iter().filter(|_| !is_well).find_map(|test| test.fact(object));
+            told.or_else(fact).unwrap_or_default()
+        }
     }
 }
 

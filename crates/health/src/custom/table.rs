@@ -35,6 +35,24 @@ pub(super) struct KindRules {
     pub rules: Vec<Rule>,
     /// The message when no rule holds.
     pub waits_for: String,
+    /// Whether that is about what the object's users write, which nobody waits for if there is anything else.
+    waits_for_spec: bool,
+}
+
+impl KindRules {
+    /// Takes the tests of a rule for what is waited for: those of the first one that makes the object Healthy.
+    fn await_tests_of(&mut self, rule: &Rule, tests: &str) {
+        let is_better = self.waits_for.is_empty() || (self.waits_for_spec && !is_about_spec(tests));
+        if rule.verdict == Some(HealthCode::Healthy) && is_better {
+            self.waits_for = format!("waiting for {tests}");
+            self.waits_for_spec = is_about_spec(tests);
+        }
+    }
+}
+
+/// Whether what the object's users write decides, and nothing of its status.
+fn is_about_spec(tests: &str) -> bool {
+    tests.split(" and ").all(|test| test.trim_start_matches('!').starts_with(".spec."))
 }
 
 /// One rule.
@@ -80,6 +98,7 @@ pub(super) fn parse(text: &'static str) -> Result<(Vec<&'static str>, Table), St
                 observes_generation: true,
                 rules: Vec::new(),
                 waits_for: String::new(),
+                waits_for_spec: false,
             });
         } else {
             let block = table.blocks.last_mut().ok_or_else(|| fail("no kind stands before this rule"))?;
@@ -88,9 +107,7 @@ pub(super) fn parse(text: &'static str) -> Result<(Vec<&'static str>, Table), St
                 continue;
             }
             let (rule, tests) = rule(content).map_err(|why| fail(&why))?;
-            if rule.verdict == Some(HealthCode::Healthy) && block.waits_for.is_empty() {
-                block.waits_for = format!("waiting for {tests}");
-            }
+            block.await_tests_of(&rule, tests);
             block.rules.push(rule);
         }
     }
@@ -126,6 +143,8 @@ mod tests {
         let one = table.of("One").unwrap();
         assert_eq!((one.rules.len(), one.rules[0].tests.len(), one.rules[0].text), (2, 2, Some("fine")));
         assert_eq!(one.waits_for, "waiting for Ready=True and .status.x=1");
+        let modes = "group a\nOne\n  Healthy .spec.mode=a\n  Healthy .status.ready\n  Healthy .status.fine\n";
+        assert_eq!(parse(modes).unwrap().1.of("One").unwrap().waits_for, "waiting for .status.ready");
         assert_eq!(table.of("Other").unwrap().rules[0].verdict, None);
     }
 

@@ -10,6 +10,8 @@ use crate::conditions::Condition;
 const CONDITIONS: &str = ".status.conditions";
 /// Stands for the status of a condition that speaks of an older generation.
 const OUTDATED: &str = "outdated";
+/// Stands for the status of a condition that a list of conditions does not have.
+const ABSENT: &str = "absent";
 
 /// One test of an object.
 #[derive(Clone, Debug)]
@@ -25,8 +27,17 @@ pub(super) enum Test {
     Equals(Path, Vec<&'static str>, bool),
     /// `.status.ready>=.spec.replicas?1`: numbers compared; one that is absent has the value after `?`, or 0.
     Compare(Operand, Order, Operand),
+    /// `.status.proposed!=.status.active`: other values stand at the one than at the other.
+    Differ(Path, Path),
     /// `!Ready`: there is no such condition.
     Without(ConditionTest),
+    /// `Accepted=absent in .status.parents[].conditions`: one of several lists of conditions lacks it.
+    Absent {
+        /// The condition's type.
+        kind: &'static str,
+        /// Where the lists stand.
+        place: Path,
+    },
 }
 
 #[derive(Clone, Debug)]
@@ -63,10 +74,17 @@ impl Test {
             };
         }
         if !text.starts_with('.') {
-            return Ok(Self::Condition(ConditionTest::parse(text)?));
+            let test = ConditionTest::parse(text)?;
+            return Ok(match test.statuses.as_slice() {
+                [ABSENT] => Self::Absent { kind: test.kind, place: test.place },
+                _ => Self::Condition(test),
+            });
         }
         let values = |list: &'static str| list.split('|').collect();
         if let Some((path, list)) = text.split_once("!=") {
+            if list.starts_with('.') {
+                return Ok(Self::Differ(Path::parse(path)?, Path::parse(list)?));
+            }
             return Ok(Self::Equals(Path::parse(path)?, values(list), false));
         }
         for (sign, order) in [
@@ -91,6 +109,12 @@ impl Test {
             Self::Condition(test) => test.find(object).is_some(),
             Self::Without(test) => test.find(object).is_none(),
             Self::Set(path, wanted) => path.is_set(object) == *wanted,
+            Self::Differ(left, right) => left.values(object) != right.values(object),
+            Self::Absent { kind, place } => {
+                let lists = place.values(object).into_iter().filter_map(Value::as_array);
+                let has = |list: &Vec<Value>| list.iter().any(|item| Condition::read(item).kind == *kind);
+                lists.into_iter().any(|list| !has(list))
+            }
             Self::Equals(path, values, wanted) => {
                 path.values(object).into_iter().any(|value| values.contains(&text(value).as_str())) == *wanted
             }
@@ -106,22 +130,33 @@ impl Test {
         }
     }
 
+    /// That it passed, where the object says nothing about it.
+    pub fn fact(&self, object: &Value) -> Option<String> {
+        match self {
+            Self::Condition(test) => {
+                test.find(object).map(|condition| format!("{} is {}", condition.kind, condition.status))
+            }
+            _ => None,
+        }
+    }
+
     /// What the object says about what passed.
     pub fn message(&self, object: &Value) -> Option<String> {
         match self {
-            Self::Condition(test) => test.find(object).map(|condition| described(&condition)),
+            Self::Condition(test) => test.find(object).and_then(|condition| described(&condition)),
             Self::Equals(path, _, true) | Self::Set(path, true) => {
                 let own = ["message", "reason"].iter().find_map(|field| object.str_at(&["status", field]));
                 let own = own.filter(|own| !own.is_empty()).map(str::to_owned);
-                own.or_else(|| path.values(object).first().map(|value| text(value)))
+                own.or_else(|| path.values(object).first().map(|value| told(path, value)))
             }
-            Self::Equals(..) | Self::Set(..) | Self::Without(_) => None,
+            Self::Equals(..) | Self::Set(..) | Self::Without(_) | Self::Differ(..) => None,
+            Self::Absent { kind, .. } => Some(format!("{kind} has not been reported everywhere yet")),
             Self::Compare(left, _, right) => {
                 let shown = |operand: &Operand| match operand {
-                    Operand::Number(number) => number.to_string(),
-                    Operand::Field(path, _) => format!("{path} is {}", operand.value(object)),
+                    Operand::Number(_) => None,
+                    Operand::Field(path, _) => Some(format!("{path} is {}", operand.value(object))),
                 };
-                Some(format!("{}, {}", shown(left), shown(right)))
+                Some([left, right].into_iter().filter_map(shown).collect::<Vec<_>>().join(", "))
             }
         }
     }
@@ -186,11 +221,41 @@ impl Operand {
     }
 }
 
-fn described(condition: &Condition) -> String {
+/// What a value at a path says: a text for itself, an error or a list of reasons by their words, all else with
+/// the name of its field, without which it is a riddle.
+fn told(path: &Path, value: &Value) -> String {
+    let words = |value: &Value| {
+        ["message", "reason"]
+            .iter()
+            .map(|field| value.str_at(&[field]))
+            .find_map(|text| text.filter(|text| !text.is_empty()).map(str::to_owned))
+    };
+    let words = match value {
+        // Numbers and truth values that a project writes as texts are as little of a sentence as those that are none.
+        Value::String(text)
+            if !matches!(text.as_str(), "true" | "false" | "True" | "False")
+                && text.parse::<f64>().is_err() =>
+        {
+            Some(text.clone())
+        }
+        Value::Array(items) => {
+            let all: Vec<_> = items.iter().filter_map(words).collect();
+            (!all.is_empty()).then(|| all.join(", "))
+        }
+        value => words(value),
+    };
+    words.unwrap_or_else(|| match value {
+        Value::Array(_) | Value::Object(_) => format!("{path} is set"),
+        value => format!("{path} is {}", text(value)),
+    })
+}
+
+fn described(condition: &Condition) -> Option<String> {
     match (condition.reason.as_str(), condition.message.as_str()) {
-        ("", message) => message.to_owned(),
-        (reason, "") => reason.to_owned(),
-        (reason, message) => format!("{reason}: {message}"),
+        ("", "") => None,
+        ("", message) => Some(message.to_owned()),
+        (reason, "") => Some(reason.to_owned()),
+        (reason, message) => Some(format!("{reason}: {message}")),
     }
 }
 
@@ -207,7 +272,9 @@ mod tests {
                 "conditions": [{"type": "Ready", "status": "False", "reason": "Creating"},
                     {"type": "Old", "status": "True", "observedGeneration": 2}],
                 "racks": {"a": {"members": 2}, "b": {"members": 3}},
-                "parents": [{"conditions": [{"type": "Accepted", "status": "True"}]}]},
+                "parents": [{"conditions": [{"type": "Accepted", "status": "True"}]},
+                    {"conditions": [{"type": "Accepted", "status": "True"}, {"type": "Bound", "status": "True"}]}],
+                "stages": [{"now": "a", "next": "b"}, {"now": "b", "next": "b"}]},
         });
         Test::parse(text).unwrap().holds(&object)
     }
@@ -236,6 +303,8 @@ mod tests {
             ".status.ready>=2",
             ".status.none<1",
             ".status.none?5>4",
+            ".status.stages[].now!=.status.stages[].next",
+            "Bound=absent in .status.parents[].conditions",
         ] {
             assert!(holds(text), "{text}");
         }
@@ -256,9 +325,35 @@ mod tests {
             ".status.ready>=.spec.replicas",
             "!Ready",
             "Accepted=False in .status.parents[].conditions",
+            "Accepted=absent in .status.parents[].conditions",
+            ".status.stages[].now!=.status.stages[].now",
         ] {
             assert!(!holds(text), "{text}");
         }
+    }
+
+    #[test]
+    fn what_passed_is_told_in_words() {
+        let object = json!({
+            "spec": {"paused": true},
+            "status": {"phase": "Failed", "size": 2, "code": "3", "error": {"message": "no space", "time": "x"},
+                "pauses": [{"reason": "CanaryPauseStep"}, {"reason": "Aborted"}], "jobs": [{"name": "a"}],
+                "conditions": [{"type": "Ready", "status": "False"}]},
+        });
+        let message = |text: &'static str| Test::parse(text).unwrap().message(&object);
+        for (test, wanted) in [
+            (".spec.paused=true", ".spec.paused is true"),
+            (".status.phase=Failed", "Failed"),
+            (".status.code", ".status.code is 3"),
+            (".status.error", "no space"),
+            (".status.pauses", "CanaryPauseStep, Aborted"),
+            (".status.jobs", ".status.jobs is set"),
+            (".status.size>0", ".status.size is 2"),
+        ] {
+            assert_eq!(message(test).as_deref(), Some(wanted), "{test}");
+        }
+        let ready = Test::parse("Ready=False").unwrap();
+        assert_eq!((ready.message(&object), ready.fact(&object).as_deref()), (None, Some("Ready is False")));
     }
 
     #[test]
