@@ -213,7 +213,7 @@ async fn work_on_sets(engine: Arc<Engine>) {
         looks.spawn(async move {
             let next = match unbroken(engine.reconcile_set(&key, level)).await {
                 Ok(next) => next,
-                Err(panic) => engine.after_panic_of_set(&key, &panic),
+                Err(panic) => engine.after_panic_of_set(&key, &panic).await,
             };
             engine.sets.queue.done(&key);
             if let Some(at) = next.at {

@@ -22,6 +22,7 @@ use crate::{
     prevent::rivals::Rival,
     reconcile::Next,
     rendering::Rendering,
+    sets::Seen,
 };
 
 /// First and longest pause after something could not be written; it doubles from look to look.
@@ -47,11 +48,20 @@ pub(crate) struct Memory {
     moved: bool,
     /// Another engine that works on it too.
     pub(crate) rival: Option<Rival>,
+    /// How often one after the other its sources could not be had for a reason that may pass.
+    failures: u32,
+    /// When the last of them was counted.
+    failed_at: Option<Instant>,
     /// Something was not written in this look.
     lost: bool,
     /// In how many looks one after the other that was so.
     losses: u32,
 }
+
+/// How long after a fetch that failed it is tried again, at first; it doubles with each further failure.
+const FIRST_FETCH_PAUSE: Duration = Duration::from_secs(5);
+/// How long it grows where remotes are not followed.
+const LONGEST_FETCH_PAUSE: Duration = Duration::from_secs(120);
 
 /// How long after a fault of the engine's own an Application is looked at again.
 const PANIC_PAUSE: Duration = Duration::from_secs(300);
@@ -71,7 +81,22 @@ impl Engine {
         if rendering.targets.is_ok() {
             known.good = Some(rendering.clone());
         }
+        if !rendering.may_pass() {
+            (known.failures, known.failed_at) = (0, None);
+        } else if known.failed_at.is_none_or(|at| at.elapsed() >= FIRST_FETCH_PAUSE) {
+            // Looks for other reasons come as they like; they are no further attempts.
+            (known.failures, known.failed_at) = (known.failures.saturating_add(1), Some(Instant::now()));
+        }
         known.rendering = Some(rendering);
+    }
+
+    /// How long to wait for sources that could not be had before they are asked for again: seconds at first, for most
+    /// hosts are back soon, and at last as long as one that answers is left alone.
+    pub(crate) fn pause_after_failures(&self, key: &AppKey, longest: Duration) -> Duration {
+        let failures = self.memory().get(key).map_or(0, |known| known.failures);
+        let doubled = 2_u32.saturating_pow(failures.saturating_sub(1).min(16));
+        let longest = if longest.is_zero() { LONGEST_FETCH_PAUSE } else { longest };
+        FIRST_FETCH_PAUSE.saturating_mul(doubled).min(longest)
     }
 
     /// Whether an Application's sources could not be had, see [`crate::Controller::is_out_of_reach`].
@@ -126,16 +151,24 @@ impl Engine {
     pub(crate) async fn after_panic(&self, key: &AppKey, panic: &str) -> Next {
         tracing::error!(app = %key.name, panic, "a fault of the engine ended the look at an Application; it is tried again");
         let at = ResourceKey::new(names::GROUP, "Application", &key.namespace, &key.name);
-        if let Some(object) = self.cache.get(&at) {
-            let fault = format!("a fault of the engine, please report it: {panic}; it is tried again");
+        // An engine that only watches writes nothing, not even this.
+        if let Some(object) = self.cache.get(&at).filter(|_| self.settings.shadow.is_none()) {
+            let fault = told_of_panic(panic);
             self.report_unknown(key, &object, ConditionType::UnknownError, &fault).await;
         }
         self.again_in(PANIC_PAUSE)
     }
 
     /// As [`Self::after_panic`], of an ApplicationSet.
-    pub(crate) fn after_panic_of_set(&self, key: &AppKey, panic: &str) -> Next {
+    pub(crate) async fn after_panic_of_set(&self, key: &AppKey, panic: &str) -> Next {
         tracing::error!(set = %key.name, panic, "a fault of the engine ended the look at an ApplicationSet; it is tried again");
+        let at = ResourceKey::new(names::GROUP, "ApplicationSet", &key.namespace, &key.name);
+        if let Some(set) = self.cache.get(&at).filter(|_| self.settings.shadow.is_none()) {
+            let seen = Seen::broken(&told_of_panic(panic));
+            if let Err(error) = self.show_set(&set, &seen, false).await {
+                tracing::warn!(set = %key.name, %error, "cannot write the status");
+            }
+        }
         self.again_in(PANIC_PAUSE)
     }
 
@@ -281,4 +314,9 @@ impl Engine {
             place.watch(key, None);
         }
     }
+}
+
+/// A panic, to whom it may concern.
+fn told_of_panic(panic: &str) -> String {
+    format!("a fault of the engine, please report it: {panic}; it is tried again")
 }

@@ -372,14 +372,20 @@ impl Engine {
     }
 
     /// Remote repositories tell nobody of new commits; they are asked at intervals that differ from
-    /// Application to Application, or only when somebody asks if the interval is zero.
+    /// Application to Application, or only when somebody asks if the interval is zero. What could not be had is
+    /// asked for sooner.
     pub(crate) fn follow_remotes(&self, key: &AppKey, rendering: &Rendering) -> Next {
         let installation = self.installation();
         let (interval, hard) = (installation.refresh, installation.argo.reconciliation.hard);
         let shortest = [interval, hard].into_iter().filter(|interval| !interval.is_zero()).min();
-        let Some(interval) = shortest.filter(|_| rendering.reads_remotes) else { return Next::default() };
         let spread: u32 =
             key.name.bytes().fold(7_u32, |sum, byte| sum.wrapping_mul(31) ^ u32::from(byte)) % 1000;
+        if rendering.may_pass() {
+            let pause = self.pause_after_failures(key, shortest.unwrap_or_default());
+            self.refresh_later(key, pause + pause / 4 * spread / 1000);
+            return Next::default();
+        }
+        let Some(interval) = shortest.filter(|_| rendering.reads_remotes) else { return Next::default() };
         let jitter = installation.argo.reconciliation.jitter.unwrap_or(interval / 4);
         self.refresh_later(key, interval + jitter * spread / 1000);
         Next::default()

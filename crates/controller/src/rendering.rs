@@ -63,6 +63,11 @@ impl Rendering {
         reads.iter().any(|read| read.url == url && read.revision == revision && read.commit == commit)
     }
 
+    /// Whether there are no objects for a reason that may pass, such as a host that is down.
+    pub fn may_pass(&self) -> bool {
+        self.targets.as_ref().is_err_and(RenderError::is_transient)
+    }
+
     /// Whether two renderings were made for the same spec.
     pub fn is_for_the_spec_of(&self, other: &Self) -> bool {
         self.inputs == other.inputs

@@ -147,6 +147,16 @@ impl Fetcher {
     /// Replaces the credentials that were declared in a cluster.
     pub fn declare(&self, all: Vec<DeclaredAccess>) {
         self.access.declare(all);
+        // What was refused may be granted now.
+        self.end_pauses();
+    }
+
+    fn end_pauses(&self) {
+        self.git.end_pauses();
+        if let Some((charts, _)) = self.helm.get() {
+            charts.end_pauses();
+        }
+        self.each_project(Self::end_pauses);
     }
 
     /// The projects for which access to an address was declared.
@@ -197,6 +207,7 @@ impl Fetcher {
     /// # Errors
     /// Offline, unreachable, or no such revision.
     pub fn repository(&self, url: &str, revision: &str) -> Result<Checkout, SourceError> {
+        refuse_template(url)?;
         self.refuse_offline(url)?;
         let mut options = CheckoutOptions::default();
         options.limit = self.git_limit.unwrap_or(options.limit);
@@ -208,6 +219,7 @@ impl Fetcher {
     /// # Errors
     /// As there.
     pub fn chart(&self, wanted: &ChartRequest) -> Result<Checkout, SourceError> {
+        refuse_template(&wanted.repository)?;
         self.helm().0.checkout(wanted)
     }
 
@@ -329,6 +341,16 @@ impl Fetcher {
     fn refuse_offline(&self, url: &str) -> Result<(), SourceError> {
         if self.offline { Err(SourceError::Offline { url: url.to_owned() }) } else { Ok(()) }
     }
+}
+
+/// Refuses an address in which a parameter of an ApplicationSet still stands: no host has it, and Git would take it
+/// for a folder.
+fn refuse_template(url: &str) -> Result<(), SourceError> {
+    let parameter = url.split_once("{{").and_then(|(_, rest)| rest.split_once("}}"));
+    parameter.map_or(Ok(()), |(parameter, _)| {
+        let reason = format!("no generator gives the parameter {:?} a value", parameter.trim());
+        Err(SourceError::BadUrl { url: url.to_owned(), reason })
+    })
 }
 
 /// One chart's dependencies: those of its own tree, and fetched ones.

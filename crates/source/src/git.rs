@@ -26,7 +26,9 @@ use tiphys_gocompat::semver::{Constraints, Version};
 use tiphys_vfs::FileTree;
 
 use crate::{
-    Access, AccessTable, Checkout, RepoId, SourceError, git_tree, ssh,
+    Access, AccessTable, Checkout, RepoId, SourceError, git_tree,
+    pauses::Pauses,
+    ssh,
     submodules::{MountedTree, submodules},
 };
 
@@ -86,6 +88,8 @@ pub struct GitCache {
     opened: Mutex<Vec<(Commit, Slot)>>,
     /// Commits that have too many files: to find that out takes seconds, and is the same each time.
     refused: Mutex<BTreeSet<ObjectId>>,
+    /// Remotes that failed a moment ago.
+    pauses: Pauses,
 }
 
 /// When something was fetched last, and that it has to be asked for again.
@@ -119,6 +123,7 @@ impl GitCache {
             access: AccessTable::default(),
             opened: Mutex::default(),
             refused: Mutex::default(),
+            pauses: Pauses::within(fresh_for),
         }
     }
 
@@ -133,6 +138,7 @@ impl GitCache {
         let all: Vec<RepoId> =
             self.fetched.lock().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect();
         self.stale().extend(all);
+        self.pauses.end();
         self.newest.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
@@ -142,6 +148,12 @@ impl GitCache {
             self.newest.lock().unwrap_or_else(PoisonError::into_inner).retain(|(known, _), _| *known != id);
             self.stale().insert(id);
         }
+        self.pauses.end();
+    }
+
+    /// Asks remotes again that failed a moment ago.
+    pub(crate) fn end_pauses(&self) {
+        self.pauses.end();
     }
 
     fn stale(&self) -> MutexGuard<'_, BTreeSet<RepoId>> {
@@ -190,6 +202,9 @@ impl GitCache {
         let repository = open_or_init(&path, url)?;
         let known = is_commit_id(revision) && resolve(&repository, url, revision).is_ok();
         if !known && !stamp.is_some_and(|at| at.elapsed() < self.fresh_for) {
+            if self.pauses.running(url).is_some() {
+                return Ok(None);
+            }
             match self.fetch(&repository, url, Extent::One(revision.to_owned()), how.options.limit) {
                 Ok(()) => *stamp = Some(Instant::now()),
                 Err(timeout @ SourceError::Timeout { .. }) => return Err(timeout),
@@ -238,7 +253,7 @@ impl GitCache {
         let asked = self.stale().remove(&id);
         let fresh = !asked && stamp.is_some_and(|at| at.elapsed() < self.fresh_for);
         if !known && !fresh {
-            self.fetch(&repository, url, Extent::All, how.options.limit)?;
+            self.pauses.ask(url, || self.fetch(&repository, url, Extent::All, how.options.limit))?;
             *stamp = Some(Instant::now());
         }
         drop(stamp);

@@ -11,7 +11,8 @@ use inputs::Dependencies;
 pub use inputs::SetInputs;
 use memory::Yield;
 pub(crate) use memory::{Sets, set_kind};
-use status::{Fault, HELD, Seen};
+pub(crate) use status::Seen;
+use status::{Fault, HELD};
 use tiphys_appset::{
     Brake, GenerateError, Generated, Plan, Policy, generate, is_owned_by, is_rolling, plan, removal_order,
     roll,
@@ -287,7 +288,7 @@ impl Engine {
     }
 
     /// Writes the status, and takes the request for a refresh away.
-    async fn show_set(&self, set: &Value, seen: &Seen, asked: bool) -> Result<(), ClusterError> {
+    pub(crate) async fn show_set(&self, set: &Value, seen: &Seen, asked: bool) -> Result<(), ClusterError> {
         let resource = self.set_resource().await?;
         let name = (set.namespace(), set.name());
         let cluster = self.cache.cluster();

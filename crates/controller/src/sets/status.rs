@@ -38,6 +38,13 @@ pub(crate) struct Seen {
     pub apps: Vec<std::sync::Arc<Value>>,
 }
 
+impl Seen {
+    /// A look that a fault of the engine's own broke off.
+    pub fn broken(told: &str) -> Self {
+        Self { fault: Some(Fault::new("UnknownError", told)), ..Self::default() }
+    }
+}
+
 /// The status after a look at a set.
 pub(crate) fn after(set: &Value, seen: &Seen, now: Timestamp) -> Value {
     let mut status = set.get("status").cloned().filter(Value::is_object).unwrap_or_else(|| json!({}));
@@ -171,6 +178,19 @@ mod tests {
         assert!(is_approved(&set("2026-01-02T00:00:00Z", HELD)));
         assert!(!is_approved(&set("2026-01-01T00:00:00Z", HELD)));
         assert!(!is_approved(&set("2026-01-03T00:00:00Z", "Other")));
+    }
+
+    #[test]
+    fn a_fault_of_the_engine_is_told_and_takes_nothing_away() {
+        let set = json!({"status": {"resources": [{"name": "a"}], "resourcesCount": 1}});
+        let status = after(&set, &Seen::broken("a fault of the engine"), Timestamp::UNIX_EPOCH);
+        assert_eq!((&status["resources"], &status["resourcesCount"]), (&json!([{"name": "a"}]), &json!(1)));
+        let conditions = status["conditions"].as_array().expect("list");
+        let fault = conditions.iter().find(|c| c["type"] == "ErrorOccurred").expect("told");
+        assert_eq!(
+            (&fault["status"], &fault["reason"], &fault["message"]),
+            (&json!("True"), &json!("UnknownError"), &json!("a fault of the engine"))
+        );
     }
 
     #[test]

@@ -188,6 +188,25 @@ async fn a_host_that_is_silent_holds_up_nobody_else() {
     host.stage.until_object(CONFIG_MAP, "web", "a", |_| true).await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_host_that_failed_for_a_moment_is_asked_again_soon() {
+    let host = Host::new().await;
+    let http = host.by_http(server::Mode::Down).await;
+    host.web_says("503").await;
+    http.set(server::Mode::Serve);
+    let since = tokio::time::Instant::now();
+    host.is_well("web").await;
+    assert!(since.elapsed() < Duration::from_secs(30), "{:?}", since.elapsed());
+    // One that stays away is asked ever more seldom.
+    http.set(server::Mode::Down);
+    host.web_says("503").await;
+    host.stage.pass(HOUR).await;
+    let asked = http.requests();
+    host.stage.pass(HOUR).await;
+    let asked = http.requests() - asked;
+    assert!((20..=70).contains(&asked), "{asked} requests in an hour");
+}
+
 /// The Secret that says how a repository is read.
 fn login(url: &str, password: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "shop", "namespace": ENGINE,

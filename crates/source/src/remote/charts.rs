@@ -83,7 +83,7 @@ impl Charts {
     /// Uses a folder, which is made when first needed. Within `fresh_for` of fetching an index it is
     /// not fetched again. `offline` serves only what the folder has.
     pub fn new(folder: impl Into<PathBuf>, access: AccessTable, fresh_for: Duration, offline: bool) -> Self {
-        let http = Arc::new(Http::default());
+        let http = Arc::new(Http::pausing(fresh_for));
         Self {
             store: Store::new(folder),
             registry: Registry::with_http(access.clone(), http.clone()),
@@ -188,11 +188,18 @@ impl Charts {
 
     /// Forgets how fresh indexes are.
     pub fn expire(&self) {
+        self.http.pauses.end();
         self.indexes.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+
+    /// Asks hosts again that failed a moment ago.
+    pub(crate) fn end_pauses(&self) {
+        self.http.pauses.end();
     }
 
     /// The same for the index of one repository.
     pub fn expire_address(&self, repository: &str) {
+        self.http.pauses.end();
         if let Ok(url) = index_url(repository) {
             self.indexes.lock().unwrap_or_else(PoisonError::into_inner).remove(&url);
         }

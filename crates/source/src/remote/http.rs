@@ -12,7 +12,7 @@ use reqwest::{
     redirect,
 };
 
-use crate::{SourceError, remote::Access};
+use crate::{SourceError, pauses::Pauses, remote::Access};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 /// For a whole exchange: large archives over slow lines need minutes.
@@ -25,9 +25,16 @@ const MAX_REDIRECTS: usize = 10;
 #[derive(Default)]
 pub(crate) struct Http {
     clients: Mutex<Vec<(Access, Client)>>,
+    /// Addresses that failed a moment ago.
+    pub pauses: Pauses,
 }
 
 impl Http {
+    /// Clients for what is good for a time: what failed is not asked again at once.
+    pub fn pausing(fresh_for: Duration) -> Self {
+        Self { clients: Mutex::default(), pauses: Pauses::within(fresh_for) }
+    }
+
     /// The client for an access.
     pub fn client(&self, url: &str, access: &Access) -> Result<Client, SourceError> {
         if let Some(what) = &access.unsupported {
@@ -45,7 +52,7 @@ impl Http {
 
     /// The body behind an address.
     pub fn get(&self, url: &str, access: &Access, limit: u64) -> Result<Vec<u8>, SourceError> {
-        read_ok(url, self.send(url, access)?, limit)
+        self.pauses.ask(url, || read_ok(url, self.send(url, access)?, limit))
     }
 
     /// The answer of an address, whatever its status.

@@ -271,15 +271,27 @@ impl Registry {
         let host =
             if reference.registry == "docker.io" { "registry-1.docker.io" } else { &reference.registry };
         let url = format!("{scheme}://{host}/v2/{}/{path}", reference.repository);
+        self.http.pauses.ask(&url, || self.get_now(reference, (&url, &own), accept, limit))
+    }
+
+    /// As [`Registry::get`], of an address with the access that was declared for it.
+    fn get_now(
+        &self,
+        reference: &OciReference,
+        (url, own): (&str, &Access),
+        accept: &str,
+        limit: u64,
+    ) -> Result<(HeaderMap, Vec<u8>), SourceError> {
+        let address = reference.address();
         let send = |access: &Access| -> Result<Response, SourceError> {
-            let request = self.http.client(&url, &own)?.get(&url).header(ACCEPT, accept);
-            authorized(request, access).send().map_err(|e| fetch_error(&url, &e))
+            let request = self.http.client(url, own)?.get(url).header(ACCEPT, accept);
+            authorized(request, access).send().map_err(|e| fetch_error(url, &e))
         };
         let known = self.tokens.lock().unwrap_or_else(PoisonError::into_inner).get(&address).cloned();
         let mut response = send(&known.unwrap_or_default())?;
         if response.status() == StatusCode::UNAUTHORIZED {
             let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
-            let access = self.answer(challenge.unwrap_or_default(), reference, &own)?;
+            let access = self.answer(challenge.unwrap_or_default(), reference, own)?;
             response = send(&access)?;
             self.tokens.lock().unwrap_or_else(PoisonError::into_inner).insert(address, access);
         }
@@ -293,7 +305,7 @@ impl Registry {
             });
         }
         let headers = response.headers().clone();
-        Ok((headers, read_ok(&url, response, limit)?))
+        Ok((headers, read_ok(url, response, limit)?))
     }
 
     /// What to send to a registry that asked who we are.

@@ -349,3 +349,19 @@ fn all_is_fetched_where_single_commits_cannot_be_had() {
     let error = other.newest("nothing").expect_err("is not there");
     assert!(error.to_string().contains("no branch, tag or commit \"nothing\"; it has main"), "{error}");
 }
+
+#[test]
+fn a_host_that_is_down_is_left_alone_for_a_moment() {
+    let place = Place::new();
+    let cache = GitCache::new(place.folder.path().join("patient"), Duration::from_secs(3600));
+    place.host.set(Mode::Down);
+    let failure = || cache.checkout(&place.host.url, "main").err().expect("it is down").to_string();
+    let first = failure();
+    let asked = place.host.requests();
+    assert!(first.contains("503") && asked > 0, "{first}");
+    assert_eq!((failure(), place.host.requests()), (first, asked));
+    // Whoever means now is not held up.
+    place.host.set(Mode::Serve);
+    cache.expire_address(&place.host.url);
+    cache.checkout(&place.host.url, "main").expect("it is up");
+}

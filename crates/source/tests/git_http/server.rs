@@ -6,7 +6,10 @@ use std::{
     net::{TcpListener, TcpStream},
     path::Path,
     process::{Command, Stdio},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 /// What the host does.
@@ -14,6 +17,8 @@ use std::{
 pub enum Mode {
     /// Serves everybody.
     Serve,
+    /// Answers that it is overloaded.
+    Down,
     /// Takes the connection and says nothing.
     Silent,
     /// Begins to send the objects, and says nothing more.
@@ -35,6 +40,7 @@ pub struct Host {
     pub url: String,
     mode: Arc<Mutex<Mode>>,
     seen: Arc<Mutex<Vec<String>>>,
+    requests: Arc<AtomicUsize>,
 }
 
 impl Host {
@@ -44,21 +50,29 @@ impl Host {
         let url = format!("http://{}/acme/shop", listener.local_addr().expect("it is bound"));
         let mode = Arc::new(Mutex::new(Mode::Serve));
         let seen: Arc<Mutex<Vec<String>>> = Arc::default();
+        let requests: Arc<AtomicUsize> = Arc::default();
         let (repository, shared, log) = (repository.to_owned(), mode.clone(), seen.clone());
+        let count = requests.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
+                count.fetch_add(1, Ordering::SeqCst);
                 let (repository, mode, log) = (repository.clone(), shared.clone(), log.clone());
                 std::thread::spawn(move || {
                     let _ = answer(stream, &repository, &mode, &log);
                 });
             }
         });
-        Self { url, mode, seen }
+        Self { url, mode, seen, requests }
     }
 
     /// Behaves otherwise from now on.
     pub fn set(&self, mode: Mode) {
         *self.mode.lock().expect("no thread panicked") = mode;
+    }
+
+    /// How many requests came.
+    pub fn requests(&self) -> usize {
+        self.requests.load(Ordering::SeqCst)
     }
 
     /// The values of the authorization headers that came.
@@ -115,6 +129,10 @@ fn answer(
         Mode::Login(ref right) if request.authorization.as_ref() == Some(right) => {}
         Mode::Refuse | Mode::Login(_) => {
             let head = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"shop\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
+            return stream.write_all(head.as_bytes());
+        }
+        Mode::Down => {
+            let head = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
             return stream.write_all(head.as_bytes());
         }
         Mode::Redirect(to) => {
