@@ -109,6 +109,18 @@ fn a_policy_changes_what_is_written() {
 }
 
 #[test]
+fn events_count_for_no_quota() {
+    let (_server, client) = cluster();
+    let quota =
+        json!({"metadata": {"name": "q"}, "spec": {"hard": {"count/events": "0", "count/configmaps": "0"}}});
+    create(&client, "resourcequotas", quota).unwrap();
+    let event = json!({"metadata": {"name": "e"}, "involvedObject": {"kind": "Pod", "namespace": "default", "name": "p"},
+        "reason": "Started", "type": "Normal"});
+    create(&client, "events", event).unwrap();
+    create(&client, "configmaps", json!({"metadata": {"name": "c"}})).unwrap_err();
+}
+
+#[test]
 fn a_quota_bounds_a_namespace_and_tells_its_use() {
     let (_server, client) = cluster();
     let quota = json!({"metadata": {"name": "q"}, "spec": {"hard": {"pods": "1", "requests.cpu": "1", "configmaps": "1"}}});

@@ -39,7 +39,8 @@ fn quotas() -> ResourceId {
 /// Refuses what would exceed a quota of the namespace.
 pub(super) fn check(request: &Request<'_>, object: &Value) -> ApiResult<()> {
     let at = request.at;
-    if !at.resource.namespaced || at.subresource.is_some() || request.operation == Operation::Delete {
+    let is_counted = at.resource.namespaced && !is_ignored(&at.resource.id);
+    if !is_counted || at.subresource.is_some() || request.operation == Operation::Delete {
         return Ok(());
     }
     let snapshot = request.server.snapshot();
@@ -291,12 +292,20 @@ impl<'a> Usage<'a> {
     }
 }
 
+/// Events count for no quota, whatever one says of them.
+fn is_ignored(resource: &ResourceId) -> bool {
+    resource.group().is_empty() && resource.resource() == "events"
+}
+
 fn is_pods(resource: &ResourceId) -> bool {
     resource.group().is_empty() && resource.resource() == "pods"
 }
 
 /// Whether objects of a resource count for a bound of this name, see [`usage_of`].
 fn counts_for(name: &str, resource: &ResourceId) -> bool {
+    if is_ignored(resource) {
+        return false;
+    }
     if let Some(counted) = name.strip_prefix("count/") {
         return counted == resource.to_string();
     }
@@ -344,7 +353,7 @@ fn scopes_hold(quota: &Value, pod: &Value) -> bool {
 /// Brings the status of a namespace's quotas up to date after a write in it, once the controller of quotas
 /// has seen them.
 pub(crate) fn after_write(server: &ApiServer, at: &At, old: Option<&Object>, new: &Object) {
-    if !at.resource.namespaced || at.is("", "events") || at.is("coordination.k8s.io", "leases") {
+    if !at.resource.namespaced || is_ignored(&at.resource.id) || at.is("coordination.k8s.io", "leases") {
         return;
     }
     // Most writes are of states, and to count is to look at every object of the namespace.
