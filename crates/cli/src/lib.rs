@@ -10,6 +10,7 @@ mod duration;
 mod evaluator;
 mod exit;
 mod fetch;
+mod generators;
 mod metrics;
 mod output;
 mod plugins;

@@ -90,7 +90,7 @@ fn a_set_that_fails_is_told_of_at_once() {
     let run = repo.once(&["--offline"]);
     run.expect(1, &["broken", "spec.generators[0]"]);
     let empty = Repo::with(&[("set.yaml", &folders("none", "parts/*")), ("parts/notes.txt", "none yet")]);
-    empty.once(&[]).expect(0, &["none"]);
+    empty.once(&[]).expect(0, &["none", "they look for folders parts/*"]);
 }
 
 #[test]
@@ -111,6 +111,18 @@ fn that_no_set_yields_an_application_is_said() {
     repo.write("web/a.yaml", config_map("a", "1"));
     let run = repo.once(&[]);
     run.expect(0, &["all 1 Applications are Synced and Healthy, and one ApplicationSet yields none", why]);
+}
+
+#[test]
+fn a_parameter_that_stands_in_an_address_is_named() {
+    let open = set("addons", "- clusters: {}")
+        .replace(URL, "'{{metadata.annotations.addons_repo_url}}'")
+        .replace("{{path.basename}}", "{{name}}")
+        .replace("{{path}}", "web");
+    Repo::with(&[("set.yaml", &open)]).once(&[]).expect(
+        1,
+        &["in-cluster", "no generator gives the parameter \"metadata.annotations.addons_repo_url\" a value"],
+    );
 }
 
 #[test]

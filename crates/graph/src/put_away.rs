@@ -1,7 +1,7 @@
 //! Folders whose files nobody applies as they are: what tests work on, and what is kept though it is no longer in use.
 
 /// Folder names that say so.
-const NAMES: [&str; 17] = [
+const NAMES: [&str; 19] = [
     "__snapshots__",
     "archive",
     "archived",
@@ -10,6 +10,8 @@ const NAMES: [&str; 17] = [
     "chainsaw-test",
     "deprecated",
     "disabled",
+    "exclude",
+    "excluded",
     "fixtures",
     "graveyard",
     "inactive",
@@ -51,6 +53,7 @@ mod tests {
             ("apps/.archive/web/app.yaml", Some("apps/.archive")),
             ("argocd/disabled/app.yaml", Some("argocd/disabled")),
             ("a/tests/b/fixtures/app.yaml", Some("a/tests")),
+            ("addons/exclude/app.yaml", Some("addons/exclude")),
             ("src/__snapshots__/app.yaml", Some("src/__snapshots__")),
             ("z-archive/app.yaml", Some("z-archive")),
             ("hack/invalid-examples/app.yaml", Some("hack/invalid-examples")),

@@ -15,6 +15,7 @@ use crate::{
     app::{session::Session, target::Target},
     clusters, dump,
     exit::{Reported, WrongUse},
+    generators,
     output::{Format, print},
     repository::{Given, Repository},
     templates,
@@ -192,9 +193,12 @@ fn run_generate(args: &GenerateArgs) -> anyhow::Result<()> {
 
 /// What is told of a set that yields nothing: it may be right, and may be for want of clusters.
 fn yields_none(set: &Value, declared: &[ClusterInfo]) -> String {
-    let generators = set.at(&["spec", "generators"]).unwrap_or(&Value::Null);
-    let why = match (clusters::are_asked_for(generators), declared.len()) {
-        (false, _) => String::new(),
+    let list = set.at(&["spec", "generators"]).unwrap_or(&Value::Null);
+    let why = match (clusters::are_asked_for(list), declared.len()) {
+        (false, _) => match generators::looked_for(list) {
+            told if told.is_empty() => told,
+            told => format!(": its generators look for {told}"),
+        },
         (true, 0) => ": no cluster is known but the engine's own; --clusters tells of others".to_owned(),
         (true, count) => format!(", with {count} clusters known"),
     };

@@ -249,14 +249,17 @@ fn row_of_set(set: &Value) -> Option<Row> {
     if up_to_date && count > 0 {
         return None;
     }
-    let asks = || crate::clusters::are_asked_for(set.at(&["spec", "generators"]).unwrap_or(&Value::Null));
+    let generators = set.at(&["spec", "generators"]).unwrap_or(&Value::Null);
     let doing = match &fault {
         Some(fault) => fault.clone(),
-        None if up_to_date && asks() => {
+        None if up_to_date && crate::clusters::are_asked_for(generators) => {
             "its generators yield no Application: they ask for clusters, and select none of those that are declared (--clusters declares more)"
                 .to_owned()
         }
-        None if up_to_date => "its generators yield no Application".to_owned(),
+        None if up_to_date => match crate::generators::looked_for(generators) {
+            told if told.is_empty() => "its generators yield no Application".to_owned(),
+            told => format!("its generators yield no Application: they look for {told}"),
+        },
         None => "not looked at yet".to_owned(),
     };
     Some(Row {
@@ -360,9 +363,15 @@ fn objects_out_of_place(app: &Application, waits: &[Wait]) -> Vec<(String, Optio
     let is_awaited = |resource: &&tiphys_model::ResourceStatus| {
         awaited.contains(&(resource.kind.as_str(), resource.namespace.as_str(), resource.name.as_str()))
     };
+    // The health of one that renders itself is that of what else it renders.
+    let is_itself = |resource: &tiphys_model::ResourceStatus| {
+        let id = (resource.namespace.as_str(), resource.name.as_str());
+        resource.kind == "Application" && id == (app.metadata.namespace.as_str(), app.metadata.name.as_str())
+    };
     let mut to_come = Vec::new();
     for resource in app.status.resources.iter().filter(|resource| !is_awaited(resource)) {
-        let bad = resource.health.as_ref().filter(|h| !matches!(h.status, HealthCode::Healthy));
+        let bad =
+            resource.health.as_ref().filter(|h| h.status != HealthCode::Healthy && !is_itself(resource));
         let is_missing = bad.is_some_and(|health| health.status == HealthCode::Missing);
         if is_missing && !waits.is_empty() && resource.kind != "Application" {
             to_come.push(format!("{}/{}", resource.kind, resource.name));
@@ -533,5 +542,17 @@ mod tests {
         assert_eq!(waiting.at_rest(), trying.at_rest());
         let (waiting, trying) = (repeating(5, 0, retry_that_began_now()), repeating(5, 0, json!([])));
         assert_ne!(waiting.at_rest(), trying.at_rest());
+    }
+
+    #[test]
+    fn an_application_that_renders_itself_is_no_reason_for_its_own_health() {
+        let child = |name: &str| {
+            json!({"group": names::GROUP, "version": "v1alpha1", "kind": "Application", "namespace": "argocd",
+                "name": name, "status": "Synced", "health": {"status": "Progressing"}})
+        };
+        let app = json!({"apiVersion": names::API_VERSION, "kind": "Application",
+            "metadata": {"name": "root", "namespace": "argocd"},
+            "status": {"resources": [child("root"), child("web")], "sync": {"status": "Synced"}}});
+        assert_eq!(row(&app, &BTreeMap::new()).reasons, ["Application/web is Progressing"]);
     }
 }
