@@ -1,6 +1,9 @@
 //! Two states of a repository and what every Application renders to in each.
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
 
 use tiphys_appset::ClusterInfo;
 use tiphys_model::{hook, names};
@@ -9,7 +12,7 @@ use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value, json};
 
 use crate::{
     exit::WrongUse,
-    repository::{Catalogue, Given, Node, Repository, Scope},
+    repository::{Catalogue, Choice, Found, Given, Node, Repository, Scope, choose},
 };
 
 /// Two states: `None` stands for the files as they are.
@@ -58,42 +61,125 @@ impl Range {
     }
 }
 
-/// What an Application renders to: its objects by key, or why it does not render. Of an ApplicationSet, whether
-/// what it generates is known.
-pub type Rendering = Result<BTreeMap<ResourceKey, Value>, String>;
+/// What is known of an Application at a state.
+#[derive(Clone, Debug)]
+pub struct Rendering {
+    /// The Application itself, if no other one renders it: nobody else would tell of its changes.
+    pub own: Option<Value>,
+    /// What it renders to: its objects by key, or why it does not render. Of an ApplicationSet, whether what it
+    /// generates is known.
+    pub objects: Result<BTreeMap<ResourceKey, Value>, String>,
+}
+
+impl Rendering {
+    /// Everything that is known, by key, and why that is not everything.
+    fn known(self) -> (BTreeMap<ResourceKey, Value>, Option<String>) {
+        let (mut objects, fault) = match self.objects {
+            Ok(objects) => (objects, None),
+            Err(fault) => (BTreeMap::new(), Some(fault)),
+        };
+        objects.extend(self.own.map(|own| (key_of(&own), own)));
+        (objects, fault)
+    }
+}
+
+/// An Application or ApplicationSet, and which environment it is of: several that stand side by side often have
+/// Applications of one name, each for its own cluster.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Subject {
+    /// The folder (or file) of the environment; empty if there are not several.
+    pub environment: String,
+    /// Which one.
+    pub node: Node,
+}
 
 /// Everything that a repository renders to at a state.
-pub type State = BTreeMap<Node, Rendering>;
+pub type State = BTreeMap<Subject, Rendering>;
 
-/// Renders every Application of a repository at a revision, or as its files are, with clusters that its own files may
-/// not declare. An Application that no other one
-/// renders counts among its own objects, for nobody else would tell of its changes.
+/// A repository at a state, with what it leads to as a whole.
+pub struct Opened {
+    repository: Repository,
+    catalogue: Catalogue,
+    /// The environments that stand side by side in it.
+    pub environments: BTreeSet<String>,
+}
+
+/// Opens a repository at a revision, or as its files are, with clusters that its own files may
+/// not declare.
 ///
 /// # Errors
 /// The repository cannot be read, or has no such revision.
-pub fn render(given: &Given<'_>, clusters: &[ClusterInfo]) -> anyhow::Result<State> {
+pub fn open(given: &Given<'_>, clusters: &[ClusterInfo]) -> anyhow::Result<Opened> {
     let mut repository = Repository::open(given).map_err(|error| WrongUse(format!("{error:#}")))?;
     repository.look_into_units();
     repository.scan.more_clusters = clusters.to_vec();
-    let scope = Scope { foreign: true, origins: false };
-    let mut catalogue = Catalogue::build(&repository.scan, &repository.repositories, scope);
+    let catalogue = Catalogue::build(&repository.scan, &repository.repositories, SCOPE);
+    let environments = match choose(catalogue.roots(&repository.scan), &catalogue) {
+        Choice::Ask(environments) => environments.into_keys().collect(),
+        Choice::Run(..) => BTreeSet::new(),
+    };
+    Ok(Opened { repository, catalogue, environments })
+}
+
+const SCOPE: Scope = Scope { foreign: true, origins: false };
+
+impl Opened {
+    /// What every Application renders to, each environment by itself.
+    pub fn render(self, environments: &BTreeSet<String>) -> State {
+        if environments.is_empty() {
+            return state_of("", self.catalogue);
+        }
+        let mut state = State::new();
+        let build = |environment: &str| {
+            let of = |found: &Found| environment_among(environments, &found.file);
+            let mut scan = self.repository.scan.clone();
+            for list in [&mut scan.applications, &mut scan.sets] {
+                list.retain(|found| of(found) == environment);
+            }
+            // What stands outside of the environments is for all of them, and what is outside may be for any.
+            for list in [&mut scan.clusters, &mut scan.settings] {
+                list.retain(|found| environment.is_empty() || [environment, ""].contains(&of(found)));
+            }
+            state_of(environment, Catalogue::build(&scan, &self.repository.repositories, SCOPE))
+        };
+        for environment in environments {
+            state.extend(build(environment));
+        }
+        // What belongs to none of them, but for what they lead to.
+        let led_to: BTreeSet<Node> = state.keys().map(|subject| subject.node.clone()).collect();
+        state.extend(build("").into_iter().filter(|(subject, _)| !led_to.contains(&subject.node)));
+        state
+    }
+}
+
+/// The environment that a file belongs to; empty if none.
+fn environment_among<'a>(environments: &'a BTreeSet<String>, file: &str) -> &'a str {
+    let is_of = |environment: &&String| {
+        file.strip_prefix(environment.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    environments.iter().filter(is_of).max_by_key(|environment| environment.len()).map_or("", String::as_str)
+}
+
+fn state_of(environment: &str, mut catalogue: Catalogue) -> State {
     let mut state = State::new();
+    let subject = |node: Node| Subject { environment: environment.to_owned(), node };
     for (id, entry) in std::mem::take(&mut catalogue.entries) {
         let node = Node { is_set: false, id };
         let own = (!catalogue.is_rendered(&node)).then(|| written(&entry.object));
-        let rendering = match entry.rendered {
+        let objects = match entry.rendered {
             Err(error) => Err(format!("{error:#}")),
             Ok(rendered) => {
-                let objects = rendered.objects.into_iter().map(|object| unmarked(object.value)).chain(own);
+                let objects = rendered.objects.into_iter().map(|object| unmarked(object.value));
                 Ok(objects.map(|object| (key_of(&object), object)).collect())
             }
         };
-        state.insert(node, rendering);
+        state.insert(subject(node), Rendering { own, objects });
     }
     for (id, fault) in catalogue.sets {
-        state.insert(Node { is_set: true, id }, fault.map_or_else(|| Ok(BTreeMap::new()), Err));
+        let objects = fault.map_or_else(|| Ok(BTreeMap::new()), Err);
+        state.insert(subject(Node { is_set: true, id }), Rendering { own: None, objects });
     }
-    Ok(state)
+    state
 }
 
 /// An object without the engine's mark: that says nothing but which object it is.
@@ -145,7 +231,7 @@ pub struct Change {
 /// What became of an Application or ApplicationSet.
 pub struct AppChange {
     /// Which one.
-    pub node: Node,
+    pub subject: Subject,
     /// Whether it is there before and after.
     pub sides: (bool, bool),
     /// Why it does not render before and after.
@@ -155,36 +241,42 @@ pub struct AppChange {
 }
 
 impl AppChange {
-    /// Whether nothing is known of it, for the same reason before and after.
+    /// Whether nothing is known of what became of it, for the same reason before and after.
     pub fn is_unknown(&self) -> bool {
-        self.sides == (true, true) && self.faults.0.is_some() && self.faults.0 == self.faults.1
+        self.sides == (true, true) && self.fails_alike() && self.changes.is_empty()
+    }
+
+    /// Whether it renders neither before nor after, for the same reason.
+    pub fn fails_alike(&self) -> bool {
+        self.faults.0.is_some() && self.faults.0 == self.faults.1
     }
 }
 
 /// Every Application that differs, and those of which nothing is known.
 pub fn compare(old: State, mut new: State) -> Vec<AppChange> {
     let mut all = Vec::new();
-    for (node, before) in old {
-        let after = new.remove(&node);
-        all.extend(app_change(node, Some(before), after));
+    for (subject, before) in old {
+        let after = new.remove(&subject);
+        all.extend(app_change(subject, Some(before), after));
     }
-    all.extend(new.into_iter().filter_map(|(node, after)| app_change(node, None, Some(after))));
-    all.sort_by(|a, b| a.node.cmp(&b.node));
+    all.extend(new.into_iter().filter_map(|(subject, after)| app_change(subject, None, Some(after))));
+    all.sort_by(|a, b| a.subject.cmp(&b.subject));
     all
 }
 
-fn app_change(node: Node, old: Option<Rendering>, new: Option<Rendering>) -> Option<AppChange> {
+fn app_change(subject: Subject, old: Option<Rendering>, new: Option<Rendering>) -> Option<AppChange> {
     let sides = (old.is_some(), new.is_some());
-    let split = |side: Option<Rendering>| match side {
-        Some(Ok(objects)) => (objects, None),
-        Some(Err(fault)) => (BTreeMap::new(), Some(fault)),
-        None => (BTreeMap::new(), None),
+    // Where the objects of one state are unknown, those of the other are neither new nor gone.
+    let is_comparable = [&old, &new].into_iter().flatten().all(|side| side.objects.is_ok());
+    let known = |side: Option<Rendering>| {
+        let (mut objects, fault) = side.map(Rendering::known).unwrap_or_default();
+        objects.retain(|_, object| is_comparable || subject.node.is(object));
+        (objects, fault)
     };
-    let ((old, old_fault), (new, new_fault)) = (split(old), split(new));
-    let is_comparable = old_fault.is_none() && new_fault.is_none();
-    let changes = if is_comparable { changes(old, new) } else { Vec::new() };
+    let ((old, old_fault), (new, new_fault)) = (known(old), known(new));
+    let changes = changes(old, new);
     let differs = !changes.is_empty() || sides.0 != sides.1 || old_fault.is_some() || new_fault.is_some();
-    differs.then_some(AppChange { node, sides, faults: (old_fault, new_fault), changes })
+    differs.then_some(AppChange { subject, sides, faults: (old_fault, new_fault), changes })
 }
 
 fn changes(old: BTreeMap<ResourceKey, Value>, mut new: BTreeMap<ResourceKey, Value>) -> Vec<Change> {
@@ -271,26 +363,51 @@ mod tests {
             let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": value}});
             BTreeMap::from([(object.resource_key(), object)])
         };
-        let id = |name: &str| Node { is_set: false, id: ("argocd".to_owned(), name.to_owned()) };
+        let id = |name: &str| {
+            let node = Node { is_set: false, id: ("argocd".to_owned(), name.to_owned()) };
+            Subject { environment: String::new(), node }
+        };
+        let ok = |value: &str| Rendering { own: None, objects: Ok(object(value)) };
+        let no = |own: Option<Value>| Rendering { own, objects: Err("no".into()) };
+        let own = |revision: &str| {
+            Some(json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
+                "metadata": {"name": "bumped", "namespace": "argocd"}, "spec": {"source": {"targetRevision": revision}}}))
+        };
         let old = State::from([
-            (id("same"), Ok(object("1"))),
-            (id("gone"), Ok(object("1"))),
-            (id("changed"), Ok(object("1"))),
-            (id("broken"), Ok(object("1"))),
-            (id("unknown"), Err("no".into())),
+            (id("same"), ok("1")),
+            (id("gone"), ok("1")),
+            (id("changed"), ok("1")),
+            (id("broken"), ok("1")),
+            (id("bumped"), no(own("1"))),
+            (id("unknown"), no(None)),
         ]);
         let new = State::from([
-            (id("same"), Ok(object("1"))),
-            (id("changed"), Ok(object("2"))),
-            (id("broken"), Err("no".into())),
-            (id("added"), Ok(object("1"))),
-            (id("unknown"), Err("no".into())),
+            (id("same"), ok("1")),
+            (id("changed"), ok("2")),
+            (id("broken"), no(None)),
+            (id("bumped"), no(own("2"))),
+            (id("added"), ok("1")),
+            (id("unknown"), no(None)),
         ]);
         let all = compare(old, new);
         let names: Vec<(&str, usize)> =
-            all.iter().map(|app| (app.node.id.1.as_str(), app.changes.len())).collect();
-        assert_eq!(names, [("added", 1), ("broken", 0), ("changed", 1), ("gone", 1), ("unknown", 0)]);
+            all.iter().map(|app| (app.subject.node.id.1.as_str(), app.changes.len())).collect();
+        assert_eq!(
+            names,
+            [("added", 1), ("broken", 0), ("bumped", 1), ("changed", 1), ("gone", 1), ("unknown", 0)]
+        );
         assert_eq!(all.iter().filter(|app| app.is_unknown()).count(), 1);
+    }
+
+    #[test]
+    fn files_belong_to_the_innermost_environment() {
+        let all: BTreeSet<String> = ["envs/dev", "envs/dev/eu", "root-prod.yaml"].map(str::to_owned).into();
+        let of = |file: &str| environment_among(&all, file);
+        assert_eq!((of("envs/dev/a.yaml"), of("envs/dev/eu/a.yaml")), ("envs/dev", "envs/dev/eu"));
+        assert_eq!(
+            (of("root-prod.yaml"), of("envs/development/a.yaml"), of("a.yaml")),
+            ("root-prod.yaml", "", "")
+        );
     }
 
     #[test]

@@ -289,8 +289,84 @@ fn what_nobody_knows_is_not_counted_as_nothing() {
         &[
             "### 2 of 2 Applications and 1 ApplicationSet differ in `main..HEAD`",
             "| argocd/one | removed | 0 | 0 | 2 |",
-            "| argocd/away | added | ? | 0 | 0 |",
+            "| argocd/away | added | 1+? | 0 | 0 |",
             "| ApplicationSet argocd/all | added | ? | 0 | 0 |",
         ],
     );
+}
+
+#[test]
+fn an_application_whose_objects_are_out_of_reach_still_tells_its_own_change() {
+    let app = |version: &str| {
+        application("web", "web")
+            .replace("path: web", "chart: web")
+            .replace("targetRevision: HEAD", &format!("targetRevision: {version}"))
+            .replace(URL, "https://charts.example.org")
+    };
+    let repo = Repo::with(&[
+        ("web.yaml", &app("1.0.0")),
+        ("other.yaml", &app("1.0.0").replace("name: web", "name: other")),
+    ]);
+    repo.git_init();
+    repo.write("web.yaml", app("2.0.0"));
+    let run = repo.run(&["diff", "HEAD", "--repo", "repo", "--offline"]);
+    run.expect(
+        0,
+        &[
+            "=== argocd/web (changed, its objects unknown) ===",
+            "-    targetRevision: 1.0.0",
+            "+    targetRevision: 2.0.0",
+            "1 of 2 Applications differ",
+            "renders neither before nor after",
+            "argocd/other",
+        ],
+    );
+}
+
+#[test]
+fn the_time_of_day_is_no_difference() {
+    let repo = Repo::with(&[
+        ("web.yaml", &application("web", "web")),
+        ("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+        ("web/templates/a.yaml", &config_map("a", "'{{ now.UnixNano }}'")),
+    ]);
+    repo.git_init();
+    repo.run(&["diff", "HEAD", "--repo", "repo"]).expect(0, &["0 of 1 Applications differ"]);
+}
+
+#[test]
+fn environments_with_applications_of_one_name_are_compared_each_by_itself() {
+    let root = |of: &str| application("root", &format!("clusters/{of}/apps"));
+    let child = |of: &str| application("web", &format!("web/{of}"));
+    let mut files = Vec::new();
+    for of in ["dev", "prod"] {
+        files.push((format!("clusters/{of}/root.yaml"), root(of)));
+        files.push((format!("clusters/{of}/apps/web.yaml"), child(of)));
+        files.push((format!("web/{of}/a.yaml"), config_map("a", of)));
+    }
+    let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    let repo = Repo::with(&files[..3]);
+    repo.git_init();
+    // An environment that comes is told, though the other has Applications of the same names.
+    for (path, text) in &files[3..] {
+        repo.write(path, text);
+    }
+    let run = repo.run(&["diff", "HEAD", "--repo", "repo"]);
+    run.expect(
+        0,
+        &[
+            "=== argocd/root in clusters/prod (added) ===",
+            "=== argocd/web in clusters/prod (added) ===",
+            "2 of 4 Applications differ",
+        ],
+    );
+    git(&repo, &["add", "-A"]);
+    git(&repo, &["commit", "-q", "-m", "prod"]);
+    repo.write("web/prod/a.yaml", config_map("a", "changed"));
+    let run = repo.run(&["diff", "HEAD", "--repo", "repo"]);
+    run.expect(
+        0,
+        &["=== argocd/web in clusters/prod (changed) ===", "+  key: changed", "1 of 4 Applications differ"],
+    );
+    assert!(!run.text().contains("clusters/dev"), "{}", run.text());
 }

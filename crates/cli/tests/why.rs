@@ -69,3 +69,19 @@ fn an_application_that_is_left_out_is_said_to_be_and_what_may_lead_to_one_is_nam
     );
     why(&["none/ConfigMap/a"]).expect(1, &["no Application \"none\"", "Application broken does not render"]);
 }
+
+#[test]
+fn of_environments_side_by_side_one_is_chosen() {
+    let app = |of: &str| application("shop", &format!("manifests/{of}"));
+    let repo = Repo::with(&[
+        ("envs/dev/root.yaml", &app("dev")),
+        ("envs/prod/root.yaml", &app("prod")),
+        ("manifests/dev/a.yaml", &config_map("a", "dev")),
+        ("manifests/prod/a.yaml", &config_map("a", "prod")),
+    ]);
+    let why = ["why", "shop/ConfigMap/a", ".data.key", "--repo", "repo"];
+    repo.run(&why).expect(0, &["= \"dev\"", "--path chooses one of envs/dev, envs/prod"]);
+    let run = repo.run(&[&why[..], &["--path", "envs/prod"]].concat());
+    run.expect(0, &["= \"prod\"", "manifests/prod/a.yaml"]);
+    assert!(!run.text().contains("--path"), "{}", run.text());
+}

@@ -245,6 +245,7 @@ impl Engine {
             is_namespaced: &is_namespaced,
             origins: false,
             mock_secrets: false,
+            now: None,
         });
         let footprint = checkouts.footprint();
         let mut made = Rendering {

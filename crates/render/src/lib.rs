@@ -23,7 +23,7 @@ mod tool;
 
 use std::collections::BTreeMap;
 
-use tiphys_model::{Application, ApplicationSource, SourceType, Tracking};
+use tiphys_model::{Application, ApplicationSource, SourceType, Timestamp, Tracking};
 use tiphys_value::{GroupVersionKind, RenderedObject};
 use tiphys_vfs::EntryKind;
 
@@ -55,6 +55,8 @@ pub struct Context<'a> {
     /// Whether keys and hashes of passwords only have to be of the right form, because nobody is going to apply the
     /// objects.
     pub mock_secrets: bool,
+    /// The time that charts of an Application see which no cluster has created yet; `None` for the machine's clock.
+    pub now: Option<Timestamp>,
 }
 
 /// What became of one source.

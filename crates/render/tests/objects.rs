@@ -57,6 +57,7 @@ fn render_with(
         is_namespaced: &|_| None,
         origins: false,
         mock_secrets: false,
+        now: None,
     };
     Ok(render(&Application::from_value(&app).unwrap(), &context)?.objects)
 }

@@ -86,6 +86,7 @@ fn rendered(helm: &Value) -> Result<(String, String), RenderError> {
             is_namespaced: &|_| Some(true),
             origins: false,
             mock_secrets: false,
+            now: None,
         },
     )?;
     let data = &result.objects[0].value["data"];

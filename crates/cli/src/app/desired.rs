@@ -108,6 +108,7 @@ pub async fn rendered(
             is_namespaced: &is_namespaced,
             origins: false,
             mock_secrets: false,
+            now: None,
         };
         render(&app, &context).map_err(|error| anyhow::anyhow!("{error:#}"))
     });

@@ -5,7 +5,7 @@ use tiphys_value::{FieldPath, ObjectExt, Origin, OriginKind, RenderedObject, Val
 
 use crate::{
     output::{Format, print},
-    repository::{Catalogue, Given, Repository, Scope},
+    repository::{Catalogue, Choice, Given, Repository, Scope, choose},
 };
 
 /// Which field of which object.
@@ -20,6 +20,9 @@ pub struct Args {
     /// The repository: a folder, or an address that Git takes.
     #[arg(long, default_value = ".", value_name = "PATH_OR_URL")]
     repo: String,
+    /// Look for Applications in this folder of the repository only.
+    #[arg(long, value_name = "PATH")]
+    path: Option<String>,
     /// Fetch nothing.
     #[arg(long)]
     offline: bool,
@@ -40,13 +43,20 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let mut repository = Repository::open(&Given {
         place: &args.repo,
         revision: None,
-        path: None,
+        path: args.path.as_deref(),
         respect_revisions: false,
         offline: args.offline,
     })?;
     repository.look_into_units();
     let catalogue =
         Catalogue::build(&repository.scan, &repository.repositories, Scope { foreign: true, origins: true });
+    if let Choice::Ask(environments) = choose(catalogue.roots(&repository.scan), &catalogue) {
+        let environments: Vec<&str> = environments.keys().map(String::as_str).collect();
+        eprintln!(
+            "note: several environments stand side by side, and of Applications of one name the first is told of; --path chooses one of {}",
+            environments.join(", ")
+        );
+    }
     let entry = catalogue.entries.iter().find(|((_, known), _)| known == app).map(|(_, entry)| entry);
     let entry = entry.with_context(|| not_there(app, &repository, &catalogue))?;
     let rendered = match &entry.rendered {

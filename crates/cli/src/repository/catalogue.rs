@@ -2,13 +2,13 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet, HashMap},
-    sync::Arc,
+    sync::{Arc, LazyLock},
 };
 
 use tiphys_appset::ClusterInfo;
 use tiphys_controller::{Checkouts, SetInputs, declared_cluster};
 use tiphys_model::{
-    Application, ArgoSettings, Destination, Tracking, names,
+    Application, ArgoSettings, Destination, Timestamp, Tracking, names,
     settings::{CONFIG_MAP, RenderSettings},
 };
 use tiphys_render::{Context, RenderError, Rendered, render};
@@ -31,6 +31,14 @@ pub struct Node {
     pub is_set: bool,
     /// Its id.
     pub id: Id,
+}
+
+impl Node {
+    /// Whether an object is what this stands for.
+    pub fn is(&self, object: &Value) -> bool {
+        let kind = if self.is_set { "ApplicationSet" } else { "Application" };
+        object.kind() == kind && object.gvk().group == "argoproj.io" && id_of(object) == self.id
+    }
 }
 
 /// How much of what is found is rendered, and how.
@@ -331,6 +339,9 @@ pub(super) fn node_of(object: &Value) -> Node {
     Node { is_set: object.kind() == "ApplicationSet", id: id_of(object) }
 }
 
+/// The time that all Applications of a run see: two states of a repository are to differ in nothing but their files.
+static NOW: LazyLock<Timestamp> = LazyLock::new(Timestamp::now);
+
 /// Renders one Application without a cluster, under the settings of an installation.
 pub fn render_one(
     app: &Application,
@@ -355,6 +366,7 @@ pub fn render_one(
             is_namespaced: &crate::scope::is_namespaced,
             origins,
             mock_secrets: false,
+            now: Some(*NOW),
         },
     )
 }

@@ -134,6 +134,7 @@ pub fn attempt(application: &Application, input: &Input<'_>, here: &Here<'_>) ->
         is_namespaced: &is_namespaced,
         origins: true,
         mock_secrets: true,
+        now: None,
     };
     let result = render(application, &context);
     Attempt { result, read: here.read(), missed: here.missed(), touched: here.touched() }

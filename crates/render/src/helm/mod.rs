@@ -54,7 +54,13 @@ fn options(job: &Job<'_>, helm: &HelmSource) -> Result<RenderOptions, RenderErro
         seed: Some(format!("{}/{}#{}", job.app.metadata.namespace, job.app.metadata.name, job.index)),
         mock_secrets: cluster.mock_secrets,
         // Nor may the time: it stands still at the Application's creation.
-        clock: job.app.metadata.creation_timestamp.map(|time| FixedClock(time.timestamp())),
+        clock: job
+            .app
+            .metadata
+            .creation_timestamp
+            .map(|time| time.timestamp())
+            .or(cluster.now)
+            .map(FixedClock),
         ..RenderOptions::default()
     })
 }

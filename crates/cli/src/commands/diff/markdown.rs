@@ -44,7 +44,11 @@ fn count(app: &AppChange, word: &str) -> String {
         (_, false) => word == "removed",
         _ => true,
     };
-    if count == 0 && may_have && !faults(app).is_empty() { "?".into() } else { count.to_string() }
+    match count {
+        0 if may_have && !faults(app).is_empty() => "?".into(),
+        count if may_have && !faults(app).is_empty() => format!("{count}+?"),
+        count => count.to_string(),
+    }
 }
 
 fn unknown(found: &Found) -> String {

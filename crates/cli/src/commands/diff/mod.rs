@@ -17,7 +17,7 @@ use tiphys_value::{ObjectExt, ResourceKey};
 use crate::{
     exit::{Reported, WrongUse},
     repository::Given,
-    revisions::{self, AppChange, Change, Range},
+    revisions::{self, AppChange, Change, Range, Subject},
 };
 
 /// Show what a change of a repository does to every rendered object of every Application
@@ -86,24 +86,31 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         .into());
     }
     let clusters = args.clusters.as_deref().map(crate::clusters::read).transpose()?.unwrap_or_default();
-    let render = |revision: Option<&str>| {
+    let open = |revision: Option<&str>| {
         let path = args.path.as_deref();
         let given =
             Given { place: &args.repo, revision, path, respect_revisions: false, offline: args.offline };
-        revisions::render(&given, &clusters)
+        revisions::open(&given, &clusters)
     };
+    let broken_off = || anyhow::anyhow!("rendering broke off");
     let (old, new) = std::thread::scope(|scope| {
-        let old = scope.spawn(|| render(Some(&range.before(&args.repo)?)));
-        let new = render(range.new.as_deref());
-        let old = old.join().unwrap_or_else(|_| Err(anyhow::anyhow!("rendering broke off")));
-        anyhow::Ok((old?, new?))
+        let old = scope.spawn(|| open(Some(&range.before(&args.repo)?)));
+        let new = open(range.new.as_deref());
+        anyhow::Ok((old.join().map_err(|_| broken_off())??, new?))
+    })?;
+    // What stands side by side in one state is told apart in both.
+    let environments = &old.environments | &new.environments;
+    let (old, new) = std::thread::scope(|scope| {
+        let old = scope.spawn(|| old.render(&environments));
+        let new = new.render(&environments);
+        anyhow::Ok((old.join().map_err(|_| broken_off())?, new))
     })?;
     if old.is_empty() && new.is_empty() {
         let place = args.path.as_deref().unwrap_or("the repository");
         return Err(WrongUse(format!("no Application found in {place}")).into());
     }
-    let gone = old.keys().filter(|node| !new.contains_key(node));
-    let count = new.keys().chain(gone).filter(|node| !node.is_set).count();
+    let gone = old.keys().filter(|subject| !new.contains_key(subject));
+    let count = new.keys().chain(gone).filter(|subject| !subject.node.is_set).count();
     let (unknown, mut apps): (Vec<AppChange>, Vec<AppChange>) =
         revisions::compare(old, new).into_iter().partition(AppChange::is_unknown);
     apps.iter_mut().flat_map(|app| &mut app.changes).for_each(mask);
@@ -134,7 +141,7 @@ struct Found {
 impl Found {
     /// How many Applications differ, in words; and how many of the sets of which no Application is known.
     fn differ(&self) -> String {
-        let sets = self.apps.iter().filter(|app| app.node.is_set).count();
+        let sets = self.apps.iter().filter(|app| app.subject.node.is_set).count();
         let apps = format!("{} of {} Applications", self.apps.len() - sets, self.count);
         match sets {
             0 => format!("{apps} differ"),
@@ -160,8 +167,10 @@ fn mask(change: &mut Change) {
 }
 
 fn name(app: &AppChange) -> String {
-    let kind = if app.node.is_set { "ApplicationSet " } else { "" };
-    format!("{kind}{}/{}", app.node.id.0, app.node.id.1)
+    let Subject { environment, node } = &app.subject;
+    let kind = if node.is_set { "ApplicationSet " } else { "" };
+    let place = if environment.is_empty() { String::new() } else { format!(" in {environment}") };
+    format!("{kind}{}/{}{place}", node.id.0, node.id.1)
 }
 
 /// What became of an Application, in a word.
@@ -170,6 +179,7 @@ fn fate(app: &AppChange) -> &'static str {
         ((false, true), _) => "added",
         ((true, false), _) => "removed",
         _ if app.is_unknown() => "unknown",
+        _ if app.fails_alike() => "changed, its objects unknown",
         (_, (None, Some(_))) => "no longer renders",
         (_, (Some(_), None)) => "renders again",
         (_, (Some(_), Some(_))) => "fails otherwise",
@@ -216,6 +226,9 @@ fn noise(app: &AppChange) -> usize {
 }
 
 fn faults(app: &AppChange) -> Vec<String> {
+    if app.fails_alike() {
+        return app.faults.1.clone().into_iter().collect();
+    }
     let (before, after) = (&app.faults.0, &app.faults.1);
     let before = before.as_ref().map(|fault| format!("before: {fault}"));
     before.into_iter().chain(after.as_ref().map(|fault| format!("after: {fault}"))).collect()
@@ -231,7 +244,8 @@ fn value(app: &AppChange) -> Value {
                 "action": verb(change), "noise": change.is_noise, "diff": diff(change)})
         })
         .collect();
-    let kind = if app.node.is_set { "ApplicationSet" } else { "Application" };
-    json!({"kind": kind, "namespace": app.node.id.0, "name": app.node.id.1, "fate": fate(app),
-        "faults": faults(app), "objects": changes})
+    let Subject { environment, node } = &app.subject;
+    let kind = if node.is_set { "ApplicationSet" } else { "Application" };
+    json!({"kind": kind, "namespace": node.id.0, "name": node.id.1, "environment": environment,
+        "fate": fate(app), "faults": faults(app), "objects": changes})
 }
