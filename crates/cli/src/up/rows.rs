@@ -553,6 +553,9 @@ mod tests {
         let app = json!({"apiVersion": names::API_VERSION, "kind": "Application",
             "metadata": {"name": "root", "namespace": "argocd"},
             "status": {"resources": [child("root"), child("web")], "sync": {"status": "Synced"}}});
-        assert_eq!(row(&app, &BTreeMap::new()).reasons, ["Application/web is Progressing"]);
+        let app = Application::from_value(&app).expect("it is one");
+        let reasons: Vec<String> =
+            objects_out_of_place(&app, &[]).into_iter().map(|(text, _)| text).collect();
+        assert_eq!(reasons, ["Application/web is Progressing"]);
     }
 }
