@@ -1,9 +1,11 @@
 //! Regular expressions with the syntax, the meaning and the errors of Go's `regexp`, run by the regex crate.
 
 mod class;
+mod expand;
 mod translate;
 
 use crate::rawstr;
+use expand::Names;
 use std::borrow::Cow;
 
 /// Largest compiled expression, in bytes.
@@ -25,7 +27,10 @@ pub struct RegexError {
 
 /// A compiled pattern.
 #[derive(Clone, Debug)]
-pub struct Regex(::regex::Regex);
+pub struct Regex {
+    inner: ::regex::Regex,
+    names: Names,
+}
 
 impl Regex {
     /// `regexp.Compile`
@@ -33,12 +38,12 @@ impl Regex {
     /// # Errors
     /// Patterns that Go refuses, and patterns that compile to more than 16 MiB.
     pub fn compile(pattern: &str) -> Result<Self, RegexError> {
-        let translated = translate::translate(pattern)?;
+        let (translated, names) = translate::translate(pattern)?;
         ::regex::RegexBuilder::new(&translated)
             .size_limit(SIZE_LIMIT)
             .nest_limit(NEST_LIMIT)
             .build()
-            .map(Self)
+            .map(|inner| Self { inner, names })
             .map_err(|error| RegexError {
                 code: match error {
                     ::regex::Error::CompiledTooBig(_) => "expression too large",
@@ -58,29 +63,36 @@ impl Regex {
 
     /// Whether it matches somewhere.
     pub fn is_match(&self, text: &str) -> bool {
-        self.0.is_match(text)
+        self.inner.is_match(text)
     }
 
     /// The first match.
     pub fn find<'t>(&self, text: &'t str) -> Option<&'t str> {
-        self.0.find(text).map(|found| found.as_str())
+        self.inner.find(text).map(|found| found.as_str())
     }
 
     /// The groups of the first match, the whole match first; nothing for a group that took no part.
     pub fn captures<'t>(&self, text: &'t str) -> Option<Vec<Option<&'t str>>> {
-        let found = self.0.captures(text)?;
+        let found = self.inner.captures(text)?;
         Some(found.iter().map(|group| group.map(|group| group.as_str())).collect())
     }
 
     /// `FindAllString`: at most `limit` matches, or all if that is negative.
     pub fn find_all<'t>(&self, text: &'t str, limit: i64) -> Vec<&'t str> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        self.0.find_iter(text).take(limit).map(|found| found.as_str()).collect()
+        self.inner.find_iter(text).take(limit).map(|found| found.as_str()).collect()
     }
 
     /// `ReplaceAllString`, with `$1` and `${name}` in the replacement.
     pub fn replace_all<'t>(&self, text: &'t str, replacement: &str) -> Cow<'t, str> {
-        renormalised(self.0.replace_all(text, replacement))
+        if !replacement.contains('$') {
+            return self.replace_all_literal(text, replacement);
+        }
+        renormalised(self.inner.replace_all(text, |found: &::regex::Captures<'_>| {
+            let mut out = String::new();
+            expand::expand(replacement, &self.names, found, &mut out);
+            out
+        }))
     }
 
     /// A length in bytes that the text has at most when every match is replaced, with what `$` names or literally.
@@ -93,13 +105,13 @@ impl Regex {
         };
         match at_most(text.len() + 1) {
             length if length <= SHORT => length,
-            _ => at_most(self.0.find_iter(text).count()),
+            _ => at_most(self.inner.find_iter(text).count()),
         }
     }
 
     /// `ReplaceAllLiteralString`
     pub fn replace_all_literal<'t>(&self, text: &'t str, replacement: &str) -> Cow<'t, str> {
-        renormalised(self.0.replace_all(text, ::regex::NoExpand(replacement)))
+        renormalised(self.inner.replace_all(text, ::regex::NoExpand(replacement)))
     }
 
     /// `Split`: at most `limit` parts, or all if that is negative; none for 0.
@@ -107,12 +119,12 @@ impl Regex {
         if limit == 0 {
             return Vec::new();
         }
-        if text.is_empty() && !self.0.as_str().is_empty() {
+        if text.is_empty() && !self.inner.as_str().is_empty() {
             return vec![text];
         }
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let (mut parts, mut from, mut end) = (Vec::new(), 0, 0);
-        for found in self.0.find_iter(text) {
+        for found in self.inner.find_iter(text) {
             if parts.len() + 1 == limit {
                 break;
             }
@@ -191,6 +203,29 @@ mod tests {
         assert_eq!(error("(?x)a"), "error parsing regexp: invalid or unsupported Perl syntax: `(?x`");
         assert_eq!(error("(?=a)"), "error parsing regexp: invalid or unsupported Perl syntax: `(?=`");
         assert_eq!(error("[z-a]"), "error parsing regexp: invalid character class range: `z-a`");
+    }
+
+    #[test]
+    fn groups_may_share_a_name() {
+        let regex = Regex::compile("(?P<n>a)|(?<n>b)|(?P<1x>c)").unwrap();
+        assert_eq!(regex.replace_all("abcd", "<$n>"), "<a><b><>d");
+        assert_eq!(regex.replace_all("abcd", "<${1x}|$1x|$1>"), "<||a><||><c|c|>d");
+        assert_eq!(regex.captures("b"), Some(vec![Some("b"), None, Some("b"), None]));
+    }
+
+    #[test]
+    fn what_a_dollar_sign_names() {
+        let regex = Regex::compile("(?P<word>[a-z]+)-(é)").unwrap();
+        for (replacement, want) in [
+            ("$word/$0", "ab/ab-é"),
+            ("$wordé", ""),
+            ("${word}é", "abé"),
+            ("$01|$1_|$1é|$3", "|||"),
+            ("$$1 $ ${ ${} ${word $-", "$1 $ ${ ${} ${word $-"),
+            ("$1234567890", ""),
+        ] {
+            assert_eq!(regex.replace_all("ab-é", replacement), want, "{replacement}");
+        }
     }
 
     #[test]

@@ -2,22 +2,26 @@
 
 use super::RegexError;
 use super::class;
+use super::expand::Names;
 
 const MAX_REPEAT: u32 = 1000;
 const MAX_NESTING: usize = 1000;
 
-pub(super) fn translate(pattern: &str) -> Result<String, RegexError> {
+/// The pattern for the regex crate, whose groups have no names, and the names.
+pub(super) fn translate(pattern: &str) -> Result<(String, Names), RegexError> {
     let mut translator = Translator {
         pattern,
         rest: pattern,
         out: String::with_capacity(pattern.len() + 16),
         groups: Vec::new(),
+        captures: 0,
+        names: Names::new(),
         has_operand: false,
         last_repeat: None,
         flags_at: None,
     };
     translator.run()?;
-    Ok(translator.out)
+    Ok((translator.out, translator.names))
 }
 
 struct Translator<'p> {
@@ -26,6 +30,9 @@ struct Translator<'p> {
     out: String,
     /// For each open group, whether something stood before it.
     groups: Vec<bool>,
+    /// How many groups capture so far.
+    captures: usize,
+    names: Names,
     /// Whether something can be repeated here.
     has_operand: bool,
     /// The input from the last repetition on, if it ends here.
@@ -166,8 +173,7 @@ impl<'p> Translator<'p> {
         }
         if !self.rest.starts_with("(?") {
             self.advance(1);
-            self.out.push('(');
-            return self.opened();
+            return self.capture();
         }
         let body = &self.rest[2..];
         let named = body.strip_prefix("P<").or_else(|| body.strip_prefix('<'));
@@ -193,9 +199,14 @@ impl<'p> Translator<'p> {
             return error("invalid named capture", &self.rest[..head]);
         }
         self.advance(head);
-        // Go allows names that begin with a digit.
-        let prefix = if name.starts_with(|c: char| c.is_ascii_digit()) { "_" } else { "" };
-        self.out.push_str(&format!("(?P<{prefix}{name}>"));
+        self.names.entry(name.to_owned()).or_default().push(self.captures + 1);
+        self.capture()
+    }
+
+    /// A group that captures, without a name: the regex crate has other rules for them.
+    fn capture(&mut self) -> Result<(), RegexError> {
+        self.captures += 1;
+        self.out.push('(');
         self.opened()
     }
 
