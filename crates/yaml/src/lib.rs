@@ -10,6 +10,7 @@ mod compose;
 mod convert;
 mod decode;
 mod emit;
+mod encoding;
 mod error;
 mod node;
 mod number;
@@ -19,13 +20,13 @@ mod scanner;
 mod simple;
 mod sort;
 mod split;
-mod utf8;
 
 pub use convert::{
     field_text, from_value, from_yaml, from_yaml_entries, from_yaml_for_fields, from_yaml_strict,
     plain_value, through_json, to_value, to_yaml, try_to_yaml, yaml_to_json,
 };
 pub use emit::{EmitOptions, SequenceIndent, emit, emit_documents, string_style};
+pub use encoding::decode as decode_text;
 pub use error::{Error, ErrorKind, Position};
 pub use node::{Comments, Content, Document, Kind, Node, Span, Style};
 pub use number::go_float;
@@ -34,7 +35,6 @@ pub use resolve::{Scalar, resolve};
 pub use simple::{Make, read_simple};
 pub use sort::sort_keys;
 pub use split::{split_helm_manifests, split_helm3_manifests, split_kubernetes_documents};
-pub use utf8::decode_utf8;
 
 use compose::Composer;
 

@@ -1,11 +1,11 @@
 //! Decoding YAML into typed fields as `sigs.k8s.io/yaml` and Go's `encoding/json` do: field names
 //! in any case, scalars turned into strings where a string is wanted, Go's error texts.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
 use tiphys_gocompat::rawstr;
 use tiphys_value::{Map, Value, json_kind};
-use tiphys_yaml::{decode_utf8, field_text, from_yaml_for_fields};
+use tiphys_yaml::{decode_text, field_text, from_yaml_for_fields};
 
 /// A field path and its Go type, for errors.
 #[derive(Clone, Copy)]
@@ -19,8 +19,8 @@ pub(crate) struct Field<'a> {
 /// # Errors
 /// The text is no YAML, or no mapping.
 pub(crate) fn mapping(text: &[u8], go_type: &str) -> Result<Map<String, Value>, String> {
-    let value = decode_utf8(text)
-        .and_then(from_yaml_for_fields)
+    let value = decode_text(text)
+        .and_then(|text| from_yaml_for_fields(&text))
         .map_err(|error| format!("error converting YAML to JSON: {error}"))?;
     match value {
         Value::Object(map) => Ok(map),
@@ -32,12 +32,15 @@ pub(crate) fn mapping(text: &[u8], go_type: &str) -> Result<Map<String, Value>, 
     }
 }
 
-/// Refuses a text of templates that carries bytes which are not UTF-8, as go-yaml does where it reads them.
+/// A text of templates as go-yaml reads it: what carries bytes that are not UTF-8 is refused, or is UTF-16.
 ///
 /// # Errors
 /// In go-yaml's words.
-pub(crate) fn check_utf8(text: &str) -> Result<(), tiphys_yaml::Error> {
-    if rawstr::has_raw(text) { decode_utf8(&rawstr::decode(text)).map(drop) } else { Ok(()) }
+pub(crate) fn decoded(text: &str) -> Result<Cow<'_, str>, tiphys_yaml::Error> {
+    if !rawstr::has_raw(text) {
+        return Ok(Cow::Borrowed(text));
+    }
+    decode_text(&rawstr::decode(text)).map(|text| Cow::Owned(text.into_owned()))
 }
 
 /// Puts before an error what `sigs.k8s.io/yaml.Unmarshal` puts there.

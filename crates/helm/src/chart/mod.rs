@@ -22,7 +22,7 @@ use crate::{
 
 use walk::Once;
 
-pub(crate) use decode::{Field, check_utf8, is_field};
+pub(crate) use decode::{Field, decoded, is_field};
 pub use file::ChartFile;
 pub use metadata::{Dependency, Lock, Maintainer, Metadata};
 

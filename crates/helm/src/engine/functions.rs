@@ -9,7 +9,7 @@ use tiphys_gotemplate::{
 };
 use tiphys_value::{Value as Json, json_kind};
 
-use crate::chart::check_utf8;
+use crate::chart::decoded;
 
 use super::{
     NO_VALUE, ROOT,
@@ -163,8 +163,8 @@ fn add_yaml(table: &mut Functions) {
 }
 
 fn from_yaml(source: &str) -> Result<Json, String> {
-    check_utf8(source)
-        .and_then(|()| tiphys_yaml::from_yaml(source))
+    decoded(source)
+        .and_then(|source| tiphys_yaml::from_yaml(&source))
         .map_err(|error| format!("error converting YAML to JSON: {error}"))
 }
 

@@ -6,7 +6,7 @@ use tiphys_value::{Value, json_kind};
 use tiphys_yaml::from_yaml_entries;
 
 use crate::Compat;
-use crate::chart::{Field, check_utf8, is_field};
+use crate::chart::{Field, decoded, is_field};
 
 /// Kind, name and annotations of a document.
 #[derive(Clone, Debug, Default)]
@@ -25,8 +25,8 @@ fn is_wanted(key: &str) -> bool {
 /// # Errors
 /// The document is no YAML, or a field has another type, in Go's words.
 pub(crate) fn read_head(text: &str, compat: Compat) -> Result<Head, String> {
-    let value = check_utf8(text)
-        .and_then(|()| from_yaml_entries(text, is_wanted))
+    let value = decoded(text)
+        .and_then(|text| from_yaml_entries(&text, is_wanted))
         .map_err(|error| format!("error converting YAML to JSON: {error}"))?;
     let mut head = Head::default();
     let fields = match &value {

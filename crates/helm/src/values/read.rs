@@ -4,7 +4,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use tiphys_value::{Value, json_kind};
 use tiphys_yaml::{
-    Make, Profile, Style, decode_utf8, from_yaml, plain_value, read_simple, split_kubernetes_documents,
+    Make, Profile, Style, decode_text, from_yaml, plain_value, read_simple, split_kubernetes_documents,
 };
 
 use super::{Table, Val, merge_maps};
@@ -15,7 +15,11 @@ use crate::Compat;
 /// # Errors
 /// Helm's text for a file that is no YAML or holds no table.
 pub(crate) fn read_values(bytes: &[u8], compat: Compat) -> Result<Table, String> {
-    let text = decode_utf8(bytes).map_err(|_| not_utf8(bytes, compat))?;
+    if compat == Compat::Helm4 && is_utf16(bytes) {
+        return read_utf16(bytes);
+    }
+    let text = decode_text(bytes).map_err(|_| not_utf8(bytes, compat))?;
+    let text = &*text;
     if compat == Compat::Helm3 {
         return read_document(text);
     }
@@ -36,6 +40,21 @@ pub(crate) fn read_values(bytes: &[u8], compat: Compat) -> Result<Table, String>
     Ok(values)
 }
 
+fn is_utf16(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF")
+}
+
+/// Helm 4 cuts files into lines before it knows their encoding, and ends the last with a newline of one byte: only texts
+/// of big units that end with a newline stay whole.
+fn read_utf16(bytes: &[u8]) -> Result<Table, String> {
+    let unmarshal = |error| format!("cannot unmarshal yaml document: {error}");
+    let ended =
+        if bytes.ends_with(b"\n") { Cow::Borrowed(bytes) } else { Cow::Owned([bytes, b"\n"].concat()) };
+    let text =
+        decode_text(&ended).map_err(|error| unmarshal(format!("error converting YAML to JSON: {error}")))?;
+    read_document(&text).map_err(unmarshal)
+}
+
 /// Helm's text for bytes that are not UTF-8; Helm 4 reads them document by document.
 fn not_utf8(bytes: &[u8], compat: Compat) -> String {
     let (wrapper, separator) = match compat {
@@ -51,7 +70,7 @@ fn not_utf8(bytes: &[u8], compat: Compat) -> String {
             next.map_or(bytes.len(), |at| bad + at + 1)
         }
     };
-    let error = decode_utf8(&bytes[..end]).err().map(|error| error.to_string()).unwrap_or_default();
+    let error = decode_text(&bytes[..end]).err().map(|error| error.to_string()).unwrap_or_default();
     format!("{wrapper}error converting YAML to JSON: {error}")
 }
 
@@ -135,6 +154,25 @@ mod tests {
             "anchors: &a {x: 1}\nmore: *a\n",
         ] {
             assert_eq!(read_values(text.as_bytes(), Compat::Helm4), Ok(as_json(text)), "{text}");
+        }
+    }
+
+    #[test]
+    fn utf_16_is_read_as_each_helm_reads_it() {
+        let write = |mark: &[u8], bytes: fn(u16) -> [u8; 2], text: &str| -> Vec<u8> {
+            mark.iter().copied().chain(text.encode_utf16().flat_map(bytes)).collect()
+        };
+        let little = |text| write(b"\xFF\xFE", u16::to_le_bytes, text);
+        let big = |text| write(b"\xFE\xFF", u16::to_be_bytes, text);
+        let text = "a: é\r\nb: 1\r\n";
+        assert_eq!(read_values(&little(text), Compat::Helm3), Ok(as_json(text)));
+        assert_eq!(read_values(&big("a: 1"), Compat::Helm3), Ok(as_json("a: 1")));
+        assert_eq!(read_values(&big(text), Compat::Helm4), Ok(as_json(text)));
+        for torn in [little(text), little("a: 1"), big("a: 1")] {
+            assert_eq!(
+                read_values(&torn, Compat::Helm4).unwrap_err(),
+                "cannot unmarshal yaml document: error converting YAML to JSON: yaml: incomplete UTF-16 character"
+            );
         }
     }
 
