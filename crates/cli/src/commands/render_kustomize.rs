@@ -2,11 +2,12 @@
 
 use std::{
     fmt::Write as _,
-    path::{Path, PathBuf},
+    io::ErrorKind,
+    path::{Component, Path, PathBuf},
     sync::Arc,
 };
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use clap::ValueEnum;
 use tiphys_kustomize::{BuildOptions, LoadRestrictor};
 use tiphys_render::HelmCharts;
@@ -59,7 +60,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         remote_loader: Some(fetcher),
         ..BuildOptions::default()
     };
-    let dir = args.dir.canonicalize().with_context(|| format!("cannot open {}", args.dir.display()))?;
+    let dir = resolve(&args.dir)?;
     // Bases may lie anywhere above the folder, so the tree is the whole disk; what may be read of it
     // is the load restrictor's business.
     let tree = DiskTree::open("/")?;
@@ -77,6 +78,46 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     // The process ends here: nobody needs the memory of every node back.
     std::mem::forget(build);
     Ok(())
+}
+
+/// The folder to build without links; what is not there is told in kustomize's words.
+fn resolve(dir: &Path) -> anyhow::Result<PathBuf> {
+    dir.canonicalize().map_err(|error| {
+        let cause = match error.kind() {
+            ErrorKind::NotFound => {
+                format!("lstat {}: no such file or directory", first_missing(dir).display())
+            }
+            ErrorKind::NotADirectory => "not a directory".to_owned(),
+            _ => error.to_string(),
+        };
+        let shown = dir.display();
+        anyhow!("must build at directory: not a valid directory: evalsymlink failure on '{shown}' : {cause}")
+    })
+}
+
+/// The first step of a path that leads nowhere, as an absolute path.
+fn first_missing(path: &Path) -> PathBuf {
+    let mut at = std::env::current_dir().unwrap_or_default();
+    for step in path.components() {
+        match step {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                at.pop();
+            }
+            step => at.push(step),
+        }
+        match at.canonicalize() {
+            Ok(there) => at = there,
+            // A link that is there and leads nowhere: what it names is missing.
+            Err(_) => {
+                return match at.read_link() {
+                    Ok(target) => at.parent().map_or_else(|| target.clone(), |folder| folder.join(&target)),
+                    Err(_) => at,
+                };
+            }
+        }
+    }
+    at
 }
 
 /// The folder in which the program runs, as a path of the tree that is the whole disk: places below it are shown
@@ -101,5 +142,33 @@ fn write(output: Option<&Path>, bytes: &[u8]) -> anyhow::Result<()> {
     match output {
         Some(file) => std::fs::write(file, bytes).with_context(|| format!("cannot write {}", file.display())),
         None => Ok(crate::output::write(bytes)?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn a_folder_that_is_not_there_is_told_as_kustomize_tells_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        std::fs::write(root.join("file"), "").unwrap();
+        std::os::unix::fs::symlink("nowhere", root.join("link")).unwrap();
+        let there = root.display();
+        for (given, cause) in [
+            ("absent", format!("lstat {there}/absent: no such file or directory")),
+            ("absent/below", format!("lstat {there}/absent: no such file or directory")),
+            ("link", format!("lstat {there}/nowhere: no such file or directory")),
+            ("file/below", "not a directory".to_owned()),
+        ] {
+            let want = format!(
+                "must build at directory: not a valid directory: evalsymlink failure on '{there}/{given}' : {cause}"
+            );
+            assert_eq!(resolve(&root.join(given)).unwrap_err().to_string(), want);
+        }
+        assert_eq!(resolve(&root).unwrap(), root);
     }
 }

@@ -19,28 +19,53 @@ pub(crate) const MAX_DEPTH: usize = 512;
 /// # Errors
 /// In Go's words: keys given twice, keys that are no text, values without a JSON form.
 pub(crate) fn to_json(node: &Node) -> Result<Value, String> {
-    value_of(node, 0)
+    value_of(node, 0).map_err(|fault| match fault {
+        Fault::Duplicate(key) => duplicates(node, &key),
+        Fault::Other(text) => text,
+    })
 }
 
-fn value_of(node: &Node, depth: usize) -> Result<Value, String> {
+/// Why a node has no JSON value.
+enum Fault {
+    /// This key of one of its mappings is there twice.
+    Duplicate(String),
+    Other(String),
+}
+
+impl From<String> for Fault {
+    fn from(text: String) -> Self {
+        Self::Other(text)
+    }
+}
+
+/// What go-yaml says of keys that are there twice. The lines it names are those of the text that `MarshalJSON`
+/// writes first and then reads; kustomize counts the lines of comments, which nodes do not keep here.
+fn duplicates(node: &Node, key: &str) -> String {
+    let written = yaml::emit(&node.to_yaml_node(), yaml::EmitOptions::KYAML);
+    let read = yaml::parse_first(&written, yaml::Profile::Go3)
+        .and_then(|document| document.map(|it| yaml::to_value(&it.root, yaml::Profile::Go3)).transpose());
+    match read {
+        Err(error) => error.to_string(),
+        Ok(_) => format!("yaml: unmarshal errors:\n  mapping key {} already defined", quote(key)),
+    }
+}
+
+fn value_of(node: &Node, depth: usize) -> Result<Value, Fault> {
     if depth > MAX_DEPTH {
-        return Err(format!("exceeded max depth of {MAX_DEPTH}"));
+        return Err(format!("exceeded max depth of {MAX_DEPTH}").into());
     }
     match &node.content {
-        Content::Scalar(text) => scalar_value(node, text),
+        Content::Scalar(text) => Ok(scalar_value(node, text)?),
         Content::Seq(items) => items.iter().map(|item| value_of(item, depth + 1)).collect(),
         Content::Map(pairs) => {
             let mut map = Map::new();
             for (key, value) in pairs {
                 if depth > 0 && !reads_back_as_text(key) {
-                    return Err("json: unsupported type: map[interface {}]interface {}".to_owned());
+                    return Err("json: unsupported type: map[interface {}]interface {}".to_owned().into());
                 }
                 let value = value_of(value, depth + 1)?;
                 if map.insert(key.value().to_owned(), value).is_some() {
-                    return Err(format!(
-                        "yaml: unmarshal errors:\n  mapping key {} already defined",
-                        quote(key.value())
-                    ));
+                    return Err(Fault::Duplicate(key.value().to_owned()));
                 }
             }
             Ok(Value::Object(map))

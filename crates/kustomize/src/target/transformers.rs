@@ -214,18 +214,20 @@ impl<'a> Target<'a> {
             let number = index.to_string();
             let location = self.locate(&[FIELD, &number, "patch"]);
             let inline = self.inline_patch(&patch.patch, &location, context);
-            let transformer = plugins::load_json_patch(
-                patch.target.as_ref(),
-                &patch.path,
-                inline,
-                &self.loader,
-                context,
-            )
-            .map_err(|error| {
-                let config =
-                    serde_json::json!({ "target": patch.target, "path": patch.path, "jsonOp": patch.patch });
-                self.configuring(error, KIND, &tiphys_yaml::to_yaml(&config), (FIELD, index))
-            })?;
+            let transformer =
+                plugins::load_json_patch(patch.target.as_ref(), &patch.path, inline, &self.loader, context)
+                    .map_err(|error| {
+                    let mut config = serde_json::json!({});
+                    if let Some(target) = &patch.target {
+                        config["target"] = serde_json::json!(target);
+                    }
+                    for (name, text) in [("path", &patch.path), ("jsonOp", &patch.patch)] {
+                        if !text.is_empty() {
+                            config[name] = text.as_str().into();
+                        }
+                    }
+                    self.configuring(error, KIND, &tiphys_yaml::to_yaml(&config), (FIELD, index))
+                })?;
             list.push(self.configure(Box::new(transformer), &[FIELD, &number], KIND, context));
         }
         Ok(())
