@@ -136,7 +136,7 @@ pub struct HelmSource {
     /// `--set-file`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub file_parameters: Vec<HelmFileParameter>,
-    /// Helm version; only `v3` is known, empty means the current one.
+    /// Helm version: `v3` and `v4` are known and mean the same as none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub version: String,
     /// Credentials go to other hosts too.

@@ -43,11 +43,21 @@ fn render_with(
     namespace: &str,
     source: &Value,
 ) -> Result<Vec<RenderedObject>, RenderError> {
+    render_to(sources, namespace, source, &json!({"name": "in-cluster", "namespace": "shop"}))
+}
+
+/// The same for any destination.
+fn render_to(
+    sources: &dyn Sources,
+    namespace: &str,
+    source: &Value,
+    destination: &Value,
+) -> Result<Vec<RenderedObject>, RenderError> {
     let mut source = source.clone();
     source["repoURL"] = "https://git.example.com/acme/shop".into();
     let app = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application",
         "metadata": {"name": "shop", "namespace": namespace},
-        "spec": {"project": "default", "source": source, "destination": {"name": "in-cluster", "namespace": "shop"}}});
+        "spec": {"project": "default", "source": source, "destination": destination}});
     let context = Context {
         sources,
         kube_version: "v1.36.1",
@@ -122,6 +132,37 @@ fn outside_the_engine_s_namespace_the_name_of_an_application_has_its_namespace_b
     let objects = objects_in("team", files, &source);
     assert_eq!(objects[0].value["data"], json!({"name": "team_shop", "more": "own"}));
     assert_eq!(objects[0].value.name(), "shop", "a release's name may have no underscore");
+}
+
+#[test]
+fn a_release_without_a_namespace_is_in_the_one_that_helm_takes() {
+    let template = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {namespace: '{{ .Release.Namespace }}'}\n";
+    let tree = MemTree::from_files([
+        ("Chart.yaml", "apiVersion: v2\nname: shop\nversion: 1.0.0\n"),
+        ("templates/a.yaml", template),
+    ]);
+    let repository = Repository(Arc::new(tree));
+    for (destination, helm, want) in [
+        (json!({"name": "in-cluster"}), json!({}), "default"),
+        (json!({"name": "in-cluster", "namespace": ""}), json!({}), "default"),
+        (json!({"name": "in-cluster", "namespace": "shop"}), json!({}), "shop"),
+        (json!({"name": "in-cluster"}), json!({"namespace": "own"}), "own"),
+    ] {
+        let source = json!({"path": ".", "helm": helm});
+        let objects = render_to(&repository, "argocd", &source, &destination).unwrap();
+        assert_eq!(objects[0].value["data"]["namespace"], want);
+    }
+}
+
+#[test]
+fn only_versions_of_helm_that_are_supported_render() {
+    let files = [("Chart.yaml", "apiVersion: v2\nname: shop\nversion: 1.0.0\n")];
+    let repository = Repository(Arc::new(MemTree::from_files(files)));
+    let rendered = |version: &str| {
+        render_with(&repository, "argocd", &json!({"path": ".", "helm": {"version": version}}))
+    };
+    assert!(rendered("v3").is_ok() && rendered("v4").is_ok());
+    assert_eq!(rendered("v2").unwrap_err().to_string(), "helm version 'v2' is not supported");
 }
 
 #[test]

@@ -14,6 +14,9 @@ use tiphys_model::{HelmParameter, HelmSource};
 pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
     let tree = job.set.tree(job.index).as_ref();
     let helm = job.source.helm.clone().unwrap_or_default();
+    if !matches!(helm.version.as_str(), "" | "v3" | "v4") {
+        return Err(RenderError::new(format!("helm version '{}' is not supported", helm.version)));
+    }
     let mut chart = Chart::load(tree, &job.source.path).map_err(helm_error)?;
     job.context.sources.complete(&mut chart, tree, helm.pass_credentials)?;
     let options = options(job, &helm)?;
@@ -33,7 +36,8 @@ fn helm_error(error: HelmError) -> RenderError {
 }
 
 fn options(job: &Job<'_>, helm: &HelmSource) -> Result<RenderOptions, RenderError> {
-    let destination = &job.app.spec.destination.namespace;
+    // Without a namespace Argo CD names none to helm, which takes this one.
+    let destination = some_or(&job.app.spec.destination.namespace, "default");
     let cluster = job.context;
     Ok(RenderOptions {
         release_name: some_or(&helm.release_name, &job.app.metadata.name).to_owned(),
