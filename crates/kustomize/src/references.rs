@@ -226,6 +226,8 @@ struct Referrer<'a> {
     own: &'a Candidate,
     /// `apiGroup` and `kind` of its `roleRef`.
     role: Option<Gvk>,
+    /// The objects that a name may mean equally well, of which there is none to choose.
+    tied: RefCell<Vec<usize>>,
     tracker: &'a RefCell<Tracker>,
 }
 
@@ -243,7 +245,7 @@ impl<'a> Referrer<'a> {
             let (group, kind) = (role.get("apiGroup")?, role.get("kind")?);
             Some(Gvk { group: group.value_smol(), version: SmolStr::default(), kind: kind.value_smol() })
         });
-        Self { all, at, own: &all.list[at], role, tracker }
+        Self { all, at, own: &all.list[at], role, tied: RefCell::default(), tracker }
     }
 
     /// Fixes a field; returns whether it was written.
@@ -392,6 +394,9 @@ impl<'a> Referrer<'a> {
             [first, rest @ ..] if rest.iter().all(|other| same(first, other)) => Ok(Some(first)),
             several => {
                 let ids: Vec<String> = several.iter().map(|candidate| candidate.id()).collect();
+                let position =
+                    |one: &&Candidate| self.all.list.iter().position(|other| std::ptr::eq(*one, other));
+                self.tied.replace(several.iter().filter_map(position).collect());
                 Err(format!("found multiple possible referrals: {}", ids.join(", ")))
             }
         }
@@ -416,8 +421,29 @@ impl<'a> Referrer<'a> {
                 namespace => namespace,
             }
         );
-        Error::transform(format!("updating name reference in '{path}' field of '{id}': {error}"))
+        let details = self.details(node, objects);
+        Error::transform(format!("updating name reference in '{path}' field of '{id}': {error}{details}"))
             .at(Some(objects.list[self.at].location.clone()))
+    }
+}
+
+impl Referrer<'_> {
+    /// The objects between which there is nothing to choose, as kustomize shows them: with the annotations in which
+    /// it keeps what became of them (but for the one that tells who refers to them).
+    fn details(&self, node: &Node, objects: &ResourceMap) -> String {
+        let tied = self.tied.borrow();
+        if tied.is_empty() {
+            return String::new();
+        }
+        let mut referrer = objects.list[self.at].clone();
+        referrer.node = node.clone();
+        let shown = |resource: &Resource| tiphys_yaml::to_yaml(&resource.json_with_state());
+        let mut text =
+            format!("\n\n**** Too many possible referral targets to referrer:\n{}\n", shown(&referrer));
+        for (number, at) in tied.iter().enumerate() {
+            text.push_str(&format!("--- possible referral {number}:\n{}\n", shown(&objects.list[*at])));
+        }
+        text
     }
 }
 
