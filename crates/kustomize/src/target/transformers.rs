@@ -9,7 +9,7 @@ use crate::{
     error::{Error, Result},
     fields::TransformerConfig,
     functions::exchange::PATHS,
-    kustomization::model::{FieldSpec, Label},
+    kustomization::model::{FieldSpec, Label, Patch},
     plugins,
     resource::Resource,
     resource_map::ResourceMap,
@@ -216,18 +216,7 @@ impl<'a> Target<'a> {
             let inline = self.inline_patch(&patch.patch, &location, context);
             let transformer =
                 plugins::load_json_patch(patch.target.as_ref(), &patch.path, inline, &self.loader, context)
-                    .map_err(|error| {
-                    let mut config = serde_json::json!({});
-                    if let Some(target) = &patch.target {
-                        config["target"] = serde_json::json!(target);
-                    }
-                    for (name, text) in [("path", &patch.path), ("jsonOp", &patch.patch)] {
-                        if !text.is_empty() {
-                            config[name] = text.as_str().into();
-                        }
-                    }
-                    self.configuring(error, KIND, &tiphys_yaml::to_yaml(&config), (FIELD, index))
-                })?;
+                    .map_err(|error| self.configuring(error, KIND, &shown(&patch), (FIELD, index)))?;
             list.push(self.configure(Box::new(transformer), &[FIELD, &number], KIND, context));
         }
         Ok(())
@@ -255,6 +244,20 @@ impl<'a> Target<'a> {
         list.push(self.configure(Box::new(transformer), &["commonLabels"], KIND, context));
         Ok(())
     }
+}
+
+/// The configuration that an entry of `patchesJson6902` makes, as errors show it: without what is empty.
+fn shown(patch: &Patch) -> String {
+    let mut config = serde_json::json!({});
+    if let Some(target) = &patch.target {
+        config["target"] = serde_json::json!(target);
+    }
+    for (name, text) in [("path", &patch.path), ("jsonOp", &patch.patch)] {
+        if !text.is_empty() {
+            config[name] = text.as_str().into();
+        }
+    }
+    tiphys_yaml::to_yaml(&config)
 }
 
 /// Where an entry of `labels` writes.
