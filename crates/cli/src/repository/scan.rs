@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use memchr::memmem;
 use tiphys_appset::ClusterInfo;
+use tiphys_graph::put_away;
 use tiphys_model::{
     Application, ApplicationSource, ArgoSettings, names,
     settings::{CONFIG_MAP, RenderSettings},
@@ -86,9 +87,12 @@ impl Scan {
         settings
     }
 
-    /// The only `argocd-cm` with data.
+    /// The only `argocd-cm` with data, but for those that documentation shows.
     pub fn own_settings(&self) -> Option<&Found> {
-        let mut with_data = self.settings.iter().filter(|found| found.object.get("data").is_some());
+        let counts = |found: &&Found| {
+            found.object.get("data").is_some() && !put_away::lies_below(&found.file, &["doc", "docs"])
+        };
+        let mut with_data = self.settings.iter().filter(counts);
         with_data.next().filter(|_| with_data.next().is_none())
     }
 
@@ -434,6 +438,8 @@ mod tests {
         let other = settings.replace("--enable-helm", "--load-restrictor LoadRestrictionsNone");
         let two = scan(&MemTree::from_files([("a/cm.yaml", settings), ("b/cm.yaml", other.as_str())]), "");
         assert_eq!(two.render_settings().kustomize.build_options, "");
+        let shown = scan(&MemTree::from_files([("docs/cm.yaml", settings)]), "");
+        assert_eq!(shown.render_settings().kustomize.build_options, "");
     }
 
     #[test]
