@@ -103,6 +103,7 @@ mod f4_unknown_host;
 mod f4_wrong_address;
 mod f4_wrong_protocol;
 mod g1_missing_path;
+mod g1_path_filter;
 mod g1_workflow_refused;
 mod g1_workflow_syntax;
 mod g2_ansible_refused;
@@ -226,6 +227,7 @@ pub const ALL: &[&Rule] = &[
     &f4_wrong_address::RULE,
     &f4_wrong_protocol::RULE,
     &g1_missing_path::RULE,
+    &g1_path_filter::RULE,
     &g1_workflow_refused::RULE,
     &g1_workflow_syntax::RULE,
     &g2_ansible_refused::RULE,
