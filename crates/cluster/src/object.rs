@@ -4,13 +4,13 @@
 //! know (`helm.valuesObject` of an Application is one) may create such an object. It must not keep the others of its
 //! kind from being read.
 
-use std::{cell::Cell, fmt};
+use std::cell::Cell;
 
 use serde::{
     Deserialize,
-    de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
+    de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess},
 };
-use tiphys_value::{Map, Number, ObjectExt as _, Value, json};
+use tiphys_value::{Map, ObjectExt as _, Read, Reading, Value, json};
 
 /// How deep an object is read; the JSON parser itself gives up 128 levels below the list around it.
 const DEPTH: usize = 110;
@@ -22,7 +22,7 @@ pub(crate) struct Object(pub(crate) Value);
 impl<'de> Deserialize<'de> for Object {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let is_cut = Cell::new(false);
-        let value = Node { depth: DEPTH, is_cut: &is_cut }.deserialize(deserializer)?;
+        let value = Reading(Node { depth: DEPTH, is_cut: &is_cut }).deserialize(deserializer)?;
         Ok(Self(if is_cut.get() { named(value) } else { value }))
     }
 }
@@ -61,69 +61,27 @@ impl<'a> Node<'a> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Node<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Node<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(Value::String(value))
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+impl<'de> Read<'de> for Node<'_> {
+    fn list<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let Some(below) = self.below() else {
             while items.next_element::<IgnoredAny>()?.is_some() {}
             return Ok(Value::Null);
         };
         let mut list = Vec::new();
-        while let Some(item) = items.next_element_seed(below)? {
+        while let Some(item) = items.next_element_seed(Reading(below))? {
             list.push(item);
         }
         Ok(Value::Array(list))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+    fn map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let Some(below) = self.below() else {
             while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
             return Ok(Value::Null);
         };
         let mut map = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
-            map.insert(key, entries.next_value_seed(below)?);
+            map.insert(key, entries.next_value_seed(Reading(below))?);
         }
         Ok(Value::Object(map))
     }

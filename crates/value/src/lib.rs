@@ -9,10 +9,12 @@ mod go;
 mod names;
 mod object;
 mod origin;
+mod reading;
 
 pub use field_path::{FieldPath, ParseFieldPathError, Segment};
 pub use go::{go_type, json_kind};
 pub use names::{GroupKind, GroupVersionKind, GroupVersionResource, ResourceKey};
 pub use object::ObjectExt;
 pub use origin::{Location, Origin, OriginKind, Origins, RenderedObject};
+pub use reading::{Read, Reading};
 pub use serde_json::{Map, Number, Value, json};

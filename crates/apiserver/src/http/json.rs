@@ -1,15 +1,14 @@
 //! Reading JSON bodies, with the keys that occur twice.
 
-use std::fmt;
-
-use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
-use tiphys_value::{Map, Number, Value};
+use serde::de::{DeserializeSeed, MapAccess, SeqAccess};
+use tiphys_value::{Map, Read, Reading, Value};
 
 /// A value and the paths of keys that its text has twice.
 pub(super) fn parse(bytes: &[u8]) -> Result<(Value, Vec<String>), serde_json::Error> {
     let mut duplicates = Vec::new();
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = Node { path: String::new(), duplicates: &mut duplicates }.deserialize(&mut deserializer)?;
+    let node = Node { path: String::new(), duplicates: &mut duplicates };
+    let value = Reading(node).deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok((value, duplicates))
 }
@@ -19,68 +18,26 @@ struct Node<'a> {
     duplicates: &'a mut Vec<String>,
 }
 
-impl<'de> DeserializeSeed<'de> for Node<'_> {
-    type Value = Value;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Node<'_> {
-    type Value = Value;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a JSON value")
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
-        Ok(Value::Bool(value))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        Number::from_f64(value).map(Value::Number).ok_or_else(|| E::custom("number out of range"))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
-        Ok(value.into())
-    }
-
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(Value::String(value))
-    }
-
-    fn visit_unit<E>(self) -> Result<Value, E> {
-        Ok(Value::Null)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
+impl<'de> Read<'de> for Node<'_> {
+    fn list<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
         loop {
             let path = format!("{}[{}]", self.path, list.len());
-            match items.next_element_seed(Node { path, duplicates: &mut *self.duplicates })? {
+            match items.next_element_seed(Reading(Node { path, duplicates: &mut *self.duplicates }))? {
                 Some(item) => list.push(item),
                 None => return Ok(Value::Array(list)),
             }
         }
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+    fn map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         let mut map = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
             let path = if self.path.is_empty() { key.clone() } else { format!("{}.{key}", self.path) };
             if map.contains_key(&key) && !self.duplicates.contains(&path) {
                 self.duplicates.push(path.clone());
             }
-            let value = entries.next_value_seed(Node { path, duplicates: &mut *self.duplicates })?;
+            let value = entries.next_value_seed(Reading(Node { path, duplicates: &mut *self.duplicates }))?;
             map.insert(key, value);
         }
         Ok(Value::Object(map))
