@@ -170,12 +170,13 @@ impl Cluster {
     async fn discovered_at_once(&self, known: &Discovery) -> Result<Option<Discovery>, ClusterError> {
         let mut discovery = Discovery::default();
         for path in ["/api", "/apis"] {
-            let answer: AggregatedList = self.send_accepting(AGGREGATED, Method::GET, path, "", None).await?;
-            if !answer.is_one() {
-                return Ok(None);
-            }
+            let answer = match self.send_accepting(AGGREGATED, Method::GET, path, "", None).await {
+                Err(ClusterError::Answer(_)) => None,
+                answer => Some(answer?).filter(AggregatedList::is_one),
+            };
+            let Some(answer) = answer else { return Ok(None) };
             for (group, version) in answer.versions() {
-                if version.is_unknown() {
+                if version.is_stale() {
                     tracing::warn!(%group, version = %version.version, "API group does not answer");
                     discovery.keep(known, group, &version.version);
                 } else {

@@ -219,9 +219,10 @@ pub(crate) struct AggregatedVersion {
 }
 
 impl AggregatedVersion {
-    /// Whether the API server could not ask the one behind it what it serves.
-    pub fn is_unknown(&self) -> bool {
-        self.freshness == "Stale" && self.resources.as_ref().is_none_or(Vec::is_empty)
+    /// Whether the API server could not ask the one behind it what it serves. What it may have served before cannot be
+    /// listed either.
+    pub fn is_stale(&self) -> bool {
+        self.freshness == "Stale"
     }
 }
 
@@ -331,18 +332,15 @@ mod tests {
                 {"resource": "pods", "responseKind": {"group": "", "version": "v1", "kind": "Pod"}, "scope": "Namespaced",
                  "verbs": ["get"], "subresources": [{"subresource": "log", "responseKind": {"kind": "Pod"}, "verbs": ["get"]}]},
                 {"resource": "only", "scope": "Cluster", "subresources": [{"subresource": "part", "verbs": null}]}]}]},
-            {"metadata": {"name": "metrics.k8s.io"}, "versions": [{"version": "v1beta1", "freshness": "Stale"}]}]}))
+            {"metadata": {"name": "metrics.k8s.io"}, "versions": [{"version": "v1beta1", "freshness": "Stale", "resources": [
+                {"resource": "pods", "responseKind": {"kind": "PodMetrics"}, "scope": "Namespaced", "verbs": ["list"]}]}]}]}))
         .unwrap();
         assert!(answer.is_one());
         let mut discovery = Discovery::default();
-        let mut unknown = Vec::new();
-        for (group, version) in answer.versions() {
-            if version.is_unknown() {
-                unknown.push(group);
-            }
-            discovery.add_aggregated(group, version);
-        }
-        assert_eq!(unknown, ["metrics.k8s.io"]);
+        let (stale, current): (Vec<_>, Vec<_>) =
+            answer.versions().partition(|(_, version)| version.is_stale());
+        current.into_iter().for_each(|(group, version)| discovery.add_aggregated(group, version));
+        assert_eq!(stale.iter().map(|(group, _)| *group).collect::<Vec<_>>(), ["metrics.k8s.io"]);
         let pods = Resource {
             gvk: GroupVersionKind::new("", "v1", "Pod"),
             plural: "pods".into(),
