@@ -9,6 +9,7 @@ use tiphys_appset::ClusterInfo;
 use tiphys_model::{hook, names};
 use tiphys_source::WorkingTree;
 use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value, json};
+use tiphys_vfs::is_below;
 
 use crate::{
     exit::WrongUse,
@@ -154,9 +155,7 @@ impl Opened {
 
 /// The environment that a file belongs to; empty if none.
 fn environment_among<'a>(environments: &'a BTreeSet<String>, file: &str) -> &'a str {
-    let is_of = |environment: &&String| {
-        file.strip_prefix(environment.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
+    let is_of = |environment: &&String| file == environment.as_str() || is_below(file, environment);
     environments.iter().filter(is_of).max_by_key(|environment| environment.len()).map_or("", String::as_str)
 }
 

@@ -395,7 +395,7 @@ pub(crate) fn is_http(path: &str) -> bool {
 
 /// Whether a folder is another, or below it.
 fn is_below(folder: &str, root: &str) -> bool {
-    root.is_empty() || folder == root || folder.strip_prefix(root).is_some_and(|rest| rest.starts_with('/'))
+    root.is_empty() || folder == root || tiphys_vfs::is_below(folder, root)
 }
 
 /// A path of the tree as a kustomization in a folder of it would write it.

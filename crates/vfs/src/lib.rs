@@ -22,7 +22,7 @@ pub use disk::{DiskTree, OnDisk};
 pub use error::{VfsError, VfsErrorKind};
 pub use listed::{Contents, Entry, ListedTree};
 pub use memory::{InMemory, MemTree};
-pub use path::{base_name, join, normalize, parent, walk};
+pub use path::{base_name, is_below, join, normalize, parent, walk};
 pub use subtree::SubTree;
 
 /// The largest file that any tree hands out, in bytes (32 MiB): larger than any manifest, chart or

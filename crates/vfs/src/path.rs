@@ -41,6 +41,11 @@ pub fn base_name(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, name)| name)
 }
 
+/// Whether a path lies below a folder that is not the root.
+pub fn is_below(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
+
 /// Every file at or below the folder `root`, depth first, names in byte order, as full tree paths.
 /// Symbolic links to folders are not entered (a link may lead back up); links to files are listed.
 ///
@@ -81,5 +86,6 @@ mod tests {
         assert_eq!((parent("a/b"), base_name("a/b")), (Some("a"), "b"));
         assert_eq!((parent("a"), base_name("a")), (Some(""), "a"));
         assert_eq!(parent(""), None);
+        assert!(is_below("a/b", "a") && !is_below("ab", "a") && !is_below("a", "a"));
     }
 }

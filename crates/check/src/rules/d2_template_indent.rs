@@ -134,6 +134,10 @@ fn written(line: &str) -> Option<usize> {
 fn is_in_text(lines: &[&str], at: usize, depth: usize) -> bool {
     let mut depth = depth;
     for line in lines[..at].iter().rev() {
+        // Nothing is further left.
+        if depth == 0 {
+            break;
+        }
         let inner = line.trim_start();
         let own = line.len() - inner.len();
         if inner.is_empty() || inner.starts_with("{{") || inner.starts_with('#') || own >= depth {

@@ -83,22 +83,17 @@ fn of_event(files: &Files, pipeline: &Pipeline, on: &Node, event: &str) -> Vec<F
         .filter_map(|node| Some((node, node.as_str()?)))
         .filter(|(_, pattern)| !pattern.starts_with('!'))
         .collect();
-    let Some(dead) =
-        wanted.iter().map(|(node, pattern)| is_dead(files, node, pattern)).collect::<Option<Vec<_>>>()
-    else {
-        return Vec::new();
-    };
-    let count = dead.iter().flatten().count();
-    if count == 0 {
-        return Vec::new();
+    let judged: Option<Vec<_>> = wanted.iter().map(|(node, pattern)| is_dead(files, node, pattern)).collect();
+    let dead: Vec<Dead<'_>> = judged.into_iter().flatten().flatten().collect();
+    let mut slips = dead.iter().filter(|it| it.slip.is_some());
+    if dead.len() == wanted.len() {
+        let first = slips.next().or(dead.first());
+        return first
+            .map(|first| told(files, pipeline, never_starts(first, dead.len()), first))
+            .into_iter()
+            .collect();
     }
-    if count == wanted.len() {
-        let first = dead.iter().flatten().find(|it| it.slip.is_some()).or(dead.iter().flatten().next());
-        let of = first.map(|first| (first, never_starts(first, count)));
-        return of.map(|(first, message)| told(files, pipeline, message, first)).into_iter().collect();
-    }
-    let slips = dead.into_iter().flatten().filter(|it| it.slip.is_some());
-    slips.map(|it| told(files, pipeline, format!("no file matches {:?}", it.pattern), &it)).collect()
+    slips.map(|it| told(files, pipeline, format!("no file matches {:?}", it.pattern), it)).collect()
 }
 
 /// `Some(Some(…))` of a filter that no file matches; `None` if it cannot be told.

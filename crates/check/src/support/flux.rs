@@ -2,7 +2,7 @@
 
 use tiphys_graph::{Object, Owner, Survey, is_of_flux};
 use tiphys_value::ObjectExt;
-use tiphys_vfs::join;
+use tiphys_vfs::{is_below, join};
 
 /// What a repository tells Flux to build; gathered once, as it is asked for every object.
 pub struct Flux {
@@ -39,8 +39,7 @@ impl Flux {
     pub fn moves(&self, object: &Object) -> bool {
         let own = object.value().str_at(&["metadata", "namespace"]).unwrap_or_default();
         let file = object.rendered.location.file.as_ref();
-        let is_below = |folder: &str| file.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
-        self.targets.iter().any(|(folder, namespace)| is_below(folder) && namespace != own)
+        self.targets.iter().any(|(folder, namespace)| is_below(file, folder) && namespace != own)
     }
 
     /// Whether a patch of Flux may give objects of a kind a field, or a part of it.

@@ -33,6 +33,7 @@ use tiphys_health::HealthSettings;
 use tiphys_model::Destination;
 use tiphys_source::Checkout;
 use tiphys_value::{GroupKind, ObjectExt as _, ResourceKey, Value};
+use tiphys_vfs::is_below;
 use tokio::{
     sync::broadcast::error::RecvError,
     task::block_in_place,
@@ -243,10 +244,6 @@ fn narrower(first: &str, second: &str) -> String {
     let parting = parting.filter(|folder| ![first, second].iter().all(|file| is_below(file, folder)));
     let flags: Vec<String> = parting.map(|folder| format!("--path {folder}")).collect();
     if flags.is_empty() { "--path".to_owned() } else { flags.join(" or ") }
-}
-
-fn is_below(file: &str, folder: &str) -> bool {
-    file.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
 fn nothing_found(repository: &Repository) -> String {

@@ -7,6 +7,7 @@ use std::{
 };
 
 use tiphys_value::{ObjectExt, Value};
+use tiphys_vfs::is_below;
 
 use super::{
     build::{self, Found, Seed},
@@ -87,10 +88,6 @@ fn part_by_name(trees: &mut [Tree]) {
 fn split_of(splits: &[(String, String)], tree: &Tree) -> String {
     let own = splits.iter().filter(|(usual, folder)| *usual == tree.usual && is_below(&tree.path, folder));
     own.map(|(_, folder)| folder).max_by_key(|folder| folder.len()).unwrap_or(&tree.usual).clone()
-}
-
-fn is_below(path: &str, folder: &str) -> bool {
-    path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// Whether two trees have an Application of one name that is not the same.

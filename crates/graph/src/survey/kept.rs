@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use tiphys_vfs::{EntryKind, FileTree};
+use tiphys_vfs::{EntryKind, FileTree, is_below};
 
 use super::{Files, discover::Parsed, files::Texts, memo::Rendering};
 
@@ -120,5 +120,5 @@ impl<'a> Change<'a> {
 
 /// Whether a path is another one, or lies below it.
 fn is_at_or_below(path: &str, above: &str) -> bool {
-    above.is_empty() || path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    above.is_empty() || path == above || is_below(path, above)
 }
