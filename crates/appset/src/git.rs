@@ -20,18 +20,28 @@ pub(crate) fn run(git: &Json, renderer: &Renderer, inputs: &dyn Inputs) -> Resul
     let mut sets = Vec::new();
     if let Some(rules) = rules("directories") {
         let files = inputs.git(text("repoURL"), text("revision"))?;
+        let rules: Vec<Rule> = rules.iter().map(Rule::of).collect();
         for directory in directories(&files.files()) {
-            if selected(rules, &directory, is_directory_meant)? {
+            if selected(&rules, &directory, is_directory_meant)? {
                 let set = Map::new();
                 place(&set, &directory, None, prefix, renderer);
                 sets.push(set);
             }
         }
     } else if let Some(rules) = rules("files") {
+        let is_new = inputs.has_new_file_globbing();
+        let is_meant = if is_new { is_file_meant_anew } else { is_file_meant };
+        let rules = rules.iter().map(Rule::of);
+        let rules = rules
+            .map(
+                |rule| {
+                    if is_new { Ok(rule) } else { Ok(Rule { path: as_git_takes_it(&rule.path)?, ..rule }) }
+                },
+            )
+            .collect::<Result<Vec<_>, String>>()?;
         let files = inputs.git(text("repoURL"), text("revision"))?;
-        let is_meant = if inputs.has_new_file_globbing() { is_file_meant_anew } else { is_file_meant };
         for file in &files.files() {
-            if !selected(rules, file, is_meant)? {
+            if !selected(&rules, file, is_meant)? {
                 continue;
             }
             let content = tiphys_yaml::from_yaml(&files.read(file)?)
@@ -86,13 +96,28 @@ fn walked(a: &str, b: &str) -> Ordering {
 /// Whether a pattern means a path.
 type IsMeant = fn(&str, &str) -> Result<bool, BadPattern>;
 
+/// A pattern of paths, and whether it takes them out.
+struct Rule {
+    path: String,
+    is_excluding: bool,
+}
+
+impl Rule {
+    fn of(rule: &Json) -> Self {
+        Self {
+            path: rule.str_at(&["path"]).unwrap_or_default().to_owned(),
+            is_excluding: rule.get("exclude") == Some(&Json::Bool(true)),
+        }
+    }
+}
+
 /// Whether one rule includes a path and none excludes it.
-fn selected(rules: &[Json], path: &str, is_meant: IsMeant) -> Result<bool, String> {
+fn selected(rules: &[Rule], path: &str, is_meant: IsMeant) -> Result<bool, String> {
     let (mut included, mut excluded) = (false, false);
     for rule in rules {
-        let pattern = rule.str_at(&["path"]).unwrap_or_default();
+        let pattern = &rule.path;
         let is_hit = is_meant(pattern, path).map_err(|error| format!("path {pattern}: {error}"))?;
-        match rule.get("exclude") == Some(&Json::Bool(true)) {
+        match rule.is_excluding {
             true => excluded |= is_hit,
             false => included |= is_hit,
         }
@@ -109,9 +134,38 @@ fn is_directory_meant(pattern: &str, directory: &str) -> Result<bool, BadPattern
 /// below it, too. Braces, which Git does not know, are for repositories whose installation has the newer patterns and
 /// is not known here.
 fn is_file_meant(pattern: &str, file: &str) -> Result<bool, BadPattern> {
-    let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
     let below = file.strip_prefix(pattern.trim_end_matches('/'));
-    Ok(below.is_some_and(|below| below.starts_with('/')) || pathspec(pattern, file))
+    let is_below = pattern.is_empty() || below.is_some_and(|below| below.starts_with('/'));
+    Ok(is_below || pathspec(pattern, file))
+}
+
+/// A pattern of files as Git takes it: without empty parts, `.` and `..`. Parts are empty where a parameter is.
+///
+/// # Errors
+/// It does not lie in the repository, for which Git fails.
+fn as_git_takes_it(pattern: &str) -> Result<String, String> {
+    if pattern.is_empty() {
+        return Err("a path of the files is empty; `.` means all of them".into());
+    }
+    let outside = || {
+        format!(
+            "path {pattern} lies outside the repository: a path starts at its root, with neither `/` nor `../` \
+             before it"
+        )
+    };
+    if pattern.starts_with('/') {
+        return Err(outside());
+    }
+    let mut parts = Vec::new();
+    for part in pattern.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop().ok_or_else(outside)?),
+            part => parts.push(part),
+        }
+    }
+    let end = if pattern.ends_with('/') && !parts.is_empty() { "/" } else { "" };
+    Ok(parts.join("/") + end)
 }
 
 /// The newer patterns, below the root of the repository.
@@ -175,8 +229,17 @@ mod tests {
             ("apps/", "apps/a/b.yaml", true),
             ("app", "apps/a/b.yaml", false),
             ("./apps/a.yaml", "apps/a.yaml", true),
+            ("apps//*/a.yaml", "apps/b/a.yaml", true),
+            ("apps/./b/../a.yaml", "apps/a.yaml", true),
+            ("*/../a.yaml", "a.yaml", true),
+            (".", "apps/a.yaml", true),
+            ("a.yaml/", "a.yaml", false),
         ] {
-            assert_eq!(is_file_meant(pattern, file), Ok(expected), "{pattern} {file}");
+            let pattern = as_git_takes_it(pattern).unwrap();
+            assert_eq!(is_file_meant(&pattern, file), Ok(expected), "{pattern} {file}");
+        }
+        for outside in ["", "/apps/a.yaml", "../a.yaml", "apps/../../a.yaml"] {
+            assert!(as_git_takes_it(outside).is_err(), "{outside}");
         }
     }
 

@@ -22,7 +22,7 @@ pub use plan::{Brake, Plan, Policy, Update, plan};
 pub use preview::{Deleted, Preview, preview};
 use render::Renderer;
 pub use rollout::{AppRollout, Rollout, is_rolling, removal_order, roll};
-pub use selector::{is_empty as selects_nothing, selects};
+pub use selector::{check as check_selector, is_empty as selects_nothing, selects};
 use serde_json::{Value, json};
 use tiphys_gotemplate::{Map, Numbers};
 use tiphys_model::names;

@@ -49,7 +49,7 @@ pub fn selects(selector: &Value, label: &dyn Fn(&str) -> Option<String>) -> Resu
 ///
 /// # Errors
 /// It cannot.
-pub(crate) fn check(selector: &Value) -> Result<(), String> {
+pub fn check(selector: &Value) -> Result<(), String> {
     let named = selector.get("matchLabels").and_then(Value::as_object).into_iter().flatten();
     for (key, _) in named {
         check_key(key)?;

@@ -61,28 +61,8 @@ fn info(cluster: Cluster) -> ClusterInfo {
     }
 }
 
-/// Whether generators ask for clusters, be it below a matrix or merge.
-pub fn are_asked_for(generators: &Value) -> bool {
-    fn asks(value: &Value, depth: usize) -> bool {
-        const MAX_DEPTH: usize = 16;
-        match value {
-            _ if depth > MAX_DEPTH => false,
-            Value::Array(list) => list.iter().any(|item| asks(item, depth + 1)),
-            Value::Object(map) => map.iter().any(|(key, child)| match key.as_str() {
-                "clusters" => true,
-                "matrix" | "merge" | "generators" => asks(child, depth + 1),
-                _ => false,
-            }),
-            _ => false,
-        }
-    }
-    asks(generators, 0)
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     fn both_forms_are_read_and_others_refused() {
         let folder = tempfile::tempdir().unwrap();
@@ -101,12 +81,5 @@ mod tests {
         for text in ["- {nam: x}\n", "a: 1\n", "apiVersion: v1\nkind: Namespace\nmetadata: {name: x}\n"] {
             assert!(read(text).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn what_asks_for_clusters() {
-        let asks = |text: &str| are_asked_for(&tiphys_yaml::from_yaml(text).unwrap());
-        assert!(asks("- clusters: {}") && asks("- matrix: {generators: [{git: {}}, {clusters: {}}]}"));
-        assert!(!asks("- list: {elements: [{clusters: a}]}"));
     }
 }

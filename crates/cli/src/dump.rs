@@ -161,8 +161,9 @@ fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) -> anyhow::Res
 
 /// Adds the objects of a text to the others.
 fn parse(text: &str, objects: &mut Vec<Value>) -> anyhow::Result<()> {
-    if text.trim_start().starts_with('{') {
-        let text = without_logs(text);
+    // Between JSON texts nothing stands but blanks; where `---` does, they are documents of YAML in that notation.
+    let json = text.trim_start().starts_with('{').then(|| without_logs(text));
+    if let Some(text) = json.filter(|text| !text.lines().any(|line| line.starts_with("---"))) {
         for value in serde_json::Deserializer::from_str(&text).into_iter::<Value>() {
             let value = value.map_err(|error| match error.is_eof() {
                 true => anyhow::anyhow!("the JSON ends in the middle of an object: the dump is cut off"),
@@ -246,6 +247,8 @@ mod tests {
         assert_eq!(names(yaml), ["Pod/a", "Node/n1"]);
         let dump = "{\"kind\":\"NodeList\",\"apiVersion\":\"v1\",\"items\":[{\"metadata\":{\"name\":\"n\"}}]}\n==== START logs for container c of pod a/b ====\nnot json\n==== END logs for container c of pod a/b ====\n{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"items\":null}\n";
         assert_eq!(names(dump), ["Node/n"]);
+        let documents = "{apiVersion: v1, kind: Node, metadata: {name: a}}\n---\n{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"b\"}}\n";
+        assert_eq!(names(documents), ["Node/a", "Node/b"]);
     }
 
     #[test]

@@ -1,37 +1,56 @@
 //! What generators of ApplicationSets look for, in words.
 
-use tiphys_value::Value;
+use tiphys_value::{ObjectExt as _, Value};
 
 /// How deep generators stand in each other, at most: a matrix of merges of others, and some room.
 const MAX_DEPTH: usize = 16;
 
-/// What generators look for where none of them asks for clusters, to be told of a set that yields nothing: the paths
-/// in Git, and lists without elements. Empty if there is nothing to tell.
-pub fn looked_for(generators: &Value) -> String {
-    let mut found = Vec::new();
-    collect(generators, 0, &mut found);
-    found.dedup();
-    found.join(", ")
-}
-
-fn collect(value: &Value, depth: usize, found: &mut Vec<String>) {
-    if depth > MAX_DEPTH {
-        return;
-    }
-    match value {
-        Value::Array(list) => list.iter().for_each(|item| collect(item, depth + 1, found)),
-        Value::Object(map) => {
-            for (key, child) in map {
-                match key.as_str() {
-                    "matrix" | "merge" | "generators" => collect(child, depth + 1, found),
-                    "git" => found.extend(paths(child)),
-                    "list" if is_empty(child) => found.push("an empty list".to_owned()),
-                    _ => {}
+/// The generators that are made of no others, wherever they stand: what each is called, and what it says.
+fn terminals(generators: &Value) -> Vec<(&str, &Value)> {
+    fn collect<'a>(value: &'a Value, depth: usize, found: &mut Vec<(&'a str, &'a Value)>) {
+        match value {
+            _ if depth > MAX_DEPTH => {}
+            Value::Array(list) => list.iter().for_each(|item| collect(item, depth + 1, found)),
+            Value::Object(map) => {
+                for (key, child) in map {
+                    match key.as_str() {
+                        "matrix" | "merge" | "generators" => collect(child, depth + 1, found),
+                        kind => found.push((kind, child)),
+                    }
                 }
             }
+            _ => {}
         }
-        _ => {}
     }
+    let mut found = Vec::new();
+    collect(generators, 0, &mut found);
+    found
+}
+
+/// Whether generators ask for clusters.
+pub fn ask_for_clusters(generators: &Value) -> bool {
+    terminals(generators).iter().any(|(kind, _)| *kind == "clusters")
+}
+
+/// The repositories that Git generators name.
+pub fn repositories(generators: &Value) -> Vec<&str> {
+    let git = terminals(generators).into_iter().filter(|(kind, _)| *kind == "git");
+    git.filter_map(|(_, git)| git.str_at(&["repoURL"])).collect()
+}
+
+/// What generators look for other than clusters, to be told of a set that yields nothing: the paths in Git, and lists
+/// without elements. Empty if there is nothing to tell.
+pub fn looked_for(generators: &Value) -> String {
+    let mut found = Vec::new();
+    for (kind, spec) in terminals(generators) {
+        match kind {
+            "git" => found.extend(paths(spec)),
+            "list" if is_empty(spec) => found.push("an empty list".to_owned()),
+            _ => {}
+        }
+    }
+    found.dedup();
+    found.join(", ")
 }
 
 /// What a Git generator takes in: folders or files.
@@ -64,5 +83,16 @@ mod tests {
         let nested = "- matrix: {generators: [{git: {files: [{path: a.yaml}]}}, {list: {elements: []}}]}";
         assert_eq!(told(nested), "files a.yaml, an empty list");
         assert_eq!(told("- list: {elementsYaml: '{{ x }}'}\n- pullRequest: {}"), "");
+    }
+
+    #[test]
+    fn what_asks_for_clusters_and_repositories() {
+        let of = |text: &str| tiphys_yaml::from_yaml(text).unwrap();
+        let asks = |text: &str| ask_for_clusters(&of(text));
+        assert!(asks("- clusters: {}") && asks("- matrix: {generators: [{git: {}}, {clusters: {}}]}"));
+        assert!(!asks("- list: {elements: [{clusters: a}]}"));
+        let nested =
+            "- merge: {generators: [{git: {repoURL: a}}, {matrix: {generators: [{git: {repoURL: b}}]}}]}";
+        assert_eq!(repositories(&of(nested)), ["a", "b"]);
     }
 }

@@ -13,7 +13,7 @@ use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
 
 use crate::{
     app::{session::Session, target::Target},
-    clusters, dump,
+    dump,
     exit::{Reported, WrongUse},
     generators,
     output::{Format, print},
@@ -194,13 +194,14 @@ fn run_generate(args: &GenerateArgs) -> anyhow::Result<()> {
 /// What is told of a set that yields nothing: it may be right, and may be for want of clusters.
 fn yields_none(set: &Value, declared: &[ClusterInfo]) -> String {
     let list = set.at(&["spec", "generators"]).unwrap_or(&Value::Null);
-    let why = match (clusters::are_asked_for(list), declared.len()) {
-        (false, _) => match generators::looked_for(list) {
-            told if told.is_empty() => told,
-            told => format!(": its generators look for {told}"),
-        },
+    let told = match generators::looked_for(list) {
+        told if told.is_empty() => told,
+        told => format!(": its generators look for {told}"),
+    };
+    let why = match (generators::ask_for_clusters(list), declared.len()) {
+        (false, _) => told,
         (true, 0) => ": no cluster is known but the engine's own; --clusters tells of others".to_owned(),
-        (true, count) => format!(", with {count} clusters known"),
+        (true, count) => format!(", with {count} clusters known{told}"),
     };
     format!("ApplicationSet {} yields no Application{why}", set.name())
 }

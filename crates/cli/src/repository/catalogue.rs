@@ -288,12 +288,13 @@ fn generated(
     repositories: &Repositories,
     clusters: &[ClusterInfo],
 ) -> (Vec<Value>, Option<String>) {
-    let addresses = git_addresses(set.at(&["spec", "generators"]).unwrap_or(&Value::Null), 0);
+    let generators = set.at(&["spec", "generators"]).unwrap_or(&Value::Null);
+    let addresses = crate::generators::repositories(generators);
     if let Some(other) = addresses.iter().find(|url| !repositories.is_given(url)) {
         return (Vec::new(), Some(format!("its generators read another repository, {other}")));
     }
     let inputs = SetInputs::with_clusters(repositories, clusters.to_vec());
-    let asks = || crate::clusters::are_asked_for(set.at(&["spec", "generators"]).unwrap_or(&Value::Null));
+    let asks = || crate::generators::ask_for_clusters(generators);
     match tiphys_appset::generate(set, &inputs) {
         Err(error) => (Vec::new(), Some(error.to_string())),
         Ok(all) if all.is_empty() && clusters.is_empty() && asks() => {
@@ -308,22 +309,6 @@ fn generated(
             let usable = all.into_iter().filter(|one| one.fault.is_none());
             (usable.map(|one| one.application).collect(), fault)
         }
-    }
-}
-
-/// The repositories that Git generators name.
-pub(super) fn git_addresses(generators: &Value, depth: usize) -> Vec<String> {
-    const MAX_DEPTH: usize = 16;
-    match generators {
-        _ if depth > MAX_DEPTH => Vec::new(),
-        Value::Array(list) => list.iter().flat_map(|item| git_addresses(item, depth + 1)).collect(),
-        Value::Object(map) => {
-            let own = map.get("git").and_then(|git| git.str_at(&["repoURL"])).map(str::to_owned);
-            let below =
-                map.iter().filter(|(key, _)| matches!(key.as_str(), "matrix" | "merge" | "generators"));
-            own.into_iter().chain(below.flat_map(|(_, child)| git_addresses(child, depth + 1))).collect()
-        }
-        _ => Vec::new(),
     }
 }
 

@@ -252,9 +252,14 @@ fn row_of_set(set: &Value) -> Option<Row> {
     let generators = set.at(&["spec", "generators"]).unwrap_or(&Value::Null);
     let doing = match &fault {
         Some(fault) => fault.clone(),
-        None if up_to_date && crate::clusters::are_asked_for(generators) => {
-            "its generators yield no Application: they ask for clusters, and select none of those that are declared (--clusters declares more)"
-                .to_owned()
+        None if up_to_date && crate::generators::ask_for_clusters(generators) => {
+            let also = match crate::generators::looked_for(generators) {
+                told if told.is_empty() => told,
+                told => format!("; beside clusters they look for {told}"),
+            };
+            format!(
+                "its generators yield no Application: they ask for clusters, and select none of those that are declared (--clusters declares more){also}"
+            )
         }
         None if up_to_date => match crate::generators::looked_for(generators) {
             told if told.is_empty() => "its generators yield no Application".to_owned(),

@@ -119,9 +119,13 @@ impl<'a> SetInputs<'a> {
         let selector = spec.get("labelSelector").unwrap_or(&none);
         if name.is_empty() == tiphys_appset::selects_nothing(selector) {
             return Err(
-                "there is a problem with the definition of the ClusterDecisionResource generator".into()
+                "there is a problem with the definition of the ClusterDecisionResource generator: either a name or \
+                 a labelSelector that selects by something has to be given"
+                    .into(),
             );
         }
+        tiphys_appset::check_selector(selector)
+            .map_err(|error| format!("failed to get dynamic resources: labelSelector: {error}"))?;
         let Some(cache) = self.cache else { return Err("there is no cluster".into()) };
         let discovery = cache.cluster().discovery();
         let served = discovery.kinds().find(|resource| {
@@ -147,6 +151,10 @@ impl<'a> SetInputs<'a> {
         }
         Ok(found)
     }
+}
+
+fn is_empty(status: &Value) -> bool {
+    status.is_null() || status.as_object().is_some_and(serde_json::Map::is_empty)
 }
 
 fn label(object: &Value, key: &str) -> Option<String> {
@@ -186,8 +194,18 @@ impl Inputs for SetInputs<'_> {
         let match_key = data("matchKey");
         let mut sets = Vec::new();
         for object in self.decision_objects(spec, &config)? {
-            let decisions = object.at(&["status", &list_key]).and_then(Value::as_array).cloned();
-            for decision in decisions.into_iter().flatten() {
+            // Nothing was decided yet.
+            let Some(status) = object.get("status").filter(|status| !is_empty(status)) else { continue };
+            // Decided was something that cannot be read, which is not the same as nothing.
+            let shown = format!("{} {}", object.kind(), object.name());
+            let decisions = status
+                .get(&list_key)
+                .and_then(Value::as_array)
+                .ok_or_else(|| format!("status.{list_key} of {shown} is no list"))?;
+            for decision in decisions {
+                let decision = decision
+                    .as_object()
+                    .ok_or_else(|| format!("status.{list_key} of {shown} has an item that is no mapping"))?;
                 let named = decision.get(&match_key).map(tiphys_appset::printed).unwrap_or_default();
                 // Clusters need no name; a decision that names none means none of those.
                 let is_meant = |cluster: &&ClusterInfo| !named.is_empty() && cluster.name == named;
@@ -195,7 +213,7 @@ impl Inputs for SetInputs<'_> {
                 let mut set = Params::new();
                 set.insert("name".into(), cluster.name.clone().into());
                 set.insert("server".into(), cluster.server.clone().into());
-                for (key, value) in decision.as_object().into_iter().flatten() {
+                for (key, value) in decision {
                     set.insert(key.clone(), tiphys_appset::printed(value).into());
                 }
                 sets.push(set);

@@ -324,6 +324,19 @@ async fn a_placement_decision_yields_its_clusters() {
     // As Go prints them.
     assert_eq!(app.annotation("score"), Some("1000000 [a b] map[a:<nil> b:2]"));
     assert_eq!(stage.names(APPLICATION, ENGINE).await, ["eu"]);
+
+    // A decision that cannot be read is none that nothing is to be anywhere.
+    stage
+        .patch(
+            ("cluster.example.com/v1", "PlacementDecision"),
+            ENGINE,
+            "p",
+            json!({"status": {"decisions": null, "reason": "renamed"}}),
+        )
+        .await;
+    let failed = |set: &Value| condition(set, "ErrorOccurred").is_some_and(|why| why.contains("is no list"));
+    stage.until_object(SET, ENGINE, "all", failed).await;
+    assert_eq!(stage.names(APPLICATION, ENGINE).await, ["eu"]);
 }
 
 #[tokio::test(start_paused = true)]
