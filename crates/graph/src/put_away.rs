@@ -1,7 +1,7 @@
 //! Folders whose files nobody applies as they are: what tests work on, and what is kept though it is no longer in use.
 
 /// Folder names that say so.
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 21] = [
     "__snapshots__",
     "archive",
     "archived",
@@ -15,6 +15,8 @@ const NAMES: [&str; 19] = [
     "fixtures",
     "graveyard",
     "inactive",
+    "not-used",
+    "notused",
     "obsolete",
     "retired",
     "testcases",
@@ -51,6 +53,7 @@ mod tests {
     fn folders_say_that_they_are_put_away() {
         for (path, folder) in [
             ("apps/.archive/web/app.yaml", Some("apps/.archive")),
+            ("tf/.notused/main.tf", Some("tf/.notused")),
             ("argocd/disabled/app.yaml", Some("argocd/disabled")),
             ("a/tests/b/fixtures/app.yaml", Some("a/tests")),
             ("addons/exclude/app.yaml", Some("addons/exclude")),

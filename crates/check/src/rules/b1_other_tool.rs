@@ -37,6 +37,7 @@ use tiphys_graph::{
     tools::{Action, Component, Tool, What, Writer},
 };
 use tiphys_value::{ObjectExt, Value};
+use tiphys_vfs::is_below;
 
 use crate::{Context, Finding, Report, Rule, places};
 
@@ -68,7 +69,10 @@ fn check(context: &Context<'_>, report: &mut Report) {
             });
             if (component.is_some() || object.is_some()) && seen.insert(writer.span.clone()) {
                 let mut finding = told(context, app, writer, component, object);
-                finding.diagnostic.severity = *severity;
+                finding.diagnostic.severity = match object {
+                    Some(object) if is_same_file(object, writer) => Severity::Info,
+                    _ => *severity,
+                };
                 report.add(finding);
             }
         }
@@ -197,6 +201,13 @@ fn is_same(own: &tiphys_value::ResourceKey, written: &tiphys_value::ResourceKey,
         && own.name == written.name
         && (written.group.is_empty() || own.group == written.group)
         && (own.namespace.is_empty() || own.namespace == namespace)
+}
+
+/// Whether a tool applies the very file from which an Application renders an object, to begin with: both set the same.
+fn is_same_file(object: &Object, writer: &Writer) -> bool {
+    let What::Path { path, .. } = &writer.what else { return false };
+    let file = object.rendered.location.file.as_ref();
+    file == path || is_below(file, path)
 }
 
 /// Whether a word of a command line, such as `deploy`, `deployments` or `deployment.apps`, means a kind.

@@ -66,6 +66,8 @@ struct Fault {
     respelling: Option<(String, String)>,
     /// Whether the cluster's definition may say otherwise.
     is_doubtful: bool,
+    /// Whether the definition knows no field at all where this one stands.
+    is_of_all: bool,
 }
 
 impl Fault {
@@ -83,7 +85,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
             // One field that is wrong in every item of a list is one fault.
             let what: String = fault.message.chars().filter(|c| !c.is_ascii_digit()).collect();
             let file = &object.rendered.location.file;
-            if fault.message.contains("unknown field") {
+            if fault.is_of_all {
+                // One definition that knows nothing is one fault.
+                let GroupVersionKind { group, kind, .. } = object.value().gvk();
+                once.add_by(format!("{kind}.{group} keeps nothing"), finding(context, object, &fault));
+            } else if fault.message.contains("unknown field") {
                 once.add_by(format!("{file}\n{what}"), finding(context, object, &fault));
             } else if what.ends_with("Required value") {
                 // Of what several overlays break, each has a file of its own to be mended.
@@ -184,7 +190,7 @@ fn faults(
         let is_filled_in = |field: &FieldPath| flux.completes(object) || mutations.complete(object, field);
         faults.retain(|fault| !fault.message.contains("Required value") || !is_filled_in(&fault.field));
     }
-    if parts::is_merged_in(survey, object) {
+    if parts::is_merged_in(survey, object) || flux.applies(object) && parts::is_bare(object) {
         faults.retain(|fault| {
             !fault.message.contains("Required value") && !fault.message.contains(OF_TEMPLATE)
         });
@@ -233,6 +239,7 @@ fn unserved(object: &Object, gvk: &GroupVersionKind) -> Option<Fault> {
         help: Some(format!("perhaps {meant} is meant")),
         respelling: Some((wrong.to_owned(), meant.to_owned())),
         is_doubtful: false,
+        is_of_all: false,
     };
     let (group, version, kind) = (&gvk.group, &gvk.version, &gvk.kind);
     if group.is_empty() && version.is_empty() {
@@ -362,6 +369,7 @@ fn custom(object: &Object, gvk: &GroupVersionKind, definitions: &Definitions<'_>
         let mut value = object.value().clone();
         let mut faults: Vec<Fault> =
             custom.schema.prune(&mut value).iter().map(|field| unknown(gvk, field, None)).collect();
+        keep_one_of_all(object, &value, &mut faults);
         custom.schema.apply_defaults(&mut value);
         let mut errors = custom.validate(&value);
         // What is of a wrong type is none of the values either: said once.
@@ -391,6 +399,25 @@ fn custom(object: &Object, gvk: &GroupVersionKind, definitions: &Definitions<'_>
         faults.extend(metadata(object).iter().map(|error| invalid(object, gvk, error)));
     }
     faults
+}
+
+/// Where a definition keeps nothing of what an object has below `spec`, the first field stands for all.
+fn keep_one_of_all(object: &Object, pruned: &Value, faults: &mut Vec<Fault>) {
+    let fields =
+        |value: &Value| value.get("spec").and_then(Value::as_object).map_or(0, |spec| spec.iter().count());
+    if fields(object.value()) < 2 || fields(pruned) > 0 || pruned.get("spec").is_none() {
+        return;
+    }
+    let is_below = |fault: &Fault| fault.field.to_string().trim_start_matches('.').starts_with("spec.");
+    let Some(first) = faults.iter().position(is_below) else { return };
+    let mut at = 0..;
+    faults.retain(|fault| at.next() == Some(first) || !is_below(fault));
+    for fault in faults.iter_mut().filter(|fault| is_below(fault)) {
+        fault.is_of_all = true;
+        fault.help = Some(
+            "the definition of this kind names no field below spec, so that all of them are dropped: take the definition that its project publishes".to_owned(),
+        );
+    }
 }
 
 /// Metadata of a wrong type, which is read in one way for all kinds.
@@ -446,6 +473,7 @@ fn undecodable(object: &Object, gvk: &GroupVersionKind, error: &str) -> Fault {
         help: None,
         respelling: None,
         is_doubtful: false,
+        is_of_all: false,
     }
 }
 
@@ -487,6 +515,7 @@ fn unknown(gvk: &GroupVersionKind, field: &str, ty: Option<TypeRef<'_>>) -> Faul
         field: path,
         severity: Severity::Warning,
         is_doubtful: false,
+        is_of_all: false,
     }
 }
 
@@ -514,6 +543,7 @@ fn invalid(object: &Object, gvk: &GroupVersionKind, error: &FieldError) -> Fault
         help: None,
         respelling: None,
         is_doubtful: false,
+        is_of_all: false,
     }
 }
 

@@ -49,6 +49,8 @@ const FIELDS: [&[&str]; 9] = [
 
 /// What a message says of what is not done here.
 const UNSUPPORTED: &str = "not supported";
+/// What it says of a template that the API server refuses before any controller sees it, which C2-invalid tells.
+const MISTYPED: &str = ": invalid type: ";
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for set in &context.survey.sets {
@@ -57,7 +59,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             continue;
         }
         let Some(fault) = set.fault.as_deref() else { continue };
-        if set.symbolic || set.unseen || fault.contains(UNSUPPORTED) {
+        if set.symbolic || set.unseen || fault.contains(UNSUPPORTED) || is_refused(fault) {
             continue;
         }
         let field = if fault.contains("template") { "template" } else { "generators" };
@@ -69,6 +71,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .because("the controller gives up on the whole set: it creates, changes and deletes none of its Applications");
         report.add(Finding::new(RULE.incident, diagnostic).object(format!("ApplicationSet/{name}")));
     }
+}
+
+/// Whether the template itself has a field of a wrong type; what a patch of the template gives, only the controller sees.
+fn is_refused(fault: &str) -> bool {
+    fault.contains(MISTYPED) && fault.contains("template: template.")
 }
 
 /// A template whose parameters are written for the other template engine (Argo CD docs, "Go Template", migration).

@@ -107,9 +107,13 @@ fn images(
         // A kustomization without images may be about other kinds altogether; of two spellings one is enough.
         let last = |text: &str| text.rsplit('/').next().unwrap_or(text).to_owned();
         let is_there = |name: &str| repositories.contains(&repository(name));
+        // A transformer may put a registry before the name that an entry gives.
+        let is_behind = |given: &str| repositories.iter().any(|it| it.ends_with(&format!("/{given}")));
+        let is_given = scalar(image, "newName").is_some_and(is_behind);
         let mut spellings = items(root, "images").iter().filter_map(|it| scalar(it, "name"));
         if repositories.is_empty()
             || is_there(wanted)
+            || is_given
             || is_there(name)
             || spellings.any(|other| other != name && last(other) == last(name) && is_there(other))
         {

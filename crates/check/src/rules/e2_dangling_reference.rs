@@ -147,7 +147,12 @@ fn is_scripted(context: &Context<'_>, name: &str) -> bool {
         "Justfile", ".go",
     ];
     let files = &context.survey.files;
+    let makes = |line: &str| line.contains(" create ") && line.split_whitespace().any(|word| word == name);
     files.ending(&ENDINGS).any(|path| files.text(path).is_some_and(|text| text.contains(name)))
+        // A script may stand in a ConfigMap or a Job.
+        || files
+            .ending(&[".yaml", ".yml"])
+            .any(|path| files.text(path).is_some_and(|text| text.contains(name) && text.lines().any(makes)))
 }
 
 /// Whether annotations ask a controller to copy an object into other namespaces.

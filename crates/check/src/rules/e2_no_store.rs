@@ -78,6 +78,18 @@ fn is_of_a_chart(survey: &Survey, name: &str) -> bool {
     survey.objects.iter().any(is_release) || survey.apps.iter().any(is_chart)
 }
 
+/// Whether a file that is no object by itself holds what is needed, as the values that a kustomization hands to a chart do.
+fn is_in_a_text(survey: &Survey, key: &ResourceKey) -> bool {
+    let (kind, name) = (format!("kind: {}", key.kind), format!("name: {}", key.name));
+    let holds = |text: &str| {
+        let has = |wanted: &str| text.lines().any(|line| line.trim().trim_start_matches("- ") == wanted);
+        has(&kind) && has(&name)
+    };
+    let is_object = |path: &str| survey.objects.iter().any(|it| it.rendered.location.file.as_ref() == path);
+    let mut files = survey.files.ending(&[".yaml", ".yml"]);
+    files.any(|path| survey.files.text(path).is_some_and(|text| holds(&text)) && !is_object(path))
+}
+
 fn look(context: &Context<'_>, object: &Object, key: &ResourceKey, field: &FieldPath) -> Option<Finding> {
     let survey = context.survey;
     let is_loose = matches!(object.owner, Owner::Unit(_));
@@ -92,7 +104,7 @@ fn look(context: &Context<'_>, object: &Object, key: &ResourceKey, field: &Field
     };
     // The charts beside cert-manager bring issuers of their own.
     let is_of_a_chart = key.group == "cert-manager.io" && is_of_a_chart(survey, &key.name);
-    if same.iter().any(may_be_there) || is_of_a_chart {
+    if same.iter().any(may_be_there) || is_of_a_chart || is_in_a_text(survey, key) {
         return None;
     }
     let other_kind = match key.kind.strip_prefix("Cluster") {

@@ -22,11 +22,16 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 use tiphys_diag::Severity;
-use tiphys_value::Location;
+use tiphys_value::{Location, ObjectExt};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{once::Once, parts, placeholders, pods, set_aside},
+    support::{
+        once::Once,
+        parts, placeholders,
+        pods::{self, Pod},
+        set_aside,
+    },
 };
 
 /// See the module.
@@ -64,7 +69,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let image = container.image();
             // Without a digest's mark it is told where it is written.
             let is_told = image.contains("sha256:") && !image.contains("@sha256:");
-            if image.is_empty() || is_told || REFERENCE.is_match(image) || is_filled_in(image) {
+            let is_right = REFERENCE.is_match(image) || is_filled_in(image) || is_triggered(&pod, image);
+            if image.is_empty() || is_told || is_right {
                 continue;
             }
             let diagnostic = RULE
@@ -75,6 +81,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+}
+
+/// Whether an empty name is filled in from an image stream (OpenShift docs, "Triggering updates on image stream changes").
+fn is_triggered(pod: &Pod<'_>, image: &str) -> bool {
+    const TRIGGERS: &str = "image.openshift.io/triggers";
+    image.trim().is_empty() && pod.object.value().annotation(TRIGGERS).is_some()
 }
 
 /// Whether a name waits to be filled in: `${IMAGE}`, `YOUR_ORG/web`, `REGISTRY/web`, or a sentence that says what to put there.

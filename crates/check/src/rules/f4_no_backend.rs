@@ -198,7 +198,9 @@ fn port(
             name.is_empty() || name == "use-annotation" || ports.iter().any(|port| text(port, "name") == name)
         }
     };
-    if is_there || text(&service.value()["spec"], "type") == "ExternalName" {
+    // A path that is to lead nowhere names the last of all ports.
+    let is_closed = number == Some(i64::from(u16::MAX));
+    if is_there || is_closed || text(&service.value()["spec"], "type") == "ExternalName" {
         return;
     }
     let wanted = number.map_or_else(|| name.to_owned(), |number| number.to_string());

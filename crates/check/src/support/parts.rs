@@ -49,6 +49,12 @@ pub fn is_merged_in(survey: &Survey, object: &Object) -> bool {
         && declared::has_option(survey, object, "Validate", "false")
 }
 
+/// Whether an object has nothing but its metadata: who merges on the server's side adds these to what another made.
+pub fn is_bare(object: &Object) -> bool {
+    let keys = object.value().as_object().into_iter().flat_map(|map| map.keys());
+    keys.into_iter().all(|key| matches!(key.as_str(), "apiVersion" | "kind" | "metadata"))
+}
+
 /// Whether a file that nothing renders may be a patch, or was set aside: a kustomization lies beside it
 /// that does not name it, its name says so, or the object is rendered elsewhere.
 pub fn may_be_a_patch(survey: &Survey, object: &Object) -> bool {

@@ -2,7 +2,8 @@
 
 use tiphys_value::Value;
 
-/// Whether a text of a value is a placeholder: `${NAME}`, `{{ name }}`, `<path:…>`, `<NAME>`, `$(name)`, `ENC[…]`.
+/// Whether a text of a value is a placeholder: `${NAME}`, `{{ name }}`, `<path:…>`, `<NAME>`, `$(name)`, `ENC[…]`,
+/// `ref+…`.
 pub fn has(value: &Value) -> bool {
     within(value, 0)
 }
@@ -10,7 +11,7 @@ pub fn has(value: &Value) -> bool {
 /// Whether a text is, or begins with or holds, a placeholder.
 pub fn is_in(text: &str) -> bool {
     const LONGEST: usize = 256;
-    const STARTS: [&str; 5] = ["<path:", "$(", "<%", "ENC[", "__"];
+    const STARTS: [&str; 6] = ["<path:", "$(", "<%", "ENC[", "__", "ref+"];
     STARTS.iter().any(|mark| text.starts_with(mark))
         || asks_for_a_value(text)
         || (text.len() <= LONGEST && (text.contains("${") || text.contains("{{") || has_bracketed_name(text)))
@@ -18,7 +19,8 @@ pub fn is_in(text: &str) -> bool {
 
 /// Whether a text in capitals asks to be replaced: `CHANGE_ME`, `AUTOMATIC_REPLACE`.
 fn asks_for_a_value(text: &str) -> bool {
-    const WORDS: [&str; 7] = ["REPLACE", "REPLACED", "CHANGE", "CHANGEME", "PLACEHOLDER", "TODO", "YOUR"];
+    const WORDS: [&str; 9] =
+        ["REPLACE", "REPLACED", "CHANGE", "CHANGEME", "DEFINED", "PLACEHOLDER", "TBD", "TODO", "YOUR"];
     let is_constant = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
     text.chars().all(is_constant) && text.split(['_', '-']).any(|word| WORDS.contains(&word))
 }
@@ -93,6 +95,8 @@ mod tests {
             "ENC[AES]",
             "CHANGE_ME",
             "TODO",
+            "DEFINED-ELSEWHERE",
+            "ref+vault://web/login#/password",
         ] {
             assert!(is_in(text), "{text}");
         }

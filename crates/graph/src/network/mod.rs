@@ -26,6 +26,8 @@ mod tri;
 
 use std::collections::BTreeMap;
 
+use tiphys_model::hook::is_ignored;
+
 use crate::{Object, ObjectId, Owner, Survey};
 
 pub use calico::{Entity, Place};
@@ -107,7 +109,8 @@ impl Network {
         for object in objects.clone() {
             network.namespaces.add(object.value());
             network.services.extend(Service::of(object));
-            network.pods.extend(Pod::of(object));
+            // What the engine never applies, such as the tests of a chart, sends nothing.
+            network.pods.extend(Pod::of(object).filter(|_| !is_ignored(object.value())));
             network.has_sets |= calico::is_set(object);
             if let Some(operated) = operated::of(object) {
                 network.services.extend(operated.services);

@@ -25,6 +25,8 @@ struct Tree {
     usual: String,
     /// The names that may tell its environment: its file's and its own.
     called: [String; 2],
+    /// The cluster and the namespace that the root renders into; `None` if it does not say.
+    destination: Option<(String, String)>,
     /// Namespace and name of every Application, and what tells two of one name apart.
     names: BTreeMap<(String, String), u64>,
 }
@@ -70,9 +72,11 @@ fn part_by_name(trees: &mut [Tree]) {
             }
         }
     }
+    let shared: BTreeSet<String> =
+        words.keys().map(|(folder, ..)| folder.clone()).filter(|it| is_shared(it, trees)).collect();
     let parted: BTreeSet<(String, String)> = words
         .into_iter()
-        .filter(|(_, words)| words.len() > 1)
+        .filter(|((folder, ..), words)| words.len() > 1 && !shared.contains(folder))
         .flat_map(|((folder, _, _), words)| words.into_iter().map(move |word| (folder.clone(), word)))
         .collect();
     for tree in trees {
@@ -82,6 +86,24 @@ fn part_by_name(trees: &mut [Tree]) {
             tree.usual = format!("{}/{word}", folder(tree));
         }
     }
+}
+
+/// Whether the environments of a folder's roots share one cluster: each has namespaces of its own there, and a root that
+/// is of none of them renders into one of these.
+fn is_shared(folder: &str, trees: &[Tree]) -> bool {
+    let word = |tree: &Tree| {
+        tree.called.iter().find_map(|name| environment::worded(name)).map(|(_, word)| word.to_owned())
+    };
+    let mut of_words: BTreeMap<&(String, String), BTreeSet<String>> = BTreeMap::new();
+    let mut of_none: BTreeSet<&(String, String)> = BTreeSet::new();
+    for tree in trees.iter().filter(|tree| tiphys_vfs::parent(&tree.path).unwrap_or_default() == folder) {
+        let Some(destination) = &tree.destination else { return false };
+        match word(tree) {
+            Some(word) => drop(of_words.entry(destination).or_default().insert(word)),
+            None => drop(of_none.insert(destination)),
+        }
+    }
+    of_words.values().all(|words| words.len() == 1) && of_none.iter().any(|it| of_words.contains_key(it))
 }
 
 /// The innermost folder known to be an environment of its own that a root lies in.
@@ -120,7 +142,11 @@ fn tree(seed: &Seed, folders: &[String], found: &Found<'_>) -> Tree {
     let file = tiphys_vfs::base_name(&path);
     let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem).to_owned();
     let called = [stem, seed.declared.value.name().to_owned()];
-    Tree { usual: environment::of(&path).to_owned(), path, called, names }
+    let text = |field: &str| seed.declared.value.str_at(&["spec", "destination", field]);
+    let cluster = text("server").or_else(|| text("name")).unwrap_or_default().to_owned();
+    let destination =
+        text("namespace").filter(|it| !it.is_empty()).map(|namespace| (cluster, namespace.to_owned()));
+    Tree { destination, usual: environment::of(&path).to_owned(), path, called, names }
 }
 
 fn gather(
