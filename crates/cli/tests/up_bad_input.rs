@@ -27,6 +27,15 @@ fn a_root_that_does_not_parse_is_shown() {
 }
 
 #[test]
+fn a_set_that_does_not_parse_is_shown_and_a_template_is_none() {
+    let set = "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: all}\nspec:\n  generators:\n  - git:#new\n      revision: HEAD\n  template:\n    metadata: {name: 'a-{{path}}'}\n";
+    let template = format!("{{{{- if true }}}}\n{}{{{{- end }}}}\n", application("shop", "manifests"));
+    let run = Repo::with(&[("set.yaml", set), ("template.yaml", &template)]).once(&[]);
+    run.expect(2, &["no Application found", "set.yaml:7:"]);
+    assert!(!run.text().contains("template.yaml"), "{}", run.text());
+}
+
+#[test]
 fn yaml_that_does_not_parse_is_shown_with_its_line() {
     let text = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a\ndata: {}\n";
     with_bad("bad.yaml", text)

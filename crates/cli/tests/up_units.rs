@@ -27,6 +27,30 @@ fn applications_of_a_chart_that_nothing_installs_are_run() {
 }
 
 #[test]
+fn a_chart_whose_name_is_none_for_a_release_is_rendered_all_the_same() {
+    let template = format!(
+        "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata:\n  name: {{{{ .Values.app }}}}\n\
+         spec:\n  project: default\n  source: {{repoURL: {URL}, path: web}}\n  destination: {{server: https://kubernetes.default.svc, namespace: web}}\n  \
+         syncPolicy: {{automated: {{}}, syncOptions: [CreateNamespace=true]}}\n"
+    );
+    let repo = Repo::with(&[
+        ("apps/Chart.yaml", "apiVersion: v2\nname: app of apps\nversion: 1.0.0\n"),
+        ("apps/values.yaml", "app: web\n"),
+        ("apps/templates/apps.yaml", &template),
+        ("web/a.yaml", &config_map("a", "1")),
+    ]);
+    repo.once(&[]).expect(0, &["taken from what apps renders to as it stands"]);
+}
+
+#[test]
+fn what_cannot_be_had_may_be_what_declares_applications() {
+    let chart = "apiVersion: v2\nname: bootstrap\nversion: 1.0.0\ndependencies:\n- {name: apps, version: 1.0.0, repository: 'https://charts.example.org'}\n";
+    let repo = Repo::with(&[("bootstrap/Chart.yaml", chart), ("bootstrap/values.yaml", "apps: {}\n")]);
+    repo.once(&["--offline"])
+        .expect(2, &["no Application found", "cannot be had", "dependencies of chart bootstrap"]);
+}
+
+#[test]
 fn a_chart_that_declares_an_application_of_itself_is_found() {
     let template = format!(
         "{{{{- range list \"bootstrap\" \"web\" }}}}\n---\napiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata:\n  name: {{{{ . }}}}\n  namespace: argocd\n\

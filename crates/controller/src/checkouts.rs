@@ -50,6 +50,11 @@ pub(crate) struct Read {
 }
 
 impl<'a> Checkouts<'a> {
+    /// The repositories that are served.
+    pub(crate) fn repositories(&self) -> &'a Repositories {
+        self.repositories
+    }
+
     /// Nothing is open yet.
     pub fn new(repositories: &'a Repositories) -> Self {
         let settings = ArgoSettings::default().rendering;

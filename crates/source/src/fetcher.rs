@@ -338,7 +338,11 @@ impl Fetcher {
         })
     }
 
-    fn refuse_offline(&self, url: &str) -> Result<(), SourceError> {
+    /// Fails if nothing is fetched.
+    ///
+    /// # Errors
+    /// Nothing is.
+    pub(crate) fn refuse_offline(&self, url: &str) -> Result<(), SourceError> {
         if self.offline { Err(SourceError::Offline { url: url.to_owned() }) } else { Ok(()) }
     }
 }

@@ -123,6 +123,17 @@ impl Repositories {
         }
     }
 
+    /// Fails where nothing is fetched, for whoever asks an address without a fetcher.
+    ///
+    /// # Errors
+    /// Nothing is.
+    pub fn refuse_offline(&self, url: &str) -> Result<(), SourceError> {
+        match &self.fetcher {
+            Some(fetcher) => fetcher.refuse_offline(url),
+            None => Err(SourceError::Offline { url: url.to_owned() }),
+        }
+    }
+
     /// Forgets how fresh fetched repositories are.
     pub fn expire(&self) {
         if let Some(fetcher) = &self.fetcher {

@@ -285,12 +285,18 @@ impl Progress<'_, '_> {
 
     /// Sets the phase of running tasks from their live objects.
     fn look_at_running(&mut self) {
+        // What is held of a wave may be what its other objects lack (a scale target of a kind that is still to come),
+        // and a wave has no verdict before all of it is there.
+        let held = self.pending().map(Task::step).min().filter(|_| !self.input.settings.compat);
         for at in 0..self.tasks.len() {
             let task = &self.tasks[at];
             if !task.is_running() {
                 continue;
             }
-            let verdict = wave::verdict(self, task);
+            let mut verdict = wave::verdict(self, task);
+            if held == Some(task.step()) && !task.is_hook() {
+                verdict = verdict.filter(|(phase, _)| *phase != OperationPhase::Failed);
+            }
             let task = &mut self.tasks[at];
             let template = result_of(task);
             let result = self.state.result_mut(&task.id, || template);

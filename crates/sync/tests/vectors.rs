@@ -207,6 +207,23 @@ fn a_blocked_object_holds_only_itself_and_resumes() {
 }
 
 #[test]
+fn what_lacks_a_blocked_object_of_its_wave_does_not_fail_before_it_is_there() {
+    let mut sim =
+        Sim::new(vec![object("Deployment", "web", &[]), object("Widget", "w", &[]), config("c", "1")]);
+    sim.faults.insert("w".into(), blocked_by_webhook());
+    sim.health.insert("web".into(), HealthCode::Degraded);
+    sim.settle();
+    assert_eq!(sim.order(), ["web"]);
+    assert_eq!(sim.state.shown.phase, OperationPhase::Running, "{}", sim.message());
+    assert!(sim.state.waits().iter().any(|wait| wait.kind == WaitKind::Blocked));
+    sim.faults.clear();
+    sim.now = tiphys_model::time::after(sim.now, std::time::Duration::from_secs(600));
+    sim.settle();
+    assert_eq!(sim.order(), ["web", "w"]);
+    assert_eq!(sim.state.shown.phase, OperationPhase::Failed, "now the wave is there, and has a verdict");
+}
+
+#[test]
 fn a_missing_kind_blocks_only_its_objects_unless_compat() {
     let targets = vec![object("ConfigMap", "a", &[]), object("Gadget", "g", &[])];
     let mut sim = Sim::new(targets.clone());

@@ -369,8 +369,8 @@ fn read(scan: &mut Scan, file: &str, text: &str) {
     // A key that is set twice is told of by whoever renders it.
     let objects = match manifest::parse_objects_as_argo_cd(file, text, false, &mut Vec::new()) {
         Ok(objects) => objects,
-        // Templates of charts and of ApplicationSets are no manifests.
-        Err(_) if text.contains("{{") => return,
+        // Templates of charts are no manifests.
+        Err(_) if is_template(text) => return,
         Err(error) => {
             // What names such a kind further in only speaks of one: a result of `kubectl get`, a list of test data.
             let is_of_kind = |line: &str| {
@@ -390,6 +390,16 @@ fn read(scan: &mut Scan, file: &str, text: &str) {
         let Some(list) = scan.list_of(&object.value) else { continue };
         list.push(Found { file: file.to_owned(), line: object.location.line, object: object.value });
     }
+}
+
+/// Whether a text is none of YAML before something else has filled it in: an action of a template stands where a key, an
+/// item or a value begins. In the texts of an ApplicationSet one may stand anywhere.
+fn is_template(text: &str) -> bool {
+    text.lines().any(|line| {
+        let line = line.trim_start().trim_start_matches("- ").trim_start();
+        let value = line.split_once(": ").map_or(line, |(_, value)| value.trim_start());
+        line.starts_with("{{") || value.starts_with("{{")
+    })
 }
 
 /// Whether a name is one that some generator of files has still to fill in.

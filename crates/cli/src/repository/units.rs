@@ -69,6 +69,9 @@ impl Repository {
             }));
         }
         self.scan.faults.extend(unrenderable(&survey));
+        if self.scan.applications.is_empty() && self.scan.sets.is_empty() {
+            self.scan.faults.extend(out_of_reach(&survey));
+        }
         survey.adopted.iter().for_each(|url| self.repositories.add_address(url));
         if is_first {
             // The survey sees no more than the folder that was asked for.
@@ -116,6 +119,21 @@ fn unrenderable(survey: &Survey) -> Vec<String> {
             declares.then(|| format!("the chart {place} declares Applications, and does not render with its own values alone: {why}"))
         })
         .collect()
+}
+
+/// What could not be had, which may declare Applications: told where nothing else does.
+fn out_of_reach(survey: &Survey) -> Option<String> {
+    const TOLD: usize = 5;
+    let mut told: Vec<String> =
+        survey.unseen.iter().map(|unseen| format!("  {}: {}", unseen.what, unseen.why)).collect();
+    let more = told.len().saturating_sub(TOLD);
+    told.truncate(TOLD);
+    if more > 0 {
+        told.push(format!("  and {more} more"));
+    }
+    let what = "some of what charts and kustomizations here are made of cannot be had, so nobody knows whether it \
+                declares Applications:";
+    (!told.is_empty()).then(|| format!("{what}\n{}", told.join("\n")))
 }
 
 /// The object as somebody would apply it: without the mark of an Application that does not exist.

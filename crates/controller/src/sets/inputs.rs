@@ -239,6 +239,8 @@ impl Inputs for SetInputs<'_> {
             clusters::secret_text(&secret, key).ok_or_else(|| format!("the Secret has no key {key}"))?;
         let seconds = data("requestTimeout").and_then(|text| text.trim().parse().ok());
         let url = format!("{}/api/v1/getparams.execute", base.trim_end_matches('/'));
+        let refused = self.checkouts.repositories().refuse_offline(&url);
+        refused.map_err(|error| format!("error listing params: {error}"))?;
         let parameters = spec.at(&["input", "parameters"]).cloned().unwrap_or_else(|| json!({}));
         let question = json!({"applicationSetName": self.set, "input": {"parameters": parameters}});
         let access = Access { bearer_token: Some(token.trim().to_owned()), ..Access::default() };

@@ -340,6 +340,24 @@ async fn a_placement_decision_yields_its_clusters() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn where_nothing_is_fetched_no_plugin_is_asked() {
+    let stage = Stage::new(&[("apps/eu/a.yaml", &config_map("a", "1"))]).await;
+    stage
+        .apply(
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "ask", "namespace": ENGINE},
+        "data": {"baseUrl": "http://127.0.0.1:1", "token": "$ask:token"}}),
+        )
+        .await;
+    stage
+        .apply(json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "ask", "namespace": ENGINE},
+        "stringData": {"token": "t"}}))
+        .await;
+    stage.apply(set(json!([{"plugin": {"configMapRef": {"name": "ask"}}}]), json!({}))).await;
+    let refused = |set: &Value| condition(set, "ErrorOccurred").is_some_and(|why| why.contains("offline"));
+    stage.until_object(SET, ENGINE, "all", refused).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_rolling_sync_goes_step_by_step() {
     let files: Vec<(String, String)> =
         ["dev", "prod-a", "prod-b"].map(|name| (format!("apps/{name}/a.yaml"), config_map("a", "1"))).into();

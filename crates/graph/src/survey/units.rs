@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, btree_map::Entry};
 
+use tiphys_schema::names::dns1123_subdomain;
 use tiphys_value::{ObjectExt, Value, json};
 use tiphys_vfs::{base_name, join, parent};
 
@@ -159,7 +160,7 @@ fn local_dependencies(content: &Value, folder: &str) -> Vec<String> {
 /// An Application that renders a chart or kustomization as it stands.
 pub fn application(place: &Place) -> Value {
     let path = if place.folder.is_empty() { "." } else { &place.folder };
-    let name = if place.name.is_empty() { base_name(&place.folder) } else { &place.name };
+    let name = [&place.name, base_name(&place.folder)].into_iter().find(|name| is_release_name(name));
     // `helm template` renders into this namespace unless it is told another.
     let namespace = if place.kind == UnitKind::Chart { "default" } else { "" };
     let mut source = json!({"repoURL": THIS_REPOSITORY, "path": path});
@@ -175,9 +176,15 @@ pub fn application(place: &Place) -> Value {
     json!({
         "apiVersion": tiphys_model::names::API_VERSION,
         "kind": "Application",
-        "metadata": {"name": if name.is_empty() { "repository" } else { name }},
+        "metadata": {"name": name.unwrap_or("repository")},
         "spec": {"project": "default", "destination": {"namespace": namespace}, "source": source},
     })
+}
+
+/// Whether Helm takes a name for a release: what a chart calls itself need not be one.
+fn is_release_name(name: &str) -> bool {
+    const MAX_NAME: usize = 53;
+    name.len() <= MAX_NAME && dns1123_subdomain(name).is_empty()
 }
 
 /// The files of which one makes a folder what it is.
