@@ -26,7 +26,7 @@ use tiphys_gocompat::semver::{Constraints, Version};
 use tiphys_vfs::FileTree;
 
 use crate::{
-    Access, AccessTable, Checkout, RepoId, SourceError, git_tree,
+    Access, AccessTable, Checkout, RepoId, SourceError, git_tree, objects,
     pauses::Pauses,
     ssh,
     submodules::{MountedTree, submodules},
@@ -236,7 +236,9 @@ impl GitCache {
         let id = RepoId::parse(url).ok_or_else(|| bad_url(url, "it is empty"))?;
         if id.is_folder() {
             let path = url.strip_prefix("file://").unwrap_or(url);
-            let repository = gix::open(path).map_err(|e| read_error(url, &e))?.into_sync();
+            let options = objects::limited(gix::open::Options::default());
+            let repository =
+                ThreadSafeRepository::open_opts(path, options).map_err(|e| read_error(url, &e))?;
             return self.with_submodules(&repository, url, revision, how);
         }
         if how.options.shallow
@@ -359,7 +361,7 @@ fn is_commit_id(revision: &str) -> bool {
 }
 
 fn open_or_init(path: &Path, url: &str) -> Result<ThreadSafeRepository, SourceError> {
-    let options = gix::open::Options::isolated();
+    let options = objects::limited(gix::open::Options::isolated());
     if path.join("HEAD").is_file() {
         ThreadSafeRepository::open_opts(path, options).map_err(|e| read_error(url, &e))
     } else {
@@ -434,7 +436,9 @@ fn fetch_now(
         .map_err(|e| chain(&e))?
         .with_refspecs(extent.specs().iter().map(String::as_str), Direction::Fetch)
         .map_err(|e| chain(&e))?
-        .with_fetch_tags(extent.tags());
+        // Which tags are wanted, the refspecs say; with tags that follow commits, hosts that do not know `include-tag`
+        // could not be asked at all.
+        .with_fetch_tags(gix::remote::fetch::Tags::None);
     let mut connection = remote.connect(Direction::Fetch).map_err(|e| chain(&e))?;
     // Nobody sits at a terminal to be asked for a password.
     let asked_in_vain = Rc::new(Cell::new(false));
@@ -483,14 +487,6 @@ impl Extent {
                 format!("+refs/heads/{name}:refs/remotes/origin/{name}"),
                 format!("+refs/tags/{name}:refs/tags/{name}"),
             ],
-        }
-    }
-
-    /// Whether tags come along that point to what is fetched.
-    fn tags(&self) -> gix::remote::fetch::Tags {
-        match self {
-            Self::All => gix::remote::fetch::Tags::Included,
-            Self::One(_) => gix::remote::fetch::Tags::None,
         }
     }
 
@@ -567,9 +563,8 @@ pub(crate) fn resolve(
     ];
     for candidate in candidates {
         let Ok(id) = local.rev_parse_single(candidate.as_str()) else { continue };
-        let commit = id.object().ok().and_then(|object| object.peel_to_kind(gix::object::Kind::Commit).ok());
-        if let Some(commit) = commit {
-            return Ok(commit.id);
+        if let Ok(commit) = objects::commit_of(&local, id.detach()) {
+            return Ok(commit);
         }
     }
     if let Some(commit) = highest_tag(&local, "", name) {
@@ -590,8 +585,7 @@ fn highest_tag(repository: &gix::Repository, prefix: &str, constraint: &str) -> 
         })
         .filter(|(version, _)| constraint.check(version))
         .max_by(|a, b| a.0.cmp(&b.0))?;
-    let id = tag.peel_to_id().ok()?;
-    Some(id.object().ok()?.peel_to_kind(gix::object::Kind::Commit).ok()?.id)
+    objects::commit_of(repository, tag.peel_to_id().ok()?.detach()).ok()
 }
 
 /// Names some branches and tags, those that resemble the wanted one first.

@@ -9,7 +9,7 @@ use gix::{
 };
 use tiphys_vfs::{Contents, Entry, ListedTree, MAX_FILE_BYTES, VfsErrorKind};
 
-use crate::SourceError;
+use crate::{SourceError, objects};
 
 /// Files and folders that a commit may have. A few objects are enough for more than any memory holds, because a
 /// folder may stand in another many times.
@@ -61,7 +61,7 @@ pub(crate) fn open(
 ) -> Result<Commit, SourceError> {
     let fail = |error: &dyn Display| SourceError::Read { url: url.to_owned(), reason: error.to_string() };
     let local = repository.to_thread_local();
-    let root = local.find_object(commit).map_err(|e| fail(&e))?.peel_to_tree().map_err(|e| fail(&e))?;
+    let root = objects::tree_of(&local, commit).map_err(|e| fail(&e))?;
     let mut listed = Commit { tree: GitTree::new(Blobs(repository)), submodules: Vec::new() };
     // Level by level: too many are noticed before all the small folders at the bottom were read.
     let mut folders = VecDeque::from([(String::new(), root.id)]);

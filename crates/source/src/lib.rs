@@ -11,6 +11,7 @@ mod footprint;
 mod functions;
 mod git;
 mod git_tree;
+mod objects;
 mod pauses;
 mod plugins;
 mod program;

@@ -8,12 +8,7 @@ use std::{
 use gix::{ThreadSafeRepository, bstr::ByteSlice, remote::Direction};
 use tiphys_vfs::{DiskTree, FileTree, SubTree};
 
-use crate::{
-    Checkout, Footprint, RepoId, SourceError,
-    footprint::Seen,
-    git::{self},
-    git_tree,
-};
+use crate::{Checkout, Footprint, RepoId, SourceError, footprint::Seen, git, git_tree, objects};
 
 /// A folder on disk that stands for a repository.
 pub struct WorkingTree {
@@ -33,7 +28,7 @@ impl WorkingTree {
     /// Not found or not a folder.
     pub fn open(folder: &Path) -> Result<Self, SourceError> {
         let tree = Arc::new(DiskTree::open(folder)?);
-        let found = gix::discover(tree.root()).ok();
+        let found = objects::discover(tree.root());
         let top = found.as_ref().and_then(|found| found.workdir()?.canonicalize().ok());
         let below = match &found {
             Some(found) if is_bare_at(found, tree.root()) => Some(""),
@@ -51,12 +46,12 @@ impl WorkingTree {
 
     /// The top folder of the Git work tree that holds a folder, if one does.
     pub fn git_root(folder: &Path) -> Option<PathBuf> {
-        gix::discover(folder).ok()?.workdir()?.canonicalize().ok()
+        objects::discover(folder)?.workdir()?.canonicalize().ok()
     }
 
     /// Whether a folder is a repository without a work tree: it has commits, and no files of its own.
     pub fn is_bare(folder: &Path) -> bool {
-        let found = |folder: &Path| Some(is_bare_at(&gix::discover(folder).ok()?, folder));
+        let found = |folder: &Path| Some(is_bare_at(&objects::discover(folder)?, folder));
         folder.canonicalize().ok().and_then(|folder| found(&folder)).unwrap_or(false)
     }
 
@@ -131,7 +126,9 @@ impl WorkingTree {
     fn is_as_committed(&self, footprint: &Footprint) -> bool {
         let Some(repository) = &self.repository else { return false };
         let local = repository.to_thread_local();
-        let Ok(tree) = local.head_tree() else { return false };
+        let Ok(tree) = local.head_id().and_then(|head| objects::tree_of(&local, head.detach())) else {
+            return false;
+        };
         footprint.seen.iter().all(|(path, seen)| {
             let path = [self.below.as_str(), path].join("/");
             let path = path.trim_matches('/');

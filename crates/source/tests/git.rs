@@ -6,7 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gix::{ObjectId, bstr::BString, objs::tree::EntryKind};
+use gix::{
+    ObjectId,
+    bstr::BString,
+    objs::{Kind, Write, tree::EntryKind},
+};
 use tiphys_source::{GitCache, SourceError};
 use tiphys_vfs::FileTree;
 
@@ -164,6 +168,26 @@ fn names_that_are_none_are_left_out_of_a_commit() {
     let checkout = cache(&folder).checkout(&repo.url, "main").expect("is there");
     assert_eq!(&*checkout.tree.read("values.yaml").expect("is there"), b"own");
     assert_eq!(tiphys_vfs::walk(&*checkout.tree, "").expect("a tree"), ["a/b.yaml", "values.yaml"]);
+}
+
+#[test]
+fn commits_and_tags_that_are_none_are_refused() {
+    let folder = folder();
+    let repo = Repo::init(&folder.path().join("repo"));
+    let write =
+        |kind, text: &str| repo.inner.objects.write_buf(kind, text.as_bytes()).expect("it can be written");
+    let (commit, tag) = (write(Kind::Commit, "no commit"), write(Kind::Tag, "no tag"));
+    let tagged = write(
+        Kind::Tag,
+        &format!("object {commit}\ntype commit\ntag v2\ntagger t <t@example.com> 1 +0000\n\nx\n"),
+    );
+    repo.point("refs/heads/main", commit);
+    repo.point("refs/tags/v1.0.0", tag);
+    repo.point("refs/tags/v2.0.0", tagged);
+    for revision in ["main", "v1.0.0", "v2.0.0", "v1.x", "v2.x", &tag.to_string()] {
+        let error = cache(&folder).checkout(&repo.url, revision).map(|_| ()).expect_err("it is none");
+        assert!(error.to_string().contains(&repo.url), "{revision}: {error}");
+    }
 }
 
 #[test]

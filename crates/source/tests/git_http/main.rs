@@ -351,6 +351,17 @@ fn all_is_fetched_where_single_commits_cannot_be_had() {
 }
 
 #[test]
+fn tags_come_from_a_host_that_does_not_send_them_along() {
+    let place = Place::new();
+    place.git(&["tag", "-a", "-m", "one", "v1.0.0"]);
+    place.commit("two");
+    place.host.set(Mode::Old);
+    assert_eq!(place.text("main"), "two");
+    assert_eq!(place.text("v1.0.0"), "one");
+    assert_eq!(place.newest("v1.0.0").expect("is there"), "one");
+}
+
+#[test]
 fn a_host_that_is_down_is_left_alone_for_a_moment() {
     let place = Place::new();
     let cache = GitCache::new(place.folder.path().join("patient"), Duration::from_secs(3600));

@@ -33,6 +33,8 @@ pub enum Mode {
     Redirect(String),
     /// Hands out no single commits.
     WholeOnly,
+    /// Speaks the first protocol, and knows nothing of tags that come along with what they point to.
+    Old,
 }
 
 /// The host.
@@ -120,7 +122,7 @@ fn answer(
     log: &Mutex<Vec<String>>,
 ) -> std::io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
-    let Some(request) = read(&mut reader)? else { return Ok(()) };
+    let Some(mut request) = read(&mut reader)? else { return Ok(()) };
     log.lock().expect("no thread panicked").extend(request.authorization.clone());
     let mode = mode.lock().expect("no thread panicked").clone();
     let advertises = request.path.contains("/info/refs");
@@ -146,21 +148,34 @@ fn answer(
             let head = "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
             return stream.write_all(head.as_bytes());
         }
-        Mode::Serve | Mode::StopsMidway | Mode::HangsUp | Mode::WholeOnly => {}
+        Mode::Serve | Mode::StopsMidway | Mode::HangsUp | Mode::WholeOnly | Mode::Old => {}
     }
-    let body = upload_pack(repository, &request, advertises);
+    if mode == Mode::Old {
+        request.protocol.clear();
+    }
+    let mut body = upload_pack(repository, &request, advertises);
+    if mode == Mode::Old && advertises {
+        forget(&mut body, b" include-tag");
+    }
     let kind = if advertises { "advertisement" } else { "result" };
     let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-{kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
     stream.write_all(head.as_bytes())?;
-    if advertises || matches!(mode, Mode::Serve | Mode::WholeOnly | Mode::Login(_)) {
+    if advertises || matches!(mode, Mode::Serve | Mode::WholeOnly | Mode::Old | Mode::Login(_)) {
         return stream.write_all(&body);
     }
     stream.write_all(&body[..body.len() / 2])?;
     stream.flush()?;
     if mode == Mode::StopsMidway { silence(&mut reader) } else { Ok(()) }
+}
+
+/// Puts another word in place of a capability, as long as it.
+fn forget(advertisement: &mut [u8], capability: &[u8]) {
+    let at = advertisement.windows(capability.len()).position(|word| word == capability);
+    let at = at.expect("git knows the capability") + 1;
+    advertisement[at..at + capability.len() - 1].fill(b'x');
 }
 
 /// Says nothing until the other side hangs up.
