@@ -17,13 +17,30 @@ pub fn fetcher(offline: bool) -> Arc<Fetcher> {
 
 /// The same, asking remotes no more often than at an interval.
 pub fn fetcher_asking(interval: Duration, offline: bool) -> Arc<Fetcher> {
-    let mut fetcher = Fetcher::new(cache_folder(), interval, offline, |name| std::env::var(name).ok());
+    Arc::new(made(interval, offline, |_| None))
+}
+
+/// The same with variables that come before those of the environment.
+pub fn configured(
+    offline: bool,
+    variable: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+) -> Fetcher {
+    made(FETCH_INTERVAL, offline, variable)
+}
+
+fn made(
+    interval: Duration,
+    offline: bool,
+    variable: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+) -> Fetcher {
+    let variable = move |name: &str| variable(name).or_else(|| std::env::var(name).ok());
+    let mut fetcher = Fetcher::new(cache_folder(), interval, offline, variable);
     let limit = std::env::var(GIT_LIMIT).ok().and_then(|text| crate::duration::parse(&text).ok());
     if let Some(limit) = limit.filter(|limit| !limit.is_zero()) {
         fetcher = fetcher.with_git_limit(limit);
     }
     let (plugins, functions) = crate::plugins::allowed();
-    Arc::new(fetcher.with_plugins(plugins).with_functions(functions))
+    fetcher.with_plugins(plugins).with_functions(functions)
 }
 
 /// `$XDG_CACHE_HOME/tiphys`, or under the home folder.

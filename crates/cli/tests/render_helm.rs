@@ -123,12 +123,24 @@ fn flags_that_need_the_network_or_another_program_are_refused_by_name() {
         assert!(code == 1 && stdout.is_empty() && stderr.contains(name), "{flag}: {stderr}");
     }
     // What does not change the output is taken.
-    let idle = "--debug --devel --wait --wait=watcher --wait-for-jobs --replace --atomic --rollback-on-failure --take-ownership --force-conflicts --force-replace --hide-notes --render-subchart-notes --server-side=false --timeout=5s --description=x --labels=a=b --color=never";
+    let idle = "--debug --devel --wait --wait=watcher --wait-for-jobs --replace --atomic --rollback-on-failure --take-ownership --force-conflicts --force-replace --hide-notes --render-subchart-notes --server-side=false --timeout=5s --description=x --labels=a=b,c --color=never --dry-run=true --wait=false --qps=2.5 --burst-limit=-1 --kube-token=x --kube-insecure-skip-tls-verify --keyring=x --repository-cache=x --plain-http --username=x --post-renderer-args=x";
     let plain = run(folder.path(), &["web"]).1;
     for flag in idle.split(' ') {
         let (code, stdout, stderr) = run(folder.path(), &["web", flag]);
         assert!(code == 0 && stdout == plain, "{flag}: {stderr}");
     }
+    for (flag, expected) in [
+        ("--labels=a", "invalid argument \"a\" for \"-l, --labels\" flag: a must be formatted as key=value"),
+        ("--labels=a=b,c=d,e", "e must be formatted as key=value"),
+        ("--timeout=5", "time: missing unit in duration \"5\""),
+        ("--dry-run=none", "invalid dry-run value (\"none\"). Must be \"server\" or \"client\""),
+    ] {
+        let (code, stdout, stderr) = run(folder.path(), &["web", flag]);
+        assert!(code == 1 && stdout.is_empty() && stderr.contains(expected), "{flag}: {stderr}");
+    }
+    assert_eq!(run(folder.path(), &["web", "--dry-run=none", "--compat=helm3"]).0, 0);
+    let (code, _, stderr) = run(folder.path(), &["web", "--dry-run=server", "--kube-token=x"]);
+    assert!(code == 1 && stderr.contains("--kube-token is not supported"), "{stderr}");
     // As with Helm, a folder comes before a chart of that name in a repository.
     for flags in [&["--dry-run", "--skip-crds"], &["--repo=https://charts.example.test", "--version=1"]] {
         assert_eq!(run(folder.path(), &[&["web"], flags.as_slice()].concat()).0, 0);

@@ -14,8 +14,8 @@ use tiphys_kustomize::{RemoteError, RemoteLoader, RepoUrl};
 use tiphys_vfs::{FileTree, join};
 
 use crate::{
-    AccessTable, ChartRequest, Charts, Checkout, CheckoutOptions, DeclaredAccess, FetchedChart, Functions,
-    GitCache, Plugins, SourceError,
+    Access, AccessTable, ChartRequest, Charts, Checkout, CheckoutOptions, DeclaredAccess, FetchedChart,
+    Functions, GitCache, Plugins, SourceError,
     remote::{HelmRepositories, Http, registry_credentials},
 };
 
@@ -37,6 +37,8 @@ pub struct Fetcher {
     variable: Variables,
     git: GitCache,
     access: AccessTable,
+    /// An address of a chart, a chart repository or a registry, and what a command's flags say of it.
+    given: Option<(String, Access)>,
     http: Http,
     plugins: Arc<Plugins>,
     functions: Arc<Functions>,
@@ -100,6 +102,7 @@ impl Fetcher {
         Self {
             git: GitCache::new(folder.join("git"), fresh_for).with_access(access.clone()),
             access,
+            given: None,
             folder,
             fresh_for,
             git_limit: None,
@@ -117,6 +120,14 @@ impl Fetcher {
     #[must_use]
     pub fn with_git_limit(mut self, limit: Duration) -> Self {
         self.git_limit = Some(limit);
+        self
+    }
+
+    /// Asks the host of a chart, a chart repository (an address or `@name`) or a registry in this way; what the access leaves
+    /// open is as Helm's files say.
+    #[must_use]
+    pub fn with_access(mut self, url: &str, access: Access) -> Self {
+        self.given = Some((url.to_owned(), access));
         self
     }
 
@@ -184,6 +195,7 @@ impl Fetcher {
         Self {
             git: GitCache::new(folder.join("git"), self.fresh_for).with_access(access.clone()),
             access,
+            given: None,
             folder,
             fresh_for: self.fresh_for,
             git_limit: self.git_limit,
@@ -332,6 +344,10 @@ impl Fetcher {
             let (mut access, _) = registry_credentials(variable);
             let repositories = HelmRepositories::read(variable);
             repositories.add_access(&mut access);
+            if let Some((url, given)) = &self.given {
+                let url = url.strip_prefix('@').and_then(|name| repositories.address(name)).unwrap_or(url);
+                access.insert(url, given.clone().or(access.lookup(url)));
+            }
             let access = access.sharing(&self.access);
             let charts = Charts::new(self.folder.join("charts"), access, self.fresh_for, self.offline);
             (charts, repositories)
@@ -455,7 +471,9 @@ impl RemoteLoader for Fetcher {
 
     fn file(&self, url: &str) -> Result<Vec<u8>, RemoteError> {
         self.refuse_offline(url).map_err(other)?;
-        let response = self.http.send(url, &self.access.lookup(url)).map_err(other)?;
+        let given = self.given.as_ref().filter(|(given, _)| given == url);
+        let access = given.map_or_else(|| self.access.lookup(url), |(_, access)| access.clone());
+        let response = self.http.send(url, &access).map_err(other)?;
         let status = response.status();
         if !status.is_success() {
             let text = status.canonical_reason().unwrap_or_default().to_owned();

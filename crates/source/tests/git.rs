@@ -11,7 +11,7 @@ use gix::{
     bstr::BString,
     objs::{Kind, Write, tree::EntryKind},
 };
-use tiphys_source::{GitCache, SourceError};
+use tiphys_source::{GitCache, SourceError, WorkingTree};
 use tiphys_vfs::FileTree;
 
 struct Repo {
@@ -188,6 +188,22 @@ fn commits_and_tags_that_are_none_are_refused() {
         let error = cache(&folder).checkout(&repo.url, revision).map(|_| ()).expect_err("it is none");
         assert!(error.to_string().contains(&repo.url), "{revision}: {error}");
     }
+}
+
+#[test]
+fn a_checkout_of_another_user_has_its_remotes() {
+    let folder = folder();
+    let repo = gix::init(folder.path()).expect("a repository can be made");
+    let config = "[remote \"origin\"]\n\turl = https://git.example.com/acme/shop.git\n";
+    std::fs::write(repo.git_dir().join("config"), config).expect("can be written");
+    for path in [folder.path(), repo.git_dir()] {
+        if std::os::unix::fs::chown(path, Some(4711), Some(4711)).is_err() {
+            println!("skipped: needs root");
+            return;
+        }
+    }
+    let tree = WorkingTree::open(folder.path()).expect("a folder");
+    assert_eq!(tree.remotes(), ["https://git.example.com/acme/shop.git"]);
 }
 
 #[test]

@@ -9,14 +9,14 @@ use std::{
 
 use anyhow::{Context, anyhow, bail};
 use clap::ValueEnum;
-use tiphys_kustomize::{BuildOptions, LoadRestrictor};
+use tiphys_kustomize::{BuildOptions, LoadRestrictor, RemoteLoader, RepoUrl};
 use tiphys_render::HelmCharts;
-use tiphys_vfs::DiskTree;
+use tiphys_vfs::{DiskTree, FileTree};
 
 /// Which kustomization, and how.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Folder with a kustomization file.
+    /// Folder with a kustomization file, or the address of one in a Git repository (`https://host/org/repo//folder?ref=v1`).
     #[arg(default_value = ".")]
     dir: PathBuf,
     /// Which files a kustomization may name: those below its own folder, or any.
@@ -25,12 +25,63 @@ pub struct Args {
     /// Render `helmCharts`, by the built-in renderer; charts that are not in the tree are fetched.
     #[arg(long)]
     enable_helm: bool,
+    /// Kubernetes version for `.Capabilities.KubeVersion` of charts.
+    #[arg(long, value_name = "VERSION")]
+    helm_kube_version: Option<String>,
+    /// Further API versions for `.Capabilities.APIVersions` of charts.
+    #[arg(long, value_name = "VERSION")]
+    helm_api_versions: Vec<String>,
     /// Fetch nothing: remote bases and files are errors, and charts that were not fetched before.
     #[arg(long)]
     offline: bool,
     /// Write to this file instead of stdout.
     #[arg(long, short)]
     output: Option<PathBuf>,
+    #[command(flatten)]
+    idle: Idle,
+}
+
+/// Flags of `kustomize build` that change nothing here: charts are rendered without another program, and which functions
+/// run, and how, says --allow-function alone.
+#[derive(Debug, clap::Args)]
+struct Idle {
+    #[arg(long, hide = true)]
+    as_current_user: bool,
+    #[arg(long, hide = true)]
+    enable_alpha_plugins: bool,
+    #[arg(long, hide = true)]
+    enable_exec: bool,
+    #[arg(long, short, hide = true)]
+    env: Vec<String>,
+    #[arg(long, hide = true)]
+    helm_command: Option<String>,
+    #[arg(long, hide = true)]
+    helm_debug: bool,
+    #[arg(long, hide = true)]
+    mount: Vec<String>,
+    #[arg(long, hide = true)]
+    network: bool,
+    #[arg(long, hide = true)]
+    network_name: Option<String>,
+    #[arg(long, hide = true)]
+    stack_trace: bool,
+}
+
+impl Idle {
+    /// Refuses what functions would be given.
+    fn check(&self) -> anyhow::Result<()> {
+        let told = [
+            (!self.env.is_empty(), "--env"),
+            (!self.mount.is_empty(), "--mount"),
+            (self.network, "--network"),
+        ];
+        match told.into_iter().find(|(given, _)| *given) {
+            Some((_, flag)) => bail!(
+                "{flag} is not supported: a function that --allow-function allows gets its input and nothing else"
+            ),
+            None => Ok(()),
+        }
+    }
 }
 
 /// `--load-restrictor`, in this command's spelling and in kustomize's.
@@ -47,26 +98,32 @@ enum Restrictor {
 /// # Errors
 /// With kustomize's text, the place of the fault and advice.
 pub fn run(args: &Args) -> anyhow::Result<()> {
+    args.idle.check()?;
     let fetcher = crate::fetch::fetcher(args.offline);
-    let options = BuildOptions {
+    let mut options = BuildOptions {
         load_restrictor: match args.load_restrictor {
             Restrictor::RootOnly => LoadRestrictor::RootOnly,
             Restrictor::None => LoadRestrictor::None,
         },
         display_root: "/".to_owned(),
         enable_helm: args.enable_helm,
+        helm_kube_version: args.helm_kube_version.clone(),
+        helm_api_versions: args.helm_api_versions.clone(),
         chart_inflator: Some(Arc::new(HelmCharts)),
         function_runner: fetcher.functions().map(|functions| functions as _),
-        remote_loader: Some(fetcher),
+        remote_loader: Some(fetcher.clone()),
         ..BuildOptions::default()
     };
-    let dir = resolve(&args.dir)?;
-    // Bases may lie anywhere above the folder, so the tree is the whole disk; what may be read of it
-    // is the load restrictor's business.
-    let tree = DiskTree::open("/")?;
-    let dir = dir.to_str().context("the folder's path is not UTF-8")?.trim_start_matches('/');
+    let (tree, dir) = match args.dir.to_str().and_then(RepoUrl::parse) {
+        Some(url) => {
+            options.display_root = url.clone_url();
+            options.load_restrictor = LoadRestrictor::RootOnly;
+            (RemoteLoader::repository(&*fetcher, &url)?, url.folder)
+        }
+        None => on_disk(&args.dir)?,
+    };
     let mut warnings = Vec::new();
-    let build = tiphys_kustomize::build_with_warnings(&tree, dir, &options, &mut warnings);
+    let build = tiphys_kustomize::build_with_warnings(&*tree, &dir, &options, &mut warnings);
     for warning in warnings {
         eprintln!("{}", warning.replace(&here(), ""));
     }
@@ -78,6 +135,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     // The process ends here: nobody needs the memory of every node back.
     std::mem::forget(build);
     Ok(())
+}
+
+/// A folder of this machine. Bases may lie anywhere above it, so the tree is the whole disk; what may be read of it is the
+/// load restrictor's business.
+fn on_disk(dir: &Path) -> anyhow::Result<(Arc<dyn FileTree>, String)> {
+    let dir = resolve(dir)?;
+    let dir = dir.to_str().context("the folder's path is not UTF-8")?.trim_start_matches('/');
+    Ok((Arc::new(DiskTree::open("/")?), dir.to_owned()))
 }
 
 /// The folder to build without links; what is not there is told in kustomize's words.

@@ -40,6 +40,21 @@ pub struct Access {
 }
 
 impl Access {
+    /// This access, with what it leaves open from another one: who asks is said by one of them alone.
+    #[must_use]
+    pub(crate) fn or(self, other: Self) -> Self {
+        let ca_pem = self.ca_pem.clone().or_else(|| other.ca_pem.clone());
+        let says_who = self.has_credentials() || self.username.is_some();
+        let (asker, rest) = if says_who { (self, other) } else { (other, self) };
+        Self {
+            ca_pem,
+            insecure_skip_verify: asker.insecure_skip_verify || rest.insecure_skip_verify,
+            pass_credentials_all: asker.pass_credentials_all || rest.pass_credentials_all,
+            plain_http: asker.plain_http || rest.plain_http,
+            ..asker
+        }
+    }
+
     /// Whether it says who asks.
     pub fn has_credentials(&self) -> bool {
         self.password.is_some()
@@ -191,6 +206,25 @@ mod tests {
         assert_eq!(user("https://charts.example.com/teams/index.yaml"), "host");
         assert_eq!(user("https://charts.example.com"), "host");
         assert_eq!(user("https://charts.example.com.evil.org/index.yaml"), "");
+    }
+
+    #[test]
+    fn what_an_access_leaves_open_comes_from_another_and_who_asks_from_one() {
+        let known = Access {
+            username: Some("known".into()),
+            password: Some("p".into()),
+            ca_pem: Some("known".into()),
+            ..Access::default()
+        };
+        let plain = Access { plain_http: true, ca_pem: Some("given".into()), ..Access::default() };
+        let both = plain.or(known.clone());
+        assert_eq!(
+            (both.password.as_deref(), both.ca_pem.as_deref(), both.plain_http),
+            (Some("p"), Some("given"), true)
+        );
+        let user = Access { username: Some("given".into()), ..Access::default() };
+        let both = user.or(known);
+        assert_eq!((both.username.as_deref(), both.password), (Some("given"), None));
     }
 
     #[test]

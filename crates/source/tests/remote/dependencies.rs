@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::Path, time::Duration};
 
 use tiphys_helm::{Chart, RenderOptions, template};
-use tiphys_source::{Access, DeclaredAccess, Fetcher};
+use tiphys_source::{Access, ChartRequest, DeclaredAccess, Fetcher};
 use tiphys_vfs::MemTree;
 
 use crate::support::{Server, chart, chart_with, not_found, ok, sha256};
@@ -95,6 +95,32 @@ fn aliases_and_credentials_come_from_helms_file() {
     let error = render(&fetcher, &parent("@other", "1.4.0")).expect_err("is not known");
     let reason = "no repository definition for @other. Please add the missing repos via 'helm repo add'";
     assert_eq!(error, format!("{MISSING}{reason}"));
+}
+
+#[test]
+fn what_a_command_says_of_a_host_comes_before_helms_file() {
+    let server = repository(false);
+    let url = format!("http://{}", server.host);
+    let folder = folder();
+    let config = folder.path().join("repositories.yaml");
+    let text = format!("repositories: [{{name: team, url: \"{url}\", username: u, password: p}}]\n");
+    std::fs::write(&config, text).expect("can be written");
+    let fetched = |address: &str, access: Access| {
+        let variables = [("HELM_REPOSITORY_CONFIG", config.to_str().expect("is text").to_owned())];
+        let fetcher = fetcher(folder.path(), false, &variables).with_access(address, access);
+        let wanted = ChartRequest {
+            repository: address.to_owned(),
+            name: "db".into(),
+            version: "1.4.0".into(),
+            pass_credentials: false,
+        };
+        fetcher.chart_archive(&wanted).expect("is served");
+        server.authorizations("/index.yaml").pop().flatten().expect("a login is sent")
+    };
+    let given = Access { username: Some("v".into()), password: Some("q".into()), ..Access::default() };
+    assert_eq!(fetched("@team", Access::default()), "Basic dTpw");
+    assert_eq!(fetched("@team", given.clone()), "Basic djpx");
+    assert_eq!(fetched(&url, given), "Basic djpx");
 }
 
 #[test]

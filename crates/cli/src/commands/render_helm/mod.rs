@@ -1,5 +1,6 @@
 //! `tiphys render helm [NAME] CHART`.
 
+mod idle;
 mod live;
 mod output_dir;
 mod refused;
@@ -109,7 +110,9 @@ pub struct Args {
     #[command(flatten)]
     place: remote::Place,
     #[command(flatten)]
-    refused: refused::Flags,
+    refused: refused::Refused,
+    #[command(flatten)]
+    idle: idle::Idle,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -122,10 +125,13 @@ enum Version {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum DryRun {
     /// No cluster.
-    #[value(alias = "none")]
+    #[value(alias = "true")]
     Client,
     /// The cluster of the kubeconfig.
     Server,
+    /// What only an installation knows; Helm 3 takes it for `client`.
+    #[value(alias = "false", hide = true)]
+    None,
 }
 
 /// Renders and prints.
@@ -134,11 +140,15 @@ enum DryRun {
 /// With Helm's text.
 pub fn run(args: &Args) -> anyhow::Result<()> {
     args.refused.check()?;
+    args.idle.check(args.dry_run == DryRun::Server)?;
     let (name, chart) = name_and_chart(args)?;
     let compat = match args.compat {
         Version::Helm4 => Compat::Helm4,
         Version::Helm3 => Compat::Helm3,
     };
+    if args.dry_run == DryRun::None && compat == Compat::Helm4 {
+        bail!("invalid dry-run value (\"none\"). Must be \"server\" or \"client\"");
+    }
     let mut options = options(args, &name, compat)?;
     let mut warnings = Vec::new();
     let chart = load(args, chart, compat, &mut warnings).map_err(|error| match check_options(&options) {
@@ -158,7 +168,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let output = match output {
         Ok(output) => output,
         Err(error) => {
-            let Some((rendered, reason)) = error.debugged().filter(|_| args.refused.debug()) else {
+            let Some((rendered, reason)) = error.debugged().filter(|_| args.idle.debug()) else {
                 return Err(error.into());
             };
             crate::output::write(rendered.as_bytes())?;
@@ -198,21 +208,21 @@ fn load(args: &Args, name: &str, compat: Compat, warnings: &mut Vec<String>) -> 
     let (place, offline) = (Path::new(name), args.offline);
     if !place.exists() {
         let mut chart = Chart::load_archive_as(&args.place.fetch(name, offline)?, name, compat)?;
-        let completed = crate::fetch::fetcher(offline).complete(&mut chart, &MemTree::default(), "", false);
+        let completed = args.place.fetcher(offline).complete(&mut chart, &MemTree::default(), "", false);
         completed.map_err(|error| anyhow!(error.as_told_by(compat)))?;
         return Ok(chart);
     }
     if place.is_file() {
         let bytes = std::fs::read(place).with_context(|| format!("cannot read {}", place.display()))?;
         let chart = Chart::load_archive_as(&bytes, &place.display().to_string(), compat)?;
-        return complete(chart, place, offline, compat, warnings);
+        return complete(chart, place, args, compat, warnings);
     }
     let chart = folder(place, compat).inspect_err(|error| {
         if let Some(HelmError::BrokenLink { logged, .. }) = error.downcast_ref() {
             warnings.extend(logged.iter().cloned());
         }
     })?;
-    complete(chart, place, offline, compat, warnings)
+    complete(chart, place, args, compat, warnings)
 }
 
 /// A chart that lies in a folder. Its links may lead out of the folder, not out of the repository.
@@ -233,7 +243,7 @@ fn folder(place: &Path, compat: Compat) -> anyhow::Result<Chart> {
 fn complete(
     mut chart: Chart,
     place: &Path,
-    offline: bool,
+    args: &Args,
     compat: Compat,
     warnings: &mut Vec<String>,
 ) -> anyhow::Result<Chart> {
@@ -242,7 +252,8 @@ fn complete(
     }
     let place = place.canonicalize().with_context(|| format!("cannot open {}", place.display()))?;
     let below = place.to_str().context("the chart's path is not UTF-8")?.trim_start_matches('/');
-    let fetched = crate::fetch::fetcher(offline).complete(&mut chart, &DiskTree::open("/")?, below, false);
+    let fetcher = args.place.fetcher(args.offline);
+    let fetched = fetcher.complete(&mut chart, &DiskTree::open("/")?, below, false);
     match fetched {
         Ok(()) => Ok(chart),
         Err(error) => {

@@ -1,11 +1,10 @@
-//! Flags of `helm template` that mean nothing here or that cannot be honoured: those that do not change the output of
-//! `helm template` are taken, the others are refused by name.
+//! Flags of `helm template` that mean nothing here, and those that cannot be honoured, which are refused by name.
 
 use anyhow::bail;
 
 /// Flags that scripts written for `helm template` give.
 #[derive(Debug, clap::Args)]
-pub struct Flags {
+pub struct Refused {
     #[arg(long, hide = true)]
     validate: bool,
     #[arg(long, hide = true)]
@@ -23,53 +22,9 @@ pub struct Flags {
     disable_openapi_validation: bool,
     #[arg(long, hide = true)]
     create_namespace: bool,
-    #[command(flatten)]
-    idle: Idle,
 }
 
-/// Flags of an installation, which `helm template` takes and makes no use of, and those of its log.
-#[derive(Debug, clap::Args)]
-struct Idle {
-    #[arg(long, hide = true)]
-    atomic: bool,
-    #[arg(long, hide = true, alias = "colour")]
-    color: Option<String>,
-    #[arg(long, hide = true)]
-    debug: bool,
-    #[arg(long, hide = true)]
-    description: Option<String>,
-    #[arg(long, hide = true)]
-    force_conflicts: bool,
-    #[arg(long, hide = true)]
-    force_replace: bool,
-    #[arg(long, hide = true)]
-    hide_notes: bool,
-    #[arg(long, short, hide = true)]
-    labels: Vec<String>,
-    #[arg(long, hide = true)]
-    render_subchart_notes: bool,
-    #[arg(long, hide = true)]
-    replace: bool,
-    #[arg(long, hide = true)]
-    rollback_on_failure: bool,
-    #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
-    server_side: Option<Option<bool>>,
-    #[arg(long, hide = true)]
-    take_ownership: bool,
-    #[arg(long, hide = true)]
-    timeout: Option<String>,
-    #[arg(long, hide = true, num_args = 0..=1, require_equals = true)]
-    wait: Option<Option<String>>,
-    #[arg(long, hide = true)]
-    wait_for_jobs: bool,
-}
-
-impl Flags {
-    /// Whether what is no YAML is to be printed.
-    pub fn debug(&self) -> bool {
-        self.idle.debug
-    }
-
+impl Refused {
     /// Refuses what cannot be honoured.
     ///
     /// # Errors
