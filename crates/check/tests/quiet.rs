@@ -210,6 +210,7 @@ fn an_issuer_may_stand_in_the_values_of_a_chart() {
         all.into_iter().filter(|it| it.starts_with("E2-no-store")).count()
     };
     assert_eq!(of("resources:\n  - kind: ClusterIssuer\n    metadata:\n      name: public\n"), 0);
+    assert_eq!(of("issuerRef:\n  kind: ClusterIssuer\n  name: public\n"), 1);
     assert_eq!(of("resources: []\n"), 1);
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Charts hand `tolerations` and `resources` of their values on to pods as they are. A field that is misspelt there
 //! is not the chart's to refuse: the API server drops it or refuses the object, and the pod stays where no taint is
-//! tolerated, or runs without the limits that it was to have.
+//! tolerated, or runs without the limits that it was to have. An annotation that stands beside `annotations:` instead
+//! of below it is read by nobody.
 //!
 //! People see: pods `Pending` with `untolerated taint`, or `strict decoding error: unknown field
 //! "spec.template.spec.tolerations[0].affect"`.
@@ -22,14 +23,16 @@
 //! ## When to suppress
 //! Where the chart gives the field a meaning of its own.
 
-use tiphys_diag::Severity;
+use tiphys_diag::{Diagnostic, Severity, Span};
 use tiphys_graph::Object;
 use tiphys_schema::Quantity;
-use tiphys_value::{FieldPath, Value};
+use tiphys_value::{FieldPath, Location, Segment, Value};
+use tiphys_vfs::base_name;
+use tiphys_yaml::{Content, Node, Position, Profile};
 
 use crate::{
-    Context, Report, Rule,
-    support::{fields::keys, once::Once, parts, similar},
+    Context, Finding, Report, Rule,
+    support::{fields::keys, once::Once, parts, set_aside, similar},
 };
 
 /// See the module.
@@ -56,27 +59,164 @@ fn check(context: &Context<'_>, report: &mut Report) {
         };
         for root in found {
             let Some(values) = root.get(object.value()) else { continue };
-            let (mut wrong, mut amiss) = (Vec::new(), Vec::new());
-            collect(values, &root, 0, &mut wrong);
-            refused(values, &root, 0, &mut amiss);
-            for (path, text, why) in amiss {
-                let diagnostic = RULE
-                    .diagnostic(format!("the values of {} have {text:?}: {why}", object.title()))
-                    .at(context.survey.span(object, &path), "the API server refuses it")
-                    .because("charts hand it on as it is, and the object that gets it is refused");
-                once.add(&text, RULE.finding(context, object, diagnostic).likely());
-            }
-            for (path, name, meant) in wrong {
-                let diagnostic = RULE
-                    .diagnostic(format!("the values of {} have a field {name}: {meant} is meant", object.title()))
-                    .at(context.survey.span(object, &path.key(&name)), "pods have no such field")
-                    .because("charts hand it on as it is: the API server refuses it, or drops it and what it was to say")
-                    .help(format!("write {meant}"));
-                once.add(&name, RULE.finding(context, object, diagnostic).likely().respelt(&name, meant));
+            let of = format!("the values of {}", object.title());
+            match values {
+                Value::String(text) => {
+                    let Ok(inner) = tiphys_yaml::from_yaml(text) else { continue };
+                    let at = |_: &FieldPath| survey.span(object, &root);
+                    let found = slips_of(&inner, &FieldPath::default(), &of, &at);
+                    found.into_iter().for_each(|(key, it)| once.add(&key, it.on(context, object)));
+                }
+                values => {
+                    let at = |path: &FieldPath| survey.span(object, path);
+                    let found = slips_of(values, &root, &of, &at);
+                    found.into_iter().for_each(|(key, it)| once.add(&key, it.on(context, object)));
+                }
             }
         }
     }
+    for path in survey.files.ending(&[".yaml", ".yml"]) {
+        let stem = base_name(path).trim_end_matches(".yaml").trim_end_matches(".yml");
+        let is_meant = stem.starts_with("values") || stem.ends_with("values");
+        if !is_meant || path.contains("/templates/") || set_aside::is_put_away(path) {
+            continue;
+        }
+        let Some(text) = survey.files.text(path) else { continue };
+        let Ok(values) = tiphys_yaml::from_yaml(&text) else { continue };
+        let Ok(Some(document)) = tiphys_yaml::parse_first(&text, Profile::Go2) else { continue };
+        let at = |field: &FieldPath| {
+            let start = place(&document.root, field);
+            survey.files.span(&Location::new(path.clone(), start.line, start.column))
+        };
+        for (key, slip) in slips_of(&values, &FieldPath::default(), &format!("the values in {path}"), &at) {
+            once.add(&key, slip.plain());
+        }
+    }
     once.report(report);
+}
+
+/// What is told of a slip.
+struct Slip {
+    diagnostic: Diagnostic,
+    /// The word that is wrong, and the one that is meant.
+    respelling: Option<(String, String)>,
+}
+
+impl Slip {
+    fn on(self, context: &Context<'_>, object: &Object) -> Finding {
+        self.respelt(|diagnostic| RULE.finding(context, object, diagnostic))
+    }
+
+    fn plain(self) -> Finding {
+        self.respelt(|diagnostic| Finding::new(RULE.incident, diagnostic))
+    }
+
+    fn respelt(self, finding: impl FnOnce(Diagnostic) -> Finding) -> Finding {
+        let finding = finding(self.diagnostic).likely();
+        match &self.respelling {
+            Some((wrong, meant)) => finding.respelt(wrong, meant),
+            None => finding,
+        }
+    }
+}
+
+/// The slips in values that are at a path, each with what is the same if it is said again.
+fn slips_of(
+    values: &Value,
+    root: &FieldPath,
+    of: &str,
+    at: &dyn Fn(&FieldPath) -> Span,
+) -> Vec<(String, Slip)> {
+    let (mut wrong, mut amiss, mut beside) = (Vec::new(), Vec::new(), Vec::new());
+    collect(values, root, 0, &mut wrong);
+    refused(values, root, 0, &mut amiss);
+    misplaced(values, root, 0, &mut beside);
+    let refused = amiss.into_iter().map(|(path, text, why)| {
+        let diagnostic = RULE
+            .diagnostic(format!("{of} have {text:?}: {why}"))
+            .at(at(&path), "the API server refuses it")
+            .because("charts hand it on as it is, and the object that gets it is refused");
+        (text, Slip { diagnostic, respelling: None })
+    });
+    let unknown = wrong.into_iter().map(|(path, name, meant)| {
+        let diagnostic = RULE
+            .diagnostic(format!("{of} have a field {name}: {meant} is meant"))
+            .at(at(&path.key(&name)), "pods have no such field")
+            .because(
+                "charts hand it on as it is: the API server refuses it, or drops it and what it was to say",
+            )
+            .help(format!("write {meant}"));
+        let respelling = Some((name.clone(), meant.to_owned()));
+        (name, Slip { diagnostic, respelling })
+    });
+    let beside = beside.into_iter().map(|(path, field, name)| {
+        let diagnostic = RULE
+            .diagnostic(format!(
+                "{of} have {name} beside {field}, which is empty: it is meant to be one of them"
+            ))
+            .at(at(&path), format!("stands as far left as {field}"))
+            .because("a chart looks for it below, finds nothing there, and reads no field of this name")
+            .help("move it two to the right");
+        (format!("{field} {name}"), Slip { diagnostic, respelling: None })
+    });
+    refused.chain(unknown).chain(beside).collect()
+}
+
+/// Where a field stands in a document.
+fn place(root: &Node, field: &FieldPath) -> Position {
+    let mut node = root;
+    let mut start = root.span.start;
+    for step in &field.0 {
+        let next = match (step, &node.content) {
+            (Segment::Key(key), Content::Mapping(pairs)) => {
+                let found = pairs
+                    .iter()
+                    .find(|(name, _)| matches!(&name.content, Content::Scalar(text) if **text == **key));
+                found.map(|(name, value)| (name.span.start, value))
+            }
+            (Segment::Index(at), Content::Sequence(items)) => {
+                items.get(*at).map(|item| (item.span.start, item))
+            }
+            _ => None,
+        };
+        let Some((at, value)) = next else { break };
+        (start, node) = (at, value);
+    }
+    start
+}
+
+/// Annotations and labels that stand beside the field that they are meant to be in, which is empty: each with its place,
+/// that field and its own name.
+fn misplaced(value: &Value, path: &FieldPath, depth: usize, found: &mut Vec<(FieldPath, String, String)>) {
+    const MAX_DEPTH: usize = 32;
+    if depth > MAX_DEPTH {
+        return;
+    }
+    match value {
+        Value::Array(items) => {
+            items
+                .iter()
+                .enumerate()
+                .for_each(|(at, item)| misplaced(item, &path.index(at), depth + 1, found));
+        }
+        Value::Object(map) => {
+            let is_map = |name: &str| {
+                let name = name.to_ascii_lowercase();
+                name.ends_with("annotations") || name.ends_with("labels")
+            };
+            let empty = map.iter().find(|(name, value)| is_map(name) && value.is_null());
+            // `example.com/name`
+            let is_domain = |name: &str| {
+                name.split_once('/').is_some_and(|(domain, rest)| domain.contains('.') && !rest.is_empty())
+            };
+            let inside = map.keys().find(|name| is_domain(name)).filter(|name| map[*name].is_string());
+            if let Some(((field, _), name)) = empty.zip(inside) {
+                found.push((path.key(name), field.clone(), name.clone()));
+            }
+            map.iter().for_each(|(name, inner)| misplaced(inner, &path.key(name), depth + 1, found));
+        }
+        _ => {}
+    }
 }
 
 fn of_application(object: &Object) -> Vec<FieldPath> {
@@ -84,7 +224,8 @@ fn of_application(object: &Object) -> Vec<FieldPath> {
     let several = spec.get("sources").and_then(Value::as_array).map_or(0, Vec::len);
     let sources = (0..several).map(|at| keys(&["spec", "sources"]).index(at));
     let all = sources.chain([keys(&["spec", "source"])]);
-    all.map(|source| source.key("helm").key("valuesObject")).collect()
+    let helm = all.map(|source| source.key("helm"));
+    helm.flat_map(|helm| [helm.key("valuesObject"), helm.key("values")]).collect()
 }
 
 /// Fields that are misspelt, each with its place and what is meant.

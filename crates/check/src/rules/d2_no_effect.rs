@@ -1,7 +1,8 @@
 //! # A patch or image of a kustomization that finds nothing
 //!
 //! A patch with a `target`, or an entry of `images`, is applied to what it fits. What fits nothing is no error: Kustomize
-//! leaves it out and says nothing, and what was to be changed stays as it was.
+//! leaves it out and says nothing, and what was to be changed stays as it was. Patches that a Kustomization of Flux adds
+//! are no different.
 //!
 //! People see: nothing: the old image runs on, the patch has no effect.
 //!
@@ -19,13 +20,14 @@
 use std::sync::Arc;
 
 use tiphys_diag::Severity;
-use tiphys_graph::{App, Object};
+use tiphys_graph::{App, Object, Unit, UnitKind};
 use tiphys_value::{Location, ObjectExt, Value};
+use tiphys_vfs::{is_below, normalize};
 use tiphys_yaml::{Content, Node, Profile};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{once::Once, placeholders, similar},
+    support::{fields::keys, once::Once, placeholders, pods::list, similar},
 };
 
 /// See the module.
@@ -56,7 +58,57 @@ fn check(context: &Context<'_>, report: &mut Report) {
             patches(context, app, file, root, &objects, &mut once);
         }
     }
+    of_flux(context, &mut once);
     once.report(report);
+}
+
+/// Patches that a Kustomization of Flux adds to the kustomization of its folder.
+fn of_flux(context: &Context<'_>, once: &mut Once) {
+    let survey = context.survey;
+    for object in &survey.objects {
+        let spec = &object.value()["spec"];
+        let is_flux = object.key.group == "kustomize.toolkit.fluxcd.io" && object.key.kind == "Kustomization";
+        let path = spec.get("path").and_then(Value::as_str).unwrap_or_default().trim_start_matches('/');
+        let Some(folder) = normalize(path).ok().filter(|it| is_flux && !it.is_empty()) else { continue };
+        let is_built = |unit: &&Unit| unit.kind == UnitKind::Kustomization && unit.path == folder;
+        let Some(unit) = survey.units.iter().find(is_built) else { continue };
+        // What is deleted or named anew in the folder itself is not there to be seen.
+        let mut inner = survey.files.paths().filter(|file| is_below(file, &folder));
+        if inner.any(|file| takes_away(context, file)) || spec.to_string().contains("$patch") {
+            continue;
+        }
+        let built: Vec<&Object> = unit.objects.iter().map(|id| survey.object(*id)).collect();
+        for (at, patch) in list(spec, "patches").iter().enumerate() {
+            let target = &patch["target"];
+            let text = |field: &str| target.get(field).and_then(Value::as_str).filter(|it| !it.is_empty());
+            let selects = ["labelSelector", "annotationSelector"].iter().any(|it| text(it).is_some());
+            let is_plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+            let (Some(kind), name) = (text("kind"), text("name")) else { continue };
+            if selects || !is_plain(kind) || !name.is_none_or(is_plain) || built.is_empty() {
+                continue;
+            }
+            let fits = |it: &&Object| {
+                it.key.kind == kind && name.is_none_or(|name| it.value().name().contains(name))
+            };
+            if built.iter().copied().any(|it| fits(&it)) {
+                continue;
+            }
+            let shown = name.map_or_else(|| kind.to_owned(), |name| format!("{kind}/{name}"));
+            let field = keys(&["spec", "patches"]).index(at).key("target").key(if name.is_some() {
+                "name"
+            } else {
+                "kind"
+            });
+            let of_kind = built.iter().filter(|it| it.key.kind == kind).map(|it| it.value().name());
+            let nearest = name.and_then(|name| similar::nearest(name, of_kind));
+            let diagnostic = RULE
+                .diagnostic(format!("{} has a patch for {shown}, and {folder} has none: the patch has no effect", object.title()))
+                .at(survey.span(object, &field), "found nowhere")
+                .because("a patch is applied to what its target fits in the folder that is built; if that is nothing, nothing is said");
+            let finding = RULE.finding(context, object, diagnostic).likely();
+            once.add("", finding.perhaps(name.unwrap_or_default(), nearest));
+        }
+    }
 }
 
 /// Whether a file takes objects away, or their names.

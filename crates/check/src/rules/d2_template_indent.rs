@@ -2,7 +2,8 @@
 //!
 //! What a template writes by `toYaml … | nindent N` has to stand further right than the key above it. Where it does not,
 //! the manifest is no YAML, or the fields end up beside the key instead of below it. As long as the condition around
-//! the block is off nobody sees it; the chart fails for the first who gives the value.
+//! the block is off nobody sees it; the chart fails for the first who gives the value. So it does where the action before
+//! a key takes the line breaks on both of its sides (`{{- if … -}}`): the key comes right behind the line above.
 //!
 //! People see: `error converting YAML to JSON: yaml: line 46: did not find expected key`, or `unknown field
 //! "spec.template.spec.containers[0].limits"`.
@@ -84,6 +85,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report.add(finding(files, path, lines[block.line], &block));
         }
     }
+    for path in files.ending(&[".yaml", ".yml"]) {
+        if !is_of_chart(files, path) || set_aside::is_put_away(path) {
+            continue;
+        }
+        let Some(text) = files.text(path).filter(|text| text.contains("-}}")) else { continue };
+        let lines: Vec<&str> = text.lines().collect();
+        for (above, at) in (1..lines.len()).filter_map(|at| Some((joined(&lines, at)?, at))) {
+            report.add(told_of_joined(files, path, &lines, (above, at)));
+        }
+    }
 }
 
 /// Whether a file is a template of a chart that the repository writes itself.
@@ -150,6 +161,82 @@ fn is_in_text(lines: &[&str], at: usize, depth: usize) -> bool {
         }
     }
     false
+}
+
+/// The line to whose end a line is put, because the action between the two takes the blanks on both of its sides.
+fn joined(lines: &[&str], at: usize) -> Option<usize> {
+    let line = lines[at].trim();
+    let (key, rest) = line.strip_prefix("- ").unwrap_or(line).split_once(':')?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    let is_key = !key.is_empty() && key.chars().all(is_name) && (rest.is_empty() || rest.starts_with(' '));
+    let filled = |at: usize| (0..at).rev().find(|at| !lines[*at].trim().is_empty());
+    let action = filled(at)?;
+    let takes_both = |line: &str| line.starts_with("{{-") && line.ends_with("-}}");
+    if !is_key || !takes_both(lines[action].trim()) || !is_silent(lines[action]) {
+        return None;
+    }
+    // What another branch writes is not there together with this one.
+    let opened = |at: usize| if word(lines[at]).starts_with("else") { opener(lines, at) } else { Some(at) };
+    let mut above = opened(action)?;
+    // Actions that take the blanks before them and write nothing.
+    while lines[above].trim().starts_with("{{-") && is_silent(lines[above]) {
+        above = opened(filled(above)?)?;
+    }
+    let text = lines[above].trim();
+    let depth = lines[at].len() - lines[at].trim_start().len();
+    // Helm takes a manifest apart at three dashes, whatever follows them; a comment of a template may end here.
+    let is_text = text != "---"
+        && !text.starts_with("{{")
+        && !text.ends_with("-}}")
+        && !text.ends_with('|')
+        && (text.contains("{{") || !text.contains("}}"));
+    (is_text && !is_in_text(lines, at, depth)).then_some(above)
+}
+
+/// What an action that is all of a line begins with; empty if it is none.
+fn word(line: &str) -> &str {
+    let inner = line.trim().strip_prefix("{{").and_then(|line| line.strip_suffix("}}")).unwrap_or_default();
+    inner.trim_matches('-').trim()
+}
+
+/// The line that opens what the `else` of a line belongs to.
+fn opener(lines: &[&str], at: usize) -> Option<usize> {
+    let mut closed = 0;
+    for line in (0..at).rev() {
+        let word = word(lines[line]);
+        let opens = ["if ", "with ", "range ", "define ", "block "].iter().any(|it| word.starts_with(it));
+        match () {
+            () if word.contains("}}") => {}
+            () if word == "end" => closed += 1,
+            () if opens && closed == 0 => return Some(line),
+            () if opens => closed -= 1,
+            () => {}
+        }
+    }
+    None
+}
+
+/// Whether a line is one action that writes nothing.
+fn is_silent(line: &str) -> bool {
+    const WORDS: [&str; 6] = ["if ", "else", "with ", "range ", "end", "/*"];
+    let inner = word(line);
+    let is_assignment = inner.starts_with('$') && inner.contains('=');
+    !inner.contains("}}") && (is_assignment || WORDS.iter().any(|word| inner.starts_with(word)))
+}
+
+fn told_of_joined(files: &Files, path: &Arc<str>, lines: &[&str], (above, at): (usize, usize)) -> Finding {
+    let place = |line: usize| {
+        let number = u32::try_from(line + 1).unwrap_or(u32::MAX);
+        files.span(&Location::new(path.clone(), number, 0))
+    };
+    let key = lines[at].trim().split(':').next().unwrap_or_default().trim_start_matches("- ");
+    let diagnostic = RULE
+        .diagnostic(format!("the template puts {key} behind the line above: the action between them takes the line breaks on both sides"))
+        .at(place(at), "comes right behind")
+        .see(place(above), "this line")
+        .because("the manifest is no YAML, or what comes behind a comment is lost, as soon as the template gets there")
+        .help("leave one of the two dashes of the action out");
+    Finding::new(RULE.incident, diagnostic).likely()
 }
 
 fn finding(files: &Files, path: &Arc<str>, line: &str, block: &Block<'_>) -> Finding {

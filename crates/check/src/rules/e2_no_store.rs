@@ -80,10 +80,16 @@ fn is_of_a_chart(survey: &Survey, name: &str) -> bool {
 
 /// Whether a file that is no object by itself holds what is needed, as the values that a kustomization hands to a chart do.
 fn is_in_a_text(survey: &Survey, key: &ResourceKey) -> bool {
+    const NEAR: usize = 8;
     let (kind, name) = (format!("kind: {}", key.kind), format!("name: {}", key.name));
+    // A reference has a kind and a name, too, but no metadata between them.
     let holds = |text: &str| {
-        let has = |wanted: &str| text.lines().any(|line| line.trim().trim_start_matches("- ") == wanted);
-        has(&kind) && has(&name)
+        let lines: Vec<&str> = text.lines().map(|line| line.trim().trim_start_matches("- ")).collect();
+        let kinds = lines.iter().enumerate().filter(|(_, line)| **line == kind);
+        kinds.into_iter().any(|(at, _)| {
+            let near = lines.iter().skip(at).take(NEAR);
+            near.skip_while(|line| **line != "metadata:").any(|line| **line == name)
+        })
     };
     let is_object = |path: &str| survey.objects.iter().any(|it| it.rendered.location.file.as_ref() == path);
     let mut files = survey.files.ending(&[".yaml", ".yml"]);

@@ -132,6 +132,14 @@ fn of_step<'n>(step: &'n Node, folder: Option<&'n Node>) -> Vec<Needed<'n>> {
             )
         });
     }
+    if let Some(node) = step.get("run")
+        && let Some(at) = working_folder(step, folder)
+        && let Some(file) = node.as_str().and_then(|script| dockerfile(script, &at))
+    {
+        add(node, Some(file), &|path| {
+            format!("failed to read dockerfile: open {path}: no such file or directory")
+        });
+    }
     let (Some(uses), Some(with)) = (step.get("uses").and_then(Node::as_str), step.get("with")) else {
         return found;
     };
@@ -162,6 +170,88 @@ fn of_step<'n>(step: &'n Node, folder: Option<&'n Node>) -> Vec<Needed<'n>> {
         }
     }
     found
+}
+
+/// Where a step's commands run, if it is written out.
+fn working_folder(step: &Node, folder: Option<&Node>) -> Option<String> {
+    match step.get("working-directory").or(folder) {
+        Some(node) => node.as_str().and_then(plain),
+        None => Some(String::new()),
+    }
+}
+
+/// The Dockerfile that the first `docker build` of a script reads, if nothing before it goes elsewhere or may write one.
+fn dockerfile(script: &str, folder: &str) -> Option<String> {
+    const WITH_VALUE: [&str; 22] = [
+        "-t",
+        "--tag",
+        "-f",
+        "--file",
+        "--build-arg",
+        "--platform",
+        "--target",
+        "--cache-from",
+        "--cache-to",
+        "--label",
+        "--secret",
+        "--network",
+        "-o",
+        "--output",
+        "--progress",
+        "--build-context",
+        "--provenance",
+        "--ssh",
+        "--metadata-file",
+        "--iidfile",
+        "--builder",
+        "--sbom",
+    ];
+    const ALONE: [&str; 10] = [
+        "--no-cache",
+        "--push",
+        "--load",
+        "--pull",
+        "-q",
+        "--quiet",
+        "--rm",
+        "--force-rm",
+        "--squash",
+        "--compress",
+    ];
+    let script = script.replace("\\\n", " ");
+    let mut lines = script.lines().map(str::trim);
+    let mut before = lines.by_ref().take_while(|line| command_of(line).is_none());
+    const ELSEWHERE: [&str; 6] = ["cd ", "pushd ", "Dockerfile", "git ", "cp ", "mv "];
+    if before.by_ref().any(|line| ELSEWHERE.iter().any(|mark| line.contains(mark))) {
+        return None;
+    }
+    let rest = script.lines().map(str::trim).find_map(command_of)?;
+    let (mut contexts, mut file) = (Vec::new(), None);
+    let mut words = rest.split_whitespace();
+    while let Some(word) = words.next() {
+        match word {
+            "&&" | "||" | "|" | ";" | ">" | "2>&1" => break,
+            "-f" | "--file" => file = Some(words.next()?),
+            word if word.starts_with("--file=") => file = word.strip_prefix("--file="),
+            word if WITH_VALUE.contains(&word) => drop(words.next()?),
+            word if ALONE.contains(&word) || word.starts_with("--") && word.contains('=') => {}
+            word if word.starts_with('-') => return None,
+            word => contexts.push(word),
+        }
+    }
+    let [context] = contexts.as_slice() else { return None };
+    let from = if *context == "." { Some(String::new()) } else { plain(context) };
+    let path = match file {
+        Some(file) => plain(file.trim_matches(['"', '\'']))?,
+        None => inside(&from?, "Dockerfile"),
+    };
+    Some(if folder.is_empty() { path } else { inside(folder, &path) })
+}
+
+/// What follows `docker build` in a line that begins with it.
+fn command_of(line: &str) -> Option<&str> {
+    let commands = ["docker build ", "docker buildx build ", "docker image build "];
+    commands.iter().find_map(|command| line.strip_prefix(command))
 }
 
 /// A path below the root of the repository, if it is written out.

@@ -54,8 +54,10 @@ mod d2_broken_text;
 mod d2_cannot_render;
 mod d2_duplicate_key;
 mod d2_duplicate_name;
+mod d2_flux_encrypted;
 mod d2_flux_path;
 mod d2_missing_chart;
+mod d2_missing_template;
 mod d2_misspelt_values;
 mod d2_no_effect;
 mod d2_oci_chart;
@@ -178,8 +180,10 @@ pub const ALL: &[&Rule] = &[
     &d2_cannot_render::RULE,
     &d2_duplicate_key::RULE,
     &d2_duplicate_name::RULE,
+    &d2_flux_encrypted::RULE,
     &d2_flux_path::RULE,
     &d2_missing_chart::RULE,
+    &d2_missing_template::RULE,
     &d2_misspelt_values::RULE,
     &d2_no_effect::RULE,
     &d2_oci_chart::RULE,

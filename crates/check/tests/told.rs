@@ -1,0 +1,188 @@
+//! What repositories hold that nothing tells of until it is too late, each beside a good one.
+
+mod common;
+
+use std::sync::Arc;
+
+use tiphys_check::{Context, check, rules};
+use tiphys_vfs::MemTree;
+
+/// Rule and message of what one rule finds.
+fn found(rule: &str, files: &[(&str, &str)]) -> Vec<String> {
+    let survey = common::survey(Arc::new(MemTree::from_files(files.iter().copied())));
+    let findings = check(&Context::new(&survey, None), rules::ALL).findings;
+    let of_rule = findings.iter().filter(|it| it.diagnostic.rule == rule);
+    of_rule.map(|it| it.diagnostic.message.clone()).collect()
+}
+
+#[test]
+fn a_template_that_nothing_defines_is_told_behind_a_condition() {
+    let of = |name: &str, dependency: &str| {
+        let chart = format!("apiVersion: v2\nname: web\nversion: 1.0.0\n{dependency}");
+        let template = format!(
+            "{{{{- if .Values.ingress }}}}\n{{{{- $name := include \"{name}\" . }}}}\nkind: ConfigMap\n{{{{- end }}}}\n{{{{/* include \"gone\" */}}}}\n"
+        );
+        found(
+            "D2-missing-template",
+            &[
+                ("web/Chart.yaml", &chart),
+                ("web/templates/_helpers.tpl", "{{- define \"web.fullname\" -}}web{{- end }}\n"),
+                ("web/templates/map.yaml", &template),
+            ],
+        )
+    };
+    const LIBRARY: &str =
+        "dependencies: [{name: common, version: 1.0.0, repository: 'https://charts.example.com'}]\n";
+    assert_eq!(of("web", "").len(), 1);
+    assert_eq!(of("web.fulname", LIBRARY).len(), 1);
+    assert!(of("web.fullname", "").is_empty());
+    let helpers = "{{- define \"web.used\" }}{{ include \"web.gone\" . }}{{ end }}\n{{- define \"web.idle\" }}{{ include \"web.lost\" . }}{{ end }}\n";
+    let files = [
+        ("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+        ("web/templates/_helpers.tpl", helpers),
+        ("web/templates/map.yaml", "{{- if .Values.more }}\na: {{ include \"web.used\" . }}\n{{- end }}\n"),
+    ];
+    let reached = found("D2-missing-template", &files);
+    assert!(matches!(reached.as_slice(), [only] if only.contains("web.gone")), "{reached:?}");
+    // A library that is not there may define it.
+    assert!(of("common.names.fullname", LIBRARY).is_empty());
+    assert_eq!(of("common.names.fullname", "").len(), 1);
+}
+
+#[test]
+fn a_template_that_an_application_already_misses_is_told_once() {
+    const APP: &str = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web, namespace: argocd}\nspec:\n  project: default\n  source: {repoURL: 'https://git.example.com/x', path: web}\n  destination: {name: in-cluster, namespace: web}\n";
+    let files = [
+        ("apps/web.yaml", APP),
+        ("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+        ("web/templates/map.yaml", "kind: {{ include \"web.kind\" . }}\n"),
+    ];
+    assert!(found("D2-missing-template", &files).is_empty());
+    assert_eq!(found("D2-cannot-render", &files).len(), 1);
+    assert_eq!(found("D2-missing-template", &files[1..]).len(), 1);
+}
+
+#[test]
+fn a_key_that_comes_behind_the_line_above_is_told() {
+    let of = |open: &str, above: &str| {
+        let template = format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: web\n{above}  {open}\n  annotations:\n    a: b\n  {{{{- end }}}}\n"
+        );
+        found(
+            "D2-template-indent",
+            &[
+                ("web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+                ("web/templates/map.yaml", &template),
+            ],
+        )
+    };
+    assert_eq!(of("{{- if .Values.more -}}", "").len(), 1);
+    assert!(of("{{- if .Values.more }}", "").is_empty());
+    assert!(of("{{ if .Values.more -}}", "").is_empty());
+    assert_eq!(of("{{- if .Values.more -}}", "  {{- with .Values.x }}\n").len(), 1);
+    // Of two branches only one is written.
+    assert!(of("{{- else -}}", "  {{ if .Values.x }}\n  labels: {}\n").is_empty());
+    assert_eq!(of("{{- else -}}", "  {{- if .Values.x }}\n  labels: {}\n").len(), 1);
+    // The blanks before an action that takes none stay.
+    assert!(of("{{- if .Values.more -}}", "  {{ with .Values.x }}\n").is_empty());
+}
+
+const GIT: &str = "sourceRef: {kind: GitRepository, name: flux-system}";
+
+#[test]
+fn an_encrypted_secret_without_decryption_is_told() {
+    const SECRET: &str = "apiVersion: v1\nkind: Secret\nmetadata: {name: login, namespace: shop}\ndata: {password: 'ENC[AES256_GCM,data:x,type:str]'}\nsops: {mac: 'ENC[AES256_GCM,data:y,type:str]', version: 3.9.0}\n";
+    let of = |decryption: &str, more: &str| {
+        let kustomization = format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: shop, namespace: flux-system}}\nspec: {{path: ./apps/shop, prune: true, interval: 1h, {GIT}{decryption}}}\n{more}"
+        );
+        found(
+            "D2-flux-encrypted",
+            &[
+                ("clusters/home/shop.yaml", &kustomization),
+                ("apps/shop/kustomization.yaml", "resources: [login.yaml]\n"),
+                ("apps/shop/login.yaml", SECRET),
+            ],
+        )
+    };
+    assert_eq!(of("", "").len(), 1);
+    assert!(of(", decryption: {provider: sops}", "").is_empty());
+    let above = format!(
+        "---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: all, namespace: flux-system}}\nspec:\n  path: ./clusters/home\n  prune: true\n  interval: 1h\n  {GIT}\n  patches: [{{target: {{kind: Kustomization}}, patch: '[{{\"op\": \"add\", \"path\": \"/spec/decryption\", \"value\": {{\"provider\": \"sops\"}}}}]'}}]\n"
+    );
+    assert!(of("", &above).is_empty());
+}
+
+#[test]
+fn a_patch_of_flux_that_finds_nothing_is_told() {
+    let of = |target: &str| {
+        let kustomization = format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: shop, namespace: flux-system}}\nspec:\n  path: ./apps/shop\n  prune: true\n  interval: 1h\n  {GIT}\n  patches: [{{target: {target}, patch: '[{{\"op\": \"add\", \"path\": \"/data/a\", \"value\": \"b\"}}]'}}]\n"
+        );
+        found(
+            "D2-no-effect",
+            &[
+                ("clusters/home/shop.yaml", &kustomization),
+                ("apps/shop/kustomization.yaml", "resources: [web.yaml]\n"),
+                (
+                    "apps/shop/web.yaml",
+                    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: shop}\ndata: {x: y}\n",
+                ),
+            ],
+        )
+    };
+    assert!(of("{kind: ConfigMap, name: web}").is_empty());
+    assert!(of("{kind: ConfigMap}").is_empty());
+    assert!(of("{kind: ConfigMap, name: 'w.*'}").is_empty());
+    assert_eq!(of("{kind: ConfigMap, name: wed}").len(), 1);
+    assert_eq!(of("{kind: Deployment}").len(), 1);
+}
+
+#[test]
+fn slips_in_values_are_told_wherever_they_stand() {
+    let app = |values: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {{name: web, namespace: argocd}}\nspec:\n  project: default\n  source:\n    repoURL: https://charts.example.com\n    chart: web\n    targetRevision: 1.0.0\n    helm:\n{values}  destination: {{name: in-cluster, namespace: web}}\n"
+        )
+    };
+    let of = |file: &str, text: &str| found("D2-misspelt-values", &[(file, text)]);
+    let text = app(
+        "      values: |\n        ingress:\n          annotations:\n          cert-manager.io/cluster-issuer: public\n",
+    );
+    assert_eq!(of("apps/web.yaml", &text).len(), 1);
+    let object = app("      valuesObject:\n        resources: {limit: {memory: 1Gi}}\n");
+    assert_eq!(of("apps/web.yaml", &object).len(), 1);
+    assert_eq!(of("web/values-prod.yaml", "ingress:\n  labels:\n  example.com/team: web\n").len(), 1);
+    assert!(of("web/values-prod.yaml", "ingress:\n  labels:\n    example.com/team: web\n").is_empty());
+    assert!(of("web/values-prod.yaml", "labels:\nhosts:\n  example.com/team: web\n").is_empty());
+    assert!(of("web/settings.yaml", "ingress:\n  labels:\n  example.com/team: web\n").is_empty());
+}
+
+#[test]
+fn a_build_without_its_dockerfile_is_told() {
+    let of = |run: &str| {
+        let workflow = format!(
+            "name: image\non: push\njobs:\n  image:\n    runs-on: ubuntu-latest\n    steps:\n      - uses: actions/checkout@v4\n      - run: |\n          {run}\n"
+        );
+        found(
+            "G1-missing-path",
+            &[(".github/workflows/image.yaml", &workflow), ("web/Dockerfile", "FROM alpine:3.21\n")],
+        )
+    };
+    assert_eq!(
+        of("docker build -t registry.example.com/web:1 ."),
+        ["failed to read dockerfile: open Dockerfile: no such file or directory"]
+    );
+    assert_eq!(of("docker build -t web ./wed").len(), 1);
+    assert_eq!(of("docker buildx build --push --tag=web -f web/Dockerfil .").len(), 1);
+    for right in [
+        "docker build -t web ./web",
+        "docker build -t web -f web/Dockerfile .",
+        "docker build -t web $FOLDER",
+        "cd web\n          docker build -t web .",
+        "echo 'FROM alpine' > Dockerfile\n          docker build -t web .",
+        "docker build --unknown web .",
+    ] {
+        assert!(of(right).is_empty(), "{right}");
+    }
+}
