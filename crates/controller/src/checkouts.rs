@@ -91,7 +91,8 @@ impl<'a> Checkouts<'a> {
         let projects: Vec<String> = projects.into_iter().collect();
         let told =
             format!("{error} (its credentials are for Applications of project {} only)", projects.join(", "));
-        RenderError::new(told).transient(error.is_transient())
+        let told = RenderError::new(told).transient(error.is_transient());
+        if error.is_out_of_reach() { told.caused_by(Cause::OutOfReach) } else { told }
     }
 
     /// What was read of the working tree.
@@ -198,7 +199,7 @@ impl Sources for Checkouts<'_> {
         }
         fetcher.complete(chart, tree, "", pass_credentials).map_err(|error| {
             let told = RenderError::new(error.to_string()).transient(error.is_transient());
-            if error.is_offline() { told.caused_by(Cause::OutOfReach) } else { told }
+            if error.is_out_of_reach() { told.caused_by(Cause::OutOfReach) } else { told }
         })
     }
 
@@ -243,7 +244,7 @@ impl Sources for Checkouts<'_> {
 
 fn out_of_reach(error: &SourceError) -> RenderError {
     let told = RenderError::new(error.to_string()).transient(error.is_transient());
-    if error.is_offline() { told.caused_by(Cause::OutOfReach) } else { told }
+    if error.is_out_of_reach() { told.caused_by(Cause::OutOfReach) } else { told }
 }
 
 /// Fetches what kustomizations and values name by address, and notes that it did.

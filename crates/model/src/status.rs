@@ -62,13 +62,14 @@ pub struct ApplicationStatus {
 /// Whether live and desired state agree.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum SyncStatusCode {
-    /// Not known.
-    #[default]
-    Unknown,
     /// They agree.
     Synced,
     /// They differ.
     OutOfSync,
+    /// Not known; also what was written before anybody knew (an empty text).
+    #[default]
+    #[serde(other)]
+    Unknown,
 }
 
 impl SyncStatusCode {
@@ -153,7 +154,8 @@ pub enum HealthCode {
     Missing,
     /// Does not do its work.
     Degraded,
-    /// Could not be told.
+    /// Could not be told; also what was written before anybody knew (an empty text).
+    #[serde(other)]
     Unknown,
 }
 
@@ -361,4 +363,21 @@ pub struct Summary {
     /// The Application renders Applications.
     #[serde(rename = "isAppOfApps", skip_serializing_if = "is_false")]
     pub is_app_of_apps: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json};
+
+    use super::*;
+
+    #[test]
+    fn a_status_that_was_written_before_anybody_knew_is_read() {
+        let status: ApplicationStatus =
+            from_value(json!({"health": {"status": ""}, "sync": {"status": "", "comparedTo": {}}})).unwrap();
+        assert_eq!(status.sync.status, SyncStatusCode::Unknown);
+        assert_eq!(status.health.status, Some(HealthCode::Unknown));
+        let known: SyncStatus = from_value(json!({"status": "Synced"})).unwrap();
+        assert_eq!(known.status, SyncStatusCode::Synced);
+    }
 }

@@ -73,6 +73,14 @@ pub enum SourceError {
         /// The HTTP status.
         status: u16,
     },
+    /// The Git host wants another login, or one at all.
+    #[error("cannot fetch {}: {reason}", shown(url))]
+    Login {
+        /// The repository.
+        url: String,
+        /// What of the login is wrong, without the login.
+        reason: &'static str,
+    },
     /// A chart repository or registry has no such chart or version.
     #[error("{repository} has no {}version {version:?}{hint}", chart_word(name))]
     UnknownChart {
@@ -167,6 +175,11 @@ impl SourceError {
     /// Whether trying again later, with nothing changed, may succeed.
     pub fn is_transient(&self) -> bool {
         matches!(self, Self::Fetch { .. } | Self::Timeout { .. })
+    }
+
+    /// Whether it is not to be had from here, however often it is tried: nothing is fetched, or the login is refused.
+    pub fn is_out_of_reach(&self) -> bool {
+        matches!(self, Self::Offline { .. } | Self::Denied { .. } | Self::Login { .. })
     }
 
     /// Whether it would have had to be fetched, and nothing is.

@@ -61,8 +61,8 @@ pub struct DependencyError {
 struct Reach {
     /// The failure may pass by itself.
     transient: bool,
-    /// Nothing is fetched.
-    offline: bool,
+    /// Nothing is fetched, or the login is refused.
+    away: bool,
 }
 
 impl DependencyError {
@@ -81,9 +81,9 @@ impl DependencyError {
         self.reach.transient
     }
 
-    /// Whether it would have had to be fetched, and nothing is.
-    pub fn is_offline(&self) -> bool {
-        self.reach.offline
+    /// Whether it is not to be had from here, however often it is tried, see [`SourceError::is_out_of_reach`].
+    pub fn is_out_of_reach(&self) -> bool {
+        self.reach.away
     }
 }
 
@@ -411,10 +411,8 @@ impl DependencyResolver for Resolver<'_> {
         let own = self.fetcher.own(self.project, repository);
         let fetcher = own.as_deref().unwrap_or(self.fetcher);
         let fetched = fetcher.helm().0.fetch(&wanted).map_err(|error| {
-            *self.reach.lock().unwrap_or_else(PoisonError::into_inner) = Reach {
-                transient: error.is_transient(),
-                offline: matches!(error, SourceError::Offline { .. }),
-            };
+            *self.reach.lock().unwrap_or_else(PoisonError::into_inner) =
+                Reach { transient: error.is_transient(), away: error.is_out_of_reach() };
             HelmError::Fetch(format!("could not get {name} {version} from {repository}: {error}"))
         })?;
         let place = format!("{base}/charts/{name}-{}.tgz", fetched.version);

@@ -399,12 +399,33 @@ fn fetch(
     };
     std::thread::Builder::new().name("git fetch".into()).spawn(job).map_err(|e| fail(e.to_string()))?;
     match finished.recv_timeout(limit) {
-        Ok(result) => result.map_err(fail),
+        Ok(result) => result.map_err(|failed| match failed {
+            FetchFault::Login(reason) => SourceError::Login { url: url.to_owned(), reason },
+            FetchFault::Other(reason) => fail(reason),
+        }),
         Err(mpsc::RecvTimeoutError::Timeout) => {
             interrupt.store(true, Ordering::Relaxed);
             Err(SourceError::Timeout { url: url.to_owned(), limit })
         }
         Err(mpsc::RecvTimeoutError::Disconnected) => Err(fail("the fetch broke off".to_owned())),
+    }
+}
+
+/// Why a fetch failed.
+enum FetchFault {
+    /// The host wants another login, or one at all: to ask again changes nothing, and may lock an account.
+    Login(&'static str),
+    /// Anything else, in Git's words.
+    Other(String),
+}
+
+impl From<String> for FetchFault {
+    fn from(text: String) -> Self {
+        // So says ssh of a host that takes none of the keys.
+        match text.contains("Permission denied (") {
+            true => Self::Login("the host takes none of the keys that are known for it"),
+            false => Self::Other(text),
+        }
     }
 }
 
@@ -415,7 +436,7 @@ fn fetch_now(
     shell: Option<&str>,
     extent: &Extent,
     interrupt: &AtomicBool,
-) -> Result<(), String> {
+) -> Result<(), FetchFault> {
     // Without one gix panics at the first address; whoever comes first sets it, they are all the same.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let mut local = repository.to_thread_local();
@@ -456,9 +477,9 @@ fn fetch_now(
     let prepared = connection
         .prepare_fetch(gix::progress::Discard, gix::remote::ref_map::Options::default())
         .map_err(|e| match (asked_in_vain.get(), has_login) {
-            (true, true) => "the host refuses the login that is known for it".to_owned(),
-            (true, false) => "the host wants a login, and none is known for it".to_owned(),
-            (false, _) => chain(&e),
+            (true, true) => FetchFault::Login("the host refuses the login that is known for it"),
+            (true, false) => FetchFault::Login("the host wants a login, and none is known for it"),
+            (false, _) => chain(&e).into(),
         })?;
     let present = prepared.ref_map().mappings.iter().filter_map(|mapping| mapping.local.clone()).collect();
     forget_deleted(&local, &present).map_err(|e| chain(&*e))?;

@@ -13,6 +13,9 @@ const FIRST: Duration = Duration::from_secs(2);
 /// The longest pause, where answers are not asked for more often than that anyway.
 const LONGEST: Duration = Duration::from_secs(60);
 
+/// The most failures that are kept. Addresses come from repositories, which can make up as many as they like.
+const MOST: usize = 10_000;
+
 /// Failures that may pass, by what was asked for. A thousand Applications that read one repository ask a host that is
 /// down as seldom as one does.
 #[derive(Default)]
@@ -64,6 +67,13 @@ impl Pauses {
             failed.remove(what);
             return;
         };
+        if failed.len() >= MOST {
+            // What was not asked again for that long was not failing all the time: its next failure is a first one.
+            failed.retain(|_, failure| failure.at.elapsed() < 2 * LONGEST);
+        }
+        if failed.len() >= MOST && !failed.contains_key(what) {
+            return;
+        }
         let in_a_row = failed.get(what).map_or(0, |failure| failure.in_a_row) + 1;
         failed.insert(what.to_owned(), Failure { error: error.clone(), at: Instant::now(), in_a_row });
     }
@@ -96,6 +106,17 @@ mod tests {
         assert!(pauses.ask("b", || Ok(())).is_ok(), "another address is another matter");
         pauses.end();
         assert!(pauses.ask("a", || Ok(())).is_ok() && pauses.running("a").is_none());
+    }
+
+    #[test]
+    fn addresses_without_end_are_not_kept() {
+        let pauses = Pauses::within(Duration::from_secs(3600));
+        let down = || Err::<(), _>(SourceError::Fetch { url: "a".into(), reason: "down".into() });
+        for at in 0..MOST + 10 {
+            assert!(pauses.ask(&at.to_string(), down).is_err());
+        }
+        assert_eq!(pauses.failed().len(), MOST);
+        assert!(pauses.running("0").is_some(), "those that are kept still count");
     }
 
     #[test]

@@ -48,10 +48,19 @@ impl Stillness {
     }
 
     /// Whether nothing has moved for long, and nothing is known to be on its way: no attempt is to be repeated that has
-    /// not failed again and again, no program is starting or at work on something that ends, in any of the clusters.
+    /// not failed again and again, no program is starting or at work on something that ends, or has still to run for a
+    /// while to count, in any of the clusters.
     pub fn is_quiet(&self, caches: &[LiveCache]) -> bool {
-        let pods = || caches.iter().flat_map(|cache| cache.of_kind(&GroupKind::new("", "Pod")));
-        self.since.elapsed() >= QUIET && !self.seen.iter().any(is_moving) && !pods().any(|pod| is_busy(&pod))
+        let all = |group: &str, kind: &str| {
+            let kind = GroupKind::new(group, kind);
+            caches.iter().flat_map(|cache| cache.of_kind(&kind)).collect::<Vec<_>>()
+        };
+        self.since.elapsed() >= QUIET
+            && !self.seen.iter().any(is_moving)
+            && !all("", "Pod").iter().any(|pod| is_busy(pod))
+            && !["Deployment", "StatefulSet", "DaemonSet"]
+                .iter()
+                .any(|kind| all("apps", kind).iter().any(|workload| is_maturing(workload)))
     }
 }
 
@@ -80,6 +89,15 @@ fn is_busy(pod: &Value) -> bool {
         .any(|status| ends || status.get("ready") != Some(&Value::Bool(true)))
 }
 
+/// Whether pods of a workload are ready and have not been for as long as it asks (`minReadySeconds`).
+fn is_maturing(workload: &Value) -> bool {
+    let count = |field: &str| workload.at(&["status", field]).and_then(Value::as_u64).unwrap_or_default();
+    let asks =
+        workload.at(&["spec", "minReadySeconds"]).and_then(Value::as_u64).is_some_and(|seconds| seconds > 0);
+    asks && (count("readyReplicas") > count("availableReplicas")
+        || count("numberReady") > count("numberAvailable"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -96,5 +114,14 @@ mod tests {
         assert!(is_busy(&pod("Job", "running", true)));
         assert!(!is_busy(&pod("Job", "terminated", false)));
         assert!(!is_busy(&pod("ReplicaSet", "waiting", false)));
+    }
+
+    #[test]
+    fn pods_that_have_still_to_stay_ready_are_on_their_way() {
+        let workload = |seconds: u64, ready: u64, available: u64| json!({"spec": {"minReadySeconds": seconds}, "status": {"readyReplicas": ready, "availableReplicas": available}});
+        assert!(is_maturing(&workload(30, 2, 1)));
+        assert!(!is_maturing(&workload(30, 1, 1)));
+        assert!(!is_maturing(&workload(0, 2, 1)));
+        assert!(is_maturing(&json!({"spec": {"minReadySeconds": 5}, "status": {"numberReady": 3}})));
     }
 }

@@ -239,10 +239,11 @@ impl Charts {
     }
 
     fn fetch_oci(&self, request: &ChartRequest) -> Result<FetchedChart, SourceError> {
-        let mut reference = OciReference::parse(&request.repository)?;
-        if !request.name.is_empty() {
-            reference.repository = format!("{}/{}", reference.repository, request.name);
-        }
+        // Either may hold folders of the registry: `host/team` and `web`, or `host` and `team/web`.
+        let mut reference = match request.name.as_str() {
+            "" => OciReference::parse(&request.repository)?,
+            name => OciReference::parse(&format!("{}/{name}", request.repository.trim_end_matches('/')))?,
+        };
         let note = format!("{reference} {}", request.version);
         if self.offline {
             let kept = self.store.note(&note);

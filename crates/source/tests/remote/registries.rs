@@ -78,6 +78,12 @@ fn a_constraint_is_resolved_over_all_pages_of_tags() {
     let chart = charts.fetch(&request(&server, "^1.0.0")).expect("is served");
     assert_eq!(chart.version, "1.1.0");
     assert!(chart.tree().expect("is a chart").is_file("Chart.yaml"));
+    let below_the_host = ChartRequest {
+        repository: format!("oci://{}", server.host),
+        name: "team/web".to_owned(),
+        ..request(&server, "1.1.0")
+    };
+    assert_eq!(charts.fetch(&below_the_host).expect("is served").version, "1.1.0");
     assert_eq!(charts.fetch(&request(&server, "1.0.5+build.1")).expect("is served").version, "1.0.5+build.1");
     let error = charts.fetch(&request(&server, "v1.1.0")).expect_err("no tag is called so");
     assert!(matches!(error, SourceError::UnknownChart { .. }), "{error}");
