@@ -3,7 +3,7 @@
 
 use tiphys_cluster::{Change, LiveCache};
 use tiphys_model::names;
-use tiphys_source::{Access, DeclaredAccess};
+use tiphys_source::{Access, DeclaredAccess, GithubApp};
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value};
 
 use crate::{Level, clusters::secret_text, engine::Engine};
@@ -13,13 +13,11 @@ const AUTHORITIES: &str = "argocd-tls-certs-cm";
 /// The ConfigMap with the keys of hosts for `ssh`.
 const KNOWN_HOSTS: &str = "argocd-ssh-known-hosts-cm";
 /// Ways to get credentials that are not supported.
-const UNSUPPORTED: [&str; 7] = [
-    "githubAppPrivateKey",
+const UNSUPPORTED: [&str; 5] = [
     "gcpServiceAccountKey",
     "azureServicePrincipalClientId",
     "azureServicePrincipalClientID",
     "useAzureWorkloadIdentity",
-    "proxy",
     "azureActiveDirectoryEndpoint",
 ];
 
@@ -126,6 +124,14 @@ fn read(secret: &Value, known_hosts: Option<&str>) -> Option<DeclaredAccess> {
         client_key_pem: text("tlsClientCertKey"),
         insecure_skip_verify: is_on("insecure"),
         plain_http: is_on("insecureOCIForceHttp"),
+        github_app: text("githubAppPrivateKey").map(|private_key| GithubApp {
+            id: text("githubAppID").unwrap_or_default(),
+            installation: text("githubAppInstallationID"),
+            private_key,
+            base_url: text("githubAppEnterpriseBaseUrl"),
+        }),
+        proxy: text("proxy"),
+        no_proxy: text("noProxy"),
         ssh_private_key: text("sshPrivateKey"),
         known_hosts: text("sshPrivateKey").and(known_hosts).map(str::to_owned),
         // The older name of what `insecure` means for SSH.
@@ -190,12 +196,12 @@ mod tests {
     fn what_is_not_supported_is_named() {
         let app = secret(
             "repository",
-            json!({"url": "https://git.example.com/a", "githubAppPrivateKey": "s3cret"}),
+            json!({"url": "https://git.example.com/a", "gcpServiceAccountKey": "s3cret"}),
         );
         let access = read(&app, None).expect("one").access;
         assert_eq!(
             access.unsupported.as_deref(),
-            Some("Secret argocd/s has githubAppPrivateKey, which is not supported")
+            Some("Secret argocd/s has gcpServiceAccountKey, which is not supported")
         );
     }
 }

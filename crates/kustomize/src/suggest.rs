@@ -195,9 +195,15 @@ fn join(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
-/// What there is where a folder has no kustomization: a file that is nearly named so, or folders below that have one.
+/// What there is where a folder has no kustomization: one that cannot be read, a file that is nearly named so, or folders
+/// below that have one.
 pub(crate) fn kustomizations(tree: &dyn FileTree, folder: &str, names: &[&str]) -> Option<String> {
     let entries = tree.read_dir(folder).ok()?;
+    let unread = |name: &&str| tree.read(&join(folder, name)).err().map(|error| format!("{error}"));
+    let mut present = names.iter().filter(|name| entries.iter().any(|entry| entry.name == **name));
+    if let Some(error) = present.find_map(unread) {
+        return Some(error);
+    }
     let files = entries.iter().filter(|entry| entry.kind == EntryKind::File).map(|entry| entry.name.as_str());
     if let Some(near) = nearest_of(names[0], files) {
         return Some(format!("`{near}` there is not looked at: its name would have to be `{}`", names[0]));

@@ -1,6 +1,7 @@
 //! Fetching repositories with Git, and reading revisions of what was fetched.
 
 use std::{
+    any::Any,
     cell::Cell,
     collections::{BTreeMap, BTreeSet},
     num::NonZeroU32,
@@ -14,10 +15,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use base64::Engine as _;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gix::{
     ObjectId, ThreadSafeRepository,
     bstr::{BString, ByteSlice},
+    protocol::transport::client::blocking_io::http,
     remote::Direction,
 };
 
@@ -26,8 +28,11 @@ use tiphys_gocompat::semver::{Constraints, Version};
 use tiphys_vfs::FileTree;
 
 use crate::{
-    Access, AccessTable, Checkout, RepoId, SourceError, git_tree, objects,
+    Access, AccessTable, Checkout, RepoId, SourceError, git_tree,
+    github_app::Tokens,
+    objects,
     pauses::Pauses,
+    remote::{advised, with_transport},
     ssh,
     submodules::{MountedTree, submodules},
 };
@@ -84,6 +89,7 @@ pub struct GitCache {
     /// How long a fetched state serves before the remote is asked again.
     fresh_for: Duration,
     access: AccessTable,
+    tokens: Tokens,
     /// What was checked out lately, the newest last.
     opened: Mutex<Vec<(Commit, Slot)>>,
     /// Commits that have too many files: to find that out takes seconds, and is the same each time.
@@ -121,6 +127,7 @@ impl GitCache {
             newest: Mutex::default(),
             fresh_for,
             access: AccessTable::default(),
+            tokens: Tokens::default(),
             opened: Mutex::default(),
             refused: Mutex::default(),
             pauses: Pauses::within(fresh_for),
@@ -226,7 +233,7 @@ impl GitCache {
         extent: Extent,
         limit: Duration,
     ) -> Result<(), SourceError> {
-        let access = self.access.lookup(url);
+        let access = self.tokens.login(url, self.access.lookup(url)).map_err(|e| fetch_failed(url, e))?;
         let keys = self.folder.join("keys");
         let shell = ssh::command(&access, &keys).map_err(|reason| fetch_failed(url, reason))?;
         fetch(repository, url, &access, shell.as_deref(), extent, limit)
@@ -382,8 +389,11 @@ fn fetch(
     limit: Duration,
 ) -> Result<(), SourceError> {
     let fail = |error: String| fetch_failed(url, error);
-    if let Some(fault) = access.unsupported.clone().or_else(|| ssh::tls_fault(url, access)) {
+    if let Some(fault) = access.unsupported.clone() {
         return Err(fail(fault));
+    }
+    if access.proxy.is_some() && !url.starts_with("https://") && !url.starts_with("http://") {
+        return Err(fail("its credentials say proxy, which is not supported for ssh".to_owned()));
     }
     // In a thread of its own, which ends by itself later: a host that takes the connection and then says nothing
     // holds it for as long as the HTTP client likes.
@@ -446,11 +456,16 @@ fn fetch_now(
         config.commit().map_err(|e| chain(&e))?;
     }
     let mut identity = identity(access);
-    let has_login = identity.is_some();
-    if url.starts_with("http://")
+    let has_login = identity.is_some() || access.bearer_token.is_some();
+    // Of a repository's Secret a token is sent as such; hosts differ in which user it would be the password of.
+    if let Some(token) = &access.bearer_token {
+        authorize(&mut local, &format!("Bearer {token}")).map_err(|e| chain(&*e))?;
+    } else if url.starts_with("http://")
         && let Some(account) = identity.take()
     {
-        send_in_clear(&mut local, &account).map_err(|e| chain(&*e))?;
+        // For hosts inside of a cluster, which many have no certificate: without TLS gix sends no login, while Git does.
+        let login = STANDARD.encode(format!("{}:{}", account.username, account.password));
+        authorize(&mut local, &format!("Basic {login}")).map_err(|e| chain(&*e))?;
     }
     let remote = local
         .remote_at(url)
@@ -461,6 +476,11 @@ fn fetch_now(
         // could not be asked at all.
         .with_fetch_tags(gix::remote::fetch::Tags::None);
     let mut connection = remote.connect(Direction::Fetch).map_err(|e| chain(&e))?;
+    if access.has_transport()
+        && let Some(options) = transport_options(&local, url, access).map_err(|e| chain(&e))?
+    {
+        connection.set_transport_options(options);
+    }
     // Nobody sits at a terminal to be asked for a password.
     let asked_in_vain = Rc::new(Cell::new(false));
     let asked = asked_in_vain.clone();
@@ -488,6 +508,26 @@ fn fetch_now(
         .receive(gix::progress::Discard, interrupt)
         .map_err(|e| chain(&e))?;
     Ok(())
+}
+
+/// How gix reaches a host by HTTP, with what an access says of certificates and of a proxy; `None` for other ways.
+fn transport_options(
+    repository: &gix::Repository,
+    url: &str,
+    access: &Access,
+) -> gix::Result<Option<Box<dyn Any>>> {
+    let Some(options) = repository.transport_options(url, None)? else { return Ok(None) };
+    let Ok(mut options) = options.downcast::<http::Options>() else { return Ok(None) };
+    let access = access.clone();
+    let backend = http::reqwest::Options {
+        configure_client: Some(Box::new(move |builder| {
+            with_transport(builder, &access)
+                .map_err(|reason| gix::Error::from_error(std::io::Error::other(reason)))
+        })),
+        ..http::reqwest::Options::default()
+    };
+    options.backend = Some(Arc::new(Mutex::new(backend)));
+    Ok(Some(options))
 }
 
 impl Extent {
@@ -534,24 +574,21 @@ fn forget_deleted(
     Ok(())
 }
 
-/// Sends a login with each request. For hosts inside of a cluster, which many have no certificate: without TLS gix
-/// sends none, while Git does. Nobody is sent on to another address with it.
-fn send_in_clear(
+/// Sends a login with each request. Nobody is sent on to another address with it.
+fn authorize(
     repository: &mut gix::Repository,
-    account: &gix::sec::identity::Account,
+    login: &str,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-    let login = base64::engine::general_purpose::STANDARD
-        .encode(format!("{}:{}", account.username, account.password).as_bytes());
     let mut config = repository.config_snapshot_mut();
-    config.set_raw_value("http.extraHeader", format!("Authorization: Basic {login}").as_str())?;
+    config.set_raw_value("http.extraHeader", format!("Authorization: {login}").as_str())?;
     config.set_raw_value("http.followRedirects", "false")?;
     config.commit()?;
     Ok(())
 }
 
-/// Who we are to an HTTP server. A token stands as password; hosts do not look at the user then.
+/// Who we are to an HTTP server that asks for a user.
 fn identity(access: &Access) -> Option<gix::sec::identity::Account> {
-    let password = access.bearer_token.clone().or_else(|| access.password.clone())?;
+    let password = access.password.clone()?;
     let username = access.username.clone().unwrap_or_else(|| "x-access-token".to_owned());
     Some(gix::sec::identity::Account { username, password, oauth_refresh_token: None })
 }
@@ -609,11 +646,14 @@ fn highest_tag(repository: &gix::Repository, prefix: &str, constraint: &str) -> 
     objects::commit_of(repository, tag.peel_to_id().ok()?.detach()).ok()
 }
 
-/// Names some branches and tags, those that resemble the wanted one first.
+/// What to do about a revision that is not there: of a repository without its history it may be there, and otherwise some
+/// branches and tags are named, those that resemble the wanted one first.
 fn hint(repository: &gix::Repository, wanted: &str) -> String {
-    let Ok(references) = repository.references() else { return String::new() };
-    let Ok(all) = references.all() else { return String::new() };
+    let references = repository.references().ok();
+    let all = references.as_ref().and_then(|references| references.all().ok());
     let mut names: Vec<String> = all
+        .into_iter()
+        .flatten()
         .filter_map(Result::ok)
         .map(|reference| reference.name().shorten().to_str_lossy().into_owned())
         .map(|name| name.strip_prefix("origin/").unwrap_or(&name).to_owned())
@@ -622,11 +662,12 @@ fn hint(repository: &gix::Repository, wanted: &str) -> String {
     names.sort_by_key(|name| (!name.contains(wanted) && !wanted.contains(name.as_str()), name.clone()));
     names.dedup();
     names.truncate(5);
-    if names.is_empty() { String::new() } else { format!("; it has {}", names.join(", ")) }
+    let names = if names.is_empty() { String::new() } else { format!("; it has {}", names.join(", ")) };
+    format!("{names}{}", objects::without_history(repository))
 }
 
 fn fetch_failed(url: &str, reason: String) -> SourceError {
-    SourceError::Fetch { url: url.to_owned(), reason }
+    SourceError::Fetch { url: url.to_owned(), reason: advised(reason) }
 }
 
 fn bad_url(url: &str, reason: &str) -> SourceError {

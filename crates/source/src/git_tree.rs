@@ -17,6 +17,10 @@ const MAX_ENTRIES: usize = 1_000_000;
 /// Bytes that their paths may have in all.
 const MAX_PATH_BYTES: usize = 128 * 1024 * 1024;
 
+/// What to do if a file of a partial clone is not here.
+const PARTIAL: &str =
+    "; the checkout is a partial clone (`--filter`), and nothing is fetched into it: clone it whole";
+
 /// The blobs of a repository.
 pub struct Blobs(ThreadSafeRepository);
 
@@ -27,7 +31,12 @@ impl Contents for Blobs {
     type Id = ObjectId;
 
     fn size(&self, id: &ObjectId) -> Result<u64, VfsErrorKind> {
-        Ok(self.0.to_thread_local().find_header(*id).map_err(|e| unreadable(&e))?.size())
+        let local = self.0.to_thread_local();
+        let header = local.find_header(*id).map_err(|e| {
+            let is_partial = objects::is_partial(&local);
+            unreadable(&format_args!("{e}{}", if is_partial { PARTIAL } else { "" }))
+        })?;
+        Ok(header.size())
     }
 
     fn read(&self, id: &ObjectId) -> Result<Arc<[u8]>, VfsErrorKind> {

@@ -11,6 +11,7 @@ mod footprint;
 mod functions;
 mod git;
 mod git_tree;
+mod github_app;
 mod objects;
 mod pauses;
 mod plugins;
@@ -29,6 +30,7 @@ pub use fetcher::{DependencyError, Fetcher};
 pub use footprint::{Footprint, RecordingTree};
 pub use functions::{FunctionError, Functions};
 pub use git::{CheckoutOptions, GitCache, tag_revision};
+pub use github_app::GithubApp;
 pub use plugins::{Plugin, PluginError, PluginInput, Plugins};
 pub use project::ProjectFetcher;
 pub use remote::{

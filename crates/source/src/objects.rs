@@ -42,3 +42,20 @@ pub(crate) fn tree_of(repository: &Repository, commit: ObjectId) -> gix::Result<
     let tree = repository.find_commit(commit)?.tree_id()?.detach();
     repository.find_tree(tree)
 }
+
+/// What to do if something is missed in a checkout that was made without its history; empty if it has it.
+pub(crate) fn without_history(repository: &Repository) -> &'static str {
+    match repository.is_shallow().unwrap_or(false) && repository.workdir().is_some() {
+        true => {
+            "; the checkout is shallow: `git fetch --unshallow` brings its history (`fetch-depth: 0` where a workflow checks out)"
+        }
+        false => "",
+    }
+}
+
+/// Whether files are missing that Git would fetch from a remote when it needs them.
+pub(crate) fn is_partial(repository: &Repository) -> bool {
+    let config = repository.config_snapshot();
+    let promises = |name: &str| config.boolean(format!("remote.{name}.promisor").as_str()) == Some(true);
+    repository.remote_names().iter().any(|name| promises(&name.to_string()))
+}

@@ -36,20 +36,6 @@ pub(crate) fn command(access: &Access, folder: &Path) -> Result<Option<String>, 
     Ok(Some(command))
 }
 
-/// Git over HTTPS is done by a library that takes no TLS options of one repository.
-pub(crate) fn tls_fault(url: &str, access: &Access) -> Option<String> {
-    let what = match access {
-        _ if !url.starts_with("https://") => return None,
-        Access { insecure_skip_verify: true, .. } => "insecure",
-        Access { client_certificate_pem: Some(_), .. } => "tlsClientCertData",
-        Access { ca_pem: Some(_), .. } => "a certificate authority of its own (argocd-tls-certs-cm)",
-        _ => return None,
-    };
-    Some(format!(
-        "its credentials say {what}, which is not supported for Git over HTTPS; use ssh, or let the system trust the authority"
-    ))
-}
-
 fn quoted(path: &Path) -> Option<String> {
     path.to_str().filter(|text| !text.contains('\'')).map(|text| format!("'{text}'"))
 }
@@ -92,14 +78,5 @@ mod tests {
         assert_eq!(command(&Access::default(), folder.path()), Ok(None));
         let any = Access { insecure_ignore_host_key: true, ..access };
         assert!(command(&any, folder.path()).expect("written").is_some_and(|text| text.contains("=no")));
-    }
-
-    #[test]
-    fn tls_options_of_git_are_refused_by_name() {
-        let access = Access { insecure_skip_verify: true, ..Access::default() };
-        assert!(
-            tls_fault("https://git.example.com/a", &access).is_some_and(|fault| fault.contains("insecure"))
-        );
-        assert_eq!(tls_fault("ssh://git.example.com/a", &access), None);
     }
 }

@@ -110,7 +110,10 @@ impl WorkingTree {
         let (a, b) = (git::resolve(repository, &url, one)?, git::resolve(repository, &url, two)?);
         let local = repository.to_thread_local();
         let base = local.merge_base(a, b).ok().flatten();
-        base.map(|id| id.to_string()).ok_or_else(|| fail(format!("{one} and {two} have no commit in common")))
+        base.map(|id| id.to_string()).ok_or_else(|| {
+            let hint = objects::without_history(&local);
+            fail(format!("{one} and {two} have no commit in common{hint}"))
+        })
     }
 
     /// The commit if every file of the footprint is as committed; else the commit (or `worktree`),

@@ -3,6 +3,7 @@
 
 use std::{
     path::Path,
+    process::Command,
     time::{Duration, Instant},
 };
 
@@ -204,6 +205,36 @@ fn a_checkout_of_another_user_has_its_remotes() {
     }
     let tree = WorkingTree::open(folder.path()).expect("a folder");
     assert_eq!(tree.remotes(), ["https://git.example.com/acme/shop.git"]);
+}
+
+#[test]
+fn what_is_missing_in_a_checkout_is_said_with_how_it_comes() {
+    let folder = folder();
+    let run = |at: &Path, args: &[&str]| {
+        let set =
+            ["-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "uploadpack.allowFilter=true"];
+        let status = Command::new("git").current_dir(at).args(set).args(args).status();
+        assert!(status.expect("git is installed").success(), "{args:?}");
+    };
+    let origin = folder.path().join("origin");
+    std::fs::create_dir(&origin).expect("a folder can be made");
+    run(&origin, &["init", "-q", "-b", "main"]);
+    run(&origin, &["config", "uploadpack.allowFilter", "true"]);
+    for text in ["one", "two"] {
+        std::fs::write(origin.join("a.txt"), text).expect("can be written");
+        run(&origin, &["add", "."]);
+        run(&origin, &["commit", "-q", "-m", text]);
+    }
+    let url = format!("file://{}", origin.display());
+    for (name, flag) in [("shallow", "--depth=1"), ("partial", "--filter=blob:none")] {
+        run(folder.path(), &["clone", "-q", flag, &url, name]);
+    }
+    let opened = |name: &str| WorkingTree::open(&folder.path().join(name)).expect("a folder");
+    let error = opened("shallow").checkout(".", "HEAD~1").map(|_| ()).expect_err("is not there").to_string();
+    assert!(error.contains("`git fetch --unshallow`"), "{error}");
+    let before = opened("partial").checkout(".", "HEAD~1").expect("is there").tree;
+    let error = before.read("a.txt").expect_err("is not there").to_string();
+    assert!(error.contains("partial clone"), "{error}");
 }
 
 #[test]

@@ -119,7 +119,9 @@ pub(crate) fn make_private_folder(kubeconfig: &Path) -> anyhow::Result<()> {
     let Some(folder) = kubeconfig.parent().filter(|folder| !folder.as_os_str().is_empty()) else {
         return Ok(());
     };
-    std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    std::fs::create_dir_all(folder).with_context(|| {
+        format!("cannot create {}; --kubeconfig names a file elsewhere", folder.display())
+    })?;
     if folder.ends_with(".tiphys") {
         let ignore = folder.join(".gitignore");
         if !ignore.exists() {

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use crate::RepoId;
+use crate::{GithubApp, RepoId};
 
 /// How to reach an address: what Argo CD's repository Secrets and Helm's repository options hold.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -29,6 +29,12 @@ pub struct Access {
     pub pass_credentials_all: bool,
     /// Speak HTTP to a registry.
     pub plain_http: bool,
+    /// Address of the proxy that the host is reached through, in place of the environment's.
+    pub proxy: Option<String>,
+    /// Hosts and networks that are reached without that proxy, as in `NO_PROXY`.
+    pub no_proxy: Option<String>,
+    /// A GitHub App that fetches with tokens of its own.
+    pub github_app: Option<GithubApp>,
     /// Private key in PEM for `ssh`.
     pub ssh_private_key: Option<String>,
     /// Lines of `known_hosts` that hosts are held against, for `ssh`.
@@ -55,12 +61,21 @@ impl Access {
         }
     }
 
+    /// Whether it says how a host is reached by HTTP beyond who asks.
+    pub(crate) fn has_transport(&self) -> bool {
+        self.insecure_skip_verify
+            || self.ca_pem.is_some()
+            || self.client_certificate_pem.is_some()
+            || self.proxy.is_some()
+    }
+
     /// Whether it says who asks.
     pub fn has_credentials(&self) -> bool {
         self.password.is_some()
             || self.bearer_token.is_some()
             || self.client_certificate_pem.is_some()
             || self.ssh_private_key.is_some()
+            || self.github_app.is_some()
     }
 }
 
@@ -103,6 +118,8 @@ impl fmt::Debug for Access {
             .field("insecure_skip_verify", &self.insecure_skip_verify)
             .field("pass_credentials_all", &self.pass_credentials_all)
             .field("plain_http", &self.plain_http)
+            .field("has_proxy", &self.proxy.is_some())
+            .field("has_github_app", &self.github_app.is_some())
             .field("has_ssh_key", &self.ssh_private_key.is_some())
             .finish_non_exhaustive()
     }
@@ -160,6 +177,9 @@ impl AccessTable {
             best.access = other.access.clone();
             best.access.insecure_skip_verify |= own.insecure_skip_verify;
             best.access.insecure_ignore_host_key |= own.insecure_ignore_host_key;
+            if own.proxy.is_some() {
+                (best.access.proxy, best.access.no_proxy) = (own.proxy, own.no_proxy);
+            }
             best.access.unsupported = best.access.unsupported.or(own.unsupported);
         }
         Some(best)

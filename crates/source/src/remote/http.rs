@@ -7,8 +7,8 @@ use std::{
 };
 
 use reqwest::{
-    Certificate, Identity, StatusCode,
-    blocking::{Client, RequestBuilder, Response},
+    Certificate, Identity, NoProxy, Proxy, StatusCode,
+    blocking::{Client, ClientBuilder, RequestBuilder, Response},
     redirect,
 };
 
@@ -105,7 +105,19 @@ pub(crate) fn fetch_error(url: &str, error: &reqwest::Error) -> SourceError {
         let kind = if error.is_timeout() { "no answer in time" } else { "the host cannot be reached" };
         kind.clone_into(&mut reason);
     }
-    SourceError::Fetch { url: redact(url), reason }
+    SourceError::Fetch { url: redact(url), reason: advised(reason) }
+}
+
+/// Why a fetch failed, with what to do about a certificate that is not believed.
+pub(crate) fn advised(reason: String) -> String {
+    let advice = if reason.contains("UnknownIssuer") {
+        "no authority that is trusted here signed the host's certificate; SSL_CERT_FILE names a file with one more"
+    } else if reason.contains("CaUsedAsEndEntity") {
+        "the host shows the certificate of an authority (CA:TRUE); it needs one of its own, signed by that"
+    } else {
+        return reason;
+    };
+    format!("{reason} ({advice})")
 }
 
 /// An address without user, password and query.
@@ -121,12 +133,17 @@ pub(crate) fn redact(url: &str) -> String {
 fn build(access: &Access) -> Result<Client, String> {
     // Whoever comes first sets the process's provider; they are all the same.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-    let mut builder = Client::builder()
+    let builder = Client::builder()
         .user_agent(concat!("tiphys/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(CONNECT_TIMEOUT)
         .timeout(TIMEOUT)
-        .redirect(redirect::Policy::limited(MAX_REDIRECTS))
-        .tls_danger_accept_invalid_certs(access.insecure_skip_verify);
+        .redirect(redirect::Policy::limited(MAX_REDIRECTS));
+    with_transport(builder, access)?.build().map_err(|e| format!("TLS cannot be set up: {e}"))
+}
+
+/// Adds what an access says of certificates and of a proxy.
+pub(crate) fn with_transport(mut builder: ClientBuilder, access: &Access) -> Result<ClientBuilder, String> {
+    builder = builder.tls_danger_accept_invalid_certs(access.insecure_skip_verify);
     if let Some(pem) = &access.ca_pem {
         let certificates = Certificate::from_pem_bundle(pem.as_bytes());
         builder = builder
@@ -136,5 +153,10 @@ fn build(access: &Access) -> Result<Client, String> {
         let identity = Identity::from_pem(format!("{certificate}\n{key}").as_bytes());
         builder = builder.identity(identity.map_err(|_| "the client certificate or its key cannot be read")?);
     }
-    builder.build().map_err(|e| format!("TLS cannot be set up: {e}"))
+    if let Some(address) = &access.proxy {
+        // The address may hold a password, which the error would repeat.
+        let proxy = Proxy::all(address).map_err(|_| "the address of the proxy cannot be read")?;
+        builder = builder.proxy(proxy.no_proxy(access.no_proxy.as_deref().and_then(NoProxy::from_string)));
+    }
+    Ok(builder)
 }

@@ -18,5 +18,5 @@ pub use ask::post_json;
 pub use charts::{ChartRequest, Charts, FetchedChart};
 pub use docker::registry_credentials;
 pub(crate) use helm_config::HelmRepositories;
-pub(crate) use http::{Http, read_ok};
+pub(crate) use http::{Http, advised, read_ok, with_transport};
 pub use oci::{Artifact, OciReference, Registry};

@@ -3,17 +3,28 @@
 mod server;
 
 use std::{
+    io::{BufRead, BufReader, Write},
+    net::TcpListener,
     path::{Path, PathBuf},
     process::Command,
-    sync::Arc,
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
-use server::{Host, Mode};
+use aws_lc_rs::{
+    encoding::{AsDer, Pkcs8V1Der},
+    rsa,
+    signature::{KeyPair as _, RSA_PKCS1_2048_8192_SHA256, UnparsedPublicKey},
+};
+use base64::{
+    Engine as _,
+    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
+};
+use server::{Host, Mode, Stream};
 use tempfile::TempDir;
 use tiphys_source::{
-    Access, AccessTable, Checkout, CheckoutOptions, DeclaredAccess, Fetcher, GitCache, Repositories,
-    SourceError,
+    Access, AccessTable, Checkout, CheckoutOptions, DeclaredAccess, Fetcher, GitCache, GithubApp,
+    Repositories, SourceError,
 };
 use tiphys_vfs::FileTree;
 
@@ -350,6 +361,131 @@ fn all_is_fetched_where_single_commits_cannot_be_had() {
     assert_eq!(other.newest(&commit[..9]).expect("is there"), "one");
     let error = other.newest("nothing").expect_err("is not there");
     assert!(error.to_string().contains("no branch, tag or commit \"nothing\"; it has main"), "{error}");
+}
+
+/// A host with a certificate that nobody vouches for but who has it, and the certificate.
+fn certified(repository: &Path) -> (Host, String) {
+    let certified = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("can be made");
+    let key =
+        rustls::pki_types::PrivateKeyDer::try_from(certified.signing_key.serialize_der()).expect("is a key");
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("the versions are known")
+        .with_no_client_auth()
+        .with_single_cert(vec![certified.cert.der().clone()], key)
+        .expect("the key fits");
+    let config = Arc::new(config);
+    let layer = move |stream| -> Box<dyn Stream> {
+        let connection = rustls::ServerConnection::new(config.clone()).expect("the configuration is sound");
+        Box::new(rustls::StreamOwned::new(connection, stream))
+    };
+    (Host::with_tls(repository, Arc::new(layer)), certified.cert.pem())
+}
+
+#[test]
+fn a_host_has_the_authority_that_is_declared_for_it() {
+    let place = Place::new();
+    let (host, pem) = certified(&place.repository());
+    let fetched = |name: &str, access: Access| {
+        let mut table = AccessTable::default();
+        table.insert(&host.url, access);
+        let cache = GitCache::new(place.folder.path().join(name), Duration::ZERO).with_access(table);
+        cache.checkout(&host.url, "main").map(|checkout| checkout.tree.read("a.txt").expect("is there"))
+    };
+    let error = fetched("default", Access::default()).expect_err("nobody vouches for it").to_string();
+    assert!(error.contains("UnknownIssuer") && error.contains("SSL_CERT_FILE"), "{error}");
+    let trusting = Access { ca_pem: Some(pem), ..Access::default() };
+    assert_eq!(&*fetched("trusting", trusting.clone()).expect("is vouched for"), b"one");
+    let careless = Access { insecure_skip_verify: true, ..Access::default() };
+    assert_eq!(&*fetched("careless", careless).expect("anything goes"), b"one");
+    // Nobody stands where the proxy should, and the host itself is not asked.
+    let proxied = Access { proxy: Some("http://127.0.0.1:1".into()), ..trusting };
+    let error = fetched("proxied", proxied.clone()).expect_err("there is no proxy").to_string();
+    assert!(error.contains("refuses the connection"), "{error}");
+    let around = Access { no_proxy: Some("localhost".into()), ..proxied };
+    assert_eq!(&*fetched("around", around.clone()).expect("is asked itself"), b"one");
+    // A token is no password.
+    host.set(Mode::Login("Bearer t0k".into()));
+    let bearer = Access { bearer_token: Some("t0k".into()), ..around.clone() };
+    assert_eq!(&*fetched("bearer", bearer).expect("is let in"), b"one");
+    let refused = Access { bearer_token: Some("other".into()), ..around };
+    let error = fetched("refused", refused).expect_err("is not let in").to_string();
+    assert!(error.ends_with("the host refuses the login that is known for it"), "{error}");
+}
+
+/// Answers what a GitHub App asks, with a token for the one that holds the key; what was asked, in order.
+fn app_api(public: rsa::PublicKey) -> (String, Arc<Mutex<Vec<String>>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+    let url = format!("http://{}/api/v3/", listener.local_addr().expect("it is bound"));
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let log = asked.clone();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let mut head = String::new();
+            let mut reader = BufReader::new(stream.try_clone().expect("a socket"));
+            while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).is_ok_and(|read| read > 0) {}
+            let first = head.lines().next().unwrap_or_default().trim_end_matches(" HTTP/1.1").to_owned();
+            let proof = head.lines().find_map(|line| line.strip_prefix("authorization: Bearer "));
+            let (code, answer) = match (proof.is_some_and(|proof| is_signed(proof, &public)), first.as_str())
+            {
+                (false, _) => (401, "{}"),
+                (_, "GET /api/v3/repos/acme/shop/installation") => (200, r#"{"id": 7}"#),
+                (_, "POST /api/v3/app/installations/7/access_tokens") => (201, r#"{"token": "t0k"}"#),
+                _ => (404, "{}"),
+            };
+            log.lock().expect("no thread panicked").push(first);
+            let length = answer.len();
+            let answer =
+                format!("HTTP/1.1 {code} x\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{answer}");
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    (url, asked)
+}
+
+fn is_signed(token: &str, public: &rsa::PublicKey) -> bool {
+    let Some((signed, signature)) = token.rsplit_once('.') else { return false };
+    let decoded = |text: &str| URL_SAFE_NO_PAD.decode(text).unwrap_or_default();
+    let claims = signed.split('.').nth(1).map(decoded).unwrap_or_default();
+    let key = UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, public.as_ref());
+    String::from_utf8_lossy(&claims).contains(r#""iss":"4711""#)
+        && key.verify(signed.as_bytes(), &decoded(signature)).is_ok()
+}
+
+#[test]
+fn a_github_app_fetches_with_its_own_tokens() {
+    let place = Place::new();
+    let key = rsa::KeyPair::generate(rsa::KeySize::Rsa2048).expect("can be made");
+    let der: Pkcs8V1Der<'_> = key.as_der().expect("can be written");
+    let pem = format!(
+        "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n",
+        STANDARD.encode(der.as_ref())
+    );
+    let (api, asked) = app_api(key.public_key().clone());
+    place.host.set(Mode::Login(format!("Basic {}", STANDARD.encode("x-access-token:t0k"))));
+    let app = GithubApp { id: "4711".into(), installation: None, private_key: pem, base_url: Some(api) };
+    let fetched = |name: &str, app: GithubApp, times: usize| {
+        let mut table = AccessTable::default();
+        table.insert(&place.host.url, Access { github_app: Some(app), ..Access::default() });
+        let cache = GitCache::new(place.folder.path().join(name), Duration::ZERO).with_access(table);
+        (0..times)
+            .map(|_| cache.checkout(&place.host.url, "main").map(|checkout| checkout.revision))
+            .last()
+            .expect("once")
+    };
+    assert_eq!(fetched("app", app.clone(), 2).expect("has a token"), place.head());
+    let twice =
+        ["GET /api/v3/repos/acme/shop/installation", "POST /api/v3/app/installations/7/access_tokens"];
+    assert_eq!(*asked.lock().expect("no thread panicked"), twice, "the token is kept");
+    let named = GithubApp { installation: Some("7".into()), ..app.clone() };
+    assert_eq!(fetched("named", named, 1).expect("has a token"), place.head());
+    let stranger = GithubApp { id: "1".into(), ..app.clone() };
+    let error = fetched("stranger", stranger, 1).expect_err("is refused").to_string();
+    assert!(error.contains("GitHub App 1: ") && error.contains("/installation"), "{error}");
+    let broken = GithubApp { private_key: "s3cret".into(), ..app };
+    let error = fetched("broken", broken, 1).expect_err("is no key").to_string();
+    assert!(error.contains("githubAppPrivateKey") && !error.contains("s3cret"), "{error}");
 }
 
 #[test]

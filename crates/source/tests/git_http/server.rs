@@ -37,6 +37,14 @@ pub enum Mode {
     Old,
 }
 
+/// What lies between the host and a connection.
+pub type Layer = Arc<dyn Fn(TcpStream) -> Box<dyn Stream> + Send + Sync>;
+
+/// A connection.
+pub trait Stream: Read + Write {}
+
+impl<T: Read + Write> Stream for T {}
+
 /// The host.
 pub struct Host {
     pub url: String,
@@ -48,8 +56,21 @@ pub struct Host {
 impl Host {
     /// Serves one repository.
     pub fn of(repository: &Path) -> Self {
+        Self::serve(repository, None)
+    }
+
+    /// The same by HTTPS, as `localhost`; `layer` speaks TLS.
+    pub fn with_tls(repository: &Path, layer: Layer) -> Self {
+        Self::serve(repository, Some(layer))
+    }
+
+    fn serve(repository: &Path, layer: Option<Layer>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
-        let url = format!("http://{}/acme/shop", listener.local_addr().expect("it is bound"));
+        let address = listener.local_addr().expect("it is bound");
+        let url = match layer {
+            None => format!("http://{address}/acme/shop"),
+            Some(_) => format!("https://localhost:{}/acme/shop", address.port()),
+        };
         let mode = Arc::new(Mutex::new(Mode::Serve));
         let seen: Arc<Mutex<Vec<String>>> = Arc::default();
         let requests: Arc<AtomicUsize> = Arc::default();
@@ -59,8 +80,10 @@ impl Host {
             for stream in listener.incoming().flatten() {
                 count.fetch_add(1, Ordering::SeqCst);
                 let (repository, mode, log) = (repository.clone(), shared.clone(), log.clone());
-                std::thread::spawn(move || {
-                    let _ = answer(stream, &repository, &mode, &log);
+                let layer = layer.clone();
+                std::thread::spawn(move || match layer {
+                    None => answer(stream, &repository, &mode, &log),
+                    Some(layer) => answer(layer(stream), &repository, &mode, &log),
                 });
             }
         });
@@ -116,12 +139,12 @@ fn read(reader: &mut impl BufRead) -> std::io::Result<Option<Request>> {
 }
 
 fn answer(
-    mut stream: TcpStream,
+    stream: impl Read + Write,
     repository: &Path,
     mode: &Mutex<Mode>,
     log: &Mutex<Vec<String>>,
 ) -> std::io::Result<()> {
-    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut reader = BufReader::new(stream);
     let Some(mut request) = read(&mut reader)? else { return Ok(()) };
     log.lock().expect("no thread panicked").extend(request.authorization.clone());
     let mode = mode.lock().expect("no thread panicked").clone();
@@ -131,22 +154,22 @@ fn answer(
         Mode::Login(ref right) if request.authorization.as_ref() == Some(right) => {}
         Mode::Refuse | Mode::Login(_) => {
             let head = "HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: Basic realm=\"shop\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-            return stream.write_all(head.as_bytes());
+            return reader.get_mut().write_all(head.as_bytes());
         }
         Mode::Down => {
             let head = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-            return stream.write_all(head.as_bytes());
+            return reader.get_mut().write_all(head.as_bytes());
         }
         Mode::Redirect(to) => {
             let rest = request.path.split_once("/acme/shop").map_or("", |(_, rest)| rest);
             let head = format!(
                 "HTTP/1.1 302 Found\r\nLocation: {to}{rest}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
             );
-            return stream.write_all(head.as_bytes());
+            return reader.get_mut().write_all(head.as_bytes());
         }
         Mode::WholeOnly if request.body.windows(8).any(|word| word == b"deepen 1") => {
             let head = "HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";
-            return stream.write_all(head.as_bytes());
+            return reader.get_mut().write_all(head.as_bytes());
         }
         Mode::Serve | Mode::StopsMidway | Mode::HangsUp | Mode::WholeOnly | Mode::Old => {}
     }
@@ -162,9 +185,11 @@ fn answer(
         "HTTP/1.1 200 OK\r\nContent-Type: application/x-git-upload-pack-{kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
         body.len()
     );
+    let stream = reader.get_mut();
     stream.write_all(head.as_bytes())?;
     if advertises || matches!(mode, Mode::Serve | Mode::WholeOnly | Mode::Old | Mode::Login(_)) {
-        return stream.write_all(&body);
+        stream.write_all(&body)?;
+        return stream.flush();
     }
     stream.write_all(&body[..body.len() / 2])?;
     stream.flush()?;
