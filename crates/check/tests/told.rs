@@ -80,6 +80,7 @@ fn a_key_that_comes_behind_the_line_above_is_told() {
     assert!(of("{{- if .Values.more }}", "").is_empty());
     assert!(of("{{ if .Values.more -}}", "").is_empty());
     assert_eq!(of("{{- if .Values.more -}}", "  {{- with .Values.x }}\n").len(), 1);
+    assert!(of("{{- end -}}", "  {{- define \"x\" }}\n  a: b\n").is_empty());
     // Of two branches only one is written.
     assert!(of("{{- else -}}", "  {{ if .Values.x }}\n  labels: {}\n").is_empty());
     assert_eq!(of("{{- else -}}", "  {{- if .Values.x }}\n  labels: {}\n").len(), 1);
@@ -185,4 +186,56 @@ fn a_build_without_its_dockerfile_is_told() {
     ] {
         assert!(of(right).is_empty(), "{right}");
     }
+}
+
+#[test]
+fn a_service_that_selects_two_workloads_is_told() {
+    let workload = |name: &str, port: &str| {
+        format!(
+            "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {name}, namespace: web}}\nspec:\n  selector: {{matchLabels: {{app: web, part: {name}}}}}\n  template:\n    metadata: {{labels: {{app: web, part: {name}}}}}\n    spec: {{containers: [{{name: {name}, image: 'shop/{name}:1.2', ports: [{port}]}}]}}\n"
+        )
+    };
+    const APP: &str = "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web, namespace: argocd}\nspec:\n  project: default\n  source: {repoURL: 'https://git.example.com/x', path: web}\n  destination: {name: in-cluster, namespace: web}\n";
+    let of = |port: &str, other: &str| {
+        let objects = [
+            format!("apiVersion: v1\nkind: Service\nmetadata: {{name: web, namespace: web}}\nspec: {{selector: {{app: web}}, ports: [{port}]}}\n"),
+            workload("front", "{name: http, containerPort: 8080}"),
+            workload("store", other),
+        ]
+        .concat();
+        found("F4-no-backend", &[("apps/web.yaml", APP), ("web/web.yaml", &objects)])
+    };
+    const DATABASE: &str = "{name: sql, containerPort: 5432}";
+    assert_eq!(
+        of("{port: 80, targetPort: 8080}", DATABASE),
+        [
+            "Service/web in web sends a part of what it gets to Deployment/store in web, which has no port 8080"
+        ]
+    );
+    assert!(of("{port: 80, targetPort: http}", DATABASE).is_empty());
+    assert!(of("{port: 80, targetPort: 8080}", "{containerPort: 8080}").is_empty());
+    assert!(of("{port: 80, targetPort: 8080}", "").is_empty());
+}
+
+#[test]
+fn a_parameter_that_no_generator_gives_is_told() {
+    let of = |revision: &str, go: bool| {
+        let set = format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {{name: teams, namespace: argocd}}\nspec:\n  goTemplate: {go}\n  generators: [{{list: {{elements: [{{name: a, branch: main}}]}}}}]\n  template:\n    metadata: {{name: a}}\n    spec:\n      project: default\n      source: {{repoURL: 'https://git.example.com/other', path: web, targetRevision: '{revision}'}}\n      destination: {{name: in-cluster, namespace: web}}\n"
+        );
+        found("D2-appset-fault", &[("apps/teams.yaml", &set)])
+    };
+    assert_eq!(of("{{revision}}", false).len(), 1);
+    assert!(of("{{branch}}", false).is_empty());
+    assert!(of("{{.branch}}", true).is_empty());
+}
+
+#[test]
+fn a_block_that_stands_by_itself_is_told() {
+    let of = |block: &str| found("G4-terraform-refused", &[("terraform/main.tf", block)]);
+    assert_eq!(
+        of("lifecycle {\n  prevent_destroy = true\n}\n"),
+        ["Unsupported block type: Blocks of type \"lifecycle\" are not expected here."]
+    );
+    assert!(of("resource \"null_resource\" \"a\" {\n  lifecycle {\n    prevent_destroy = true\n  }\n}\nterraform {}\nmoved {\n  from = a\n  to = b\n}\n").is_empty());
 }

@@ -2,7 +2,8 @@
 //!
 //! A generator that fails, or a template that does not come out as an Application, stops the whole set:
 //! none of its Applications is created, and changes no longer reach those that exist. So does a template written for the
-//! other engine: `{{.name}}` needs `goTemplate: true`, and `{{name}}` must be without.
+//! other engine: `{{.name}}` needs `goTemplate: true`, and `{{name}}` must be without. A parameter
+//! that no generator gives is left in its braces, and what is called so is not there.
 //!
 //! People see: the condition `ErrorOccurred` of the ApplicationSet, and Applications that are missing.
 //!
@@ -17,6 +18,8 @@
 //! ```
 //! ## When to suppress
 //! Where the generator reads what only the cluster has.
+
+use std::collections::BTreeMap;
 
 use tiphys_diag::Severity;
 use tiphys_graph::{Set, survey::declared_span};
@@ -58,6 +61,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report.add(finding);
             continue;
         }
+        for finding in left_open(context, set) {
+            report.add(finding);
+        }
         let Some(fault) = set.fault.as_deref() else { continue };
         if set.symbolic || set.unseen || fault.contains(UNSUPPORTED) || is_refused(fault) {
             continue;
@@ -71,6 +77,60 @@ fn check(context: &Context<'_>, report: &mut Report) {
             .because("the controller gives up on the whole set: it creates, changes and deletes none of its Applications");
         report.add(Finding::new(RULE.incident, diagnostic).object(format!("ApplicationSet/{name}")));
     }
+}
+
+/// Parameters of a set that no generator gives a value: without Go templates they are left as they are written.
+fn left_open(context: &Context<'_>, set: &Set) -> Vec<Finding> {
+    let value = &set.declared.value;
+    let is_go = value.at(&["spec", "goTemplate"]).and_then(Value::as_bool) == Some(true);
+    if is_go || set.symbolic || set.unseen || set.apps.is_empty() {
+        return Vec::new();
+    }
+    let template = value.at(&["spec", "template"]).map(ToString::to_string).unwrap_or_default();
+    let mut open: BTreeMap<String, &str> = BTreeMap::new();
+    for app in set.apps.iter().map(|id| context.survey.app(*id)) {
+        let spec = &app.application.spec;
+        let target = &spec.destination;
+        let mut texts = vec![
+            app.name(),
+            spec.project.as_str(),
+            target.server.as_str(),
+            target.name.as_str(),
+            target.namespace.as_str(),
+        ];
+        let sources = spec.effective_sources();
+        for source in &sources {
+            texts.extend([
+                source.repo_url.as_str(),
+                source.path.as_str(),
+                source.target_revision.as_str(),
+                source.chart.as_str(),
+            ]);
+        }
+        let named = texts
+            .into_iter()
+            .flat_map(|text| text.split("{{").skip(1))
+            .filter_map(|rest| rest.split_once("}}"));
+        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | ' ');
+        for (name, _) in named.filter(|(name, _)| name.chars().all(is_name) && !name.trim().is_empty()) {
+            // What a parameter's value brings is none of the template's.
+            if template.contains(&format!("{{{{{name}}}}}")) {
+                open.entry(name.trim().to_owned()).or_insert(app.name());
+            }
+        }
+    }
+    let told = |(name, app): (String, &str)| {
+        let diagnostic = RULE
+            .diagnostic(format!("no generator of ApplicationSet {} gives the parameter {name} a value: Application {app} has it as it is written", value.name()))
+            .at(declared_span(&context.survey.files, &set.declared, &keys(&["spec", "template"])), "used here")
+            .because("a name that the controller does not know is left in its braces, and no repository, revision, folder or cluster is called so");
+        let mut finding = Finding::new(RULE.incident, diagnostic)
+            .object(format!("ApplicationSet/{}", value.name()))
+            .likely();
+        finding.diagnostic.severity = Severity::Warning;
+        finding
+    };
+    open.into_iter().map(told).collect()
 }
 
 /// Whether the template itself has a field of a wrong type; what a patch of the template gives, only the controller sees.

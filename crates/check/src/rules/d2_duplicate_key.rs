@@ -23,7 +23,7 @@
 //! Never: take one of the two out.
 
 use std::{
-    collections::{BTreeSet, HashMap, HashSet},
+    collections::{BTreeSet, HashMap},
     sync::Arc,
 };
 
@@ -52,8 +52,7 @@ const MOST: usize = 5;
 
 fn check(context: &Context<'_>, report: &mut Report) {
     for path in files(context.survey) {
-        let text = context.survey.files.text(&path).filter(|text| may_repeat(text));
-        let Some(text) = text else { continue };
+        let Some(text) = context.survey.files.text(&path) else { continue };
         let Ok(documents) = tiphys_yaml::parse_documents(&text, Profile::Go2) else { continue };
         let mut found = Vec::new();
         documents.iter().for_each(|document| collect(&document.root, &mut found, 0));
@@ -64,60 +63,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
     of_applications(context, report);
 }
 
-/// Whether a text may have a key twice in one mapping, told by its lines: most have none, and the rules read all of them
-/// again for each proof of a patch. What is not plain block style may.
-fn may_repeat(text: &str) -> bool {
-    // The keys of the mappings that are open, by how far right they stand.
-    let mut open: Vec<(usize, HashSet<&str>)> = Vec::new();
-    for line in text.lines() {
-        let mut rest = line.trim_start_matches(' ');
-        let mut depth = line.len() - rest.len();
-        if rest.is_empty() || rest.starts_with('#') {
-            continue;
-        }
-        let count = |sign: char| rest.matches(sign).count();
-        let is_flow = rest.contains('{') && rest.contains(',') || count('{') != count('}');
-        if is_flow || rest.contains('\t') || rest.starts_with(['?', '{', '&', '!', '*']) {
-            return true;
-        }
-        if rest.starts_with("---") {
-            open.clear();
-            continue;
-        }
-        while let Some(item) = rest.strip_prefix("- ") {
-            // An item begins a mapping of its own.
-            open.retain(|(at, _)| *at <= depth);
-            let inner = item.trim_start_matches(' ');
-            depth += rest.len() - inner.len();
-            rest = inner;
-        }
-        if rest.starts_with(['?', '{', '&', '!', '*']) {
-            return true;
-        }
-        let Some((key, value)) = rest.split_once(':') else { continue };
-        if is_left_open(value.trim()) {
-            return true;
-        }
-        open.retain(|(at, _)| *at <= depth);
-        let key = key.trim().trim_matches(['"', '\'']);
-        match open.last_mut().filter(|(at, _)| *at == depth) {
-            Some((_, keys)) if keys.contains(key) => return true,
-            Some((_, keys)) => drop(keys.insert(key)),
-            None => open.push((depth, HashSet::from([key]))),
-        }
-    }
-    false
-}
-
-/// Whether a value is a quoted text that goes on in the next line, where it may stand as far left as it likes.
-fn is_left_open(value: &str) -> bool {
-    value
-        .chars()
-        .next()
-        .filter(|quote| matches!(quote, '"' | '\''))
-        .is_some_and(|quote| value.len() == 1 || !value.ends_with(quote))
-}
-
 /// Values that Applications hold as a text.
 fn of_applications(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
@@ -125,9 +70,6 @@ fn of_applications(context: &Context<'_>, report: &mut Report) {
         let spec = &app.application.spec;
         for (at, source) in spec.effective_sources().iter().enumerate() {
             let values = source.helm.as_ref().map(|helm| helm.values.as_str()).unwrap_or_default();
-            if !may_repeat(values) {
-                continue;
-            }
             let Ok(documents) = tiphys_yaml::parse_documents(values, Profile::Go2) else { continue };
             let mut found = Vec::new();
             documents.iter().for_each(|document| collect(&document.root, &mut found, 0));
@@ -291,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_key_twice_is_read() {
+    fn a_key_that_is_there_twice_is_found() {
         for text in [
             "a: 1\nb: 2\na: 3\n",
             "a:\n  b: 1\n  c: 2\n  b: 3\n",
@@ -310,12 +252,12 @@ mod tests {
             "&x a: 1\na: 2\n",
             "---\na: 1\n---\nb: 1\nb: 2\n",
         ] {
-            assert!(repeats(text) && may_repeat(text), "{text}");
+            assert!(repeats(text), "{text}");
         }
     }
 
     #[test]
-    fn what_has_each_key_once_is_not_read() {
+    fn what_has_each_key_once_is_no_fault() {
         for text in [
             "a: 1\nb: 2\n",
             "- a: 1\n  b: 2\n- a: 3\n  b: 4\n",
@@ -324,7 +266,7 @@ mod tests {
             "a: 1\n---\na: 1\n",
             "image: registry.example.com/web:1\nurl: http://x.example.com:80\n",
         ] {
-            assert!(!repeats(text) && !may_repeat(text), "{text}");
+            assert!(!repeats(text), "{text}");
         }
     }
 }

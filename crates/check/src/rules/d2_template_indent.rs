@@ -175,8 +175,12 @@ fn joined(lines: &[&str], at: usize) -> Option<usize> {
     if !is_key || !takes_both(lines[action].trim()) || !is_silent(lines[action]) {
         return None;
     }
-    // What another branch writes is not there together with this one.
-    let opened = |at: usize| if word(lines[at]).starts_with("else") { opener(lines, at) } else { Some(at) };
+    // What another branch writes is not there together with this one, and what a definition holds is not written here.
+    let opened = |at: usize| match word(lines[at]) {
+        branch if branch.starts_with("else") => opener(lines, at),
+        "end" => opener(lines, at).filter(|at| word(lines[*at]).starts_with("define ")).or(Some(at)),
+        _ => Some(at),
+    };
     let mut above = opened(action)?;
     // Actions that take the blanks before them and write nothing.
     while lines[above].trim().starts_with("{{-") && is_silent(lines[above]) {
@@ -199,7 +203,7 @@ fn word(line: &str) -> &str {
     inner.trim_matches('-').trim()
 }
 
-/// The line that opens what the `else` of a line belongs to.
+/// The line that opens what the `else` or `end` of a line belongs to.
 fn opener(lines: &[&str], at: usize) -> Option<usize> {
     let mut closed = 0;
     for line in (0..at).rev() {

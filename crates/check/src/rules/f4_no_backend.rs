@@ -2,7 +2,8 @@
 //!
 //! An Ingress names a Service and one of its ports; a Service finds pods by their labels; a
 //! HorizontalPodAutoscaler names a workload. Where what is named is not there, everything is applied and
-//! looks healthy, and requests end with 503.
+//! looks healthy, and requests end with 503. Where a Service selects the pods of two workloads, of which one
+//! has not its port, some of the requests do.
 //!
 //! People see: `503 Service Temporarily Unavailable`, `Service "shop/web" does not have any active Endpoint`,
 //! `endpoints not found`, `FailedGetScale: deployments/scale.apps "web" not found`.
@@ -224,6 +225,7 @@ fn service(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
     if wanted.is_empty() {
         return without_selector(context, cluster, object, once);
     }
+    mixed(context, cluster, object, once);
     let is_open = cluster.is_partly_hidden(namespace) || cluster.has_operated_pods(namespace);
     let is_whole = context.survey.app_of(object).is_some_and(App::is_rendered);
     if (is_open && !is_whole) || cluster.pods.iter().any(|pod| selectors::selects(object, pod)) {
@@ -243,6 +245,51 @@ fn service(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
     let Some(pod) = nearest.min_by_key(|pod| pod.object.key.name != object.key.name) else { return };
     let why = "a Service without pods has no endpoints: connections to it are refused";
     selects_nothing(context, object, &wanted, pod, why, once);
+}
+
+/// A Service that selects the pods of two workloads, of which one has not the port that it sends to. A port that is told
+/// by its name leads only to those that have it.
+fn mixed(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mut Once) {
+    const WORKLOADS: [&str; 4] = ["Deployment", "StatefulSet", "DaemonSet", "Rollout"];
+    let spec = &object.value()["spec"];
+    if matches!(text(spec, "type"), "ExternalName") || text(spec, "clusterIP") == "None" {
+        return;
+    }
+    let is_meant = |pod: &&Pod<'_>| WORKLOADS.contains(&pod.object.key.kind.as_str());
+    let pods = cluster.pods.iter().filter(is_meant).filter(|pod| selectors::selects(object, pod));
+    // The ports that pods say they have; what says nothing may have any.
+    let ports = |pod: &Pod<'_>| -> Vec<i64> {
+        let containers = pod.containers().filter(|it| it.path.to_string().contains("containers"));
+        containers
+            .flat_map(|it| list(it.value, "ports"))
+            .filter_map(|it| it["containerPort"].as_i64())
+            .collect()
+    };
+    let told: Vec<(&Pod<'_>, Vec<i64>)> =
+        pods.map(|pod| (pod, ports(pod))).filter(|(_, ports)| !ports.is_empty()).collect();
+    for (at, port) in list(spec, "ports").iter().enumerate() {
+        let target = port.get("targetPort").or_else(|| port.get("port")).and_then(Value::as_i64);
+        let Some(target) = target.filter(|_| told.len() > 1) else { continue };
+        let (have, lack): (Vec<_>, Vec<_>) = told.iter().partition(|(_, ports)| ports.contains(&target));
+        let (Some((right, _)), Some((wrong, _))) = (have.first(), lack.first()) else { continue };
+        let what = format!(
+            "{} sends a part of what it gets to {}, which has no port {target}",
+            object.title(),
+            wrong.object.title()
+        );
+        let labels: Vec<String> =
+            selectors::labels(object).iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let place = keys(&["spec", "ports"]).index(at);
+        let diagnostic = RULE
+            .diagnostic(what.clone())
+            .at(context.survey.span(object, &place), format!("for all pods with {}", labels.join(", ")))
+            .see(context.survey.start(right.object), format!("{} has the port", right.object.title()))
+            .see(context.survey.start(wrong.object), format!("{} is selected too", wrong.object.title()))
+            .because("a Service spreads connections over all pods that it selects: some of them are refused, again and again")
+            .help(format!("give the pods of {} a label that the others do not have, and select by it", right.object.title()));
+        once.add(&what, RULE.finding(context, object, diagnostic).likely());
+        return;
+    }
 }
 
 /// A Service that selects nothing, though its target port is by its name the port of a pod beside it: without a

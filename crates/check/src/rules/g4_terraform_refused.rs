@@ -2,11 +2,12 @@
 //!
 //! All files of a folder are one module. A variable, output, local value, resource or module that two blocks of it
 //! define stops the plan; so does a function that reads a file that is not there, or a default of a variable that
-//! speaks of another one. The classics are two branches that add the same output, and a manifest that moved while
+//! speaks of another one, or a block that belongs into another one (`lifecycle`). The classics are two branches that add the same output, and a manifest that moved while
 //! `file("${path.module}/…")` stayed.
 //!
 //! People see: `Error: Duplicate output definition`, `Error: Duplicate resource "aws_eip" configuration`,
-//! `Error: Invalid function argument: no file exists at "…"`, `Error: Variables not allowed`.
+//! `Error: Invalid function argument: no file exists at "…"`, `Error: Variables not allowed`,
+//! `Error: Unsupported block type`.
 //!
 //! ## Bad
 //! ```hcl
@@ -61,7 +62,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     let own = terraform.files.iter().filter(|(file, _)| is_read(file)).flat_map(|(_, blocks)| blocks);
-    for finding in own.filter_map(variable_default) {
+    for finding in own.filter_map(|block| variable_default(block).or_else(|| misplaced(block))) {
         report.add(finding);
     }
     for read in terraform.reads.iter().filter(|read| is_read(&read.span.file)) {
@@ -97,6 +98,40 @@ fn definitions(block: &Block) -> Vec<(String, &Span)> {
         }
         _ => Vec::new(),
     }
+}
+
+/// A block that no file of a module can have by itself (Terraform docs, "Configuration Syntax").
+fn misplaced(block: &Block) -> Option<Finding> {
+    const KINDS: [&str; 15] = [
+        "action",
+        "check",
+        "data",
+        "ephemeral",
+        "import",
+        "list",
+        "locals",
+        "module",
+        "moved",
+        "output",
+        "provider",
+        "removed",
+        "resource",
+        "terraform",
+        "variable",
+    ];
+    if KINDS.contains(&block.kind.as_str()) {
+        return None;
+    }
+    let diagnostic = RULE
+        .diagnostic(format!(
+            "Unsupported block type: Blocks of type \"{}\" are not expected here.",
+            block.kind
+        ))
+        .at(block.span.clone(), "stands by itself")
+        .because(
+            "Terraform reads all files of a folder before it does anything, and refuses the whole module",
+        );
+    Some(Finding::new(RULE.incident, diagnostic).likely())
 }
 
 /// A variable whose default speaks of something else: defaults are read before anything has a value.
