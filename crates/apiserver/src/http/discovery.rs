@@ -31,13 +31,13 @@ pub(super) fn serve(context: &Context<'_>, route: &Route<'_>) -> ApiResult<Respo
             }),
         )),
         (Route::Groups, _) => {
-            let named = registry.groups().iter().filter(|(name, _)| !name.is_empty());
+            let named = registry.groups().iter().map(|known| &**known).filter(|(name, _)| !name.is_empty());
             let groups: Vec<Value> = named.map(|(name, versions)| group(name, versions)).collect();
             Ok(json_response(200, &json!({"kind": "APIGroupList", "apiVersion": "v1", "groups": groups})))
         }
         (Route::Group(name), _) => {
-            let found = registry.groups().iter().find(|(group, _)| group == name && !name.is_empty());
-            let (name, versions) = found.ok_or_else(ApiError::no_such_path)?;
+            let found = registry.groups().iter().find(|known| known.0 == *name && !name.is_empty());
+            let (name, versions) = &**found.ok_or_else(ApiError::no_such_path)?;
             let mut body = group(name, versions);
             body["kind"] = "APIGroup".into();
             body["apiVersion"] = "v1".into();
@@ -115,7 +115,7 @@ fn aggregated(
     version: &'static str,
     core: bool,
 ) -> Response<ResponseBody> {
-    let groups = registry.groups().iter().filter(|(name, _)| name.is_empty() == core);
+    let groups = registry.groups().iter().map(|known| &**known).filter(|(name, _)| name.is_empty() == core);
     let items: Vec<Value> = groups
         .map(|(name, versions)| {
             let versions: Vec<Value> =

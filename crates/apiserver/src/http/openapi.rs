@@ -45,7 +45,7 @@ pub(super) fn serve(context: &Context<'_>, path: &str) -> ApiResult<Response<Res
         "/openapi/v2" => version_2(context, &registry),
         "/openapi/v3" => {
             let mut paths = serde_json::Map::new();
-            for (group, versions) in registry.groups() {
+            for (group, versions) in registry.groups().iter().map(|known| &**known) {
                 for version in versions {
                     let at = if group.is_empty() {
                         format!("api/{version}")

@@ -89,8 +89,7 @@ pub(crate) fn after_commit(server: &ApiServer, at: &At, object: &Object, removed
 fn announce_group(server: &ApiServer, group: &str) {
     let registry = server.registry();
     let Some(resource) = registry.find("apiregistration.k8s.io", "v1", "apiservices") else { return };
-    let versions =
-        registry.groups().iter().find(|(name, _)| name == group).map(|(_, versions)| versions.clone());
+    let versions = registry.groups().iter().find(|known| known.0 == group).map(|known| known.1.clone());
     let versions = versions.unwrap_or_default();
     let client = server.client("kube-apiserver");
     let gvr = resource.gvr();
@@ -162,9 +161,8 @@ fn accepted_names(crd: &Value) -> Option<Value> {
 fn name_conflict(server: &ApiServer, crd: &Value) -> Option<String> {
     let names = accepted_names(crd)?;
     let registry = server.registry();
-    let others = registry.all().filter(|r| {
-        r.group() == crd["spec"]["group"] && r.custom.as_ref().is_none_or(|c| c.crd != crd.name())
-    });
+    let (group, own) = (crd.str_at(&["spec", "group"]).unwrap_or_default(), crd.name());
+    let others = registry.of_group(group).filter(|r| r.custom.as_ref().is_none_or(|c| c.crd != own));
     for other in others {
         if names["plural"] == other.plural.as_str() {
             return Some(format!("\"{}\" is already in use", other.plural));

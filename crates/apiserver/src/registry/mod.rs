@@ -3,12 +3,10 @@
 mod builtin;
 mod custom;
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 pub(crate) use custom::{CustomVersion, has_condition};
+use rpds::RedBlackTreeMapSync;
 use tiphys_value::{GroupKind, GroupVersionKind, GroupVersionResource, ObjectExt};
 
 use crate::KubernetesVersion;
@@ -86,60 +84,148 @@ impl Resource {
     }
 }
 
-/// Everything that is served. Rebuilt when a CustomResourceDefinition changes.
-#[derive(Debug)]
+/// Everything that is served. A copy shares all that one more definition does not change: a thousand definitions come one
+/// by one.
+#[derive(Clone, Debug)]
 pub(crate) struct Registry {
-    resources: BTreeMap<(String, String, String), Arc<Resource>>,
-    by_kind: BTreeMap<GroupVersionKind, Arc<Resource>>,
+    resources: RedBlackTreeMapSync<(String, String, String), Arc<Resource>>,
+    by_kind: RedBlackTreeMapSync<GroupVersionKind, Arc<Resource>>,
+    /// The resources in the version in which their objects are stored.
+    stored: RedBlackTreeMapSync<ResourceId, Arc<Resource>>,
     /// Groups in discovery order, each with its versions, preferred one first.
-    groups: Vec<(String, Vec<String>)>,
-    ids: BTreeSet<ResourceId>,
+    groups: Vec<Group>,
+    /// How many of the groups have built-in resources; definitions add to them in the order in which they come.
+    built_in_groups: usize,
     /// What each definition added.
-    definitions: BTreeMap<String, (Arc<Object>, Vec<Arc<Resource>>)>,
+    definitions: RedBlackTreeMapSync<String, Added>,
+}
+
+/// A group with its versions.
+pub(crate) type Group = Arc<(String, Vec<String>)>;
+
+#[derive(Clone, Debug)]
+struct Added {
+    definition: Arc<Object>,
+    resources: Arc<[Arc<Resource>]>,
 }
 
 impl Registry {
-    /// The built-in resources and those of the definitions in a snapshot; what `before` has of a definition
+    /// The built-in resources and those of the definitions in a snapshot; what `before` has of definitions
     /// that did not change is taken over.
     pub fn build(snapshot: &Snapshot, version: KubernetesVersion, before: Option<&Self>) -> Self {
+        match before.and_then(|before| before.followed(snapshot)) {
+            Some(registry) => registry,
+            None => Self::from_scratch(snapshot, version),
+        }
+    }
+
+    fn from_scratch(snapshot: &Snapshot, version: KubernetesVersion) -> Self {
         let mut registry = Self {
-            resources: BTreeMap::new(),
-            by_kind: BTreeMap::new(),
+            resources: RedBlackTreeMapSync::new_sync(),
+            by_kind: RedBlackTreeMapSync::new_sync(),
+            stored: RedBlackTreeMapSync::new_sync(),
             groups: Vec::new(),
-            ids: BTreeSet::new(),
-            definitions: BTreeMap::new(),
+            built_in_groups: 0,
+            definitions: RedBlackTreeMapSync::new_sync(),
         };
         for resource in builtin::resources(version) {
             registry.add(resource);
         }
-        let built_in_groups = registry.groups.len();
-        for crd in snapshot.list(&ResourceId::new("apiextensions.k8s.io", "customresourcedefinitions"), None)
-        {
-            let known = before.and_then(|b| b.definitions.get(crd.name())).filter(|d| Arc::ptr_eq(&d.0, crd));
-            let resources = match known {
-                Some((_, resources)) => resources.clone(),
-                None => custom::resources_of(crd).into_iter().map(Arc::new).collect(),
-            };
-            resources.iter().for_each(|resource| registry.add(Arc::clone(resource)));
-            registry.definitions.insert(crd.name().to_owned(), (Arc::clone(crd), resources));
-        }
-        registry.groups[built_in_groups..].sort();
-        for (_, versions) in &mut registry.groups[built_in_groups..] {
-            versions.sort_by_key(|version| custom::version_priority(version));
+        registry.built_in_groups = registry.groups.len();
+        for crd in definitions(snapshot) {
+            registry.define(crd);
         }
         registry
     }
 
+    /// What this becomes by the definitions that came, changed or went. `None` where one of them has to do with a
+    /// built-in group, in which the order of coming counts.
+    fn followed(&self, snapshot: &Snapshot) -> Option<Self> {
+        let (mut gone, mut come) = (Vec::new(), Vec::new());
+        let mut known = self.definitions.values().peekable();
+        // Both are in the order of names.
+        for crd in definitions(snapshot) {
+            while let Some(old) = known.next_if(|old| old.definition.name() < crd.name()) {
+                gone.push(old);
+            }
+            match known.next_if(|old| old.definition.name() == crd.name()) {
+                Some(old) if Arc::ptr_eq(&old.definition, crd) => {}
+                old => {
+                    gone.extend(old);
+                    come.push(crd);
+                }
+            }
+        }
+        gone.extend(known);
+        let is_apart = |crd: &Object| {
+            let group = crd.str_at(&["spec", "group"]).unwrap_or_default();
+            !self.groups[..self.built_in_groups].iter().any(|known| known.0 == group)
+        };
+        let touched = gone.iter().map(|old| &*old.definition).chain(come.iter().map(|crd| &***crd));
+        if !touched.into_iter().all(is_apart) {
+            return None;
+        }
+        let mut next = self.clone();
+        gone.into_iter().for_each(|old| next.forget(old));
+        come.into_iter().for_each(|crd| next.define(crd));
+        Some(next)
+    }
+
+    /// Adds what a definition defines.
+    fn define(&mut self, crd: &Arc<Object>) {
+        let resources: Arc<[_]> = custom::resources_of(crd).into_iter().map(Arc::new).collect();
+        resources.iter().for_each(|resource| self.add(Arc::clone(resource)));
+        let added = Added { definition: Arc::clone(crd), resources };
+        self.definitions.insert_mut(crd.name().to_owned(), added);
+    }
+
+    /// Takes away what a definition defined.
+    fn forget(&mut self, old: &Added) {
+        self.definitions.remove_mut(old.definition.name());
+        for resource in old.resources.iter() {
+            let (group, version) = (&resource.gvk.group, &resource.gvk.version);
+            self.resources.remove_mut(&(group.clone(), version.clone(), resource.plural.clone()));
+            if self.by_kind.get(&resource.gvk).is_some_and(|known| Arc::ptr_eq(known, resource)) {
+                self.by_kind.remove_mut(&resource.gvk);
+            }
+            self.stored.remove_mut(&resource.id);
+            if self.of_version(group, version).next().is_some() {
+                continue;
+            }
+            if let Some(at) = self.groups.iter().position(|known| known.0 == *group) {
+                let known = Arc::make_mut(&mut self.groups[at]);
+                known.1.retain(|name| name != version);
+                if known.1.is_empty() {
+                    self.groups.remove(at);
+                }
+            }
+        }
+    }
+
     fn add(&mut self, resource: Arc<Resource>) {
         let (group, version) = (resource.gvk.group.clone(), resource.gvk.version.clone());
-        match self.groups.iter_mut().find(|(name, _)| *name == group) {
-            Some((_, versions)) if versions.contains(&version) => {}
-            Some((_, versions)) => versions.push(version.clone()),
-            None => self.groups.push((group.clone(), vec![version.clone()])),
+        let is_built_in = resource.custom.is_none();
+        match self.groups.iter().position(|known| known.0 == group) {
+            Some(at) if self.groups[at].1.contains(&version) => {}
+            Some(at) => {
+                let versions = &mut Arc::make_mut(&mut self.groups[at]).1;
+                versions.push(version.clone());
+                if at >= self.built_in_groups && !is_built_in {
+                    versions.sort_by_key(|version| custom::version_priority(version));
+                }
+            }
+            None => {
+                let named = Arc::new((group.clone(), vec![version.clone()]));
+                let behind = if is_built_in { self.groups.len() } else { self.built_in_groups };
+                let at = behind + self.groups[behind..].partition_point(|known| known.0 < group);
+                self.groups.insert(at, named);
+            }
         }
-        self.ids.insert(resource.id.clone());
-        self.by_kind.insert(resource.gvk.clone(), Arc::clone(&resource));
-        self.resources.insert((group, version, resource.plural.clone()), resource);
+        self.by_kind.insert_mut(resource.gvk.clone(), Arc::clone(&resource));
+        if version == resource.storage_version {
+            self.stored.insert_mut(resource.id.clone(), Arc::clone(&resource));
+        }
+        self.resources.insert_mut((group, version, resource.plural.clone()), resource);
     }
 
     pub fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Resource>> {
@@ -152,23 +238,32 @@ impl Registry {
 
     /// The resource in the version in which its objects are stored.
     pub fn stored(&self, id: &ResourceId) -> Option<&Arc<Resource>> {
-        self.all().find(|resource| resource.id == *id && resource.gvk.version == resource.storage_version)
+        self.stored.get(id)
     }
 
     pub fn all(&self) -> impl Iterator<Item = &Arc<Resource>> {
         self.resources.values()
     }
 
-    pub fn groups(&self) -> &[(String, Vec<String>)] {
+    pub fn groups(&self) -> &[Group] {
         &self.groups
     }
 
     pub fn has_group(&self, group: &str) -> bool {
-        self.groups.iter().any(|(name, _)| name == group)
+        self.groups.iter().any(|known| known.0 == group)
     }
 
     pub fn has_group_version(&self, group: &str, version: &str) -> bool {
-        self.groups.iter().any(|(name, versions)| name == group && versions.iter().any(|v| v == version))
+        self.groups.iter().any(|known| known.0 == group && known.1.iter().any(|v| v == version))
+    }
+
+    /// Resources of one group in all its versions.
+    pub fn of_group<'a>(&'a self, group: &'a str) -> impl Iterator<Item = &'a Arc<Resource>> {
+        let start = (group.to_owned(), String::new(), String::new());
+        self.resources
+            .range(start..)
+            .take_while(move |((g, _, _), _)| g == group)
+            .map(|(_, resource)| resource)
     }
 
     /// Resources of one version, ordered by plural name.
@@ -179,5 +274,76 @@ impl Registry {
             .range(start..)
             .take_while(move |((g, v, _), _)| *g == prefix.0 && *v == prefix.1)
             .map(|(_, resource)| resource)
+    }
+}
+
+/// The definitions in a snapshot, in the order of their names.
+fn definitions(snapshot: &Snapshot) -> impl Iterator<Item = &Arc<Object>> {
+    snapshot.list(&ResourceId::new("apiextensions.k8s.io", "customresourcedefinitions"), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use tiphys_value::{Value, json};
+
+    use super::*;
+    use crate::{ApiServer, ApiServerOptions, ops::DeleteOptions};
+
+    /// Everything that a registry serves, to be compared.
+    fn shown(registry: &Registry) -> Vec<String> {
+        let one = |resource: &Arc<Resource>| format!("{:?} {:?}", resource.gvk, resource.storage_version);
+        let resources = registry.resources.iter().map(|(key, resource)| format!("{key:?} {}", one(resource)));
+        let kinds = registry.by_kind.iter().map(|(gvk, resource)| format!("{gvk:?} {}", one(resource)));
+        let stored = registry.stored.iter().map(|(id, resource)| format!("{id:?} {}", one(resource)));
+        let definitions =
+            registry.definitions.iter().map(|(name, added)| format!("{name} {}", added.resources.len()));
+        let groups = std::iter::once(format!("{:?}", registry.groups));
+        resources.chain(kinds).chain(stored).chain(definitions).chain(groups).collect()
+    }
+
+    fn definition(kind: &str, group: &str, versions: &[&str]) -> Value {
+        let plural = format!("{}s", kind.to_lowercase());
+        let versions: Vec<Value> = versions
+            .iter()
+            .enumerate()
+            .map(|(at, name)| {
+                json!({"name": name, "served": true, "storage": at == 0, "schema": {"openAPIV3Schema": {"type": "object"}}})
+            })
+            .collect();
+        json!({"metadata": {"name": format!("{plural}.{group}"), "annotations": {"api-approved.kubernetes.io": "unapproved"}},
+            "spec": {"group": group, "scope": "Namespaced", "names": {"kind": kind, "plural": plural}, "versions": versions}})
+    }
+
+    #[test]
+    fn what_follows_one_definition_after_another_is_what_all_of_them_make() {
+        let server = ApiServer::new(ApiServerOptions::default()).unwrap();
+        let client = server.client("test");
+        let gvr = GroupVersionResource::new("apiextensions.k8s.io", "v1", "customresourcedefinitions");
+        let same = |what: &str| {
+            let whole = Registry::from_scratch(&server.snapshot(), KubernetesVersion::default());
+            assert_eq!(shown(&server.registry()), shown(&whole), "{what}");
+        };
+        let all = [
+            ("B", "b.example.com", &["v1", "v2", "v1beta1"][..]),
+            ("A", "a.example.com", &["v1"]),
+            ("C", "b.example.com", &["v3"]),
+            // In a group that has built-in kinds, too.
+            ("Gadget", "networking.k8s.io", &["v9", "v1"]),
+            ("D", "a.example.com", &["v1alpha1"]),
+        ];
+        for (kind, group, versions) in all {
+            client.create(&gvr, "", definition(kind, group, versions)).unwrap();
+            same(kind);
+        }
+        let name = |kind: &str, group: &str| format!("{}s.{group}", kind.to_lowercase());
+        let mut changed = client.get(&gvr, "", &name("B", "b.example.com")).unwrap().value().clone();
+        changed["spec"]["versions"].as_array_mut().unwrap().remove(1);
+        client.update(&gvr, changed).unwrap();
+        same("a version less");
+        for (kind, group, _) in all {
+            client.delete(&gvr, "", &name(kind, group), &DeleteOptions::default()).unwrap();
+            same(kind);
+        }
+        assert!(server.registry().definitions.is_empty());
     }
 }
