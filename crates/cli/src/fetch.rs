@@ -10,22 +10,22 @@ const FETCH_INTERVAL: Duration = Duration::from_secs(120);
 /// The environment variable by which Argo CD limits how long a Git host may take.
 const GIT_LIMIT: &str = "ARGOCD_GIT_REQUEST_TIMEOUT";
 
-/// A fetcher over the user's cache. It costs nothing until something remote is named.
+/// A fetcher over the user's cache, with the logins of the user's Git. It costs nothing until something remote is named.
 pub fn fetcher(offline: bool) -> Arc<Fetcher> {
-    fetcher_asking(FETCH_INTERVAL, offline)
+    Arc::new(configured(offline, |_| None))
 }
 
-/// The same, asking remotes no more often than at an interval.
+/// The same for an engine on a cluster, which has logins of its own, asking remotes no more often than at an interval.
 pub fn fetcher_asking(interval: Duration, offline: bool) -> Arc<Fetcher> {
     Arc::new(made(interval, offline, |_| None))
 }
 
-/// The same with variables that come before those of the environment.
+/// As [`fetcher`], with variables that come before those of the environment.
 pub fn configured(
     offline: bool,
     variable: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
 ) -> Fetcher {
-    made(FETCH_INTERVAL, offline, variable)
+    made(FETCH_INTERVAL, offline, variable).with_git_credentials()
 }
 
 fn made(

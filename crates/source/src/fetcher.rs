@@ -123,6 +123,13 @@ impl Fetcher {
         self
     }
 
+    /// Asks the user's own Git for logins, see [`GitCache::with_git_credentials`].
+    #[must_use]
+    pub fn with_git_credentials(mut self) -> Self {
+        self.git = self.git.with_git_credentials();
+        self
+    }
+
     /// Asks the host of a chart, a chart repository (an address or `@name`) or a registry in this way; what the access leaves
     /// open is as Helm's files say.
     #[must_use]

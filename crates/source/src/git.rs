@@ -28,7 +28,7 @@ use tiphys_gocompat::semver::{Constraints, Version};
 use tiphys_vfs::FileTree;
 
 use crate::{
-    Access, AccessTable, Checkout, RepoId, SourceError, git_tree,
+    Access, AccessTable, Checkout, RepoId, SourceError, git_credentials, git_tree,
     github_app::Tokens,
     objects,
     pauses::Pauses,
@@ -90,6 +90,8 @@ pub struct GitCache {
     fresh_for: Duration,
     access: AccessTable,
     tokens: Tokens,
+    /// Whether the user's own Git is asked for a login where none is known.
+    asks_git: bool,
     /// What was checked out lately, the newest last.
     opened: Mutex<Vec<(Commit, Slot)>>,
     /// Commits that have too many files: to find that out takes seconds, and is the same each time.
@@ -128,6 +130,7 @@ impl GitCache {
             fresh_for,
             access: AccessTable::default(),
             tokens: Tokens::default(),
+            asks_git: false,
             opened: Mutex::default(),
             refused: Mutex::default(),
             pauses: Pauses::within(fresh_for),
@@ -137,6 +140,13 @@ impl GitCache {
     /// Uses user names and passwords for `https://` addresses; `ssh` has its agent and its own files.
     pub fn with_access(mut self, access: AccessTable) -> Self {
         self.access = access;
+        self
+    }
+
+    /// Asks the credential helpers of the user's own Git where a host wants a login and none is known: for who runs commands
+    /// as a person.
+    pub fn with_git_credentials(mut self) -> Self {
+        self.asks_git = true;
         self
     }
 
@@ -236,7 +246,14 @@ impl GitCache {
         let access = self.tokens.login(url, self.access.lookup(url)).map_err(|e| fetch_failed(url, e))?;
         let keys = self.folder.join("keys");
         let shell = ssh::command(&access, &keys).map_err(|reason| fetch_failed(url, reason))?;
-        fetch(repository, url, &access, shell.as_deref(), extent, limit)
+        let fetched = fetch(repository, url, &access, shell.as_deref(), &extent, limit);
+        match fetched {
+            Err(SourceError::Login { .. }) if self.asks_git && !access.has_credentials() => {
+                let Some(filled) = git_credentials::filled(url, &access) else { return fetched };
+                fetch(repository, url, &filled, None, &extent, limit)
+            }
+            fetched => fetched,
+        }
     }
 
     fn checkout_at(&self, url: &str, revision: &str, how: How) -> Result<Checkout, SourceError> {
@@ -385,7 +402,7 @@ fn fetch(
     url: &str,
     access: &Access,
     shell: Option<&str>,
-    extent: Extent,
+    extent: &Extent,
     limit: Duration,
 ) -> Result<(), SourceError> {
     let fail = |error: String| fetch_failed(url, error);
@@ -401,7 +418,7 @@ fn fetch(
     let (done, finished) = mpsc::channel();
     let job = {
         let (repository, url, access) = (repository.clone(), url.to_owned(), access.clone());
-        let (shell, interrupt) = (shell.map(str::to_owned), interrupt.clone());
+        let (shell, extent, interrupt) = (shell.map(str::to_owned), extent.clone(), interrupt.clone());
         move || {
             // Nobody listens any more once the limit has passed.
             let _ = done.send(fetch_now(&repository, &url, &access, shell.as_deref(), &extent, &interrupt));

@@ -10,6 +10,7 @@ mod fetcher;
 mod footprint;
 mod functions;
 mod git;
+mod git_credentials;
 mod git_tree;
 mod github_app;
 mod objects;
