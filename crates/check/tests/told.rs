@@ -81,6 +81,8 @@ fn a_key_that_comes_behind_the_line_above_is_told() {
     assert!(of("{{ if .Values.more -}}", "").is_empty());
     assert_eq!(of("{{- if .Values.more -}}", "  {{- with .Values.x }}\n").len(), 1);
     assert!(of("{{- end -}}", "  {{- define \"x\" }}\n  a: b\n").is_empty());
+    assert_eq!(of("{{- if .Values.more -}}", "  {{- toYaml .Values.x | nindent 2 }}\n").len(), 1);
+    assert!(of("{{- if .Values.more -}}", "  {{- include \"x\" . }}\n").is_empty());
     // Of two branches only one is written.
     assert!(of("{{- else -}}", "  {{ if .Values.x }}\n  labels: {}\n").is_empty());
     assert_eq!(of("{{- else -}}", "  {{- if .Values.x }}\n  labels: {}\n").len(), 1);

@@ -153,8 +153,12 @@ fn missing(files: &Files, folder: &str, chart: &Value) -> Vec<Call> {
                 }
                 let nearest = similar::nearest(told, defined.iter().copied()).map(str::to_owned);
                 let nearest = nearest.or_else(|| {
+                    // The name of the chart alone is mostly meant to be that of its objects.
                     let longer = format!("{told}.");
-                    defined.iter().find(|it| it.starts_with(&longer)).map(|it| (*it).to_owned())
+                    let full = format!("{told}.fullname");
+                    let mut ours = defined.iter().filter(|it| it.starts_with(&longer));
+                    let first = ours.next().map(|it| (*it).to_owned());
+                    if defined.contains(full.as_str()) { Some(full) } else { first }
                 });
                 found.push(Call { name: told.to_owned(), at: span(path, text, at, told.len()), nearest });
             }

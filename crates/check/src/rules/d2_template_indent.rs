@@ -189,8 +189,10 @@ fn joined(lines: &[&str], at: usize) -> Option<usize> {
     let text = lines[above].trim();
     let depth = lines[at].len() - lines[at].trim_start().len();
     // Helm takes a manifest apart at three dashes, whatever follows them; a comment of a template may end here.
+    // What is indented ends without a line break.
+    let writes = !text.starts_with("{{") || text.contains("indent ");
     let is_text = text != "---"
-        && !text.starts_with("{{")
+        && writes
         && !text.ends_with("-}}")
         && !text.ends_with('|')
         && (text.contains("{{") || !text.contains("}}"));
