@@ -136,6 +136,33 @@ mod tests {
     }
 
     #[test]
+    fn what_is_proposed_to_several_environments_has_to_be_one_commit() {
+        let environment = |note: Option<&str>, proposed: &str, active: &str| {
+            let mut it = json!({"active": {"dry": {"sha": active}}, "proposed": {"dry": {"sha": proposed}}});
+            if let Some(note) = note {
+                it["proposed"]["note"] = json!({"drySha": note});
+            }
+            it
+        };
+        let of = |environments: [Value; 2]| {
+            let ready = json!([{"type": "Ready", "status": "True"}]);
+            of(
+                "promoter.argoproj.io/v1alpha1",
+                "PromotionStrategy",
+                json!({"conditions": ready, "environments": environments}),
+            )
+        };
+        let same = of([environment(None, "a", "a"), environment(None, "a", "a")]);
+        assert_eq!(same, Some(HealthCode::Healthy));
+        let other = of([environment(None, "a", "a"), environment(None, "b", "b")]);
+        assert_eq!(other, Some(HealthCode::Progressing));
+        let unchanged = of([environment(Some("b"), "a", "a"), environment(Some("b"), "b", "b")]);
+        assert_eq!(unchanged, Some(HealthCode::Healthy), "nothing of the first changed");
+        let behind = of([environment(Some("a"), "a", "a"), environment(Some("b"), "a", "a")]);
+        assert_eq!(behind, Some(HealthCode::Progressing));
+    }
+
+    #[test]
     fn messages_come_from_what_decided() {
         let object = json!({"apiVersion": "cert-manager.io/v1", "kind": "Certificate", "metadata": {"name": "x"},
             "status": {"conditions": [{"type": "Ready", "status": "False", "reason": "Denied", "message": "by policy"}]}});

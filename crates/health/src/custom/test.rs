@@ -29,6 +29,9 @@ pub(super) enum Test {
     Compare(Operand, Order, Operand),
     /// `.status.proposed!=.status.active`: other values stand at the one than at the other.
     Differ(Path, Path),
+    /// `.status.items[].proposed!=.status.items[].proposed`: what stands at one and the same path is not everywhere the
+    /// same.
+    Vary(Path),
     /// `!Ready`: there is no such condition.
     Without(ConditionTest),
     /// `Accepted=absent in .status.parents[].conditions`: one of several lists of conditions lacks it.
@@ -82,6 +85,9 @@ impl Test {
         }
         let values = |list: &'static str| list.split('|').collect();
         if let Some((path, list)) = text.split_once("!=") {
+            if list == path {
+                return Ok(Self::Vary(Path::parse(path)?));
+            }
             if list.starts_with('.') {
                 return Ok(Self::Differ(Path::parse(path)?, Path::parse(list)?));
             }
@@ -110,6 +116,7 @@ impl Test {
             Self::Without(test) => test.find(object).is_none(),
             Self::Set(path, wanted) => path.is_set(object) == *wanted,
             Self::Differ(left, right) => left.values(object) != right.values(object),
+            Self::Vary(path) => path.values(object).windows(2).any(|two| two[0] != two[1]),
             Self::Absent { kind, place } => {
                 let lists = place.values(object).into_iter().filter_map(Value::as_array);
                 let has = |list: &Vec<Value>| list.iter().any(|item| Condition::read(item).kind == *kind);
@@ -149,7 +156,7 @@ impl Test {
                 let own = own.filter(|own| !own.is_empty()).map(str::to_owned);
                 own.or_else(|| path.values(object).first().map(|value| told(path, value)))
             }
-            Self::Equals(..) | Self::Set(..) | Self::Without(_) | Self::Differ(..) => None,
+            Self::Equals(..) | Self::Set(..) | Self::Without(_) | Self::Differ(..) | Self::Vary(_) => None,
             Self::Absent { kind, .. } => Some(format!("{kind} has not been reported everywhere yet")),
             Self::Compare(left, _, right) => {
                 let shown = |operand: &Operand| match operand {
@@ -303,6 +310,7 @@ mod tests {
             ".status.ready>=2",
             ".status.none<1",
             ".status.none?5>4",
+            ".status.stages[].now!=.status.stages[].now",
             ".status.stages[].now!=.status.stages[].next",
             "Bound=absent in .status.parents[].conditions",
         ] {
@@ -326,7 +334,7 @@ mod tests {
             "!Ready",
             "Accepted=False in .status.parents[].conditions",
             "Accepted=absent in .status.parents[].conditions",
-            ".status.stages[].now!=.status.stages[].now",
+            ".status.phase!=.status.phase",
         ] {
             assert!(!holds(text), "{text}");
         }
