@@ -158,6 +158,9 @@ fn slips_in_values_are_told_wherever_they_stand() {
     assert_eq!(of("web/values-prod.yaml", "ingress:\n  labels:\n  example.com/team: web\n").len(), 1);
     assert!(of("web/values-prod.yaml", "ingress:\n  labels:\n    example.com/team: web\n").is_empty());
     assert!(of("web/values-prod.yaml", "labels:\nhosts:\n  example.com/team: web\n").is_empty());
+    assert_eq!(of("web/values.yaml", "service:\n  annotations:\n    example.com/team:web\n").len(), 1);
+    assert!(of("web/values.yaml", "service:\n  annotations:\n    example.com/team: web\n").is_empty());
+    assert!(of("web/values.yaml", "service:\n  annotations: https://example.com/team\n").is_empty());
     assert!(of("web/settings.yaml", "ingress:\n  labels:\n  example.com/team: web\n").is_empty());
 }
 

@@ -200,11 +200,7 @@ fn misplaced(value: &Value, path: &FieldPath, depth: usize, found: &mut Vec<(Fie
                 .for_each(|(at, item)| misplaced(item, &path.index(at), depth + 1, found));
         }
         Value::Object(map) => {
-            let is_map = |name: &str| {
-                let name = name.to_ascii_lowercase();
-                name.ends_with("annotations") || name.ends_with("labels")
-            };
-            let empty = map.iter().find(|(name, value)| is_map(name) && value.is_null());
+            let empty = map.iter().find(|(name, value)| is_marks(name) && value.is_null());
             // `example.com/name`
             let is_domain = |name: &str| {
                 name.split_once('/').is_some_and(|(domain, rest)| domain.contains('.') && !rest.is_empty())
@@ -284,6 +280,10 @@ fn refused(value: &Value, path: &FieldPath, depth: usize, found: &mut Vec<(Field
                 let path = path.key(name);
                 match (name.as_str(), inner) {
                     ("accessModes", Value::Array(modes)) => modes_of(modes, &path, found),
+                    (name, Value::String(text)) if is_marks(name) && is_one_text(text) => {
+                        let why = "it is a text and no field, for want of a blank behind its colon";
+                        found.push((path, text.clone(), why.to_owned()));
+                    }
                     ("resources", Value::Object(_)) if has_quantities(inner) => {
                         amounts(inner, &path, found);
                     }
@@ -293,6 +293,20 @@ fn refused(value: &Value, path: &FieldPath, depth: usize, found: &mut Vec<(Field
         }
         _ => {}
     }
+}
+
+/// Whether a field is one of annotations or labels, by its name.
+fn is_marks(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.ends_with("annotations") || name.ends_with("labels")
+}
+
+/// Whether a text was meant to be a field and its value: `example.com/name:value`.
+fn is_one_text(text: &str) -> bool {
+    !text.contains(char::is_whitespace)
+        && text.split_once(':').is_some_and(|(name, value)| {
+            name.split_once('/').is_some_and(|(domain, _)| domain.contains('.')) && !value.is_empty()
+        })
 }
 
 fn modes_of(modes: &[Value], path: &FieldPath, found: &mut Vec<(FieldPath, String, String)>) {
