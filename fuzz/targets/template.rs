@@ -16,6 +16,6 @@ fuzz_target!(|text: &str| {
     values.insert("count", Value::Float64(3.0));
     values.insert("list", Value::strings(["a", "b"]));
     let mut env = Env::system();
-    env.limits = Limits { depth: 100, output: 1 << 20, steps: 100_000, deadline: None };
+    env.limits = Limits { depth: 100, output: 1 << 20, steps: 100_000, ..Limits::default() };
     let _ = Arc::new(set).execute("fuzz", Value::Map(values), &env, None);
 });
