@@ -248,7 +248,9 @@ impl GitCache {
         let shell = ssh::command(&access, &keys).map_err(|reason| fetch_failed(url, reason))?;
         let fetched = fetch(repository, url, &access, shell.as_deref(), &extent, limit);
         match fetched {
-            Err(SourceError::Login { .. }) if self.asks_git && !access.has_credentials() => {
+            Err(SourceError::Login { .. })
+                if self.asks_git && url.starts_with("http") && !access.has_credentials() =>
+            {
                 let Some(filled) = git_credentials::filled(url, &access) else { return fetched };
                 fetch(repository, url, &filled, None, &extent, limit)
             }

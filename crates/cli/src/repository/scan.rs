@@ -395,11 +395,11 @@ fn read(scan: &mut Scan, file: &str, text: &str) {
 /// Whether a text is none of YAML before something else has filled it in: an action of a template stands where a key, an
 /// item or a value begins. In the texts of an ApplicationSet one may stand anywhere.
 fn is_template(text: &str) -> bool {
-    text.lines().any(|line| {
-        let line = line.trim_start().trim_start_matches("- ").trim_start();
-        let value = line.split_once(": ").map_or(line, |(_, value)| value.trim_start());
-        line.starts_with("{{") || value.starts_with("{{")
-    })
+    let begins = |before: &str| {
+        let is_item = before.trim_matches([' ', '-']).is_empty();
+        is_item || before.ends_with(": ") || before.trim_end().ends_with([',', '[', '{'])
+    };
+    text.lines().any(|line| line.match_indices("{{").any(|(at, _)| begins(&line[..at])))
 }
 
 /// Whether a name is one that some generator of files has still to fill in.
@@ -479,6 +479,10 @@ mod tests {
     #[test]
     fn finds_what_is_plain_and_passes_over_what_is_not() {
         let template = APP.replace("name: a", "name: {{ .Values.name }}");
+        assert!(is_template(&template) && is_template("- {{ x }}") && is_template("{{ if x }}\na: b"));
+        assert!(!is_template(
+            "name: shop-{{name}}\nimage: 'x:{{tag}}'\npath: apps/{{path}}\nnote: \"{{x}}\""
+        ));
         let quoted = APP.replace("name: a", "name: '{{ .Values.name }}'");
         let placeholder = APP.replace("name: a", "name: '${NAME}'");
         let broken = APP.replace("spec:", "spec: [");
