@@ -1,6 +1,8 @@
 //! Git hosts that stall, refuse, lose branches and come back; and credentials, which go nowhere they should not.
 
 mod server;
+#[path = "../tls/mod.rs"]
+mod tls;
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -363,24 +365,14 @@ fn all_is_fetched_where_single_commits_cannot_be_had() {
     assert!(error.to_string().contains("no branch, tag or commit \"nothing\"; it has main"), "{error}");
 }
 
-/// A host with a certificate that nobody vouches for but who has it, and the certificate.
+/// A host that is reached by HTTPS alone, and its certificate.
 fn certified(repository: &Path) -> (Host, String) {
-    let certified = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("can be made");
-    let key =
-        rustls::pki_types::PrivateKeyDer::try_from(certified.signing_key.serialize_der()).expect("is a key");
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .expect("the versions are known")
-        .with_no_client_auth()
-        .with_single_cert(vec![certified.cert.der().clone()], key)
-        .expect("the key fits");
-    let config = Arc::new(config);
+    let (config, pem) = tls::certified();
     let layer = move |stream| -> Box<dyn Stream> {
         let connection = rustls::ServerConnection::new(config.clone()).expect("the configuration is sound");
         Box::new(rustls::StreamOwned::new(connection, stream))
     };
-    (Host::with_tls(repository, Arc::new(layer)), certified.cert.pem())
+    (Host::with_tls(repository, Arc::new(layer)), pem)
 }
 
 #[test]

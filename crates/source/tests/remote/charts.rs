@@ -1,6 +1,6 @@
 //! Chart repositories with an index.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use crate::support::{Answer, Server, chart, not_found, ok, sha256};
 use tiphys_kustomize::RemoteLoader;
@@ -162,19 +162,10 @@ fn a_refused_password_is_told_without_showing_it() {
 
 #[test]
 fn certificates_are_checked_against_the_given_authority() {
-    let certified = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("can be made");
-    let key =
-        rustls::pki_types::PrivateKeyDer::try_from(certified.signing_key.serialize_der()).expect("is a key");
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .expect("the versions are known")
-        .with_no_client_auth()
-        .with_single_cert(vec![certified.cert.der().clone()], key)
-        .expect("the key fits");
+    let (config, pem) = crate::tls::certified();
     let archive = chart("web", "1.1.0");
     let index = index(&sha256(&archive));
-    let server = Server::start_tls(Arc::new(config), move |request| match request.path.as_str() {
+    let server = Server::start_tls(config, move |request| match request.path.as_str() {
         "/index.yaml" => ok(index.clone()),
         _ => ok(archive.clone()),
     });
@@ -186,7 +177,7 @@ fn certificates_are_checked_against_the_given_authority() {
     };
     let error = fetch(Access::default()).expect_err("nobody vouches for it");
     assert!(matches!(error, SourceError::Fetch { .. }), "{error}");
-    let trusting = Access { ca_pem: Some(certified.cert.pem()), ..Access::default() };
+    let trusting = Access { ca_pem: Some(pem), ..Access::default() };
     assert_eq!(fetch(trusting).expect("is vouched for"), "1.1.0");
     let careless = Access { insecure_skip_verify: true, ..Access::default() };
     assert_eq!(fetch(careless).expect("anything goes"), "1.1.0");

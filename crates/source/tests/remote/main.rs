@@ -6,3 +6,5 @@ mod charts;
 mod dependencies;
 mod registries;
 mod support;
+#[path = "../tls/mod.rs"]
+mod tls;
