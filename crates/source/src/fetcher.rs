@@ -37,8 +37,6 @@ pub struct Fetcher {
     variable: Variables,
     git: GitCache,
     access: AccessTable,
-    /// An address of a chart, a chart repository or a registry, and what a command's flags say of it.
-    given: Option<(String, Access)>,
     http: Http,
     plugins: Arc<Plugins>,
     functions: Arc<Functions>,
@@ -102,7 +100,6 @@ impl Fetcher {
         Self {
             git: GitCache::new(folder.join("git"), fresh_for).with_access(access.clone()),
             access,
-            given: None,
             folder,
             fresh_for,
             git_limit: None,
@@ -134,7 +131,7 @@ impl Fetcher {
     /// open is as Helm's files say.
     #[must_use]
     pub fn with_access(mut self, url: &str, access: Access) -> Self {
-        self.given = Some((url.to_owned(), access));
+        self.access.insert(url, access);
         self
     }
 
@@ -202,7 +199,6 @@ impl Fetcher {
         Self {
             git: GitCache::new(folder.join("git"), self.fresh_for).with_access(access.clone()),
             access,
-            given: None,
             folder,
             fresh_for: self.fresh_for,
             git_limit: self.git_limit,
@@ -351,7 +347,7 @@ impl Fetcher {
             let (mut access, _) = registry_credentials(variable);
             let repositories = HelmRepositories::read(variable);
             repositories.add_access(&mut access);
-            if let Some((url, given)) = &self.given {
+            for (url, given) in self.access.entries() {
                 let url = url.strip_prefix('@').and_then(|name| repositories.address(name)).unwrap_or(url);
                 access.insert(url, given.clone().or(access.lookup(url)));
             }
@@ -476,9 +472,7 @@ impl RemoteLoader for Fetcher {
 
     fn file(&self, url: &str) -> Result<Vec<u8>, RemoteError> {
         self.refuse_offline(url).map_err(other)?;
-        let given = self.given.as_ref().filter(|(given, _)| given == url);
-        let access = given.map_or_else(|| self.access.lookup(url), |(_, access)| access.clone());
-        let response = self.http.send(url, &access).map_err(other)?;
+        let response = self.http.send(url, &self.access.lookup(url)).map_err(other)?;
         let status = response.status();
         if !status.is_success() {
             let text = status.canonical_reason().unwrap_or_default().to_owned();

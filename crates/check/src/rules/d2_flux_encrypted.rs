@@ -23,11 +23,15 @@
 use tiphys_diag::Severity;
 use tiphys_graph::{Object, Owner, Survey, UnitKind};
 use tiphys_value::ObjectExt;
-use tiphys_vfs::normalize;
 
 use crate::{
     Context, Report, Rule,
-    support::{flux::Flux, kustomizations, once::Once, placeholders, set_aside},
+    support::{
+        flux::{Flux, built_folder},
+        kustomizations,
+        once::Once,
+        set_aside,
+    },
 };
 
 /// See the module.
@@ -87,14 +91,8 @@ fn has_key_for_all(survey: &Survey) -> bool {
 
 /// The folder that a Kustomization of Flux builds from a Git repository.
 fn folder(object: &Object) -> Option<String> {
-    let of = |keys: &[&str]| object.value().str_at(keys).unwrap_or_default();
-    let is_flux = object.key.group == "kustomize.toolkit.fluxcd.io" && object.key.kind == "Kustomization";
-    let path = of(&["spec", "path"]);
-    let is_git = of(&["spec", "sourceRef", "kind"]) == "GitRepository";
-    if !is_flux || !is_git || placeholders::is_in(path) {
-        return None;
-    }
-    normalize(path.trim_start_matches('/')).ok().filter(|path| !path.is_empty())
+    let is_git = object.value().str_at(&["spec", "sourceRef", "kind"]) == Some("GitRepository");
+    built_folder(object).filter(|_| is_git)
 }
 
 /// Whether a Kustomization of a folder applies an object: the kustomization there renders it, or it lies there and

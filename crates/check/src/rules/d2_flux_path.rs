@@ -24,7 +24,7 @@ use tiphys_value::ObjectExt;
 
 use crate::{
     Context, Report, Rule,
-    support::{fields::keys, once::Once, placeholders, set_aside, similar},
+    support::{fields::keys, flux::built_folder, once::Once, set_aside, similar},
 };
 
 /// See the module.
@@ -41,18 +41,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
     let mut sources: BTreeMap<(&str, &str), Vec<(&Object, String)>> = BTreeMap::new();
     for object in &context.survey.objects {
         let of = |keys: &[&str]| object.value().str_at(keys).unwrap_or_default();
-        let is_flux = object.key.group == "kustomize.toolkit.fluxcd.io" && object.key.kind == "Kustomization";
-        let path = of(&["spec", "path"]);
-        let Some(path) =
-            tiphys_vfs::normalize(path.trim_start_matches('/')).ok().filter(|path| !path.is_empty())
-        else {
-            continue;
-        };
-        // `${BASE}/../apps` is `apps` only as long as nobody says what the base is.
-        if is_flux && !placeholders::is_in(of(&["spec", "path"])) {
-            let source = (of(&["spec", "sourceRef", "kind"]), of(&["spec", "sourceRef", "name"]));
-            sources.entry(source).or_default().push((object, path));
-        }
+        let Some(path) = built_folder(object) else { continue };
+        let source = (of(&["spec", "sourceRef", "kind"]), of(&["spec", "sourceRef", "name"]));
+        sources.entry(source).or_default().push((object, path));
     }
     let mut once = Once::default();
     for named in sources.values().filter(|named| is_this_repository(context, named)) {

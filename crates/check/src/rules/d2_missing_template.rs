@@ -27,7 +27,7 @@ use std::{
 
 use regex::Regex;
 use tiphys_diag::{Severity, Span};
-use tiphys_graph::{Files, Outcome, Survey};
+use tiphys_graph::{Files, Outcome, Survey, tools::Lines};
 use tiphys_value::Value;
 use tiphys_vfs::{base_name, is_below, join, parent};
 
@@ -160,7 +160,8 @@ fn missing(files: &Files, folder: &str, chart: &Value) -> Vec<Call> {
                     let first = ours.next().map(|it| (*it).to_owned());
                     if defined.contains(full.as_str()) { Some(full) } else { first }
                 });
-                found.push(Call { name: told.to_owned(), at: span(path, text, at, told.len()), nearest });
+                let at = Lines::of(path, text).span(at..at + told.len());
+                found.push(Call { name: told.to_owned(), at, nearest });
             }
         }
     }
@@ -171,16 +172,6 @@ fn missing(files: &Files, folder: &str, chart: &Value) -> Vec<Call> {
 fn is_told(survey: &Survey, name: &str) -> bool {
     let says = |outcome: &Outcome| matches!(outcome, Outcome::Failed(error) if error.to_string().contains(&format!("{name:?}")));
     survey.apps.iter().any(|app| says(&app.outcome))
-}
-
-fn span(path: &Arc<str>, text: &str, start: usize, length: usize) -> Span {
-    let line = text[..start].matches('\n').count();
-    let begin = text[..start].rfind('\n').map_or(0, |at| at + 1);
-    let number = |count: usize| u32::try_from(count + 1).unwrap_or(u32::MAX);
-    let column = number(text[begin..start].chars().count());
-    let mut span = Span::point(path.clone(), number(line), column);
-    span.end.column = column + u32::try_from(length).unwrap_or_default();
-    span
 }
 
 fn finding(call: &Call) -> Finding {

@@ -22,12 +22,12 @@ use std::sync::Arc;
 use tiphys_diag::Severity;
 use tiphys_graph::{App, Object, Unit, UnitKind};
 use tiphys_value::{Location, ObjectExt, Value};
-use tiphys_vfs::{is_below, normalize};
+use tiphys_vfs::is_below;
 use tiphys_yaml::{Content, Node, Profile};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{fields::keys, once::Once, placeholders, pods::list, similar},
+    support::{fields::keys, flux::built_folder, once::Once, placeholders, pods::list, similar},
 };
 
 /// See the module.
@@ -67,9 +67,7 @@ fn of_flux(context: &Context<'_>, once: &mut Once) {
     let survey = context.survey;
     for object in &survey.objects {
         let spec = &object.value()["spec"];
-        let is_flux = object.key.group == "kustomize.toolkit.fluxcd.io" && object.key.kind == "Kustomization";
-        let path = spec.get("path").and_then(Value::as_str).unwrap_or_default().trim_start_matches('/');
-        let Some(folder) = normalize(path).ok().filter(|it| is_flux && !it.is_empty()) else { continue };
+        let Some(folder) = built_folder(object) else { continue };
         let is_built = |unit: &&Unit| unit.kind == UnitKind::Kustomization && unit.path == folder;
         let Some(unit) = survey.units.iter().find(is_built) else { continue };
         // What is deleted or named anew in the folder itself is not there to be seen.

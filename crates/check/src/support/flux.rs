@@ -2,7 +2,19 @@
 
 use tiphys_graph::{Object, Owner, Survey, is_of_flux};
 use tiphys_value::ObjectExt;
-use tiphys_vfs::{is_below, join};
+use tiphys_vfs::{is_below, join, normalize};
+
+use super::placeholders;
+
+/// The folder that a Kustomization of Flux builds; `None` of anything else, and where somebody has still to say it.
+pub fn built_folder(object: &Object) -> Option<String> {
+    let is_kustomization =
+        object.key.group == "kustomize.toolkit.fluxcd.io" && object.key.kind == "Kustomization";
+    let path = object.value().str_at(&["spec", "path"]).filter(|_| is_kustomization)?;
+    // `${BASE}/../apps` is `apps` only as long as nobody says what the base is.
+    let path = Some(path).filter(|path| !placeholders::is_in(path))?;
+    normalize(path.trim_start_matches('/')).ok().filter(|path| !path.is_empty())
+}
 
 /// What a repository tells Flux to build; gathered once, as it is asked for every object.
 pub struct Flux {

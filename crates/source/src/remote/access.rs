@@ -141,6 +141,11 @@ impl AccessTable {
         self.entries.push((prefix.trim_end_matches('/').to_owned(), access));
     }
 
+    /// What was added by [`Self::insert`], the newest last.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &Access)> {
+        self.entries.iter().map(|(prefix, access)| (prefix.as_str(), access))
+    }
+
     /// Replaces what was declared, in this table and all its copies.
     pub fn declare(&self, all: Vec<DeclaredAccess>) {
         *self.declared.write().unwrap_or_else(PoisonError::into_inner) = all;

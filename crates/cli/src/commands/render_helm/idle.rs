@@ -48,6 +48,15 @@ pub struct Idle {
     wait: Option<Option<String>>,
     #[arg(long, hide = true)]
     wait_for_jobs: bool,
+    // CRDs are left out unless they are asked for, dependencies are fetched anyway, nothing is installed.
+    #[arg(long, hide = true)]
+    skip_crds: bool,
+    #[arg(long, hide = true)]
+    dependency_update: bool,
+    #[arg(long, hide = true)]
+    disable_openapi_validation: bool,
+    #[arg(long, hide = true)]
+    create_namespace: bool,
     #[command(flatten)]
     cluster: Cluster,
 }

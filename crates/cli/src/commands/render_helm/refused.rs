@@ -1,4 +1,4 @@
-//! Flags of `helm template` that mean nothing here, and those that cannot be honoured, which are refused by name.
+//! Flags of `helm template` that cannot be honoured: they are refused by name.
 
 use anyhow::bail;
 
@@ -13,15 +13,6 @@ pub struct Refused {
     post_renderer: Option<String>,
     #[arg(long, hide = true)]
     verify: bool,
-    // Without effect: CRDs are left out unless they are asked for, dependencies are fetched anyway, nothing is installed.
-    #[arg(long, hide = true)]
-    skip_crds: bool,
-    #[arg(long, hide = true)]
-    dependency_update: bool,
-    #[arg(long, hide = true)]
-    disable_openapi_validation: bool,
-    #[arg(long, hide = true)]
-    create_namespace: bool,
 }
 
 impl Refused {
