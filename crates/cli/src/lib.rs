@@ -109,9 +109,13 @@ fn frequent(arguments: &[OsString]) -> Option<commands::render::Render> {
     }
 }
 
+/// The name of the definitions by which the command lines of [`frequent`] are read. Flags that hardly anybody gives need not
+/// be in them: what they do not take is read by the full definition.
+pub(crate) const USUAL: &str = "usual";
+
 /// The arguments of one command, of which the first one is its name.
 fn parsed<A: clap::Args>(arguments: &[OsString]) -> Option<A> {
-    let mut definition = A::augment_args(clap::Command::new("tiphys"));
+    let mut definition = A::augment_args(clap::Command::new(USUAL));
     let matches = definition.try_get_matches_from_mut(arguments);
     // Giving it back takes as long again as building it.
     std::mem::forget(definition);

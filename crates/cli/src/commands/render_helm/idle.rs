@@ -2,11 +2,42 @@
 //! ask. What is no value for them is refused, as Helm refuses it.
 
 use anyhow::bail;
+use clap::{ArgMatches, Command};
 use tiphys_gocompat::time::Duration;
 
-/// Flags without effect.
-#[derive(Debug, clap::Args)]
-pub struct Idle {
+use crate::USUAL;
+
+/// Flags without effect. To define them all takes longer than to render a small chart: the definition by which the usual
+/// command lines are read ([`USUAL`]) has none of them, and what gives one is read by the full definition.
+#[derive(Debug, Default)]
+pub struct Idle(Flags);
+
+impl clap::Args for Idle {
+    fn augment_args(command: Command) -> Command {
+        if command.get_name() == USUAL { command } else { Flags::augment_args(command) }
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Flags::augment_args_for_update(command)
+    }
+}
+
+impl clap::FromArgMatches for Idle {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        // A switch that is defined has a value, given or not.
+        match matches.ids().any(|id| id == "atomic") {
+            true => Flags::from_arg_matches(matches).map(Self),
+            false => Ok(Self::default()),
+        }
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        self.0.update_from_arg_matches(matches)
+    }
+}
+
+#[derive(Debug, Default, clap::Args)]
+struct Flags {
     #[arg(long, hide = true)]
     atomic: bool,
     #[arg(long, hide = true, alias = "colour", value_parser = ["never", "auto", "always"])]
@@ -62,7 +93,7 @@ pub struct Idle {
 }
 
 /// How Helm would reach a cluster.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Default, clap::Args)]
 struct Cluster {
     #[arg(long, hide = true, allow_negative_numbers = true)]
     burst_limit: Option<i64>,
@@ -87,7 +118,7 @@ struct Cluster {
 impl Idle {
     /// Whether what is no YAML is to be printed.
     pub fn debug(&self) -> bool {
-        self.debug
+        self.0.debug
     }
 
     /// Refuses values that are none, and with `asks_cluster` what says how it is to be reached.
@@ -95,12 +126,12 @@ impl Idle {
     /// # Errors
     /// Names the flag.
     pub fn check(&self, asks_cluster: bool) -> anyhow::Result<()> {
-        if let Some(text) = &self.timeout
+        if let Some(text) = &self.0.timeout
             && let Err(error) = Duration::parse(text)
         {
             bail!("invalid argument {text:?} for \"--timeout\" flag: {error}");
         }
-        for text in &self.labels {
+        for text in &self.0.labels {
             // Only of several pairs is the comma a separator.
             let pairs =
                 if text.matches('=').count() == 1 { vec![text.as_str()] } else { text.split(',').collect() };
@@ -110,7 +141,7 @@ impl Idle {
                 );
             }
         }
-        match self.cluster.told().filter(|_| asks_cluster) {
+        match self.0.cluster.told().filter(|_| asks_cluster) {
             Some(flag) => {
                 bail!("{flag} is not supported: write it into the kubeconfig that --kubeconfig names")
             }
