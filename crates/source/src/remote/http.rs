@@ -7,11 +7,12 @@ use std::{
 };
 
 use reqwest::{
-    Certificate, Identity, NoProxy, Proxy, StatusCode,
+    Identity, NoProxy, Proxy, StatusCode,
     blocking::{Client, ClientBuilder, RequestBuilder, Response},
     redirect,
 };
 
+use super::tls;
 use crate::{SourceError, pauses::Pauses, remote::Access};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -113,7 +114,7 @@ pub(crate) fn advised(reason: String) -> String {
     let advice = if reason.contains("UnknownIssuer") {
         "no authority that is trusted here signed the host's certificate; SSL_CERT_FILE names a file with one more"
     } else if reason.contains("CaUsedAsEndEntity") {
-        "the host shows the certificate of an authority (CA:TRUE); it needs one of its own, signed by that"
+        "the host shows the certificate of an authority (CA:TRUE), which is believed only where it is itself declared for the host (argocd-tls-certs-cm, --ca-file)"
     } else {
         return reason;
     };
@@ -143,16 +144,13 @@ fn build(access: &Access) -> Result<Client, String> {
 
 /// Adds what an access says of certificates and of a proxy.
 pub(crate) fn with_transport(mut builder: ClientBuilder, access: &Access) -> Result<ClientBuilder, String> {
-    builder = builder.tls_danger_accept_invalid_certs(access.insecure_skip_verify);
-    if let Some(pem) = &access.ca_pem {
-        let certificates = Certificate::from_pem_bundle(pem.as_bytes());
-        builder = builder
-            .tls_certs_only(certificates.map_err(|e| format!("the CA certificate cannot be read: {e}"))?);
-    }
-    if let (Some(certificate), Some(key)) = (&access.client_certificate_pem, &access.client_key_pem) {
+    if let Some(pem) = access.ca_pem.as_ref().filter(|_| !access.insecure_skip_verify) {
+        builder = builder.tls_backend_preconfigured(tls::config(pem, access)?);
+    } else if let (Some(certificate), Some(key)) = (&access.client_certificate_pem, &access.client_key_pem) {
         let identity = Identity::from_pem(format!("{certificate}\n{key}").as_bytes());
         builder = builder.identity(identity.map_err(|_| "the client certificate or its key cannot be read")?);
     }
+    builder = builder.tls_danger_accept_invalid_certs(access.insecure_skip_verify);
     if let Some(address) = &access.proxy {
         // The address may hold a password, which the error would repeat.
         let proxy = Proxy::all(address).map_err(|_| "the address of the proxy cannot be read")?;

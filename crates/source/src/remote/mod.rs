@@ -11,6 +11,7 @@ mod http;
 mod index;
 mod oci;
 mod store;
+mod tls;
 
 pub use access::{Access, AccessTable, DeclaredAccess};
 pub use archive::{MAX_ARCHIVE_BYTES, MAX_ENTRIES, MAX_UNPACKED_BYTES, unpack};

@@ -1,8 +1,11 @@
 //! Chart repositories with an index.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
-use crate::support::{Answer, Server, chart, not_found, ok, sha256};
+use crate::{
+    support::{Answer, Server, chart, not_found, ok, sha256},
+    tls::{certified, certified_by},
+};
 use tiphys_kustomize::RemoteLoader;
 use tiphys_source::{Access, AccessTable, ChartRequest, Charts, Fetcher, SourceError};
 use tiphys_vfs::FileTree;
@@ -162,7 +165,7 @@ fn a_refused_password_is_told_without_showing_it() {
 
 #[test]
 fn certificates_are_checked_against_the_given_authority() {
-    let (config, pem) = crate::tls::certified();
+    let (config, pem) = certified();
     let archive = chart("web", "1.1.0");
     let index = index(&sha256(&archive));
     let server = Server::start_tls(config, move |request| match request.path.as_str() {
@@ -181,6 +184,42 @@ fn certificates_are_checked_against_the_given_authority() {
     assert_eq!(fetch(trusting).expect("is vouched for"), "1.1.0");
     let careless = Access { insecure_skip_verify: true, ..Access::default() };
     assert_eq!(fetch(careless).expect("anything goes"), "1.1.0");
+}
+
+/// What `openssl req -x509` makes says that it is an authority; people declare it for the host that shows it.
+#[test]
+fn a_host_may_show_the_authority_that_is_declared_for_it() {
+    let authority = |params: &mut rcgen::CertificateParams| {
+        params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    };
+    let expired = |params: &mut rcgen::CertificateParams| {
+        authority(params);
+        params.not_after = rcgen::date_time_ymd(2020, 1, 1);
+    };
+    let of_another = |params: &mut rcgen::CertificateParams| {
+        authority(params);
+        params.subject_alt_names = vec![rcgen::SanType::DnsName("other".try_into().expect("is a name"))];
+    };
+    let fetch = |(config, pem): (Arc<rustls::ServerConfig>, String), declared: Option<String>| {
+        let archive = chart("web", "1.1.0");
+        let index = index(&sha256(&archive));
+        let server = Server::start_tls(config, move |request| match request.path.as_str() {
+            "/index.yaml" => ok(index.clone()),
+            _ => ok(archive.clone()),
+        });
+        let url = format!("https://localhost:{}", server.host.rsplit(':').next().expect("has a port"));
+        let mut table = AccessTable::default();
+        table.insert(&url, Access { ca_pem: Some(declared.unwrap_or(pem)), ..Access::default() });
+        let fetched = charts(&folder(), table).fetch(&request(&url, "")).map(|chart| chart.version);
+        fetched.map_err(|error| error.to_string())
+    };
+    assert_eq!(fetch(certified_by(authority), None).as_deref(), Ok("1.1.0"));
+    let foreign = fetch(certified_by(authority), Some(certified_by(authority).1)).expect_err("is another");
+    assert!(foreign.contains("CaUsedAsEndEntity"), "{foreign}");
+    let old = fetch(certified_by(expired), None).expect_err("has expired");
+    assert!(old.contains("Expired") || old.contains("expired"), "{old}");
+    let misnamed = fetch(certified_by(of_another), None).expect_err("is of another host");
+    assert!(misnamed.contains("not valid for name"), "{misnamed}");
 }
 
 #[test]
