@@ -25,6 +25,7 @@ const LAYERS: &[(&str, u8)] = &[
     ("tiphys-graph", 3),
     ("tiphys-sync", 3),
     ("tiphys-check", 3),
+    ("tiphys-identity", 4),
     ("tiphys-source", 4),
     ("tiphys-apiserver", 4),
     ("tiphys-world", 4),
@@ -40,8 +41,12 @@ const LAYERS: &[(&str, u8)] = &[
 const IO_ONLY: &[&str] = &["tokio", "hyper", "reqwest", "kube", "gix", "rustls", "notify", "redb"];
 
 /// Volatile or slow crates and the only crates of ours that may use them.
-const WRAPPED: &[(&str, &[&str])] =
-    &[("kube", &["tiphys-cluster"]), ("gix", &["tiphys-source"]), ("mlua", &["tiphys-health"])];
+const WRAPPED: &[(&str, &[&str])] = &[
+    ("kube", &["tiphys-cluster"]),
+    ("gix", &["tiphys-source"]),
+    ("mlua", &["tiphys-health"]),
+    ("aws-config", &["tiphys-identity"]),
+];
 
 /// Checks every normal dependency of every workspace crate.
 ///

@@ -1,16 +1,25 @@
 //! How a declared cluster is reached (Argo CD docs, "Declarative Setup", "Clusters"): the JSON of a cluster
-//! Secret's `config`, turned into a connection. Programs that would fetch credentials are refused.
+//! Secret's `config`, turned into a connection. Programs that would fetch credentials are not run: those of the clouds
+//! are known for what they do, and others are refused.
 
-use std::{fmt, time::Duration};
+use std::{collections::BTreeMap, fmt, time::Duration};
 
-use kube::config::{Config, KubeConfigOptions, Kubeconfig};
+use kube::{
+    client::ClientBuilder,
+    config::{Config, KubeConfigOptions, Kubeconfig},
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tiphys_identity::{Aws, Identity};
+use tower::{buffer::BufferLayer, filter::AsyncFilterLayer};
 
-use crate::{Cluster, ClusterError, error::chain};
+use crate::{Cluster, ClusterError, bearer::Bearer, error::chain};
 
 /// How long a cluster may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How many requests of one connection may wait for another to be sent.
+const REQUESTS_AT_ONCE: usize = 1024;
 
 /// How the address of a proxy may begin.
 const PROXIES: [&str; 3] = ["http://", "https://", "socks5://"];
@@ -20,6 +29,8 @@ const PROXIES: [&str; 3] = ["http://", "https://", "socks5://"];
 pub struct Access {
     server: String,
     config: SecretConfig,
+    /// Whose tokens are sent.
+    identity: Option<Identity>,
 }
 
 impl fmt::Debug for Access {
@@ -37,8 +48,9 @@ struct SecretConfig {
     bearer_token: String,
     tls_client_config: Option<TlsConfig>,
     #[serde(rename = "awsAuthConfig")]
-    aws: Option<Value>,
-    exec_provider_config: Option<Value>,
+    aws: Option<AwsConfig>,
+    #[serde(rename = "execProviderConfig")]
+    exec: Option<ExecConfig>,
     proxy_url: String,
     disable_compression: bool,
 }
@@ -53,11 +65,65 @@ struct TlsConfig {
     key_data: Option<String>,
 }
 
+/// `awsAuthConfig`.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct AwsConfig {
+    cluster_name: String,
+    #[serde(rename = "roleARN")]
+    role_arn: String,
+    profile: String,
+}
+
+/// `execProviderConfig`: a program that would be run for a token.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+struct ExecConfig {
+    command: String,
+    args: Vec<String>,
+    env: BTreeMap<String, String>,
+}
+
+impl SecretConfig {
+    /// Whose tokens are sent, if the credentials are none of their own.
+    fn identity(&self) -> Result<Option<Identity>, ClusterError> {
+        let fail = |field: &str, why: String| {
+            ClusterError::Config(format!("config of the cluster Secret has {field}: {why}"))
+        };
+        let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        if let Some(aws) = &self.aws {
+            if aws.cluster_name.is_empty() {
+                return Err(fail("awsAuthConfig", "clusterName is missing".into()));
+            }
+            let (role, profile) = (text(&aws.role_arn), text(&aws.profile));
+            return Ok(Some(Identity::Aws(Aws {
+                cluster: aws.cluster_name.clone(),
+                role,
+                profile,
+                region: None,
+            })));
+        }
+        let Some(exec) = &self.exec else { return Ok(None) };
+        match tiphys_identity::of_exec(&exec.command, &exec.args, &exec.env) {
+            Some(identity) => {
+                identity.map(Some).map_err(|error| fail("execProviderConfig", error.to_string()))
+            }
+            None => Err(fail(
+                "execProviderConfig",
+                format!(
+                    "Tiphys runs no programs of others, and {:?} with its arguments is none that it knows how to stand in for; use a bearer token or a client certificate",
+                    exec.command
+                ),
+            )),
+        }
+    }
+}
+
 impl Access {
     /// Reads the `config` of a cluster Secret; an empty one has no credentials.
     ///
     /// # Errors
-    /// It is not what it should be, or asks for a program to be run. The text holds nothing of the Secret's
+    /// It is not what it should be, or asks for a program to be run that is not known. The text holds nothing of the Secret's
     /// values.
     pub fn parse(server: &str, config: &str) -> Result<Self, ClusterError> {
         let fail = |why: String| Err(ClusterError::Config(why));
@@ -72,23 +138,13 @@ impl Access {
                     ));
                 }
             };
-        if let Some(exec) = &config.exec_provider_config {
-            let command = exec.get("command").and_then(Value::as_str).unwrap_or_default();
-            return fail(format!(
-                "config of the cluster Secret has execProviderConfig (command {command:?}): Tiphys runs no programs of others; use a bearer token or a client certificate"
-            ));
-        }
-        if config.aws.is_some() {
-            return fail(
-                "config of the cluster Secret has awsAuthConfig, which Tiphys does not support; use a bearer token or a client certificate".into(),
-            );
-        }
+        let identity = config.identity()?;
         let proxy = &config.proxy_url;
         // The client's own text would tell the login that may be in it.
         if !proxy.is_empty() && !PROXIES.iter().any(|scheme| proxy.starts_with(scheme)) {
             return fail(format!("proxyUrl is none of {}", PROXIES.join(", ")));
         }
-        Ok(Self { server: server.to_owned(), config })
+        Ok(Self { server: server.to_owned(), config, identity })
     }
 
     /// The address.
@@ -109,7 +165,15 @@ impl Access {
             Config::from_custom_kubeconfig(read, &options).await.map_err(|error| fail(&error))?;
         config.connect_timeout = Some(CONNECT_TIMEOUT);
         config.default_retry = false;
-        let client = kube::Client::try_from(config).map_err(|error| fail(&error))?;
+        let builder = ClientBuilder::try_from(config).map_err(|error| fail(&error))?;
+        let client = match &self.identity {
+            None => builder.build(),
+            Some(identity) => {
+                // A request waits for its token with a service of its own.
+                let shared = builder.with_layer(&BufferLayer::new(REQUESTS_AT_ONCE));
+                shared.with_layer(&AsyncFilterLayer::new(Bearer::new(identity.clone()))).build()
+            }
+        };
         Ok(Cluster::from_client(client))
     }
 
@@ -199,18 +263,26 @@ mod tests {
 
     #[test]
     fn programs_are_refused_by_name_and_values_are_not_told() {
-        let exec = Access::parse("https://a", r#"{"execProviderConfig": {"command": "argocd-k8s-auth"}}"#);
-        assert!(
-            exec.expect_err("refused")
-                .to_string()
-                .contains("execProviderConfig (command \"argocd-k8s-auth\")")
-        );
-        let aws = Access::parse("https://a", r#"{"awsAuthConfig": {"clusterName": "c"}}"#);
-        assert!(aws.expect_err("refused").to_string().contains("awsAuthConfig"));
+        let exec = Access::parse("https://a", r#"{"execProviderConfig": {"command": "vault"}}"#);
+        let reason = exec.expect_err("refused").to_string();
+        assert!(reason.contains("execProviderConfig") && reason.contains("\"vault\""), "{reason}");
+        let aws = Access::parse("https://a", r#"{"awsAuthConfig": {"roleARN": "r"}}"#);
+        assert!(aws.expect_err("refused").to_string().contains("awsAuthConfig: clusterName is missing"));
         let odd =
             Access::parse("https://a", r#"{"bearerToken": ["s3cret"]}"#).expect_err("not valid").to_string();
         assert!(odd.contains("line 1") && !odd.contains("s3cret"), "{odd}");
         let access = Access::parse("https://a", r#"{"bearerToken": "s3cret"}"#).expect("valid");
         assert!(!format!("{access:?}").contains("s3cret"));
+    }
+
+    #[test]
+    fn identities_of_clouds_are_read() {
+        let of = |config: &str| Access::parse("https://a", config).expect("valid").identity;
+        let shop = Aws { cluster: "shop".into(), role: Some("r".into()), ..Aws::default() };
+        let declared = of(r#"{"awsAuthConfig": {"clusterName": "shop", "roleARN": "r", "profile": ""}}"#);
+        assert_eq!(declared, Some(Identity::Aws(shop.clone())));
+        let exec = r#"{"execProviderConfig": {"command": "argocd-k8s-auth", "args": ["aws", "--cluster-name", "shop", "--role-arn", "r"]}}"#;
+        assert_eq!(of(exec), Some(Identity::Aws(shop)));
+        assert_eq!(of("{}"), None);
     }
 }

@@ -6,6 +6,7 @@
 
 mod access;
 mod attempt;
+mod bearer;
 mod cache;
 mod client;
 mod connect;

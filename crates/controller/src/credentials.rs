@@ -2,6 +2,7 @@
 //! "Declarative Setup", "Repositories").
 
 use tiphys_cluster::{Change, LiveCache};
+use tiphys_identity::{Azure, AzureLogin, Google, Identity};
 use tiphys_model::names;
 use tiphys_source::{Access, DeclaredAccess, GithubApp};
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value};
@@ -12,14 +13,8 @@ use crate::{Level, clusters::secret_text, engine::Engine};
 const AUTHORITIES: &str = "argocd-tls-certs-cm";
 /// The ConfigMap with the keys of hosts for `ssh`.
 const KNOWN_HOSTS: &str = "argocd-ssh-known-hosts-cm";
-/// Ways to get credentials that are not supported.
-const UNSUPPORTED: [&str; 5] = [
-    "gcpServiceAccountKey",
-    "azureServicePrincipalClientId",
-    "azureServicePrincipalClientID",
-    "useAzureWorkloadIdentity",
-    "azureActiveDirectoryEndpoint",
-];
+/// The application that Azure DevOps is.
+const AZURE_DEVOPS: &str = "499b84ac-1321-427f-aa17-267ca6975798";
 
 /// What a Secret is for: one repository, or all below an address.
 fn role(object: &Value) -> Option<bool> {
@@ -115,7 +110,6 @@ fn read(secret: &Value, known_hosts: Option<&str>) -> Option<DeclaredAccess> {
     let url = text("url")?;
     let is_registry = is_on("enableOCI") || text("type").as_deref() == Some("oci");
     let url = if is_registry && !url.contains("://") { format!("oci://{url}") } else { url };
-    let unsupported = UNSUPPORTED.iter().find(|key| text(key).is_some_and(|text| text != "false"));
     let access = Access {
         username: text("username"),
         password: text("password"),
@@ -136,12 +130,34 @@ fn read(secret: &Value, known_hosts: Option<&str>) -> Option<DeclaredAccess> {
         known_hosts: text("sshPrivateKey").and(known_hosts).map(str::to_owned),
         // The older name of what `insecure` means for SSH.
         insecure_ignore_host_key: is_on("insecureIgnoreHostKey") || is_on("insecure"),
-        unsupported: unsupported.map(|key| {
-            format!("Secret {}/{} has {key}, which is not supported", secret.namespace(), secret.name())
-        }),
+        identity: identity(&text),
         ..Access::default()
     };
     Some(DeclaredAccess { url, exact, project: text("project").unwrap_or_default(), access })
+}
+
+/// What a cloud knows the asker as. A user, a key or a GitHub App that the Secret has, too, goes first.
+fn identity(text: &dyn Fn(&str) -> Option<String>) -> Option<Identity> {
+    let others = ["username", "password", "bearerToken", "sshPrivateKey", "githubAppPrivateKey"];
+    if others.iter().any(|key| text(key).is_some()) {
+        return None;
+    }
+    if let Some(key) = text("gcpServiceAccountKey") {
+        return Some(Identity::Google(Google::Key(key)));
+    }
+    let azure = Azure::of_environment(AZURE_DEVOPS, &|name| std::env::var(name).ok());
+    if text("useAzureWorkloadIdentity").as_deref() == Some("true") {
+        return Some(Identity::Azure(azure));
+    }
+    // Argo CD itself writes the names of a template's keys otherwise than those of a repository's.
+    let either = |of_repository: &str, of_template: &str| text(of_repository).or_else(|| text(of_template));
+    Some(Identity::Azure(Azure {
+        login: AzureLogin::Secret(text("azureServicePrincipalClientSecret")?),
+        tenant: either("azureServicePrincipalTenantId", "azureServicePrincipalTenantID").unwrap_or_default(),
+        client: either("azureServicePrincipalClientId", "azureServicePrincipalClientID").unwrap_or_default(),
+        authority: text("azureActiveDirectoryEndpoint"),
+        ..azure
+    }))
 }
 
 #[cfg(test)]
@@ -193,15 +209,27 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_supported_is_named() {
-        let app = secret(
-            "repository",
-            json!({"url": "https://git.example.com/a", "gcpServiceAccountKey": "s3cret"}),
-        );
-        let access = read(&app, None).expect("one").access;
-        assert_eq!(
-            access.unsupported.as_deref(),
-            Some("Secret argocd/s has gcpServiceAccountKey, which is not supported")
-        );
+    fn identities_of_clouds_are_read_behind_other_logins() {
+        let identity = |data: Value| read(&secret("repo-creds", data), None).expect("one").access.identity;
+        let url = "https://git.example.com";
+        let key = Identity::Google(Google::Key("{}".into()));
+        assert_eq!(identity(json!({"url": url, "gcpServiceAccountKey": "{}"})), Some(key));
+        assert_eq!(identity(json!({"url": url, "gcpServiceAccountKey": "{}", "password": "p"})), None);
+        let application = |tenant: &str, client: &str| {
+            let Some(Identity::Azure(azure)) = identity(
+                json!({"url": url, "azureServicePrincipalClientSecret": "s3cret",
+                tenant: "acme", client: "tiphys", "azureActiveDirectoryEndpoint": "https://login.example.com"}),
+            ) else {
+                panic!("is an application")
+            };
+            assert!(!format!("{azure:?}").contains("s3cret"));
+            (azure.login == AzureLogin::Secret("s3cret".into()), azure.tenant, azure.client, azure.authority)
+        };
+        let expected = (true, "acme".into(), "tiphys".into(), Some("https://login.example.com".into()));
+        assert_eq!(application("azureServicePrincipalTenantId", "azureServicePrincipalClientId"), expected);
+        assert_eq!(application("azureServicePrincipalTenantID", "azureServicePrincipalClientID"), expected);
+        let workload = identity(json!({"url": url, "useAzureWorkloadIdentity": "true"}));
+        assert!(matches!(workload, Some(Identity::Azure(azure)) if azure.resource == AZURE_DEVOPS));
+        assert_eq!(identity(json!({"url": url, "useAzureWorkloadIdentity": "false"})), None);
     }
 }

@@ -29,7 +29,7 @@ use tiphys_vfs::FileTree;
 
 use crate::{
     Access, AccessTable, Checkout, RepoId, SourceError, git_credentials, git_tree,
-    github_app::Tokens,
+    login::Logins,
     objects,
     pauses::Pauses,
     remote::{advised, with_transport},
@@ -89,7 +89,7 @@ pub struct GitCache {
     /// How long a fetched state serves before the remote is asked again.
     fresh_for: Duration,
     access: AccessTable,
-    tokens: Tokens,
+    logins: Logins,
     /// Whether the user's own Git is asked for a login where none is known.
     asks_git: bool,
     /// What was checked out lately, the newest last.
@@ -129,7 +129,7 @@ impl GitCache {
             newest: Mutex::default(),
             fresh_for,
             access: AccessTable::default(),
-            tokens: Tokens::default(),
+            logins: Logins::default(),
             asks_git: false,
             opened: Mutex::default(),
             refused: Mutex::default(),
@@ -243,7 +243,7 @@ impl GitCache {
         extent: Extent,
         limit: Duration,
     ) -> Result<(), SourceError> {
-        let access = self.tokens.login(url, self.access.lookup(url)).map_err(|e| fetch_failed(url, e))?;
+        let access = self.logins.git(url, self.access.lookup(url)).map_err(|e| fetch_failed(url, e))?;
         let keys = self.folder.join("keys");
         let shell = ssh::command(&access, &keys).map_err(|reason| fetch_failed(url, reason))?;
         let fetched = fetch(repository, url, &access, shell.as_deref(), &extent, limit);
@@ -408,9 +408,6 @@ fn fetch(
     limit: Duration,
 ) -> Result<(), SourceError> {
     let fail = |error: String| fetch_failed(url, error);
-    if let Some(fault) = access.unsupported.clone() {
-        return Err(fail(fault));
-    }
     if access.proxy.is_some() && !url.starts_with("https://") && !url.starts_with("http://") {
         return Err(fail("its credentials say proxy, which is not supported for ssh".to_owned()));
     }

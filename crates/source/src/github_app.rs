@@ -6,9 +6,6 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use aws_lc_rs::{rand::SystemRandom, rsa, signature::RSA_PKCS1_SHA256};
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use rustls::pki_types::{PrivateKeyDer, pem::PemObject as _};
 use serde_json::{Value, json};
 
 use crate::{
@@ -115,18 +112,7 @@ impl GithubApp {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         // Clocks differ; GitHub takes none from the future.
         let claims = json!({"iss": self.id, "iat": now.saturating_sub(60), "exp": now + 300});
-        let encoded = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
-        let signed = format!("{}.{}", encoded(&json!({"alg": "RS256", "typ": "JWT"})), encoded(&claims));
-        let unusable = || "githubAppPrivateKey is no RSA key in PEM".to_owned();
-        let key = match PrivateKeyDer::from_pem_slice(self.private_key.as_bytes()) {
-            Ok(PrivateKeyDer::Pkcs1(der)) => rsa::KeyPair::from_der(der.secret_pkcs1_der()),
-            Ok(PrivateKeyDer::Pkcs8(der)) => rsa::KeyPair::from_pkcs8(der.secret_pkcs8_der()),
-            _ => return Err(unusable()),
-        }
-        .map_err(|_| unusable())?;
-        let mut signature = vec![0; key.public_modulus_len()];
-        key.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), signed.as_bytes(), &mut signature)
-            .map_err(|_| unusable())?;
-        Ok(format!("{signed}.{}", URL_SAFE_NO_PAD.encode(signature)))
+        tiphys_identity::signed_rs256(&self.private_key, &claims)
+            .ok_or_else(|| "githubAppPrivateKey is no RSA key in PEM".to_owned())
     }
 }

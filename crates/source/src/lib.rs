@@ -13,6 +13,7 @@ mod git;
 mod git_credentials;
 mod git_tree;
 mod github_app;
+mod login;
 mod objects;
 mod pauses;
 mod plugins;

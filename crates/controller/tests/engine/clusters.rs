@@ -110,7 +110,7 @@ async fn applications_go_to_the_clusters_that_secrets_declare_and_a_broken_one_h
     assert!(stage.get(CONFIG_MAP, "by-name", "a").await.is_none());
     let faults = [
         ("on-broken", "ComparisonError", "cannot be reached"),
-        ("on-cloud", "ComparisonError", "execProviderConfig (command \"cloud-auth\")"),
+        ("on-cloud", "ComparisonError", "runs no programs of others, and \"cloud-auth\""),
         ("nowhere", "InvalidSpecError", "there is no cluster \"north\""),
     ];
     for (app, kind, text) in faults {
@@ -258,6 +258,60 @@ async fn a_cluster_is_reached_through_the_proxy_that_its_secret_names() {
             && head.to_lowercase().contains("proxy-authorization: basic")
     };
     assert!(!asked.is_empty() && asked.iter().all(wanted), "{asked:?}");
+}
+
+/// A service of Azure that hands out a token for a secret; and how many it handed out.
+async fn authority(token: String) -> (String, Arc<Mutex<usize>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    let given = Arc::new(Mutex::new(0));
+    let count = given.clone();
+    tokio::spawn(async move {
+        loop {
+            let (mut client, _) = listener.accept().await.unwrap();
+            let mut asked = String::new();
+            // The form comes behind the head; the secret is its end.
+            while !asked.contains("client_secret=") {
+                let mut buffer = vec![0; 4096];
+                let read = client.read(&mut buffer).await.unwrap();
+                asked.push_str(&String::from_utf8_lossy(&buffer[..read]));
+            }
+            let is_known = asked.ends_with("client_secret=right");
+            let (status, body) = match is_known {
+                true => ("200 OK", json!({"access_token": token, "expires_in": 3600})),
+                false => ("401 Unauthorized", json!({"error_description": "who are you?"})),
+            };
+            *count.lock().unwrap() += usize::from(is_known);
+            let body = body.to_string();
+            let head =
+                format!("HTTP/1.1 {status}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+            client.write_all(format!("{head}{body}").as_bytes()).await.unwrap();
+        }
+    });
+    (address, given)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cluster_of_a_cloud_is_reached_with_the_tokens_of_an_identity() {
+    let east = Remote::new().await;
+    let (authority, given) = authority(east.token.clone()).await;
+    let stage = stage().await;
+    let config = |secret: &str| {
+        let env = json!({"AZURE_TENANT_ID": "acme", "AZURE_CLIENT_ID": "tiphys", "AAD_LOGIN_METHOD": "spn",
+            "AZURE_CLIENT_SECRET": secret, "AZURE_AUTHORITY_HOST": authority});
+        let exec = json!({"command": "argocd-k8s-auth", "args": ["azure"], "env": env,
+            "apiVersion": "client.authentication.k8s.io/v1beta1"});
+        json!({"execProviderConfig": exec, "tlsClientConfig": east.verified()}).to_string()
+    };
+    stage.apply(secret("east", &east.address, &config("wrong"))).await;
+    stage.apply(app_on("app", json!({"name": "east"}))).await;
+    let refused = stage.until_app("app", |app| condition(app, "ComparisonError").is_some()).await;
+    let told = condition(&refused, "ComparisonError").unwrap();
+    assert!(told.contains("the service answers 401 Unauthorized: who are you?"), "{told}");
+    stage.apply(secret("east", &east.address, &config("right"))).await;
+    stage.until_green("app").await;
+    assert!(east.config_map("app", "a").await.is_some());
+    assert_eq!(*given.lock().unwrap(), 1, "a token is used until it ends");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

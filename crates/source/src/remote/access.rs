@@ -6,6 +6,8 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
+use tiphys_identity::Identity;
+
 use crate::{GithubApp, RepoId};
 
 /// How to reach an address: what Argo CD's repository Secrets and Helm's repository options hold.
@@ -35,14 +37,14 @@ pub struct Access {
     pub no_proxy: Option<String>,
     /// A GitHub App that fetches with tokens of its own.
     pub github_app: Option<GithubApp>,
+    /// What a cloud knows the asker as: a Git host is sent its token, a registry of Azure what it hands out for one.
+    pub identity: Option<Identity>,
     /// Private key in PEM for `ssh`.
     pub ssh_private_key: Option<String>,
     /// Lines of `known_hosts` that hosts are held against, for `ssh`.
     pub known_hosts: Option<String>,
     /// Believe any host's key, for `ssh`.
     pub insecure_ignore_host_key: bool,
-    /// What is asked for and cannot be done; nothing is sent then.
-    pub unsupported: Option<String>,
 }
 
 impl Access {
@@ -76,6 +78,7 @@ impl Access {
             || self.client_certificate_pem.is_some()
             || self.ssh_private_key.is_some()
             || self.github_app.is_some()
+            || self.identity.is_some()
     }
 }
 
@@ -120,6 +123,7 @@ impl fmt::Debug for Access {
             .field("plain_http", &self.plain_http)
             .field("has_proxy", &self.proxy.is_some())
             .field("has_github_app", &self.github_app.is_some())
+            .field("identity", &self.identity)
             .field("has_ssh_key", &self.ssh_private_key.is_some())
             .finish_non_exhaustive()
     }
@@ -185,7 +189,6 @@ impl AccessTable {
             if own.proxy.is_some() {
                 (best.access.proxy, best.access.no_proxy) = (own.proxy, own.no_proxy);
             }
-            best.access.unsupported = best.access.unsupported.or(own.unsupported);
         }
         Some(best)
     }

@@ -38,10 +38,8 @@ impl Http {
 
     /// The client for an access.
     pub fn client(&self, url: &str, access: &Access) -> Result<Client, SourceError> {
-        if let Some(what) = &access.unsupported {
-            return Err(SourceError::Fetch { url: redact(url), reason: what.clone() });
-        }
-        let tls = Access { username: None, password: None, bearer_token: None, ..access.clone() };
+        let nobody = Access { username: None, password: None, bearer_token: None, ..access.clone() };
+        let tls = Access { github_app: None, identity: None, ..nobody };
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, client)) = clients.iter().find(|(known, _)| *known == tls) {
             return Ok(client.clone());

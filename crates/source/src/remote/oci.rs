@@ -9,13 +9,15 @@ use std::{
 use reqwest::{
     StatusCode,
     blocking::Response,
-    header::{ACCEPT, HeaderMap, LINK, WWW_AUTHENTICATE},
+    header::{ACCEPT, CONTENT_TYPE, HeaderMap, LINK, WWW_AUTHENTICATE},
 };
 use serde_json::Value;
 use tiphys_gocompat::semver::Version;
+use tiphys_identity::{Azure, Identity};
 
 use crate::{
     SourceError,
+    login::{Logins, NOBODY},
     remote::{
         Access, AccessTable, MAX_ARCHIVE_BYTES,
         charts::check_digest,
@@ -43,6 +45,10 @@ const MANIFEST_TYPES: &str =
 const MAX_JSON_BYTES: u64 = 4 * 1024 * 1024;
 /// Pages of tags that are read.
 const MAX_TAG_PAGES: usize = 100;
+/// The Azure Resource Manager, whose tokens registries of Azure take.
+const RESOURCE_MANAGER: &str = "https://management.core.windows.net";
+/// The user that a token of Google Cloud is the password of.
+const GOOGLE_USER: &str = "oauth2accesstoken";
 
 /// A repository in a registry, with the tag or digest that is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -118,6 +124,7 @@ pub struct Registry {
     http: Arc<Http>,
     /// Tokens by repository address.
     tokens: Mutex<BTreeMap<String, Access>>,
+    logins: Logins,
 }
 
 impl Registry {
@@ -127,7 +134,7 @@ impl Registry {
     }
 
     pub(crate) fn with_http(access: AccessTable, http: Arc<Http>) -> Self {
-        Self { access, http, tokens: Mutex::default() }
+        Self { access, http, tokens: Mutex::default(), logins: Logins::default() }
     }
 
     /// The version that a constraint means: one version (`v1.2` is one too) is the tag as it is written, as for Helm,
@@ -315,9 +322,11 @@ impl Registry {
         let realm = parameters.get("realm").filter(|_| is_bearer);
         let Some(realm) = realm else { return Ok(own.clone()) };
         let scope = format!("repository:{}:pull", reference.repository);
+        let service = parameters.get("service").map(String::as_str);
+        let own = &self.with_login(realm, service, reference, own)?;
         let client = self.http.client(realm, own)?;
         let mut query = vec![("scope", scope.as_str())];
-        query.extend(parameters.get("service").map(|service| ("service", service.as_str())));
+        query.extend(service.map(|service| ("service", service)));
         let mut url = reqwest::Url::parse(realm)
             .map_err(|e| SourceError::BadUrl { url: realm.clone(), reason: e.to_string() })?;
         url.query_pairs_mut().extend_pairs(query);
@@ -329,6 +338,70 @@ impl Registry {
             reason: "the answer has no token".to_owned(),
         })?;
         Ok(Access { bearer_token: Some(token.to_owned()), ..Access::default() })
+    }
+
+    /// The access with the login that an identity has at a registry.
+    fn with_login(
+        &self,
+        realm: &str,
+        service: Option<&str>,
+        reference: &OciReference,
+        own: &Access,
+    ) -> Result<Access, SourceError> {
+        let fail = |reason: String| SourceError::Fetch { url: reference.address(), reason };
+        let (user, password) = match &own.identity {
+            None => return Ok(own.clone()),
+            Some(Identity::Azure(azure)) => {
+                let resource = std::env::var("AZURE_ARM_TOKEN_RESOURCE");
+                let resource = resource.unwrap_or_else(|_| RESOURCE_MANAGER.to_owned());
+                let manager = Identity::Azure(Azure { resource, ..azure.clone() });
+                let token = self.logins.token(&manager, own).map_err(fail)?;
+                (NOBODY, self.exchanged(realm, service, &token, reference, own)?)
+            }
+            Some(identity) => (GOOGLE_USER, self.logins.token(identity, own).map_err(fail)?),
+        };
+        Ok(Access {
+            username: Some(user.to_owned()),
+            password: Some(password),
+            identity: None,
+            ..own.clone()
+        })
+    }
+
+    /// The password that a registry of Azure hands out for a token (Azure Container Registry documentation, "AAD OAuth").
+    fn exchanged(
+        &self,
+        realm: &str,
+        service: Option<&str>,
+        token: &str,
+        reference: &OciReference,
+        own: &Access,
+    ) -> Result<String, SourceError> {
+        let fail = |reason: &str| SourceError::Fetch { url: realm.to_owned(), reason: reason.to_owned() };
+        let mut url = reqwest::Url::parse(realm).map_err(|_| fail("is no address"))?;
+        // Whoever gets the token may do what it may: it stays with the host that was declared.
+        let host = format!(
+            "{}:{}",
+            url.host_str().unwrap_or_default(),
+            url.port_or_known_default().unwrap_or_default()
+        );
+        let declared = &reference.registry;
+        if host != *declared && host.strip_suffix(":443") != Some(declared) {
+            return Err(fail("the registry names another host for its tokens, which is sent none of Azure"));
+        }
+        url.set_path("/oauth2/exchange");
+        url.set_query(None);
+        let mut form = vec![("grant_type", "access_token"), ("access_token", token)];
+        form.extend(service.map(|service| ("service", service)));
+        let mut body = url.clone();
+        body.query_pairs_mut().extend_pairs(form);
+        let request =
+            self.http.client(realm, own)?.post(url).header(CONTENT_TYPE, "application/x-www-form-urlencoded");
+        let request = request.body(body.query().unwrap_or_default().to_owned());
+        let response = request.send().map_err(|e| fetch_error(realm, &e))?;
+        let answer = json(reference, &read_ok(realm, response, MAX_JSON_BYTES)?)?;
+        let password = answer.get("refresh_token").and_then(Value::as_str);
+        password.map(str::to_owned).ok_or_else(|| fail("the answer has no refresh token"))
     }
 }
 

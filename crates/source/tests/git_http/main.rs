@@ -5,7 +5,7 @@ mod server;
 mod tls;
 
 use std::{
-    io::{BufRead, BufReader, Write},
+    io::{BufRead, BufReader, Read as _, Write},
     net::TcpListener,
     path::{Path, PathBuf},
     process::Command,
@@ -22,8 +22,10 @@ use base64::{
     Engine as _,
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
+use serde_json::json;
 use server::{Host, Mode, Stream};
 use tempfile::TempDir;
+use tiphys_identity::{Azure, AzureLogin, Google, Identity};
 use tiphys_source::{
     Access, AccessTable, Checkout, CheckoutOptions, DeclaredAccess, Fetcher, GitCache, GithubApp,
     Repositories, SourceError,
@@ -406,10 +408,12 @@ fn a_host_has_the_authority_that_is_declared_for_it() {
     assert!(error.ends_with("the host refuses the login that is known for it"), "{error}");
 }
 
-/// Answers what a GitHub App asks, with a token for the one that holds the key; what was asked, in order.
-fn app_api(public: rsa::PublicKey) -> (String, Arc<Mutex<Vec<String>>>) {
+/// A service that answers by the first line of what it is asked, and what proves who asks; and what was asked, in order.
+fn service(
+    answer: impl Fn(&str, Option<&str>) -> (u16, &'static str) + Send + 'static,
+) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
-    let url = format!("http://{}/api/v3/", listener.local_addr().expect("it is bound"));
+    let url = format!("http://{}", listener.local_addr().expect("it is bound"));
     let asked: Arc<Mutex<Vec<String>>> = Arc::default();
     let log = asked.clone();
     std::thread::spawn(move || {
@@ -419,13 +423,10 @@ fn app_api(public: rsa::PublicKey) -> (String, Arc<Mutex<Vec<String>>>) {
             while !head.ends_with("\r\n\r\n") && reader.read_line(&mut head).is_ok_and(|read| read > 0) {}
             let first = head.lines().next().unwrap_or_default().trim_end_matches(" HTTP/1.1").to_owned();
             let proof = head.lines().find_map(|line| line.strip_prefix("authorization: Bearer "));
-            let (code, answer) = match (proof.is_some_and(|proof| is_signed(proof, &public)), first.as_str())
-            {
-                (false, _) => (401, "{}"),
-                (_, "GET /api/v3/repos/acme/shop/installation") => (200, r#"{"id": 7}"#),
-                (_, "POST /api/v3/app/installations/7/access_tokens") => (201, r#"{"token": "t0k"}"#),
-                _ => (404, "{}"),
-            };
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+            let mut body = vec![0; length.map_or(0, |length| length.parse().expect("is a number"))];
+            reader.read_exact(&mut body).expect("the body comes");
+            let (code, answer) = answer(&first, proof);
             log.lock().expect("no thread panicked").push(first);
             let length = answer.len();
             let answer =
@@ -434,6 +435,17 @@ fn app_api(public: rsa::PublicKey) -> (String, Arc<Mutex<Vec<String>>>) {
         }
     });
     (url, asked)
+}
+
+/// Answers what a GitHub App asks, with a token for the one that holds the key.
+fn app_api(public: rsa::PublicKey) -> (String, Arc<Mutex<Vec<String>>>) {
+    let (url, asked) = service(move |first, proof| match first {
+        _ if !proof.is_some_and(|proof| is_signed(proof, &public)) => (401, "{}"),
+        "GET /api/v3/repos/acme/shop/installation" => (200, r#"{"id": 7}"#),
+        "POST /api/v3/app/installations/7/access_tokens" => (201, r#"{"token": "t0k"}"#),
+        _ => (404, "{}"),
+    });
+    (format!("{url}/api/v3/"), asked)
 }
 
 fn is_signed(token: &str, public: &rsa::PublicKey) -> bool {
@@ -445,15 +457,16 @@ fn is_signed(token: &str, public: &rsa::PublicKey) -> bool {
         && key.verify(signed.as_bytes(), &decoded(signature)).is_ok()
 }
 
+fn pem(key: &rsa::KeyPair) -> String {
+    let der: Pkcs8V1Der<'_> = key.as_der().expect("can be written");
+    format!("-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n", STANDARD.encode(der.as_ref()))
+}
+
 #[test]
 fn a_github_app_fetches_with_its_own_tokens() {
     let place = Place::new();
     let key = rsa::KeyPair::generate(rsa::KeySize::Rsa2048).expect("can be made");
-    let der: Pkcs8V1Der<'_> = key.as_der().expect("can be written");
-    let pem = format!(
-        "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n",
-        STANDARD.encode(der.as_ref())
-    );
+    let pem = pem(&key);
     let (api, asked) = app_api(key.public_key().clone());
     place.host.set(Mode::Login(format!("Basic {}", STANDARD.encode("x-access-token:t0k"))));
     let app = GithubApp { id: "4711".into(), installation: None, private_key: pem, base_url: Some(api) };
@@ -478,6 +491,44 @@ fn a_github_app_fetches_with_its_own_tokens() {
     let broken = GithubApp { private_key: "s3cret".into(), ..app };
     let error = fetched("broken", broken, 1).expect_err("is no key").to_string();
     assert!(error.contains("githubAppPrivateKey") && !error.contains("s3cret"), "{error}");
+}
+
+#[test]
+fn an_identity_of_a_cloud_fetches_with_its_own_tokens() {
+    let place = Place::new();
+    let (authority, asked) = service(|first, _| match first {
+        "POST /acme/oauth2/v2.0/token" | "POST /google" => {
+            (200, r#"{"access_token": "t0k", "expires_in": 3600}"#)
+        }
+        _ => (400, r#"{"error_description": "no such tenant"}"#),
+    });
+    let fetched = |name: &str, identity: Identity| {
+        let mut table = AccessTable::default();
+        table.insert(&place.host.url, Access { identity: Some(identity), ..Access::default() });
+        let cache = GitCache::new(place.folder.path().join(name), Duration::ZERO).with_access(table);
+        let checkout = || cache.checkout(&place.host.url, "main").map(|checkout| checkout.revision);
+        checkout().and_then(|_| checkout()).map_err(|error| error.to_string())
+    };
+    let azure = |tenant: &str| {
+        Identity::Azure(Azure {
+            login: AzureLogin::Secret("s3cret".into()),
+            tenant: tenant.into(),
+            client: "tiphys".into(),
+            authority: Some(authority.clone()),
+            resource: "devops".into(),
+        })
+    };
+    // Azure DevOps takes a token as what it is, the hosts of Google as a password.
+    place.host.set(Mode::Login("Bearer t0k".into()));
+    assert_eq!(fetched("azure", azure("acme")), Ok(place.head()));
+    assert_eq!(asked.lock().expect("no thread panicked").len(), 1, "the token is kept");
+    let error = fetched("stranger", azure("other")).expect_err("is refused");
+    assert!(error.contains("no such tenant") && !error.contains("s3cret"), "{error}");
+    place.host.set(Mode::Login(format!("Basic {}", STANDARD.encode("tiphys@acme:t0k"))));
+    let key = rsa::KeyPair::generate(rsa::KeySize::Rsa2048).expect("can be made");
+    let file = json!({"type": "service_account", "client_email": "tiphys@acme", "private_key": pem(&key),
+        "token_uri": format!("{authority}/google")});
+    assert_eq!(fetched("google", Identity::Google(Google::Key(file.to_string()))), Ok(place.head()));
 }
 
 #[test]

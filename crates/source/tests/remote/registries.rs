@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::support::{Answer, Server, chart, not_found, ok, sha256};
+use tiphys_identity::{Azure, AzureLogin, Identity};
 use tiphys_source::{Access, AccessTable, ChartRequest, Charts, OciReference, Registry, SourceError};
 use tiphys_vfs::FileTree;
 
@@ -129,6 +130,53 @@ fn wrong_credentials_are_denied() {
     let reference = OciReference::parse(&format!("oci://{}/team/web:1.1.0", server.host)).expect("is one");
     let error = Registry::new(table).digest(&reference).expect_err("the password is missing");
     assert!(matches!(error, SourceError::Denied { status: 401, .. }), "{error}");
+}
+
+#[test]
+fn a_registry_of_azure_hands_out_a_password_for_a_token() {
+    let layer = chart("web", "1.1.0");
+    let promised = manifest(&layer, LAYER);
+    let own: std::sync::Arc<std::sync::OnceLock<String>> = std::sync::Arc::default();
+    let host = own.clone();
+    let server = Server::start(move |request| -> Answer {
+        let authorization = request.authorization.as_deref();
+        match request.path.as_str() {
+            "/acme/oauth2/v2.0/token" => ok(r#"{"access_token":"of-azure","expires_in":3600}"#),
+            "/oauth2/exchange" => ok(r#"{"refresh_token":"password"}"#),
+            path if path.starts_with("/oauth2/token?") => {
+                let login = "Basic MDAwMDAwMDAtMDAwMC0wMDAwLTAwMDAtMDAwMDAwMDAwMDAwOnBhc3N3b3Jk";
+                let is_known = authorization == Some(login);
+                if is_known { ok(r#"{"access_token":"t0k"}"#) } else { (401, Vec::new(), Vec::new()) }
+            }
+            _ if authorization == Some("Bearer t0k") => ok(promised.clone()),
+            path => {
+                let realm = match path.contains("/fooled/") {
+                    true => "evil.example.com",
+                    false => host.get().expect("is set"),
+                };
+                let challenge = format!("Bearer realm=\"http://{realm}/oauth2/token\",service=\"tests\"");
+                (401, vec![("WWW-Authenticate", challenge)], Vec::new())
+            }
+        }
+    });
+    own.set(server.host.clone()).expect("is set once");
+    let azure = Azure {
+        login: AzureLogin::Secret("s3cret".into()),
+        tenant: "acme".into(),
+        client: "tiphys".into(),
+        authority: Some(format!("http://{}", server.host)),
+        resource: "devops".into(),
+    };
+    let mut table = AccessTable::default();
+    let access = Access { identity: Some(Identity::Azure(azure)), plain_http: true, ..Access::default() };
+    table.insert(&format!("oci://{}", server.host), access);
+    let digest = |path: &str| {
+        let reference = OciReference::parse(&format!("oci://{}/{path}:1.1.0", server.host)).expect("is one");
+        Registry::new(table.clone()).digest(&reference)
+    };
+    assert!(digest("team/web").expect("is let in").starts_with("sha256:"));
+    let error = digest("fooled/web").expect_err("another host is sent nothing").to_string();
+    assert!(error.contains("names another host for its tokens"), "{error}");
 }
 
 #[test]

@@ -73,6 +73,7 @@ fn exchange(stream: impl Read + Write, handler: &Handler, log: &Mutex<Vec<Reques
     let mut reader = BufReader::new(stream);
     let mut first = String::new();
     let mut authorization = None;
+    let mut length = 0;
     if reader.read_line(&mut first).unwrap_or(0) == 0 {
         return;
     }
@@ -81,11 +82,16 @@ fn exchange(stream: impl Read + Write, handler: &Handler, log: &Mutex<Vec<Reques
         if reader.read_line(&mut line).unwrap_or(0) == 0 || line.trim().is_empty() {
             break;
         }
-        if let Some((name, value)) = line.split_once(':')
-            && name.eq_ignore_ascii_case("authorization")
-        {
-            authorization = Some(value.trim().to_owned());
+        let Some((name, value)) = line.split_once(':') else { continue };
+        match name.to_lowercase().as_str() {
+            "authorization" => authorization = Some(value.trim().to_owned()),
+            "content-length" => length = value.trim().parse().expect("is a number"),
+            _ => {}
         }
+    }
+    let mut body = vec![0; length];
+    if reader.read_exact(&mut body).is_err() {
+        return;
     }
     let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
     let request = Request { path, authorization };
