@@ -168,7 +168,7 @@ fn generator<'a>(
     }
     let mut read = || -> Result<Generator<'a>> {
         let value = to_json(&config.node).map_err(Error::transform)?;
-        let value = lenient(&value, &config.location, context)?;
+        let value = lenient(&kind, &value, &config.location, context)?;
         let fields: Config = from_conformed(&value)?;
         match kind.as_str() {
             "ConfigMapGenerator" | "SecretGenerator" => {
@@ -270,12 +270,22 @@ fn builtin_kind(config: &Resource) -> Result<Option<String>> {
 }
 
 fn lenient(
+    kind: &str,
     value: &serde_json::Value,
     place: &Location,
     context: &mut Context<'_>,
 ) -> Result<serde_json::Value> {
     let mut unknown = Vec::new();
-    let read = conform_noting(value, &types::PLUGIN, Mode::Lenient, &mut unknown).map_err(|misfit| {
+    let object = match kind {
+        "ConfigMapGenerator" => &types::CONFIG_MAP_PLUGIN,
+        "SecretGenerator" => &types::SECRET_PLUGIN,
+        "HelmChartInflationGenerator" => &types::HELM_PLUGIN,
+        _ => &types::PLUGIN,
+    };
+    // These two are read by another library.
+    let mode =
+        if matches!(kind, "PrefixTransformer" | "SuffixTransformer") { Mode::Yaml } else { Mode::Lenient };
+    let read = conform_noting(value, object, mode, &mut unknown).map_err(|misfit| {
         Error::transform(format!("error unmarshaling JSON: while decoding JSON: {}", misfit.message))
     })?;
     warn_unknown(&unknown, place, context);
@@ -302,7 +312,8 @@ fn make_transformer(
     context: &mut Context<'_>,
     writer: u32,
 ) -> Result<Box<dyn Transformer>> {
-    let value = lenient(&to_json(&config.node).map_err(Error::transform)?, &config.location, context)?;
+    let value = to_json(&config.node).map_err(Error::transform)?;
+    let value = lenient(kind, &value, &config.location, context)?;
     let fields: Config = from_conformed(&value)?;
     let file = config.location.file.to_string();
     let specs = fields.field_specs.clone().unwrap_or_default();
@@ -389,7 +400,7 @@ fn value_add(fields: Config, loader: &Loader<'_>, context: &mut Context<'_>) -> 
         let text = String::from_utf8_lossy(&bytes);
         let file = tiphys_yaml::from_yaml(&text).map_err(|error| Error::transform(error.to_string()))?;
         let place = Location::new(loader.file_name(&fields.target_file_path), 0, 0);
-        let file: Config = from_conformed(&lenient(&file, &place, context)?)?;
+        let file: Config = from_conformed(&lenient("ValueAddTransformer", &file, &place, context)?)?;
         targets.extend(file.targets);
     }
     if targets.is_empty() {

@@ -85,13 +85,13 @@ impl Vars {
             values.insert(name.as_str(), value_of(var, objects)?);
         }
         let mut replacer = Replacer { values: &values, used: BTreeSet::new(), meter: &context.meter };
-        for resource in &mut objects.list {
-            for spec in specs {
-                apply(&mut resource.node, spec, None, &mut |field| replacer.set(field))
-                    .map_err(Error::transform)?;
-            }
+        let replaced = objects.list.iter_mut().try_for_each(|resource| {
             resource.touched = true;
-        }
+            specs.iter().try_for_each(|spec| {
+                apply(&mut resource.node, spec, None, &mut |field| replacer.set(field))
+                    .map_err(Error::transform)
+            })
+        });
         let unused: Vec<&str> =
             values.keys().copied().filter(|name| !replacer.used.contains(*name)).collect();
         if !unused.is_empty() {
@@ -99,6 +99,7 @@ impl Vars {
                 .warnings
                 .push(format!("well-defined vars that were never replaced: {}", unused.join(",")));
         }
+        replaced?;
         let writer = context.tracker.writer(OriginKind::Transformer, "", "vars");
         crate::transform::finish(objects, context, writer, &Location::new("", 0, 0));
         Ok(())

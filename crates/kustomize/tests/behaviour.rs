@@ -93,7 +93,7 @@ fn errors_have_places_and_advice() {
     assert!(error.advice()[0].contains("`resources`"), "{:?}", error.advice());
     let error = build(&tree("resources: [d.yaml, nope.yaml]\n"), "", &BuildOptions::default()).unwrap_err();
     assert_eq!(error.location().unwrap().line, 1);
-    let replacement = "replacements:\n- source: {kind: Deployment, name: shops}\n  targets: []\n";
+    let replacement = "replacements:\n- source: {kind: Deployment, name: shops}\n  targets: [{select: {kind: Deployment}}]\n";
     for (text, advice) in [
         ("resources: [dd.yaml]\n", "did you mean `d.yaml`?"),
         (
@@ -336,4 +336,104 @@ fn warnings_come_before_what_fails() {
     let options = BuildOptions::default();
     assert!(build_with_warnings(&MemTree::from_files(files), "", &options, &mut warnings).is_err());
     assert!(warnings[0].starts_with("# Warning: 'bases' is deprecated."), "{warnings:?}");
+}
+
+#[test]
+fn types_have_kustomize_s_names() {
+    for (kustomization, expected) in [
+        (
+            "patchesStrategicMerge: {}\n",
+            "Go struct field Kustomization.patchesStrategicMerge of type []types.PatchStrategicMerge",
+        ),
+        (
+            "patchesStrategicMerge: [1]\n",
+            "Go struct field Kustomization.patchesStrategicMerge of type types.PatchStrategicMerge",
+        ),
+        (
+            "sortOptions: {order: []}\n",
+            "Go struct field SortOptions.sortOptions.order of type types.SortOrder",
+        ),
+        (
+            "replicas: [{count: 1.5}]\n",
+            "unmarshal number 1.5 into Go struct field Replica.replicas.count of type int64",
+        ),
+        ("replacements: [{targets: [{options: {index: 1.5}}]}]\n", "options.index of type int"),
+        // Empty targets count as none.
+        (
+            "resources: [d.yaml]\nreplacements: [{source: {kind: Nothing}, targets: []}]\n",
+            "replacements must specify a source and at least one target",
+        ),
+    ] {
+        let error = build(&tree(kustomization), "", &BuildOptions::default()).unwrap_err().to_string();
+        assert!(error.ends_with(expected), "{kustomization}: {error}");
+    }
+}
+
+#[test]
+fn numbers_are_text_where_the_library_makes_them_so() {
+    let built = |field: &str, config: &str| {
+        let plugin = format!("apiVersion: builtin\nmetadata: {{name: p}}\n{config}\n");
+        let files = [
+            ("kustomization.yaml", &*format!("resources: [d.yaml]\n{field}: [p.yaml]\n")),
+            ("d.yaml", DEPLOYMENT),
+            ("p.yaml", if field == "configurations" { config } else { &plugin }),
+        ];
+        let built = build(&MemTree::from_files(files), "", &BuildOptions::default());
+        built.map(|built| built.to_yaml()).map_err(|error| error.to_string())
+    };
+    let named = built(
+        "transformers",
+        "kind: PrefixTransformer\nprefix: 5\nfieldSpecs: [{path: metadata/name, version: 1}]",
+    );
+    assert!(named.unwrap().contains("name: shop"), "the spec is of another version");
+    let tagged = built(
+        "transformers",
+        "kind: ImageTagTransformer\nimageTag: {name: registry.example.com/shop, newTag: 1.5}\nfieldSpecs: [{path: 'spec/template/spec/containers[]/image'}]",
+    );
+    assert!(tagged.unwrap().contains("shop:1.5"));
+    // What stands in an embedded struct is not converted.
+    for (field, config, expected) in [
+        (
+            "configurations",
+            "namePrefix: [{path: a, kind: 5}]",
+            "FieldSpec.namePrefix.Gvk.kind of type string",
+        ),
+        (
+            "transformers",
+            "kind: LabelTransformer\nfieldSpecs: [{path: a, kind: 5}]",
+            "FieldSpec.fieldSpecs.Gvk.kind of type string",
+        ),
+        (
+            "generators",
+            "kind: ConfigMapGenerator\nliterals: [1]",
+            "ConfigMapGeneratorPlugin.ConfigMapArgs.GeneratorArgs.KvPairSources.literals of type string",
+        ),
+        (
+            "generators",
+            "kind: SecretGenerator\ntype: 1",
+            "SecretGeneratorPlugin.SecretArgs.type of type string",
+        ),
+        (
+            "generators",
+            "kind: HelmChartInflationGenerator\nname: a\nversion: 1.0",
+            "HelmChartInflationGeneratorPlugin.HelmChart.version of type string",
+        ),
+    ] {
+        let error = built(field, config).unwrap_err();
+        assert!(error.ends_with(expected), "{config}: {error}");
+    }
+}
+
+#[test]
+fn vars_that_nothing_uses_are_told_before_what_fails() {
+    let mut warnings = Vec::new();
+    let kustomization = "resources: [d.yaml]\nconfigurations: [c.yaml]\nvars:\n- name: V\n  objref: {kind: Deployment, name: shop, apiVersion: apps/v1}\n";
+    let files = [
+        ("kustomization.yaml", kustomization),
+        ("d.yaml", DEPLOYMENT),
+        ("c.yaml", "varReference:\n- {kind: Deployment, path: spec/replicas/x}\n"),
+    ];
+    let options = BuildOptions::default();
+    assert!(build_with_warnings(&MemTree::from_files(files), "", &options, &mut warnings).is_err());
+    assert_eq!(warnings.last().unwrap(), "well-defined vars that were never replaced: V");
 }

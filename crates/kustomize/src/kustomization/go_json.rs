@@ -12,10 +12,11 @@ use crate::suggest::nearest_of;
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Type {
     Text,
+    /// A string type of that name.
+    Named(&'static str),
     Bool,
-    Int,
-    /// `interface{}`
-    Any,
+    /// `int` or `int64`.
+    Int(&'static str),
     /// `map[string]string`
     TextMap,
     /// `map[string]interface{}`
@@ -52,6 +53,8 @@ pub(crate) enum Mode {
     /// Unknown fields are dropped, numbers and booleans become text where text is declared
     /// (`sigs.k8s.io/yaml.Unmarshal` of plugin configurations).
     Lenient,
+    /// As lenient, below embedded structs too (go-yaml).
+    Yaml,
     /// As lenient, with unknown fields as errors (`UnmarshalStrict` of configurations).
     LenientStrict,
 }
@@ -99,7 +102,8 @@ pub(crate) fn conform_noting(
     mode: Mode,
     unknown: &mut Vec<Misfit>,
 ) -> Result<Value, Misfit> {
-    let mut checker = Checker { mode, go_path: Vec::new(), path: Vec::new(), first: None, unknown };
+    let converts = mode != Mode::Strict;
+    let mut checker = Checker { mode, converts, go_path: Vec::new(), path: Vec::new(), first: None, unknown };
     let result = checker.object(value, object, "");
     match checker.first {
         Some(misfit) => Err(misfit),
@@ -109,6 +113,9 @@ pub(crate) fn conform_noting(
 
 struct Checker<'a> {
     mode: Mode,
+    /// Whether numbers and booleans become text. The library asks the type of a field before it decodes, and of an embedded
+    /// struct it gets that of the struct: nothing below is converted.
+    converts: bool,
     go_path: Vec<String>,
     path: Vec<String>,
     first: Option<Misfit>,
@@ -129,7 +136,7 @@ impl Checker<'_> {
             nearest: nearest(key, known),
             known,
         };
-        if self.mode == Mode::Lenient {
+        if matches!(self.mode, Mode::Lenient | Mode::Yaml) {
             self.unknown.push(misfit);
         } else {
             self.first.get_or_insert(misfit);
@@ -165,9 +172,12 @@ impl Checker<'_> {
             match field {
                 Some(field) => {
                     self.go_path.push(format!("{}{}", field.inside, field.name));
+                    let converts = self.converts;
+                    self.converts &= field.inside.is_empty() || self.mode == Mode::Yaml;
                     if let Some(value) = self.value(value, field.of, object.name) {
                         result.insert(field.name.to_owned(), value);
                     }
+                    self.converts = converts;
                     self.go_path.pop();
                 }
                 None => self.unknown(key, object.fields),
@@ -180,17 +190,16 @@ impl Checker<'_> {
     fn value(&mut self, value: &Value, of: &'static Type, parent: &str) -> Option<Value> {
         match (of, value) {
             (_, Value::Null) => None,
-            (Type::Any, value) => Some(value.clone()),
-            (Type::Text, Value::String(_))
+            (Type::Text | Type::Named(_), Value::String(_))
             | (Type::Bool, Value::Bool(_))
             | (Type::AnyMap, Value::Object(_)) => Some(value.clone()),
-            (Type::Text, Value::Number(_) | Value::Bool(_)) if self.mode != Mode::Strict => {
+            (Type::Text | Type::Named(_), Value::Number(_) | Value::Bool(_)) if self.converts => {
                 Some(Value::String(as_text(value)))
             }
-            (Type::Int, Value::Number(number)) if number.is_i64() => Some(value.clone()),
-            (Type::Int, Value::Number(number)) => {
+            (Type::Int(_), Value::Number(number)) if number.is_i64() => Some(value.clone()),
+            (Type::Int(name), Value::Number(number)) => {
                 let message = format!(
-                    "json: cannot unmarshal number {number} into Go struct field {parent}.{} of type int",
+                    "json: cannot unmarshal number {number} into Go struct field {parent}.{} of type {name}",
                     self.go_path.join(".")
                 );
                 self.fail(message);
@@ -229,12 +238,11 @@ impl Checker<'_> {
 /// What Go leaves in a slot of a list that was null.
 fn zero(of: &Type) -> Value {
     match of {
-        Type::Text => Value::String(String::new()),
+        Type::Text | Type::Named(_) => Value::String(String::new()),
         Type::Bool => Value::Bool(false),
-        Type::Int => Value::from(0),
+        Type::Int(_) => Value::from(0),
         Type::Object(_) | Type::TextMap | Type::AnyMap => Value::Object(Map::new()),
         Type::List(_) => Value::Array(Vec::new()),
-        Type::Any => Value::Null,
     }
 }
 
@@ -242,8 +250,8 @@ fn go_type(of: &Type) -> String {
     match of {
         Type::Text => "string".to_owned(),
         Type::Bool => "bool".to_owned(),
-        Type::Int => "int64".to_owned(),
-        Type::Any => "interface {}".to_owned(),
+        Type::Int(name) => (*name).to_owned(),
+        Type::Named(name) => format!("types.{name}"),
         Type::TextMap => "map[string]string".to_owned(),
         Type::AnyMap => "map[string]interface {}".to_owned(),
         Type::List(item) => format!("[]{}", go_type(item)),

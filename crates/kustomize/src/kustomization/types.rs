@@ -62,7 +62,8 @@ static IMAGE: Object = Object {
     fields: &[text("name"), text("newName"), text("tagSuffix"), text("newTag"), text("digest")],
 };
 
-static REPLICA: Object = Object { name: "Replica", fields: &[text("name"), of("count", &Type::Int)] };
+static REPLICA: Object =
+    Object { name: "Replica", fields: &[text("name"), of("count", &Type::Int("int64"))] };
 
 static FIELD_SPEC: Object = Object {
     name: "FieldSpec",
@@ -118,7 +119,7 @@ static SECRET: Object = Object { name: "SecretArgs", fields: generator_fields!(t
 
 static FIELD_OPTIONS: Object = Object {
     name: "FieldOptions",
-    fields: &[text("delimiter"), of("index", &Type::Int), text("encoding"), flag("create")],
+    fields: &[text("delimiter"), of("index", &Type::Int("int")), text("encoding"), flag("create")],
 };
 
 static SOURCE: Object = Object {
@@ -183,7 +184,7 @@ static LEGACY_SORT: Object =
 
 static SORT: Object = Object {
     name: "SortOptions",
-    fields: &[text("order"), of("legacySortOptions", &Type::Object(&LEGACY_SORT))],
+    fields: &[of("order", &Type::Named("SortOrder")), of("legacySortOptions", &Type::Object(&LEGACY_SORT))],
 };
 
 static HELM_GLOBALS: Object =
@@ -245,7 +246,7 @@ pub(crate) static KUSTOMIZATION: Object = Object {
         of("commonLabels", &Type::TextMap),
         of("labels", &Type::List(&Type::Object(&LABEL))),
         of("commonAnnotations", &Type::TextMap),
-        of("patchesStrategicMerge", &TEXTS),
+        of("patchesStrategicMerge", &Type::List(&Type::Named("PatchStrategicMerge"))),
         of("patchesJson6902", &Type::List(&Type::Object(&PATCH))),
         of("patches", &Type::List(&Type::Object(&PATCH))),
         of("images", &Type::List(&Type::Object(&IMAGE))),
@@ -331,7 +332,7 @@ static VALUE_ADD_TARGET: Object = Object {
     fields: &[
         of("selector", &Type::Object(&SELECTOR)),
         text("fieldPath"),
-        of("filePathPosition", &Type::Int),
+        of("filePathPosition", &Type::Int("int")),
     ],
 };
 
@@ -340,7 +341,61 @@ static KUBERNETES_SERVICE: Object =
 
 static CLOUD_ACCOUNT: Object = Object { name: "ServiceAccount", fields: &[text("name"), text("projectId")] };
 
-/// The configuration of any builtin plugin in a file: the union of their fields, which do not
+macro_rules! generator_plugin {
+    ($name:literal, $args:literal, $($more:expr),*) => {
+        Object {
+            name: $name,
+            fields: &[
+                of("metadata", &Type::Object(&METADATA)),
+                inside(concat!($args, ".GeneratorArgs."), "namespace", &Type::Text),
+                inside(concat!($args, ".GeneratorArgs."), "name", &Type::Text),
+                inside(concat!($args, ".GeneratorArgs."), "behavior", &Type::Text),
+                inside(concat!($args, ".GeneratorArgs.KvPairSources."), "literals", &TEXTS),
+                inside(concat!($args, ".GeneratorArgs.KvPairSources."), "files", &TEXTS),
+                inside(concat!($args, ".GeneratorArgs.KvPairSources."), "envs", &TEXTS),
+                inside(concat!($args, ".GeneratorArgs.KvPairSources."), "env", &Type::Text),
+                inside(concat!($args, ".GeneratorArgs."), "options", &Type::Object(&GENERATOR_OPTIONS)),
+                $($more),*
+            ],
+        }
+    };
+}
+
+/// The configuration of a `ConfigMapGenerator` in a file.
+pub(crate) static CONFIG_MAP_PLUGIN: Object = generator_plugin!("ConfigMapGeneratorPlugin", "ConfigMapArgs",);
+
+/// The configuration of a `SecretGenerator` in a file.
+pub(crate) static SECRET_PLUGIN: Object =
+    generator_plugin!("SecretGeneratorPlugin", "SecretArgs", inside("SecretArgs.", "type", &Type::Text));
+
+/// The configuration of a `HelmChartInflationGenerator` in a file.
+pub(crate) static HELM_PLUGIN: Object = Object {
+    name: "HelmChartInflationGeneratorPlugin",
+    fields: &[
+        of("metadata", &Type::Object(&METADATA)),
+        inside("HelmGlobals.", "chartHome", &Type::Text),
+        inside("HelmGlobals.", "configHome", &Type::Text),
+        inside("HelmChart.", "name", &Type::Text),
+        inside("HelmChart.", "version", &Type::Text),
+        inside("HelmChart.", "repo", &Type::Text),
+        inside("HelmChart.", "releaseName", &Type::Text),
+        inside("HelmChart.", "namespace", &Type::Text),
+        inside("HelmChart.", "additionalValuesFiles", &TEXTS),
+        inside("HelmChart.", "valuesFile", &Type::Text),
+        inside("HelmChart.", "valuesInline", &Type::AnyMap),
+        inside("HelmChart.", "valuesMerge", &Type::Text),
+        inside("HelmChart.", "includeCRDs", &Type::Bool),
+        inside("HelmChart.", "skipHooks", &Type::Bool),
+        inside("HelmChart.", "apiVersions", &TEXTS),
+        inside("HelmChart.", "kubeVersion", &Type::Text),
+        inside("HelmChart.", "nameTemplate", &Type::Text),
+        inside("HelmChart.", "skipTests", &Type::Bool),
+        inside("HelmChart.", "debug", &Type::Bool),
+        inside("HelmChart.", "devel", &Type::Bool),
+    ],
+};
+
+/// The configuration of any other builtin plugin in a file: the union of their fields, which do not
 /// contradict each other.
 pub(crate) static PLUGIN: Object = Object {
     name: "Plugin",
@@ -349,15 +404,6 @@ pub(crate) static PLUGIN: Object = Object {
         of("annotations", &Type::TextMap),
         of("labels", &Type::TextMap),
         of("fieldSpecs", &FIELD_SPECS),
-        text("namespace"),
-        text("name"),
-        text("behavior"),
-        of("literals", &TEXTS),
-        of("files", &TEXTS),
-        of("envs", &TEXTS),
-        text("env"),
-        of("options", &Type::Any),
-        text("type"),
         of("imageTag", &Type::Object(&IMAGE)),
         flag("unsetOnly"),
         text("setRoleBindingSubjects"),
@@ -377,23 +423,6 @@ pub(crate) static PLUGIN: Object = Object {
         text("cloud"),
         of("kubernetesService", &Type::Object(&KUBERNETES_SERVICE)),
         of("serviceAccount", &Type::Object(&CLOUD_ACCOUNT)),
-        text("chartHome"),
-        text("configHome"),
-        text("version"),
-        text("repo"),
-        text("releaseName"),
-        of("additionalValuesFiles", &TEXTS),
-        text("valuesFile"),
-        of("valuesInline", &Type::AnyMap),
-        text("valuesMerge"),
-        flag("includeCRDs"),
-        flag("skipHooks"),
-        of("apiVersions", &TEXTS),
-        text("kubeVersion"),
-        text("nameTemplate"),
-        flag("skipTests"),
-        flag("debug"),
-        flag("devel"),
         of("sortOptions", &Type::Object(&SORT)),
     ],
 };

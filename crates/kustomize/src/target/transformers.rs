@@ -109,8 +109,13 @@ impl<'a> Target<'a> {
         self.json_patches(&mut list, context)?;
         self.counts_and_images(&mut list, config, context);
         if !self.k.replacements.is_empty() {
-            let replacements = plugins::load_replacements(&self.k.replacements, &self.loader, context)
-                .map_err(|error| {
+            // The list is written down before it is read again, and empty targets are not written.
+            let mut fields = self.k.replacements.clone();
+            for field in &mut fields {
+                field.targets = field.targets.take().filter(|targets| !targets.is_empty());
+            }
+            let replacements =
+                plugins::load_replacements(&fields, &self.loader, context).map_err(|error| {
                     self.configuring(error, "ReplacementTransformer", "", ("replacements", 0))
                 })?;
             list.push(self.configure(
