@@ -4,7 +4,8 @@ use std::ffi::OsString;
 
 use clap::{ArgAction, Command};
 
-/// The command line without values of switches: one that is switched on stands alone, one that is switched off is left out.
+/// The command line without values of switches: one that is switched on stands alone, one that is switched off is left out,
+/// and so is what switched it on before.
 pub(crate) fn plain(arguments: Vec<OsString>, definition: impl FnOnce() -> Command) -> Vec<OsString> {
     if !arguments.iter().any(|argument| switch(argument).is_some()) {
         return arguments;
@@ -17,7 +18,10 @@ pub(crate) fn plain(arguments: Vec<OsString>, definition: impl FnOnce() -> Comma
     for argument in arguments.by_ref() {
         match switch(&argument).filter(|(name, _)| is_switch(command, name)) {
             Some((name, true)) => plain.push(format!("--{name}").into()),
-            Some((_, false)) => {}
+            Some((name, false)) => {
+                let on = OsString::from(format!("--{name}"));
+                plain.retain(|argument| *argument != on);
+            }
             None => {
                 if let Some(inner) = argument.to_str().and_then(|name| command.find_subcommand(name)) {
                     command = inner;
@@ -76,6 +80,8 @@ mod tests {
             "tiphys render x --include-crds"
         );
         assert_eq!(told("tiphys render --crds=1 --no-hooks"), "tiphys render --crds --no-hooks");
+        assert_eq!(told("tiphys render --no-hooks x --no-hooks=f"), "tiphys render x");
+        assert_eq!(told("tiphys render --no-hooks=f x --no-hooks"), "tiphys render x --no-hooks");
     }
 
     #[test]

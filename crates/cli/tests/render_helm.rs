@@ -34,6 +34,57 @@ fn run(folder: &Path, args: &[&str]) -> (i32, String, String) {
 }
 
 #[test]
+fn flags_are_read_as_helm_reads_them() {
+    let folder = tempfile::tempdir().unwrap();
+    chart(folder.path());
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("a.yaml", "level: a\nonly: a\n");
+    write("b.yaml", "level: b\n");
+    write("c,d.yaml", "level: cd\n");
+    write(
+        "web/templates/two.yaml",
+        "said: {{ .Values.level }} {{ .Values.only }} {{ .Release.Namespace }} {{ .Release.Name }} {{ .Release.IsUpgrade }} {{ .Capabilities.APIVersions.Has \"x/v1\" }} {{ .Capabilities.APIVersions.Has \"y/v1\" }}\n",
+    );
+    let said = |args: &[&str]| {
+        let (code, stdout, stderr) = run(folder.path(), &[args, &["-s", "templates/two.yaml"]].concat());
+        assert_eq!(code, 0, "{args:?}: {stderr}");
+        (stdout.lines().nth(2).unwrap().to_owned(), stderr)
+    };
+    for (args, expected) in [
+        // Several files in one flag, quoted where a name holds a comma; an empty one names none.
+        (&["web", "-f", "a.yaml,b.yaml", "-f", ""][..], "b a default release-name false false false"),
+        (&["web", "-f", "a.yaml,\"c,d.yaml\""], "cd a default release-name false false false"),
+        (&["web", "-a", "\"x/v1\",y/v1"], "low <nil> default release-name false true true"),
+        // What is given twice; what is given empty.
+        (&["web", "-n", "one", "-n", "two"], "low <nil> two release-name false false false"),
+        (&["web", "--is-upgrade", "--is-upgrade"], "low <nil> default release-name true false false"),
+        (&["web", "--is-upgrade", "--is-upgrade=false"], "low <nil> default release-name false false false"),
+        (&["web", "-n", ""], "low <nil> default release-name false false false"),
+        (&["x", "web", "--name-template", "", "--output-dir", ""], "low <nil> default x false false false"),
+    ] {
+        let expected = format!("said: {}", expected.replace("<nil>", ""));
+        assert_eq!(said(args), (expected, String::new()), "{args:?}");
+    }
+    let (_, stderr) = said(&["web", "--force", "--hide-notes"]);
+    assert_eq!(
+        stderr,
+        "Flag --force has been deprecated, use --force-replace instead\nFlag --hide-notes has been deprecated, this flag has no effect for 'helm template' and will be removed in Helm 5\n"
+    );
+    let (code, _, stderr) = run(folder.path(), &["web", "-f", "a\"b"]);
+    assert_eq!(
+        (code, stderr.as_str()),
+        (
+            1,
+            "Error: invalid argument \"a\\\"b\" for \"-f, --values\" flag: parse error on line 1, column 2: bare \" in non-quoted-field\n"
+        )
+    );
+    let (_, _, stderr) = run(folder.path(), &["UP", "web"]);
+    assert!(stderr.starts_with(
+        "level=ERROR msg=\"release name check failed\" error=\"release name \\\"UP\\\": invalid"
+    ));
+}
+
+#[test]
 fn documents_go_into_files() {
     let folder = tempfile::tempdir().unwrap();
     chart(folder.path());

@@ -3,6 +3,7 @@
 
 pub mod base64;
 pub mod cron;
+pub mod csv;
 pub mod decimal;
 pub mod escape;
 pub mod fmt;

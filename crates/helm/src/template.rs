@@ -54,7 +54,7 @@ pub fn template_with_warnings(
     check_installable(chart)?;
     warnings.extend(deprecation(chart, compat));
     check_dependencies(chart, compat)?;
-    check_name(&options.release_name)?;
+    check_name(&options.release_name, compat, warnings)?;
     let mut chart = chart.clone();
     dependencies::process(&mut chart, &given, compat, warnings)?;
     let values = coalesce_values(&chart, &given, compat, warnings)?;
@@ -139,7 +139,7 @@ fn check_dependencies(chart: &Chart, compat: Compat) -> Result<(), HelmError> {
 }
 
 /// Checks a release name: lower-case labels separated by dots.
-fn check_name(name: &str) -> Result<(), HelmError> {
+fn check_name(name: &str, compat: Compat, warnings: &mut Vec<String>) -> Result<(), HelmError> {
     let is_label = |label: &str| {
         let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         !label.is_empty() && label.chars().all(inner) && !label.starts_with('-') && !label.ends_with('-')
@@ -154,7 +154,14 @@ fn check_name(name: &str) -> Result<(), HelmError> {
             "invalid release name, must match regex ^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$ and the length must not be longer than {MAX_NAME}"
         )
     };
-    Err(HelmError::Option(format!("release name check failed: release name {}: {reason}", quote(name))))
+    let reason = format!("release name {}: {reason}", quote(name));
+    if compat == Compat::Helm4 {
+        warnings.push(format!(
+            "level=ERROR msg=\"release name check failed\" error={}",
+            dependencies::logged(&reason)
+        ));
+    }
+    Err(HelmError::Option(format!("release name check failed: {reason}")))
 }
 
 fn collect_crds(chart: &Chart, path: &str, crds: &mut Vec<Manifest>) -> Result<(), HelmError> {

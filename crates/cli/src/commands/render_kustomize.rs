@@ -13,8 +13,9 @@ use tiphys_kustomize::{BuildOptions, LoadRestrictor, RemoteLoader, RepoUrl};
 use tiphys_render::HelmCharts;
 use tiphys_vfs::{DiskTree, FileTree};
 
-/// Which kustomization, and how.
+/// Which kustomization, and how. Of a flag that is given twice the last counts.
 #[derive(Debug, clap::Args)]
+#[command(args_override_self = true)]
 pub struct Args {
     /// Folder with a kustomization file, or the address of one in a Git repository (`https://host/org/repo//folder?ref=v1`).
     #[arg(default_value = ".")]

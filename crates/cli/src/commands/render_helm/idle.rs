@@ -52,6 +52,8 @@ struct Flags {
     #[arg(long, hide = true)]
     description: Option<String>,
     #[arg(long, hide = true)]
+    force: bool,
+    #[arg(long, hide = true)]
     force_conflicts: bool,
     #[arg(long, hide = true)]
     force_replace: bool,
@@ -119,6 +121,21 @@ impl Idle {
     /// Whether what is no YAML is to be printed.
     pub fn debug(&self) -> bool {
         self.0.debug
+    }
+
+    /// Says which flags Helm 4 has given up, as it does.
+    pub fn warn(&self) {
+        const UNUSED: &str = "this flag has no effect for 'helm template' and will be removed in Helm 5";
+        for (given, flag, instead) in [
+            (self.0.force, "force", "use --force-replace instead"),
+            (self.0.atomic, "atomic", "use --rollback-on-failure instead"),
+            (self.0.hide_notes, "hide-notes", UNUSED),
+            (self.0.render_subchart_notes, "render-subchart-notes", UNUSED),
+        ] {
+            if given {
+                eprintln!("Flag --{flag} has been deprecated, {instead}");
+            }
+        }
     }
 
     /// Refuses values that are none, and with `asks_cluster` what says how it is to be reached.

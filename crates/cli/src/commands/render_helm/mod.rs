@@ -13,7 +13,7 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow, bail, ensure};
-use tiphys_gocompat::url::Url;
+use tiphys_gocompat::{csv, strconv::quote, url::Url};
 use tiphys_helm::{
     Chart, Compat, HelmError, RenderOptions, ValuesSource, chart_warnings, check_options, name_from_template,
     set_file_paths, template_with_warnings,
@@ -23,8 +23,9 @@ use tiphys_vfs::{DiskTree, MemTree, VfsError, VfsErrorKind};
 
 use crate::app::target::Target;
 
-/// Which chart, and with which values: the flags of `helm template`.
+/// Which chart, and with which values: the flags of `helm template`. Of one that is given twice the last counts.
 #[derive(Debug, clap::Args)]
+#[command(args_override_self = true)]
 pub struct Args {
     /// Release name and chart, or the chart alone: a folder, a `.tgz` archive, or what `helm template` would fetch (a name in
     /// --repo, `repo_name/chart`, `oci://…`, `https://….tgz`).
@@ -42,7 +43,7 @@ pub struct Args {
     /// Release namespace.
     #[arg(long, short, default_value = "default")]
     namespace: String,
-    /// Values files or their URLs, `-` for stdin; later ones win.
+    /// Values files or their URLs, `-` for stdin, also several with commas; later ones win.
     #[arg(long, short = 'f')]
     values: Vec<String>,
     /// Values as key1=val1,key2=val2.
@@ -64,7 +65,7 @@ pub struct Args {
     #[arg(long)]
     kube_version: Option<String>,
     /// Further API versions for `.Capabilities.APIVersions`.
-    #[arg(long, short = 'a', value_delimiter = ',')]
+    #[arg(long, short = 'a')]
     api_versions: Vec<String>,
     /// Print the CRDs of `crds/` too.
     #[arg(long)]
@@ -86,7 +87,7 @@ pub struct Args {
     show_only: Vec<String>,
     /// Write into files below this folder instead of stdout.
     #[arg(long)]
-    output_dir: Option<PathBuf>,
+    output_dir: Option<String>,
     /// Put the release name between the output folder and the files.
     #[arg(long)]
     release_name: bool,
@@ -98,7 +99,7 @@ pub struct Args {
     offline: bool,
     /// With `server` templates see the cluster's version, what it serves, and by `lookup` its objects; nothing is
     /// written.
-    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "client", default_value_t = DryRun::Client)]
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "unset", default_value_t = DryRun::Client)]
     dry_run: DryRun,
     /// Kubeconfig for --dry-run=server; by default that of a `tiphys up` running here (.tiphys/kubeconfig), else
     /// $KUBECONFIG, else ~/.kube/config.
@@ -132,6 +133,9 @@ enum DryRun {
     /// What only an installation knows; Helm 3 takes it for `client`.
     #[value(alias = "false", hide = true)]
     None,
+    /// The flag alone.
+    #[value(hide = true)]
+    Unset,
 }
 
 /// Renders and prints.
@@ -139,13 +143,21 @@ enum DryRun {
 /// # Errors
 /// With Helm's text.
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    args.refused.check()?;
-    args.idle.check(args.dry_run == DryRun::Server)?;
-    let (name, chart) = name_and_chart(args)?;
     let compat = match args.compat {
         Version::Helm4 => Compat::Helm4,
         Version::Helm3 => Compat::Helm3,
     };
+    args.refused.check()?;
+    args.idle.check(args.dry_run == DryRun::Server)?;
+    if compat == Compat::Helm4 {
+        args.idle.warn();
+        if args.dry_run == DryRun::Unset {
+            eprintln!(
+                "level=WARN msg=\"--dry-run is deprecated and should be replaced with '--dry-run=client'\""
+            );
+        }
+    }
+    let (name, chart) = name_and_chart(args)?;
     if args.dry_run == DryRun::None && compat == Compat::Helm4 {
         bail!("invalid dry-run value (\"none\"). Must be \"server\" or \"client\"");
     }
@@ -175,7 +187,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             bail!(reason);
         }
     };
-    match &args.output_dir {
+    match args.output_dir.as_deref().filter(|folder| !folder.is_empty()).map(Path::new) {
         Some(folder) if args.release_name => output_dir::write(&folder.join(&name), folder, &output)?,
         Some(folder) => output_dir::write(folder, folder, &output)?,
         None => crate::output::write(output.stdout.as_bytes())?,
@@ -194,7 +206,10 @@ fn name_and_chart(args: &Args) -> anyhow::Result<(String, &str)> {
     match (args.name_and_chart.as_slice(), &args.name_template) {
         ([name, chart], template) => {
             ensure!(!args.generate_name, "cannot set --generate-name and also specify a name");
-            ensure!(template.is_none(), "cannot set --name-template and also specify a name");
+            ensure!(
+                template.as_ref().is_none_or(String::is_empty),
+                "cannot set --name-template and also specify a name"
+            );
             Ok((name.clone(), chart))
         }
         ([chart], Some(template)) if !template.is_empty() => Ok((name_from_template(template)?, chart)),
@@ -266,10 +281,11 @@ fn complete(
 fn options(args: &Args, name: &str, compat: Compat) -> anyhow::Result<RenderOptions> {
     Ok(RenderOptions {
         release_name: name.to_owned(),
-        namespace: args.namespace.clone(),
+        // An empty one counts as none given.
+        namespace: if args.namespace.is_empty() { "default".to_owned() } else { args.namespace.clone() },
         values: values(args)?,
         kube_version: args.kube_version.clone(),
-        api_versions: args.api_versions.clone(),
+        api_versions: lists(&args.api_versions, "-a, --api-versions")?,
         include_crds: args.include_crds,
         skip_tests: args.skip_tests,
         no_hooks: args.no_hooks,
@@ -285,8 +301,9 @@ fn options(args: &Args, name: &str, compat: Compat) -> anyhow::Result<RenderOpti
 
 fn values(args: &Args) -> anyhow::Result<Vec<ValuesSource>> {
     let mut all = Vec::new();
-    for file in &args.values {
-        all.push(ValuesSource::File(file.clone(), read(file, args.offline)?));
+    for file in lists(&args.values, "-f, --values")? {
+        let content = read(&file, args.offline)?;
+        all.push(ValuesSource::File(file, content));
     }
     all.extend(args.set_json.iter().cloned().map(ValuesSource::SetJson));
     all.extend(args.set.iter().cloned().map(ValuesSource::Set));
@@ -300,6 +317,18 @@ fn values(args: &Args) -> anyhow::Result<Vec<ValuesSource>> {
         all.push(ValuesSource::SetFile(text.clone(), contents));
     }
     all.extend(args.set_literal.iter().cloned().map(ValuesSource::SetLiteral));
+    Ok(all)
+}
+
+/// The texts of a flag that takes lists with commas.
+fn lists(texts: &[String], flag: &str) -> anyhow::Result<Vec<String>> {
+    let mut all = Vec::new();
+    for text in texts {
+        let record = csv::record(text);
+        all.extend(
+            record.map_err(|error| anyhow!("invalid argument {} for {flag:?} flag: {error}", quote(text)))?,
+        );
+    }
     Ok(all)
 }
 
