@@ -37,8 +37,32 @@ fn charts_see_the_versions_of_the_flags() {
         ("charts/web/templates/map.yaml", template),
     ]);
     let helm = ["render", "kustomize", "repo", "--enable-helm", "--helm-command=helm"];
-    repo.run(&[helm.as_slice(), &["--helm-kube-version=1.27.3", "--helm-api-versions=x/v1"]].concat())
+    repo.run(&[helm.as_slice(), &["--helm-kube-version=1.27.3", "--helm-api-versions=y/v1,x/v1"]].concat())
         .expect(0, &["version: v1.27.3", "has: \"true\""]);
     repo.run(&helm).expect(0, &["has: \"false\""]);
     repo.run(&[helm.as_slice(), &["--mount=x"]].concat()).expect(1, &["--mount is not supported"]);
+}
+
+#[test]
+fn flags_that_kustomize_has_given_up_still_count() {
+    let repo = Repo::with(&[
+        ("map.yaml", MAP),
+        ("space.yaml", "apiVersion: v1\nkind: Namespace\nmetadata: {name: shop}\n"),
+        ("kustomization.yaml", "resources: [map.yaml, space.yaml]\n"),
+    ]);
+    let kinds = |flags: &[&str]| {
+        let run = repo.run(&[&["render", "kustomize", "repo", "-o", ""], flags].concat());
+        run.expect(0, &[]);
+        let text = run.stdout();
+        text.lines().filter_map(|line| line.strip_prefix("kind: ").map(str::to_owned)).collect::<Vec<_>>()
+    };
+    assert_eq!(kinds(&[]), ["Namespace", "ConfigMap"]);
+    assert_eq!(kinds(&["--reorder", "legacy"]), ["Namespace", "ConfigMap"]);
+    // Of what is given twice the last counts.
+    assert_eq!(kinds(&["--reorder=legacy", "--reorder", "none"]), ["ConfigMap", "Namespace"]);
+    let run = repo.run(&["render", "kustomize", "repo", "--enable-managedby-label"]);
+    run.expect(
+        0,
+        &["app.kubernetes.io/managed-by: kustomize-v5", "Flag --enable-managedby-label has been deprecated"],
+    );
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tiphys_kustomize::{BuildOptions, LoadRestrictor};
+use tiphys_kustomize::{BuildOptions, LoadRestrictor, Reorder};
 
 use crate::{Cause, HelmCharts, RenderError};
 
@@ -44,7 +44,16 @@ pub(crate) fn parse(flags: &str) -> Result<BuildOptions, RenderError> {
                 value = value.or_else(|| words.next());
                 options.helm_kube_version = value.map(str::to_owned);
             }
-            "--helm-debug" => {}
+            "--reorder" => {
+                value = value.or_else(|| words.next());
+                options.reorder = match value {
+                    Some("legacy") => Reorder::Legacy,
+                    Some("none") => Reorder::None,
+                    other => return Err(fault(name, other.unwrap_or_default())),
+                };
+            }
+            // As whom functions run, of which none is, and what is said of a failure.
+            "--as-current-user" | "--helm-debug" | "--stack-trace" => {}
             // The renderer is built in; there is no program to choose.
             "--helm-command" if value.is_some() => {}
             "--helm-command" => {
@@ -80,13 +89,16 @@ mod tests {
         let options =
             parse("--helm-api-versions a/v1/A --helm-api-versions=b/v1,c/v1 --helm-kube-version 1.31")
                 .unwrap();
+        assert_eq!(parse("--reorder none --stack-trace").unwrap().reorder, Reorder::None);
+        assert_eq!(parse("--reorder=legacy").unwrap().reorder, Reorder::Legacy);
         assert_eq!(options.helm_api_versions, ["a/v1/A", "b/v1", "c/v1"]);
         assert_eq!(options.helm_kube_version.as_deref(), Some("1.31"));
     }
 
     #[test]
     fn unknown_flags_are_named() {
-        assert!(parse("--as-current-user").unwrap_err().to_string().contains("--as-current-user"));
+        assert!(parse("--network-name x").unwrap_err().to_string().contains("--network-name"));
+        assert!(parse("--reorder fifo").unwrap_err().to_string().contains("--reorder fifo"));
         assert!(parse("--load-restrictor none").is_err());
     }
 }

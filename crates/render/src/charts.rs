@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tiphys_gocompat::{csv, strconv::quote};
 use tiphys_helm::{Chart, RenderOptions, ValuesSource};
 use tiphys_kustomize::{ChartInflator, ChartRequest};
 use tiphys_vfs::FileTree;
@@ -27,7 +28,7 @@ impl ChartInflator for HelmCharts {
                 })
                 .collect(),
             kube_version: Some(request.kube_version.clone()).filter(|version| !version.is_empty()),
-            api_versions: request.api_versions.clone(),
+            api_versions: api_versions(request)?,
             include_crds: request.include_crds,
             skip_tests: request.skip_tests,
             no_hooks: request.skip_hooks,
@@ -35,6 +36,18 @@ impl ChartInflator for HelmCharts {
         };
         tiphys_helm::template(&chart, &options).map(|output| output.stdout).map_err(|error| error.to_string())
     }
+}
+
+/// Each entry is a flag of `helm template`, which takes several versions with commas.
+fn api_versions(request: &ChartRequest) -> Result<Vec<String>, String> {
+    let mut all = Vec::new();
+    for text in &request.api_versions {
+        let record = csv::record(text);
+        let fault =
+            |error| format!("invalid argument {} for \"-a, --api-versions\" flag: {error}", quote(text));
+        all.extend(record.map_err(fault)?);
+    }
+    Ok(all)
 }
 
 /// The name as `helm template` chooses it from the arguments that kustomize gives.

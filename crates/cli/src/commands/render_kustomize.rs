@@ -9,7 +9,7 @@ use std::{
 
 use anyhow::{Context, anyhow, bail};
 use clap::ValueEnum;
-use tiphys_kustomize::{BuildOptions, LoadRestrictor, RemoteLoader, RepoUrl};
+use tiphys_kustomize::{BuildOptions, LoadRestrictor, RemoteLoader, Reorder, RepoUrl};
 use tiphys_render::HelmCharts;
 use tiphys_vfs::{DiskTree, FileTree};
 
@@ -37,7 +37,13 @@ pub struct Args {
     offline: bool,
     /// Write to this file instead of stdout.
     #[arg(long, short)]
-    output: Option<PathBuf>,
+    output: Option<String>,
+    /// Order of the objects where the kustomization has no `sortOptions`; kustomize advises to write these instead.
+    #[arg(long, value_enum, hide = true)]
+    reorder: Option<Order>,
+    /// Label every object with `app.kubernetes.io/managed-by`; kustomize advises to write `buildMetadata` instead.
+    #[arg(long, hide = true)]
+    enable_managedby_label: bool,
     #[command(flatten)]
     idle: Idle,
 }
@@ -94,18 +100,40 @@ enum Restrictor {
     None,
 }
 
+/// `--reorder`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Order {
+    Legacy,
+    None,
+}
+
 /// Builds and prints.
 ///
 /// # Errors
 /// With kustomize's text, the place of the fault and advice.
 pub fn run(args: &Args) -> anyhow::Result<()> {
     args.idle.check()?;
+    if args.reorder.is_some() {
+        eprintln!(
+            "Flag --reorder has been deprecated, use the new 'sortOptions' field in kustomization.yaml instead."
+        );
+    }
+    if args.enable_managedby_label {
+        eprintln!(
+            "Flag --enable-managedby-label has been deprecated, The flag `enable-managedby-label` has been deprecated. Use the `managedByLabel` option in the `buildMetadata` field instead."
+        );
+    }
     let fetcher = crate::fetch::fetcher(args.offline);
     let mut options = BuildOptions {
         load_restrictor: match args.load_restrictor {
             Restrictor::RootOnly => LoadRestrictor::RootOnly,
             Restrictor::None => LoadRestrictor::None,
         },
+        reorder: match args.reorder {
+            Some(Order::None) => Reorder::None,
+            Some(Order::Legacy) | None => Reorder::Legacy,
+        },
+        managed_by_label: args.enable_managedby_label,
         display_root: "/".to_owned(),
         enable_helm: args.enable_helm,
         helm_kube_version: args.helm_kube_version.clone(),
@@ -132,7 +160,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         Ok(build) => build,
         Err(error) => bail!("{}", explain(&error, &here())),
     };
-    write(args.output.as_deref(), build.to_yaml().as_bytes())?;
+    // An empty name counts as none given.
+    let output = args.output.as_deref().filter(|file| !file.is_empty());
+    write(output.map(Path::new), build.to_yaml().as_bytes())?;
     // The process ends here: nobody needs the memory of every node back.
     std::mem::forget(build);
     Ok(())
