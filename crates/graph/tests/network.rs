@@ -338,7 +338,36 @@ fn cilium_denies_before_it_allows_in_whole_clusters_too() {
     let allow = json!({"endpointSelector": {}, "egress": [{"toEntities": ["all"]}]});
     let deny = json!({"endpointSelector": {"matchLabels": {"app": "web"}}, "egressDeny": [{"toEntities": ["kube-apiserver"]}]});
     assert_eq!(verdict_under(Cni::Cilium, &[wide(allow.clone())], API), Verdict::Allow);
-    assert_eq!(verdict_under(Cni::Cilium, &[wide(allow), wide(deny)], API), Verdict::Deny);
+    assert_eq!(verdict_under(Cni::Cilium, &[wide(allow.clone()), wide(deny)], API), Verdict::Deny);
+    // A rule without anything in it isolates, and denies and allows nobody.
+    let isolated = json!({"endpointSelector": {}, "egressDeny": [{}]});
+    assert_eq!(verdict_under(Cni::Cilium, &[wide(isolated.clone())], API), Verdict::Deny);
+    assert_eq!(verdict_under(Cni::Cilium, &[wide(isolated), wide(allow)], API), Verdict::Allow);
+    let empty = json!({"endpointSelector": {}, "egress": [{}]});
+    assert_eq!(verdict_under(Cni::Cilium, &[wide(empty)], API), Verdict::Deny);
+}
+
+#[test]
+fn pods_of_operators_bear_the_labels_that_they_are_given() {
+    let cluster = |more: Value| {
+        json!({"apiVersion": "postgresql.cnpg.io/v1", "kind": "Cluster", "metadata": {"name": "orders", "namespace": "shop"},
+            "spec": {"instances": 1, "inheritedMetadata": {"labels": more}}})
+    };
+    let closed = policy("closed", &json!({"podSelector": {}, "policyTypes": ["Egress"]}));
+    let open = policy(
+        "open",
+        &json!({"podSelector": {"matchLabels": {"talks": "yes"}}, "policyTypes": ["Egress"], "egress": [{}]}),
+    );
+    let judge = |labels: Value| {
+        let survey = survey(&[cluster(labels), closed.clone(), open.clone()]);
+        let network = Network::of(survey.objects.iter());
+        let flows = network.flows(&survey);
+        let of_api =
+            flows.iter().find(|flow| flow.need == Need::ApiServer).expect("an instance asks who leads");
+        network.judge(of_api).verdict
+    };
+    assert_eq!(judge(json!({"talks": "yes"})), Verdict::Allow);
+    assert_ne!(judge(json!({})), Verdict::Allow);
 }
 
 #[test]

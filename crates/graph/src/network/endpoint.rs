@@ -224,7 +224,9 @@ impl Service {
             name: object.key.name.clone(),
             labels: labels(object.value().at(&["metadata", "labels"])),
             selector: labels(spec.get("selector")),
-            is_outside: spec.str_at(&["type"]) == Some("LoadBalancer"),
+            // Tailscale's balancers are pods of the cluster.
+            is_outside: spec.str_at(&["type"]) == Some("LoadBalancer")
+                && spec.str_at(&["loadBalancerClass"]) != Some("tailscale"),
             ports: ports.collect(),
         })
     }

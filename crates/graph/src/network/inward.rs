@@ -1,6 +1,7 @@
 //! Connections that come in: from outside of the cluster, and from Prometheus.
 
 use serde_json::Value;
+use tiphys_model::ApplicationSource;
 use tiphys_value::{FieldPath, ObjectExt};
 
 use super::{Destination, Direction, Flow, Need, Network, Pod, Protocol, Selector, ServicePort, Tri};
@@ -121,7 +122,14 @@ pub fn unseen(app: &App) -> Option<Pod> {
     let spec = &app.application.spec;
     let mut sources = spec.source.iter().chain(&spec.sources);
     let is_unseen = matches!(app.outcome, Outcome::Unseen(_) | Outcome::Failed(_));
-    (is_unseen && sources.any(|source| source.chart == "kube-prometheus-stack"))
+    // As an agent its pods are called otherwise.
+    let is_agent = |source: &ApplicationSource| {
+        source.helm.as_ref().is_some_and(|helm| {
+            let values = helm.values_object.as_ref().map_or_else(|| helm.values.clone(), ToString::to_string);
+            values.contains("agentMode")
+        })
+    };
+    (is_unseen && sources.any(|source| source.chart == "kube-prometheus-stack" && !is_agent(source)))
         .then(|| prometheus(&spec.destination.namespace))
 }
 

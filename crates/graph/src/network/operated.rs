@@ -87,13 +87,28 @@ kinds! {
         ["{}-collector" 4317 -> 4317, "{}-collector" 4318 -> 4318] "{}-collector" false;
 }
 
+/// The labels that an object gives its pods beside those of its operator, where operators look for such.
+fn given(spec: &Value) -> Labels {
+    const PLACES: [&[&str]; 5] = [
+        &["inheritedMetadata", "labels"],
+        &["podMetadata", "labels"],
+        &["template", "metadata", "labels"],
+        &["kafka", "template", "pod", "metadata", "labels"],
+        &["labels"],
+    ];
+    let maps = PLACES.iter().filter_map(|place| spec.at(place)?.as_object());
+    maps.flatten().filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
+}
+
 /// What an operator makes of an object.
 pub fn of(object: &Object) -> Option<Operated> {
     let key = &object.key;
     let kind = KINDS.iter().find(|kind| kind.group == key.group && kind.kind == key.kind)?;
     let named = |text: &str| text.replace("{}", &key.name);
     let spec = object.value().get("spec").unwrap_or(&Value::Null);
-    let labels: Labels = kind.labels.iter().map(|(key, value)| ((*key).to_owned(), named(value))).collect();
+    let fixed: Labels = kind.labels.iter().map(|(key, value)| ((*key).to_owned(), named(value))).collect();
+    let mut labels = given(spec);
+    labels.extend(fixed.clone());
     let account = spec.str_at(&["serviceAccountName"]).map_or_else(|| named(kind.account), str::to_owned);
     let mut services: Vec<Service> = Vec::new();
     for (name, front, back) in kind.services {
@@ -111,7 +126,7 @@ pub fn of(object: &Object) -> Option<Operated> {
                 namespace: key.namespace.clone(),
                 name,
                 labels: Labels::new(),
-                selector: labels.clone(),
+                selector: fixed.clone(),
                 is_outside: false,
                 ports: vec![port],
             }),

@@ -324,8 +324,17 @@ impl<'a> Judge<'a> {
 
     /// Whether a claim's storage class waits for a pod, by its declaration or by what it is known as.
     pub fn waits_for_consumer(&self, claim: &Object) -> bool {
-        const KNOWN: [&str; 6] =
-            ["gp2", "local-path", "managed-csi", "managed-csi-premium", "premium-rwo", "standard-rwo"];
+        const KNOWN: [&str; 9] = [
+            "gp2",
+            "hcloud-volumes",
+            "local-path",
+            "managed-csi",
+            "managed-csi-premium",
+            "openebs-hostpath",
+            "premium-rwo",
+            "standard-rwo",
+            "topolvm-provisioner",
+        ];
         let Some(class) = claim.value().str_at(&["spec", "storageClassName"]) else { return false };
         let declared = self.edges.index.named(claim, "StorageClass", class);
         match declared.first() {
