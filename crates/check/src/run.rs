@@ -6,7 +6,7 @@ use tiphys_diag::Diagnostic;
 use tiphys_graph::parallel;
 
 use crate::{
-    Baseline, Config, Context, Finding, Report, Rule,
+    Baseline, Config, Context, Finding, Report, Rule, rules,
     support::{once, respell, set_aside},
     suppress::Suppressions,
 };
@@ -45,6 +45,22 @@ impl<'a> Options<'a> {
 
 /// Runs rules, and nothing else: all that they find, in order.
 pub fn check(context: &Context<'_>, rules: &[&Rule]) -> Checked {
+    let mut findings = run(context, rules);
+    if let Some(flux) = &context.survey.flux {
+        let base = context.base.and_then(|base| base.flux.as_deref());
+        let of_clusters: Vec<&Rule> = rules.iter().copied().filter(|it| is_of_clusters(it)).collect();
+        let of_flux = run(&Context::new(flux, base), &of_clusters);
+        // What is still to be filled in may be anything.
+        findings.extend(of_flux.into_iter().filter(|it| !it.diagnostic.message.contains("${")));
+    }
+    respell::patches(&context.survey.files, &mut findings);
+    sort(&mut findings);
+    findings.dedup();
+    Checked { findings: once::by_place(findings), ..Checked::default() }
+}
+
+/// What rules find in one survey.
+fn run(context: &Context<'_>, rules: &[&Rule]) -> Vec<Finding> {
     let reports = parallel::each(rules, |rule| {
         let mut report = Report::default();
         (rule.check)(context, &mut report);
@@ -52,10 +68,11 @@ pub fn check(context: &Context<'_>, rules: &[&Rule]) -> Checked {
     });
     let mut findings: Vec<Finding> = reports.into_iter().flatten().collect();
     set_aside::weigh(context.survey, &mut findings);
-    respell::patches(&context.survey.files, &mut findings);
-    sort(&mut findings);
-    findings.dedup();
-    Checked { findings: once::by_place(findings), ..Checked::default() }
+    findings
+}
+
+fn is_of_clusters(rule: &Rule) -> bool {
+    rules::OF_CLUSTERS.iter().any(|it| it.id == rule.id)
 }
 
 /// Runs rules and leaves out what comments suppress, what the configuration leaves out, what a baseline

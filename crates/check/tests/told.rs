@@ -244,3 +244,138 @@ fn a_block_that_stands_by_itself_is_told() {
     );
     assert!(of("resource \"null_resource\" \"a\" {\n  lifecycle {\n    prevent_destroy = true\n  }\n}\nterraform {}\nmoved {\n  from = a\n  to = b\n}\n").is_empty());
 }
+
+/// A repository of Flux with one entry, and what lies beside it.
+fn of_flux(files: &[(&str, &str)]) -> Vec<(String, String)> {
+    const ENTRY: &str = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: flux-system, namespace: flux-system}\nspec: {url: 'https://git.example.com/fleet', ref: {branch: main}}\n---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: flux-system, namespace: flux-system}\nspec: {path: ./clusters/one, sourceRef: {kind: GitRepository, name: flux-system}}\n";
+    let entry = [("clusters/one/flux-system/sync.yaml", ENTRY)];
+    let all = entry.iter().chain(files);
+    all.map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
+}
+
+fn found_of_flux(rule: &str, files: &[(&str, &str)]) -> Vec<String> {
+    let all = of_flux(files);
+    let all: Vec<(&str, &str)> = all.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+    found(rule, &all)
+}
+
+/// A Kustomization of a folder, with more of its specification.
+fn part(name: &str, more: &str) -> String {
+    format!(
+        "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: {name}, namespace: flux-system}}\nspec:\n  path: ./apps/{name}\n  sourceRef: {{kind: GitRepository, name: flux-system}}\n{more}"
+    )
+}
+
+const POD: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    spec:\n      containers:\n      - name: web\n        image: example.com/web:1\n        envFrom: [{configMapRef: {name: '${APP}-settings'}}]\n";
+const MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web-settings}\ndata: {A: b}\n";
+
+#[test]
+fn a_cluster_of_flux_is_looked_at_as_a_whole() {
+    const RULE: &str = "E2-dangling-reference";
+    let shop = "  targetNamespace: shop\n  postBuild: {substitute: {APP: web}}\n";
+    let (web, other) = (part("web", shop), part("other", "  targetNamespace: shop\n"));
+    let of = |map: &str, more: &[(&str, &str)]| {
+        let mut files = vec![
+            ("clusters/one/web.yaml", web.as_str()),
+            ("clusters/one/other.yaml", other.as_str()),
+            ("apps/web/deployment.yaml", POD),
+            ("apps/other/map.yaml", map),
+        ];
+        files.extend(more);
+        found_of_flux(RULE, &files)
+    };
+    let slip = MAP.replace("web-settings", "web-setings");
+    assert_eq!(
+        of(&slip, &[]),
+        ["Deployment/web in shop needs ConfigMap/web-settings in shop, and nothing makes it"]
+    );
+    // Another Kustomization makes it, in a folder that has no kustomization of its own.
+    assert!(of(MAP, &[]).is_empty());
+    // A chart out of reach may make it.
+    let release = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: db, namespace: shop}\nspec: {chart: {spec: {chart: db, sourceRef: {kind: HelmRepository, name: charts}}}}\n";
+    assert!(of(&slip, &[("clusters/one/db.yaml", release)]).is_empty());
+    // So may a source that nobody can read.
+    let far = part("far", "").replace("name: flux-system}\n", "name: elsewhere}\n");
+    let far = far.replace("kind: GitRepository", "kind: OCIRepository");
+    assert!(of(&slip, &[("clusters/one/far.yaml", &far)]).is_empty());
+}
+
+#[test]
+fn a_variable_that_nobody_can_read_may_be_anything() {
+    const RULE: &str = "E2-dangling-reference";
+    let slip = MAP.replace("web-settings", "web-setings");
+    let of = |vars: &str| {
+        let from = "  targetNamespace: shop\n  postBuild: {substituteFrom: [{kind: Secret, name: vars}]}\n";
+        let web = part("web", from);
+        found_of_flux(
+            RULE,
+            &[
+                ("clusters/one/web.yaml", &web),
+                ("clusters/one/vars.yaml", vars),
+                ("apps/web/deployment.yaml", POD),
+                ("apps/web/map.yaml", &slip),
+            ],
+        )
+    };
+    let head = "apiVersion: v1\nkind: Secret\nmetadata: {name: vars, namespace: flux-system}\n";
+    assert_eq!(of(&format!("{head}stringData: {{APP: web}}\n")).len(), 1);
+    assert!(
+        of(&format!("{head}stringData: {{APP: 'ENC[AES256_GCM,data:eA==]'}}\nsops: {{mac: 'ENC[x]'}}\n"))
+            .is_empty()
+    );
+    assert!(
+        of("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: unrelated, namespace: flux-system}\n")
+            .is_empty()
+    );
+}
+
+#[test]
+fn two_clusters_of_flux_have_nothing_in_common() {
+    let entry = |name: &str| {
+        format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: flux-system, namespace: flux-system}}\nspec: {{path: ./clusters/{name}, sourceRef: {{kind: GitRepository, name: flux-system}}}}\n"
+        )
+    };
+    let web = |namespace: &str, app: &str| {
+        format!(
+            "apiVersion: v1\nkind: Service\nmetadata: {{name: web, namespace: {namespace}}}\nspec:\n  selector: {{app: web, tier: front}}\n  ports: [{{port: 80}}]\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: web, namespace: {namespace}}}\nspec:\n  selector: {{matchLabels: {{app: web, tier: {app}}}}}\n  template:\n    metadata: {{labels: {{app: web, tier: {app}}}}}\n    spec: {{containers: [{{name: web, image: 'example.com/web:1'}}]}}\n"
+        )
+    };
+    let (two, good, bad) = (entry("two"), web("shop", "front"), web("shop", "font"));
+    let of = |one: &str, two_web: &str| {
+        found_of_flux(
+            "F4-no-backend",
+            &[
+                ("clusters/two/flux-system/sync.yaml", two.as_str()),
+                ("clusters/one/web.yaml", one),
+                ("clusters/two/web.yaml", two_web),
+            ],
+        )
+    };
+    assert_eq!(of(&good, &bad).len(), 1);
+    assert!(of(&good, &good).is_empty());
+}
+
+#[test]
+fn one_object_in_two_kustomizations_of_flux_is_told() {
+    let of = |mark: &str| {
+        let named = format!("{{{mark}name: web-settings, namespace: shop}}");
+        let map = MAP.replace("{name: web-settings}", &named);
+        let (web, other) = (part("web", ""), part("other", ""));
+        found_of_flux(
+            "B3-two-owners",
+            &[
+                ("clusters/one/web.yaml", &web),
+                ("clusters/one/other.yaml", &other),
+                ("apps/web/map.yaml", &map),
+                ("apps/other/map.yaml", &map),
+                ("apps/other/kustomization.yaml", "resources: [map.yaml]\n"),
+            ],
+        )
+    };
+    let told = "ConfigMap/web-settings in shop is rendered by Kustomization web and by Kustomization other";
+    let other = "ConfigMap/web-settings in shop is rendered by Kustomization other and by Kustomization web";
+    let found = of("");
+    assert!(found == [told] || found == [other], "{found:?}");
+    assert!(of("labels: {kustomize.toolkit.fluxcd.io/ssa: Merge}, ").is_empty());
+}

@@ -36,6 +36,11 @@ impl Shown<'_> {
         if !survey.sets.is_empty() {
             parts.push(counted(survey.sets.len(), "ApplicationSet"));
         }
+        if let Some(flux) = &survey.flux {
+            let rendered = flux.apps.iter().filter(|app| app.is_rendered()).count();
+            let all = flux.apps.len();
+            parts.push(format!("{all} Kustomizations and HelmReleases of Flux ({rendered} rendered)"));
+        }
         let unreached = survey.units.iter().filter(|unit| unit.kind != UnitKind::Manifest).count();
         if unreached > 0 {
             parts.push(format!("{unreached} charts and kustomizations that no Application reaches"));

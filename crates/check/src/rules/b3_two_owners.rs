@@ -10,7 +10,8 @@
 //! Application prunes, definitions (`C5-crd-twice`), and Applications of clusters that the repository does
 //! not name. Where two Applications come from different roots in different folders, or are themselves roots that declare
 //! the same Applications or sync one source in two ways, it is a warning: one of them may be of a generation that is not
-//! applied any more, or people choose one of them for each cluster.
+//! applied any more, or people choose one of them for each cluster. Two Kustomizations or HelmReleases of Flux in one cluster
+//! are told of, too, as a warning; Namespaces are left out there, and what says `kustomize.toolkit.fluxcd.io/ssa`.
 //!
 //! ## Bad
 //! ```yaml
@@ -53,7 +54,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let place = (environment.0, object.cluster.as_ref(), &object.key);
         let earlier = *first.entry(place).or_insert(object);
         let Owner::App(other) = earlier.owner else { continue };
-        if other != own && !is_harmless(survey, earlier, object) {
+        let is_shared = survey.is_of_flux && is_shared(earlier, object);
+        if other != own && !is_shared && !is_harmless(survey, earlier, object) {
             pairs.entry((other, own)).or_default().push((earlier, object));
         }
     }
@@ -95,6 +97,17 @@ fn counts(object: &Object) -> bool {
         && object.value().annotation(tiphys_model::names::HELM_HOOK).is_none()
 }
 
+/// Whether Flux is told, or used, to have an object from several: a namespace that each brings, and what is merged or only
+/// made where it is missing (Flux docs, "Controlling the apply behavior of resources").
+fn is_shared(one: &Object, other: &Object) -> bool {
+    const MARKS: [&str; 2] = ["kustomize.toolkit.fluxcd.io/ssa", "kustomize.toolkit.fluxcd.io/reconcile"];
+    let is_marked = |object: &Object| {
+        let value = object.value();
+        MARKS.iter().any(|mark| value.annotation(mark).is_some() || value.label(mark).is_some())
+    };
+    one.key.kind == "Namespace" || is_marked(one) || is_marked(other) || one.key.name.contains("${")
+}
+
 /// A namespace that both declare alike and neither deletes.
 fn is_harmless(survey: &Survey, one: &Object, other: &Object) -> bool {
     let prunes = |object: &Object| {
@@ -121,10 +134,21 @@ fn add(
         0 => String::new(),
         more => format!(" and {more} more"),
     };
+    let is_of_flux = context.survey.is_of_flux;
+    let kind = |app: &App| match (
+        is_of_flux,
+        app.application.spec.source.as_ref().and_then(|it| it.helm.as_ref()),
+    ) {
+        (false, _) => "Application",
+        (true, None) => "Kustomization",
+        (true, Some(_)) => "HelmRelease",
+    };
     let message = format!(
-        "{}{more} {verb} rendered by Application {} and by Application {}",
+        "{}{more} {verb} rendered by {} {} and by {} {}",
         object.title(),
+        kind(one),
         one.name(),
+        kind(other),
         other.name()
     );
     let mut diagnostic = RULE
@@ -133,6 +157,14 @@ fn add(
         .see(context.survey.start(earlier), format!("{} renders it here", one.name()));
     for (_, also) in shared.iter().skip(1).take(SHOWN) {
         diagnostic = diagnostic.see(context.survey.start(also), format!("both render {} too", also.title()));
+    }
+    if is_of_flux {
+        let diagnostic = diagnostic
+            .because("each of the two applies it again after the other, and where one prunes it, it is gone for both")
+            .help("render it in one of the two only");
+        let diagnostic = Diagnostic { severity: Severity::Warning, ..diagnostic };
+        report.add(RULE.finding(context, object, diagnostic).likely());
+        return;
     }
     let diagnostic = diagnostic
         .because("each of the two marks the object as its own, and finds it OutOfSync once the other has applied it")

@@ -192,9 +192,9 @@ fn finding(context: &Context<'_>, pod: &Pod<'_>, reference: &Reference<'_>, hint
             .see(context.survey.start(other), format!("it is in namespace {}", other.key.namespace))
             .help("pods see only the objects of their own namespace: make it there too"),
         Hint::NotListed(other) => diagnostic
-            .see(context.survey.start(other), "it is here, and no Application renders this file")
+            .see(context.survey.start(other), "it is here, and nothing renders this file")
             .help("name the file among the resources"),
-        Hint::None => diagnostic.help("make it in the same Application, or mark the reference as optional"),
+        Hint::None => diagnostic.help("make it beside the pod, or mark the reference as optional"),
     };
     RULE.finding(context, pod.object, diagnostic).likely().perhaps(name, meant)
 }

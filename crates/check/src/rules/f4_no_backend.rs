@@ -305,13 +305,19 @@ fn without_selector(context: &Context<'_>, cluster: &Cluster<'_>, object: &Objec
                 _ => false,
             }
     });
-    if text(spec, "type") == "ExternalName" || has_endpoints || placeholders::has(spec) {
+    if text(spec, "type") == "ExternalName"
+        || has_endpoints
+        || placeholders::has(spec)
+        || is_of_other_clusters(object)
+    {
         return;
     }
+    let is_called_so = |name: &str| name.starts_with(&object.key.name) || object.key.name.starts_with(name);
     let is_meant = |pod: &&Pod<'_>| {
         let ports = pod.containers().flat_map(|container| list(container.value, "ports"));
         pod.object.owner == object.owner
             && pod.object.key.namespace == object.key.namespace
+            && is_called_so(&pod.object.key.name)
             && ports.map(|port| text(port, "name")).any(|name| !name.is_empty() && targets.contains(&name))
     };
     let Some(pod) = cluster.pods.iter().find(is_meant) else { return };
@@ -323,6 +329,13 @@ fn without_selector(context: &Context<'_>, cluster: &Cluster<'_>, object: &Objec
         .because("a Service without pods has no endpoints: connections to it are refused")
         .help("give it the labels of the pods as spec.selector");
     once.add(&what, RULE.finding(context, object, diagnostic).likely());
+}
+
+/// Whether Cilium joins a Service with those of its name in other clusters, whose pods serve it (Cilium docs, "Load-balancing
+/// & Service Discovery").
+fn is_of_other_clusters(service: &Object) -> bool {
+    let marks = ["service.cilium.io/global", "io.cilium/global-service"];
+    marks.iter().any(|mark| service.value().annotation(mark) == Some("true"))
 }
 
 /// Whether another Service selects the pods, so that this one need not mean them.

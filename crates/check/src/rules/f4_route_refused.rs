@@ -298,7 +298,9 @@ fn grants(context: &Context<'_>, cluster: &Cluster<'_>, route: &Object, once: &m
                     && it.key.namespace == namespace
                     && grants_to(it.value(), route)
             });
-            if is_granted || cluster.is_partly_hidden(namespace) {
+            // A namespace of which nothing is seen is another repository's, or another cluster's.
+            let is_seen = cluster.objects.iter().any(|it| it.key.namespace == namespace);
+            if is_granted || !is_seen || cluster.is_partly_hidden(namespace) {
                 continue;
             }
             let refusal = Refusal {

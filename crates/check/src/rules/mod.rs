@@ -250,6 +250,33 @@ pub const ALL: &[&Rule] = &[
     &g7_order_drift::RULE,
 ];
 
+/// The rules that judge a cluster as a whole, and nothing of how Argo CD fills it: they are asked of the clusters of Flux,
+/// too.
+pub(crate) const OF_CLUSTERS: &[&Rule] = &[
+    &a2_eviction_blocked::RULE,
+    &b3_two_owners::RULE,
+    &c2_limit_range::RULE,
+    &c2_pod_security::RULE,
+    &c2_quota::RULE,
+    &c3_no_backend::RULE,
+    &e2_dangling_reference::RULE,
+    &e2_missing_key::RULE,
+    &e2_no_pull_secret::RULE,
+    &e2_no_request::RULE,
+    &e2_no_resource::RULE,
+    &e6_unknown_port::RULE,
+    &f1_dns_blocked::RULE,
+    &f1_egress_blocked::RULE,
+    &f1_ingress_blocked::RULE,
+    &f1_webhook_blocked::RULE,
+    &f2_probes_blocked::RULE,
+    &f4_no_backend::RULE,
+    &f4_route_refused::RULE,
+    &f4_unheard::RULE,
+    &f4_unknown_host::RULE,
+    &f4_wrong_protocol::RULE,
+];
+
 /// The rule of an id.
 pub fn by_id(id: &str) -> Option<&'static Rule> {
     ALL.iter().copied().find(|rule| rule.id == id)

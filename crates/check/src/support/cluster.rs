@@ -20,6 +20,8 @@ pub struct Cluster<'a> {
     hidden: BTreeSet<Option<String>>,
     /// The texts in custom resources, by the namespace of the resource.
     mentioned: BTreeMap<&'a str, BTreeSet<&'a str>>,
+    /// The names of Flux's HelmReleases elsewhere.
+    released: BTreeSet<&'a str>,
     /// The names of custom resources, by namespace.
     operated: BTreeMap<&'a str, BTreeSet<&'a str>>,
 }
@@ -41,6 +43,10 @@ impl<'a> Cluster<'a> {
                 hidden.insert(Some(namespace.clone()).filter(|namespace| !namespace.is_empty()));
             }
         }
+        hidden.extend(objects.iter().filter(|it| is_open(it.value())).map(|it| {
+            let namespace = &it.key.namespace;
+            (!namespace.is_empty() && !namespace.contains(VARIABLE)).then(|| namespace.clone())
+        }));
         let mut mentioned: BTreeMap<&'a str, BTreeSet<&'a str>> = BTreeMap::new();
         let mut operated: BTreeMap<&'a str, BTreeSet<&'a str>> = BTreeMap::new();
         for object in objects.iter().copied().filter(|object| makes_objects(object)) {
@@ -49,8 +55,12 @@ impl<'a> Cluster<'a> {
             texts.insert(&object.key.name);
             gather(object.value(), texts, 0);
         }
+        // What is released in another cluster may be on its way to this one.
+        let is_release = |it: &&'a Object| it.key.kind == "HelmRelease" && it.world() != *world;
+        let others = survey.objects.iter().filter(is_release);
+        let released = others.map(|it| it.key.name.as_str()).collect();
         let pods = objects.iter().filter_map(|object| pods::of(object)).collect();
-        Self { survey, world: world.clone(), objects, pods, hidden, mentioned, operated }
+        Self { survey, world: world.clone(), objects, pods, hidden, mentioned, operated, released }
     }
 
     /// The objects of a key.
@@ -74,11 +84,10 @@ impl<'a> Cluster<'a> {
     /// that the object's begins with: a controller may make it.
     pub fn may_be_made(&self, namespace: &str, name: &str) -> bool {
         let named = |namespace: &str| self.mentioned.get(namespace).is_some_and(|texts| texts.contains(name));
-        let begun = |namespace: &str| {
-            let names = self.operated.get(namespace).into_iter().flatten();
-            names.into_iter().any(|text| text.len() >= 3 && name.starts_with(*text))
-        };
+        let is_begun = |text: &&str| text.len() >= 3 && name.starts_with(*text);
+        let begun = |namespace: &str| self.operated.get(namespace).into_iter().flatten().any(is_begun);
         [namespace, ""].iter().any(|namespace| named(namespace) || begun(namespace))
+            || self.released.iter().any(is_begun)
     }
 
     /// Whether a Service is Argo CD's own, which who installed it made, and nothing that is seen brings Argo CD.
@@ -121,6 +130,25 @@ impl<'a> Cluster<'a> {
                 && !PODLESS.contains(&object.key.group.as_str())
         })
     }
+}
+
+/// How a variable begins that something else puts a value in place of.
+const VARIABLE: &str = "${";
+
+/// Whether what an object is called, or what decides which others it goes with, has still to be filled in.
+fn is_open(object: &Value) -> bool {
+    const DECIDING: [&[&str]; 7] = [
+        &["metadata", "name"],
+        &["metadata", "namespace"],
+        &["metadata", "labels"],
+        &["spec", "selector"],
+        &["spec", "ports"],
+        &["spec", "template", "metadata"],
+        &["spec", "target", "name"],
+    ];
+    // A Kustomization of Flux decides nothing itself.
+    object.kind() != "HelmRelease"
+        && DECIDING.iter().filter_map(|path| object.at(path)).any(|it| it.to_string().contains(VARIABLE))
 }
 
 /// Whether other objects are made from an object by a controller.

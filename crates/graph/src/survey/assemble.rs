@@ -99,7 +99,7 @@ impl<'a> Assembly<'a> {
     /// The survey, but for its files and what is unseen.
     pub fn finish(self) -> Survey {
         Survey {
-            files: Files::list(Arc::new(tiphys_vfs::MemTree::default()), ""),
+            files: Arc::new(Files::list(Arc::new(tiphys_vfs::MemTree::default()), "")),
             environments: self.environments,
             apps: self.apps,
             sets: self.sets,
@@ -108,8 +108,10 @@ impl<'a> Assembly<'a> {
             faults: self.faults,
             unseen: Vec::new(),
             adopted: BTreeSet::new(),
-            tools: OnceLock::new(),
+            tools: Arc::new(OnceLock::new()),
             kube_version: self.found.input.kube_version.to_owned(),
+            flux: None,
+            is_of_flux: false,
             index: std::sync::OnceLock::new(),
         }
     }
@@ -259,7 +261,7 @@ fn namespace_of(declared: &Value) -> String {
 }
 
 /// The key of an object: a namespace that a cluster-scoped kind bears does not count.
-fn key_of(object: &Value) -> ResourceKey {
+pub(super) fn key_of(object: &Value) -> ResourceKey {
     let mut key = object.resource_key();
     if is_namespaced(&object.gvk()) == Some(false) {
         key.namespace.clear();

@@ -16,6 +16,7 @@ use super::{
     discover,
     discover::Parsed,
     files::Texts,
+    flux,
     kept::Renderings,
     memo::{Memo, Rendering},
     sets,
@@ -31,7 +32,7 @@ const MAX_APPLICATIONS: usize = 20_000;
 /// Everything that was found, before it is sorted into environments.
 pub struct Found<'a> {
     pub input: &'a Input<'a>,
-    pub files: Files,
+    pub files: Arc<Files>,
     pub memo: Memo<'a>,
     /// What each ApplicationSet yields, by its text.
     pub sets: HashMap<String, Yielded>,
@@ -65,6 +66,7 @@ pub fn build(input: &Input<'_>, known: Known<'_>) -> (Survey, Left) {
     let of_flux = manifests.objects.iter().map(|it| &it.value).filter(|it| units::is_of_flux(it));
     let tops = units::tops(&files, of_flux);
     let clusters = sets::clusters(manifests.objects.iter().map(Arc::as_ref));
+    let files = Arc::new(files);
     let mut found = Found { input, files, memo: Memo::new(known.renderings), sets: HashMap::new(), clusters };
     let declared: Vec<RenderedObject> = manifests
         .objects
@@ -100,8 +102,12 @@ pub fn build(input: &Input<'_>, known: Known<'_>) -> (Survey, Left) {
     assembly.grow(seeds);
     let parts = assembly.finish();
     let unseen = unseen(&parts.apps, &units, &found);
+    let mut survey = Survey { unseen, files: found.files.clone(), ..parts };
+    survey.flux = flux::survey(&mut found, &survey).map(Box::new);
+    let of_flux = survey.flux.iter().flat_map(|it| it.unseen.iter().cloned());
+    survey.unseen.extend(of_flux.collect::<Vec<_>>());
     let left = Left { manifests: manifests.parsed, renderings: found.memo.into_known() };
-    (Survey { unseen, files: found.files, ..parts }, left)
+    (survey, left)
 }
 
 impl Found<'_> {

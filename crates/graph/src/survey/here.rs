@@ -10,7 +10,7 @@ use tiphys_kustomize::{FunctionRunner, RemoteLoader};
 use tiphys_render::{RenderError, SourceTree, Sources};
 use tiphys_vfs::{DirEntry, EntryKind, FileTree, MemTree, VfsError};
 
-use super::{Input, kept::Touched, partly, sops, units::AS_FLUX};
+use super::{Input, flux, kept::Touched, partly, sops, units::AS_FLUX};
 
 /// The address under which units ask for this repository.
 pub const THIS_REPOSITORY: &str = "file:///this-repository";
@@ -150,6 +150,10 @@ impl Sources for Here<'_> {
     fn repository(&self, url: &str, revision: &str) -> Result<SourceTree, RenderError> {
         self.addresses.lock().unwrap_or_else(PoisonError::into_inner).insert(url.to_owned());
         if url == THIS_REPOSITORY || (self.input.is_given)(url) {
+            let tree: Arc<dyn FileTree> = self.reading.clone();
+            if let Some(tree) = flux::with_file(&tree, revision) {
+                return Ok(SourceTree { tree, revision: String::new() });
+            }
             return Ok(SourceTree { tree: self.reading.clone(), revision: String::new() });
         }
         self.note(|| url.to_owned(), self.input.sources.repository(url, revision))

@@ -7,6 +7,7 @@ mod build;
 mod discover;
 mod environment;
 mod files;
+mod flux;
 mod grouping;
 mod here;
 mod index;
@@ -85,7 +86,7 @@ impl Input<'_> {
 /// What a repository says as a whole.
 pub struct Survey {
     /// Its files.
-    pub files: Files,
+    pub files: Arc<Files>,
     /// Groups of Applications that run side by side; a name is unique in each.
     pub environments: Vec<Environment>,
     /// Every Application of every environment.
@@ -103,9 +104,14 @@ pub struct Survey {
     /// Addresses that nobody said mean this repository, but that were taken to.
     pub adopted: BTreeSet<String>,
     /// Read when it is asked for.
-    tools: OnceLock<Tools>,
+    tools: Arc<OnceLock<Tools>>,
     /// Version of the destination clusters, such as `v1.36.1`; empty if it is not told.
     pub kube_version: String,
+    /// The clusters that Flux fills, each Kustomization and HelmRelease read as the Application that renders the same;
+    /// `None` if there are none, or Applications fill the same ones.
+    pub flux: Option<Box<Survey>>,
+    /// Whether its Applications stand for Kustomizations and HelmReleases of Flux.
+    pub is_of_flux: bool,
     pub(crate) index: OnceLock<index::Index>,
 }
 

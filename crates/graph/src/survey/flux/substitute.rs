@@ -1,0 +1,178 @@
+//! Variables that Flux puts into what a Kustomization builds (Flux docs, "Post build variable substitution").
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tiphys_value::{Map, ObjectExt, Value};
+
+/// What is known of the variables of one Kustomization.
+#[derive(Debug, Default)]
+pub struct Variables {
+    known: BTreeMap<String, String>,
+    /// Those that have a value that nobody can read: the keys of encrypted Secrets.
+    hidden: BTreeSet<String>,
+    /// Whether there may be others: something that gives some is not in the repository.
+    is_open: bool,
+}
+
+/// A ConfigMap or Secret that variables come from.
+pub enum Giver<'a> {
+    /// It is this one.
+    Known(&'a Value),
+    /// It is not in the repository, or nobody knows which of several it is.
+    Open,
+}
+
+impl Variables {
+    /// The variables of a `postBuild`, later ones in place of earlier ones; those that stand in it count most.
+    pub fn of<'a>(post_build: &Value, find: &dyn Fn(&str, &str) -> Giver<'a>) -> Self {
+        let mut variables = Self::default();
+        for entry in post_build["substituteFrom"].as_array().into_iter().flatten() {
+            let text = |field: &str| entry[field].as_str().unwrap_or_default();
+            match find(text("kind"), text("name")) {
+                Giver::Known(giver) => variables.take(giver),
+                Giver::Open => variables.is_open = true,
+            }
+        }
+        for (name, value) in post_build["substitute"].as_object().into_iter().flatten() {
+            variables.hidden.remove(name);
+            variables.known.insert(name.clone(), plain(value));
+        }
+        variables
+    }
+
+    fn take(&mut self, giver: &Value) {
+        let is_encrypted = giver.get("sops").is_some();
+        for field in ["data", "stringData"] {
+            for (name, value) in giver[field].as_object().into_iter().flatten() {
+                let text = plain(value);
+                // What a Secret holds in base64 is a secret that somebody forgot to encrypt, and no name of anything.
+                if is_encrypted || text.starts_with("ENC[") || giver.kind() == "Secret" && field == "data" {
+                    self.known.remove(name);
+                    self.hidden.insert(name.clone());
+                } else {
+                    self.hidden.remove(name);
+                    self.known.insert(name.clone(), text);
+                }
+            }
+        }
+    }
+
+    /// A value with what is known in place of its variables; the others stay as they are.
+    pub fn fill(&self, value: &Value) -> Value {
+        match value {
+            Value::String(text) if text.contains("${") => self.typed(text),
+            Value::Array(items) => items.iter().map(|item| self.fill(item)).collect(),
+            Value::Object(map) => {
+                let filled: Map<String, Value> = map
+                    .iter()
+                    .map(|(key, below)| {
+                        let key = if key.contains("${") { self.text(key) } else { key.clone() };
+                        (key, self.fill(below))
+                    })
+                    .collect();
+                Value::Object(filled)
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// A text that is one variable and nothing else is read as YAML once it is filled in.
+    fn typed(&self, text: &str) -> Value {
+        let filled = self.text(text);
+        let is_whole = text.starts_with("${") && text.find('}') == Some(text.len() - 1);
+        match tiphys_yaml::from_yaml(&filled) {
+            Ok(scalar @ (Value::Number(_) | Value::Bool(_))) if is_whole => scalar,
+            _ => Value::String(filled),
+        }
+    }
+
+    fn text(&self, text: &str) -> String {
+        let mut filled = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find("${") {
+            // `$${NAME}` stands for itself.
+            if rest[..at].ends_with('$') {
+                filled.push_str(&rest[..at - 1]);
+                filled.push_str("${");
+                rest = &rest[at + 2..];
+                continue;
+            }
+            filled.push_str(&rest[..at]);
+            let inner = &rest[at + 2..];
+            let Some(end) = inner.find('}') else {
+                rest = &rest[at..];
+                break;
+            };
+            match self.value(&inner[..end]) {
+                Some(value) => filled.push_str(&value),
+                None => filled.push_str(&rest[at..at + 2 + end + 1]),
+            }
+            rest = &inner[end + 1..];
+        }
+        filled.push_str(rest);
+        filled
+    }
+
+    /// What stands for `NAME` or `NAME:=default`, if that is sure.
+    fn value(&self, expression: &str) -> Option<String> {
+        let end =
+            expression.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(expression.len());
+        let (name, rest) = expression.split_at(end);
+        let default = [":-", ":=", "-", "="].iter().find_map(|sign| rest.strip_prefix(sign));
+        if name.is_empty() || rest.contains("${") || default.is_none() && !rest.is_empty() {
+            return None;
+        }
+        match self.known.get(name) {
+            Some(known) if known.is_empty() && rest.starts_with(':') => default.map(str::to_owned),
+            Some(known) => Some(known.clone()),
+            None if self.is_open || self.hidden.contains(name) => None,
+            None => default.map(str::to_owned),
+        }
+    }
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use tiphys_value::{Value, json};
+
+    use super::{Giver, Variables};
+
+    fn filled(post_build: &Value, giver: Option<&Value>, text: &str) -> Value {
+        let find = |_: &str, _: &str| giver.map_or(Giver::Open, Giver::Known);
+        Variables::of(post_build, &find).fill(&json!(text))
+    }
+
+    #[test]
+    fn what_is_known_is_filled_in_and_the_rest_stays() {
+        let own = json!({"substitute": {"APP": "web", "PORT": "80", "NONE": ""}});
+        for (text, value) in [
+            ("${APP}-data", json!("web-data")),
+            ("${PORT}", json!(80)),
+            ("${SIZE:=5Gi}", json!("5Gi")),
+            ("${NONE:-x}", json!("x")),
+            ("$${APP}", json!("${APP}")),
+            ("${GONE}", json!("${GONE}")),
+            ("${APP", json!("${APP")),
+            ("${APP/a/b}", json!("${APP/a/b}")),
+            ("$APP", json!("$APP")),
+        ] {
+            assert_eq!(filled(&own, None, text), value, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_can_read_is_left_open() {
+        let from = json!({"substituteFrom": [{"kind": "Secret", "name": "vars"}], "substitute": {"A": "a"}});
+        let secret = json!({"kind": "Secret", "stringData": {"DOMAIN": "ENC[x]"}, "sops": {}});
+        assert_eq!(filled(&from, Some(&secret), "${A}.${DOMAIN:=x}"), json!("a.${DOMAIN:=x}"));
+        assert_eq!(filled(&from, Some(&secret), "${OTHER:=x}"), json!("x"));
+        // A Secret that is not there may give anything.
+        assert_eq!(filled(&from, None, "${OTHER:=x}"), json!("${OTHER:=x}"));
+        let map = json!({"kind": "ConfigMap", "data": {"A": "b", "ZONE": "eu"}});
+        assert_eq!(filled(&from, Some(&map), "${A}.${ZONE}"), json!("a.eu"));
+    }
+}
