@@ -137,9 +137,14 @@ impl Twin {
 
 /// What is at a path of the address that a controller said it serves.
 fn fetch(line: &str, path: &str) -> String {
+    send(line, &format!("GET {path} HTTP/1.1\r\n"), "")
+}
+
+/// The answer to a request, at the address that ends a line.
+fn send(line: &str, head: &str, body: &str) -> String {
     let address = line.split("address=").nth(1).unwrap().trim();
     let mut stream = TcpStream::connect(address).unwrap();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+    write!(stream, "{head}Host: x\r\nConnection: close\r\n\r\n{body}").unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
     text
@@ -167,6 +172,20 @@ fn one_of_two_controllers_works_and_the_other_takes_over() {
     ] {
         assert!(metrics.contains(wanted), "{wanted} is missing in:\n{metrics}");
     }
+    let told = |method: &str, headers: &str, body: &str| {
+        let length = body.len();
+        send(
+            &address,
+            &format!("{method} /api/webhook HTTP/1.1\r\n{headers}content-length: {length}\r\n"),
+            body,
+        )
+    };
+    let push = r#"{"repository": {"html_url": "https://git.example.com/acme/shop"}}"#;
+    let known = told("POST", "X-GitHub-Event: push\r\n", push);
+    assert!(known.starts_with("HTTP/1.1 200") && known.contains("nothing here reads it"), "{known}");
+    assert!(told("POST", "X-GitHub-Event: push\r\n", "{").starts_with("HTTP/1.1 400"));
+    assert!(told("POST", "", push).contains("no event of a Git host that is known"));
+    assert!(told("GET", "", "").starts_with("HTTP/1.1 405"));
     first.interrupt();
     second.until("holds the Lease");
     twin.repo.write("manifests/b.yaml", config_map("b", "1"));

@@ -28,6 +28,7 @@ use crate::{
     queue::Queue,
     sets::Sets,
     settings::Settings,
+    webhook::WebhookError,
 };
 
 /// The engine at work. Dropping it ends its tasks.
@@ -91,6 +92,15 @@ impl Controller {
     /// What is measured, in Prometheus' text form.
     pub fn metrics(&self) -> String {
         self.engine.exposition()
+    }
+
+    /// Takes up what a Git host tells of a push: `header` gives the request's headers by their names in lower case. How
+    /// many Applications and ApplicationSets are looked at for it.
+    ///
+    /// # Errors
+    /// No host that is known says so, or it does not prove what `argocd-secret` has for it.
+    pub fn heard(&self, header: &dyn Fn(&str) -> Option<String>, body: &[u8]) -> Result<usize, WebhookError> {
+        self.engine.heard(header, body)
     }
 
     /// Tells of edits of the working tree: paths relative to its root; an empty one means that

@@ -39,6 +39,7 @@ mod shadow;
 mod status;
 mod tombstones;
 mod undeclared;
+mod webhook;
 
 pub use checkouts::Checkouts;
 pub use clusters::declared_cluster;
@@ -49,3 +50,4 @@ pub use queue::{AppKey, Level};
 pub use sets::SetInputs;
 pub use settings::{Destinations, Opener, Settings};
 pub use shadow::{Decision, Shadow};
+pub use webhook::WebhookError;

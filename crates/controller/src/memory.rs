@@ -217,6 +217,13 @@ impl Engine {
     }
 
     /// Whether a repository that an Application reads was seen to have moved since this was last asked.
+    /// Revisions of what an Application reads may be other commits by now.
+    pub(crate) fn doubt_revisions(&self, key: &AppKey) {
+        if let Some(known) = self.memory().get_mut(key) {
+            known.moved = true;
+        }
+    }
+
     pub(crate) fn has_moved(&self, key: &AppKey) -> bool {
         self.memory().get_mut(key).is_some_and(|known| std::mem::take(&mut known.moved))
     }

@@ -9,7 +9,7 @@ use tiphys_controller::{Controller, Decision, Destinations, Lease, Settings, Sha
 use tiphys_health::HealthSettings;
 use tiphys_sync::{AutoSettings, SyncSettings};
 
-use crate::{duration, exit::WrongUse, metrics, up::Signals};
+use crate::{duration, endpoints, exit::WrongUse, up::Signals};
 
 /// Run the engine on a cluster: the Applications, ApplicationSets and AppProjects in it
 ///
@@ -51,7 +51,7 @@ pub struct Args {
     /// Work only while holding the Lease.
     #[arg(long, num_args = 0..=1, default_value_t = true, default_missing_value = "true", action = clap::ArgAction::Set, value_name = "BOOL")]
     leader_elect: bool,
-    /// Address of /metrics and /healthz; port 0 takes a free one.
+    /// Address of /metrics, /healthz and, for Git hosts, /api/webhook; port 0 takes a free one.
     #[arg(long, default_value = "0.0.0.0:8082", value_name = "ADDRESS")]
     metrics: SocketAddr,
     /// How many Applications are worked on at once.
@@ -116,9 +116,8 @@ async fn work(args: &Args) -> anyhow::Result<()> {
         tracing::info!(identity = %lease.identity, "holds the Lease");
     }
     let controller = Arc::new(start(args, cluster.clone()).await?);
-    let measured = controller.clone();
-    let bound = metrics::serve(args.metrics, Arc::new(move || measured.metrics())).await?;
-    tracing::info!(address = %bound, "serves /metrics and /healthz");
+    let bound = endpoints::serve(args.metrics, controller.clone()).await?;
+    tracing::info!(address = %bound, "serves /metrics, /healthz and /api/webhook");
     let mut signals = Signals::new()?;
     if !elects {
         signals.wait().await;

@@ -393,7 +393,7 @@ fn finalizers_of(set: &Value) -> Vec<String> {
 }
 
 /// The addresses of repositories that a spec names, in generators and templates alike.
-fn repositories_of(spec: &Value, depth: usize) -> BTreeSet<&str> {
+pub(crate) fn repositories_of(spec: &Value, depth: usize) -> BTreeSet<&str> {
     const MAX_DEPTH: usize = 64;
     let below = |value| repositories_of(value, depth + 1);
     match spec {

@@ -8,6 +8,7 @@ mod server;
 use std::{fs, path::Path, process::Command, time::Duration};
 
 use tempfile::TempDir;
+use tiphys_controller::WebhookError;
 use tiphys_value::{Value, json};
 
 use crate::stage::{APPLICATION, CONFIG_MAP, ENGINE, Stage, application, condition, config_map};
@@ -205,6 +206,48 @@ async fn a_host_that_failed_for_a_moment_is_asked_again_soon() {
     host.stage.pass(HOUR).await;
     let asked = http.requests() - asked;
     assert!((20..=70).contains(&asked), "{asked} requests in an hour");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_push_that_a_host_tells_of_is_fetched_at_once() {
+    let host = Host::new().await;
+    let http = host.by_http(server::Mode::Serve).await;
+    host.is_well("web").await;
+    // Another set and another Application read other repositories.
+    let set = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet",
+        "metadata": {"name": "folders", "namespace": ENGINE},
+        "spec": {"goTemplate": true,
+            "generators": [{"git": {"repoURL": http.url, "revision": "main", "directories": [{"path": "sets/*"}]}}],
+            "template": {"metadata": {"name": "{{.path.basename}}"},
+                "spec": {"project": "default", "destination": {"name": "in-cluster", "namespace": "made"},
+                    "source": {"repoURL": http.url, "targetRevision": "main", "path": "app"}}}}});
+    host.stage.apply(set).await;
+    host.stage.pass(Duration::from_secs(10)).await;
+    let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "argocd-secret", "namespace": ENGINE},
+        "stringData": {"webhook.gitlab.secret": "$hooks:token"}});
+    host.stage.apply(secret).await;
+    host.stage.pass(Duration::from_secs(1)).await;
+    let tell = |url: &str, token: &str| {
+        let headers = [("x-gitlab-event", "Push Hook"), ("x-gitlab-token", token)];
+        let found =
+            |name: &str| headers.iter().find(|(key, _)| *key == name).map(|(_, text)| (*text).to_owned());
+        let body = json!({"project": {"web_url": url}}).to_string();
+        host.stage.engine.as_ref().unwrap().heard(&found, body.as_bytes())
+    };
+    // Where the secret is to be there is none, which opens the door to nobody.
+    assert_eq!(tell(&http.url, "$hooks:token"), Err(WebhookError::Unproved));
+    let hooks = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "hooks", "namespace": ENGINE},
+        "stringData": {"token": "s3cret"}});
+    host.stage.apply(hooks).await;
+    host.stage.pass(Duration::from_secs(1)).await;
+    host.commit("sets/new/README.md", "new\n", &[]);
+    host.commit("app/a.yaml", &config_map("a", "2"), &[]);
+    let since = tokio::time::Instant::now();
+    assert_eq!(tell("https://git.example.com/acme/other", "s3cret"), Ok(0));
+    assert_eq!(tell(&http.url, "s3cret"), Ok(2));
+    host.stage.until_object(CONFIG_MAP, "web", "a", |a| a["data"]["key"] == "2").await;
+    host.stage.until_object(APPLICATION, ENGINE, "new", |_| true).await;
+    assert!(since.elapsed() < Duration::from_secs(30), "{:?}", since.elapsed());
 }
 
 /// The Secret that says how a repository is read.

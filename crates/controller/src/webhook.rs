@@ -1,0 +1,327 @@
+//! What Git hosts tell of pushes (Argo CD documentation, "Git Webhook Configuration"): who says so, and where.
+
+use std::collections::BTreeSet;
+
+use aws_lc_rs::{constant_time::verify_slices_are_equal, hmac};
+use data_encoding::{BASE64, HEXLOWER_PERMISSIVE};
+use tiphys_source::RepoId;
+use tiphys_value::{ResourceKey, Value};
+use tokio::time::Instant;
+
+use crate::{
+    AppKey, Level,
+    clusters::secret_text,
+    engine::{Engine, GATHER_EDITS},
+    sets::{repositories_of, set_kind},
+    status::application_kind,
+};
+
+/// The Secret with what hosts prove themselves by.
+const SECRET: &str = "argocd-secret";
+
+/// Why nothing is done about what was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WebhookError {
+    /// No host that is known tells so.
+    #[error("no event of a Git host that is known")]
+    Unknown,
+    /// Whoever tells it does not prove what `argocd-secret` says.
+    #[error("it is not proved by what argocd-secret has for this host")]
+    Unproved,
+    /// The event is none.
+    #[error("the body is no JSON, or names no repository")]
+    Malformed,
+}
+
+/// What a host proves itself by.
+enum Secret {
+    /// Nothing: whoever comes is believed.
+    Unset,
+    Set(String),
+    /// It is said where it is, and it is not there.
+    Lost,
+}
+
+impl Secret {
+    fn found(text: Option<String>, otherwise: Self) -> Self {
+        text.filter(|text| !text.is_empty()).map_or(otherwise, Self::Set)
+    }
+}
+
+/// Whose events are told apart by their headers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sender {
+    AzureDevops,
+    /// Gitea and Forgejo say so, too.
+    Gogs,
+    Github,
+    Gitlab,
+    Bitbucket,
+    BitbucketServer,
+}
+
+impl Sender {
+    fn of(header: &dyn Fn(&str) -> Option<String>) -> Option<Self> {
+        let has = |name: &str| header(name).is_some_and(|text| !text.is_empty());
+        // Gogs sends the headers of GitHub besides.
+        Some(match () {
+            () if has("x-vss-activityid") => Self::AzureDevops,
+            () if has("x-gogs-event") => Self::Gogs,
+            () if has("x-github-event") => Self::Github,
+            () if has("x-gitlab-event") => Self::Gitlab,
+            () if has("x-event-key") && has("x-hook-uuid") => Self::Bitbucket,
+            () if has("x-event-key") => Self::BitbucketServer,
+            () => return None,
+        })
+    }
+
+    /// Whether the event may say that branches or tags have moved.
+    fn is_push(self, header: &dyn Fn(&str) -> Option<String>) -> bool {
+        let (name, pushes): (&str, &[&str]) = match self {
+            Self::AzureDevops => return true,
+            Self::Gogs => ("x-gogs-event", &["push", "create", "delete"]),
+            Self::Github => ("x-github-event", &["push", "create", "delete"]),
+            Self::Gitlab => ("x-gitlab-event", &["Push Hook", "Tag Push Hook", "System Hook"]),
+            Self::Bitbucket => ("x-event-key", &["repo:push"]),
+            Self::BitbucketServer => ("x-event-key", &["repo:refs_changed"]),
+        };
+        header(name).is_some_and(|event| pushes.contains(&event.as_str()))
+    }
+
+    /// Whether the event is of who knows the secret, or none is set.
+    fn is_proved(
+        self,
+        header: &dyn Fn(&str) -> Option<String>,
+        body: &[u8],
+        secret: &dyn Fn(&str) -> Secret,
+    ) -> bool {
+        let is_same =
+            |given: &str, wanted: &str| verify_slices_are_equal(given.as_bytes(), wanted.as_bytes()).is_ok();
+        let equals = |name: &str, wanted: &str| header(name).is_some_and(|given| is_same(&given, wanted));
+        let signs = |name: &str, key: &str| {
+            let given = header(name).unwrap_or_default();
+            let given = given.strip_prefix("sha256=").unwrap_or(&given);
+            let key = hmac::Key::new(hmac::HMAC_SHA256, key.as_bytes());
+            HEXLOWER_PERMISSIVE
+                .decode(given.as_bytes())
+                .is_ok_and(|signature| hmac::verify(&key, body, &signature).is_ok())
+        };
+        let holds = |key: &str, proof: &dyn Fn(&str) -> bool| match secret(key) {
+            Secret::Unset => true,
+            Secret::Lost => false,
+            Secret::Set(text) => proof(&text),
+        };
+        match self {
+            Self::AzureDevops => {
+                let login = header("authorization").unwrap_or_default();
+                let login = login.strip_prefix("Basic ").and_then(|text| BASE64.decode(text.as_bytes()).ok());
+                let login = String::from_utf8(login.unwrap_or_default()).unwrap_or_default();
+                let (user, password) = login.split_once(':').unwrap_or_default();
+                holds("webhook.azuredevops.username", &|wanted| is_same(user, wanted))
+                    && holds("webhook.azuredevops.password", &|wanted| is_same(password, wanted))
+            }
+            Self::Gogs => holds("webhook.gogs.secret", &|key| signs("x-gogs-signature", key)),
+            Self::Github => holds("webhook.github.secret", &|key| signs("x-hub-signature-256", key)),
+            Self::Gitlab => holds("webhook.gitlab.secret", &|key| equals("x-gitlab-token", key)),
+            Self::Bitbucket => holds("webhook.bitbucket.uuid", &|uuid| equals("x-hook-uuid", uuid)),
+            Self::BitbucketServer => {
+                holds("webhook.bitbucketserver.secret", &|key| signs("x-hub-signature", key))
+            }
+        }
+    }
+
+    /// The addresses of the repository that an event is of.
+    fn addresses(self, event: &Value) -> Vec<String> {
+        let paths: &[&str] = match self {
+            Self::AzureDevops => &["/resource/repository/remoteUrl"],
+            Self::Gogs | Self::Github => {
+                &["/repository/html_url", "/repository/clone_url", "/repository/ssh_url"]
+            }
+            Self::Gitlab => &["/project/web_url", "/project/git_http_url", "/project/git_ssh_url"],
+            Self::Bitbucket => &["/repository/links/html/href"],
+            Self::BitbucketServer => {
+                let links = event.pointer("/repository/links/clone").and_then(Value::as_array);
+                let links = links.into_iter().flatten();
+                return links.filter_map(|link| Some(link.get("href")?.as_str()?.to_owned())).collect();
+            }
+        };
+        paths.iter().filter_map(|path| Some(event.pointer(path)?.as_str()?.to_owned())).collect()
+    }
+}
+
+/// The addresses of the repository that was pushed to; none if the event tells something else. Nothing of the body is
+/// read before it is proved who sends it.
+///
+/// # Errors
+/// See [`WebhookError`].
+fn hear(
+    header: &dyn Fn(&str) -> Option<String>,
+    body: &[u8],
+    secret: &dyn Fn(&str) -> Secret,
+) -> Result<Vec<String>, WebhookError> {
+    let sender = Sender::of(header).ok_or(WebhookError::Unknown)?;
+    if !sender.is_proved(header, body, secret) {
+        return Err(WebhookError::Unproved);
+    }
+    if !sender.is_push(header) {
+        return Ok(Vec::new());
+    }
+    let event: Value = serde_json::from_slice(body).map_err(|_| WebhookError::Malformed)?;
+    let addresses = sender.addresses(&event);
+    if addresses.is_empty() { Err(WebhookError::Malformed) } else { Ok(addresses) }
+}
+
+impl Engine {
+    /// Takes up what a Git host tells; how many Applications and ApplicationSets it concerns.
+    ///
+    /// # Errors
+    /// See [`WebhookError`].
+    pub(crate) fn heard(
+        &self,
+        header: &dyn Fn(&str) -> Option<String>,
+        body: &[u8],
+    ) -> Result<usize, WebhookError> {
+        let namespace = &self.settings.namespace;
+        let found = |name: &str| self.cache.get(&ResourceKey::new("", "Secret", namespace, name));
+        let own = found(SECRET);
+        let text = |key: &str| own.as_ref().and_then(|own| secret_text(own, key));
+        let secret = |key: &str| {
+            let text = text(key);
+            // A value may say where it is instead.
+            match text.as_deref().and_then(|text| text.strip_prefix('$')) {
+                None => Secret::found(text, Secret::Unset),
+                Some(reference) => match reference.split_once(':') {
+                    Some((name, key)) => {
+                        let other = found(name);
+                        Secret::found(other.and_then(|other| secret_text(&other, key)), Secret::Lost)
+                    }
+                    None => {
+                        Secret::found(own.as_ref().and_then(|own| secret_text(own, reference)), Secret::Lost)
+                    }
+                },
+            }
+        };
+        let addresses = hear(header, body, &secret)?;
+        let pushed = addresses.iter().filter_map(|url| RepoId::parse(url)).filter(|id| !id.is_folder());
+        Ok(self.pushed(&pushed.collect()))
+    }
+
+    /// Lets those be looked at that read repositories whose branches may have moved.
+    fn pushed(&self, pushed: &BTreeSet<RepoId>) -> usize {
+        let reads = |object: &Value| {
+            let urls = repositories_of(object.get("spec").unwrap_or(object), 0);
+            let ours =
+                urls.into_iter().filter(|url| RepoId::parse(url).is_some_and(|id| pushed.contains(&id)));
+            // What was fetched a moment ago is no longer fresh.
+            ours.fold(false, |_, url| {
+                self.repositories.expire_address(url);
+                true
+            })
+        };
+        let at = Instant::now() + GATHER_EDITS;
+        let mut concerned = 0;
+        for object in self.cache.of_kind(&application_kind()).iter().filter(|object| reads(object)) {
+            let key = AppKey::of_object(object);
+            self.doubt_revisions(&key);
+            self.queue.add(key, Level::Sources, at);
+            concerned += 1;
+        }
+        for object in self.cache.of_kind(&set_kind()).iter().filter(|object| reads(object)) {
+            self.sets.queue.add(AppKey::of_object(object), Level::Sources, at);
+            concerned += 1;
+        }
+        concerned
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiphys_value::json;
+
+    fn told(
+        headers: &[(&str, &str)],
+        body: &Value,
+        secrets: &[(&str, &str)],
+    ) -> Result<Vec<String>, WebhookError> {
+        let found = |pairs: &[(&str, &str)], wanted: &str| {
+            pairs.iter().find(|(name, _)| *name == wanted).map(|(_, value)| (*value).to_owned())
+        };
+        hear(&|name| found(headers, name), body.to_string().as_bytes(), &|key| {
+            Secret::found(found(secrets, key), Secret::Unset)
+        })
+    }
+
+    fn signature(key: &str, body: &Value) -> String {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, key.as_bytes());
+        HEXLOWER_PERMISSIVE.encode(hmac::sign(&key, body.to_string().as_bytes()).as_ref())
+    }
+
+    #[test]
+    fn each_host_says_in_its_way_what_was_pushed_to() {
+        let url = "https://git.example.com/acme/shop";
+        let github = json!({"repository": {"html_url": url}});
+        let server =
+            json!({"repository": {"links": {"clone": [{"name": "http", "href": url}, {"name": "x"}]}}});
+        let cases = [
+            (vec![("x-github-event", "push")], github.clone()),
+            (vec![("x-gogs-event", "push"), ("x-github-event", "push")], github),
+            (vec![("x-gitlab-event", "Tag Push Hook")], json!({"project": {"web_url": url}})),
+            (
+                vec![("x-event-key", "repo:push"), ("x-hook-uuid", "u")],
+                json!({"repository": {"links": {"html": {"href": url}}}}),
+            ),
+            (vec![("x-event-key", "repo:refs_changed")], server),
+            (vec![("x-vss-activityid", "1")], json!({"resource": {"repository": {"remoteUrl": url}}})),
+        ];
+        for (headers, body) in cases {
+            assert_eq!(told(&headers, &body, &[]), Ok(vec![url.to_owned()]), "{headers:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_push_is_nothing_and_what_is_no_event_is_refused() {
+        assert_eq!(told(&[("x-github-event", "ping")], &json!({}), &[]), Ok(Vec::new()));
+        assert_eq!(told(&[], &json!({}), &[]), Err(WebhookError::Unknown));
+        for body in [json!({}), json!([]), json!({"repository": {"html_url": 1}})] {
+            assert_eq!(
+                told(&[("x-github-event", "push")], &body, &[]),
+                Err(WebhookError::Malformed),
+                "{body}"
+            );
+        }
+    }
+
+    #[test]
+    fn who_does_not_know_the_secret_is_not_listened_to() {
+        let body = json!({"repository": {"html_url": "https://git.example.com/acme/shop"}});
+        let github = [("webhook.github.secret", "s3cret")];
+        let signed = |key: &str| {
+            let signature = format!("sha256={}", signature(key, &body));
+            told(&[("x-github-event", "push"), ("x-hub-signature-256", &signature)], &body, &github)
+        };
+        assert!(signed("s3cret").is_ok());
+        assert_eq!(signed("other"), Err(WebhookError::Unproved));
+        assert_eq!(told(&[("x-github-event", "push")], &body, &github), Err(WebhookError::Unproved));
+        // Another host's secret proves nothing here, and a ping proves itself, too.
+        assert!(told(&[("x-github-event", "push")], &body, &[("webhook.gitlab.secret", "s3cret")]).is_ok());
+        assert_eq!(told(&[("x-github-event", "ping")], &body, &github), Err(WebhookError::Unproved));
+        let gitlab = |token: &str| {
+            let headers = [("x-gitlab-event", "Push Hook"), ("x-gitlab-token", token)];
+            told(
+                &headers,
+                &json!({"project": {"web_url": "https://a/b"}}),
+                &[("webhook.gitlab.secret", "s3cret")],
+            )
+        };
+        assert!(gitlab("s3cret").is_ok());
+        assert_eq!(gitlab("s3cre"), Err(WebhookError::Unproved));
+        let azure = |login: &str| {
+            let headers = [("x-vss-activityid", "1"), ("authorization", login)];
+            let secrets = [("webhook.azuredevops.username", "u"), ("webhook.azuredevops.password", "p")];
+            told(&headers, &json!({"resource": {"repository": {"remoteUrl": "https://a/b"}}}), &secrets)
+        };
+        assert!(azure("Basic dTpw").is_ok());
+        assert_eq!(azure("Basic dTo="), Err(WebhookError::Unproved));
+    }
+}
