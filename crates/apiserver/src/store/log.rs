@@ -6,6 +6,9 @@ use tokio::sync::Notify;
 
 use super::{Object, ResourceId};
 
+/// So many changes are kept however heavy they are: watches would start over for ever otherwise.
+const ALWAYS_KEPT: usize = 32;
+
 /// What happened to an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
@@ -44,6 +47,8 @@ pub struct TooOld {
 
 pub(super) struct Log {
     changes: VecDeque<Arc<Change>>,
+    /// About how many bytes the objects in `changes` take.
+    weight: usize,
     /// Every change with a greater revision is in `changes`.
     floor: u64,
     first_floor: u64,
@@ -55,6 +60,7 @@ impl Log {
     pub fn starting_at(floor: u64, capacity: usize) -> Self {
         Self {
             changes: VecDeque::new(),
+            weight: 0,
             floor,
             first_floor: floor,
             capacity,
@@ -72,13 +78,32 @@ impl Log {
     }
 
     pub fn push(&mut self, change: Arc<Change>) {
-        if self.changes.len() == self.capacity
-            && let Some(oldest) = self.changes.pop_front()
-        {
-            self.floor = oldest.revision;
+        if self.changes.len() == self.capacity {
+            self.forget_oldest();
         }
+        self.weight += change.object.weight();
         self.changes.push_back(change);
         self.signal.notify_waiters();
+    }
+
+    /// Forgets the oldest change if all together are heavier than `limit` bytes, and not but a few.
+    pub fn forget_beyond(&mut self, limit: usize) -> Option<Arc<Change>> {
+        let is_due = self.weight > limit && self.changes.len() > ALWAYS_KEPT;
+        if is_due { self.forget_oldest() } else { None }
+    }
+
+    /// Forgets all changes up to a revision.
+    pub fn forget_through(&mut self, revision: u64) {
+        while self.changes.front().is_some_and(|oldest| oldest.revision <= revision) {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) -> Option<Arc<Change>> {
+        let oldest = self.changes.pop_front()?;
+        self.weight -= oldest.object.weight();
+        self.floor = oldest.revision;
+        Some(oldest)
     }
 
     pub fn since(&self, revision: u64, limit: usize) -> Result<Vec<Arc<Change>>, TooOld> {

@@ -31,6 +31,9 @@ use tiphys_value::Value;
 const RESOURCE_LOG: usize = 4096;
 /// How many changes of all resources together are kept for change feeds.
 const GLOBAL_LOG: usize = 16384;
+/// How heavy the objects of all kept changes may be, in bytes of memory. An object of which each change is kept would
+/// otherwise take thousands of times its own size.
+const LOG_WEIGHT: usize = 64 << 20;
 /// How many past contents are kept; they share all that did not change.
 const PAST: usize = 4096;
 /// How far revisions jump when a state folder is opened again: revisions that were seen by a watch
@@ -269,5 +272,15 @@ impl State {
     fn log_change(&mut self, change: Arc<Change>) {
         self.log_of(&change.resource.clone()).push(Arc::clone(&change));
         self.global.push(change);
+        while let Some(oldest) = self.global.forget_beyond(LOG_WEIGHT) {
+            self.log_of(&oldest.resource).forget_through(oldest.revision);
+            // The newest content is never that old.
+            while self.past.front().is_some_and(|past| past.revision() <= oldest.revision) {
+                self.past.pop_front();
+            }
+        }
     }
 }
+
+#[cfg(test)]
+mod tests;
