@@ -384,6 +384,47 @@ fn issuers_that_something_out_of_reach_would_have_made_stand_in() {
 }
 
 #[test]
+fn a_status_that_a_definition_has_as_its_default_waits_for_nobody() {
+    let definition = r"apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: gatewayclasses.gateway.networking.k8s.io
+  annotations: {api-approved.kubernetes.io: unapproved}
+spec:
+  group: gateway.networking.k8s.io
+  scope: Cluster
+  names: {kind: GatewayClass, listKind: GatewayClassList, plural: gatewayclasses, singular: gatewayclass}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec: {type: object, x-kubernetes-preserve-unknown-fields: true}
+          status:
+            type: object
+            x-kubernetes-preserve-unknown-fields: true
+            default:
+              conditions:
+              - {lastTransitionTime: '1970-01-01T00:00:00Z', message: Waiting for controller, reason: Pending, status: Unknown, type: Accepted}
+";
+    let class = "apiVersion: gateway.networking.k8s.io/v1\nkind: GatewayClass\nmetadata: {name: web}\nspec: {controllerName: example.com/none}\n";
+    let repo = Repo::with(&[
+        ("apps/gateway.yaml", &application("gateway", "gateway")),
+        ("gateway/definition.yaml", definition),
+        ("gateway/class.yaml", class),
+    ]);
+    let run = repo.run(&["up", "repo", "--once", "--offline", "--timeout", "60s"]);
+    run.expect(
+        0,
+        &["their health does not count: GatewayClass.gateway.networking.k8s.io (1)", "all 1 Applications"],
+    );
+}
+
+#[test]
 fn a_project_of_another_installation_is_none_of_ones_own() {
     let elsewhere = "apiVersion: argoproj.io/v1alpha1\nkind: AppProject\nmetadata: {name: team, namespace: other}\nspec: {sourceRepos: ['*']}\n";
     let repo = Repo::with(&[

@@ -102,18 +102,26 @@ fn read_step(key: &str) -> Option<Step<'_>> {
     serde_json::from_str(key.strip_prefix("v:")?).ok().map(Step::Member)
 }
 
-/// Whether a list item has the values of a field set's key.
-fn has_key(item: &Value, key: &Value) -> bool {
-    key.as_object().is_some_and(|fields| {
-        // A key field that the target leaves to its default cannot be told from another value.
-        fields.iter().all(|(name, value)| item.get(name).is_none_or(|have| have == value))
-    })
+/// Where the list item with the values of a field set's key is.
+fn position(list: &[Value], key: &Value) -> Option<usize> {
+    let fields = key.as_object()?;
+    let has = |item: &Value, left_out: &dyn Fn(&str, &Value) -> bool| {
+        fields.iter().all(|(name, value)| match item.get(name) {
+            Some(have) => have == value,
+            None => left_out(name, value),
+        })
+    };
+    let is_it = |item: &Value| has(item, &|_, _| false);
+    // The one key field of Kubernetes' own kinds that may be left out is a port's protocol; of custom kinds the default
+    // is not known here, and cannot be told from another value.
+    let may_be_it = |item: &Value| has(item, &|name, value| name != "protocol" || value == "TCP");
+    list.iter().position(is_it).or_else(|| list.iter().position(may_be_it))
 }
 
 fn find<'a>(value: &'a Value, step: &Step<'_>) -> Option<&'a Value> {
     match step {
         Step::Field(name) => value.get(name).filter(|value| !value.is_null()),
-        Step::Item(key) => value.as_array()?.iter().find(|item| has_key(item, key)),
+        Step::Item(key) => value.as_array().and_then(|list| list.get(position(list, key)?)),
         Step::Member(member) => value.as_array()?.iter().find(|item| *item == member),
     }
 }
@@ -149,25 +157,27 @@ fn remove(
 fn find_mut<'a>(value: &'a mut Value, step: &Step<'_>) -> Option<&'a mut Value> {
     match step {
         Step::Field(name) => value.get_mut(name),
-        Step::Item(key) => value.as_array_mut()?.iter_mut().find(|item| has_key(item, key)),
+        Step::Item(key) => {
+            let list = value.as_array_mut()?;
+            position(list, key).and_then(|at| list.get_mut(at))
+        }
         Step::Member(member) => value.as_array_mut()?.iter_mut().find(|item| *item == member),
     }
 }
 
 /// Takes out what a step leads to; says whether it was there.
 fn take(value: &mut Value, step: &Step<'_>) -> bool {
-    let keep = |list: &mut Vec<Value>, is_meant: &dyn Fn(&Value) -> bool| {
-        let before = list.len();
-        list.retain(|item| !is_meant(item));
-        list.len() < before
-    };
     match (step, value) {
         // A null is as good as nothing; kinds of which any field is taken keep it.
         (Step::Field(name), Value::Object(map)) if map.get(*name).is_some_and(|value| !value.is_null()) => {
             map.remove(*name).is_some()
         }
-        (Step::Item(key), Value::Array(list)) => keep(list, &|item| has_key(item, key)),
-        (Step::Member(member), Value::Array(list)) => keep(list, &|item| item == member),
+        (Step::Item(key), Value::Array(list)) => position(list, key).map(|at| list.remove(at)).is_some(),
+        (Step::Member(member), Value::Array(list)) => {
+            let before = list.len();
+            list.retain(|item| item != member);
+            list.len() < before
+        }
         _ => false,
     }
 }

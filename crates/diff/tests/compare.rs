@@ -437,6 +437,22 @@ fn a_null_that_a_custom_resource_keeps_is_no_difference() {
     assert_eq!(paths(&sealed(json!({})), &live), [".spec.template.metadata.name"]);
 }
 
+/// The speakers of MetalLB and many resolvers have one port by TCP, left to the default, and by UDP.
+#[test]
+fn one_port_of_two_protocols_is_two_ports() {
+    let service = |ports: Value| json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": ports}});
+    let (tcp, udp) = (json!({"port": 53, "name": "t"}), json!({"port": 53, "name": "u", "protocol": "UDP"}));
+    let mut live = service(json!([
+        {"port": 53, "name": "t", "protocol": "TCP", "targetPort": 53}, {"port": 53, "name": "u", "protocol": "UDP", "targetPort": 53}
+    ]));
+    live["metadata"]["managedFields"] = json!([{"manager": "tiphys", "operation": "Apply", "fieldsV1": {"f:spec": {"f:ports": {
+        "k:{\"port\":53,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}, "f:name": {}},
+        "k:{\"port\":53,\"protocol\":\"UDP\"}": {".": {}, "f:port": {}, "f:name": {}, "f:protocol": {}}}}}}]);
+    assert!(paths(&service(json!([tcp, udp])), &live).is_empty());
+    assert_eq!(paths(&service(json!([tcp])), &live), [".spec.ports[1]"]);
+    assert!(paths(&service(json!([udp])), &live).contains(&".spec.ports[1]".to_owned()));
+}
+
 #[test]
 fn what_a_creation_filled_in_is_not_abandoned() {
     let target = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}]}});

@@ -61,6 +61,15 @@ impl Default for Rules {
     }
 }
 
+/// Whether somebody has written a status. One that the definition has as a default (those of the Gateway API have "Waiting
+/// for controller") is nobody's, which the owners of the fields tell, if they are known.
+fn has_written_status(object: &Value) -> bool {
+    let status = object.get("status").and_then(Value::as_object);
+    let owners = object.at(&["metadata", "managedFields"]).and_then(Value::as_array);
+    let owns = |entry: &Value| entry.at(&["fieldsV1", "f:status"]).is_some();
+    status.is_some_and(|status| !status.is_empty()) && owners.is_none_or(|all| all.iter().any(owns))
+}
+
 impl Rules {
     /// Rules with what `argocd-cm` says of health. A script that asks for the time sees the start of 1970;
     /// [`Rules::with_clock`] gives it a clock.
@@ -116,14 +125,12 @@ impl Rules {
     fn is_unattended(&self, object: &Value, health: Option<&HealthStatus>) -> bool {
         let Some(attended) = &self.settings.attended else { return false };
         let gvk = object.gvk();
-        let status = object.get("status");
-        let has_status = status.and_then(Value::as_object).is_some_and(|status| !status.is_empty());
         let waits = health.is_some_and(|health| {
             matches!(health.status, HealthCode::Progressing | HealthCode::Missing | HealthCode::Unknown)
         });
         // Kinds of Kubernetes' own are never without somebody; Workflows have a rule beside theirs.
         let is_custom = gvk.group == names::GROUP || builtin::assess(&gvk, object, &self.settings).is_none();
-        waits && !has_status && is_custom && !attended.contains(&gvk.group_kind())
+        waits && !has_written_status(object) && is_custom && !attended.contains(&gvk.group_kind())
     }
 
     /// Whether objects of a kind have a health that somebody could wait for, by any rule. A user's script
@@ -228,6 +235,14 @@ mod tests {
         assert!(progressing(of("apps/v1", "Deployment", json!({}))));
         let gateway = of("gateway.networking.k8s.io/v1", "Gateway", json!({}));
         assert_eq!((gateway.health, gateway.origin), (None, RuleOrigin::Unattended));
+        // A status by default is nobody's.
+        let owned = |fields: Value| {
+            rules.judge(&json!({"apiVersion": "gateway.networking.k8s.io/v1", "kind": "GatewayClass",
+                "metadata": {"name": "a", "managedFields": [{"manager": "m", "fieldsV1": fields}]},
+                "status": {"conditions": [{"type": "Accepted", "status": "Unknown", "reason": "Pending"}]}}))
+        };
+        assert_eq!(owned(json!({"f:spec": {}})).origin, RuleOrigin::Unattended);
+        assert!(progressing(owned(json!({"f:status": {"f:conditions": {}}}))));
         let refused = json!({"conditions": [{"type": "Programmed", "status": "False", "reason": "Invalid"}]});
         let judged = of("gateway.networking.k8s.io/v1", "Gateway", refused);
         assert_eq!(judged.health.unwrap().status, HealthCode::Degraded);

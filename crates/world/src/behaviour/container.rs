@@ -33,7 +33,8 @@ pub struct ContainerRule {
     /// How long it takes to end when it is asked to.
     pub stops: Span,
     /// Objects that the program makes if they are not there: when it has ended well, or when it starts if it
-    /// does not end. Templates of `pod` and of `flags`, which are those of the command line.
+    /// does not end. Templates of `pod`, of `flags`, which are those of the command line, and of `env`, the variables that
+    /// have a value of their own.
     pub makes: Vec<Value>,
 }
 
@@ -111,7 +112,7 @@ impl ContainerRule {
         if self.makes.is_empty() {
             return Vec::new();
         }
-        let facts = json!({"pod": pod, "flags": flags(&words(container))});
+        let facts = json!({"pod": pod, "flags": flags(&words(container)), "env": variables(container)});
         self.makes.iter().map(|template| fill(template, &facts)).collect()
     }
 
@@ -125,6 +126,12 @@ impl ContainerRule {
 fn words(container: &Value) -> Vec<&str> {
     let words = |field: &str| container.at(&[field]).and_then(Value::as_array).into_iter().flatten();
     words("command").chain(words("args")).filter_map(Value::as_str).collect()
+}
+
+/// The variables whose values stand in the container itself, by name.
+fn variables(container: &Value) -> Map<String, Value> {
+    let all = container.at(&["env"]).and_then(Value::as_array).into_iter().flatten();
+    all.filter_map(|one| Some((one.str_at(&["name"])?.to_owned(), one.get("value")?.clone()))).collect()
 }
 
 /// `--name=value` and `--name value`, by name.
@@ -201,5 +208,19 @@ mod tests {
             assert_eq!(rule.products(&pod, &container), [made]);
         }
         assert!(!rule.is_about(&pod, &container(json!(["patch", "--secret-name=tls"]))));
+    }
+
+    #[test]
+    fn what_a_program_makes_is_told_by_its_variables() {
+        let rule: ContainerRule = serde_json::from_value(json!({"image": "*controller*",
+            "makes": [{"kind": "Secret", "metadata": {"name": "{env.SECRET|members}"}}]}))
+        .unwrap();
+        let made = |env: Value| rule.products(&json!({}), &json!({"image": "controller", "env": env}));
+        let secret = |name: &str| vec![json!({"kind": "Secret", "metadata": {"name": name}})];
+        assert_eq!(
+            made(json!([{"name": "OTHER", "value": "a"}, {"name": "SECRET", "value": "mine"}])),
+            secret("mine")
+        );
+        assert_eq!(made(json!([{"name": "SECRET", "valueFrom": {}}])), secret("members"));
     }
 }

@@ -155,6 +155,50 @@ fn a_job_makes_the_certificate_that_a_webhook_mounts() {
 }
 
 #[test]
+fn platforms_make_what_their_own_pods_mount() {
+    let programs = [
+        ("quay.io/metallb/controller:v0.15", json!(["--port=7472"]), vec!["secrets/mine"]),
+        (
+            "docker.io/envoyproxy/gateway:v1.5.0",
+            json!(["certgen"]),
+            vec![
+                "secrets/envoy-gateway",
+                "secrets/envoy",
+                "secrets/envoy-rate-limit",
+                "secrets/envoy-oidc-hmac",
+            ],
+        ),
+        (
+            "ghcr.io/projectcontour/contour:v1.33.0",
+            json!(["contour", "certgen", "--kube", "--secrets-name-suffix=-v1"]),
+            vec!["secrets/contourcert-v1", "secrets/envoycert-v1"],
+        ),
+        (
+            "quay.io/cilium/certgen:v0.2.4",
+            json!(["--ca-generate"]),
+            vec!["secrets/cilium-ca", "secrets/hubble-server-certs", "secrets/hubble-relay-client-certs"],
+        ),
+        ("docker.io/istio/pilot:1.28.0", json!(["discovery"]), vec!["configmaps/istio-ca-root-cert"]),
+    ];
+    for (image, args, makes) in programs {
+        let mut cluster = Cluster::new();
+        let env = json!([{"name": "METALLB_ML_SECRET_NAME", "value": "mine"}]);
+        let container = json!({"name": "c", "image": image, "args": args, "env": env});
+        let ends = args.to_string().contains("cert") || image.contains("certgen");
+        let policy = if ends { "Never" } else { "Always" };
+        cluster.create(&pods(), pod("maker", json!({"restartPolicy": policy, "containers": [container]})));
+        cluster.run(3 * MINUTE);
+        for made in makes {
+            let (kind, name) = made.split_once('/').unwrap();
+            assert!(
+                cluster.get(&resource("", "v1", kind), "shop", name).is_some(),
+                "{image} makes no {made}"
+            );
+        }
+    }
+}
+
+#[test]
 fn keys_that_only_the_outside_store_knows_are_taken_to_be_there() {
     let mut cluster = Cluster::new();
     let kind = define(&cluster, "external-secrets.io", "ExternalSecret");
