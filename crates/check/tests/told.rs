@@ -358,7 +358,7 @@ fn two_clusters_of_flux_have_nothing_in_common() {
 
 #[test]
 fn one_object_in_two_kustomizations_of_flux_is_told() {
-    let of = |mark: &str| {
+    let of = |mark: &str, value: &str| {
         let named = format!("{{{mark}name: web-settings, namespace: shop}}");
         let map = MAP.replace("{name: web-settings}", &named);
         let (web, other) = (part("web", ""), part("other", ""));
@@ -368,14 +368,16 @@ fn one_object_in_two_kustomizations_of_flux_is_told() {
                 ("clusters/one/web.yaml", &web),
                 ("clusters/one/other.yaml", &other),
                 ("apps/web/map.yaml", &map),
-                ("apps/other/map.yaml", &map),
+                ("apps/other/map.yaml", &map.replace("A: b", value)),
                 ("apps/other/kustomization.yaml", "resources: [map.yaml]\n"),
             ],
         )
     };
     let told = "ConfigMap/web-settings in shop is rendered by Kustomization web and by Kustomization other";
     let other = "ConfigMap/web-settings in shop is rendered by Kustomization other and by Kustomization web";
-    let found = of("");
+    let found = of("", "A: c");
     assert!(found == [told] || found == [other], "{found:?}");
-    assert!(of("labels: {kustomize.toolkit.fluxcd.io/ssa: Merge}, ").is_empty());
+    // The same twice is a component that both bring.
+    assert!(of("", "A: b").is_empty());
+    assert!(of("labels: {kustomize.toolkit.fluxcd.io/ssa: Merge}, ", "A: c").is_empty());
 }

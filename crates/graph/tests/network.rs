@@ -343,6 +343,11 @@ fn cilium_denies_before_it_allows_in_whole_clusters_too() {
     let isolated = json!({"endpointSelector": {}, "egressDeny": [{}]});
     assert_eq!(verdict_under(Cni::Cilium, &[wide(isolated.clone())], API), Verdict::Deny);
     assert_eq!(verdict_under(Cni::Cilium, &[wide(isolated), wide(allow)], API), Verdict::Allow);
+    // What is told to leave open isolates nobody, and its rules count beside those that do.
+    let beside = json!({"endpointSelector": {}, "enableDefaultDeny": {"egress": false}, "egress": [{"toEntities": ["kube-apiserver"]}]});
+    let isolated = json!({"endpointSelector": {}, "egressDeny": [{}]});
+    assert_eq!(verdict_under(Cni::Cilium, &[wide(beside.clone()), wide(isolated)], API), Verdict::Allow);
+    assert_eq!(verdict_under(Cni::Cilium, &[wide(beside)], API), Verdict::Allow);
     let empty = json!({"endpointSelector": {}, "egress": [{}]});
     assert_eq!(verdict_under(Cni::Cilium, &[wide(empty)], API), Verdict::Deny);
 }

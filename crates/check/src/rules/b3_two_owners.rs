@@ -11,7 +11,8 @@
 //! not name. Where two Applications come from different roots in different folders, or are themselves roots that declare
 //! the same Applications or sync one source in two ways, it is a warning: one of them may be of a generation that is not
 //! applied any more, or people choose one of them for each cluster. Two Kustomizations or HelmReleases of Flux in one cluster
-//! are told of, too, as a warning; Namespaces are left out there, and what says `kustomize.toolkit.fluxcd.io/ssa`.
+//! are told of, too, as a warning, where the two differ; Namespaces are left out there, and what says
+//! `kustomize.toolkit.fluxcd.io/ssa`.
 //!
 //! ## Bad
 //! ```yaml
@@ -105,7 +106,20 @@ fn is_shared(one: &Object, other: &Object) -> bool {
         let value = object.value();
         MARKS.iter().any(|mark| value.annotation(mark).is_some() || value.label(mark).is_some())
     };
-    one.key.kind == "Namespace" || is_marked(one) || is_marked(other) || one.key.name.contains("${")
+    one.key.kind == "Namespace"
+        || is_marked(one)
+        || is_marked(other)
+        || one.key.name.contains("${")
+        || says_the_same(one, other)
+}
+
+/// Whether two objects differ in no more than labels and annotations: a component that several bring.
+fn says_the_same(one: &Object, other: &Object) -> bool {
+    let (Some(own), Some(others)) = (one.value().as_object(), other.value().as_object()) else {
+        return false;
+    };
+    own.len() == others.len()
+        && own.iter().all(|(key, value)| key == "metadata" || others.get(key) == Some(value))
 }
 
 /// A namespace that both declare alike and neither deletes.

@@ -35,6 +35,7 @@ pub fn read(object: &Object) -> Read {
         namespaces: Some(namespaces),
         ingress: rules("ingress", "from"),
         egress: rules("egress", "to"),
+        leaves_open: Vec::new(),
     }])
 }
 

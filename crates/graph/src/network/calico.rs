@@ -125,6 +125,7 @@ fn policy(object: &Object, spec: &Value) -> Option<Policy> {
         namespaces: namespaces.map(selector).map_or(Some(None), |read| read.map(Some))?,
         ingress: if ingress { Some(rules("ingress", "source")?) } else { None },
         egress: if egress { Some(rules("egress", "destination")?) } else { None },
+        leaves_open: Vec::new(),
     })
 }
 

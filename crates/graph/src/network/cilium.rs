@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tiphys_value::ObjectExt;
 
 use super::{
-    Action, Cni, Layer, Peer, Policy, PortName, PortRange, Protocol, Rule, Selector,
+    Action, Cni, Direction, Layer, Peer, Policy, PortName, PortRange, Protocol, Rule, Selector,
     policy::{Read, address},
 };
 use crate::Object;
@@ -36,11 +36,14 @@ fn policy(object: &Object, spec: &Value) -> Policy {
             let rules = spec.get(key).and_then(Value::as_array).into_iter().flatten();
             rules.flat_map(move |it| rules_of(it, side, denies, is_clusterwide)).collect::<Vec<_>>()
         };
-        let is_default_deny = spec.at(&["enableDefaultDeny", allow]).and_then(Value::as_bool) != Some(false);
         let found: Vec<Rule> = list(allow, false).into_iter().chain(list(deny, true)).collect();
         let is_set = spec.get(allow).is_some() || spec.get(deny).is_some();
-        (is_set && is_default_deny).then_some(found)
+        is_set.then_some(found)
     };
+    let is_left_open = |(_, side): &(Direction, &str)| {
+        spec.at(&["enableDefaultDeny", side]).and_then(Value::as_bool) == Some(false)
+    };
+    let sides = [(Direction::Ingress, "ingress"), (Direction::Egress, "egress")];
     Policy {
         object: object.id,
         title: super::policy::title(object),
@@ -51,6 +54,7 @@ fn policy(object: &Object, spec: &Value) -> Policy {
         namespaces,
         ingress: rules("ingress", "ingressDeny", "from"),
         egress: rules("egress", "egressDeny", "to"),
+        leaves_open: sides.into_iter().filter(is_left_open).map(|(direction, _)| direction).collect(),
     }
 }
 

@@ -4,7 +4,7 @@ use ipnet::IpNet;
 use serde_json::Value;
 use tiphys_value::ObjectExt;
 
-use super::{Cni, PortName, Selector, admin, calico, cilium};
+use super::{Cni, Direction, PortName, Selector, admin, calico, cilium};
 use crate::{Object, ObjectId};
 
 /// A transport protocol.
@@ -141,6 +141,8 @@ pub struct Policy {
     pub ingress: Option<Vec<Rule>>,
     /// What may go out; `None` if it does not restrict that.
     pub egress: Option<Vec<Rule>>,
+    /// The directions in which its rules count, but in which it does not isolate the pods that it is for.
+    pub leaves_open: Vec<Direction>,
 }
 
 /// What an object is to the network.
@@ -201,6 +203,7 @@ fn network_policy(object: &Object) -> Policy {
         namespaces: None,
         ingress: restricts("Ingress", true).then(|| rules("ingress", "from")),
         egress: restricts("Egress", spec.get("egress").is_some()).then(|| rules("egress", "to")),
+        leaves_open: Vec::new(),
     }
 }
 

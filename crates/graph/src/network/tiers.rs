@@ -88,8 +88,10 @@ impl Network {
             if selected == Tri::No {
                 continue;
             }
-            is_restricted = is_restricted.max(selected);
-            restricting.push(*at);
+            if !policy.leaves_open.contains(&flow.direction) {
+                is_restricted = is_restricted.max(selected);
+                restricting.push(*at);
+            }
             for rule in policy.rules(flow.direction) {
                 let is_asked = match tier.asks {
                     Asks::All => true,
