@@ -89,6 +89,20 @@ fn helm_3_writes_the_chart_as_json_by_the_names_of_its_file() {
 }
 
 #[test]
+fn an_api_version_that_is_no_text_is_told_as_each_helm_tells_it() {
+    let files = [("Chart.yaml", "apiVersion: {}\nname: c\nversion: 1.0.0\n")];
+    for (compat, owner) in [(Compat::Helm4, "chartBase"), (Compat::Helm3, "Metadata")] {
+        let error = Chart::load_as(&MemTree::from_files(files), "", compat).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            format!(
+                "cannot load Chart.yaml: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal object into Go struct field {owner}.apiVersion of type string"
+            )
+        );
+    }
+}
+
+#[test]
 fn bytes_that_are_no_utf8_are_refused_where_yaml_is_read() {
     let files = [CHART, ("templates/a.yaml", "a: {{ b64dec \"6SB4\" }}\nb: {{ .Values.x }}\n")];
     let trailing = "error converting YAML to JSON: yaml: invalid trailing UTF-8 octet";

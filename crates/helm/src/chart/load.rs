@@ -81,6 +81,10 @@ pub(crate) fn load_archive(bytes: &[u8], name: &str, compat: Compat) -> Result<C
 }
 
 fn check_api_version(text: &[u8], compat: Compat) -> Result<(), HelmError> {
+    // Helm 3 knows one kind of chart and does not look.
+    if compat == Compat::Helm3 {
+        return Ok(());
+    }
     let mut version = String::new();
     let wrap = |error| HelmError::Load(format!("cannot load Chart.yaml: {error}"));
     for (key, value) in &mapping(text, "loader.chartBase").map_err(wrap)? {
@@ -90,7 +94,6 @@ fn check_api_version(text: &[u8], compat: Compat) -> Result<(), HelmError> {
     }
     match version.as_str() {
         "" | "v1" | "v2" => Ok(()),
-        _ if compat == Compat::Helm3 => Ok(()),
         "v3" => Err(HelmError::Load("invalid chart apiVersion".to_owned())),
         _ => Err(HelmError::Load("unsupported chart version".to_owned())),
     }

@@ -26,11 +26,15 @@ pub(crate) fn read_values(bytes: &[u8], compat: Compat) -> Result<Table, String>
     let mut values = Table::new();
     // Helm reads line by line and ends each with a newline: so does a block scalar on the last line.
     let ended = if text.ends_with('\n') { Cow::Borrowed(text) } else { Cow::Owned(format!("{text}\n")) };
-    for (_, document) in
+    for (start, document) in
         split_kubernetes_documents(&ended).map_err(|error| format!("error reading yaml document: {error}"))?
     {
-        let table =
-            read_document(document).map_err(|error| format!("cannot unmarshal yaml document: {error}"))?;
+        let table = read_document(document).or_else(|_| {
+            // Lines are counted from where Helm's document begins.
+            let begin = start - separator_before(&ended[..start]);
+            read_document(&ended[begin..start + document.len()])
+                .map_err(|error| format!("cannot unmarshal yaml document: {error}"))
+        })?;
         if values.is_empty() {
             values = table;
         } else {
@@ -38,6 +42,18 @@ pub(crate) fn read_values(bytes: &[u8], compat: Compat) -> Result<Table, String>
         }
     }
     Ok(values)
+}
+
+/// The length of the separator at the end of a text, if it is part of the document behind it: one that ends no document, since
+/// there is none before it, begins the next one.
+fn separator_before(text: &str) -> usize {
+    let mut lines = text.split_inclusive('\n').rev();
+    let mut separators = lines.by_ref().take_while(|line| line.starts_with("---"));
+    let last = separators.next().map_or(0, str::len);
+    let more = separators.count();
+    // The first of a row ends what stands before the row, if anything does.
+    let ends = usize::from(text.split_inclusive('\n').count() > more + 1);
+    if last > 0 && (more + 1 - ends) % 2 == 1 { last } else { 0 }
 }
 
 fn is_utf16(bytes: &[u8]) -> bool {
@@ -131,6 +147,27 @@ impl Make for Values {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_are_counted_from_the_separator_that_begins_a_document() {
+        let bad = "a: 1\nst";
+        for (before, line) in [
+            ("", 3),
+            ("---\n", 4),
+            // Of two the second ends what the first begins, of three the last begins anew.
+            ("---\n---\n", 3),
+            ("---\n---\n--- # c\n", 4),
+            ("x: 1\n---\n", 3),
+            ("x: 1\n---\n---\n", 4),
+        ] {
+            let error = read_values(format!("{before}{bad}").as_bytes(), Compat::Helm4).unwrap_err();
+            assert!(
+                error.ends_with(&format!("yaml: line {line}: could not find expected ':'")),
+                "{before:?}: {error}"
+            );
+        }
+        assert_eq!(read_values(b"---\n---\na: 1\n---\nb: 2\n", Compat::Helm4).unwrap().len(), 2);
+    }
 
     /// What is made of the whole of YAML.
     fn as_json(text: &str) -> Table {
