@@ -155,12 +155,11 @@ fn check_name(name: &str, compat: Compat, warnings: &mut Vec<String>) -> Result<
         )
     };
     let reason = format!("release name {}: {reason}", quote(name));
-    if compat == Compat::Helm4 {
-        warnings.push(format!(
-            "level=ERROR msg=\"release name check failed\" error={}",
-            dependencies::logged(&reason)
-        ));
+    if compat == Compat::Helm3 {
+        return Err(HelmError::Option(reason));
     }
+    let shown = dependencies::logged(&reason);
+    warnings.push(format!("level=ERROR msg=\"release name check failed\" error={shown}"));
     Err(HelmError::Option(format!("release name check failed: {reason}")))
 }
 

@@ -103,6 +103,30 @@ fn an_api_version_that_is_no_text_is_told_as_each_helm_tells_it() {
 }
 
 #[test]
+fn options_that_only_helm_4_takes() {
+    let files = [CHART, ("templates/a.yaml", "a: {{ .Values.a }}\n")];
+    for (value, helm3) in [
+        (ValuesSource::SetJson("{\"a\": 1}".to_owned()), "failed parsing --set-json data {\"a\": 1}"),
+        (ValuesSource::Set("a=1,b[=2".to_owned()), "failed parsing --set data: error parsing index: EOF"),
+        (
+            ValuesSource::SetString("a=1,b[0][=2".to_owned()),
+            "failed parsing --set-string data: error parsing index: EOF",
+        ),
+        (ValuesSource::SetJson("a=1,b[0=2".to_owned()), "failed parsing --set-json data a=1,b[0=2"),
+    ] {
+        let given =
+            |compat| render(&files, &RenderOptions { values: vec![value.clone()], compat, ..options() });
+        assert!(given(Compat::Helm4).unwrap().contains("a: 1\n"), "{value:?}");
+        assert_eq!(given(Compat::Helm3).unwrap_err(), helm3);
+    }
+    let named = |compat| {
+        render(&files, &RenderOptions { release_name: "UP".to_owned(), compat, ..options() }).unwrap_err()
+    };
+    assert!(named(Compat::Helm4).starts_with("release name check failed: release name \"UP\": invalid"));
+    assert!(named(Compat::Helm3).starts_with("release name \"UP\": invalid"));
+}
+
+#[test]
 fn bytes_that_are_no_utf8_are_refused_where_yaml_is_read() {
     let files = [CHART, ("templates/a.yaml", "a: {{ b64dec \"6SB4\" }}\nb: {{ .Values.x }}\n")];
     let trailing = "error converting YAML to JSON: yaml: invalid trailing UTF-8 octet";

@@ -52,7 +52,7 @@ pub fn set_file_paths(text: &str) -> Vec<String> {
         Ok(String::new())
     };
     // A fault is told when the values are put together.
-    let _ = parse_into(text, &mut Table::new(), Mode::File(&note));
+    let _ = parse_into(text, &mut Table::new(), Mode::File(&note), Compat::Helm4);
     paths.into_inner()
 }
 
@@ -65,18 +65,18 @@ pub(crate) fn apply(values: &mut Table, source: &ValuesSource, compat: Compat) -
             merge_maps(values, &table);
             Ok(())
         }
-        ValuesSource::SetJson(text) if text.trim_start().starts_with('{') => {
+        // A whole object is Helm 4's; Helm 3 takes it for a key without a value.
+        ValuesSource::SetJson(text) if compat == Compat::Helm4 && text.trim_start().starts_with('{') => {
             let table = from_json_text(text.trim())
                 .ok_or_else(|| format!("failed parsing --set-json data JSON: {text}"))?;
             merge_maps(values, &table);
             Ok(())
         }
-        ValuesSource::SetJson(text) => {
-            parse_into(text, values, Mode::Json).map_err(|_| format!("failed parsing --set-json data {text}"))
-        }
-        ValuesSource::Set(text) => parse_into(text, values, Mode::Typed)
+        ValuesSource::SetJson(text) => parse_into(text, values, Mode::Json, compat)
+            .map_err(|_| format!("failed parsing --set-json data {text}")),
+        ValuesSource::Set(text) => parse_into(text, values, Mode::Typed, compat)
             .map_err(|error| format!("failed parsing --set data: {error}")),
-        ValuesSource::SetString(text) => parse_into(text, values, Mode::String)
+        ValuesSource::SetString(text) => parse_into(text, values, Mode::String, compat)
             .map_err(|error| format!("failed parsing --set-string data: {error}")),
         ValuesSource::SetFile(text, files) => {
             let read = |name: &str| {
@@ -84,10 +84,10 @@ pub(crate) fn apply(values: &mut Table, source: &ValuesSource, compat: Compat) -
                 let (_, bytes) = file.ok_or_else(|| format!("open {name}: no such file or directory"))?;
                 Ok(String::from_utf8_lossy(bytes.as_ref().map_err(String::clone)?).into_owned())
             };
-            parse_into(text, values, Mode::File(&read))
+            parse_into(text, values, Mode::File(&read), compat)
                 .map_err(|error| format!("failed parsing --set-file data: {error}"))
         }
-        ValuesSource::SetLiteral(text) => parse_into(text, values, Mode::Literal)
+        ValuesSource::SetLiteral(text) => parse_into(text, values, Mode::Literal, compat)
             .map_err(|error| format!("failed parsing --set-literal data: {error}")),
     }
 }

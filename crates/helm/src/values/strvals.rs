@@ -7,6 +7,7 @@ use tiphys_value::Value;
 use tiphys_gocompat::strconv::{quote, quote_rune};
 
 use super::{Table, Val};
+use crate::Compat;
 
 /// The largest list index.
 const MAX_INDEX: i64 = 65_536;
@@ -47,8 +48,8 @@ fn fault<T>(text: String) -> Step<T> {
 ///
 /// # Errors
 /// Helm's text, without the prefix that names the flag.
-pub(crate) fn parse_into(text: &str, dest: &mut Table, mode: Mode<'_>) -> Result<(), String> {
-    let mut parser = Parser { text, at: 0, mode };
+pub(crate) fn parse_into(text: &str, dest: &mut Table, mode: Mode<'_>, compat: Compat) -> Result<(), String> {
+    let mut parser = Parser { text, at: 0, mode, compat };
     loop {
         match parser.key(dest, 0) {
             Ok(()) => {}
@@ -62,6 +63,7 @@ struct Parser<'a> {
     text: &'a str,
     at: usize,
     mode: Mode<'a>,
+    compat: Compat,
 }
 
 /// What [`Parser::runes_until`] read: the text, and the stop character, or `None` at the end.
@@ -247,7 +249,10 @@ impl Parser<'_> {
     fn key_index(&mut self) -> Step<i64> {
         let run = self.runes_until(&[']']);
         if run.last.is_none() {
-            return Err(Stop::End);
+            return match self.compat {
+                Compat::Helm4 => Err(Stop::End),
+                Compat::Helm3 => fault("error parsing index: EOF".to_owned()),
+            };
         }
         run.text.parse::<i64>().map_err(|error| {
             let reason = match error.kind() {
@@ -385,7 +390,7 @@ mod tests {
 
     fn parse(text: &str, mode: Mode<'_>) -> Result<String, String> {
         let mut table = Table::new();
-        parse_into(text, &mut table, mode)?;
+        parse_into(text, &mut table, mode, Compat::Helm4)?;
         Ok(Val::Table(Arc::new(table)).to_json().to_string())
     }
 
@@ -421,7 +426,7 @@ mod tests {
     #[test]
     fn a_key_that_ends_with_a_dot_leaves_what_is_there() {
         let mut table = Table::from([(Arc::from("a"), Val::Table(Arc::default()))]);
-        parse_into("a.", &mut table, Mode::String).unwrap();
+        parse_into("a.", &mut table, Mode::String, Compat::Helm4).unwrap();
         assert!(table.get("a").is_some_and(|value| value.as_table().is_some_and(Table::is_empty)));
     }
 
@@ -457,7 +462,7 @@ mod tests {
         #[test]
         fn a_string_set_under_a_key_is_found_there(key in "[a-z]{1,8}", value in "[a-z0-9 ]{0,12}") {
             let mut table = Table::new();
-            parse_into(&format!("x.{key}={value}"), &mut table, Mode::String).unwrap();
+            parse_into(&format!("x.{key}={value}"), &mut table, Mode::String, Compat::Helm4).unwrap();
             prop_assert_eq!(super::super::path_value(&table, &format!("x.{key}")), Some(&Val::string(&value)));
         }
     }
