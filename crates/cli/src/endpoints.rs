@@ -6,7 +6,10 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use http::{Method, Request, Response, StatusCode, request::Parts};
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::{body::Incoming, service::service_fn};
+use hyper::{
+    body::{Body as _, Incoming},
+    service::service_fn,
+};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tiphys_controller::{Controller, WebhookError};
 use tokio::{net::TcpListener, sync::Semaphore};
@@ -71,14 +74,20 @@ impl Endpoints {
 
     async fn hear(&self, request: Request<Incoming>) -> (StatusCode, String) {
         let (head, body) = request.into_parts();
+        let too_large = || {
+            let said = format!("an event has at most {} MiB\n", MAX_EVENT_BYTES >> 20);
+            (StatusCode::PAYLOAD_TOO_LARGE, said)
+        };
+        if body.size_hint().lower() > MAX_EVENT_BYTES as u64 {
+            return too_large();
+        }
         // It is closed by nobody.
         let _permit = self.events.acquire().await;
         let read = tokio::time::timeout(EVENT_LIMIT, Limited::new(body, MAX_EVENT_BYTES).collect());
         let body = match read.await {
             Ok(Ok(body)) => body.to_bytes(),
             Ok(Err(error)) if error.is::<http_body_util::LengthLimitError>() => {
-                let said = format!("an event has at most {} MiB\n", MAX_EVENT_BYTES >> 20);
-                return (StatusCode::PAYLOAD_TOO_LARGE, said);
+                return too_large();
             }
             Ok(Err(_)) => return (StatusCode::BAD_REQUEST, "the event breaks off\n".to_owned()),
             Err(_) => return (StatusCode::REQUEST_TIMEOUT, "the event does not come\n".to_owned()),

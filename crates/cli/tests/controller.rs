@@ -186,6 +186,9 @@ fn one_of_two_controllers_works_and_the_other_takes_over() {
     assert!(told("POST", "X-GitHub-Event: push\r\n", "{").starts_with("HTTP/1.1 400"));
     assert!(told("POST", "", push).contains("no event of a Git host that is known"));
     assert!(told("GET", "", "").starts_with("HTTP/1.1 405"));
+    // CVE-2024-40634: a body without end.
+    let endless = "POST /api/webhook HTTP/1.1\r\nX-GitHub-Event: push\r\ncontent-length: 9000000000\r\n";
+    assert!(send(&address, endless, "{").starts_with("HTTP/1.1 413"));
     first.interrupt();
     second.until("holds the Lease");
     twin.repo.write("manifests/b.yaml", config_map("b", "1"));

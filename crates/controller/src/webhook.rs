@@ -293,6 +293,36 @@ mod tests {
     }
 
     #[test]
+    fn cve_2025_59531_cve_2025_59537_cve_2025_59538_events_of_any_form_end_in_an_answer() {
+        let senders = [
+            vec![("x-github-event", "push")],
+            vec![("x-gogs-event", "push")],
+            vec![("x-gitlab-event", "Push Hook")],
+            vec![("x-event-key", "repo:push"), ("x-hook-uuid", "u")],
+            vec![("x-event-key", "repo:refs_changed")],
+            vec![("x-vss-activityid", "1")],
+        ];
+        let odd = [json!(null), json!([]), json!(1), json!("x"), json!({}), json!([{"href": [1]}, 2])];
+        let nested = odd.iter().flat_map(|inner| {
+            let links = json!({"clone": inner, "html": inner});
+            let repository = json!({"html_url": inner, "links": links, "remoteUrl": inner});
+            [
+                inner.clone(),
+                json!({"repository": inner, "project": inner, "resource": inner}),
+                json!({"repository": repository, "resource": {"repository": repository}, "project": {"web_url": inner}}),
+            ]
+        });
+        for body in nested {
+            for sender in &senders {
+                let answer = told(sender, &body, &[]);
+                let is_text = body.to_string().contains("\"x\"");
+                assert!(answer == Err(WebhookError::Malformed) || is_text, "{sender:?} {body}: {answer:?}");
+            }
+        }
+        assert_eq!(hear(&|_| Some("x".into()), b"\xff{", &|_| Secret::Unset), Err(WebhookError::Malformed));
+    }
+
+    #[test]
     fn who_does_not_know_the_secret_is_not_listened_to() {
         let body = json!({"repository": {"html_url": "https://git.example.com/acme/shop"}});
         let github = [("webhook.github.secret", "s3cret")];
