@@ -10,10 +10,11 @@ use kube::{
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
+use tiphys_diag::chain;
 use tiphys_identity::{Aws, Identity};
 use tower::{buffer::BufferLayer, filter::AsyncFilterLayer};
 
-use crate::{Cluster, ClusterError, bearer::Bearer, error::chain};
+use crate::{Cluster, ClusterError, bearer::Bearer};
 
 /// How long a cluster may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

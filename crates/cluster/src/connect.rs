@@ -4,7 +4,9 @@ use std::path::Path;
 
 use kube::config::{Config, KubeConfigOptions, Kubeconfig};
 
-use crate::{Cluster, ClusterError, error::chain};
+use tiphys_diag::chain;
+
+use crate::{Cluster, ClusterError};
 
 /// A cluster that was connected to. No request has been made yet.
 pub struct Connection {

@@ -1,5 +1,7 @@
 //! Why a request to a cluster failed.
 
+use tiphys_diag::chain;
+use tiphys_identity::IdentityError;
 use tiphys_value::GroupVersionKind;
 
 /// Why a request failed.
@@ -80,6 +82,9 @@ impl From<kube::Error> for ClusterError {
     fn from(error: kube::Error) -> Self {
         match error {
             kube::Error::Api(status) => (*status).into(),
+            kube::Error::Service(inner) if inner.is::<IdentityError>() => {
+                Self::Transport(format!("there is no token for it: {inner}"))
+            }
             other => Self::Transport(chain(&other)),
         }
     }
@@ -89,20 +94,6 @@ impl From<kube::core::Status> for ClusterError {
     fn from(status: kube::core::Status) -> Self {
         Self::Api { code: status.code, reason: status.reason, message: status.message }
     }
-}
-
-/// An error with its causes, in one line.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
-            text = format!("{text}: {inner_text}");
-        }
-        cause = inner.source();
-    }
-    text
 }
 
 #[cfg(test)]

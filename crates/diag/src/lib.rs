@@ -3,9 +3,11 @@
 //! A [`Diagnostic`] is data; [`render`] turns it into text. Positions count lines and columns from
 //! 1, columns in characters, as editors do.
 
+mod chain;
 mod diagnostic;
 pub mod render;
 mod source_map;
 
+pub use chain::chain;
 pub use diagnostic::{Diagnostic, Edit, Label, Position, Severity, Span};
 pub use source_map::SourceMap;

@@ -14,6 +14,8 @@ use aws_sigv4::{
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
+use tiphys_diag::chain;
+
 use crate::{IdentityError, Token};
 
 /// What a token begins with.
@@ -54,14 +56,13 @@ pub struct Aws {
 
 impl Aws {
     pub(crate) fn token(&self) -> Result<Token, IdentityError> {
-        let fail = |reason: String| IdentityError(format!("AWS: {reason}"));
         // The SDK needs a runtime; a token is asked for four times an hour.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| fail(error.to_string()))?;
+        let runtime = runtime.map_err(|error| IdentityError(error.to_string()))?;
         let (credentials, region) =
-            runtime.block_on(self.credentials()).map_err(|error| fail(chain(&error)))?;
-        let text =
-            presigned(&self.cluster, region.as_deref(), credentials, SystemTime::now()).map_err(fail)?;
+            runtime.block_on(self.credentials()).map_err(|error| IdentityError(chain(&error)))?;
+        let text = presigned(&self.cluster, region.as_deref(), credentials, SystemTime::now())
+            .map_err(IdentityError)?;
         Ok(Token::good_for(&text, GOOD_FOR))
     }
 
@@ -127,20 +128,6 @@ fn presigned(
     let mut signed = http::Request::get(&url).body(()).map_err(|error| error.to_string())?;
     instructions.apply_to_request_http1x(&mut signed);
     Ok(format!("{PREFIX}{}", URL_SAFE_NO_PAD.encode(signed.uri().to_string())))
-}
-
-/// An error with its causes: the SDK's own texts leave them out.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let said = inner.to_string();
-        if !text.contains(&said) {
-            text = format!("{text}: {said}");
-        }
-        cause = inner.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -98,7 +98,7 @@ impl Azure {
             AzureLogin::TokenFile(path) => {
                 let read = std::fs::read_to_string(path);
                 let proof = read.map_err(|error| {
-                    IdentityError(format!("Azure: the token of the workload, {}: {error}", path.display()))
+                    IdentityError(format!("the token of the workload, {}: {error}", path.display()))
                 })?;
                 let proof = proof.trim();
                 self.prove(client, &[("client_assertion_type", ASSERTION), ("client_assertion", proof)])?
@@ -121,7 +121,7 @@ impl Azure {
     fn address(&self) -> Result<String, IdentityError> {
         for (what, given) in [("tenant", &self.tenant), ("client", &self.client)] {
             if given.is_empty() {
-                return Err(IdentityError(format!("Azure: it is not said which {what} asks")));
+                return Err(IdentityError(format!("it is not said which {what} asks")));
             }
         }
         let authority = self.authority.as_deref().unwrap_or(AUTHORITY).trim_end_matches('/');
@@ -132,7 +132,7 @@ impl Azure {
         let host = self.authority.as_deref().unwrap_or(MACHINE);
         let url = format!("{}/metadata/identity/oauth2/token", host.trim_end_matches('/'));
         let mut address =
-            reqwest::Url::parse(&url).map_err(|error| IdentityError(format!("Azure: {host}: {error}")))?;
+            reqwest::Url::parse(&url).map_err(|error| IdentityError(format!("{host}: {error}")))?;
         let mut query = vec![("api-version", "2018-02-01"), ("resource", self.resource.as_str())];
         if !self.client.is_empty() {
             query.push(("client_id", &self.client));

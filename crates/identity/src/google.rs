@@ -174,7 +174,7 @@ impl KeyFile {
 }
 
 fn fail(reason: impl fmt::Display) -> IdentityError {
-    IdentityError(format!("Google Cloud: {reason}"))
+    IdentityError(reason.to_string())
 }
 
 /// Reads credentials. The error quotes nothing of them.

@@ -64,11 +64,12 @@ impl Identity {
     /// # Errors
     /// The identity is not given here, or its cloud refuses or cannot be reached.
     pub fn token(&self, client: &reqwest::blocking::Client) -> Result<Token, IdentityError> {
-        match self {
-            Self::Aws(aws) => aws.token(),
-            Self::Google(google) => google.token(client),
-            Self::Azure(azure) => azure.token(client),
-        }
+        let (cloud, token) = match self {
+            Self::Aws(aws) => ("AWS", aws.token()),
+            Self::Google(google) => ("Google Cloud", google.token(client)),
+            Self::Azure(azure) => ("Azure", azure.token(client)),
+        };
+        token.map_err(|IdentityError(reason)| IdentityError(format!("{cloud}: {reason}")))
     }
 }
 

@@ -24,6 +24,7 @@ use gix::{
 };
 
 use sha1::{Digest as _, Sha1};
+use tiphys_diag::chain;
 use tiphys_gocompat::semver::{Constraints, Version};
 use tiphys_vfs::FileTree;
 
@@ -692,18 +693,4 @@ fn bad_url(url: &str, reason: &str) -> SourceError {
 
 fn read_error(url: &str, error: &dyn std::error::Error) -> SourceError {
     SourceError::Read { url: url.to_owned(), reason: chain(error) }
-}
-
-/// An error with its causes, in one line.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
-            text = format!("{text}: {inner_text}");
-        }
-        cause = inner.source();
-    }
-    text
 }

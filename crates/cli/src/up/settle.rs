@@ -15,16 +15,18 @@ const SETTLED: Duration = Duration::from_secs(3);
 /// How long before that is taken to be the end.
 const QUIET: Duration = Duration::from_secs(15);
 
-/// Since when nothing moves.
+/// Since when nothing moves. What it says holds from one look to the next, so that nobody takes for the end what was not
+/// yet rest for who puts things in place then.
 pub struct Stillness {
     seen: Vec<Row>,
     since: Instant,
+    still_for: Duration,
 }
 
 impl Stillness {
     /// From now on.
     pub fn new() -> Self {
-        Self { seen: Vec::new(), since: Instant::now() }
+        Self { seen: Vec::new(), since: Instant::now(), still_for: Duration::ZERO }
     }
 
     /// Takes up what is to be told now.
@@ -35,16 +37,18 @@ impl Stillness {
             self.since = Instant::now();
         }
         self.seen = rows.to_vec();
+        self.still_for = self.since.elapsed();
     }
 
     /// Something was done that will move things.
     pub fn stir(&mut self) {
         self.since = Instant::now();
+        self.still_for = Duration::ZERO;
     }
 
     /// Whether things have come to rest for the moment.
     pub fn is_settled(&self) -> bool {
-        self.since.elapsed() >= SETTLED
+        self.still_for >= SETTLED
     }
 
     /// Whether nothing has moved for long, and nothing is known to be on its way: no attempt is to be repeated that has
@@ -55,7 +59,7 @@ impl Stillness {
             let kind = GroupKind::new(group, kind);
             caches.iter().flat_map(|cache| cache.of_kind(&kind)).collect::<Vec<_>>()
         };
-        self.since.elapsed() >= QUIET
+        self.still_for >= QUIET
             && !self.seen.iter().any(is_moving)
             && !all("", "Pod").iter().any(|pod| is_busy(pod))
             && !["Deployment", "StatefulSet", "DaemonSet"]
@@ -102,6 +106,21 @@ fn is_maturing(workload: &Value) -> bool {
 mod tests {
     use super::*;
     use tiphys_value::json;
+
+    #[tokio::test(start_paused = true)]
+    async fn rest_begins_with_a_look() {
+        let mut stillness = Stillness::new();
+        stillness.look(&[]);
+        tokio::time::advance(SETTLED).await;
+        assert!(!stillness.is_settled(), "nobody has looked since");
+        stillness.look(&[]);
+        assert!(stillness.is_settled() && !stillness.is_quiet(&[]));
+        tokio::time::advance(QUIET).await;
+        stillness.look(&[]);
+        assert!(stillness.is_quiet(&[]));
+        stillness.stir();
+        assert!(!stillness.is_settled());
+    }
 
     #[test]
     fn programs_that_run_and_are_not_ready_are_on_their_way() {

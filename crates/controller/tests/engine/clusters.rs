@@ -307,6 +307,7 @@ async fn a_cluster_of_a_cloud_is_reached_with_the_tokens_of_an_identity() {
     stage.apply(app_on("app", json!({"name": "east"}))).await;
     let refused = stage.until_app("app", |app| condition(app, "ComparisonError").is_some()).await;
     let told = condition(&refused, "ComparisonError").unwrap();
+    assert!(told.contains("there is no token for it: Azure: http"), "{told}");
     assert!(told.contains("the service answers 401 Unauthorized: who are you?"), "{told}");
     stage.apply(secret("east", &east.address, &config("right"))).await;
     stage.until_green("app").await;

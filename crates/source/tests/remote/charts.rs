@@ -163,9 +163,8 @@ fn a_refused_password_is_told_without_showing_it() {
     assert!(!error.to_string().contains("hunter2"), "{error}");
 }
 
-#[test]
-fn certificates_are_checked_against_the_given_authority() {
-    let (config, pem) = certified();
+/// The version of a chart that a host with such a certificate serves.
+fn fetched_over_tls(config: Arc<rustls::ServerConfig>, access: Access) -> Result<String, SourceError> {
     let archive = chart("web", "1.1.0");
     let index = index(&sha256(&archive));
     let server = Server::start_tls(config, move |request| match request.path.as_str() {
@@ -173,11 +172,15 @@ fn certificates_are_checked_against_the_given_authority() {
         _ => ok(archive.clone()),
     });
     let url = format!("https://localhost:{}", server.host.rsplit(':').next().expect("has a port"));
-    let fetch = |access: Access| {
-        let mut table = AccessTable::default();
-        table.insert(&url, access);
-        charts(&folder(), table).fetch(&request(&url, "")).map(|chart| chart.version)
-    };
+    let mut table = AccessTable::default();
+    table.insert(&url, access);
+    charts(&folder(), table).fetch(&request(&url, "")).map(|chart| chart.version)
+}
+
+#[test]
+fn certificates_are_checked_against_the_given_authority() {
+    let (config, pem) = certified();
+    let fetch = |access| fetched_over_tls(config.clone(), access);
     let error = fetch(Access::default()).expect_err("nobody vouches for it");
     assert!(matches!(error, SourceError::Fetch { .. }), "{error}");
     let trusting = Access { ca_pem: Some(pem), ..Access::default() };
@@ -201,17 +204,8 @@ fn a_host_may_show_the_authority_that_is_declared_for_it() {
         params.subject_alt_names = vec![rcgen::SanType::DnsName("other".try_into().expect("is a name"))];
     };
     let fetch = |(config, pem): (Arc<rustls::ServerConfig>, String), declared: Option<String>| {
-        let archive = chart("web", "1.1.0");
-        let index = index(&sha256(&archive));
-        let server = Server::start_tls(config, move |request| match request.path.as_str() {
-            "/index.yaml" => ok(index.clone()),
-            _ => ok(archive.clone()),
-        });
-        let url = format!("https://localhost:{}", server.host.rsplit(':').next().expect("has a port"));
-        let mut table = AccessTable::default();
-        table.insert(&url, Access { ca_pem: Some(declared.unwrap_or(pem)), ..Access::default() });
-        let fetched = charts(&folder(), table).fetch(&request(&url, "")).map(|chart| chart.version);
-        fetched.map_err(|error| error.to_string())
+        let access = Access { ca_pem: Some(declared.unwrap_or(pem)), ..Access::default() };
+        fetched_over_tls(config, access).map_err(|error| error.to_string())
     };
     assert_eq!(fetch(certified_by(authority), None).as_deref(), Ok("1.1.0"));
     let foreign = fetch(certified_by(authority), Some(certified_by(authority).1)).expect_err("is another");
