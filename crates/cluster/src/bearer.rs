@@ -12,7 +12,7 @@ use tower::{BoxError, filter::AsyncPredicate};
 #[derive(Clone)]
 pub(crate) struct Bearer {
     identity: Identity,
-    tokens: Arc<Tokens>,
+    tokens: Arc<Tokens<Identity>>,
 }
 
 impl Bearer {
@@ -29,7 +29,9 @@ impl AsyncPredicate<Request<Body>> for Bearer {
         let Self { identity, tokens } = self.clone();
         async move {
             // Services that hand out tokens are asked by clients that block.
-            let asked = tokio::task::spawn_blocking(move || tokens.of(&identity, tiphys_identity::client));
+            let asked = tokio::task::spawn_blocking(move || {
+                tokens.of(&identity, || identity.token(&tiphys_identity::client()?))
+            });
             let mut value = HeaderValue::try_from(format!("Bearer {}", asked.await??))?;
             value.set_sensitive(true);
             request.headers_mut().insert(AUTHORIZATION, value);

@@ -62,6 +62,16 @@ pub fn declared_cluster(secret: &Value) -> ClusterInfo {
     }
 }
 
+/// The Secret of the installation.
+pub(crate) const ARGOCD_SECRET: &str = "argocd-secret";
+
+/// The name and key of a Secret that a value refers to: `$secret:key`, or `$key` of the installation's own (Argo CD docs,
+/// "User Management", "Sensitive Data and SSO Client Secrets").
+pub(crate) fn secret_reference(value: &str) -> Option<(&str, &str)> {
+    let reference = value.strip_prefix('$')?;
+    Some(reference.split_once(':').unwrap_or((ARGOCD_SECRET, reference)))
+}
+
 /// One value of a Secret: of `data`, decoded, or of `stringData` where no API server was asked.
 pub(crate) fn secret_text(secret: &Value, key: &str) -> Option<String> {
     let plain = || secret.at(&["stringData", key]).and_then(Value::as_str).map(str::to_owned);

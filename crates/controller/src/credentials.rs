@@ -145,9 +145,8 @@ fn identity(text: &dyn Fn(&str) -> Option<String>) -> Option<Identity> {
     if let Some(key) = text("gcpServiceAccountKey") {
         return Some(Identity::Google(Google::Key(key)));
     }
-    let azure = Azure::of_environment(AZURE_DEVOPS, &|name| std::env::var(name).ok());
     if text("useAzureWorkloadIdentity").as_deref() == Some("true") {
-        return Some(Identity::Azure(azure));
+        return Some(Identity::Azure(Azure::of_environment(AZURE_DEVOPS)));
     }
     // Argo CD itself writes the names of a template's keys otherwise than those of a repository's.
     let either = |of_repository: &str, of_template: &str| text(of_repository).or_else(|| text(of_template));
@@ -156,7 +155,7 @@ fn identity(text: &dyn Fn(&str) -> Option<String>) -> Option<Identity> {
         tenant: either("azureServicePrincipalTenantId", "azureServicePrincipalTenantID").unwrap_or_default(),
         client: either("azureServicePrincipalClientId", "azureServicePrincipalClientID").unwrap_or_default(),
         authority: text("azureActiveDirectoryEndpoint"),
-        ..azure
+        resource: AZURE_DEVOPS.to_owned(),
     }))
 }
 

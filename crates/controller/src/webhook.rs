@@ -5,19 +5,16 @@ use std::collections::BTreeSet;
 use aws_lc_rs::{constant_time::verify_slices_are_equal, hmac};
 use data_encoding::{BASE64, HEXLOWER_PERMISSIVE};
 use tiphys_source::RepoId;
-use tiphys_value::{ResourceKey, Value};
+use tiphys_value::{GroupKind, ResourceKey, Value};
 use tokio::time::Instant;
 
 use crate::{
     AppKey, Level,
-    clusters::secret_text,
+    clusters::{ARGOCD_SECRET, secret_reference, secret_text},
     engine::{Engine, GATHER_EDITS},
     sets::{repositories_of, set_kind},
     status::application_kind,
 };
-
-/// The Secret with what hosts prove themselves by.
-const SECRET: &str = "argocd-secret";
 
 /// Why nothing is done about what was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -182,23 +179,16 @@ impl Engine {
         body: &[u8],
     ) -> Result<usize, WebhookError> {
         let namespace = &self.settings.namespace;
-        let found = |name: &str| self.cache.get(&ResourceKey::new("", "Secret", namespace, name));
-        let own = found(SECRET);
-        let text = |key: &str| own.as_ref().and_then(|own| secret_text(own, key));
+        let text = |name: &str, key: &str| {
+            let secret = self.cache.get(&ResourceKey::new("", "Secret", namespace, name));
+            secret.and_then(|secret| secret_text(&secret, key))
+        };
         let secret = |key: &str| {
-            let text = text(key);
+            let own = text(ARGOCD_SECRET, key);
             // A value may say where it is instead.
-            match text.as_deref().and_then(|text| text.strip_prefix('$')) {
-                None => Secret::found(text, Secret::Unset),
-                Some(reference) => match reference.split_once(':') {
-                    Some((name, key)) => {
-                        let other = found(name);
-                        Secret::found(other.and_then(|other| secret_text(&other, key)), Secret::Lost)
-                    }
-                    None => {
-                        Secret::found(own.as_ref().and_then(|own| secret_text(own, reference)), Secret::Lost)
-                    }
-                },
+            match own.as_deref().and_then(secret_reference) {
+                None => Secret::found(own, Secret::Unset),
+                Some((name, key)) => Secret::found(text(name, key), Secret::Lost),
             }
         };
         let addresses = hear(header, body, &secret)?;
@@ -208,29 +198,29 @@ impl Engine {
 
     /// Lets those be looked at that read repositories whose branches may have moved.
     fn pushed(&self, pushed: &BTreeSet<RepoId>) -> usize {
-        let reads = |object: &Value| {
-            let urls = repositories_of(object.get("spec").unwrap_or(object), 0);
-            let ours =
-                urls.into_iter().filter(|url| RepoId::parse(url).is_some_and(|id| pushed.contains(&id)));
-            // What was fetched a moment ago is no longer fresh.
-            ours.fold(false, |_, url| {
-                self.repositories.expire_address(url);
-                true
-            })
+        let ours = |object: &Value| -> BTreeSet<String> {
+            let urls = repositories_of(object.get("spec").unwrap_or(object), 0).into_iter();
+            let is_pushed = |url: &&str| RepoId::parse(url).is_some_and(|id| pushed.contains(&id));
+            urls.filter(is_pushed).map(str::to_owned).collect()
         };
+        let readers = |kind: &GroupKind| -> Vec<(AppKey, BTreeSet<String>)> {
+            let all = self.cache.of_kind(kind);
+            let read = all.iter().map(|object| (AppKey::of_object(object), ours(object)));
+            read.filter(|(_, urls)| !urls.is_empty()).collect()
+        };
+        let (apps, sets) = (readers(&application_kind()), readers(&set_kind()));
+        let urls: BTreeSet<&String> = apps.iter().chain(&sets).flat_map(|(_, urls)| urls).collect();
+        // What was fetched a moment ago is no longer fresh.
+        urls.into_iter().for_each(|url| self.repositories.expire_address(url));
         let at = Instant::now() + GATHER_EDITS;
-        let mut concerned = 0;
-        for object in self.cache.of_kind(&application_kind()).iter().filter(|object| reads(object)) {
-            let key = AppKey::of_object(object);
-            self.doubt_revisions(&key);
-            self.queue.add(key, Level::Sources, at);
-            concerned += 1;
+        for (key, _) in &apps {
+            self.doubt_revisions(key);
+            self.queue.add(key.clone(), Level::Sources, at);
         }
-        for object in self.cache.of_kind(&set_kind()).iter().filter(|object| reads(object)) {
-            self.sets.queue.add(AppKey::of_object(object), Level::Sources, at);
-            concerned += 1;
+        for (key, _) in &sets {
+            self.sets.queue.add(key.clone(), Level::Sources, at);
         }
-        concerned
+        apps.len() + sets.len()
     }
 }
 

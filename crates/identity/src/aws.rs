@@ -30,8 +30,8 @@ const GOOD_FOR: Duration = Duration::from_secs(14 * 60);
 const QUESTION: &str = "Action=GetCallerIdentity&Version=2011-06-15";
 /// The name of sessions of a role.
 const SESSION: &str = "tiphys";
-/// The region by whose name the global address is signed.
-const GLOBAL: &str = "us-east-1";
+/// The region that is asked where none is said.
+const UNSAID: &str = "us-east-1";
 /// How addresses end, by how the names of their regions begin.
 const PARTITIONS: [(&str, &str); 5] = [
     ("cn-", "amazonaws.com.cn"),
@@ -61,14 +61,13 @@ impl Aws {
         let runtime = runtime.map_err(|error| IdentityError(error.to_string()))?;
         let (credentials, region) =
             runtime.block_on(self.credentials()).map_err(|error| IdentityError(chain(&error)))?;
-        let text = presigned(&self.cluster, region.as_deref(), credentials, SystemTime::now())
-            .map_err(IdentityError)?;
+        let text =
+            presigned(&self.cluster, &region, credentials, SystemTime::now()).map_err(IdentityError)?;
         Ok(Token::good_for(&text, GOOD_FOR))
     }
 
-    async fn credentials(&self) -> Result<(Credentials, Option<String>), CredentialsError> {
-        let config = self.config().await;
-        let region = config.region().map(|region| region.as_ref().to_owned());
+    async fn credentials(&self) -> Result<(Credentials, String), CredentialsError> {
+        let (config, region) = self.config().await;
         let credentials = match (&self.role, config.credentials_provider()) {
             (Some(role), _) => {
                 let assumed = AssumeRoleProvider::builder(role).configure(&config).session_name(SESSION);
@@ -80,7 +79,8 @@ impl Aws {
         Ok((credentials, region))
     }
 
-    async fn config(&self) -> SdkConfig {
+    /// What the environment says, and the region that is asked: a role cannot be assumed without one.
+    async fn config(&self) -> (SdkConfig, String) {
         let mut loader = aws_config::defaults(BehaviorVersion::latest());
         if let Some(profile) = &self.profile {
             loader = loader.profile_name(profile);
@@ -89,22 +89,18 @@ impl Aws {
             loader = loader.region(Region::new(region.clone()));
         }
         let config = loader.load().await;
-        if config.region().is_some() {
-            return config;
-        }
-        // Without a region no role could be assumed.
-        config.into_builder().region(Region::new(GLOBAL)).build()
+        let region = config.region().map_or(UNSAID, |region| region.as_ref()).to_owned();
+        (config.into_builder().region(Region::new(region.clone())).build(), region)
     }
 }
 
 /// The token: the signed address by which EKS asks who signed it.
 fn presigned(
     cluster: &str,
-    region: Option<&str>,
+    region: &str,
     credentials: Credentials,
     now: SystemTime,
 ) -> Result<String, String> {
-    let region = region.unwrap_or(GLOBAL);
     let suffix = PARTITIONS.iter().find(|(prefix, _)| region.starts_with(prefix));
     let suffix = suffix.map_or("amazonaws.com", |(_, suffix)| suffix);
     let url = format!("https://sts.{region}.{suffix}/?{QUESTION}");
@@ -142,7 +138,7 @@ mod tests {
             let credentials =
                 Credentials::new("AKIDEXAMPLE", secret, session.map(str::to_owned), None, "test");
             let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_323_045);
-            let token = presigned("shop", Some("eu-central-1"), credentials, now).expect("is signed");
+            let token = presigned("shop", "eu-central-1", credentials, now).expect("is signed");
             let encoded = token.strip_prefix(PREFIX).expect("begins so");
             let url = URL_SAFE_NO_PAD.decode(encoded).expect("is base64");
             String::from_utf8(url).expect("is text")

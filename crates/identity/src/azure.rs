@@ -63,10 +63,10 @@ impl fmt::Debug for AzureLogin {
 }
 
 impl Azure {
-    /// The identity that the environment of a process gives, as the SDKs look for it: a secret, a workload's token, the
+    /// The identity that the environment of this process gives, as the SDKs look for it: a secret, a workload's token, the
     /// machine's (Azure SDK documentation, "DefaultAzureCredential").
-    pub fn of_environment(resource: &str, env: &dyn Fn(&str) -> Option<String>) -> Self {
-        let given = |name: &str| env(name).filter(|text| !text.is_empty());
+    pub fn of_environment(resource: &str) -> Self {
+        let given = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
         let login = match (given("AZURE_CLIENT_SECRET"), given("AZURE_FEDERATED_TOKEN_FILE")) {
             (Some(secret), _) => AzureLogin::Secret(secret),
             (None, Some(path)) => AzureLogin::TokenFile(path.into()),

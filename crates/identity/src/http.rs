@@ -14,7 +14,11 @@ const MAX_ANSWER_BYTES: u64 = 1 << 20;
 /// How long a token is good whose answer does not say.
 const UNSAID: u64 = 300;
 
-pub(crate) fn client() -> Result<Client, IdentityError> {
+/// A client without anything special.
+///
+/// # Errors
+/// TLS cannot be set up.
+pub fn client() -> Result<Client, IdentityError> {
     // Whoever comes first sets the process's provider; they are all the same.
     let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
     let client = Client::builder()
@@ -39,13 +43,15 @@ pub(crate) fn ask(url: &str, request: RequestBuilder) -> Result<Value, IdentityE
     answer.map_err(|error| fail(format!("the answer is no JSON: {error}")))
 }
 
-/// POST of a form.
-pub(crate) fn post_form(client: &Client, url: &str, form: &[(&str, &str)]) -> Result<Value, IdentityError> {
-    // Answers what the address is wrong with before anything is sent.
-    let mut body = reqwest::Url::parse("http://form").map_err(|error| IdentityError(error.to_string()))?;
-    body.query_pairs_mut().extend_pairs(form);
-    let request = client.post(url).header("content-type", "application/x-www-form-urlencoded");
-    ask(url, request.body(body.query().unwrap_or_default().to_owned()))
+/// POST of a form, to be sent.
+pub fn form(client: &Client, url: &str, fields: &[(&str, &str)]) -> RequestBuilder {
+    let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+    client.post(url).header("content-type", "application/x-www-form-urlencoded").body(body)
+}
+
+/// The JSON that a service answers to a form.
+pub(crate) fn post_form(client: &Client, url: &str, fields: &[(&str, &str)]) -> Result<Value, IdentityError> {
+    ask(url, form(client, url, fields))
 }
 
 /// The token that an answer holds.

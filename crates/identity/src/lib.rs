@@ -17,6 +17,7 @@ pub use aws::Aws;
 pub use azure::{Azure, AzureLogin};
 pub use exec::of_exec;
 pub use google::Google;
+pub use http::{client, form};
 pub use jwt::signed_rs256;
 pub use tokens::Tokens;
 
@@ -47,7 +48,7 @@ pub struct Token {
 
 impl Token {
     /// One that is good for so long from now on.
-    fn good_for(text: &str, time: Duration) -> Self {
+    pub fn good_for(text: &str, time: Duration) -> Self {
         Self { text: text.to_owned(), expires: SystemTime::now() + time }
     }
 }
@@ -71,12 +72,4 @@ impl Identity {
         };
         token.map_err(|IdentityError(reason)| IdentityError(format!("{cloud}: {reason}")))
     }
-}
-
-/// A client without anything special.
-///
-/// # Errors
-/// TLS cannot be set up.
-pub fn client() -> Result<reqwest::blocking::Client, IdentityError> {
-    http::client()
 }

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use crate::{Identity, IdentityError, Token};
+use crate::{IdentityError, Token};
 
 /// A token is replaced so long before it ends: clocks differ, and a request takes its time.
 const BEFORE_THE_END: Duration = Duration::from_secs(60);
@@ -14,26 +14,31 @@ const PAUSE: Duration = Duration::from_secs(10);
 
 type Slot = Arc<Mutex<Option<Answer>>>;
 
-/// Tokens by identity, each kept for as long as it is good. One at a time is asked for.
-#[derive(Default)]
-pub struct Tokens(Mutex<Vec<(Identity, Slot)>>);
+/// Tokens by who asks, each kept for as long as it is good. One at a time is asked for.
+pub struct Tokens<K>(Mutex<Vec<(K, Slot)>>);
 
 enum Answer {
     Given(Token),
     Refused(IdentityError, Instant),
 }
 
-impl Tokens {
-    /// The token of an identity, a new one if there is none that is good. Blocking.
+impl<K> Default for Tokens<K> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Clone + PartialEq> Tokens<K> {
+    /// The token of who asks, the one that `ask` gets if there is none that is good. Blocking.
     ///
     /// # Errors
-    /// There is none, and the cloud gives none, now or a moment ago.
+    /// There is none, and `ask` gets none, now or a moment ago.
     pub fn of(
         &self,
-        identity: &Identity,
-        client: impl FnOnce() -> Result<reqwest::blocking::Client, IdentityError>,
+        who: &K,
+        ask: impl FnOnce() -> Result<Token, IdentityError>,
     ) -> Result<String, IdentityError> {
-        let slot = self.slot(identity);
+        let slot = self.slot(who);
         let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
         match &*slot {
             Some(Answer::Given(token)) if token.expires > SystemTime::now() + BEFORE_THE_END => {
@@ -42,7 +47,7 @@ impl Tokens {
             Some(Answer::Refused(error, at)) if at.elapsed() < PAUSE => return Err(error.clone()),
             _ => {}
         }
-        match client().and_then(|client| identity.token(&client)) {
+        match ask() {
             Ok(token) => {
                 let text = token.text.clone();
                 *slot = Some(Answer::Given(token));
@@ -55,13 +60,13 @@ impl Tokens {
         }
     }
 
-    fn slot(&self, identity: &Identity) -> Slot {
+    fn slot(&self, who: &K) -> Slot {
         let mut slots = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, slot)) = slots.iter().find(|(of, _)| of == identity) {
+        if let Some((_, slot)) = slots.iter().find(|(of, _)| of == who) {
             return slot.clone();
         }
         let slot = Slot::default();
-        slots.push((identity.clone(), slot.clone()));
+        slots.push((who.clone(), slot.clone()));
         slot
     }
 }

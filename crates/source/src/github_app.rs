@@ -1,12 +1,10 @@
 //! Tokens by which a GitHub App fetches (GitHub documentation, "Authenticating as a GitHub App installation"; Argo CD
 //! documentation, "Private Repositories", "GitHub App Credential").
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
-};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
+use tiphys_identity::{IdentityError, Token, Tokens};
 
 use crate::{
     Access, RepoId,
@@ -37,18 +35,11 @@ pub struct GithubApp {
     pub base_url: Option<String>,
 }
 
-/// Tokens that are still good.
+/// Tokens that are still good, by App and owner.
 #[derive(Default)]
-pub(crate) struct Tokens(Mutex<Vec<Token>>);
+pub(crate) struct AppTokens(Tokens<(GithubApp, String)>);
 
-struct Token {
-    app: GithubApp,
-    owner: String,
-    text: String,
-    made: Instant,
-}
-
-impl Tokens {
+impl AppTokens {
     /// The access with the login of its GitHub App, if it has one.
     ///
     /// # Errors
@@ -60,24 +51,13 @@ impl Tokens {
         let (Some(repository), Some(owner)) = (steps.next(), steps.next()) else {
             return Err("a GitHub App can only reach a repository of an owner".to_owned());
         };
-        let text = match self.known(&app, owner) {
-            Some(text) => text,
-            None => {
-                let fail = |reason| format!("GitHub App {}: {reason}", app.id);
-                let text = app.token(owner, repository, &access).map_err(fail)?;
-                let token = Token { app, owner: owner.to_owned(), text: text.clone(), made: Instant::now() };
-                self.0.lock().unwrap_or_else(PoisonError::into_inner).push(token);
-                text
-            }
+        let ask = || {
+            let fail = |reason| IdentityError(format!("GitHub App {}: {reason}", app.id));
+            let text = app.token(owner, repository, &access).map_err(fail)?;
+            Ok(Token::good_for(&text, KEPT_FOR))
         };
+        let text = self.0.of(&(app.clone(), owner.to_owned()), ask).map_err(|error| error.to_string())?;
         Ok(Access { username: Some(USER.to_owned()), password: Some(text), github_app: None, ..access })
-    }
-
-    fn known(&self, app: &GithubApp, owner: &str) -> Option<String> {
-        let mut tokens = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        tokens.retain(|token| token.made.elapsed() < KEPT_FOR);
-        let known = tokens.iter().find(|token| token.app == *app && token.owner == owner);
-        known.map(|token| token.text.clone())
     }
 }
 

@@ -1,8 +1,8 @@
 //! Logins that stand for something else: tokens of GitHub Apps and of the identities of clouds.
 
-use tiphys_identity::Identity;
+use tiphys_identity::{Identity, IdentityError, Tokens};
 
-use crate::{Access, github_app::Tokens, remote::Http};
+use crate::{Access, github_app::AppTokens, remote::Http};
 
 /// Who a token of Azure is the password of.
 pub(crate) const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
@@ -10,8 +10,8 @@ pub(crate) const NOBODY: &str = "00000000-0000-0000-0000-000000000000";
 /// Tokens that are still good.
 #[derive(Default)]
 pub(crate) struct Logins {
-    apps: Tokens,
-    identities: tiphys_identity::Tokens,
+    apps: AppTokens,
+    identities: Tokens<Identity>,
 }
 
 impl Logins {
@@ -40,10 +40,10 @@ impl Logins {
     pub fn token(&self, identity: &Identity, access: &Access) -> Result<String, String> {
         let through =
             Access { proxy: access.proxy.clone(), no_proxy: access.no_proxy.clone(), ..Access::default() };
-        let client = || {
+        let ask = || {
             let client = Http::default().client("", &through);
-            client.map_err(|error| tiphys_identity::IdentityError(error.to_string()))
+            identity.token(&client.map_err(|error| IdentityError(error.to_string()))?)
         };
-        self.identities.of(identity, client).map_err(|error| error.to_string())
+        self.identities.of(identity, ask).map_err(|error| error.to_string())
     }
 }

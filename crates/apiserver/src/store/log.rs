@@ -2,6 +2,7 @@
 
 use std::{collections::VecDeque, sync::Arc};
 
+use tiphys_value::Value;
 use tokio::sync::Notify;
 
 use super::{Object, ResourceId};
@@ -33,6 +34,19 @@ pub struct Change {
     pub object: Arc<Object>,
     /// The object before the change.
     pub previous: Option<Arc<Object>>,
+    /// About how many bytes of memory the object takes.
+    pub(super) weight: usize,
+}
+
+/// About how many bytes of memory a value takes: each node is an entry of a map or list, with what lies beside it.
+pub(super) fn weight(value: &Value) -> usize {
+    const NODE: usize = 96;
+    NODE + match value {
+        Value::String(text) => text.len(),
+        Value::Array(list) => list.iter().map(weight).sum(),
+        Value::Object(map) => map.iter().map(|(key, value)| key.len() + weight(value)).sum(),
+        _ => 0,
+    }
 }
 
 /// The log does not reach back to the revision asked for.
@@ -81,7 +95,7 @@ impl Log {
         if self.changes.len() == self.capacity {
             self.forget_oldest();
         }
-        self.weight += change.object.weight();
+        self.weight += change.weight;
         self.changes.push_back(change);
         self.signal.notify_waiters();
     }
@@ -101,7 +115,7 @@ impl Log {
 
     fn forget_oldest(&mut self) -> Option<Arc<Change>> {
         let oldest = self.changes.pop_front()?;
-        self.weight -= oldest.object.weight();
+        self.weight -= oldest.weight;
         self.floor = oldest.revision;
         Some(oldest)
     }

@@ -205,6 +205,7 @@ impl Store {
             revision,
             resource: write.resource.clone(),
             kind,
+            weight: log::weight(&object),
             object: Arc::clone(&object),
             previous,
         });

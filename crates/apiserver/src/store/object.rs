@@ -13,7 +13,6 @@ use tiphys_value::{Map, Value};
 pub struct Object {
     value: Value,
     revision: u64,
-    weight: usize,
     json: OnceLock<Bytes>,
 }
 
@@ -22,12 +21,7 @@ impl Object {
     pub(crate) fn unstored(value: Value) -> Self {
         let revision =
             value["metadata"]["resourceVersion"].as_str().and_then(|r| r.parse().ok()).unwrap_or(0);
-        Self::new(value, revision)
-    }
-
-    fn new(value: Value, revision: u64) -> Self {
-        let weight = weight(&value);
-        Self { value, revision, weight, json: OnceLock::new() }
+        Self { value, revision, json: OnceLock::new() }
     }
 
     /// Writes the revision into `metadata.resourceVersion`.
@@ -38,12 +32,7 @@ impl Object {
                 metadata.insert("resourceVersion".into(), revision.to_string().into());
             }
         }
-        Self::new(value, revision)
-    }
-
-    /// About how many bytes of memory it takes.
-    pub(super) fn weight(&self) -> usize {
-        self.weight
+        Self { value, revision, json: OnceLock::new() }
     }
 
     /// The object as data.
@@ -59,17 +48,6 @@ impl Object {
     /// The object as JSON; made once and shared.
     pub fn json(&self) -> Bytes {
         self.json.get_or_init(|| Bytes::from(self.value.to_string())).clone()
-    }
-}
-
-/// About how many bytes of memory a value takes: each node is an entry of a map or list, with what lies beside it.
-fn weight(value: &Value) -> usize {
-    const NODE: usize = 96;
-    NODE + match value {
-        Value::String(text) => text.len(),
-        Value::Array(list) => list.iter().map(weight).sum(),
-        Value::Object(map) => map.iter().map(|(key, value)| key.len() + weight(value)).sum(),
-        _ => 0,
     }
 }
 

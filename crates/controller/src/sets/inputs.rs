@@ -230,9 +230,8 @@ impl Inputs for SetInputs<'_> {
         let data = |key: &str| config.str_at(&["data", key]).filter(|text| !text.is_empty());
         let base = data("baseUrl").ok_or("baseUrl not found in ConfigMap")?;
         let token = data("token").ok_or("token not found in ConfigMap")?;
-        let reference =
-            token.strip_prefix('$').ok_or("token does not reference a secret key starting with '$'")?;
-        let (secret, key) = reference.split_once(':').unwrap_or(("argocd-secret", reference));
+        let (secret, key) = clusters::secret_reference(token)
+            .ok_or("token does not reference a secret key starting with '$'")?;
         let secret =
             self.object("Secret", secret).map_err(|error| format!("error fetching Secret token: {error}"))?;
         let token =

@@ -9,7 +9,7 @@ use std::{
 use reqwest::{
     StatusCode,
     blocking::Response,
-    header::{ACCEPT, CONTENT_TYPE, HeaderMap, LINK, WWW_AUTHENTICATE},
+    header::{ACCEPT, HeaderMap, LINK, WWW_AUTHENTICATE},
 };
 use serde_json::Value;
 use tiphys_gocompat::semver::Version;
@@ -393,11 +393,7 @@ impl Registry {
         url.set_query(None);
         let mut form = vec![("grant_type", "access_token"), ("access_token", token)];
         form.extend(service.map(|service| ("service", service)));
-        let mut body = url.clone();
-        body.query_pairs_mut().extend_pairs(form);
-        let request =
-            self.http.client(realm, own)?.post(url).header(CONTENT_TYPE, "application/x-www-form-urlencoded");
-        let request = request.body(body.query().unwrap_or_default().to_owned());
+        let request = tiphys_identity::form(&self.http.client(realm, own)?, url.as_str(), &form);
         let response = request.send().map_err(|e| fetch_error(realm, &e))?;
         let answer = json(reference, &read_ok(realm, response, MAX_JSON_BYTES)?)?;
         let password = answer.get("refresh_token").and_then(Value::as_str);
