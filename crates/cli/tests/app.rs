@@ -316,3 +316,32 @@ fn pauses_and_ownership_are_written_on_the_application() {
         .expect(0, &["\"kind\": \"Application\""]);
     assert!(annotation("tiphys.dev/ownership").is_null());
 }
+
+#[test]
+fn actions_are_listed_and_run() {
+    let web = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 1\n  selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    spec: {containers: [{name: web, image: nginx}]}\n";
+    let cron = "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: backup}\nspec:\n  schedule: '0 3 * * *'\n  jobTemplate:\n    spec: {template: {spec: {restartPolicy: Never, containers: [{name: a, image: busybox}]}}}\n";
+    let project = "apiVersion: argoproj.io/v1alpha1\nkind: AppProject\nmetadata: {name: shop, namespace: argocd}\nspec:\n  sourceRepos: ['*']\n  destinations: [{server: '*', namespace: '*'}]\n  clusterResourceWhitelist: [{group: '*', kind: '*'}]\n  namespaceResourceBlacklist: [{group: batch, kind: Job}]\n";
+    let shop = Shop::start(&[], |repo| {
+        repo.write("manifests/web.yaml", web);
+        repo.write("manifests/cron.yaml", cron);
+        repo.write("project.yaml", project);
+        repo.write("root.yaml", manual("shop", "manifests").replace("project: default", "project: shop"));
+    });
+    shop.app(&["sync", "shop"]).expect(0, &["Succeeded"]);
+    let listed = shop.app(&["actions", "list", "shop"]);
+    listed.expect(0, &["create-job", "restart", "scale", "toggle-auto-sync"]);
+    let run = |args: &[&str]| {
+        let mut all = vec!["actions", "run", "shop"];
+        all.extend(args);
+        shop.app(&all)
+    };
+    run(&["scale", "--kind", "Deployment", "--param", "replicas=2"]).expect(0, &["Deployment/web: changed"]);
+    shop.app(&["diff", "shop", "--refresh"]).expect(1, &["replicas: 2"]);
+    run(&["resume", "--kind", "Deployment"]).expect(0, &["Deployment/web: nothing to change"]);
+    run(&["scale", "--kind", "Deployment"]).expect(1, &["the parameter replicas is missing"]);
+    run(&["restart", "--kind", "StatefulSet"]).expect(2, &["no object of shop of kind StatefulSet fits"]);
+    run(&["create-job", "--kind", "CronJob"]).expect(1, &["project shop does not permit Job"]);
+    run(&["toggle-auto-sync", "--kind", "Application"]).expect(0, &["Application/shop: changed"]);
+    assert_eq!(shop.status()["spec"]["syncPolicy"]["automated"]["enabled"], true);
+}

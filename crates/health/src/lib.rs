@@ -1,7 +1,8 @@
 //! Health of live objects: a user's Lua, built-in kinds as Argo CD judges them, custom resources by small
-//! tables of published status conventions, and the roll-up to an Application's health. Pure: no IO, and
-//! no clock but the one that is passed in for scripts.
+//! tables of published status conventions, and the roll-up to an Application's health; and the actions that
+//! live objects offer. Pure: no IO, and no clock but the one that is passed in.
 
+mod actions;
 mod application;
 mod builtin;
 mod conditions;
@@ -11,6 +12,7 @@ mod pod;
 mod rollup;
 mod rules;
 
+pub use actions::{Action, ActionError, Actions, Outcome, Param};
 pub use lua::{LuaError, check as check_script};
 pub use rollup::{Member, roll_up};
 pub use rules::{Assessment, RuleOrigin, Rules, ScriptFault};

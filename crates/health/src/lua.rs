@@ -1,10 +1,11 @@
-//! Health by a user's Lua, run as Argo CD runs it (Argo CD docs, "Resource Health"; the dialect of
-//! gopher-lua: Lua 5.1 with `goto`): the object is the global `obj`, the script returns a table with
-//! `status` and `message`. A script sees no files, no processes, no other script, and ends: it is bounded
-//! in instructions, time and memory, and every run starts from nothing.
+//! A user's Lua, run as Argo CD runs it (Argo CD docs, "Resource Health"; the dialect of gopher-lua: Lua 5.1
+//! with `goto`): the object is the global `obj`; a script of health returns a table with `status` and
+//! `message`. A script sees no files, no processes, no other script, and ends: it is bounded in instructions,
+//! time and memory, and every run starts from nothing.
 
 use std::{
     cell::Cell,
+    collections::BTreeMap,
     rc::Rc,
     time::{Duration, Instant},
 };
@@ -58,6 +59,13 @@ _G.xpcall = function(...) return through(xpcall(...)) end
 #[error("{0}")]
 pub struct LuaError(String);
 
+impl LuaError {
+    /// An error with what went wrong.
+    pub(crate) fn new(message: &str) -> Self {
+        Self(message.to_owned())
+    }
+}
+
 /// Checks that a script is one.
 ///
 /// # Errors
@@ -77,11 +85,39 @@ pub fn run(
     open_libs: bool,
     clock: &Clock,
 ) -> Result<Option<HealthStatus>, LuaError> {
+    let script = Script { text: script, name: "health.lua", open_libs };
+    evaluate(&script, object, &BTreeMap::new(), clock, returned).and_then(judged)
+}
+
+/// A script with what it may use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Script<'a> {
+    /// Its text.
+    pub text: &'a str,
+    /// What errors call it.
+    pub name: &'static str,
+    /// It may use all libraries that there are here.
+    pub open_libs: bool,
+}
+
+/// Runs a script over an object, with the parameters of an action as the global `actionParams`, and hands what it
+/// returns to `read`.
+///
+/// # Errors
+/// It does not parse, fails, passes a limit, or `read` fails.
+pub(crate) fn evaluate<T>(
+    script: &Script<'_>,
+    object: &Value,
+    params: &BTreeMap<String, String>,
+    clock: &Clock,
+    read: impl FnOnce(&mlua::Value) -> mlua::Result<T>,
+) -> Result<T, LuaError> {
     let limits = Rc::new(Limits::default());
-    let result = evaluate(script, object, open_libs, clock, &limits);
+    let result =
+        evaluate_within(script, object, params, clock, &limits).and_then(|(_lua, value)| read(&value));
     match limits.passed.get() {
         Some(limit) => Err(LuaError(limit.into())),
-        None => result.map_err(|error| told(&error)).and_then(judged),
+        None => result.map_err(|error| told(&error)),
     }
 }
 
@@ -114,30 +150,33 @@ impl Limits {
     }
 }
 
-fn evaluate(
-    script: &str,
+/// What the script returned, with the state that it lives in.
+fn evaluate_within(
+    script: &Script<'_>,
     object: &Value,
-    open_libs: bool,
+    params: &BTreeMap<String, String>,
     clock: &Clock,
     limits: &Rc<Limits>,
-) -> mlua::Result<Returned> {
+) -> mlua::Result<(Lua, mlua::Value)> {
     let libraries = StdLib::TABLE | StdLib::OS;
-    let libraries = if open_libs { libraries | StdLib::STRING | StdLib::MATH } else { libraries };
+    let libraries = if script.open_libs { libraries | StdLib::STRING | StdLib::MATH } else { libraries };
     let lua = Lua::new_with(libraries, LuaOptions::default())?;
     lua.set_memory_limit(MAX_MEMORY)?;
     let seen = limits.clone();
     let passed = lua.create_function(move |_, ()| Ok(seen.passed.get().is_some()))?;
     let clock = clock.clone();
     let now = lua.create_function(move |_, ()| Ok(clock.now().as_second()))?;
-    lua.load(PRELUDE).call::<()>((passed, now, open_libs))?;
-    lua.globals().set("actionParams", lua.create_table()?)?;
+    lua.load(PRELUDE).call::<()>((passed, now, script.open_libs))?;
+    lua.globals()
+        .set("actionParams", lua.create_table_from(params.iter().map(|(k, v)| (k.as_str(), v.as_str())))?)?;
     lua.globals().set("obj", value(&lua, object, 0)?)?;
     let (seen, started) = (limits.clone(), Instant::now());
     lua.set_hook(HookTriggers::new().every_nth_instruction(EVERY), move |_, _| match seen.look(started) {
         Some(limit) => Err(mlua::Error::runtime(limit)),
         None => Ok(VmState::Continue),
     })?;
-    returned(&lua.load(script).set_name("=health.lua").call::<mlua::Value>(())?)
+    let value = lua.load(script.text).set_name(format!("={}", script.name)).call::<mlua::Value>(())?;
+    Ok((lua, value))
 }
 
 fn returned(value: &mlua::Value) -> mlua::Result<Returned> {
@@ -211,6 +250,63 @@ fn value(lua: &Lua, object: &Value, depth: usize) -> mlua::Result<mlua::Value> {
             mlua::Value::Table(table)
         }
     })
+}
+
+/// What a script returned as an object of the API: a table with texts as keys is a map, one with the numbers from 1 on
+/// a list, and so is an empty one.
+///
+/// # Errors
+/// A table has keys of both sorts or a gap, a value is none of JSON, or it is nested too deep.
+pub(crate) fn json(value: &mlua::Value) -> mlua::Result<Value> {
+    json_at(value, 0)
+}
+
+fn json_at(value: &mlua::Value, depth: usize) -> mlua::Result<Value> {
+    if depth > MAX_DEPTH {
+        return Err(mlua::Error::runtime(format!("the result is nested deeper than {MAX_DEPTH}")));
+    }
+    Ok(match value {
+        mlua::Value::Nil => Value::Null,
+        mlua::Value::Boolean(flag) => Value::Bool(*flag),
+        mlua::Value::Integer(number) => (*number).into(),
+        mlua::Value::Number(number) => whole(*number)
+            .or_else(|| serde_json::Number::from_f64(*number).map(Value::Number))
+            .ok_or_else(|| mlua::Error::runtime(format!("the result has the number {number}")))?,
+        mlua::Value::String(text) => Value::String(text.to_string_lossy().to_string()),
+        mlua::Value::Table(table) => json_of_table(table, depth)?,
+        other => return Err(mlua::Error::runtime(format!("the result has a {}", other.type_name()))),
+    })
+}
+
+/// A number without a fraction as one that is written without.
+fn whole(number: f64) -> Option<Value> {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    #[expect(clippy::cast_possible_truncation, reason = "whole and within the range")]
+    (number.fract() == 0.0 && number.abs() < EXACT).then(|| (number as i64).into())
+}
+
+fn json_of_table(table: &mlua::Table, depth: usize) -> mlua::Result<Value> {
+    let (mut map, mut list) = (serde_json::Map::new(), BTreeMap::new());
+    for pair in table.pairs::<mlua::Value, mlua::Value>() {
+        let (key, value) = pair?;
+        let value = json_at(&value, depth + 1)?;
+        match key {
+            mlua::Value::String(key) => {
+                map.insert(key.to_string_lossy().to_string(), value);
+            }
+            mlua::Value::Integer(index) => {
+                list.insert(index, value);
+            }
+            other => return Err(mlua::Error::runtime(format!("a key is a {}", other.type_name()))),
+        }
+    }
+    let is_gapless = list.keys().zip(1..).all(|(index, wanted)| *index == wanted);
+    match (map.is_empty(), list.is_empty()) {
+        (false, false) => Err(mlua::Error::runtime("a table has both texts and numbers as keys")),
+        (false, true) => Ok(Value::Object(map)),
+        (true, _) if is_gapless => Ok(Value::Array(list.into_values().collect())),
+        (true, _) => Err(mlua::Error::runtime("a list has gaps")),
+    }
 }
 
 /// The first line of an error: what follows is a stack of ours.

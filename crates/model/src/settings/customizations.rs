@@ -22,14 +22,39 @@ pub struct Customization {
     pub health_key: String,
     /// The Lua may use all libraries.
     pub use_open_libs: bool,
-    /// Actions, a text of YAML that this engine does not run.
-    pub actions: String,
+    /// Actions on live objects.
+    pub actions: Option<KindActions>,
     /// Differences that do not count; group and kind are those of the pattern.
     pub ignore_differences: Option<IgnoreDifference>,
     /// Changes that cause no new look.
     pub ignore_resource_updates: Option<IgnoreDifference>,
     /// Fields whose values are of a known type.
     pub known_type_fields: Vec<KnownTypeField>,
+}
+
+/// Actions on live objects of a kind (Argo CD docs, "Resource Actions").
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct KindActions {
+    /// Lua that tells which actions an object offers.
+    #[serde(rename = "discovery.lua")]
+    pub discovery_lua: String,
+    /// The actions.
+    pub definitions: Vec<ActionDefinition>,
+    /// The built-in actions of the kind are offered, too.
+    #[serde(rename = "mergeBuiltinActions")]
+    pub merge_builtin_actions: bool,
+}
+
+/// An action on live objects of a kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct ActionDefinition {
+    /// Name.
+    pub name: String,
+    /// Lua that returns the object as it should become, or a list of objects with what to do with each.
+    #[serde(rename = "action.lua")]
+    pub action_lua: String,
 }
 
 /// A field of a custom resource that holds a value of a known type.
@@ -68,6 +93,11 @@ impl Customizations {
                 .filter(|(pattern, entry)| !entry.health_lua.is_empty() && glob::matches(pattern, &key));
             fits.max_by_key(|(pattern, _)| pattern.len()).map(|(_, entry)| entry)
         })
+    }
+
+    /// The actions of a kind; patterns have none.
+    pub fn actions_of(&self, gvk: &GroupVersionKind) -> Option<&KindActions> {
+        self.entries.get(&key_of(&gvk.group, &gvk.kind))?.actions.as_ref()
     }
 
     /// The differences that do not count anywhere, as rules of an Application.
@@ -126,11 +156,15 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Customizations {
         };
         let ignore_differences = rule_of(entry.ignore_differences);
         let ignore_resource_updates = rule_of(entry.ignore_resource_updates);
+        let actions = actions(&entry.actions).unwrap_or_else(|message| {
+            reader.fault(BLOCK, format!("{pattern}: actions: {message}"));
+            None
+        });
         let read = Customization {
             health_key: if entry.health_lua.is_empty() { String::new() } else { BLOCK.to_owned() },
             health_lua: entry.health_lua,
             use_open_libs: entry.use_open_libs,
-            actions: entry.actions,
+            actions,
             ignore_differences,
             ignore_resource_updates,
             known_type_fields: entry.known_type_fields,
@@ -143,6 +177,11 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Customizations {
         }
     }
     all
+}
+
+/// Actions, a text of YAML; an empty one is none.
+fn actions(text: &str) -> Result<Option<KindActions>, String> {
+    parsed(text)
 }
 
 /// A rule of the block form: a text of YAML, or the mapping itself.
@@ -184,7 +223,7 @@ fn split_key(all: &mut Customizations, reader: &mut Reader<'_>, key: &str) -> Re
             entry.use_open_libs =
                 go_bool(text.trim()).ok_or_else(|| format!("{text:?} is neither \"true\" nor \"false\""))?;
         }
-        "actions" => entry.actions = text,
+        "actions" => entry.actions = actions(&text)?,
         "ignoreDifferences" => entry.ignore_differences = rule(&text, &pattern)?,
         "ignoreResourceUpdates" => entry.ignore_resource_updates = rule(&text, &pattern)?,
         "knownTypeFields" => entry.known_type_fields = parsed(&text)?,

@@ -11,7 +11,7 @@ mod rendering;
 use std::{collections::BTreeMap, time::Duration};
 
 pub use compare::{CompareSettings, IgnoreStatus};
-pub use customizations::{Customization, Customizations, KnownTypeField};
+pub use customizations::{ActionDefinition, Customization, Customizations, KindActions, KnownTypeField};
 pub use filter::{ResourceFilter, ResourceFilters};
 pub use params::ControllerParams;
 pub use rendering::{KustomizeSettings, RenderSettings};

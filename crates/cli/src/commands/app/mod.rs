@@ -1,5 +1,6 @@
 //! `tiphys app`: Applications of a cluster.
 
+mod actions;
 mod adopt;
 mod create;
 mod delete;
@@ -56,6 +57,7 @@ enum App {
     Resume(pause::ResumeArgs),
     Adopt(adopt::Args),
     Undo(undo::Args),
+    Actions(actions::Args),
 }
 
 /// Runs one of the commands.
@@ -99,6 +101,7 @@ async fn dispatch(session: &Session, command: &App) -> anyhow::Result<()> {
         App::Set(args) => set::run(session, args).await,
         App::Pause(args) => pause::pause(session, args).await,
         App::Undo(args) => undo::run(session, args).await,
+        App::Actions(args) => actions::run(session, args).await,
         App::Adopt(args) => adopt::run(session, args).await,
         App::Resume(args) => pause::resume(session, args).await,
     }

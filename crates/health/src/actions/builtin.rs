@@ -1,0 +1,113 @@
+//! The built-in actions: which kinds have which, and when they are offered. Names are Argo CD's, so that scripts and
+//! habits carry over.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use tiphys_model::Timestamp;
+use tiphys_value::ObjectExt;
+
+use super::{Action, ActionError, Outcome, Param, argo, edit::Edit, flux, numa, operators, workloads};
+
+/// Whether an action is offered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    Offered,
+    /// Listed, and said to do nothing now.
+    Disabled,
+    /// Not listed.
+    Hidden,
+}
+
+type Run = fn(&mut Edit<'_>) -> Result<(), String>;
+
+/// A built-in action of an object.
+pub(super) struct Known {
+    pub name: &'static str,
+    pub state: State,
+    display_name: String,
+    params: Vec<Param>,
+    run: Run,
+}
+
+/// An action that is always offered.
+pub(super) fn action(name: &'static str, run: Run) -> Known {
+    Known { name, state: State::Offered, display_name: String::new(), params: Vec::new(), run }
+}
+
+impl Known {
+    /// Disables the action where it would do nothing.
+    pub fn disabled_if(mut self, is_disabled: bool) -> Self {
+        if is_disabled {
+            self.state = State::Disabled;
+        }
+        self
+    }
+
+    /// Hides the action where it makes no sense.
+    pub fn hidden_if(mut self, is_hidden: bool) -> Self {
+        if is_hidden {
+            self.state = State::Hidden;
+        }
+        self
+    }
+
+    /// Gives it a name for people.
+    pub fn shown_as(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.display_name);
+        self
+    }
+
+    /// Gives it a parameter.
+    pub fn with(mut self, name: &str, default: Option<&str>) -> Self {
+        self.params.push(Param { name: name.to_owned(), default: default.map(str::to_owned) });
+        self
+    }
+
+    /// The action as it is listed.
+    pub fn shown(&self) -> Action {
+        Action {
+            name: self.name.to_owned(),
+            display_name: self.display_name.clone(),
+            disabled: self.state == State::Disabled,
+            params: self.params.clone(),
+        }
+    }
+
+    /// Runs it.
+    pub fn run(
+        &self,
+        object: &Value,
+        given: &BTreeMap<String, String>,
+        now: Timestamp,
+    ) -> Result<Vec<Outcome>, ActionError> {
+        let mut params = given.clone();
+        for param in &self.params {
+            if let Some(default) = &param.default {
+                params.entry(param.name.clone()).or_insert_with(|| default.clone());
+            }
+        }
+        if let Some(other) = params.keys().find(|name| !self.params.iter().any(|param| param.name == **name))
+        {
+            return Err(ActionError::Unfit(format!("the action {} has no parameter {other:?}", self.name)));
+        }
+        let mut edit = Edit { object: object.clone(), params: &params, now, created: Vec::new() };
+        (self.run)(&mut edit).map_err(|reason| ActionError::Unfit(format!("{}: {reason}", self.name)))?;
+        Ok(match edit.created.is_empty() {
+            true => vec![Outcome::Patch(edit.object)],
+            false => edit.created.into_iter().map(Outcome::Create).collect(),
+        })
+    }
+}
+
+/// The built-in actions of an object's kind.
+pub(super) fn of(object: &Value) -> Vec<Known> {
+    let gvk = object.gvk();
+    match gvk.group.as_str() {
+        "apps" | "batch" => workloads::of(&gvk.kind, object),
+        "argoproj.io" | "promoter.argoproj.io" => argo::of(&gvk.kind, object),
+        "numaflow.numaproj.io" | "numaplane.numaproj.io" => numa::of(&gvk.kind, object),
+        group if group.ends_with(".toolkit.fluxcd.io") => flux::of(&gvk.kind, object),
+        group => operators::of(group, &gvk.kind, object),
+    }
+}

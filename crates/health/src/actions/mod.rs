@@ -1,0 +1,160 @@
+//! Actions on live objects: what users ask for beside a sync (restart, pause, promote …). Those of `argocd-cm` are
+//! Lua and run as Argo CD runs them (Argo CD docs, "Resource Actions"), the built-in ones are ours. Pure: an
+//! action says what is to be written, and somebody else writes it.
+
+mod argo;
+mod builtin;
+mod edit;
+mod flux;
+mod numa;
+mod operators;
+mod script;
+mod workloads;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use tiphys_model::{Clock, settings::Customizations};
+use tiphys_value::ObjectExt;
+
+use crate::lua::LuaError;
+use builtin::State;
+
+/// An action that an object offers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Action {
+    /// Name, as `argocd-cm` and commands have it.
+    pub name: String,
+    /// Name for people; may be empty.
+    pub display_name: String,
+    /// It would do nothing now.
+    pub disabled: bool,
+    /// Parameters that it takes.
+    pub params: Vec<Param>,
+}
+
+/// A parameter of an action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// Name.
+    pub name: String,
+    /// Value if none is given.
+    pub default: Option<String>,
+}
+
+/// What is to be written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// An object as it should become: the difference to the live one is to be merged into that.
+    Patch(Value),
+    /// An object to create.
+    Create(Value),
+}
+
+impl Outcome {
+    /// The object.
+    pub fn object(&self) -> &Value {
+        match self {
+            Self::Patch(object) | Self::Create(object) => object,
+        }
+    }
+}
+
+/// An action that cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ActionError {
+    /// The kind has no action of this name.
+    #[error("{kind} has no action {name:?}{known}")]
+    Unknown {
+        /// The kind.
+        kind: String,
+        /// What was asked for.
+        name: String,
+        /// Those there are, or nothing.
+        known: String,
+    },
+    /// The action of `argocd-cm` failed.
+    #[error("{script} of the actions of {kind} in argocd-cm: {error}")]
+    Script {
+        /// The kind.
+        kind: String,
+        /// Name of the action, or `discovery.lua`.
+        script: String,
+        /// Why.
+        error: LuaError,
+    },
+    /// The object or a parameter is not what the action needs.
+    #[error("{0}")]
+    Unfit(String),
+}
+
+/// The actions that there are: those of `argocd-cm` before the built-in ones.
+#[derive(Clone, Debug)]
+pub struct Actions {
+    customizations: Customizations,
+    clock: Clock,
+}
+
+impl Actions {
+    /// Actions with those of `argocd-cm`.
+    pub fn new(customizations: Customizations, clock: Clock) -> Self {
+        Self { customizations, clock }
+    }
+
+    /// What a live object offers, by name. Actions of `argocd-cm` for its kind stand in place of the built-in ones,
+    /// unless they ask to be merged with these.
+    ///
+    /// # Errors
+    /// A script of `argocd-cm` fails.
+    pub fn list(&self, object: &Value) -> Result<Vec<Action>, ActionError> {
+        let mut all = BTreeMap::new();
+        let own = self.customizations.actions_of(&object.gvk());
+        if let Some(own) = own {
+            for action in script::discover(own, object, &self.clock)? {
+                all.insert(action.name.clone(), action);
+            }
+        }
+        if own.is_none_or(|own| own.merge_builtin_actions) {
+            for known in builtin::of(object) {
+                if known.state != State::Hidden {
+                    all.entry(known.name.to_owned()).or_insert_with(|| known.shown());
+                }
+            }
+        }
+        Ok(all.into_values().collect())
+    }
+
+    /// Runs an action of a live object, also one that is not offered just now: it then mostly asks for nothing.
+    ///
+    /// # Errors
+    /// There is no such action, its script fails, or the object or a parameter is not what it needs.
+    pub fn run(
+        &self,
+        object: &Value,
+        name: &str,
+        params: &BTreeMap<String, String>,
+    ) -> Result<Vec<Outcome>, ActionError> {
+        let own = self.customizations.actions_of(&object.gvk());
+        let defined = own.into_iter().flat_map(|own| &own.definitions).find(|action| action.name == name);
+        if let Some(defined) = defined {
+            return script::run(defined, object, params, &self.clock);
+        }
+        let known = builtin::of(object);
+        match known.iter().find(|action| action.name == name) {
+            Some(action) => action.run(object, params, self.clock.now()),
+            None => Err(self.unknown(object, name, &known)),
+        }
+    }
+
+    fn unknown(&self, object: &Value, name: &str, known: &[builtin::Known]) -> ActionError {
+        let own = self.customizations.actions_of(&object.gvk());
+        let mut names: Vec<&str> = known.iter().map(|action| action.name).collect();
+        names.extend(own.into_iter().flat_map(|own| &own.definitions).map(|action| action.name.as_str()));
+        names.sort_unstable();
+        let known = if names.is_empty() { String::new() } else { format!("; there is {}", names.join(", ")) };
+        ActionError::Unknown { kind: object.kind().to_owned(), name: name.to_owned(), known }
+    }
+}
+
+#[cfg(test)]
+mod tests;
