@@ -237,6 +237,13 @@ fn a_set_that_fails_or_yields_nothing_is_told_of_beside_the_others() {
     let run = repo.run(&["appset", "generate", "repo/sets/c.yaml", "--clusters", "clusters.yaml"]);
     run.expect(0, &["name: web-one"]);
     assert!(!run.text().contains("web-two"), "{}", run.text());
+    // Clusters of a repository's tests count only where nobody says which there are.
+    let secret = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: own\n  labels: {argocd.argoproj.io/secret-type: cluster, env: prod}\nstringData: {name: own, server: 'https://own'}\n";
+    repo.write("tests/cluster.yaml", secret);
+    let generate = ["appset", "generate", "repo/sets/c.yaml", "--repo", "repo"];
+    repo.run(&generate).expect(0, &["name: web-own"]);
+    let run = repo.run(&[&generate[..], &["--clusters", "clusters.yaml"]].concat());
+    assert!(!run.text().contains("web-own"), "{}", run.text());
     let run = repo.run(&["appset", "generate", "repo/chart/templates/set.yaml"]);
     run.expect(2, &["it is a template of a chart: `tiphys render helm NAME repo/chart --show-only"]);
     let run = repo.run(&["render", "app", "repo/chart/templates/set.yaml"]);

@@ -127,6 +127,17 @@ impl Sender {
         }
     }
 
+    /// Whether an event whose header says that it may be a push is one. GitLab sends a system hook for whatever happens
+    /// on the host, users and groups included, and switches off a hook that answers with errors.
+    fn tells_push(self, header: &dyn Fn(&str) -> Option<String>, event: &Value) -> bool {
+        const PUSHES: [&str; 3] = ["push", "tag_push", "repository_update"];
+        if self != Self::Gitlab || header("x-gitlab-event").as_deref() != Some("System Hook") {
+            return true;
+        }
+        let name = ["event_name", "object_kind"].iter().find_map(|key| event.get(*key)?.as_str());
+        name.is_none_or(|name| PUSHES.contains(&name))
+    }
+
     /// The addresses of the repository that an event is of.
     fn addresses(self, event: &Value) -> Vec<String> {
         let paths: &[&str] = match self {
@@ -164,6 +175,9 @@ fn hear(
         return Ok(Vec::new());
     }
     let event: Value = serde_json::from_slice(body).map_err(|_| WebhookError::Malformed)?;
+    if !sender.tells_push(header, &event) {
+        return Ok(Vec::new());
+    }
     let addresses = sender.addresses(&event);
     if addresses.is_empty() { Err(WebhookError::Malformed) } else { Ok(addresses) }
 }
@@ -273,6 +287,15 @@ mod tests {
     fn what_is_no_push_is_nothing_and_what_is_no_event_is_refused() {
         assert_eq!(told(&[("x-github-event", "ping")], &json!({}), &[]), Ok(Vec::new()));
         assert_eq!(told(&[], &json!({}), &[]), Err(WebhookError::Unknown));
+        let system = |body: Value| told(&[("x-gitlab-event", "System Hook")], &body, &[]);
+        assert_eq!(system(json!({"event_name": "user_create", "name": "a"})), Ok(Vec::new()));
+        let merge =
+            json!({"object_kind": "merge_request", "project": {"web_url": "https://git.example.com/a/b"}});
+        assert_eq!(system(merge), Ok(Vec::new()));
+        let update =
+            json!({"event_name": "repository_update", "project": {"web_url": "https://git.example.com/a/b"}});
+        assert_eq!(system(update), Ok(vec!["https://git.example.com/a/b".to_owned()]));
+        assert_eq!(system(json!({"event_name": "push"})), Err(WebhookError::Malformed));
         for body in [json!({}), json!([]), json!({"repository": {"html_url": 1}})] {
             assert_eq!(
                 told(&[("x-github-event", "push")], &body, &[]),

@@ -83,7 +83,8 @@ struct Input {
     /// file.
     #[arg(long, value_name = "PATH_OR_URL")]
     repo: Option<String>,
-    /// A file with the clusters that generators may name: their Secrets, or a YAML list of {name, server, labels}.
+    /// A file with the clusters that generators may name: their Secrets, or a YAML list of {name, server, labels}; by
+    /// default those whose Secrets the repository holds (generate) or the cluster has (preview).
     #[arg(long, value_name = "FILE")]
     clusters: Option<PathBuf>,
     /// Take the commits that revisions name, not the files as they are.
@@ -144,20 +145,21 @@ impl Input {
         repository.map_err(|error| WrongUse(format!("{error:#}")).into())
     }
 
-    fn declared(&self, repository: &Repository) -> anyhow::Result<Vec<ClusterInfo>> {
-        let mut all: Vec<ClusterInfo> =
-            repository.scan.clusters.iter().map(|found| declared_cluster(&found.object)).collect();
-        if let Some(file) = &self.clusters {
-            all.extend(crate::clusters::read(file)?);
+    /// The clusters that generators may name: those of the file, else those that are known otherwise.
+    fn declared(&self, otherwise: impl FnOnce() -> Vec<ClusterInfo>) -> anyhow::Result<Vec<ClusterInfo>> {
+        match &self.clusters {
+            Some(file) => Ok(crate::clusters::read(file)?),
+            None => Ok(otherwise()),
         }
-        Ok(all)
     }
 }
 
 fn run_generate(args: &GenerateArgs) -> anyhow::Result<()> {
     let sets = args.input.sets()?;
     let repository = args.input.repository()?;
-    let declared = args.input.declared(&repository)?;
+    let declared = args.input.declared(|| {
+        repository.scan.clusters.iter().map(|found| declared_cluster(&found.object)).collect()
+    })?;
     let mut all: Vec<Generated> = Vec::new();
     let mut is_sound = true;
     for set in sets {
@@ -215,8 +217,7 @@ async fn run_preview(args: &PreviewArgs) -> anyhow::Result<()> {
     let secrets = secrets(&session).await?;
     let task = tokio::task::spawn_blocking(move || {
         let repository = input.repository()?;
-        let mut declared = input.declared(&repository)?;
-        declared.extend(secrets);
+        let declared = input.declared(|| secrets)?;
         let (mut all, mut faults) = (Vec::new(), Vec::new());
         for set in input.sets()? {
             let beside: Vec<Value> =

@@ -27,11 +27,19 @@ pub(crate) struct Yield {
     pub made_at: Instant,
 }
 
+/// Looks at a set that failed, one after the other.
+struct Failures {
+    count: u32,
+    /// When the last one was counted.
+    at: Instant,
+}
+
 /// All sets: who waits to be looked at, and what each yielded.
 #[derive(Default)]
 pub(crate) struct Sets {
     pub queue: Queue,
     known: Mutex<HashMap<AppKey, Arc<Yield>>>,
+    failures: Mutex<HashMap<AppKey, Failures>>,
 }
 
 /// The kind ApplicationSet.
@@ -55,6 +63,26 @@ impl Sets {
 
     pub fn forget(&self, key: &AppKey) {
         self.lock().remove(key);
+        self.succeeded(key);
+    }
+
+    /// How long after a look that failed a set is looked at again: `first`, and twice as long after each further one,
+    /// up to `longest`. Looks that come sooner, for other reasons, are no further attempts.
+    pub fn pause_after_failure(&self, key: &AppKey, first: Duration, longest: Duration) -> Duration {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let known = failures.entry(key.clone()).or_insert(Failures { count: 0, at: now });
+        if known.count == 0 || now.duration_since(known.at) >= first {
+            (known.count, known.at) = (known.count.saturating_add(1), now);
+        }
+        first
+            .saturating_mul(2_u32.saturating_pow(known.count.saturating_sub(1).min(16)))
+            .min(longest.max(first))
+    }
+
+    /// A look at a set found nothing wrong.
+    pub fn succeeded(&self, key: &AppKey) {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
     }
 
     /// Sets that read an edited path.
@@ -131,4 +159,23 @@ fn is_request(old: Option<&Value>, new: &Value) -> bool {
         .iter()
         .any(|field| metadata(old, field) != metadata(new, field))
         || old.get("spec") != new.get("spec")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn pauses_grow_with_each_attempt_until_one_succeeds() {
+        let (sets, key) = (Sets::default(), AppKey { namespace: "argocd".into(), name: "all".into() });
+        let seconds =
+            || sets.pause_after_failure(&key, Duration::from_secs(30), Duration::from_secs(120)).as_secs();
+        assert_eq!([seconds(), seconds()], [30, 30], "a look that comes sooner is no attempt");
+        for expected in [60, 120, 120] {
+            tokio::time::advance(Duration::from_secs(30)).await;
+            assert_eq!(seconds(), expected);
+        }
+        sets.succeeded(&key);
+        assert_eq!(seconds(), 30);
+    }
 }

@@ -36,8 +36,10 @@ use crate::{
 const FIELD_MANAGER: &str = "tiphys-applicationset-controller";
 /// How many Applications are written at once.
 const PARALLEL: usize = 10;
-/// How long after something failed it is tried again.
+/// How long after something failed it is tried again, at first.
 const RETRY: Duration = Duration::from_secs(30);
+/// How long that grows for a set that yields nothing usable.
+const LONGEST_RETRY: Duration = Duration::from_secs(180);
 /// How often plugins are asked, unless the generator says.
 const PLUGIN_REFRESH: Duration = Duration::from_secs(1800);
 
@@ -66,12 +68,15 @@ impl Engine {
         match &made.generated {
             Err(error) => {
                 seen.fault = Some(Fault::new(reason_of(error), error.to_string()));
-                next.at = Some(tiphys_model::time::after(self.now(), RETRY));
             }
             Ok(generated) => self.bring_about(&set, generated.clone(), &mut seen).await,
         }
-        if seen.fault.as_ref().is_some_and(|fault| fault.reason != HELD) && next.at.is_none() {
-            next.at = Some(tiphys_model::time::after(self.now(), RETRY));
+        match seen.fault.as_ref().is_some_and(|fault| fault.reason != HELD) {
+            true => {
+                let pause = self.sets.pause_after_failure(key, RETRY, LONGEST_RETRY);
+                next.at = earliest(next.at, self.again_in(pause).at);
+            }
+            false => self.sets.succeeded(key),
         }
         if seen.rollout.as_ref().is_some_and(|rollout| status::moves_on(&set, rollout)) {
             // A state that was entered now may be left at once.
