@@ -5,8 +5,10 @@ use std::path::Path;
 /// What helps whoever gave a template in place of what it renders to; `onward` leads to the command that was given.
 pub fn advice(file: &Path, onward: &str) -> Option<String> {
     let is_chart = |folder: &&Path| folder.join("Chart.yaml").is_file();
-    if let Some(chart) = file.ancestors().skip(1).find(is_chart) {
-        let (chart, file) = (chart.display(), file.strip_prefix(chart).unwrap_or(file).display());
+    let chart = file.ancestors().skip(1).find(is_chart);
+    let inner = chart.and_then(|chart| Some((chart, file.strip_prefix(chart).ok()?)));
+    if let Some((chart, file)) = inner.filter(|(_, inner)| inner.starts_with("templates")) {
+        let (chart, file) = (chart.display(), file.display());
         return Some(format!(
             "it is a template of a chart: `tiphys render helm NAME {chart} --show-only {file}{onward}` reads what it renders to"
         ));

@@ -232,7 +232,8 @@ fn a_set_that_fails_or_yields_nothing_is_told_of_beside_the_others() {
         1,
         &["Error: ApplicationSet broken:", "name: red", "note: ApplicationSet everywhere yields no"],
     );
-    run.expect(1, &["no cluster is known but the engine's own; --clusters tells of others"]);
+    let none = "no cluster is known but the engine's own, and its generators look for clusters with env=prod; --clusters tells of others";
+    run.expect(1, &[none]);
     repo.write("../clusters.yaml", "- {name: one, labels: {env: prod}}\n- {name: two, labels: {env: dev}}\n");
     let run = repo.run(&["appset", "generate", "repo/sets/c.yaml", "--clusters", "clusters.yaml"]);
     run.expect(0, &["name: web-one"]);
@@ -252,6 +253,22 @@ fn a_set_that_fails_or_yields_nothing_is_told_of_beside_the_others() {
         &["\nit is a template of a chart: `tiphys render helm NAME ", "> app.yaml && tiphys render app"],
     );
     repo.run(&["appset", "generate", "repo/bare.yaml"]).expect(2, &["has to be in quotes (line 4)"]);
+}
+
+#[test]
+fn applications_of_a_folder_are_rendered_though_one_is_broken() {
+    let repo = Repo::with(&[
+        ("apps/a.yaml", &application("a", "gone")),
+        ("apps/b.yaml", &application("b", "web")),
+        ("web/a.yaml", &config_map("a", "1")),
+    ]);
+    repo.git_init();
+    let run = repo.run(&["render", "app", "repo/apps", "--repo", "repo"]);
+    run.expect(1, &["Error: Application a: source path \"gone\"", "kind: ConfigMap"]);
+    let mut command = repo.command(&["render", "app", "-", "--repo", "repo"]);
+    let file = std::fs::File::open(repo.path("apps/b.yaml")).unwrap();
+    let output = command.stdin(file).output().unwrap();
+    assert!(output.status.success() && String::from_utf8_lossy(&output.stdout).contains("kind: ConfigMap"));
 }
 
 #[test]

@@ -169,6 +169,14 @@ fn run_generate(args: &GenerateArgs) -> anyhow::Result<()> {
                 if generated.is_empty() {
                     eprintln!("note: {}", yields_none(&set, &declared));
                 }
+                let open = generators::left_open(&set, generated.iter().map(|one| &one.application));
+                if !open.is_empty() {
+                    let open = open.into_iter().collect::<Vec<_>>().join(", ");
+                    eprintln!(
+                        "note: ApplicationSet {}: no generator gives these parameters a value, and they stay as they are written: {open}",
+                        set.name()
+                    );
+                }
                 all.extend(generated);
             }
             Err(error) => {
@@ -196,13 +204,23 @@ fn run_generate(args: &GenerateArgs) -> anyhow::Result<()> {
 /// What is told of a set that yields nothing: it may be right, and may be for want of clusters.
 fn yields_none(set: &Value, declared: &[ClusterInfo]) -> String {
     let list = set.at(&["spec", "generators"]).unwrap_or(&Value::Null);
-    let told = match generators::looked_for(list) {
-        told if told.is_empty() => told,
-        told => format!(": its generators look for {told}"),
+    let clusters = match generators::clusters_wanted(list) {
+        wanted if wanted.is_empty() => wanted,
+        wanted => format!("clusters with {wanted}"),
+    };
+    let told: Vec<String> =
+        [clusters, generators::looked_for(list)].into_iter().filter(|it| !it.is_empty()).collect();
+    let told = match told.is_empty() {
+        true => String::new(),
+        false => format!(": its generators look for {}", told.join("; ")),
     };
     let why = match (generators::ask_for_clusters(list), declared.len()) {
         (false, _) => told,
-        (true, 0) => ": no cluster is known but the engine's own; --clusters tells of others".to_owned(),
+        (true, 0) => {
+            let told = told.replacen(':', ", and", 1);
+            format!(": no cluster is known but the engine's own{told}; --clusters tells of others")
+        }
+        (true, 1) => format!(", with 1 cluster known{told}"),
         (true, count) => format!(", with {count} clusters known{told}"),
     };
     format!("ApplicationSet {} yields no Application{why}", set.name())

@@ -1,6 +1,6 @@
 //! `tiphys render app FILE`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use tiphys_model::Application;
@@ -9,6 +9,8 @@ use tiphys_value::{ObjectExt, Value};
 use tiphys_vfs::FileTree;
 
 use crate::{
+    dump,
+    exit::Reported,
     output::{Format, print},
     repository::{Given, Repository, render_one},
     templates,
@@ -20,9 +22,10 @@ const ONWARD: &str = " > app.yaml && tiphys render app app.yaml --repo .";
 /// Which Application.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// A file with one Application or several.
+    /// A file with one Application or several, a folder with such files, or - for the standard input.
     file: PathBuf,
-    /// Folder of the repository that the Application means; by default the Git work tree of the file.
+    /// Folder of the repository that the Application means; by default the Git work tree of the file, or of the working
+    /// directory.
     #[arg(long, value_name = "DIR")]
     repo: Option<PathBuf>,
     /// Take the commits that `targetRevision` names, not the files as they are.
@@ -39,11 +42,18 @@ pub struct Args {
 /// Renders and prints every object as one YAML document.
 ///
 /// # Errors
-/// The file holds no Application, or it does not render.
+/// The file holds no Application, or one of them does not render; the others are printed.
 pub fn run(args: &Args) -> anyhow::Result<()> {
-    let file = args.file.canonicalize().with_context(|| format!("cannot open {}", args.file.display()))?;
-    let folder = args.repo.clone().or_else(|| file.parent().map(PathBuf::from)).unwrap_or_default();
+    let is_input = args.file == Path::new("-");
+    let file = match is_input {
+        true => PathBuf::from("."),
+        false => args.file.canonicalize().with_context(|| format!("cannot open {}", args.file.display()))?,
+    };
+    let is_many = is_input || file.is_dir();
+    let beside = if is_many { Some(file.as_path()) } else { file.parent() };
+    let folder = args.repo.clone().or_else(|| beside.map(PathBuf::from)).unwrap_or_default();
     let place = folder.to_str().context("the folder's path is not UTF-8")?;
+    let apps = if is_many { gathered(&args.file)? } else { applications(&file)? };
     let repository = Repository::open(&Given {
         place,
         revision: None,
@@ -53,11 +63,15 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     })?;
     repository.notices.iter().for_each(|notice| eprintln!("{notice}"));
     let settings = repository.scan.render_settings();
-    let mut objects: Vec<Value> = Vec::new();
-    for app in applications(&file)? {
+    let (mut objects, mut is_sound) = (Vec::new(), true);
+    for app in apps {
         let rendered = match render_one(&app, &repository.repositories, false, Some(&settings)) {
             Ok(rendered) => rendered,
-            Err(error) => bail!("Application {}: {error:#}", app.metadata.name),
+            Err(error) => {
+                eprintln!("Error: Application {}: {error:#}", app.metadata.name);
+                is_sound = false;
+                continue;
+            }
         };
         for warning in &rendered.warnings {
             eprintln!("{}: {warning}", app.metadata.name);
@@ -66,10 +80,18 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     }
     let document = |object: &Value| format!("---\n{}", tiphys_yaml::to_yaml(object));
     let text = objects.iter().map(document).collect::<String>();
-    Ok(print(args.output, &text, &Value::Array(objects))?)
+    print(args.output, &text, &Value::Array(objects))?;
+    if is_sound { Ok(()) } else { Err(Reported.into()) }
 }
 
-fn applications(file: &std::path::Path) -> anyhow::Result<Vec<Application>> {
+/// The Applications of a folder or of the standard input.
+fn gathered(place: &Path) -> anyhow::Result<Vec<Application>> {
+    let dump = dump::read_dump(place)?;
+    dump.skipped.iter().for_each(|why| eprintln!("left out: {why}"));
+    of_objects(dump.objects.iter(), place)
+}
+
+fn applications(file: &Path) -> anyhow::Result<Vec<Application>> {
     let tree: &dyn FileTree = &tiphys_vfs::DiskTree::open(file.parent().unwrap_or(file))?;
     let name = file.file_name().and_then(|name| name.to_str()).context("the file's name is not UTF-8")?;
     let text = manifest::read_text(tree, name)?;
@@ -80,13 +102,19 @@ fn applications(file: &std::path::Path) -> anyhow::Result<Vec<Application>> {
             bail!("{error:#}{}", advice.unwrap_or_default())
         }
     };
+    of_objects(objects.iter().map(|object| &object.value), file)
+}
+
+fn of_objects<'a>(
+    objects: impl Iterator<Item = &'a Value>,
+    place: &Path,
+) -> anyhow::Result<Vec<Application>> {
     let apps: Vec<Application> = objects
-        .iter()
-        .filter(|object| object.value.kind() == "Application")
-        .map(|object| Application::from_value(&object.value))
+        .filter(|object| object.kind() == "Application")
+        .map(Application::from_value)
         .collect::<Result<_, _>>()?;
     if apps.is_empty() {
-        bail!("{} holds no Application", file.display());
+        bail!("{} holds no Application", place.display());
     }
     Ok(apps)
 }
