@@ -161,6 +161,9 @@ pub struct BuildOptions {
     pub origins: bool,
     /// The absolute path of the tree's root, for texts that name folders; empty prints tree paths.
     pub display_root: String,
+    /// Whether objects that patches and replica counts name may be missing: such a patch is left out. For looking at a
+    /// build of which a part is out of reach; kustomize has nothing like it.
+    pub partial: bool,
     /// Bounds on input and result.
     pub limits: Limits,
 }

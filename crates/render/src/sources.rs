@@ -69,6 +69,12 @@ pub trait Sources: Send + Sync {
         true
     }
 
+    /// Whether kustomizations are built although parts of them may be missing
+    /// ([`BuildOptions::partial`](tiphys_kustomize::BuildOptions)).
+    fn builds_parts(&self) -> bool {
+        false
+    }
+
     /// What runs config management plugins, if any are allowed.
     fn plugins(&self) -> Option<Arc<dyn Plugins>> {
         None

@@ -67,13 +67,17 @@ impl Shown<'_> {
                 tiphys_value::ObjectExt::name(&set.declared.value)
             ));
         }
-        let silent = survey.apps.iter().filter(|app| matches!(app.outcome, Outcome::Unseen(_)));
-        let named: Vec<&str> = silent
-            .map(|app| app.name())
-            .filter(|name| !survey.unseen.iter().any(|unseen| unseen.apps.contains(*name)))
-            .collect();
-        if !named.is_empty() {
-            lines.push(format!("what {} renders to", shortened(&named)));
+        let mut silent: BTreeMap<(bool, &str), Vec<&str>> = BTreeMap::new();
+        for app in &survey.apps {
+            let Outcome::Unseen(why) = &app.outcome else { continue };
+            if !survey.unseen.iter().any(|unseen| unseen.apps.contains(app.name())) {
+                silent.entry((app.objects.is_empty(), why)).or_default().push(app.name());
+            }
+        }
+        for ((is_all, why), named) in silent {
+            let because = if why.is_empty() { String::new() } else { format!(": {why}") };
+            let of = if is_all { "what" } else { "parts of what" };
+            lines.push(format!("{of} {} renders to{because}", shortened(&named)));
         }
         lines
     }

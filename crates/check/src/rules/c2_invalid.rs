@@ -52,6 +52,9 @@ const OF_ONE_CLUSTER: [&str; 2] = ["on this cluster", "this cluster is not confi
 /// What a message says where no value could make the object right.
 const OF_TEMPLATE: &str = "does not match template";
 
+/// The annotation by which Argo CD's plugin for Vault knows where the values of an object's placeholders are.
+const OF_VAULT_PLUGIN: &str = "avp.kubernetes.io/path";
+
 /// What is said where the repository does not hold the definition.
 const OF_REFERENCE: &str =
     "the definition is not in the repository: this is by the operator's API reference of August 2026";
@@ -181,6 +184,16 @@ fn faults(
             let is_empty = fault.message.contains(" is invalid: ") && !fault.message.contains(OF_TEMPLATE);
             !is_empty && !fault.message.contains("illegal base64")
         });
+    }
+    if !faults.is_empty() && parts::is_below_defaults(survey, object) {
+        faults.retain(|fault| {
+            let is_empty = fault.field.get(object.value()).is_some_and(|value| value == "");
+            !is_empty && !refused_value(&fault.message).is_some_and(parts::has_empty_part)
+        });
+    }
+    // Argo CD's plugin for Vault puts values in the place of `<name>`.
+    if object.value().annotation(OF_VAULT_PLUGIN).is_some() {
+        faults.retain(|fault| !fault.message.contains("illegal base64") && !fault.message.contains('<'));
     }
     if flux.applies(object) {
         // It sets labels of its own, and drops those of other types on the way.

@@ -415,6 +415,13 @@ fn waits_for_values(context: &Context<'_>, app: &App, error: &RenderError) -> bo
     }
     let Declaration::Unit(unit) = top.declaration else { return false };
     let text = error.headline();
+    // What is no YAML is none with any values.
+    let is_file = |file: &str| context.survey.files.contains(file) && !file.contains("/templates/");
+    let is_broken =
+        error.diagnostic().and_then(|it| it.primary.as_ref()).is_some_and(|it| is_file(&it.span.file));
+    if text.contains("not valid YAML") && is_broken {
+        return false;
+    }
     context.survey.units[unit.0].kind == UnitKind::Chart
         && (error.cause() != Cause::Missing
             || text.contains("-.")

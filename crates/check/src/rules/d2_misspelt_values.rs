@@ -26,13 +26,17 @@
 use tiphys_diag::{Diagnostic, Severity, Span};
 use tiphys_graph::Object;
 use tiphys_schema::Quantity;
-use tiphys_value::{FieldPath, Location, Segment, Value};
+use tiphys_value::{FieldPath, Location, Value};
 use tiphys_vfs::base_name;
-use tiphys_yaml::{Content, Node, Position, Profile};
+use tiphys_yaml::Profile;
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{fields::keys, once::Once, parts, set_aside, similar},
+    support::{
+        fields::{keys, place},
+        once::Once,
+        parts, set_aside, similar,
+    },
 };
 
 /// See the module.
@@ -160,29 +164,6 @@ fn slips_of(
         (format!("{field} {name}"), Slip { diagnostic, respelling: None })
     });
     refused.chain(unknown).chain(beside).collect()
-}
-
-/// Where a field stands in a document.
-fn place(root: &Node, field: &FieldPath) -> Position {
-    let mut node = root;
-    let mut start = root.span.start;
-    for step in &field.0 {
-        let next = match (step, &node.content) {
-            (Segment::Key(key), Content::Mapping(pairs)) => {
-                let found = pairs
-                    .iter()
-                    .find(|(name, _)| matches!(&name.content, Content::Scalar(text) if **text == **key));
-                found.map(|(name, value)| (name.span.start, value))
-            }
-            (Segment::Index(at), Content::Sequence(items)) => {
-                items.get(*at).map(|item| (item.span.start, item))
-            }
-            _ => None,
-        };
-        let Some((at, value)) = next else { break };
-        (start, node) = (at, value);
-    }
-    start
 }
 
 /// Annotations and labels that stand beside the field that they are meant to be in, which is empty: each with its place,

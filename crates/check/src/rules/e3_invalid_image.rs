@@ -63,7 +63,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     written(context, &mut once);
     for object in &context.survey.objects {
         let is_part =
-            parts::is_of_defaults(context.survey, object) || parts::is_loose(context.survey, object);
+            parts::is_of_defaults(context.survey, object) || parts::may_be_a_patch(context.survey, object);
         let Some(pod) = pods::of(object).filter(|_| !is_part) else { continue };
         for container in pod.containers() {
             let image = container.image();
@@ -89,6 +89,9 @@ fn is_triggered(pod: &Pod<'_>, image: &str) -> bool {
     image.trim().is_empty() && pod.object.value().annotation(TRIGGERS).is_some()
 }
 
+/// How a line begins that was copied from a page of a registry, instead of the name in it.
+const COMMAND: &str = "docker pull ";
+
 /// Whether a name waits to be filled in: `${IMAGE}`, `YOUR_ORG/web`, `REGISTRY/web`, or a sentence that says what to put there.
 fn is_filled_in(image: &str) -> bool {
     let is_shouted = |word: &str| {
@@ -98,7 +101,7 @@ fn is_filled_in(image: &str) -> bool {
     };
     placeholders::is_in(image)
         || !image.is_ascii()
-        || image.split_whitespace().count() > 2
+        || (image.split_whitespace().count() > 2 && !image.starts_with(COMMAND))
         || image.contains(['$', '%', '<', '>', '{', '}', '*', '[', '('])
         || image.split(['/', ':', '.', '-', '@']).any(is_shouted)
 }

@@ -21,8 +21,10 @@
 //! ## When to suppress
 //! Where a chart that is out of reach brings the middleware.
 
+use std::sync::Arc;
+
 use tiphys_diag::Severity;
-use tiphys_graph::Object;
+use tiphys_graph::{App, Object};
 use tiphys_value::{FieldPath, ObjectExt};
 
 use crate::{
@@ -111,10 +113,13 @@ fn look(context: &Context<'_>, object: &Object, named: &Named<'_>, known: &[&Obj
         it.key.namespace == named.namespace || it.key.namespace.is_empty() || named.namespace.is_empty()
     };
     let beside: Vec<&str> = same().filter(|it| is_in(it)).map(|it| it.key.name.as_str()).collect();
-    if beside.contains(&named.name) || is_hidden(context, named) {
+    if beside.contains(&named.name) {
         return;
     }
     let elsewhere = same().find(|it| it.key.name == named.name);
+    if is_hidden(context, named, elsewhere.is_some()) {
+        return;
+    }
     if elsewhere.is_none() && beside.is_empty() {
         return;
     }
@@ -129,10 +134,19 @@ fn look(context: &Context<'_>, object: &Object, named: &Named<'_>, known: &[&Obj
 }
 
 /// Whether a chart that is not seen may bring a middleware: one is installed into the namespace, or has a name that is a part
-/// of the middleware's.
-fn is_hidden(context: &Context<'_>, named: &Named<'_>) -> bool {
+/// of the middleware's. Where one of its name is seen in another namespace, that one is meant, unless what declares the
+/// chart speaks of it.
+fn is_hidden(context: &Context<'_>, named: &Named<'_>, is_elsewhere: bool) -> bool {
     let survey = context.survey;
-    let apps = survey.apps.iter().filter(|app| !app.is_rendered()).map(|app| {
+    let speaks_of_it = |app: &&App| {
+        // Not the files of objects, which name what they need.
+        let is_manifest =
+            |file: &Arc<str>| survey.objects.iter().any(|it| it.rendered.location.file == *file);
+        let files = app.read.iter().filter(|file| !is_manifest(file)).chain([&app.declared.location.file]);
+        files.into_iter().any(|file| survey.files.text(file).is_some_and(|text| text.contains(named.name)))
+    };
+    let unseen = survey.apps.iter().filter(|app| !app.is_rendered());
+    let apps = unseen.filter(|app| !is_elsewhere || speaks_of_it(app)).map(|app| {
         let namespace = app.application.spec.destination.namespace.as_str();
         (app.name(), namespace)
     });

@@ -206,17 +206,17 @@ fn monitor(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
         .filter(|service| wanted.iter().all(|(key, value)| service.value().label(key) == Some(value)))
         .copied()
         .collect();
-    let is_meant = |service: &&&Object| {
-        service.owner == object.owner && selectors::is_slip(&wanted, |key| service.value().label(key))
-    };
     if selected.is_empty()
-        && let Some(meant) = services.into_iter().find(is_meant)
+        && let Some(hint) = meant(cluster, object, &wanted, services)
     {
         let shown: Vec<String> = wanted.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        let what =
-            format!("{} selects {}, and no Service has these labels", object.title(), shown.join(", "));
-        let help = Some(format!("perhaps {} is meant", meant.title()));
-        add(context, object, (what, &keys(&["spec", "selector"]), "selected here", help), once);
+        let what = format!(
+            "{} selects {}, and no Service{} has these labels",
+            object.title(),
+            shown.join(", "),
+            within(&namespaces)
+        );
+        add(context, object, (what, &keys(&["spec", "selector"]), "selected here", Some(hint)), once);
     }
     for (at, endpoint) in list(&object.value()["spec"], "endpoints").iter().enumerate() {
         let port = text(endpoint, "port");
@@ -237,6 +237,64 @@ fn monitor(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
             add(context, object, (what, &field, "no such port", Some(help)), once);
         }
     }
+}
+
+/// ` in shop` where a monitor looks at one namespace.
+fn within(namespaces: &[&str]) -> String {
+    match namespaces {
+        [only] => format!(" in {only}"),
+        _ => String::new(),
+    }
+}
+
+/// What a monitor that selects no Service was meant to select, where that can be told: its own Application's Service with a
+/// slip in one label, or one that the labels name by the pods that it sends to or under another key; or a Service with
+/// just these labels in a namespace at which the monitor does not look.
+fn meant<'a>(
+    cluster: &Cluster<'a>,
+    object: &Object,
+    wanted: &[(&str, &str)],
+    services: impl Iterator<Item = &'a &'a Object> + Clone,
+) -> Option<String> {
+    let has_all =
+        |service: &Object| wanted.iter().all(|(key, value)| service.value().label(key) == Some(value));
+    let own = || services.clone().filter(|service| service.owner == object.owner);
+    if let Some(slip) = own().find(|service| selectors::is_slip(wanted, |key| service.value().label(key))) {
+        return Some(format!("perhaps {} is meant", slip.title()));
+    }
+    let sends_to = |service: &&&Object| {
+        let labels = selectors::labels(service);
+        wanted.iter().all(|wanted| labels.contains(wanted))
+    };
+    if let Some(sends) = own().find(sends_to) {
+        return Some(format!(
+            "{} sends to pods with these labels, and has others itself: give it these labels too",
+            sends.title()
+        ));
+    }
+    // `app: web` for `app.kubernetes.io/name: web`.
+    let is_under_another_key = |service: &&&Object| {
+        let [(_, value)] = wanted else { return false };
+        let labels = service.value().at(&["metadata", "labels"]).and_then(Value::as_object);
+        service.key.name == *value && labels.into_iter().flat_map(|map| map.values()).any(|it| it == value)
+    };
+    if let Some(other) = services.clone().find(is_under_another_key) {
+        let labels = other.value().at(&["metadata", "labels"]).and_then(Value::as_object)?;
+        let shown: Vec<String> =
+            labels.iter().filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?))).collect();
+        return Some(format!("{} has the labels {}", other.title(), shown.join(", ")));
+    }
+    let elsewhere = cluster.objects.iter().find(|it| {
+        it.key.kind == "Service"
+            && it.key.group.is_empty()
+            && it.key.namespace != object.key.namespace
+            && object.value().at(&["spec", "namespaceSelector"]).is_none()
+            && has_all(it)
+    })?;
+    Some(format!(
+        "{} has them, and a monitor without a namespaceSelector looks at its own namespace alone",
+        elsewhere.title()
+    ))
 }
 
 fn pods(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mut Once) {

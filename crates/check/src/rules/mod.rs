@@ -13,6 +13,7 @@ mod a2_finalizer_without_controller;
 mod a2_unknown_finalizer;
 mod b1_other_tool;
 mod b2_installed_twice;
+mod b3_repeated_object;
 mod b3_two_owners;
 mod b4_copied_tracking_label;
 mod b5_defaulted_items;
@@ -28,6 +29,7 @@ mod c2_inline_manifest;
 mod c2_invalid;
 mod c2_item_twice;
 mod c2_limit_range;
+mod c2_node_port;
 mod c2_option_value;
 mod c2_pod_security;
 mod c2_prometheus_refused;
@@ -35,6 +37,7 @@ mod c2_quota;
 mod c2_rbac_no_effect;
 mod c2_refused_annotation;
 mod c2_removed_api;
+mod c2_store_namespace;
 mod c2_template_syntax;
 mod c2_undefined_name;
 mod c2_unknown_option;
@@ -56,6 +59,7 @@ mod d2_duplicate_key;
 mod d2_duplicate_name;
 mod d2_flux_encrypted;
 mod d2_flux_path;
+mod d2_misplaced_values;
 mod d2_missing_chart;
 mod d2_missing_template;
 mod d2_misspelt_values;
@@ -64,6 +68,7 @@ mod d2_oci_chart;
 mod d2_project_forbids;
 mod d2_template_indent;
 mod d2_unread_values;
+mod d2_unwatched;
 mod d3_incomplete_registration;
 mod d3_left_out;
 mod e1_contents_pruned;
@@ -96,6 +101,7 @@ mod f1_webhook_blocked;
 mod f2_probes_blocked;
 mod f3_eks_nodes;
 mod f3_security_group_ports;
+mod f4_endpoints;
 mod f4_no_backend;
 mod f4_no_middleware;
 mod f4_redirect_loop;
@@ -139,6 +145,7 @@ pub const ALL: &[&Rule] = &[
     &a2_unknown_finalizer::RULE,
     &b1_other_tool::RULE,
     &b2_installed_twice::RULE,
+    &b3_repeated_object::RULE,
     &b3_two_owners::RULE,
     &b4_copied_tracking_label::RULE,
     &b5_defaulted_items::RULE,
@@ -154,6 +161,7 @@ pub const ALL: &[&Rule] = &[
     &c2_invalid::RULE,
     &c2_item_twice::RULE,
     &c2_limit_range::RULE,
+    &c2_node_port::RULE,
     &c2_option_value::RULE,
     &c2_pod_security::RULE,
     &c2_prometheus_refused::RULE,
@@ -161,6 +169,7 @@ pub const ALL: &[&Rule] = &[
     &c2_rbac_no_effect::RULE,
     &c2_refused_annotation::RULE,
     &c2_removed_api::RULE,
+    &c2_store_namespace::RULE,
     &c2_template_syntax::RULE,
     &c2_undefined_name::RULE,
     &c2_unknown_option::RULE,
@@ -184,12 +193,14 @@ pub const ALL: &[&Rule] = &[
     &d2_flux_path::RULE,
     &d2_missing_chart::RULE,
     &d2_missing_template::RULE,
+    &d2_misplaced_values::RULE,
     &d2_misspelt_values::RULE,
     &d2_no_effect::RULE,
     &d2_oci_chart::RULE,
     &d2_project_forbids::RULE,
     &d2_template_indent::RULE,
     &d2_unread_values::RULE,
+    &d2_unwatched::RULE,
     &d3_incomplete_registration::RULE,
     &d3_left_out::RULE,
     &e1_contents_pruned::RULE,
@@ -222,6 +233,7 @@ pub const ALL: &[&Rule] = &[
     &f2_probes_blocked::RULE,
     &f3_eks_nodes::RULE,
     &f3_security_group_ports::RULE,
+    &f4_endpoints::RULE,
     &f4_no_backend::RULE,
     &f4_no_middleware::RULE,
     &f4_redirect_loop::RULE,

@@ -3,7 +3,8 @@
 use tiphys_diag::{Edit, Span};
 use tiphys_graph::Object;
 use tiphys_model::ApplicationSpec;
-use tiphys_value::{FieldPath, OriginKind, Value};
+use tiphys_value::{FieldPath, OriginKind, Segment, Value};
+use tiphys_yaml::{Content, Node, Position};
 
 /// The path that an API error names, such as `spec.ports[0].name` or `metadata.labels[a.b/c]`.
 pub fn of_api(text: &str) -> FieldPath {
@@ -53,6 +54,29 @@ pub fn rewrite(object: &Object, field: &FieldPath, span: Span, text: &str) -> Op
 /// A path of keys.
 pub fn keys(keys: &[&str]) -> FieldPath {
     keys.iter().fold(FieldPath::default(), |path, key| path.key(*key))
+}
+
+/// Where a field, or the last of the steps to it that are there, stands in a document.
+pub fn place(root: &Node, field: &FieldPath) -> Position {
+    let mut node = root;
+    let mut start = root.span.start;
+    for step in &field.0 {
+        let next = match (step, &node.content) {
+            (Segment::Key(key), Content::Mapping(pairs)) => {
+                let found = pairs
+                    .iter()
+                    .find(|(name, _)| matches!(&name.content, Content::Scalar(text) if **text == **key));
+                found.map(|(name, value)| (name.span.start, value))
+            }
+            (Segment::Index(at), Content::Sequence(items)) => {
+                items.get(*at).map(|item| (item.span.start, item))
+            }
+            _ => None,
+        };
+        let Some((at, value)) = next else { break };
+        (start, node) = (at, value);
+    }
+    start
 }
 
 #[cfg(test)]

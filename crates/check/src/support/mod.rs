@@ -1,6 +1,7 @@
 //! What several rules need: pods of workloads, sync options of objects, saying a thing once.
 
 pub mod chart_definitions;
+pub mod chart_reads;
 pub mod chart_uses;
 pub mod charts;
 pub mod checkout;

@@ -1,6 +1,6 @@
 //! Files that nothing renders: whether they are whole objects, or parts of some.
 
-use tiphys_graph::{Object, Owner, Survey, UnitKind};
+use tiphys_graph::{Declaration, Object, Owner, Survey, UnitKind};
 
 use super::{declared, kustomizations};
 
@@ -34,6 +34,22 @@ fn lists(survey: &Survey, kustomization: &str, name: &str) -> bool {
 /// Whether an object comes from a chart that no Application reaches, and so from its default values alone.
 pub fn is_of_defaults(survey: &Survey, object: &Object) -> bool {
     matches!(object.owner, Owner::Unit(unit) if survey.units[unit.0].kind == UnitKind::Chart)
+}
+
+/// Whether an object comes from the default values of a chart that no Application reaches, itself or through Applications that
+/// this chart declares: what everybody has to give is empty in them.
+pub fn is_below_defaults(survey: &Survey, object: &Object) -> bool {
+    let Owner::App(id) = object.owner else { return is_of_defaults(survey, object) };
+    let mut top = survey.app(id);
+    while let Declaration::App(above) = top.declaration {
+        top = survey.app(above);
+    }
+    matches!(top.declaration, Declaration::Unit(unit) if survey.units[unit.0].kind == UnitKind::Chart)
+}
+
+/// Whether a text lacks a part that a value was to give: `web.`, `.example.com`, `a..b`.
+pub fn has_empty_part(text: &str) -> bool {
+    text.is_empty() || text.starts_with('.') || text.ends_with(['.', '-']) || text.contains("..")
 }
 
 /// Whether a kustomization beside a file has it among its resources.

@@ -2,11 +2,14 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use tiphys_helm::Chart;
-use tiphys_kustomize::{FunctionRunner, RemoteLoader};
+use tiphys_kustomize::{FunctionRunner, RemoteError, RemoteLoader, RepoUrl};
 use tiphys_render::{RenderError, SourceTree, Sources};
 use tiphys_vfs::{DirEntry, EntryKind, FileTree, MemTree, VfsError};
 
@@ -80,10 +83,13 @@ pub struct Here<'a> {
     missed: Mutex<Vec<(String, String)>>,
     /// The options with which Flux would build a kustomization.
     as_flux: String,
-    /// The templates to leave out of charts that lack dependencies; `None` if such charts are not looked at.
+    /// The templates to leave out of charts that lack dependencies; `None` if such charts, and kustomizations that name what
+    /// is out of reach, are not looked at.
     left_out: Option<BTreeSet<String>>,
     /// Whether an empty chart stands for each of another place, so that what it is given can be looked at.
     stands_in: bool,
+    /// Whether a kustomization was given nothing for something out of reach.
+    gave_nothing: Arc<AtomicBool>,
 }
 
 /// A chart that renders nothing.
@@ -103,6 +109,7 @@ impl<'a> Here<'a> {
             ),
             left_out: None,
             stands_in: false,
+            gave_nothing: Arc::default(),
         }
     }
 
@@ -111,9 +118,15 @@ impl<'a> Here<'a> {
         Self { stands_in: true, ..Self::new(input) }
     }
 
-    /// The same, but charts that lack dependencies are rendered without them and without some of their templates.
+    /// The same, but charts that lack dependencies are rendered without them and without some of their templates, and
+    /// kustomizations without what is out of reach.
     pub fn partly(input: &'a Input<'a>, left_out: BTreeSet<String>) -> Self {
         Self { left_out: Some(left_out), ..Self::new(input) }
+    }
+
+    /// Whether a kustomization was given nothing for something out of reach.
+    pub fn gave_nothing(&self) -> bool {
+        self.gave_nothing.load(Ordering::Relaxed)
     }
 
     /// What was asked for.
@@ -229,6 +242,73 @@ impl Sources for Here<'_> {
     }
 
     fn remote_loader(&self) -> Option<Arc<dyn RemoteLoader>> {
-        self.input.sources.remote_loader()
+        let remote = self.input.sources.remote_loader();
+        match self.builds_parts() {
+            true => Some(Arc::new(WithNothing { remote, gave_nothing: self.gave_nothing.clone() })),
+            false => remote,
+        }
+    }
+
+    fn builds_parts(&self) -> bool {
+        self.left_out.is_some()
+    }
+}
+
+/// Gives kustomizations nothing in the place of what is out of reach: a file without objects, an empty folder, an empty
+/// chart.
+struct WithNothing {
+    remote: Option<Arc<dyn RemoteLoader>>,
+    gave_nothing: Arc<AtomicBool>,
+}
+
+/// A kustomization that builds nothing.
+const EMPTY_KUSTOMIZATION: &str = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\n";
+
+impl WithNothing {
+    fn or<T>(
+        &self,
+        ask: impl FnOnce(&dyn RemoteLoader) -> Result<T, RemoteError>,
+        nothing: impl FnOnce() -> Result<T, VfsError>,
+    ) -> Result<T, RemoteError> {
+        match self.remote.as_deref().map(ask) {
+            Some(Ok(found)) => Ok(found),
+            _ => {
+                self.gave_nothing.store(true, Ordering::Relaxed);
+                nothing().map_err(|error| RemoteError::Other(error.to_string()))
+            }
+        }
+    }
+}
+
+impl RemoteLoader for WithNothing {
+    fn repository(&self, url: &RepoUrl) -> Result<Arc<dyn FileTree>, RemoteError> {
+        self.or(
+            |remote| remote.repository(url),
+            || {
+                let mut tree = MemTree::default();
+                let file = tiphys_vfs::join(&url.folder, "kustomization.yaml")?;
+                tree.insert(&file, EMPTY_KUSTOMIZATION.as_bytes())?;
+                Ok(Arc::new(tree))
+            },
+        )
+    }
+
+    fn file(&self, url: &str) -> Result<Vec<u8>, RemoteError> {
+        self.or(|remote| remote.file(url), || Ok(Vec::new()))
+    }
+
+    fn chart(&self, repository: &str, name: &str, version: &str) -> Result<Arc<dyn FileTree>, RemoteError> {
+        self.or(
+            |remote| remote.chart(repository, name, version),
+            || {
+                let mut tree = MemTree::default();
+                tree.insert(
+                    "Chart.yaml",
+                    format!("apiVersion: v2\nname: {name}\nversion: 0.0.0\n").as_bytes(),
+                )?;
+                tree.insert("values.yaml", "{}\n".as_bytes())?;
+                Ok(Arc::new(tree))
+            },
+        )
     }
 }

@@ -165,6 +165,8 @@ pub fn one(application: &Application, input: &Input<'_>) -> Rendering {
             touched,
         },
         Err(error) => {
+            let is_partly_here =
+                error.cause() == Cause::Unsupported && partly::is_kustomized(application, input);
             let outcome = match missed.first() {
                 Some((_, why)) => Outcome::Unseen(why.clone()),
                 None if error.is_transient() || error.cause() == Cause::Unsupported => {
@@ -187,7 +189,7 @@ pub fn one(application: &Application, input: &Input<'_>) -> Rendering {
             };
             let has_parts = application.spec.effective_sources().len() > 1
                 || nothing.missed.iter().any(|(what, _)| partly::is_of_chart(what));
-            if nothing.missed.is_empty() || !has_parts {
+            if !is_partly_here && (nothing.missed.is_empty() || !has_parts) {
                 return nothing;
             }
             with_part(nothing, application, input)

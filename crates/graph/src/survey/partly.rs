@@ -1,5 +1,5 @@
-//! What can be seen of an Application although a part of it is out of reach: the sources that can be had, and of a chart
-//! whose dependencies cannot the templates that ask for none of them.
+//! What can be seen of an Application although a part of it is out of reach: the sources that can be had, of a chart
+//! whose dependencies cannot the templates that ask for none of them, and of a kustomization what it takes from here.
 
 use std::{
     collections::BTreeSet,
@@ -8,13 +8,14 @@ use std::{
 
 use regex::Regex;
 use tiphys_helm::{Chart, ChartFile};
+use tiphys_kustomize::FILE_NAMES;
 use tiphys_model::{Application, ApplicationSource};
 use tiphys_render::{Cause, RenderError};
 use tiphys_value::RenderedObject;
 
 use super::{
     Input,
-    here::Here,
+    here::{Here, THIS_REPOSITORY},
     kept::Touched,
     memo::{self, Attempt},
 };
@@ -46,6 +47,17 @@ pub fn of(application: &Application, input: &Input<'_>) -> Part {
         part.fault = part.fault.take().or_else(|| values_fault(application, &sources, source, input));
     }
     part
+}
+
+/// Whether a source of an Application is a kustomization of this repository, which may name what is out of reach.
+pub fn is_kustomized(application: &Application, input: &Input<'_>) -> bool {
+    application.spec.effective_sources().iter().any(|source| is_kustomization(source, input))
+}
+
+fn is_kustomization(source: &ApplicationSource, input: &Input<'_>) -> bool {
+    let is_there = |name| tiphys_vfs::join(&source.path, name).is_ok_and(|path| input.tree.is_file(&path));
+    let is_here = source.repo_url == THIS_REPOSITORY || (input.is_given)(&source.repo_url);
+    source.chart.is_empty() && is_here && FILE_NAMES.into_iter().any(is_there)
 }
 
 /// The fault of the values files that a chart out of reach is given from this repository: no source has the `ref`, or
@@ -115,6 +127,8 @@ impl Part {
                     return;
                 }
                 Err(_) if is_out_of_reach(&missed) => return,
+                // What does not build without the rest may well build with it.
+                Err(_) if here.gave_nothing() => return,
                 Err(error) => {
                     let template = template_of(error.headline());
                     let is_syntax = error.headline().starts_with(SYNTAX);

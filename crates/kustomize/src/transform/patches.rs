@@ -144,6 +144,9 @@ impl Patches {
         let Some(target) = &self.target else {
             for patch in patches {
                 let id = patch.original_id();
+                if context.options.partial && objects.only(&id).is_err() {
+                    continue;
+                }
                 let at = objects.only(&id).map_err(|error| {
                     with_similar(
                         error.context(format!(
@@ -217,6 +220,9 @@ impl Transformer for StrategicPatches {
     fn transform(&self, objects: &mut ResourceMap, context: &mut Context<'_>) -> Result<()> {
         for patch in &self.patches {
             let id = patch.original_id();
+            if context.options.partial && objects.only(&id).is_err() {
+                continue;
+            }
             let at = objects
                 .only(&id)
                 .map_err(|error| with_similar(error, &id, objects).at(Some(patch.location.clone())))?;

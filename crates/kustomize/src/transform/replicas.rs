@@ -20,7 +20,7 @@ pub(crate) struct Replicas {
 const CREATE: Create = Create { kind: Kind::Scalar, tag: Tag::Int };
 
 impl Transformer for Replicas {
-    fn transform(&self, objects: &mut ResourceMap, _: &mut Context<'_>) -> Result<()> {
+    fn transform(&self, objects: &mut ResourceMap, context: &mut Context<'_>) -> Result<()> {
         let mut found = false;
         for spec in &self.specs {
             let fits =
@@ -36,7 +36,7 @@ impl Transformer for Replicas {
                 .map_err(Error::transform)?;
             }
         }
-        if found { Ok(()) } else { Err(self.no_match(objects)) }
+        if found || context.options.partial { Ok(()) } else { Err(self.no_match(objects)) }
     }
 }
 

@@ -1,0 +1,84 @@
+//! # A SecretStore reaches into another namespace
+//!
+//! A SecretStore of External Secrets serves one namespace, and may read credentials and service accounts of that one alone: a
+//! reference in it may not say another namespace. The webhook of External Secrets refuses it, and where that does not
+//! run the store is never ready. Only a ClusterSecretStore names namespaces.
+//!
+//! People see: `namespace should either be empty or match the namespace of the SecretStore for a namespaced SecretStore`,
+//! `SecretStore "aws" is not ready`, and ExternalSecrets with `SecretSyncedError`.
+//!
+//! ## Bad
+//! ```yaml
+//! kind: SecretStore
+//! metadata: {name: aws, namespace: shop}
+//! spec: {provider: {aws: {auth: {jwt: {serviceAccountRef: {name: external-secrets, namespace: external-secrets}}}}}}
+//! ```
+//! ## Good
+//! ```yaml
+//! kind: ClusterSecretStore
+//! metadata: {name: aws}
+//! spec: {provider: {aws: {auth: {jwt: {serviceAccountRef: {name: external-secrets, namespace: external-secrets}}}}}}
+//! ```
+//! ## When to suppress
+//! Never: use a ClusterSecretStore, or bring the credentials into the store's own namespace.
+
+use tiphys_diag::Severity;
+use tiphys_value::{FieldPath, Value};
+
+use crate::{
+    Context, Report, Rule,
+    support::{fields::keys, once::Once, parts, placeholders},
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "C2-store-namespace",
+    incident: "C2",
+    severity: Severity::Warning,
+    title: "a SecretStore that reaches into another namespace",
+    source: include_str!("c2_store_namespace.rs"),
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
+    for object in &context.survey.objects {
+        let is_store = object.key.kind == "SecretStore" && object.key.group == "external-secrets.io";
+        let own = object.key.namespace.as_str();
+        if !is_store
+            || own.is_empty()
+            || placeholders::is_in(own)
+            || parts::is_of_defaults(context.survey, object)
+            || parts::may_be_a_patch(context.survey, object)
+        {
+            continue;
+        }
+        let mut found = Vec::new();
+        references(&object.value()["spec"]["provider"], keys(&["spec", "provider"]), 0, &mut found);
+        let mut others = found.into_iter().filter(|(_, named)| *named != own && !placeholders::is_in(named));
+        let Some((path, named)) = others.next() else { continue };
+        let what = format!("{} refers to namespace {named}, and may only refer to its own", object.title());
+        let diagnostic = RULE
+            .diagnostic(what.clone())
+            .at(context.survey.span(object, &path), "another namespace")
+            .because("External Secrets refuses it: namespace should either be empty or match the namespace of the SecretStore for a namespaced SecretStore")
+            .help(format!("make it a ClusterSecretStore, or bring what it names into {own} and leave the namespace out"));
+        once.add(&what, RULE.finding(context, object, diagnostic));
+    }
+    once.report(report);
+}
+
+/// The namespaces of references (`serviceAccountRef`, `…SecretRef`, `caProvider`), each with its place.
+fn references<'a>(value: &'a Value, path: FieldPath, depth: usize, found: &mut Vec<(FieldPath, &'a str)>) {
+    const MAX_DEPTH: usize = 16;
+    let Some(map) = value.as_object().filter(|_| depth < MAX_DEPTH) else { return };
+    // A provider may have namespaces of its own: Vault's, of a path. Those have neither a name nor a key beside them.
+    if map.contains_key("name")
+        && let Some(namespace) = map.get("namespace").and_then(Value::as_str)
+    {
+        found.push((path.key("namespace"), namespace));
+    }
+    for (key, below) in map {
+        references(below, path.key(key), depth + 1, found);
+    }
+}

@@ -1,0 +1,239 @@
+//! # Values at a place where the chart does not look
+//!
+//! An Application gives a chart of this repository a value one level too deep, one level too high, or under a name with a slip.
+//! No template reads it: the chart renders with its own value, the sync succeeds, and what was to change stays as it was.
+//!
+//! People see: nothing: the old image, the old number of replicas, no limits.
+//!
+//! Told only where the templates read a value of this name at another place, so that what was meant is plain; values that the
+//! chart's own `values.yaml` has are left out, and so are charts of which nobody can tell what they read.
+//!
+//! ## Bad
+//! ```yaml
+//! # templates: {{ .Values.image.tag }}, {{ toYaml .Values.resources }}
+//! image:
+//!   tag: 1.4.2
+//!   resources: {limits: {memory: 256Mi}}
+//! ```
+//! ## Good
+//! ```yaml
+//! image:
+//!   tag: 1.4.2
+//! resources: {limits: {memory: 256Mi}}
+//! ```
+//! ## When to suppress
+//! Where another tool reads the file.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use tiphys_diag::{Severity, Span};
+use tiphys_graph::{App, Files};
+use tiphys_model::HelmSource;
+use tiphys_value::{FieldPath, Location, Value};
+use tiphys_vfs::join;
+use tiphys_yaml::Profile;
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{
+        chart_reads::Reads,
+        fields::{place, source},
+        once::Once,
+        placeholders, similar,
+    },
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "D2-misplaced-values",
+    incident: "D2",
+    severity: Severity::Warning,
+    title: "values at a place where the chart does not look",
+    source: include_str!("d2_misplaced_values.rs"),
+    check,
+};
+
+/// A value that no template reads.
+struct Misplaced {
+    path: FieldPath,
+    shown: String,
+    /// What the chart reads.
+    meant: String,
+}
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let survey = context.survey;
+    let mut once = Once::default();
+    let mut known: BTreeMap<String, Option<Reads>> = BTreeMap::new();
+    let mut files: BTreeMap<Arc<str>, BTreeSet<String>> = BTreeMap::new();
+    for app in &survey.apps {
+        for (at, source_of) in app.application.spec.effective_sources().iter().enumerate() {
+            let folder = source_of.path.trim_start_matches("./").trim_matches('/').to_owned();
+            let Some(helm) = &source_of.helm else { continue };
+            let chart = format!("{folder}/Chart.yaml");
+            if !source_of.chart.is_empty() || !app.read.contains(chart.as_str()) {
+                continue;
+            }
+            for file in &helm.value_files {
+                let path = file.strip_prefix('$').and_then(|rest| Some(rest.split_once('/')?.1.to_owned()));
+                let path = path.or_else(|| join(&folder, file.trim_start_matches('/')).ok());
+                let read = path.and_then(|path| app.read.get(path.as_str()));
+                read.map(|path| files.entry(path.clone()).or_default().insert(folder.clone()));
+            }
+            let reads = known.entry(folder.clone()).or_insert_with(|| Reads::of(&survey.files, &folder));
+            if let Some(reads) = reads {
+                inline(context, (app, at), (helm, &folder, reads), &mut once);
+            }
+        }
+    }
+    for (path, charts) in files {
+        // What several charts are given, each of them reads in part.
+        let mut charts = charts.into_iter();
+        let (Some(folder), None) = (charts.next(), charts.next()) else { continue };
+        if let Some(reads) = known.get(&folder).and_then(Option::as_ref) {
+            of_file(context, (&path, &folder, reads), &mut once);
+        }
+    }
+    once.report(report);
+}
+
+/// The values that an Application gives in its own text.
+fn inline(
+    context: &Context<'_>,
+    (app, at): (&App, usize),
+    (helm, folder, reads): (&HelmSource, &str, &Reads),
+    once: &mut Once,
+) {
+    let field = source(&app.application.spec, at).key("helm");
+    let by = format!("Application {}", app.name());
+    let mut told = |values: &Value, span: &dyn Fn(&FieldPath) -> Span| {
+        for it in misplaced(values, reads) {
+            let found = finding(&it, &by, folder, span(&it.path)).app(app.name());
+            once.add(&it.shown, found);
+        }
+    };
+    match &helm.values_object {
+        Some(values) => told(values, &|path| {
+            let whole = path.0.iter().fold(field.key("valuesObject"), |mut whole, step| {
+                whole.0.push(step.clone());
+                whole
+            });
+            context.survey.app_span(app, &whole)
+        }),
+        None => {
+            if let Ok(values) = tiphys_yaml::from_yaml(&helm.values) {
+                told(&values, &|_| context.survey.app_span(app, &field.key("values")));
+            }
+        }
+    }
+}
+
+/// The values of a file.
+fn of_file(
+    context: &Context<'_>,
+    (path, folder, reads): (&Arc<str>, &str, &Reads),
+    once: &mut Once,
+) -> Option<()> {
+    let files: &Files = &context.survey.files;
+    let text = files.text(path)?;
+    let values = tiphys_yaml::from_yaml(&text).ok()?;
+    let document = tiphys_yaml::parse_first(&text, Profile::Go2).ok()??;
+    for it in misplaced(&values, reads) {
+        let start = place(&document.root, &it.path);
+        let span = files.span(&Location::new(path.clone(), start.line, start.column));
+        once.add(&it.shown, finding(&it, path, folder, span));
+    }
+    Some(())
+}
+
+fn finding(it: &Misplaced, by: &str, folder: &str, span: Span) -> Finding {
+    let diagnostic = RULE
+        .diagnostic(format!("{by} sets {}, which no template of {folder} reads", it.shown))
+        .at(span, "has no effect")
+        .because(
+            "Helm hands a chart any value, and a template that asks for another one gets the chart's own",
+        )
+        .help(format!("the templates read {}", it.meant));
+    Finding::new(RULE.incident, diagnostic).likely()
+}
+
+/// The values that no template reads, where it is plain what was meant.
+fn misplaced(values: &Value, reads: &Reads) -> Vec<Misplaced> {
+    let mut found = Vec::new();
+    walk(values, &mut Vec::new(), reads, &mut found);
+    found
+}
+
+fn walk<'a>(value: &'a Value, path: &mut Vec<&'a str>, reads: &Reads, found: &mut Vec<Misplaced>) {
+    const MAX_DEPTH: usize = 8;
+    let Some(map) = value.as_object().filter(|_| path.len() < MAX_DEPTH) else { return };
+    for (key, below) in map {
+        let is_empty = below.is_null()
+            || below.as_object().is_some_and(|map| map.is_empty())
+            || below.as_array().is_some_and(Vec::is_empty);
+        let is_aside = key.starts_with(['.', '_']) || key.starts_with("x-") || placeholders::is_in(key);
+        path.push(key);
+        if is_empty || is_aside || reads.is_whole(path) {
+            // Nothing to tell.
+        } else if reads.has(path) {
+            walk(below, path, reads, found);
+        } else if !reads.has_default(path)
+            && let Some(meant) = meant(path, below, value, reads)
+        {
+            let at = path.iter().fold(FieldPath::default(), |at, step| at.key(*step));
+            found.push(Misplaced { path: at, shown: path.join("."), meant });
+        }
+        path.pop();
+    }
+}
+
+/// What was meant with a value that nothing reads: it without the key above what it holds, with fewer or one more of the keys
+/// above it, or the key that is nearly the same.
+fn meant(path: &[&str], value: &Value, beside: &Value, reads: &Reads) -> Option<String> {
+    let (last, above) = path.split_last()?;
+    // `web: {replicaCount: 3}` for `replicaCount: 3`
+    if let Some(map) = value.as_object()
+        && map.keys().all(|key| reads.has(&[above, &[key.as_str()]].concat()))
+    {
+        let keys: Vec<String> = map.keys().map(|key| [above, &[key.as_str()]].concat().join(".")).collect();
+        return Some(keys.join(", "));
+    }
+    // Words that stand at many places.
+    const COMMON: [&str; 16] = [
+        "annotations",
+        "enabled",
+        "host",
+        "labels",
+        "name",
+        "namespace",
+        "path",
+        "port",
+        "repoURL",
+        "server",
+        "size",
+        "type",
+        "url",
+        "user",
+        "value",
+        "version",
+    ];
+    let is_common = COMMON.contains(last);
+    let is_given = |path: &[&str]| path.len() == 1 && beside.get(path[0]).is_some() && above.is_empty();
+    let higher = (0..above.len()).rev().map(|end| [&above[..end], &[last]].concat());
+    if let Some(higher) = higher.into_iter().find(|path| !is_common && reads.has(path) && !is_given(path)) {
+        return Some(higher.join("."));
+    }
+    let known = reads.keys_below(above);
+    let deeper: Vec<&&str> =
+        known.iter().filter(|key| reads.keys_below(&[above, &[key]].concat()).contains(last)).collect();
+    if let [only] = deeper[..]
+        && !is_common
+    {
+        return Some([above, &[only, last]].concat().join("."));
+    }
+    let near = similar::nearest(last, known.iter().copied()).filter(|near| beside.get(near).is_none())?;
+    Some([above, &[near]].concat().join("."))
+}
