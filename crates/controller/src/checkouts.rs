@@ -1,7 +1,7 @@
 //! The repositories that one rendering reads, and what it read of them.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
@@ -18,6 +18,8 @@ use tiphys_source::{
 };
 use tiphys_vfs::FileTree;
 
+use crate::integrity::{Asked, Integrity};
+
 /// Serves one rendering and notes what it reads of the working tree.
 pub struct Checkouts<'a> {
     repositories: &'a Repositories,
@@ -27,6 +29,10 @@ pub struct Checkouts<'a> {
     settings: RenderSettings,
     /// The project of the Application that is rendered; empty if none counts.
     project: String,
+    /// What that project demands of commits.
+    integrity: Integrity,
+    /// What was read without the signatures that are demanded of it.
+    unverified: Mutex<BTreeSet<String>>,
 }
 
 struct Opened {
@@ -64,6 +70,8 @@ impl<'a> Checkouts<'a> {
             fetched: Arc::default(),
             settings,
             project: String::new(),
+            integrity: Integrity::default(),
+            unverified: Mutex::default(),
         }
     }
 
@@ -79,6 +87,42 @@ impl<'a> Checkouts<'a> {
     pub fn for_project(mut self, project: &str) -> Self {
         project.clone_into(&mut self.project);
         self
+    }
+
+    /// The same where commits need the signatures that the project demands.
+    #[must_use]
+    pub(crate) fn demanding(mut self, integrity: Integrity) -> Self {
+        self.integrity = integrity;
+        self
+    }
+
+    /// What to tell of repositories that are served as they are, though signatures are demanded of them.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let unverified = self.unverified.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = |url: &String| {
+            format!(
+                "the project demands signed commits of {url}, which is served as it is: no signature was verified"
+            )
+        };
+        unverified.iter().map(told).collect()
+    }
+
+    /// A repository with the signatures that are demanded of it.
+    fn verified(&self, url: &str, revision: &str) -> Result<Checkout, RenderError> {
+        let checkout = self.repositories.checkout_for(&self.project, url, revision);
+        let checkout = checkout.map_err(|error| self.told(url, &error))?;
+        let fetcher =
+            self.repositories.fetcher_for(&self.project).filter(|_| !self.repositories.is_given(url));
+        match fetcher {
+            Some(fetcher) => {
+                self.integrity.verify(&fetcher, &Asked { url, revision, checkout: &checkout })?
+            }
+            None if self.integrity.demands(url) => {
+                self.unverified.lock().unwrap_or_else(PoisonError::into_inner).insert(url.to_owned());
+            }
+            None => {}
+        }
+        Ok(checkout)
     }
 
     /// Why an address cannot be had, with what may be the cause: only other projects have credentials for it.
@@ -143,14 +187,14 @@ impl<'a> Checkouts<'a> {
     fn open(
         &self,
         url: &str,
-        checkout: Result<Checkout, SourceError>,
+        checkout: Result<Checkout, RenderError>,
         asked: Option<(String, String)>,
     ) -> Result<SourceTree, RenderError> {
         if checkout.is_err() && !self.repositories.is_given(url) {
             // It may be there the next time.
             self.fetched.store(true, Ordering::Relaxed);
         }
-        let checkout = checkout.map_err(|error| self.told(url, &error))?;
+        let checkout = checkout?;
         let recording = checkout.recording();
         let tree = SourceTree { tree: recording.clone(), revision: checkout.revision.clone() };
         self.lock().push(Opened { checkout, recording, asked });
@@ -161,7 +205,7 @@ impl<'a> Checkouts<'a> {
 impl Sources for Checkouts<'_> {
     fn repository(&self, url: &str, revision: &str) -> Result<SourceTree, RenderError> {
         let asked = Some((url.to_owned(), revision.to_owned()));
-        self.open(url, self.repositories.checkout_for(&self.project, url, revision), asked)
+        self.open(url, self.verified(url, revision), asked)
     }
 
     fn chart(
@@ -180,7 +224,7 @@ impl Sources for Checkouts<'_> {
             pass_credentials,
         };
         let chart = fetcher.map_or_else(offline, |fetcher| fetcher.chart(&wanted));
-        self.open(repository, chart, None)
+        self.open(repository, chart.map_err(|error| self.told(repository, &error)), None)
     }
 
     fn complete(

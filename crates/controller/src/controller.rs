@@ -64,6 +64,7 @@ impl Controller {
             settings,
             places: Places::new(Arc::new(home)),
             credentials: Mutex::default(),
+            keys: Mutex::default(),
             sets: Sets::default(),
             queue: Queue::default(),
             edits: AtomicU64::default(),

@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use crate::{
     AppKey, Level,
     installation::{Installation, Shared},
+    integrity::Keys,
     memory::Memory,
     metrics::Metrics,
     places::Places,
@@ -39,6 +40,8 @@ pub(crate) struct Engine {
     pub places: Places,
     /// The credentials that were declared when they were last read.
     pub credentials: Mutex<Vec<DeclaredAccess>>,
+    /// The keys whose signatures are believed.
+    pub keys: Mutex<Keys>,
     pub sets: Sets,
     pub queue: Queue,
     /// How often edits were told of.

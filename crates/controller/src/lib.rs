@@ -18,6 +18,7 @@ mod events;
 mod executor;
 mod finalize;
 mod installation;
+mod integrity;
 mod lease;
 mod live;
 mod memory;

@@ -136,15 +136,6 @@ impl Policy {
         let name = &self.project.metadata.name;
         let mut faults = self.source_faults(&app.spec.effective_sources());
         let Destination { server, name: cluster, namespace } = &self.destination;
-        let is_git = |source: &&ApplicationSource| !source.is_helm_repository() && !source.is_oci();
-        for source in app.spec.effective_sources().iter().filter(is_git) {
-            if let Some(field) = self.project.demands_signatures(&source.repo_url) {
-                let url = &source.repo_url;
-                faults.push(format!(
-                    "project '{name}' demands signed commits of {url} ({field}), and Tiphys verifies no signatures: nothing of it is synced"
-                ));
-            }
-        }
         if !self.project.permits_destination(&self.destination) {
             let server = if server.is_empty() { cluster } else { server };
             faults.push(format!(
@@ -330,18 +321,6 @@ mod tests {
                 "application 'shop' in namespace 'shop' is not permitted to use project 'team'; of its sourceNamespaces, /^(?!kube-)/ matches nothing: Tiphys knows no look-around"
             ]
         );
-    }
-
-    #[test]
-    fn signatures_that_nobody_verifies_are_no_signatures() {
-        let policy =
-            policy(json!({"sourceRepos": ["*"], "destinations": [{"server": "*", "namespace": "*"}],
-            "signatureKeys": [{"keyID": "4AEE18F83AFDEB23"}]}));
-        let faults = policy.faults(&app("team"), "argocd");
-        assert!(faults.len() == 1 && faults[0].contains("(signatureKeys)"), "{faults:?}");
-        let mut chart = app("team");
-        chart.spec.source.as_mut().expect("has one").chart = "x".into();
-        assert!(policy.faults(&chart, "argocd").is_empty(), "charts have no commits");
     }
 
     #[test]

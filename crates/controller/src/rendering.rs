@@ -12,7 +12,12 @@ use tiphys_value::{GroupVersionKind, ObjectExt, Value};
 use tokio::time::Instant;
 
 use crate::{
-    AppKey, Checkouts, Level, blocking::blocking, checkouts::Read, engine::Engine, places::Place,
+    AppKey, Checkouts, Level,
+    blocking::blocking,
+    checkouts::Read,
+    engine::Engine,
+    integrity::{Asked, Integrity},
+    places::Place,
     policy::or_default,
 };
 
@@ -97,12 +102,13 @@ impl Rendering {
 }
 
 /// What of an Application its rendering depends on.
-fn inputs(app: &Application) -> Value {
+fn inputs(app: &Application, integrity: &Integrity) -> Value {
     let mut spec = serde_json::to_value(&app.spec).unwrap_or_default();
     if let Value::Object(spec) = &mut spec {
         spec.remove("syncPolicy");
         spec.remove("ignoreDifferences");
         spec.remove("info");
+        spec.insert("integrity".to_owned(), integrity.inputs());
     }
     spec
 }
@@ -117,7 +123,8 @@ impl Engine {
         place: &Arc<Place>,
     ) -> Arc<Rendering> {
         let level = self.hardened(key, level);
-        let wanted = inputs(app);
+        let integrity = self.integrity_of(app);
+        let wanted = inputs(app, &integrity);
         let moved = self.has_moved(key);
         let served = place.cache.cluster().discovery();
         if !moved
@@ -131,7 +138,7 @@ impl Engine {
             && let Some(known) = self.known_rendering(key)
             && known.inputs == wanted
             && known.is_answered_by(&served)
-            && let Some(same) = self.ask_again(known).await
+            && let Some(same) = self.ask_again(known, integrity).await
         {
             let same = Arc::new(same);
             self.remember(key, same.clone());
@@ -160,12 +167,12 @@ impl Engine {
 
     /// Asks the repositories of a rendering for the commits of today, and whether what was read of them stands
     /// there as it was; `None` if it has to be rendered again.
-    async fn ask_again(self: &Arc<Self>, known: Arc<Rendering>) -> Option<Rendering> {
+    async fn ask_again(self: &Arc<Self>, known: Arc<Rendering>, integrity: Integrity) -> Option<Rendering> {
         let engine = self.clone();
-        blocking(move || engine.ask_again_now(&known)).await.unwrap_or_default()
+        blocking(move || engine.ask_again_now(&known, &integrity)).await.unwrap_or_default()
     }
 
-    fn ask_again_now(&self, known: &Rendering) -> Option<Rendering> {
+    fn ask_again_now(&self, known: &Rendering, integrity: &Integrity) -> Option<Rendering> {
         let (Ok(targets), Some(reads)) = (&known.targets, &known.reads) else { return None };
         let mut commits: BTreeMap<&str, String> = BTreeMap::new();
         let mut now = Vec::new();
@@ -177,6 +184,9 @@ impl Engine {
                 if !read.footprint.holds_in(&*checkout.tree) {
                     return None;
                 }
+                let asked = Asked { url: &read.url, revision: &read.revision, checkout: &checkout };
+                let fetcher = self.repositories.fetcher_for(project);
+                fetcher.map_or(Ok(()), |fetcher| integrity.verify(&fetcher, &asked)).ok()?;
             }
             let named = commits.entry(&read.commit).or_insert_with(|| checkout.revision.clone());
             if *named != checkout.revision {
@@ -211,7 +221,11 @@ impl Engine {
     ) -> Arc<Rendering> {
         let (engine, app, place) = (self.clone(), app.clone(), place.clone());
         let task = blocking(move || {
-            engine.render_by(&app, &place, |context| render_given(&app, &manifests, context))
+            let integrity = engine.integrity_of(&app);
+            engine.render_by(&app, &place, |context| {
+                integrity.refuse_given(&app)?;
+                render_given(&app, &manifests, context)
+            })
         });
         broken_off_or(task.await)
     }
@@ -230,9 +244,11 @@ impl Engine {
         place: &Place,
         render: impl FnOnce(&Context<'_>) -> Result<Rendered, RenderError>,
     ) -> Rendering {
+        let integrity = self.integrity_of(app);
         let checkouts = Checkouts::new(&self.repositories)
             .with_settings(self.installation().argo.rendering.clone())
-            .for_project(app.project());
+            .for_project(app.project())
+            .demanding(integrity.clone());
         let discovery = place.cache.cluster().discovery();
         let api_versions = discovery.api_versions();
         let is_namespaced = |kind: &GroupVersionKind| discovery.resource(kind).map(|known| known.namespaced);
@@ -249,7 +265,7 @@ impl Engine {
         });
         let footprint = checkouts.footprint();
         let mut made = Rendering {
-            inputs: inputs(app),
+            inputs: inputs(app, &integrity),
             targets: Ok(Arc::default()),
             revisions: Vec::new(),
             source_types: Vec::new(),
@@ -269,6 +285,7 @@ impl Engine {
                 made.revisions = described.collect();
                 made.source_types = rendered.sources.iter().filter_map(|source| source.source_type).collect();
                 made.warnings = rendered.warnings;
+                made.warnings.extend(checkouts.warnings());
                 made.asked_versions =
                     rendered.sources.iter().flat_map(|source| source.asked_versions.clone()).collect();
                 let names_revision = rendered.sources.iter().any(|source| source.names_revision);

@@ -6,6 +6,7 @@ pub mod crd;
 pub mod duration;
 pub mod glob;
 pub mod hook;
+pub mod integrity;
 pub mod kept;
 pub mod meta;
 pub mod names;
@@ -28,6 +29,7 @@ pub use application::{
     ManagedNamespaceMetadata, RetryStrategy, SyncPolicy,
 };
 pub use hook::{HookDeletePolicy, HookType};
+pub use integrity::{SignatureExtent, SignaturePolicy};
 pub use meta::{ModelError, ObjectMeta};
 pub use operation::{
     Operation, OperationInitiator, OperationPhase, OperationState, ResourceResult, ResultCode, SyncOperation,

@@ -163,23 +163,6 @@ impl AppProject {
         permitted
     }
 
-    /// The field by which signatures are demanded of a Git repository, if they are.
-    pub fn demands_signatures(&self, repo_url: &str) -> Option<&'static str> {
-        if !self.spec.signature_keys.is_empty() {
-            return Some("signatureKeys");
-        }
-        let policies = self.spec.source_integrity.as_ref()?.pointer("/git/policies")?.as_array()?;
-        let wanted = repository::normalize(repo_url);
-        let demands = |policy: &Value| {
-            let repositories = policy.get("repos").and_then(Value::as_array).into_iter().flatten();
-            let mut urls = repositories.filter_map(|repository| repository.get("url")?.as_str());
-            let mode = policy.pointer("/gpg/mode").and_then(Value::as_str);
-            mode != Some("none")
-                && urls.any(|url| glob::matches(url, repo_url) || repository_matches(url, &wanted))
-        };
-        policies.iter().any(demands).then_some("sourceIntegrity")
-    }
-
     /// The user that syncs to a destination are made as: the first service account that the project names for it,
     /// in the Application's destination namespace unless it says its own. `None` if it names none.
     ///
@@ -252,10 +235,6 @@ impl AppProject {
         namespace == engine_namespace
             || self.spec.source_namespaces.iter().any(|pattern| glob::matches_or_regex(pattern, namespace))
     }
-}
-
-fn repository_matches(pattern: &str, wanted: &str) -> bool {
-    pattern == "*" || glob::matches_with(&repository::normalize(pattern), wanted, Some('/'))
 }
 
 /// How a rule's field meets a value.
@@ -343,18 +322,6 @@ mod tests {
         assert!(listed("a*", "[CD]ep*") && listed("*", "*"));
         assert!(!listed("apps", "{Deployment,StatefulSet}"), "no alternatives");
         assert!(!listed("apps", "[Deployment"), "malformed");
-    }
-
-    #[test]
-    fn signatures_are_demanded_of_all_or_of_some() {
-        let all = project(json!({"signatureKeys": [{"keyID": "4AEE18F83AFDEB23"}]}));
-        assert_eq!(all.demands_signatures("https://git.example.com/a"), Some("signatureKeys"));
-        let some = project(json!({"sourceIntegrity": {"git": {"policies": [
-            {"repos": [{"url": "https://git.example.com/acme/*"}], "gpg": {"mode": "head", "keys": ["4AEE18F83AFDEB23"]}},
-            {"repos": [{"url": "https://git.example.com/free/*"}], "gpg": {"mode": "none"}}]}}}));
-        assert_eq!(some.demands_signatures("https://git.example.com/acme/shop.git"), Some("sourceIntegrity"));
-        assert_eq!(some.demands_signatures("https://git.example.com/free/shop"), None);
-        assert_eq!(some.demands_signatures("https://git.example.com/other"), None);
     }
 
     #[test]

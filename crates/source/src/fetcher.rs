@@ -11,11 +11,12 @@ use sha1::{Digest as _, Sha1};
 use tiphys_gocompat::semver::{Constraints, Version};
 use tiphys_helm::{Chart, Compat, DependencyRequest, DependencyResolver, HelmError};
 use tiphys_kustomize::{RemoteError, RemoteLoader, RepoUrl};
+use tiphys_model::SignatureExtent;
 use tiphys_vfs::{FileTree, join};
 
 use crate::{
     Access, AccessTable, ChartRequest, Charts, Checkout, CheckoutOptions, DeclaredAccess, FetchedChart,
-    Functions, GitCache, Plugins, SourceError,
+    Functions, GitCache, Keyring, Plugins, Signed, SourceError,
     remote::{HelmRepositories, Http, registry_credentials},
 };
 
@@ -227,6 +228,21 @@ impl Fetcher {
         let mut options = CheckoutOptions::default();
         options.limit = self.git_limit.unwrap_or(options.limit);
         self.git.checkout_with(url, revision, options)
+    }
+
+    /// The signatures of what was fetched of a repository, see [`GitCache::signatures`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn signatures(
+        &self,
+        url: &str,
+        revision: &str,
+        commit: &str,
+        extent: SignatureExtent,
+        keyring: &Keyring,
+    ) -> Result<Vec<Signed>, SourceError> {
+        self.git.signatures(url, revision, commit, extent, keyring)
     }
 
     /// A chart or artifact as source of an Application, see [`Charts::checkout`].

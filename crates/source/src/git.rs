@@ -17,24 +17,23 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gix::{
-    ObjectId, ThreadSafeRepository,
-    bstr::{BString, ByteSlice},
-    protocol::transport::client::blocking_io::http,
+    ObjectId, ThreadSafeRepository, bstr::BString, protocol::transport::client::blocking_io::http,
     remote::Direction,
 };
 
 use sha1::{Digest as _, Sha1};
 use tiphys_diag::chain;
-use tiphys_gocompat::semver::{Constraints, Version};
+use tiphys_model::SignatureExtent;
 use tiphys_vfs::FileTree;
 
 use crate::{
-    Access, AccessTable, Checkout, RepoId, SourceError, git_credentials, git_tree,
+    Access, AccessTable, Checkout, Keyring, RepoId, Signed, SourceError, git_credentials, git_tree,
     login::Logins,
     objects,
     pauses::Pauses,
     remote::{advised, with_transport},
-    ssh,
+    revisions::{named, resolve},
+    signatures, ssh,
     submodules::{MountedTree, submodules},
 };
 
@@ -237,6 +236,31 @@ impl GitCache {
         }
     }
 
+    /// The signatures that count for a commit that was checked out as a revision, as far as its repository was fetched.
+    ///
+    /// # Errors
+    /// It was not, or cannot be read.
+    pub fn signatures(
+        &self,
+        url: &str,
+        revision: &str,
+        commit: &str,
+        extent: SignatureExtent,
+        keyring: &Keyring,
+    ) -> Result<Vec<Signed>, SourceError> {
+        let id = RepoId::parse(url).ok_or_else(|| bad_url(url, "it is empty"))?;
+        let repository = match id.is_folder() {
+            true => open_folder(url)?,
+            false => open_or_init(&self.folder.join(folder_of(&id)), url)?,
+        };
+        let local = repository.to_thread_local();
+        let known = named(&local, url, revision).ok().filter(|named| named.commit.to_string() == commit);
+        // A branch that has moved on since is asked by the commit that it was at.
+        let named = known.map_or_else(|| named(&local, url, commit), Ok)?;
+        signatures::signatures(&local, (&named.name, named.object), extent, keyring)
+            .map_err(|error| read_error(url, &error))
+    }
+
     fn fetch(
         &self,
         repository: &ThreadSafeRepository,
@@ -262,11 +286,7 @@ impl GitCache {
     fn checkout_at(&self, url: &str, revision: &str, how: How) -> Result<Checkout, SourceError> {
         let id = RepoId::parse(url).ok_or_else(|| bad_url(url, "it is empty"))?;
         if id.is_folder() {
-            let path = url.strip_prefix("file://").unwrap_or(url);
-            let options = objects::limited(gix::open::Options::default());
-            let repository =
-                ThreadSafeRepository::open_opts(path, options).map_err(|e| read_error(url, &e))?;
-            return self.with_submodules(&repository, url, revision, how);
+            return self.with_submodules(&open_folder(url)?, url, revision, how);
         }
         if how.options.shallow
             && let Some(checkout) = self.checkout_one(&id, url, revision, how)?
@@ -385,6 +405,13 @@ fn digest(revision: &str) -> String {
 
 fn is_commit_id(revision: &str) -> bool {
     revision.len() == 40 && revision.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// A repository that an address names as a folder.
+fn open_folder(url: &str) -> Result<ThreadSafeRepository, SourceError> {
+    let path = url.strip_prefix("file://").unwrap_or(url);
+    let options = objects::limited(gix::open::Options::default());
+    ThreadSafeRepository::open_opts(path, options).map_err(|e| read_error(url, &e))
 }
 
 fn open_or_init(path: &Path, url: &str) -> Result<ThreadSafeRepository, SourceError> {
@@ -608,79 +635,6 @@ fn identity(access: &Access) -> Option<gix::sec::identity::Account> {
     let password = access.password.clone()?;
     let username = access.username.clone().unwrap_or_else(|| "x-access-token".to_owned());
     Some(gix::sec::identity::Account { username, password, oauth_refresh_token: None })
-}
-
-/// The revision that means the highest tag of which what follows a prefix satisfies a SemVer constraint (`tagPrefix`
-/// of a source). No name in Git holds a colon. A text that is no constraint is a revision by itself.
-pub fn tag_revision(prefix: &str, constraint: &str) -> String {
-    let is_plain = Version::parse(constraint).is_ok() || Constraints::parse(constraint).is_err();
-    if prefix.is_empty() || is_plain { constraint.to_owned() } else { format!("{prefix}:{constraint}") }
-}
-
-/// The commit that a revision means.
-pub(crate) fn resolve(
-    repository: &ThreadSafeRepository,
-    url: &str,
-    revision: &str,
-) -> Result<ObjectId, SourceError> {
-    let local = repository.to_thread_local();
-    let name = if revision.is_empty() { "HEAD" } else { revision };
-    if let Some((prefix, constraint)) = name.split_once(':') {
-        let unknown =
-            |hint| SourceError::UnknownRevision { url: url.to_owned(), revision: name.to_owned(), hint };
-        return highest_tag(&local, prefix, constraint).ok_or_else(|| unknown(hint(&local, prefix)));
-    }
-    let candidates = [
-        format!("refs/remotes/origin/{name}"),
-        format!("refs/heads/{name}"),
-        format!("refs/tags/{name}"),
-        name.to_owned(),
-    ];
-    for candidate in candidates {
-        let Ok(id) = local.rev_parse_single(candidate.as_str()) else { continue };
-        if let Ok(commit) = objects::commit_of(&local, id.detach()) {
-            return Ok(commit);
-        }
-    }
-    if let Some(commit) = highest_tag(&local, "", name) {
-        return Ok(commit);
-    }
-    let hint = hint(&local, name);
-    Err(SourceError::UnknownRevision { url: url.to_owned(), revision: name.to_owned(), hint })
-}
-
-/// The commit of the highest tag of which what follows the prefix satisfies a SemVer constraint.
-fn highest_tag(repository: &gix::Repository, prefix: &str, constraint: &str) -> Option<ObjectId> {
-    let constraint = Constraints::parse(constraint).ok()?;
-    let references = repository.references().ok()?;
-    let tags = references.tags().ok()?.filter_map(Result::ok);
-    let (_, mut tag) = tags
-        .filter_map(|tag| {
-            Some((Version::parse(tag.name().shorten().to_str().ok()?.strip_prefix(prefix)?).ok()?, tag))
-        })
-        .filter(|(version, _)| constraint.check(version))
-        .max_by(|a, b| a.0.cmp(&b.0))?;
-    objects::commit_of(repository, tag.peel_to_id().ok()?.detach()).ok()
-}
-
-/// What to do about a revision that is not there: of a repository without its history it may be there, and otherwise some
-/// branches and tags are named, those that resemble the wanted one first.
-fn hint(repository: &gix::Repository, wanted: &str) -> String {
-    let references = repository.references().ok();
-    let all = references.as_ref().and_then(|references| references.all().ok());
-    let mut names: Vec<String> = all
-        .into_iter()
-        .flatten()
-        .filter_map(Result::ok)
-        .map(|reference| reference.name().shorten().to_str_lossy().into_owned())
-        .map(|name| name.strip_prefix("origin/").unwrap_or(&name).to_owned())
-        .filter(|name| name != "HEAD")
-        .collect();
-    names.sort_by_key(|name| (!name.contains(wanted) && !wanted.contains(name.as_str()), name.clone()));
-    names.dedup();
-    names.truncate(5);
-    let names = if names.is_empty() { String::new() } else { format!("; it has {}", names.join(", ")) };
-    format!("{names}{}", objects::without_history(repository))
 }
 
 fn fetch_failed(url: &str, reason: String) -> SourceError {

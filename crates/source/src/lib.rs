@@ -21,6 +21,8 @@ mod program;
 mod project;
 mod remote;
 mod repositories;
+mod revisions;
+mod signatures;
 mod ssh;
 mod submodules;
 mod url;
@@ -31,7 +33,7 @@ pub use error::SourceError;
 pub use fetcher::{DependencyError, Fetcher};
 pub use footprint::{Footprint, RecordingTree};
 pub use functions::{FunctionError, Functions};
-pub use git::{CheckoutOptions, GitCache, tag_revision};
+pub use git::{CheckoutOptions, GitCache};
 pub use github_app::GithubApp;
 pub use plugins::{Plugin, PluginError, PluginInput, Plugins};
 pub use project::ProjectFetcher;
@@ -40,6 +42,8 @@ pub use remote::{
     MAX_ENTRIES, MAX_UNPACKED_BYTES, OciReference, Registry, post_json, registry_credentials, unpack,
 };
 pub use repositories::{Checkout, Repositories};
+pub use revisions::tag_revision;
+pub use signatures::{Keyring, Signed, Verdict};
 pub use url::RepoId;
 pub use watch::{WatchGuard, watch};
 pub use working_tree::WorkingTree;

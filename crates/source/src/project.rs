@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use tiphys_helm::Chart;
 use tiphys_kustomize::{RemoteError, RemoteLoader, RepoUrl};
+use tiphys_model::SignatureExtent;
 use tiphys_vfs::FileTree;
 
-use crate::{ChartRequest, Checkout, DependencyError, Fetcher, SourceError};
+use crate::{ChartRequest, Checkout, DependencyError, Fetcher, Keyring, Signed, SourceError};
 
 /// A [`Fetcher`] as a project has it: what was declared for that project counts, and before what is for all. What other
 /// projects have is not seen, nor what was fetched with it.
@@ -32,6 +33,21 @@ impl ProjectFetcher {
     /// As there.
     pub fn repository(&self, url: &str, revision: &str) -> Result<Checkout, SourceError> {
         self.at(url).repository(url, revision)
+    }
+
+    /// See [`Fetcher::signatures`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn signatures(
+        &self,
+        url: &str,
+        revision: &str,
+        commit: &str,
+        extent: SignatureExtent,
+        keyring: &Keyring,
+    ) -> Result<Vec<Signed>, SourceError> {
+        self.at(url).signatures(url, revision, commit, extent, keyring)
     }
 
     /// See [`Fetcher::chart`].

@@ -15,7 +15,7 @@ use tiphys_source::{Access, Footprint, Repositories, post_json};
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value, json};
 use tiphys_vfs::{EntryKind, FileTree};
 
-use crate::{Checkouts, clusters};
+use crate::{Checkouts, clusters, integrity::Integrity};
 
 /// Folders that no commit holds.
 const SKIPPED: [&str; 2] = [".git", ".tiphys"];
@@ -70,6 +70,13 @@ impl<'a> SetInputs<'a> {
         if !project.contains("{{") {
             self.checkouts = self.checkouts.for_project(project);
         }
+        self
+    }
+
+    /// For a set whose repositories need the signatures that a project demands.
+    #[must_use]
+    pub(crate) fn demanding(mut self, integrity: Integrity) -> Self {
+        self.checkouts = self.checkouts.demanding(integrity);
         self
     }
 

@@ -113,7 +113,8 @@ impl Engine {
             let namespace = engine.set_namespace(&object).to_owned();
             let project = object.str_at(&["spec", "template", "spec", "project"]).unwrap_or_default();
             let inputs = SetInputs::live(&engine.repositories, &engine.cache, &namespace, object.name())
-                .for_project(or_default(project));
+                .for_project(or_default(project))
+                .demanding(engine.integrity_of_project(project, &[&namespace]));
             (generate(&object, &inputs), inputs.dependencies())
         });
         let (generated, depends_on) = task.await.unwrap_or_else(|error| {

@@ -297,3 +297,68 @@ async fn a_chart_that_git_lfs_keeps_elsewhere_is_told_of_and_nothing_is_pruned()
         host.is_well("app").await;
     }
 }
+
+/// Puts commits and tags that were signed elsewhere into a repository, a commit as a branch of its number.
+fn take_signed(host: &Host) {
+    const OBJECTS: &str = include_str!("../../../source/src/signatures/testdata/objects.txt");
+    for (number, part) in OBJECTS.split("== ").skip(1).enumerate() {
+        let (head, text) = part.split_once('\n').unwrap();
+        let (kind, id) = head.split_once(' ').unwrap();
+        let file = host.folder.path().join("object");
+        fs::write(&file, text).unwrap();
+        host.git(&["hash-object", "-t", kind, "-w", file.to_str().unwrap()]);
+        let place = if kind == "tag" { "tags" } else { "heads" };
+        host.git(&["update-ref", &format!("refs/{place}/signed-{number}"), id]);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_project_that_demands_signatures_has_only_signed_commits_synced() {
+    const ADA: &str = include_str!("../../../source/src/signatures/testdata/ada.asc");
+    const REFUSED: &str = "GIT/GPG: Failed verifying revision c2b7346536e2adfa6352235fb2bdf53a1db328da by 'Ada <ada@example.com>': unsigned (key_id=)";
+    let host = Host::new().await;
+    take_signed(&host);
+    let project = |integrity: Value| {
+        let mut spec = json!({"sourceRepos": ["*"], "destinations": [{"server": "*", "namespace": "*"}]});
+        spec.as_object_mut().unwrap().extend(integrity.as_object().unwrap().clone());
+        json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "AppProject",
+            "metadata": {"name": "signed", "namespace": ENGINE}, "spec": spec})
+    };
+    let keys = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "argocd-gpg-keys-cm", "namespace": ENGINE}, "data": {"B641E4E920CB6A9A": ADA}});
+    host.stage.apply(keys).await;
+    host.stage.apply(project(json!({"signatureKeys": [{"keyID": "B641E4E920CB6A9A"}]}))).await;
+    let app = |revision: &str| {
+        let mut app = application("signed", ".");
+        app["spec"]["project"] = "signed".into();
+        app["spec"]["source"]["repoURL"] = host.path().to_str().unwrap().into();
+        app["spec"]["source"]["targetRevision"] = revision.into();
+        app
+    };
+    let refused = async |why: &str| {
+        let told = |app: &Value| condition(app, "ComparisonError").is_some_and(|told| told.contains(why));
+        host.stage.until_app("signed", told).await;
+    };
+    host.stage.apply(app("signed-1")).await;
+    host.is_well("signed").await;
+    host.stage.apply(app("signed-0")).await;
+    refused(REFUSED).await;
+    host.stage.apply(app("signed-12")).await;
+    refused("Failed verifying revision signed-12 by 'Ada <ada@example.com>': unsigned").await;
+    host.stage.apply(app("signed-2")).await;
+    refused("signed with unallowed key (key_id=518416B36010A32F)").await;
+
+    let strict = |keys: Value| {
+        let policy = json!({"repos": [{"url": "*"}], "gpg": {"mode": "strict", "keys": keys}});
+        project(json!({"sourceIntegrity": {"git": {"policies": [policy]}}}))
+    };
+    host.stage.apply(strict(json!(["B641E4E920CB6A9A", "518416B36010A32F"]))).await;
+    refused(REFUSED).await;
+    // The commit that seals what is before it, and one behind that.
+    for number in ["signed-4", "signed-5"] {
+        host.stage.apply(app(number)).await;
+        host.is_well("signed").await;
+    }
+    host.stage.delete(CONFIG_MAP, ENGINE, "argocd-gpg-keys-cm").await;
+    refused("signed with key not in keyring (key_id=B641E4E920CB6A9A)").await;
+}

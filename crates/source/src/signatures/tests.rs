@@ -1,0 +1,97 @@
+use std::{collections::BTreeMap, path::Path};
+
+use gix::{ObjectId, Repository, object::Kind, objs::Write as _};
+use tiphys_model::SignatureExtent;
+
+use super::{Keyring, Signed, Verdict, signatures};
+
+/// What Git made with GnuPG's keys: commits without files, the first one first, and two tags.
+const OBJECTS: &str = include_str!("testdata/objects.txt");
+const ADA: &str = include_str!("testdata/ada.asc");
+/// Its key was over in 2020.
+const EVE: &str = include_str!("testdata/eve.asc");
+/// Its key was revoked.
+const DAN: &str = include_str!("testdata/dan.asc");
+
+const PRIMARY: &str = "B641E4E920CB6A9A";
+const SUBKEY: &str = "518416B36010A32F";
+
+/// A repository with these objects, and their ids by their titles.
+fn repository(folder: &Path) -> (Repository, BTreeMap<String, ObjectId>) {
+    let repository = gix::init_bare(folder).expect("a repository");
+    let mut ids = BTreeMap::new();
+    for part in OBJECTS.split("== ").skip(1) {
+        let (head, text) = part.split_once('\n').expect("a head");
+        let (kind, id) = head.split_once(' ').expect("kind and id");
+        let kind = if kind == "tag" { Kind::Tag } else { Kind::Commit };
+        let written = repository.objects.write_buf(kind, text.as_bytes()).expect("written");
+        assert_eq!(written.to_string(), id, "the object is as Git wrote it");
+        let title = text.split_once("\n\n").expect("a message").1.lines().next().expect("a title");
+        ids.insert(title.to_owned(), written);
+    }
+    (repository, ids)
+}
+
+fn keyring() -> Keyring {
+    let (keyring, faults) = Keyring::read([ADA, EVE, DAN]);
+    assert_eq!(faults, Vec::<String>::new());
+    keyring
+}
+
+fn of(title: &str, extent: SignatureExtent, keyring: &Keyring) -> Vec<Signed> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (repository, ids) = repository(folder.path());
+    signatures(&repository, (title, ids[title]), extent, keyring).expect("read")
+}
+
+fn verdict(title: &str) -> (Verdict, String) {
+    let all = of(title, SignatureExtent::Head, &keyring());
+    assert_eq!(all.len(), 1);
+    (all[0].verdict, all[0].key_id.clone())
+}
+
+#[test]
+fn a_signature_is_worth_what_git_and_gnupg_say() {
+    let expected = [
+        ("unsigned", Verdict::Unsigned, ""),
+        ("signed", Verdict::Good, PRIMARY),
+        ("signed with a subkey", Verdict::Good, SUBKEY),
+        ("signed with a subkey that was revoked since", Verdict::RevokedKey, "85E5CF52B2648957"),
+        ("signed with a key that nobody knows", Verdict::MissingKey, "8AD2F0A6E377ADB5"),
+        ("signed with a key that is over", Verdict::ExpiredKey, "97162DBA8629FBBB"),
+        ("signed with a key that was revoked since", Verdict::RevokedKey, "C6422DEC30A1DB25"),
+        ("signed with SSH", Verdict::Foreign, ""),
+        ("changed", Verdict::Bad, PRIMARY),
+        ("first", Verdict::Good, SUBKEY),
+        ("not signed", Verdict::Unsigned, ""),
+    ];
+    for (title, wanted, key) in expected {
+        assert_eq!(verdict(title), (wanted, key.to_owned()), "{title}");
+    }
+}
+
+#[test]
+fn who_made_it_is_told() {
+    let all = of("signed", SignatureExtent::Head, &keyring());
+    assert_eq!(all[0].author, "Ada <ada@example.com>");
+    let tag = of("first", SignatureExtent::Head, &keyring());
+    assert_eq!((tag[0].revision.as_str(), tag[0].author.as_str()), ("first", "Ada <ada@example.com>"));
+}
+
+#[test]
+fn a_history_goes_back_to_its_seal() {
+    let titles = |title: &str, keyring: &Keyring| of(title, SignatureExtent::History, keyring).len();
+    assert_eq!(titles("after the seal", &keyring()), 2, "the commit and its seal");
+    assert_eq!(titles("all before was looked at", &keyring()), 1);
+    assert_eq!(titles("signed with a key that nobody knows", &keyring()), 3);
+    assert_eq!(titles("first", &keyring()), 3, "the tag, too");
+    assert_eq!(titles("signed with a subkey", &keyring()), 3, "there is no seal before it");
+    // Whoever is not known seals nothing.
+    assert_eq!(titles("after the seal", &Keyring::default()), 6);
+}
+
+#[test]
+fn keys_that_cannot_be_read_are_told() {
+    let (_, faults) = Keyring::read(["-----BEGIN PGP PUBLIC KEY BLOCK-----\n\n!\n", "nothing"]);
+    assert_eq!(faults.len(), 2, "{faults:?}");
+}
