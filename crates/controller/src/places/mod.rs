@@ -24,6 +24,7 @@ use tiphys_value::{GroupVersionKind, ResourceKey, Value};
 use tokio::{
     sync::{Notify, Semaphore},
     task::JoinHandle,
+    time::Instant,
 };
 
 use crate::{
@@ -50,11 +51,17 @@ pub(crate) struct Place {
     watched: RwLock<BTreeSet<(String, AppKey)>>,
     /// Kinds were defined or withdrawn since it was last asked what it serves.
     kinds: Notify,
+    /// It is not asked that again before.
+    kinds_rest: Mutex<Instant>,
     schemas: Schemas,
 }
 
 /// First and longest pause after a cluster did not say what it serves.
 const KINDS_PAUSE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
+
+/// How many times as long as an answer took a cluster is not asked again what it serves, and how long at most. Where
+/// definitions come by the thousand, each answer is long, and nearly the same.
+const KINDS_REST: (u32, Duration) = (5, Duration::from_secs(3));
 
 impl Place {
     pub fn new(server: &str, is_home: bool, cache: LiveCache, kube_version: String, workers: usize) -> Self {
@@ -67,6 +74,7 @@ impl Place {
             wanted: RwLock::default(),
             watched: RwLock::default(),
             kinds: Notify::new(),
+            kinds_rest: Mutex::new(Instant::now()),
             schemas: Schemas::default(),
         }
     }
@@ -84,12 +92,17 @@ impl Place {
     /// Returns when kinds were defined or withdrawn, and are followed, or no longer.
     pub async fn new_kinds(&self) {
         self.kinds.notified().await;
+        let rest = *self.kinds_rest.lock().unwrap_or_else(PoisonError::into_inner);
+        tokio::time::sleep_until(rest).await;
+        let began = Instant::now();
         let mut pause = KINDS_PAUSE.0;
         while let Err(error) = self.cache.follow_new_kinds().await {
             tracing::warn!(server = %self.server, %error, "cannot discover what the cluster serves; it is asked again");
             tokio::time::sleep(pause).await;
             pause = (pause * 2).min(KINDS_PAUSE.1);
         }
+        let rest = (began.elapsed() * KINDS_REST.0).min(KINDS_REST.1);
+        *self.kinds_rest.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + rest;
     }
 
     /// The Applications that watch a namespace.
