@@ -5,7 +5,10 @@ use serde_json::Value;
 use tiphys_model::IgnoreDifference;
 use tiphys_value::{FieldPath, ObjectExt, Segment};
 
-use crate::{jq::Program, ownership, paths};
+use crate::{
+    jq::{Ended, Program},
+    ownership, paths,
+};
 
 /// The rules that concern one object.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -65,16 +68,9 @@ impl IgnoreRules {
         let mut all: Vec<FieldPath> =
             self.pointers.iter().filter_map(|text| paths::pointer(text, value)).collect();
         for program in &self.programs {
-            // As in Argo CD, an expression that takes too long names nothing.
             match program.paths(value) {
                 Ok(paths) => all.extend(paths),
-                Err(ended) => tracing::warn!(
-                    kind = value.kind(),
-                    namespace = value.namespace(),
-                    name = value.name(),
-                    "ignoreDifferences: jq path expression {:?} names nothing: {ended}",
-                    program.text()
-                ),
+                Err(ended) => warn_of(program, value, ended),
             }
         }
         all.retain(|path| path.get(value).is_some());
@@ -84,12 +80,24 @@ impl IgnoreRules {
         all
     }
 
+    /// What expressions that are whole programs make of a value.
+    fn rewrite(&self, value: &mut Value) {
+        for program in &self.programs {
+            match program.rewritten(value) {
+                Ok(Some(rewritten)) => *value = rewritten,
+                Ok(None) => {}
+                Err(ended) => warn_of(program, value, ended),
+            }
+        }
+    }
+
     /// An object without the fields that pointers and expressions name.
     pub fn without_ignored(&self, object: &Value) -> Value {
         let mut rest = object.clone();
         for path in self.paths(object) {
             paths::delete(&mut rest, &path);
         }
+        self.rewrite(&mut rest);
         rest
     }
 
@@ -104,6 +112,7 @@ impl IgnoreRules {
             for path in self.paths(side) {
                 paths::delete(side, &path);
             }
+            self.rewrite(side);
         }
     }
 
@@ -136,6 +145,7 @@ impl IgnoreRules {
                 paths::set(&mut out, &path, value.clone());
             }
         }
+        self.keep_rewritten(&mut out, live);
         let managers = ownership::Managers::read(live);
         for manager in &self.managers {
             for fields in managers.of(manager) {
@@ -144,6 +154,32 @@ impl IgnoreRules {
         }
         out
     }
+
+    /// Gives a target the live values of fields whose values whole programs change, where the sides are alike then.
+    fn keep_rewritten(&self, target: &mut Value, live: &Value) {
+        let (mut mine, mut theirs) = (target.clone(), live.clone());
+        self.rewrite(&mut mine);
+        self.rewrite(&mut theirs);
+        for path in paths::difference(live, &theirs) {
+            if let Some(value) = path.get(live)
+                && path.get(target).is_some()
+                && path.get(&mine) == path.get(&theirs)
+            {
+                paths::set(target, &path, value.clone());
+            }
+        }
+    }
+}
+
+/// As in Argo CD, an expression that takes too long ignores nothing.
+fn warn_of(program: &Program, value: &Value, ended: Ended) {
+    tracing::warn!(
+        kind = value.kind(),
+        namespace = value.namespace(),
+        name = value.name(),
+        "ignoreDifferences: jq path expression {:?} names nothing: {ended}",
+        program.text()
+    );
 }
 
 fn programs(rule: &IgnoreDifference) -> Result<Vec<Program>, IgnoreError> {

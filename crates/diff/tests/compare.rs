@@ -307,6 +307,28 @@ fn ignored_fields_are_respected_only_in_parts_that_the_target_has() {
     assert_eq!(respected["metadata"]["labels"], json!({"app": "c", "controller": "set"}));
 }
 
+#[test]
+fn an_expression_that_closes_argo_cds_parenthesis_is_a_program() {
+    let object = |text: &str| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"c": text}});
+    let rule = |tail: &str| json!({"kind": "ConfigMap", "jqPathExpressions": [format!(".none) | .data.c |= (fromjson | {tail}")]});
+    let inside = rules(&object(""), rule("del(.secret) | tojson"));
+    let options = DiffOptions { ignore: Some(&inside), ..DiffOptions::default() };
+    let (target, live) = (object(r#"{"secret":"x","a":1,"b":2}"#), object(r#"{"b":2,"a":1,"secret":"y"}"#));
+    assert!(!compare(&target, &live, &options).is_modified());
+    assert_eq!(respect_ignored(&target, &live, &options), live);
+    let other = object(r#"{"secret":"y","a":3,"b":2}"#);
+    assert_eq!(compare(&target, &other, &options).paths.len(), 1);
+    assert_eq!(respect_ignored(&target, &other, &options), target);
+    assert!(compare(&object("no json"), &object("none"), &options).is_modified());
+    assert!(!accepts(".none) | .data.c |= (nosuch"));
+    let chosen =
+        json!({"kind": "ConfigMap", "jqPathExpressions": [".data | select(.c | fromjson | .b == 2) | .c"]});
+    let chosen = rules(&object(""), chosen);
+    let options = DiffOptions { ignore: Some(&chosen), ..DiffOptions::default() };
+    assert!(!compare(&target, &other, &options).is_modified());
+    assert!(!accepts(".none)"));
+}
+
 fn accepts(expression: &str) -> bool {
     let rule = IgnoreDifference {
         kind: "*".into(),

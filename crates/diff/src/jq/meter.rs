@@ -41,6 +41,7 @@ const STEPPED: &str = " stepped";
 const WEIGH: &str = " weigh";
 const WEIGHED: &str = " weighed";
 const SHALLOW: &str = " shallow";
+const SHALLOWED: &str = " shallowed";
 const FITS: &str = " fits";
 const TIMES: &str = " times";
 const BY: &str = "$ by";
@@ -162,7 +163,7 @@ fn fits(text: &Val, by: &Val) -> bool {
 }
 
 /// What [`metered`] puts into programs, for the library.
-pub(super) fn defs() -> [Def<&'static str>; 3] {
+pub(super) fn defs() -> [Def<&'static str>; 4] {
     let guard =
         |name, ask| Def { name, args: Vec::new(), body: Term::IfThenElse(vec![(call(ask), Term::Id)], None) };
     let factors = || ["$ left", "$ right"];
@@ -171,7 +172,7 @@ pub(super) fn defs() -> [Def<&'static str>; 3] {
     let may = Term::Call(FITS, factors().map(Term::Var).into());
     let times =
         Def { name: TIMES, args: factors().into(), body: Term::IfThenElse(vec![(may, product)], None) };
-    [guard(STEPPED, STEP), guard(WEIGHED, WEIGH), times]
+    [guard(STEPPED, STEP), guard(WEIGHED, WEIGH), guard(SHALLOWED, SHALLOW), times]
 }
 
 /// A definition whose every call is counted.
@@ -183,6 +184,11 @@ pub(super) fn metered_def(def: Def<&str>) -> Def<&str> {
 /// The paths of a term, metered.
 pub(super) fn path_of(term: Term<&str>) -> Term<&str> {
     Term::Call("path", vec![stepped(metered(term))])
+}
+
+/// A term that is a program of its own, metered.
+pub(super) fn whole(term: Term<&str>) -> Term<&str> {
+    stepped(metered(term))
 }
 
 /// A term that counts what it does. Calls of functions that are defined stay last in what calls them, so that those
@@ -269,7 +275,7 @@ fn called<'s>(name: &'s str, args: Vec<Term<&'s str>>) -> Term<&'s str> {
     let reads_text = name == "fromjson";
     let call = Term::Call(name, args.into_iter().map(|arg| stepped(metered(arg))).collect());
     match (is_native, reads_text) {
-        (true, true) => pipe(self::call(SHALLOW), call),
+        (true, true) => pipe(self::call(SHALLOWED), call),
         (true, false) => pipe(self::call(WEIGHED), weighed(call)),
         (false, _) => call,
     }

@@ -1,4 +1,8 @@
 //! The paths that a jq path expression names in a value. What a program may spend is limited, see [`meter`].
+//!
+//! Argo CD writes an expression between `del(` and `)` and runs that. An expression that closes the parenthesis itself,
+//! `.none) | .data.key |= (fromjson | del(.secret) | tojson`, so is a program, and people use it to ignore parts of
+//! texts: it is one here, too.
 
 mod meter;
 
@@ -26,6 +30,8 @@ use meter::{Meter, Metered, Run};
 const MAX_PROGRAM: usize = 4096;
 /// Most paths taken from one expression.
 const MAX_PATHS: usize = 100_000;
+/// Most values taken from a program that makes one.
+const MAX_REWRITTEN: usize = 16;
 /// Most programs kept at hand.
 const MAX_KEPT: usize = 512;
 /// Stack of whatever reads or runs a program: nesting of the longest program and of the deepest value fit in.
@@ -34,8 +40,12 @@ const STACK: usize = 64 << 20;
 const EXPRESSION: &str = "__expression";
 /// What is said where the parser does not say more.
 const NO_JQ: &str = "it is not jq";
-/// What jaq means otherwise than jq and Argo CD's gojq.
-const JQ_DEFS: &str = "def repeat(f): def rec: ., (f | rec); rec;";
+/// What jaq means otherwise than jq and Argo CD's gojq, which writes the keys of an object in their order.
+const JQ_DEFS: &str = r#"def repeat(f): def rec: ., (f | rec); rec;
+def __ordered: if type == "object" then to_entries | sort_by(.key) | map(.value |= __ordered) | from_entries
+  elif type == "array" then map(__ordered) else . end;
+def __tojson: tojson;
+def tojson: __ordered | __tojson;"#;
 /// Functions that Argo CD's jq does not have or that are about the process: what they would tell or end is not a tenant's.
 const ABSENT: [&str; 9] =
     ["debug", "debug_empty", "env", "halt", "halt_error", "input", "inputs", "stderr", "stderr_empty"];
@@ -45,6 +55,8 @@ const ABSENT: [&str; 9] =
 pub(crate) struct Program {
     text: Arc<str>,
     filter: Arc<Filter<Metered>>,
+    /// It makes a value of a value, and names no paths.
+    rewrites: bool,
 }
 
 impl PartialEq for Program {
@@ -77,8 +89,8 @@ impl Program {
         if let Some(program) = kept().get(expression) {
             return Ok(program.clone());
         }
-        let filter = stacker::maybe_grow(STACK, STACK, || compile(expression))?;
-        let program = Self { text: expression.into(), filter: Arc::new(filter) };
+        let (filter, rewrites) = stacker::maybe_grow(STACK, STACK, || compile(expression))?;
+        let program = Self { text: expression.into(), filter: Arc::new(filter), rewrites };
         let mut kept = kept();
         if kept.len() >= MAX_KEPT {
             kept.clear();
@@ -97,20 +109,42 @@ impl Program {
     /// # Errors
     /// The run was ended.
     pub(crate) fn paths(&self, value: &Value) -> Result<Vec<FieldPath>, Ended> {
+        if self.rewrites {
+            return Ok(Vec::new());
+        }
+        let outputs = self.run(value, MAX_PATHS)?;
+        Ok(outputs.unwrap_or_default().iter().filter_map(read_path).collect())
+    }
+
+    /// What the program makes of a value. `None` if it only names paths, does not fit the value, or makes several of it.
+    ///
+    /// # Errors
+    /// The run was ended.
+    pub(crate) fn rewritten(&self, value: &Value) -> Result<Option<Value>, Ended> {
+        if !self.rewrites {
+            return Ok(None);
+        }
+        let outputs = self.run(value, MAX_REWRITTEN)?;
+        let [output] = outputs.as_deref().unwrap_or_default() else { return Ok(None) };
+        Ok(serde_json::from_str(&output.to_string()).ok().filter(Value::is_object))
+    }
+
+    /// What the program yields for a value; `None` if it fails.
+    fn run(&self, value: &Value, most: usize) -> Result<Option<Vec<Val>>, Ended> {
         stacker::maybe_grow(STACK, STACK, || {
-            let Ok(input) = read::parse_single(value.to_string().as_bytes()) else { return Ok(Vec::new()) };
+            let Ok(input) = read::parse_single(value.to_string().as_bytes()) else { return Ok(None) };
             let meter = Meter::default();
             let run = Run { lut: &self.filter.lut, meter: &meter };
             let context = Ctx::<Metered>::new(run, Vars::new([]));
             let mut found = Vec::new();
             for output in self.filter.id.run((context, input)) {
                 match output {
-                    Ok(_) if found.len() >= MAX_PATHS => return Err(Ended),
-                    Ok(output) => found.extend(read_path(&output)),
-                    Err(exception) => return exception.get_err().map(|_| Vec::new()).map_err(|_| Ended),
+                    Ok(_) if found.len() >= most => return Err(Ended),
+                    Ok(output) => found.push(output),
+                    Err(exception) => return exception.get_err().map(|_| None).map_err(|_| Ended),
                 }
             }
-            Ok(found)
+            Ok(Some(found))
         })
     }
 }
@@ -134,9 +168,24 @@ fn parse(expression: &str) -> Result<Term<&str>, String> {
     })
 }
 
-/// Makes the paths of an expression a program that can be run.
-fn compile<'s>(expression: &'s str) -> Result<Filter<Metered>, String> {
-    let path = Def { name: EXPRESSION, args: Vec::new(), body: meter::path_of(parse(expression)?) };
+/// Makes the paths of an expression a program that can be run; or what stands between Argo CD's parentheses, and whether
+/// it is that.
+fn compile(expression: &str) -> Result<(Filter<Metered>, bool), String> {
+    let error = match parse(expression) {
+        Ok(term) => return Ok((link(meter::path_of(term))?, false)),
+        Err(error) => error,
+    };
+    if !expression.contains(')') || expression.len() > MAX_PROGRAM - "del()".len() {
+        return Err(error);
+    }
+    let whole = format!("del({expression})");
+    let term = parse(&whole).map_err(|_| error)?;
+    Ok((link(meter::whole(term))?, true))
+}
+
+/// Makes a term a program that can be run.
+fn link<'s>(body: Term<&'s str>) -> Result<Filter<Metered>, String> {
+    let path = Def { name: EXPRESSION, args: Vec::new(), body };
     let of_jq = jaq_core::load::parse(JQ_DEFS, |parser| parser.defs()).unwrap_or_default();
     let library = jaq_core::defs().chain(jaq_std::defs()).chain(jaq_json::defs()).chain(of_jq);
     let library = library.filter(|def| !ABSENT.contains(&def.name)).map(meter::metered_def);

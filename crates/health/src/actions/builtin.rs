@@ -19,7 +19,8 @@ pub(super) enum State {
     Hidden,
 }
 
-type Run = fn(&mut Edit<'_>) -> Result<(), String>;
+/// What an action does to an object.
+pub(super) type Run = fn(&mut Edit<'_>) -> Result<(), String>;
 
 /// A built-in action of an object.
 pub(super) struct Known {

@@ -4,7 +4,7 @@ use serde_json::Value;
 use tiphys_value::ObjectExt;
 
 use super::{
-    builtin::{Known, action},
+    builtin::{Known, Run, action},
     edit::Edit,
 };
 
@@ -54,7 +54,7 @@ pub(super) fn of(kind: &str, object: &Value) -> Vec<Known> {
 }
 
 /// Pausing, and going on slowly or fast, of what stands below the spec at `inner`.
-fn pausing(object: &Value, inner: &[&str], runs: [fn(&mut Edit<'_>) -> Result<(), String>; 3]) -> [Known; 3] {
+fn pausing(object: &Value, inner: &[&str], runs: [Run; 3]) -> [Known; 3] {
     let at = |rest: &[&str]| {
         let path: Vec<&str> = ["spec"].iter().chain(inner).chain(rest).copied().collect();
         object.str_at(&path)
