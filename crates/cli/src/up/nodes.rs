@@ -12,6 +12,9 @@ use super::{FIELD_MANAGER, apply_options};
 const HOSTNAME: &str = "kubernetes.io/hostname";
 /// How many devices of a kind a node has.
 const DEVICES: &str = "8";
+/// What a node has that joins for a pod which takes much of an ordinary one. Nobody knows how large the nodes are; what asks
+/// for more than this is more likely written wrongly (`cpu: 500` for `500m`).
+const LARGE: [(&str, &str); 2] = [("cpu", "128"), ("memory", "1Ti")];
 /// How many nodes of a kind join at most.
 const MOST: usize = 24;
 /// What the scheduler says of nodes that are as a pod wants them, and have no room for it.
@@ -19,11 +22,13 @@ const NO_ROOM: [&str; 3] = ["Too many pods", "Insufficient cpu", "Insufficient m
 /// What it says where other pods keep a pod away.
 const KEPT_AWAY: &str = "anti-affinity rules";
 
-/// What a node is like that pods ask for: its labels, and the devices that containers want of it.
+/// What a node is like that pods ask for: its labels, the devices that containers want of it, and its size.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Node {
     labels: BTreeMap<String, String>,
     devices: BTreeSet<String>,
+    /// Whether it has as much as [`LARGE`] says.
+    large: bool,
 }
 
 /// What is missing of a kind of node.
@@ -47,9 +52,14 @@ impl Nodes {
         for pod in cache.of_kind(&GroupKind::new("", "Pod")) {
             let Some((mut node, missing)) = node_for(&pod) else { continue };
             // No number of nodes is of use to a pod that wants more than one has.
-            if missing != Missing::Kind && model.as_ref().is_some_and(|model| !fits(&pod, model)) {
+            if missing != Missing::Kind && !fits(&pod, &large_room(), 1) {
                 continue;
             }
+            // What runs on every node takes its part of this one, too.
+            node.large = model
+                .as_ref()
+                .and_then(|model| model.at(&["status", "allocatable"]))
+                .is_some_and(|room| !fits(&pod, room, 2));
             node.labels.extend(labels_of_volumes(cache, &pod));
             let entry = found.entry(node).or_insert((missing, 0));
             entry.0 = match (entry.0, missing) {
@@ -88,7 +98,8 @@ impl Nodes {
     pub fn shown(&self) -> BTreeSet<String> {
         let shown = |(node, (_, count)): (&Node, &(Missing, usize))| {
             let labels = node.labels.iter().map(|(name, value)| format!("{name}={value}"));
-            let all: Vec<String> = labels.chain(node.devices.iter().cloned()).collect();
+            let size = LARGE.iter().filter(|_| node.large).map(|(name, has)| format!("{name}={has}"));
+            let all: Vec<String> = labels.chain(node.devices.iter().cloned()).chain(size).collect();
             match (all.is_empty(), count) {
                 (true, count) => format!("{count} more"),
                 (false, 1) => all.join(" "),
@@ -154,7 +165,7 @@ fn node_for(pod: &Value) -> Option<(Node, Missing)> {
     if spread {
         labels.extend(topologies_of(pod).map(|key| (key, "stands-in".to_owned())));
     }
-    Some((Node { labels, devices }, missing))
+    Some((Node { labels, devices, large: false }, missing))
 }
 
 /// The labels by which a pod has to be spread.
@@ -212,8 +223,13 @@ fn containers_of(pod: &Value) -> impl Iterator<Item = &Value> {
     pod.at(&["spec", "containers"]).and_then(Value::as_array).into_iter().flatten()
 }
 
-/// Whether a node could hold a pod if it were empty.
-fn fits(pod: &Value, node: &Value) -> bool {
+/// What a large node has for pods.
+fn large_room() -> Value {
+    LARGE.iter().map(|(name, has)| ((*name).to_owned(), Value::from(*has))).collect::<Map<_, _>>().into()
+}
+
+/// Whether an empty node with some room could hold so many of a pod.
+fn fits(pod: &Value, room: &Value, times: i64) -> bool {
     let amount = |value: &Value| {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         text.parse::<Quantity>().ok().map(|quantity| quantity.milli())
@@ -223,8 +239,8 @@ fn fits(pod: &Value, node: &Value) -> bool {
             let of = |part: &str| container.at(&["resources", part, name]).and_then(amount);
             of("requests").or_else(|| of("limits"))
         });
-        let has = node.at(&["status", "allocatable", name]).and_then(amount);
-        has.is_none_or(|has| asked.fold(0, i64::saturating_add) <= has)
+        let has = room.get(name).and_then(amount);
+        has.is_none_or(|has| asked.fold(0, i64::saturating_add).saturating_mul(times) <= has)
     })
 }
 
@@ -242,7 +258,7 @@ async fn join(
     model: &Value,
     name: &str,
     number: usize,
-    Node { labels, devices }: &Node,
+    Node { labels, devices, large }: &Node,
 ) -> anyhow::Result<()> {
     let mut all = model.at(&["metadata", "labels"]).cloned().unwrap_or_else(|| json!({}));
     all[HOSTNAME] = name.into();
@@ -261,6 +277,9 @@ async fn join(
     for part in ["capacity", "allocatable"] {
         for device in devices {
             status[part][device] = DEVICES.into();
+        }
+        for (name, has) in LARGE.iter().filter(|_| *large) {
+            status[part][name] = (*has).into();
         }
     }
     cluster.apply(&node, &apply_options()).await?;
@@ -315,10 +334,12 @@ mod tests {
 
     #[test]
     fn no_number_of_nodes_helps_a_pod_that_wants_more_than_one_has() {
-        let node = json!({"status": {"allocatable": {"cpu": "4", "memory": "8Gi"}}});
+        let room = json!({"cpu": "4", "memory": "8Gi"});
         let pod = |cpu: &str, memory: &str| json!({"spec": {"containers": [{"resources": {"requests": {"cpu": cpu, "memory": memory}}}, {}]}});
-        assert!(fits(&pod("3500m", "1Gi"), &node) && fits(&json!({}), &node));
-        assert!(!fits(&pod("5", "1Gi"), &node) && !fits(&pod("1", "9Gi"), &node));
+        assert!(fits(&pod("3500m", "1Gi"), &room, 1) && fits(&json!({}), &room, 1));
+        assert!(!fits(&pod("5", "1Gi"), &room, 1) && !fits(&pod("1", "9Gi"), &room, 1));
+        assert!(fits(&pod("2", "4Gi"), &room, 2) && !fits(&pod("2", "5Gi"), &room, 2));
+        assert!(fits(&pod("64", "512Gi"), &large_room(), 1) && !fits(&pod("500", "1Gi"), &large_room(), 1));
     }
 
     #[test]

@@ -309,7 +309,7 @@ fn together(reasons: &[String]) -> Vec<String> {
         let shown = all[..all.len().min(NAMED)].join(", ");
         let more = all.len().saturating_sub(NAMED);
         let more = if more == 0 { String::new() } else { format!(" and {more} more") };
-        lines.push(format!("{} objects {} are {}: {shown}{more}", all.len(), what.0, what.1));
+        lines.push(format!("{} of kind {} are {}: {shown}{more}", all.len(), what.0, what.1));
     }
     lines
 }
@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "10 objects Application are Missing: a0, a1, a2, a3, a4, a5, a6, a7 and 2 more",
+                "10 of kind Application are Missing: a0, a1, a2, a3, a4, a5, a6, a7 and 2 more",
                 "Deployment/web is Progressing: slow"
             ]
         );
