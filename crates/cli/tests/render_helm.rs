@@ -23,14 +23,40 @@ fn chart(folder: &Path) {
 
 /// Exit code, stdout and stderr of `tiphys render helm ARGS` in a folder.
 fn run(folder: &Path, args: &[&str]) -> (i32, String, String) {
+    run_with(folder, args, &[("KUBECONFIG", "none")])
+}
+
+/// The same with environment variables.
+fn run_with(folder: &Path, args: &[&str], variables: &[(&str, &str)]) -> (i32, String, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_tiphys"))
         .args(["render", "helm"])
         .args(args)
         .current_dir(folder)
+        .env_remove("HELM_NAMESPACE")
+        .envs(variables.iter().copied())
         .output()
         .unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn the_namespace_comes_from_where_helm_takes_it() {
+    let folder = tempfile::tempdir().unwrap();
+    chart(folder.path());
+    fs::write(folder.path().join("web/templates/two.yaml"), "said: {{ .Release.Namespace }}\n").unwrap();
+    let config = "current-context: a\ncontexts:\n- {name: a, context: {cluster: c, user: u, namespace: ours}}\n- {name: b, context: {cluster: c, user: u}}\n";
+    fs::write(folder.path().join("config"), config).unwrap();
+    let kubeconfig = ("KUBECONFIG", "config");
+    let said = |args: &[&str], variables: &[(&str, &str)]| {
+        let (_, stdout, _) = run_with(folder.path(), &[&["web"], args].concat(), variables);
+        stdout.lines().find_map(|line| line.strip_prefix("said: ").map(str::to_owned)).unwrap()
+    };
+    assert_eq!(said(&[], &[kubeconfig]), "ours");
+    assert_eq!(said(&["--kube-context", "b"], &[kubeconfig]), "default");
+    assert_eq!(said(&[], &[kubeconfig, ("HELM_KUBECONTEXT", "b")]), "default");
+    assert_eq!(said(&["-n", ""], &[kubeconfig, ("HELM_NAMESPACE", "theirs")]), "theirs");
+    assert_eq!(said(&["-n", "given"], &[kubeconfig, ("HELM_NAMESPACE", "theirs")]), "given");
 }
 
 #[test]

@@ -50,6 +50,15 @@ impl Cluster {
     }
 }
 
+/// The namespace of a context, as a kubeconfig has it: the given file, else what `KUBECONFIG` names, else `~/.kube/config`;
+/// the current context if none is given. `None` where nothing says it.
+pub fn context_namespace(kubeconfig: Option<&Path>, context: Option<&str>) -> Option<String> {
+    let read = kubeconfig.map_or_else(Kubeconfig::read, Kubeconfig::read_from).ok()?;
+    let wanted = context.map(str::to_owned).or(read.current_context)?;
+    let named = read.contexts.into_iter().find(|context| context.name == wanted)?;
+    named.context?.namespace.filter(|namespace| !namespace.is_empty())
+}
+
 fn open(mut config: Config) -> Result<Connection, ClusterError> {
     let (address, namespace) = (config.cluster_url.to_string(), config.default_namespace.clone());
     // What is sent again is decided in one place, for all clusters alike.
@@ -60,4 +69,20 @@ fn open(mut config: Config) -> Result<Connection, ClusterError> {
         address: address.trim_end_matches('/').to_owned(),
         namespace,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_context_may_say_a_namespace() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("config");
+        let text = "current-context: a\ncontexts:\n- {name: a, context: {cluster: c, user: u, namespace: shop}}\n- {name: b, context: {cluster: c, user: u}}\n";
+        std::fs::write(&file, text).expect("written");
+        assert_eq!(context_namespace(Some(&file), None).as_deref(), Some("shop"));
+        assert_eq!(context_namespace(Some(&file), Some("b")), None);
+        assert_eq!(context_namespace(Some(&folder.path().join("none")), None), None);
+    }
 }

@@ -19,7 +19,7 @@ mod watch;
 pub use access::Access;
 pub use cache::{Change, LiveCache, Scope};
 pub use client::{ApplyOptions, Cluster, List, PatchType, Propagation};
-pub use connect::Connection;
+pub use connect::{Connection, context_namespace};
 pub use discovery::{Discovery, Resource};
 pub use error::ClusterError;
 pub use watch::Report;

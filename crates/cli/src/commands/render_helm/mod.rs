@@ -40,9 +40,9 @@ pub struct Args {
     /// As in `helm template`: only says that no name may be given.
     #[arg(long, short)]
     generate_name: bool,
-    /// Release namespace.
-    #[arg(long, short, default_value = "default")]
-    namespace: String,
+    /// Release namespace; by default that of $HELM_NAMESPACE, of the kubeconfig's context, or `default`.
+    #[arg(long, short)]
+    namespace: Option<String>,
     /// Values files or their URLs, `-` for stdin, also several with commas; later ones win.
     #[arg(long, short = 'f')]
     values: Vec<String>,
@@ -278,11 +278,23 @@ fn complete(
     }
 }
 
+/// The namespace of the release. An empty one counts as none given.
+fn namespace(args: &Args) -> String {
+    let is_said = |namespace: &String| !namespace.is_empty();
+    let variable = |name: &str| std::env::var(name).ok().filter(is_said);
+    let given = args.namespace.clone().filter(is_said).or_else(|| variable("HELM_NAMESPACE"));
+    given
+        .or_else(|| {
+            let context = args.kube_context.clone().or_else(|| variable("HELM_KUBECONTEXT"));
+            tiphys_cluster::context_namespace(args.kubeconfig.as_deref(), context.as_deref())
+        })
+        .unwrap_or_else(|| "default".to_owned())
+}
+
 fn options(args: &Args, name: &str, compat: Compat) -> anyhow::Result<RenderOptions> {
     Ok(RenderOptions {
         release_name: name.to_owned(),
-        // An empty one counts as none given.
-        namespace: if args.namespace.is_empty() { "default".to_owned() } else { args.namespace.clone() },
+        namespace: namespace(args),
         values: values(args)?,
         kube_version: args.kube_version.clone(),
         api_versions: lists(&args.api_versions, "-a, --api-versions")?,
