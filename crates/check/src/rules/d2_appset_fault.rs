@@ -61,7 +61,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report.add(finding);
             continue;
         }
-        for finding in left_open(context, set) {
+        for finding in left_open(context, set).into_iter().chain(misnamed(context, set)) {
             report.add(finding);
         }
         let Some(fault) = set.fault.as_deref() else { continue };
@@ -131,6 +131,35 @@ fn left_open(context: &Context<'_>, set: &Set) -> Vec<Finding> {
         finding
     };
     open.into_iter().map(told).collect()
+}
+
+/// An Application whose name no object may have: a parameter brings an underscore, or capital letters.
+fn misnamed(context: &Context<'_>, set: &Set) -> Option<Finding> {
+    if set.symbolic || set.unseen {
+        return None;
+    }
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
+    // Words in capitals are there to be replaced.
+    let is_word = |name: &str| {
+        name.split(['-', '.', '_']).any(|it| it.len() > 1 && it.chars().all(|c| c.is_ascii_uppercase()))
+    };
+    let names = set.apps.iter().map(|id| context.survey.app(*id).name());
+    let name = names
+        .filter(|name| name.chars().all(is_part) && !is_word(name))
+        .find(|name| name.contains(|c: char| c == '_' || c.is_ascii_uppercase()))?;
+    let value = &set.declared.value;
+    let diagnostic = RULE
+        .diagnostic(format!(
+            "ApplicationSet {} makes an Application {name}: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'",
+            value.name()
+        ))
+        .at(declared_span(&context.survey.files, &set.declared, &keys(&["spec", "template", "metadata", "name"])), "the name")
+        .because("the API server refuses the Application, so that it is never made")
+        .help("with `goTemplate: true`, `{{ normalize … }}` makes a name of any text; else use `path.basenameNormalized`, or name the folder otherwise");
+    let mut finding =
+        Finding::new(RULE.incident, diagnostic).object(format!("ApplicationSet/{}", value.name()));
+    finding.diagnostic.severity = Severity::Warning;
+    Some(finding.likely())
 }
 
 /// Whether the template itself has a field of a wrong type; what a patch of the template gives, only the controller sees.

@@ -30,7 +30,7 @@ use std::{
 };
 
 use tiphys_diag::{Severity, Span};
-use tiphys_graph::{App, Files};
+use tiphys_graph::{App, Declaration, Files};
 use tiphys_model::HelmSource;
 use tiphys_value::{FieldPath, Location, Value};
 use tiphys_vfs::join;
@@ -74,7 +74,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let folder = source_of.path.trim_start_matches("./").trim_matches('/').to_owned();
             let Some(helm) = &source_of.helm else { continue };
             let chart = format!("{folder}/Chart.yaml");
-            if !source_of.chart.is_empty() || !app.read.contains(chart.as_str()) {
+            if !source_of.chart.is_empty() || !app.read.contains(chart.as_str()) || is_of_many(context, app) {
                 continue;
             }
             for file in &helm.value_files {
@@ -98,6 +98,16 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+}
+
+/// Whether an ApplicationSet gives the same values to several charts, each of which reads what it knows.
+fn is_of_many(context: &Context<'_>, app: &App) -> bool {
+    let Declaration::Set(id) = app.declaration else { return false };
+    let paths = |app: &App| -> Vec<String> {
+        app.application.spec.effective_sources().iter().map(|it| it.path.clone()).collect()
+    };
+    let own = paths(app);
+    context.survey.sets[id.0].apps.iter().any(|other| paths(context.survey.app(*other)) != own)
 }
 
 /// The values that an Application gives in its own text.

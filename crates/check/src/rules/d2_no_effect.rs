@@ -27,7 +27,14 @@ use tiphys_yaml::{Content, Node, Profile};
 
 use crate::{
     Context, Finding, Report, Rule,
-    support::{fields::keys, flux::built_folder, once::Once, placeholders, pods::list, similar},
+    support::{
+        fields::{keys, source},
+        flux::built_folder,
+        once::Once,
+        placeholders,
+        pods::list,
+        similar,
+    },
 };
 
 /// See the module.
@@ -53,6 +60,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let Some(root) = documents.first().map(|document| &document.root) else { continue };
         let objects: Vec<&Object> = context.survey.objects_of(app.id).collect();
         images(context, app, file, root, &objects, &mut once);
+        own_patches(context, app, &objects, &mut once);
         // What a patch deletes is not there to be seen, and what a replacement names anew is not there by its name.
         if !text.contains("$patch: delete") && !app.read.iter().any(|it| takes_away(context, it)) {
             patches(context, app, file, root, &objects, &mut once);
@@ -60,6 +68,43 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
     of_flux(context, &mut once);
     once.report(report);
+}
+
+/// Patches that an Application adds itself to the kustomization of its only source.
+fn own_patches(context: &Context<'_>, app: &App, objects: &[&Object], once: &mut Once) {
+    let spec = &app.application.spec;
+    let sources = spec.effective_sources();
+    let [only] = sources.as_slice() else { return };
+    let given = only.kustomize.iter().flat_map(|it| &it.patches).enumerate();
+    for (at, patch) in given.filter(|(_, patch)| !patch.patch.contains("$patch") && patch.options.is_empty())
+    {
+        let target = serde_json::to_value(&patch.target).unwrap_or_default();
+        let text = |field: &str| target.get(field).and_then(Value::as_str).filter(|it| !it.is_empty());
+        let selects = ["labelSelector", "annotationSelector"].iter().any(|it| text(it).is_some());
+        let is_plain = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+        let (Some(kind), Some(name)) = (text("kind"), text("name")) else { continue };
+        let of_kind = || objects.iter().filter(|it| it.key.kind == kind).map(|it| it.value().name());
+        if selects
+            || !is_plain(kind)
+            || !is_plain(name)
+            || objects.is_empty()
+            || of_kind().any(|it| it.contains(name))
+        {
+            continue;
+        }
+        let field = source(spec, 0).key("kustomize").key("patches").index(at).key("target").key("name");
+        let diagnostic = RULE
+            .diagnostic(format!(
+                "Application {} renders no {kind}/{name}: its own patch has no effect",
+                app.name()
+            ))
+            .at(context.survey.app_span(app, &field), "found nowhere")
+            .because(
+                "a patch is applied to what its target fits; if that is nothing, kustomize says nothing",
+            );
+        let finding = Finding::new(RULE.incident, diagnostic).app(app.name());
+        once.add(name, finding.perhaps(name, similar::nearest(name, of_kind())));
+    }
 }
 
 /// Patches that a Kustomization of Flux adds to the kustomization of its folder.

@@ -7,7 +7,8 @@
 //!
 //! The rule speaks where at least three others of the same shape are listed (of a kustomization five of the same kind:
 //! Applications, Namespaces), it is the only one that is not, and its name does not occur in the list's file at all: what
-//! was put into a comment was left out on purpose.
+//! was put into a comment was left out on purpose. Of a kustomization that an Application builds it is told, too, where it
+//! names all files of its folder but one with a whole object, of which nothing else speaks.
 //!
 //! ## Bad
 //! ```yaml
@@ -48,6 +49,8 @@ pub const RULE: Rule = Rule {
 
 /// How many siblings it takes to make a pattern.
 const ENOUGH: usize = 3;
+/// How many it takes to be sure of one.
+const MANY: usize = 5;
 /// What lies beside services but is none.
 const NO_SERVICES: [&str; 13] = [
     "common", "shared", "lib", "library", "base", "local", "test", "tests", "docs", "tools", "template",
@@ -60,7 +63,94 @@ fn check(context: &Context<'_>, report: &mut Report) {
     }
     for file in context.survey.files.paths().filter(|path| FILE_NAMES.contains(&base_name(path))) {
         of_kustomization(context, file, report);
+        beside_all(context, file, report);
     }
+}
+
+/// The one object beside a kustomization of an Application that it does not name, while it names all others.
+fn beside_all(context: &Context<'_>, file: &str, report: &mut Report) {
+    // Files for people, and for another day.
+    const WORDS: [&str; 16] = [
+        "example", "sample", "test", "patch", "values", "old", "bak", "backup", "disabled", "template",
+        "local", "dev", "unused", "draft", "debug", "manual",
+    ];
+    // What people apply by hand, once.
+    const BY_HAND: [&str; 6] = [
+        "/Secret",
+        "/Pod",
+        "/Namespace",
+        "batch/Job",
+        "apiextensions.k8s.io/CustomResourceDefinition",
+        "config.kubernetes.io/Kustomization",
+    ];
+    let survey = context.survey;
+    let is_built = survey.apps.iter().any(|app| app.read.contains(file));
+    let Some(text) = survey.files.text(file).filter(|_| is_built) else { return };
+    let Ok(content) = tiphys_yaml::from_yaml(&text) else { return };
+    let folder = parent(file).unwrap_or_default();
+    let is_here = |entry: &str| {
+        tiphys_vfs::join(folder, entry)
+            .is_ok_and(|path| parent(&path).unwrap_or_default() == folder && survey.files.contains(&path))
+    };
+    let named = list(&content, "resources").iter().filter_map(Value::as_str).filter(|it| is_here(it)).count();
+    if named < ENOUGH || content.str_at(&["kind"]) == Some("Component") {
+        return;
+    }
+    let is_named = |path: &str| text.contains(base_name(path));
+    let entries = survey.files.tree().read_dir(folder).unwrap_or_default();
+    let beside: Vec<String> = entries
+        .iter()
+        .filter_map(|entry| tiphys_vfs::join(folder, &entry.name).ok())
+        .filter(|path| path.ends_with(".yaml") || path.ends_with(".yml"))
+        .filter(|path| !FILE_NAMES.contains(&base_name(path)) && !is_named(path))
+        .collect();
+    let [path] = &beside[..] else { return };
+    let name = base_name(path);
+    let is_aside =
+        name.split(['.', '-', '_']).any(|word| WORDS.contains(&word)) || name.starts_with(['.', '_']);
+    let Some(kind) = kind_of(survey, path).filter(|kind| !BY_HAND.contains(&kind.as_str()) && !is_aside)
+    else {
+        return;
+    };
+    let is_rendered = |title: &str| {
+        survey
+            .objects
+            .iter()
+            .any(|it| it.rendered.location.file.as_ref() != path.as_str() && it.title() == title)
+    };
+    let object = survey.objects.iter().find(|it| it.rendered.location.file.as_ref() == path.as_str());
+    if survey.apps.iter().any(|app| app.read.contains(path.as_str()))
+        || ["builtin", "viaduct.ai"].iter().any(|group| kind.starts_with(group))
+        || object.is_none_or(|object| is_rendered(&object.title()) || placeholders::has(object.value()))
+        || set_aside::is_ignored(&survey.files, path)
+        || set_aside::is_put_away(path)
+        || is_spoken_of(survey, file, path)
+    {
+        return;
+    }
+    let kind = kind.rsplit('/').next().unwrap_or(&kind);
+    let mut diagnostic = RULE
+        .diagnostic(format!("{file} names the {named} files beside it, and not {name}, a {kind}"))
+        .at(survey.files.span(&Location::new(path.clone(), 1, 0)), "nothing applies this")
+        .see(survey.files.span(&Location::new(file, 1, 0)), "the files beside it are listed here")
+        .because("a kustomization takes what it names; of what else lies in its folder it takes no notice")
+        .help(format!("add {name} to the resources, or remove the file"));
+    // Where few are named, one may well be for another day.
+    if named < MANY {
+        diagnostic.severity = Severity::Info;
+    }
+    report.add(Finding::new(RULE.incident, diagnostic).likely());
+}
+
+/// Whether another file of the folder, or one anywhere with the folder's name, speaks of a file: a script that applies it.
+fn is_spoken_of(survey: &Survey, kustomization: &str, path: &str) -> bool {
+    let (name, folder) = (base_name(path), parent(path).unwrap_or_default());
+    let full = format!("{}/{name}", base_name(folder));
+    let others = survey.files.paths().filter(|it| it.as_ref() != kustomization && it.as_ref() != path);
+    others.into_iter().any(|other| {
+        let is_beside = parent(other).unwrap_or_default() == folder;
+        survey.files.text(other).is_some_and(|text| text.contains(if is_beside { name } else { &full }))
+    })
 }
 
 /// Folders beside those that an ApplicationSet lists.
@@ -134,7 +224,6 @@ fn of_kustomization(context: &Context<'_>, file: &str, report: &mut Report) {
     // Not those of Flux: to leave one out is how people there put an application away.
     const KINDS: [&str; 4] =
         ["argoproj.io/Application", "argoproj.io/ApplicationSet", "argoproj.io/AppProject", "/Namespace"];
-    const MANY: usize = 5;
     let survey = context.survey;
     let Some(text) = survey.files.text(file) else { return };
     let Ok(content) = tiphys_yaml::from_yaml(&text) else { return };
@@ -183,6 +272,9 @@ fn of_kustomization(context: &Context<'_>, file: &str, report: &mut Report) {
 /// The group and kind of a file with one object: `argoproj.io/Application`, `/Namespace`.
 fn kind_of(survey: &Survey, path: &str) -> Option<String> {
     let text = survey.files.text(path).filter(|_| survey.files.contains(path))?;
+    if text.trim_start_matches("---").contains("\n---\n") {
+        return None;
+    }
     let content: Value = tiphys_yaml::from_yaml(&text).ok()?;
     let group = content.str_at(&["apiVersion"])?.rsplit_once('/').map_or("", |(group, _)| group);
     content.str_at(&["kind"]).map(|kind| format!("{group}/{kind}"))

@@ -2,7 +2,8 @@
 //!
 //! A claim names a StorageClass, a pod a PriorityClass or RuntimeClass, an Ingress an IngressClass. A claim whose class does not
 //! exist is never bound, and its pod stays Pending; a pod with an unknown PriorityClass or RuntimeClass is refused; an
-//! Ingress is served by nobody. This is told where the repository declares a class that is nearly called so.
+//! Ingress is served by nobody. This is told where the repository declares a class that is nearly called so; of PriorityClasses
+//! and RuntimeClasses, without which a pod is refused, also where it declares others and says nothing more of this one.
 //!
 //! People see: `storageclass.storage.k8s.io "gp-3" not found`, `0/3 nodes are available: pod has unbound immediate
 //! PersistentVolumeClaims`, `pods "web-…" is forbidden: no PriorityClass with name high-prio was found`, and an Ingress
@@ -24,7 +25,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::Severity;
-use tiphys_graph::Object;
+use tiphys_graph::{Object, Owner};
 use tiphys_value::{FieldPath, Value};
 
 use crate::{
@@ -91,6 +92,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
             && !is_of_values(context, it)
         {
             add(context, object, it, meant, &mut once);
+        } else if is_refused(context, object, it, classes) {
+            refused(context, object, it, classes[0], &mut once);
         }
     }
     once.report(report);
@@ -134,6 +137,43 @@ fn is_of_values(context: &Context<'_>, named: &Named<'_>) -> bool {
     };
     let mut texts = files.ending(&[".yaml", ".yml"]).filter_map(|path| files.text(path));
     texts.any(|text| text.contains(word) && text.lines().any(is_name))
+}
+
+/// Whether a pod is refused for its class: the repository declares such classes, and of this one it says nothing but that pods
+/// have it.
+fn is_refused(context: &Context<'_>, object: &Object, named: &Named<'_>, classes: &[&Object]) -> bool {
+    const OF_PODS: [&str; 2] = ["PriorityClass", "RuntimeClass"];
+    let survey = context.survey;
+    const OF_CLUSTERS: [&str; 2] = ["-cluster-critical", "-node-critical"];
+    let is_given = OF_CLUSTERS.iter().any(|end| named.name.ends_with(end)) || classes.is_empty();
+    let is_known = || classes.iter().any(|it| it.key.name == named.name || placeholders::is_in(&it.key.name));
+    // A chart calls its classes after itself.
+    let is_of_a_chart = || {
+        let mut apps = survey.apps.iter().filter(|app| !app.is_rendered());
+        apps.any(|app| named.name.contains(app.name()))
+    };
+    let field = format!("{}{}Name", named.kind[..1].to_lowercase(), &named.kind[1..]);
+    let is_said_elsewhere = || {
+        let says = |line: &str| line.contains(named.name) && !line.contains(&field);
+        survey.files.paths().any(|path| survey.files.text(path).is_some_and(|text| text.lines().any(says)))
+    };
+    OF_PODS.contains(&named.kind)
+        && !is_given
+        && matches!(object.owner, Owner::App(_))
+        && !is_known()
+        && !is_of_a_chart()
+        && !is_of_values(context, named)
+        && !is_said_elsewhere()
+}
+
+fn refused(context: &Context<'_>, object: &Object, named: &Named<'_>, other: &Object, once: &mut Once) {
+    let Named { kind, name, path } = named;
+    let diagnostic = RULE
+        .diagnostic(format!("{} names {kind}/{name}, which nothing declares", object.title()))
+        .at(context.survey.span(object, path), "named here")
+        .see(context.survey.start(other), "the classes of this repository are declared like this one")
+        .because(format!("the API server refuses the pods: no {kind} with name {name} was found"));
+    once.add(name, RULE.finding(context, object, diagnostic).likely());
 }
 
 /// The class that a name nearly is; `None` if one has it, or none does nearly.

@@ -195,7 +195,22 @@ fn monitor(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
     let wanted = selectors::match_labels(&object.value()["spec"]["selector"]);
     let (Some(wanted), Some(namespaces)) = (wanted, namespaces(object)) else { return };
     let is_hidden = namespaces.iter().any(|it| cluster.is_partly_hidden(it) || cluster.has_operated_pods(it));
-    if is_hidden || placeholders::has(&object.value()["spec"]) {
+    if placeholders::has(&object.value()["spec"]) {
+        return;
+    }
+    if is_hidden {
+        // What is not seen may have these labels, unless its name has nothing to do with them.
+        let is_of_unseen = |value: &str| {
+            let mut apps = context.survey.apps.iter().filter(|app| !app.is_rendered());
+            apps.any(|app| app.name().contains(value) || value.contains(app.name()))
+        };
+        let is_seen = !cluster.objects.iter().any(|it| is_selected(it, &wanted, &namespaces));
+        if is_seen
+            && !wanted.iter().any(|(_, value)| is_of_unseen(value))
+            && let Some(hint) = elsewhere(cluster, object, &wanted)
+        {
+            unselected(context, object, (&wanted, &namespaces), hint, once);
+        }
         return;
     }
     let services = cluster.objects.iter().filter(|it| {
@@ -209,14 +224,7 @@ fn monitor(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
     if selected.is_empty()
         && let Some(hint) = meant(cluster, object, &wanted, services)
     {
-        let shown: Vec<String> = wanted.iter().map(|(key, value)| format!("{key}={value}")).collect();
-        let what = format!(
-            "{} selects {}, and no Service{} has these labels",
-            object.title(),
-            shown.join(", "),
-            within(&namespaces)
-        );
-        add(context, object, (what, &keys(&["spec", "selector"]), "selected here", Some(hint)), once);
+        unselected(context, object, (&wanted, &namespaces), hint, once);
     }
     for (at, endpoint) in list(&object.value()["spec"], "endpoints").iter().enumerate() {
         let port = text(endpoint, "port");
@@ -239,14 +247,6 @@ fn monitor(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
     }
 }
 
-/// ` in shop` where a monitor looks at one namespace.
-fn within(namespaces: &[&str]) -> String {
-    match namespaces {
-        [only] => format!(" in {only}"),
-        _ => String::new(),
-    }
-}
-
 /// What a monitor that selects no Service was meant to select, where that can be told: its own Application's Service with a
 /// slip in one label, or one that the labels name by the pods that it sends to or under another key; or a Service with
 /// just these labels in a namespace at which the monitor does not look.
@@ -256,8 +256,6 @@ fn meant<'a>(
     wanted: &[(&str, &str)],
     services: impl Iterator<Item = &'a &'a Object> + Clone,
 ) -> Option<String> {
-    let has_all =
-        |service: &Object| wanted.iter().all(|(key, value)| service.value().label(key) == Some(value));
     let own = || services.clone().filter(|service| service.owner == object.owner);
     if let Some(slip) = own().find(|service| selectors::is_slip(wanted, |key| service.value().label(key))) {
         return Some(format!("perhaps {} is meant", slip.title()));
@@ -284,17 +282,44 @@ fn meant<'a>(
             labels.iter().filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?))).collect();
         return Some(format!("{} has the labels {}", other.title(), shown.join(", ")));
     }
-    let elsewhere = cluster.objects.iter().find(|it| {
-        it.key.kind == "Service"
-            && it.key.group.is_empty()
-            && it.key.namespace != object.key.namespace
-            && object.value().at(&["spec", "namespaceSelector"]).is_none()
-            && has_all(it)
-    })?;
+    elsewhere(cluster, object, wanted)
+}
+
+/// Whether an object is a Service with some labels in one of some namespaces.
+fn is_selected(object: &Object, wanted: &[(&str, &str)], namespaces: &[&str]) -> bool {
+    object.key.kind == "Service"
+        && object.key.group.is_empty()
+        && namespaces.contains(&object.key.namespace.as_str())
+        && wanted.iter().all(|(key, value)| object.value().label(key) == Some(value))
+}
+
+/// A Service with the labels that a monitor selects in a namespace at which it does not look.
+fn elsewhere(cluster: &Cluster<'_>, object: &Object, wanted: &[(&str, &str)]) -> Option<String> {
+    let is_told = object.value().at(&["spec", "namespaceSelector"]).is_some();
+    let other = |it: &Object| it.key.namespace != object.key.namespace;
+    let mut others = cluster.objects.iter().filter(|it| !is_told && other(it));
+    let found = others.find(|it| is_selected(it, wanted, &[it.key.namespace.as_str()]))?;
     Some(format!(
         "{} has them, and a monitor without a namespaceSelector looks at its own namespace alone",
-        elsewhere.title()
+        found.title()
     ))
+}
+
+fn unselected(
+    context: &Context<'_>,
+    object: &Object,
+    (wanted, namespaces): (&[(&str, &str)], &[&str]),
+    hint: String,
+    once: &mut Once,
+) {
+    let shown: Vec<String> = wanted.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let within = match namespaces {
+        [only] => format!(" in {only}"),
+        _ => String::new(),
+    };
+    let what =
+        format!("{} selects {}, and no Service{within} has these labels", object.title(), shown.join(", "));
+    add(context, object, (what, &keys(&["spec", "selector"]), "selected here", Some(hint)), once);
 }
 
 fn pods(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mut Once) {

@@ -8,6 +8,8 @@
 //! People see: nothing. The images are not built, the manifests are not checked, and required checks of a pull request wait
 //! with `Expected — Waiting for status to be reported`.
 //!
+//! The same is told of the filters of `dorny/paths-filter` and `tj-actions/changed-files`, and of `changes` in GitLab's pipelines.
+//!
 //! ## Bad
 //! ```yaml
 //! on:
@@ -30,10 +32,11 @@ use tiphys_diag::Severity;
 use tiphys_graph::{
     Files,
     tools::{
-        ci::{Format, Pipeline},
+        ci::{Format, Pipeline, steps},
         node_span,
     },
 };
+use tiphys_value::Value;
 use tiphys_yaml::Node;
 
 use crate::{Context, Finding, Report, Rule, support::similar};
@@ -61,7 +64,12 @@ struct Dead<'n> {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let files = &context.survey.files;
-    for pipeline in context.survey.tools().pipelines.iter().filter(|it| it.format == Format::Workflow) {
+    for pipeline in &context.survey.tools().pipelines {
+        if pipeline.format != Format::Workflow {
+            of_changes(files, pipeline, report);
+            continue;
+        }
+        of_steps(files, pipeline, report);
         // The same list often stands at several events.
         let mut seen = BTreeSet::new();
         for on in pipeline.roots().iter().filter_map(|root| root.get("on")) {
@@ -94,6 +102,91 @@ fn of_event(files: &Files, pipeline: &Pipeline, on: &Node, event: &str) -> Vec<F
             .collect();
     }
     slips.map(|it| told(files, pipeline, format!("no file matches {:?}", it.pattern), it)).collect()
+}
+
+/// The filters of steps that ask which files were changed: `dorny/paths-filter`, `tj-actions/changed-files`.
+fn of_steps(files: &Files, pipeline: &Pipeline, report: &mut Report) {
+    let jobs = pipeline.roots().iter().filter_map(|root| root.get("jobs")?.pairs()).flatten();
+    for step in jobs.flat_map(|(_, job)| steps(job)) {
+        let uses = step.get("uses").and_then(Node::as_str).unwrap_or_default();
+        let input = |name: &str| step.get("with").and_then(|with| with.get(name));
+        let lists: Vec<(&Node, Vec<String>)> = if uses.starts_with("dorny/paths-filter@") {
+            let Some(node) = input("filters") else { continue };
+            let Ok(filters) = tiphys_yaml::from_yaml(node.as_str().unwrap_or_default()) else { continue };
+            let named = filters.as_object().into_iter().flat_map(|map| map.values());
+            named.map(|patterns| (node, texts(patterns))).collect()
+        } else if uses.starts_with("tj-actions/changed-files@") {
+            let Some(node) = input("files") else { continue };
+            let lines = node.as_str().unwrap_or_default().lines().map(str::trim).filter(|it| !it.is_empty());
+            vec![(node, lines.map(str::to_owned).collect())]
+        } else {
+            continue;
+        };
+        for (node, patterns) in lists {
+            if let Some(finding) =
+                dead_list(files, pipeline, (node, &patterns), "this step never sees a change")
+            {
+                report.add(finding);
+            }
+        }
+    }
+}
+
+/// `changes` of a GitLab pipeline.
+fn of_changes(files: &Files, pipeline: &Pipeline, report: &mut Report) {
+    let jobs = pipeline.roots().iter().filter_map(Node::pairs).flatten();
+    for (_, job) in jobs {
+        let rules = job.get("rules").and_then(Node::items).unwrap_or_default().iter();
+        let only = ["only", "except"].into_iter().filter_map(|key| job.get(key));
+        for changes in rules.chain(only).filter_map(|it| it.get("changes")) {
+            let listed = changes.get("paths").unwrap_or(changes);
+            let wanted = listed.items().unwrap_or_default().iter().filter_map(Node::as_str);
+            let patterns: Vec<String> = wanted.map(str::to_owned).collect();
+            // Paths of other projects' files, and variables.
+            let is_plain = changes.get("compare_to").is_none() && patterns.iter().all(|it| !it.contains('$'));
+            let what = "no change starts this job";
+            let found = is_plain.then(|| dead_list(files, pipeline, (listed, &patterns), what)).flatten();
+            found.into_iter().for_each(|finding| report.add(finding));
+        }
+    }
+}
+
+/// The texts of a filter: one, several, or several below the kinds of change.
+fn texts(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => vec![text.to_string()],
+        Value::Array(items) => items.iter().flat_map(texts).collect(),
+        Value::Object(map) => map.values().flat_map(texts).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// What is told of a list of filters of which no file matches any, or one is a slip.
+fn dead_list(
+    files: &Files,
+    pipeline: &Pipeline,
+    (node, patterns): (&Node, &[String]),
+    comes: &str,
+) -> Option<Finding> {
+    // Braces are alternatives, which GitHub's own filters do not have.
+    let wanted: Vec<&String> = patterns.iter().filter(|it| !it.starts_with('!')).collect();
+    if wanted.is_empty() || wanted.iter().any(|it| it.contains(['{', '(', '@'])) {
+        return None;
+    }
+    let dead: Vec<Dead<'_>> = wanted
+        .iter()
+        .map(|it| is_dead(files, node, it))
+        .collect::<Option<Vec<_>>>()?
+        .into_iter()
+        .flatten()
+        .collect();
+    let first =
+        dead.iter().find(|it| it.slip.is_some()).or(dead.first().filter(|_| dead.len() == wanted.len()))?;
+    let message = match dead.len() == wanted.len() {
+        true => format!("no file matches {:?}: {comes}", first.pattern),
+        false => format!("no file matches {:?}", first.pattern),
+    };
+    Some(told(files, pipeline, message, first))
 }
 
 /// `Some(Some(…))` of a filter that no file matches; `None` if it cannot be told.

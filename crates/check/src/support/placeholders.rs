@@ -14,6 +14,7 @@ pub fn is_in(text: &str) -> bool {
     const STARTS: [&str; 6] = ["<path:", "$(", "<%", "ENC[", "__", "ref+"];
     STARTS.iter().any(|mark| text.starts_with(mark))
         || asks_for_a_value(text)
+        || has_shouted_host(text)
         || (text.len() <= LONGEST && (text.contains("${") || text.contains("{{") || has_bracketed_name(text)))
 }
 
@@ -23,6 +24,13 @@ fn asks_for_a_value(text: &str) -> bool {
         ["REPLACE", "REPLACED", "CHANGE", "CHANGEME", "DEFINED", "PLACEHOLDER", "TBD", "TODO", "YOUR"];
     let is_constant = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || matches!(c, '_' | '-');
     text.chars().all(is_constant) && text.split(['_', '-']).any(|word| WORDS.contains(&word))
+}
+
+/// Whether an address names a constant in the place of a host: `https://CLUSTER_API_SERVER`.
+fn has_shouted_host(text: &str) -> bool {
+    let host =
+        text.split_once("://").map_or("", |(_, rest)| rest.split(['/', ':']).next().unwrap_or_default());
+    host.contains('_') && host.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
 }
 
 /// Whether a text holds lines of a template language, so that it is no YAML before another tool has read it.
@@ -97,6 +105,7 @@ mod tests {
             "TODO",
             "DEFINED-ELSEWHERE",
             "ref+vault://web/login#/password",
+            "https://CLUSTER_API_SERVER:6443",
         ] {
             assert!(is_in(text), "{text}");
         }
