@@ -11,7 +11,19 @@ pub fn selects(service: &Object, pod: &Pod<'_>) -> bool {
     let selector = labels(service);
     service.key.namespace == pod.object.key.namespace
         && !selector.is_empty()
-        && selector.iter().all(|(key, value)| pod.label(key) == Some(value))
+        && selector.iter().all(|(key, value)| pod.label(key) == Some(value) || is_given(pod, key, value))
+}
+
+/// Whether a StatefulSet's controller gives one of its pods a label: its name, which ends in a number, or the number.
+fn is_given(pod: &Pod<'_>, key: &str, value: &str) -> bool {
+    let number = match key {
+        "statefulset.kubernetes.io/pod-name" => {
+            value.strip_prefix(pod.object.key.name.as_str()).and_then(|rest| rest.strip_prefix('-'))
+        }
+        "apps.kubernetes.io/pod-index" => Some(value),
+        _ => None,
+    };
+    pod.object.key.kind == "StatefulSet" && number.is_some_and(|number| number.parse::<u32>().is_ok())
 }
 
 /// The labels that a Service selects by.
