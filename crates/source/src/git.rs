@@ -254,7 +254,7 @@ impl GitCache {
             false => open_or_init(&self.folder.join(folder_of(&id)), url)?,
         };
         let local = repository.to_thread_local();
-        let known = named(&local, url, revision).ok().filter(|named| named.commit.to_string() == commit);
+        let known = named(&local, url, revision).ok().filter(|named| named.commit == commit);
         // A branch that has moved on since is asked by the commit that it was at.
         let named = known.map_or_else(|| named(&local, url, commit), Ok)?;
         signatures::signatures(&local, (&named.name, named.object), extent, keyring)
