@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_node_has_the_labels_and_devices_that_a_pod_asks_for() {
-        let (Node { labels, devices }, missing) =
+        let (Node { labels, devices, .. }, missing) =
             node_for(&waiting("0/3 nodes are available: 3 Insufficient gpu.example.com/one.")).unwrap();
         assert_eq!(missing, Missing::Kind);
         assert_eq!(

@@ -284,14 +284,37 @@ const MANY: usize = 4;
 /// How many of them are named.
 const NAMED: usize = 8;
 
-/// The reasons, one line for many objects of a kind that are in the same state.
+/// How many lines of objects that are not there yet stand behind why they are not.
+const FEW: usize = 6;
+
+/// Kind and state of an object, and its name: `Kind/name is Missing`.
+fn parts(reason: &str) -> Option<((&str, &str), &str)> {
+    let (object, state) = reason.split_once(" is ")?;
+    let (kind, name) = object.split_once('/')?;
+    (!object.contains(' ') && !state.contains('\n')).then_some(((kind, state), name))
+}
+
+/// The reasons, one line for many objects of a kind that are in the same state. Where something else is told, and of many
+/// kinds only that a sync has not come to them, they are counted.
 fn together(reasons: &[String]) -> Vec<String> {
-    // `Kind/name is Missing`
-    fn parts(reason: &str) -> Option<((&str, &str), &str)> {
-        let (object, state) = reason.split_once(" is ")?;
-        let (kind, name) = object.split_once('/')?;
-        (!object.contains(' ') && !state.contains('\n')).then_some(((kind, state), name))
+    let lines = by_kind(reasons);
+    let state = |reason: &String| parts(reason).map(|((_, state), _)| state.to_owned());
+    let is_left = |reason: &String| matches!(state(reason).as_deref(), Some("Missing" | "out of sync"));
+    let left: Vec<&String> = reasons.iter().filter(|reason| is_left(reason)).collect();
+    let others: Vec<String> = by_kind(&reasons.iter().filter(|it| !is_left(it)).cloned().collect::<Vec<_>>());
+    if others.is_empty() || lines.len() - others.len() <= FEW {
+        return lines;
     }
+    let missing = left.iter().filter(|reason| reason.ends_with("Missing")).count();
+    let counted = [(missing, "Missing"), (left.len() - missing, "out of sync")];
+    let counted =
+        counted.iter().filter(|(count, _)| *count > 0).map(|(count, state)| format!("{count} {state}"));
+    let rest =
+        format!("of its objects {} (--output json names them)", counted.collect::<Vec<_>>().join(", "));
+    others.into_iter().chain([rest]).collect()
+}
+
+fn by_kind(reasons: &[String]) -> Vec<String> {
     let mut names: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     for (what, name) in reasons.iter().filter_map(|reason| parts(reason)) {
         names.entry(what).or_default().push(name);
@@ -341,6 +364,17 @@ fn visible(row: &Row) -> (&'static str, &'static str, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn behind_why_a_sync_fails_many_objects_are_counted() {
+        let left = |count: usize| (0..count).map(|number| format!("Kind{number}/a is Missing"));
+        let all = |count| {
+            together(&["sync Failed: why".to_owned()].into_iter().chain(left(count)).collect::<Vec<_>>())
+        };
+        assert_eq!(all(6).len(), 7);
+        assert_eq!(all(7), ["sync Failed: why", "of its objects 7 Missing (--output json names them)"]);
+        assert_eq!(together(&left(7).collect::<Vec<_>>()).len(), 7, "nothing else is told");
+    }
 
     #[test]
     fn many_objects_in_one_state_are_one_line() {
