@@ -8,7 +8,7 @@ use std::{
 
 use tiphys_model::{AppProject, AppProjectSpec, Application, SignaturePolicy, names};
 use tiphys_render::RenderError;
-use tiphys_source::{Checkout, Keyring, ProjectFetcher, Signed, Verdict};
+use tiphys_source::{Checkout, Keyring, ProjectFetcher, Signed, SignedRevision, Verdict};
 use tiphys_value::{ResourceKey, Value, json};
 
 use crate::{
@@ -77,10 +77,10 @@ impl Integrity {
         let Some(policy) = self.spec.signatures_of(asked.url).map_err(RenderError::new)? else {
             return Ok(());
         };
-        let commit = &asked.checkout.revision;
-        let signed = fetcher
-            .signatures(asked.url, asked.revision, commit, policy.extent, &self.keys.ring)
-            .map_err(|error| RenderError::new(error.to_string()))?;
+        let Asked { url, revision, checkout } = *asked;
+        let of = SignedRevision { url, revision, commit: &checkout.revision, extent: policy.extent };
+        let signed =
+            fetcher.signatures(of, &self.keys.ring).map_err(|error| RenderError::new(error.to_string()))?;
         let problems = problems(&policy, &signed);
         if problems.is_empty() { Ok(()) } else { Err(RenderError::new(problems.join("\n"))) }
     }

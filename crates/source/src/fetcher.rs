@@ -11,12 +11,11 @@ use sha1::{Digest as _, Sha1};
 use tiphys_gocompat::semver::{Constraints, Version};
 use tiphys_helm::{Chart, Compat, DependencyRequest, DependencyResolver, HelmError};
 use tiphys_kustomize::{RemoteError, RemoteLoader, RepoUrl};
-use tiphys_model::SignatureExtent;
 use tiphys_vfs::{FileTree, join};
 
 use crate::{
     Access, AccessTable, ChartRequest, Charts, Checkout, CheckoutOptions, DeclaredAccess, FetchedChart,
-    Functions, GitCache, Keyring, Plugins, Signed, SourceError,
+    Functions, GitCache, Keyring, Plugins, Signed, SignedRevision, SourceError,
     remote::{HelmRepositories, Http, registry_credentials},
 };
 
@@ -234,15 +233,8 @@ impl Fetcher {
     ///
     /// # Errors
     /// As there.
-    pub fn signatures(
-        &self,
-        url: &str,
-        revision: &str,
-        commit: &str,
-        extent: SignatureExtent,
-        keyring: &Keyring,
-    ) -> Result<Vec<Signed>, SourceError> {
-        self.git.signatures(url, revision, commit, extent, keyring)
+    pub fn signatures(&self, of: SignedRevision<'_>, keyring: &Keyring) -> Result<Vec<Signed>, SourceError> {
+        self.git.signatures(of, keyring)
     }
 
     /// A chart or artifact as source of an Application, see [`Charts::checkout`].

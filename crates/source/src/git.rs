@@ -23,11 +23,11 @@ use gix::{
 
 use sha1::{Digest as _, Sha1};
 use tiphys_diag::chain;
-use tiphys_model::SignatureExtent;
 use tiphys_vfs::FileTree;
 
 use crate::{
-    Access, AccessTable, Checkout, Keyring, RepoId, Signed, SourceError, git_credentials, git_tree,
+    Access, AccessTable, Checkout, Keyring, RepoId, Signed, SignedRevision, SourceError, git_credentials,
+    git_tree,
     login::Logins,
     objects,
     pauses::Pauses,
@@ -240,14 +240,8 @@ impl GitCache {
     ///
     /// # Errors
     /// It was not, or cannot be read.
-    pub fn signatures(
-        &self,
-        url: &str,
-        revision: &str,
-        commit: &str,
-        extent: SignatureExtent,
-        keyring: &Keyring,
-    ) -> Result<Vec<Signed>, SourceError> {
+    pub fn signatures(&self, of: SignedRevision<'_>, keyring: &Keyring) -> Result<Vec<Signed>, SourceError> {
+        let SignedRevision { url, revision, commit, extent } = of;
         let id = RepoId::parse(url).ok_or_else(|| bad_url(url, "it is empty"))?;
         let repository = match id.is_folder() {
             true => open_folder(url)?,

@@ -43,7 +43,7 @@ pub use remote::{
 };
 pub use repositories::{Checkout, Repositories};
 pub use revisions::tag_revision;
-pub use signatures::{Keyring, Signed, Verdict};
+pub use signatures::{Keyring, Signed, SignedRevision, Verdict};
 pub use url::RepoId;
 pub use watch::{WatchGuard, watch};
 pub use working_tree::WorkingTree;

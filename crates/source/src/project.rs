@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use tiphys_helm::Chart;
 use tiphys_kustomize::{RemoteError, RemoteLoader, RepoUrl};
-use tiphys_model::SignatureExtent;
 use tiphys_vfs::FileTree;
 
-use crate::{ChartRequest, Checkout, DependencyError, Fetcher, Keyring, Signed, SourceError};
+use crate::{ChartRequest, Checkout, DependencyError, Fetcher, Keyring, Signed, SignedRevision, SourceError};
 
 /// A [`Fetcher`] as a project has it: what was declared for that project counts, and before what is for all. What other
 /// projects have is not seen, nor what was fetched with it.
@@ -39,15 +38,8 @@ impl ProjectFetcher {
     ///
     /// # Errors
     /// As there.
-    pub fn signatures(
-        &self,
-        url: &str,
-        revision: &str,
-        commit: &str,
-        extent: SignatureExtent,
-        keyring: &Keyring,
-    ) -> Result<Vec<Signed>, SourceError> {
-        self.at(url).signatures(url, revision, commit, extent, keyring)
+    pub fn signatures(&self, of: SignedRevision<'_>, keyring: &Keyring) -> Result<Vec<Signed>, SourceError> {
+        self.at(of.url).signatures(of, keyring)
     }
 
     /// See [`Fetcher::chart`].

@@ -5,7 +5,7 @@ use std::io::Cursor;
 
 use pgp::{
     composed::{Deserializable, DetachedSignature, PublicOrSecret, SignedPublicKey, SignedPublicSubKey},
-    packet::{Signature, SignatureType},
+    packet::{Signature, SignatureType, SignatureVersion},
     ser::Serialize,
     types::{KeyDetails, KeyId, Tag, Timestamp, VerifyingKey},
 };
@@ -130,8 +130,24 @@ fn of_subkey(
 /// Whether a signature is one of data, and of these.
 fn is_of(signature: &Signature, key: &impl VerifyingKey, signed: &[u8]) -> bool {
     matches!(signature.typ(), Some(SignatureType::Binary | SignatureType::Text))
-        && signature.verify(key, signed).is_ok()
+        && (signature.verify(key, signed).is_ok() || is_of_but_for_its_start(signature, key, signed))
         && signature.created().is_some_and(|made| made >= key.created_at())
+}
+
+/// The same of a signature of which only the two octets are wrong that repeat the beginning of the digest. GnuPG does not
+/// look at them; until 2021 GitHub wrote the first two of the commit there.
+fn is_of_but_for_its_start(signature: &Signature, key: &impl VerifyingKey, signed: &[u8]) -> bool {
+    let is_plain =
+        signature.version() == SignatureVersion::V4 && signature.typ() == Some(SignatureType::Binary);
+    let digest = || {
+        let config = signature.config()?;
+        let mut hasher = config.hash_alg.new_hasher().ok()?;
+        config.hash_data_to_sign(&mut hasher, signed).ok()?;
+        let length = config.hash_signature_data(&mut hasher).ok()?;
+        hasher.update(&config.trailer(length).ok()?);
+        key.verify(config.hash_alg, &hasher.finalize(), signature.signature()?).ok()
+    };
+    is_plain && digest().is_some()
 }
 
 fn judged(may_sign: bool, is_right: bool, lives: &[Life], signature: &Signature, now: Timestamp) -> Verdict {
@@ -152,7 +168,7 @@ fn judged(may_sign: bool, is_right: bool, lives: &[Life], signature: &Signature,
     }
 }
 
-/// What a key says of itself by its newest right signature.
+/// What a key says of itself by its newest signature.
 #[derive(Default)]
 struct Life {
     /// No such signature stands by it.
@@ -166,18 +182,22 @@ struct Life {
 }
 
 impl Life {
+    /// Of what a key says of itself what verifies counts, or else all of it: whoever put the key here believes it, and the
+    /// key of GitHub's web interface bears one signature, in which two octets that GnuPG overlooks are wrong.
     fn of_primary(key: &SignedPublicKey) -> Self {
         let (primary, details) = (&key.primary_key, &key.details);
+        let own = primary.legacy_key_id();
+        let is_own = |signature: &&Signature| issuer(signature) == Some(own);
         let of_users = details.users.iter().flat_map(|user| {
             let certifications = user.signatures.iter().filter(|signature| signature.is_certification());
-            certifications
-                .filter(|signature| signature.verify_certification(primary, Tag::UserId, &user.id).is_ok())
+            certifications.map(|it| (it, it.verify_certification(primary, Tag::UserId, &user.id).is_ok()))
         });
-        let direct =
-            details.direct_signatures.iter().filter(|signature| signature.verify_key(primary).is_ok());
-        let revoked = details.revocation_signatures.iter().any(|it| it.verify_key(primary).is_ok());
-        let mut life = Self::said(direct.chain(of_users), primary.created_at());
-        life.revoked = revoked;
+        let direct = details.direct_signatures.iter().map(|it| (it, it.verify_key(primary).is_ok()));
+        let said: Vec<(&Signature, bool)> = direct.chain(of_users).filter(|(it, _)| is_own(it)).collect();
+        let is_any_right = said.iter().any(|(_, is_right)| *is_right);
+        let counting = said.iter().filter(|(_, is_right)| *is_right || !is_any_right).map(|(it, _)| *it);
+        let mut life = Self::said(counting, primary.created_at());
+        life.revoked = details.revocation_signatures.iter().any(|it| is_own(&it));
         life
     }
 

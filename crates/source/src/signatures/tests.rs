@@ -1,6 +1,11 @@
 use std::{collections::BTreeMap, path::Path};
 
-use gix::{ObjectId, Repository, object::Kind, objs::Write as _};
+use gix::{ObjectId, Repository, bstr::ByteSlice as _, object::Kind, objs::Write as _};
+use pgp::{
+    composed::{ArmorOptions, Deserializable as _, DetachedSignature, SignedPublicKey},
+    packet::Signature,
+    types::Timestamp,
+};
 use tiphys_model::SignatureExtent;
 
 use super::{Keyring, Signed, Verdict, signatures};
@@ -68,6 +73,35 @@ fn a_signature_is_worth_what_git_and_gnupg_say() {
     for (title, wanted, key) in expected {
         assert_eq!(verdict(title), (wanted, key.to_owned()), "{title}");
     }
+}
+
+/// A signature of which the octets that repeat the beginning of the digest are wrong.
+fn with_wrong_start(signature: &Signature) -> Signature {
+    let (config, bytes) = (signature.config().expect("known"), signature.signature().expect("known"));
+    Signature::from_config(config.clone(), [0, 0], bytes.clone()).expect("a signature")
+}
+
+#[test]
+fn octets_that_gnupg_overlooks_are_overlooked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (repository, ids) = repository(folder.path());
+    let commit = repository.find_commit(ids["signed"]).expect("a commit");
+    let (armored, data) = commit.signature().expect("read").expect("signed");
+    let (detached, _) = DetachedSignature::from_armor_single(armored.as_bytes()).expect("a signature");
+    let wrong = DetachedSignature::new(with_wrong_start(&detached.signature));
+    let wrong = wrong.to_armored_bytes(ArmorOptions::default()).expect("armored");
+    let mut data = data.to_bstring();
+    let now = Timestamp::now();
+
+    let (mut key, _) = SignedPublicKey::from_armor_single(ADA.as_bytes()).expect("a key");
+    let certification = &mut key.details.users[0].signatures[0];
+    *certification = with_wrong_start(certification);
+    let text = key.to_armored_string(ArmorOptions::default()).expect("armored");
+    for keyring in [keyring(), Keyring::read([text.as_str()]).0] {
+        assert_eq!(keyring.judge(&wrong, &data, now), (Verdict::Good, PRIMARY.to_owned()));
+    }
+    data.push(b'.');
+    assert_eq!(keyring().judge(&wrong, &data, now).0, Verdict::Bad);
 }
 
 #[test]
