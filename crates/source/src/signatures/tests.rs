@@ -104,6 +104,34 @@ fn octets_that_gnupg_overlooks_are_overlooked() {
     assert_eq!(keyring().judge(&wrong, &data, now).0, Verdict::Bad);
 }
 
+/// Texts with one octet each that is another one.
+fn with_slips(text: &str) -> impl Iterator<Item = Vec<u8>> {
+    let octets = [b'/', 0xff];
+    (0..text.len()).flat_map(move |at| {
+        octets.map(|octet| {
+            let mut changed = text.as_bytes().to_vec();
+            changed[at] = octet;
+            changed
+        })
+    })
+}
+
+#[test]
+fn no_text_of_a_key_or_signature_ends_the_engine() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (repository, ids) = repository(folder.path());
+    let commit = repository.find_commit(ids["signed"]).expect("a commit");
+    let (armored, data) = commit.signature().expect("read").expect("signed");
+    let (keyring, now) = (keyring(), Timestamp::now());
+    for changed in with_slips(&armored.to_str_lossy()) {
+        keyring.judge(&changed, &data.to_bstring(), now);
+    }
+    for changed in with_slips(EVE) {
+        let text = String::from_utf8_lossy(&changed);
+        Keyring::read([text.as_ref()]).0.judge(&armored, b"", now);
+    }
+}
+
 #[test]
 fn who_made_it_is_told() {
     let all = of("signed", SignatureExtent::Head, &keyring());
