@@ -111,16 +111,9 @@ impl<'a> Checkouts<'a> {
     fn verified(&self, url: &str, revision: &str) -> Result<Checkout, RenderError> {
         let checkout = self.repositories.checkout_for(&self.project, url, revision);
         let checkout = checkout.map_err(|error| self.told(url, &error))?;
-        let fetcher =
-            self.repositories.fetcher_for(&self.project).filter(|_| !self.repositories.is_given(url));
-        match fetcher {
-            Some(fetcher) => {
-                self.integrity.verify(&fetcher, &Asked { url, revision, checkout: &checkout })?
-            }
-            None if self.integrity.demands(url) => {
-                self.unverified.lock().unwrap_or_else(PoisonError::into_inner).insert(url.to_owned());
-            }
-            None => {}
+        let asked = Asked { url, revision, checkout: &checkout };
+        if !self.integrity.verify(self.repositories, &self.project, &asked)? {
+            self.unverified.lock().unwrap_or_else(PoisonError::into_inner).insert(url.to_owned());
         }
         Ok(checkout)
     }

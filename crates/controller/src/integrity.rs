@@ -6,14 +6,14 @@ use std::{
     sync::{Arc, PoisonError},
 };
 
-use tiphys_model::{AppProject, AppProjectSpec, Application, SignaturePolicy, names};
+use tiphys_model::{AppProject, AppProjectSpec, Application, SignaturePolicy};
 use tiphys_render::RenderError;
-use tiphys_source::{Checkout, Keyring, ProjectFetcher, Signed, SignedRevision, Verdict};
-use tiphys_value::{ResourceKey, Value, json};
+use tiphys_source::{Checkout, Keyring, Repositories, Signed, SignedRevision, Verdict, is_commit_id};
+use tiphys_value::{ObjectExt, ResourceKey, Value, json};
 
 use crate::{
     engine::Engine,
-    policy::{engine_namespace, or_default},
+    policy::{engine_namespace, or_default, project_object},
 };
 
 /// The ConfigMap with armored public keys by their ids.
@@ -52,7 +52,7 @@ impl Integrity {
     }
 
     /// Whether signatures are demanded of a repository.
-    pub(crate) fn demands(&self, url: &str) -> bool {
+    fn demands(&self, url: &str) -> bool {
         self.spec.signatures_of(url) != Ok(None)
     }
 
@@ -69,20 +69,27 @@ impl Integrity {
         }
     }
 
-    /// Refuses a checkout that lacks signatures.
+    /// Refuses a checkout that lacks signatures. Returns whether all that is demanded was looked at: what was given as it
+    /// is has no commit that could be signed.
     ///
     /// # Errors
     /// With whose are missing or wrong, or why it cannot be told.
-    pub(crate) fn verify(&self, fetcher: &ProjectFetcher, asked: &Asked<'_>) -> Result<(), RenderError> {
-        let Some(policy) = self.spec.signatures_of(asked.url).map_err(RenderError::new)? else {
-            return Ok(());
-        };
+    pub(crate) fn verify(
+        &self,
+        repositories: &Repositories,
+        project: &str,
+        asked: &Asked<'_>,
+    ) -> Result<bool, RenderError> {
         let Asked { url, revision, checkout } = *asked;
+        let Some(fetcher) = repositories.fetcher_for(project).filter(|_| !repositories.is_given(url)) else {
+            return Ok(!self.demands(url));
+        };
+        let Some(policy) = self.spec.signatures_of(url).map_err(RenderError::new)? else { return Ok(true) };
         let of = SignedRevision { url, revision, commit: &checkout.revision, extent: policy.extent };
         let signed =
             fetcher.signatures(of, &self.keys.ring).map_err(|error| RenderError::new(error.to_string()))?;
         let problems = problems(&policy, &signed);
-        if problems.is_empty() { Ok(()) } else { Err(RenderError::new(problems.join("\n"))) }
+        if problems.is_empty() { Ok(true) } else { Err(RenderError::new(problems.join("\n"))) }
     }
 }
 
@@ -92,9 +99,7 @@ fn problems(policy: &SignaturePolicy, signed: &[Signed]) -> Vec<String> {
     let faulty = signed.iter().filter_map(|signed| Some((signed, problem(policy, signed)?)));
     faulty
         .filter(|(signed, _)| {
-            let is_commit =
-                signed.revision.len() == 40 && signed.revision.bytes().all(|it| it.is_ascii_hexdigit());
-            !is_commit || signed.key_id.is_empty() || told.insert(&signed.key_id)
+            !is_commit_id(&signed.revision) || signed.key_id.is_empty() || told.insert(&signed.key_id)
         })
         .map(|(_, problem)| problem)
         .take(MAX_PROBLEMS)
@@ -121,8 +126,11 @@ impl Engine {
     /// What a project demands that lies in the first of some namespaces that has it. One that cannot be read demands
     /// nothing here: no Application of it is looked at.
     pub(crate) fn integrity_of_project(&self, name: &str, places: &[&str]) -> Integrity {
-        let key = |place: &&str| ResourceKey::new(names::GROUP, "AppProject", *place, or_default(name));
-        let project = places.iter().find_map(|place| self.cache.get(&key(place)));
+        // Of hardly any project anything is demanded, and this is asked at every look.
+        let says = |object: &Arc<Value>| {
+            ["sourceIntegrity", "signatureKeys"].iter().any(|field| object.at(&["spec", field]).is_some())
+        };
+        let project = project_object(&self.cache, places, or_default(name)).filter(says);
         let project = project.and_then(|object| AppProject::from_value(&object).ok());
         project.map(|project| Integrity { spec: project.spec, keys: self.keys() }).unwrap_or_default()
     }

@@ -1,5 +1,7 @@
 //! What the project of an Application lets it do (Argo CD docs, "Projects" and "Sync Windows").
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use tiphys_cluster::LiveCache;
 use tiphys_model::{
@@ -51,6 +53,12 @@ pub(crate) fn or_default(name: &str) -> &str {
     if name.is_empty() { DEFAULT_PROJECT } else { name }
 }
 
+/// The object of a project, from the first of some namespaces that has it.
+pub(crate) fn project_object(cache: &LiveCache, places: &[&str], name: &str) -> Option<Arc<Value>> {
+    let key = |place: &&str| ResourceKey::new(names::GROUP, "AppProject", *place, name);
+    places.iter().find_map(|place| cache.get(&key(place)))
+}
+
 /// The policy of an Application: by the projects of the engine's namespace, and where one cluster stands
 /// for all, so perhaps for several installations, by those beside the Application too.
 ///
@@ -65,10 +73,7 @@ fn policy_of(
     scoped: Scoped,
 ) -> Result<Policy, String> {
     let places = [settings.namespace.as_str(), engine_namespace(settings, app)];
-    let find = |name: &str| {
-        let key = |place: &&str| ResourceKey::new(names::GROUP, "AppProject", *place, name);
-        places.iter().find_map(|place| cache.get(&key(place)))
-    };
+    let find = |name: &str| project_object(cache, &places, name);
     let found = find(or_default(&app.spec.project));
     let mut policy = Policy::new(app, found.as_deref(), destination, cluster_project)?;
     policy.project.spec.source_repos.extend(scoped.repositories);

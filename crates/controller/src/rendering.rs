@@ -185,8 +185,7 @@ impl Engine {
                     return None;
                 }
                 let asked = Asked { url: &read.url, revision: &read.revision, checkout: &checkout };
-                let fetcher = self.repositories.fetcher_for(project);
-                fetcher.map_or(Ok(()), |fetcher| integrity.verify(&fetcher, &asked)).ok()?;
+                integrity.verify(&self.repositories, project, &asked).ok()?;
             }
             let named = commits.entry(&read.commit).or_insert_with(|| checkout.revision.clone());
             if *named != checkout.revision {

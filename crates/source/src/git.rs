@@ -397,7 +397,8 @@ fn digest(revision: &str) -> String {
     Sha1::digest(revision.as_bytes()).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn is_commit_id(revision: &str) -> bool {
+/// Whether a revision is the whole id of a commit.
+pub fn is_commit_id(revision: &str) -> bool {
     revision.len() == 40 && revision.bytes().all(|b| b.is_ascii_hexdigit())
 }
 

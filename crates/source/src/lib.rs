@@ -33,7 +33,7 @@ pub use error::SourceError;
 pub use fetcher::{DependencyError, Fetcher};
 pub use footprint::{Footprint, RecordingTree};
 pub use functions::{FunctionError, Functions};
-pub use git::{CheckoutOptions, GitCache};
+pub use git::{CheckoutOptions, GitCache, is_commit_id};
 pub use github_app::GithubApp;
 pub use plugins::{Plugin, PluginError, PluginInput, Plugins};
 pub use project::ProjectFetcher;

@@ -297,13 +297,12 @@ fn parts(reason: &str) -> Option<((&str, &str), &str)> {
 /// The reasons, one line for many objects of a kind that are in the same state. Where something else is told, and of many
 /// kinds only that a sync has not come to them, they are counted.
 fn together(reasons: &[String]) -> Vec<String> {
-    let lines = by_kind(reasons);
-    let state = |reason: &String| parts(reason).map(|((_, state), _)| state.to_owned());
-    let is_left = |reason: &String| matches!(state(reason).as_deref(), Some("Missing" | "out of sync"));
-    let left: Vec<&String> = reasons.iter().filter(|reason| is_left(reason)).collect();
-    let others: Vec<String> = by_kind(&reasons.iter().filter(|it| !is_left(it)).cloned().collect::<Vec<_>>());
-    if others.is_empty() || lines.len() - others.len() <= FEW {
-        return lines;
+    let is_left = |reason: &String| {
+        parts(reason).is_some_and(|((_, state), _)| matches!(state, "Missing" | "out of sync"))
+    };
+    let (left, others): (Vec<String>, Vec<String>) = reasons.iter().cloned().partition(is_left);
+    if others.is_empty() || by_kind(&left).len() <= FEW {
+        return by_kind(reasons);
     }
     let missing = left.iter().filter(|reason| reason.ends_with("Missing")).count();
     let counted = [(missing, "Missing"), (left.len() - missing, "out of sync")];
@@ -311,7 +310,7 @@ fn together(reasons: &[String]) -> Vec<String> {
         counted.iter().filter(|(count, _)| *count > 0).map(|(count, state)| format!("{count} {state}"));
     let rest =
         format!("of its objects {} (--output json names them)", counted.collect::<Vec<_>>().join(", "));
-    others.into_iter().chain([rest]).collect()
+    by_kind(&others).into_iter().chain([rest]).collect()
 }
 
 fn by_kind(reasons: &[String]) -> Vec<String> {

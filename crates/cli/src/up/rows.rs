@@ -492,8 +492,7 @@ impl Row {
     /// The revision for people: the first seven digits of a commit, and the mark of edits.
     pub fn short_revision(&self) -> String {
         let (commit, edits) = self.revision.split_once('+').unwrap_or((&self.revision, ""));
-        let is_commit = commit.len() == 40 && commit.bytes().all(|b| b.is_ascii_hexdigit());
-        let short = if is_commit { &commit[..7] } else { commit };
+        let short = if tiphys_source::is_commit_id(commit) { &commit[..7] } else { commit };
         if edits.is_empty() { short.to_owned() } else { format!("{short}+edits") }
     }
 
