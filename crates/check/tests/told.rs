@@ -381,3 +381,82 @@ fn one_object_in_two_kustomizations_of_flux_is_told() {
     assert!(of("", "A: b").is_empty());
     assert!(of("labels: {kustomize.toolkit.fluxcd.io/ssa: Merge}, ", "A: c").is_empty());
 }
+
+#[test]
+fn one_duration_in_two_spellings_is_the_same_object() {
+    let of = |interval: &str| {
+        let source = |interval: &str| {
+            format!(
+                "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {{name: web, namespace: flux-system}}\nspec: {{interval: {interval}, url: 'https://charts.example.com'}}\n"
+            )
+        };
+        let (web, other) = (part("web", ""), part("other", ""));
+        found_of_flux(
+            "B3-two-owners",
+            &[
+                ("clusters/one/web.yaml", &web),
+                ("clusters/one/other.yaml", &other),
+                ("apps/web/source.yaml", &source("1h")),
+                ("apps/other/source.yaml", &source(interval)),
+            ],
+        )
+    };
+    assert!(of("60m0s").is_empty() && of("1h0m0s").is_empty());
+    assert_eq!(of("1m0s").len(), 1);
+}
+
+#[test]
+fn where_an_entry_is_declared_says_which_cluster_it_is_of() {
+    // Nothing in the repository applies what lies in clusters/prod, so that each Kustomization there is an entry.
+    let part = |name: &str, folder: &str| {
+        format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: {name}, namespace: flux-system}}\nspec:\n  path: ./platform/{folder}/overlays/prod\n  targetNamespace: {name}\n  sourceRef: {{kind: GitRepository, name: flux-system}}\n"
+        )
+    };
+    let gateway = "apiVersion: gateway.networking.k8s.io/v1\nkind: Gateway\nmetadata: {name: public}\nspec: {gatewayClassName: envoy, listeners: [{name: http, port: 80, protocol: HTTP, allowedRoutes: {namespaces: {from: All}}}]}\n";
+    let other = gateway.replace("name: public", "name: private");
+    let route = |namespace: &str| {
+        format!(
+            "apiVersion: gateway.networking.k8s.io/v1\nkind: HTTPRoute\nmetadata: {{name: web}}\nspec: {{parentRefs: [{{name: public, namespace: {namespace}}}], rules: [{{backendRefs: [{{name: web, port: 80}}]}}]}}\n"
+        )
+    };
+    let (edge, web) = (part("edge", "edge"), part("web", "web"));
+    let of = |namespace: &str| {
+        found(
+            "F4-route-refused",
+            &[
+                ("clusters/prod/edge.yaml", &edge),
+                ("clusters/prod/web.yaml", &web),
+                ("platform/edge/overlays/prod/gateway.yaml", gateway),
+                ("platform/web/overlays/prod/route.yaml", &route(namespace)),
+                ("platform/web/overlays/prod/gateway.yaml", &other),
+            ],
+        )
+    };
+    assert!(of("edge").is_empty(), "{:?}", of("edge"));
+    assert_eq!(of("web").len(), 1);
+}
+
+#[test]
+fn an_artifact_of_one_folder_is_this_repository_from_that_folder_on() {
+    let part = |name: &str, path: &str| {
+        format!(
+            "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {{name: {name}, namespace: flux-system}}\nspec:\n  path: {path}\n  sourceRef: {{kind: OCIRepository, name: flux-system}}\n"
+        )
+    };
+    let found = found(
+        "D2-flux-path",
+        &[
+            ("deploy/clusters/one/web.yaml", &part("web", "apps/web")),
+            ("deploy/clusters/one/shop.yaml", &part("shop", "apps/shop")),
+            ("deploy/clusters/one/blog.yaml", &part("blog", "apps/blgo")),
+            ("deploy/apps/web/map.yaml", MAP),
+            ("deploy/apps/shop/map.yaml", MAP),
+            ("deploy/apps/blog/map.yaml", MAP),
+        ],
+    );
+    assert_eq!(
+        found,
+        ["Kustomization/blog in flux-system builds deploy/apps/blgo, which is not in the repository"]
+    );
+}

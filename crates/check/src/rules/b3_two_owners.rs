@@ -28,8 +28,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::{Diagnostic, Severity};
+use tiphys_gocompat::time::Duration;
 use tiphys_graph::{App, AppId, Declaration, Object, Owner, Survey};
-use tiphys_value::{ObjectExt, ResourceKey};
+use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use crate::{Context, Report, Rule};
 
@@ -118,8 +119,30 @@ fn says_the_same(one: &Object, other: &Object) -> bool {
     let (Some(own), Some(others)) = (one.value().as_object(), other.value().as_object()) else {
         return false;
     };
+    let is_of_flux = one.key.group.ends_with("fluxcd.io");
+    let is_equal = |one: &Value, other: &Value| if is_of_flux { is_same(one, other) } else { one == other };
     own.len() == others.len()
-        && own.iter().all(|(key, value)| key == "metadata" || others.get(key) == Some(value))
+        && own
+            .iter()
+            .all(|(key, value)| key == "metadata" || others.get(key).is_some_and(|it| is_equal(value, it)))
+}
+
+/// Whether two values are one to Flux: `1h` and `1h0m0s` are one duration.
+fn is_same(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Object(own), Value::Object(others)) => {
+            own.len() == others.len()
+                && own.iter().all(|(key, value)| others.get(key).is_some_and(|it| is_same(value, it)))
+        }
+        (Value::Array(own), Value::Array(others)) => {
+            own.len() == others.len() && own.iter().zip(others).all(|(one, other)| is_same(one, other))
+        }
+        (Value::String(one), Value::String(other)) if one != other => {
+            let duration = |text: &str| Duration::parse(text).ok();
+            duration(one).is_some_and(|it| Some(it) == duration(other))
+        }
+        (one, other) => one == other,
+    }
 }
 
 /// A namespace that both declare alike and neither deletes.

@@ -16,15 +16,13 @@
 //! ## When to suppress
 //! Where the folder is on the branch or in the repository that the source reads, and not here.
 
-use std::collections::BTreeMap;
-
 use tiphys_diag::Severity;
 use tiphys_graph::Object;
 use tiphys_value::ObjectExt;
 
 use crate::{
     Context, Report, Rule,
-    support::{fields::keys, flux::built_folder, once::Once, set_aside, similar},
+    support::{fields::keys, once::Once, placeholders, set_aside, similar},
 };
 
 /// See the module.
@@ -38,30 +36,21 @@ pub const RULE: Rule = Rule {
 };
 
 fn check(context: &Context<'_>, report: &mut Report) {
-    let mut sources: BTreeMap<(&str, &str), Vec<(&Object, String)>> = BTreeMap::new();
-    for object in &context.survey.objects {
-        let of = |keys: &[&str]| object.value().str_at(keys).unwrap_or_default();
-        let Some(path) = built_folder(object) else { continue };
-        let source = (of(&["spec", "sourceRef", "kind"]), of(&["spec", "sourceRef", "name"]));
-        sources.entry(source).or_default().push((object, path));
-    }
+    let survey = context.survey;
     let mut once = Once::default();
-    for named in sources.values().filter(|named| is_this_repository(context, named)) {
-        for (object, path) in named {
-            if is_here(context, path) || set_aside::is_ignored(&context.survey.files, path) {
-                continue;
-            }
-            once.add(path, missing(context, object, path));
+    for object in &survey.objects {
+        let Some(path) = survey.flux_sources.folder(object.value()) else { continue };
+        // `${BASE}/../apps` is `apps` only as long as nobody says what the base is.
+        let is_open = object.value().str_at(&["spec", "path"]).is_none_or(placeholders::is_in);
+        if !is_open
+            && !path.is_empty()
+            && !is_here(context, &path)
+            && !set_aside::is_ignored(&survey.files, &path)
+        {
+            once.add(&path, missing(context, object, &path));
         }
     }
     once.report(report);
-}
-
-/// Whether a source is this repository: nearly all folders that are built from it are here.
-fn is_this_repository(context: &Context<'_>, named: &[(&Object, String)]) -> bool {
-    const FEWEST: usize = 3;
-    let here = named.iter().filter(|(_, path)| is_here(context, path)).count();
-    here >= FEWEST && here * 10 >= named.len() * 7
 }
 
 fn is_here(context: &Context<'_>, path: &str) -> bool {

@@ -111,6 +111,7 @@ impl<'a> Assembly<'a> {
             tools: Arc::new(OnceLock::new()),
             kube_version: self.found.input.kube_version.to_owned(),
             flux: None,
+            flux_sources: super::flux::Sources::default(),
             is_of_flux: false,
             index: std::sync::OnceLock::new(),
         }

@@ -103,6 +103,7 @@ pub fn build(input: &Input<'_>, known: Known<'_>) -> (Survey, Left) {
     let parts = assembly.finish();
     let unseen = unseen(&parts.apps, &units, &found);
     let mut survey = Survey { unseen, files: found.files.clone(), ..parts };
+    survey.flux_sources = flux::Sources::of(input, &survey);
     survey.flux = flux::survey(&mut found, &survey).map(Box::new);
     let of_flux = survey.flux.iter().flat_map(|it| it.unseen.iter().cloned());
     survey.unseen.extend(of_flux.collect::<Vec<_>>());

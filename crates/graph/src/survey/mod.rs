@@ -110,6 +110,8 @@ pub struct Survey {
     /// The clusters that Flux fills, each Kustomization and HelmRelease read as the Application that renders the same;
     /// `None` if there are none, or Applications fill the same ones.
     pub flux: Option<Box<Survey>>,
+    /// Which of the sources that Flux reads are this repository.
+    pub flux_sources: flux::Sources,
     /// Whether its Applications stand for Kustomizations and HelmReleases of Flux.
     pub is_of_flux: bool,
     pub(crate) index: OnceLock<index::Index>,

@@ -1,22 +1,20 @@
 //! A Kustomization or HelmRelease of Flux as the Application that renders the same.
 
-use std::collections::BTreeSet;
-
 use tiphys_model::names;
 use tiphys_value::{ObjectExt, Value, json};
 use tiphys_vfs::{join, normalize};
 
 use crate::survey::{Files, here::THIS_REPOSITORY, units::AS_FLUX};
 
-use super::generated;
+use super::{Sources, generated};
 
 /// Where what Flux names is looked up.
 pub struct Scope<'a> {
     pub files: &'a Files,
     /// Whether an address means this repository.
     pub is_given: &'a dyn Fn(&str) -> bool,
-    /// Kind and name of the sources that are this repository.
-    pub homes: &'a BTreeSet<(String, String)>,
+    /// The sources that are this repository.
+    pub sources: &'a Sources,
     /// An object by kind, namespace and name; `None` if there is none, or nobody knows which of several is meant.
     pub find: &'a dyn Fn(&str, &str, &str) -> Option<Value>,
 }
@@ -75,9 +73,10 @@ fn kustomization(object: &Value, scope: &Scope<'_>) -> Result<Value, String> {
     if spec.get("patchesStrategicMerge").is_some() || spec.get("patchesJson6902").is_some() {
         return Err("its patches are of an old kind".to_owned());
     }
-    let folder = normalize(path.trim_start_matches('/')).map_err(|error| error.to_string())?;
+    let mut folder = normalize(path.trim_start_matches('/')).map_err(|error| error.to_string())?;
     let mut source = repository(&spec["sourceRef"], object.namespace(), scope)?;
     if source["repoURL"] == THIS_REPOSITORY {
+        folder = scope.sources.folder(object).unwrap_or(folder);
         if !folder.is_empty() && !scope.files.has_folder(&folder) {
             return Err(format!("there is no folder {folder}"));
         }
@@ -112,7 +111,7 @@ fn kustomization(object: &Value, scope: &Scope<'_>) -> Result<Value, String> {
 fn repository(reference: &Value, near: &str, scope: &Scope<'_>) -> Result<Value, String> {
     let text = |field: &str| reference[field].as_str().unwrap_or_default();
     let (kind, name) = (text("kind"), text("name"));
-    if scope.homes.contains(&(kind.to_owned(), name.to_owned())) {
+    if scope.sources.start(kind, name).is_some() {
         return Ok(json!({"repoURL": THIS_REPOSITORY}));
     }
     let namespace = reference["namespace"].as_str().unwrap_or(near);
