@@ -71,6 +71,20 @@ fn selectors_never_select_the_api_server() {
 }
 
 #[test]
+fn labels_that_a_mesh_gives_to_pods_may_be_there() {
+    let with = |label: &str| {
+        let all = json!({"podSelector": {}, "policyTypes": ["Egress"]});
+        let open = json!({"podSelector": {"matchLabels": {label: "web"}}, "policyTypes": ["Egress"], "egress": [{}]});
+        let (network, flows) = network([policy("all", &all), policy("open", &open)]);
+        let flow = flows.iter().find(|flow| flow.need == Need::ApiServer).expect("it is needed");
+        network.judge(flow).verdict
+    };
+    assert_eq!(with("service.istio.io/canonical-name"), Verdict::Unknown);
+    assert_eq!(with("app"), Verdict::Allow);
+    assert_eq!(with("tier"), Verdict::Deny);
+}
+
+#[test]
 fn the_address_of_the_service_helps_only_where_it_is_judged_before_translation() {
     let rules = json!([{"to": [{"ipBlock": {"cidr": "10.96.0.1/32"}}], "ports": [{"port": 443}]}]);
     let (mut network, flows) =

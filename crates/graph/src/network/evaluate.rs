@@ -95,6 +95,7 @@ impl Network {
                 }
                 // What the cluster is called, its installer says.
                 (None, "io.cilium.k8s.policy.cluster", _) => Label::Unknown,
+                (None, ..) if is_given_to_pods(key) => Label::Unknown,
                 (None, _, Some(of)) => self.label_of_namespace(&pod.namespace, of),
                 (None, ..) if pod.is_exact && !key.starts_with("pcsa.") => Label::Missing,
                 (None, ..) => Label::Unknown,
@@ -360,4 +361,19 @@ fn is_private(block: &IpNet) -> bool {
         IpNet::V4(block) => block.addr().is_private() || block.addr().is_link_local(),
         IpNet::V6(block) => block.addr().segments()[0] & 0xfe00 == 0xfc00,
     }
+}
+
+/// Whether a label is one that a mesh or a controller gives to pods as they come, so that no manifest has it.
+fn is_given_to_pods(key: &str) -> bool {
+    const PREFIXES: [&str; 6] = [
+        "service.istio.io/",
+        "security.istio.io/",
+        "topology.istio.io/",
+        "linkerd.io/",
+        "batch.kubernetes.io/",
+        "statefulset.kubernetes.io/",
+    ];
+    const KEYS: [&str; 4] =
+        ["pod-template-hash", "controller-revision-hash", "job-name", "apps.kubernetes.io/pod-index"];
+    KEYS.contains(&key) || PREFIXES.iter().any(|prefix| key.starts_with(prefix))
 }

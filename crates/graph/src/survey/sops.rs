@@ -28,10 +28,18 @@ pub fn without_generators(read: &Read<'_>, path: &str, bytes: &[u8]) -> Option<A
     if files.is_empty() {
         return None;
     }
+    let (over, files): (Vec<String>, Vec<String>) =
+        files.into_iter().partition(|file| is_over_another(read, &folder, file));
     let map = content.as_object_mut()?;
     map.insert("generators".to_owned(), Value::Array(kept));
-    let resources = map.entry("resources").or_insert_with(|| json!([]));
-    resources.as_array_mut()?.extend(files.into_iter().map(Value::from));
+    let mut add = |field: &str, entries: Vec<Value>| {
+        let list = map.entry(field).or_insert_with(|| json!([]));
+        list.as_array_mut().map(|list| list.extend(entries))
+    };
+    add("resources", files.into_iter().map(Value::from).collect())?;
+    if !over.is_empty() {
+        add("patches", over.into_iter().map(|path| json!({"path": path})).collect())?;
+    }
     Some(content.to_string().into_bytes().into())
 }
 
@@ -44,6 +52,16 @@ fn decrypted(read: &Read<'_>, folder: &str, name: &str) -> Option<Vec<String>> {
     }
     let listed = generator.get("files").and_then(Value::as_array)?.iter().filter_map(Value::as_str);
     Some(listed.map(str::to_owned).collect())
+}
+
+/// Whether an encrypted object says that it is merged into, or replaces, one that is there already.
+fn is_over_another(read: &Read<'_>, folder: &str, file: &str) -> bool {
+    const BEHAVIOR: &str = "kustomize.config.k8s.io/behavior";
+    let object = || -> Option<Value> {
+        let bytes = read(&join(folder, file).ok()?)?;
+        tiphys_yaml::from_yaml(std::str::from_utf8(&bytes).ok()?).ok()
+    };
+    object().is_some_and(|object| matches!(object.annotation(BEHAVIOR), Some("merge" | "replace")))
 }
 
 #[cfg(test)]
@@ -64,6 +82,17 @@ mod tests {
         assert_eq!(
             std::str::from_utf8(&read).expect("text"),
             r#"{"generators":["other.yaml"],"resources":["a.yaml","./token.enc.yaml"]}"#
+        );
+        let merged =
+            "kind: Secret\nmetadata: {name: a, annotations: {kustomize.config.k8s.io/behavior: merge}}\n";
+        let read = |path: &str| match path {
+            "web/token.enc.yaml" => Some(merged.as_bytes().into()),
+            path => secret(path),
+        };
+        let over = without_generators(&read, "web/kustomization.yaml", text.as_bytes()).expect("it is one");
+        assert_eq!(
+            std::str::from_utf8(&over).expect("text"),
+            r#"{"generators":["other.yaml"],"patches":[{"path":"./token.enc.yaml"}],"resources":["a.yaml"]}"#
         );
         assert!(without_generators(&secret, "web/all.yaml", text.as_bytes()).is_none());
         assert!(without_generators(&secret, "web/kustomization.yaml", b"generators: [other.yaml]").is_none());
