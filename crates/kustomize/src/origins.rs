@@ -109,6 +109,14 @@ impl Tracker {
         }
     }
 
+    /// Gives every node the place of what made it: the lines of a text that is in no file lead nowhere.
+    pub fn place(&mut self, node: &mut Node, writer: u32, line: u32, column: u32) {
+        if self.enabled {
+            let origin = self.rewritten(Entry { writer, line, column, previous: 0 });
+            place_below(node, origin);
+        }
+    }
+
     /// Where an entry points.
     pub fn location(&self, origin: u32) -> Option<Location> {
         let entry = self.entries.get((origin & !WRITTEN) as usize).filter(|_| origin & !WRITTEN != 0)?;
@@ -156,5 +164,14 @@ impl Tracker {
             at = entry.previous;
         }
         chain
+    }
+}
+
+fn place_below(node: &mut Node, origin: u32) {
+    node.origin = origin;
+    match &mut node.content {
+        Content::Scalar(_) => {}
+        Content::Seq(items) => items.iter_mut().for_each(|item| place_below(item, origin)),
+        Content::Map(pairs) => pairs.iter_mut().for_each(|(_, value)| place_below(value, origin)),
     }
 }

@@ -220,3 +220,23 @@ fn a_chart_of_a_repository_is_named_when_it_is_not_there() {
         "{error}"
     );
 }
+
+#[test]
+fn what_a_chart_renders_to_stands_where_the_chart_is_named() {
+    let tree = MemTree::from_files([
+        ("kustomization.yaml", "namespace: shop\nhelmCharts:\n  - name: web\n"),
+        ("charts/web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+        ("charts/web/templates/c.yaml", "\n\n\n\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"),
+    ]);
+    let options = BuildOptions {
+        enable_helm: true,
+        chart_inflator: Some(Arc::new(HelmCharts)),
+        origins: true,
+        ..BuildOptions::default()
+    };
+    let built = build(&tree, "", &options).unwrap();
+    let name = tiphys_value::FieldPath::default().key("metadata").key("name");
+    let chain = built.objects()[0].origins.lookup(&name);
+    let places: Vec<_> = chain.iter().map(|it| (it.location.file.as_ref(), it.location.line)).collect();
+    assert_eq!(places, [("kustomization.yaml", 3)]);
+}

@@ -122,7 +122,8 @@ pub(crate) fn inflate(
     let text = inflator.inflate(found.tree(loader), &found.folder, &request).map_err(fail)?;
     let source = Text { text: &text, file: &location.file, line_offset: 0, writer };
     let nodes = read_objects(context, source)?;
-    let make = |node: Node| {
+    let make = |mut node: Node| {
+        context.tracker.place(&mut node, writer, location.line, location.column);
         let mut resource = Resource::new(node, location.clone(), &context.schemas);
         resource.from_helm = true;
         resource
