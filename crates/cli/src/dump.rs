@@ -205,6 +205,10 @@ fn take_apart(mut value: Value, depth: usize, objects: &mut Vec<Value>) -> anyho
     if depth > MAX_DEPTH {
         bail!("lists are nested too deep for a dump");
     }
+    // As `tiphys render app -o json` and `jq -s` write them.
+    if let Value::Array(items) = value {
+        return items.into_iter().try_for_each(|item| take_apart(item, depth + 1, objects));
+    }
     let (kind, api_version) = (value.kind().to_owned(), value.api_version().to_owned());
     if kind.is_empty() || api_version.is_empty() {
         bail!("an object without apiVersion or kind: this is no dump of a cluster");
@@ -249,6 +253,8 @@ mod tests {
         assert_eq!(names(dump), ["Node/n"]);
         let documents = "{apiVersion: v1, kind: Node, metadata: {name: a}}\n---\n{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"b\"}}\n";
         assert_eq!(names(documents), ["Node/a", "Node/b"]);
+        let array = "[{\"apiVersion\":\"v1\",\"kind\":\"Node\",\"metadata\":{\"name\":\"a\"}}]";
+        assert_eq!(names(array), ["Node/a"]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Repo, URL, config_map};
+use common::{Repo, URL, application, config_map};
 
 #[test]
 fn applications_of_a_chart_that_nothing_installs_are_run() {
@@ -63,4 +63,27 @@ fn a_chart_that_declares_an_application_of_itself_is_found() {
         ("web/a.yaml", &config_map("a", "1")),
     ]);
     repo.once(&[]).expect(0, &["all 2 Applications are Synced and Healthy"]);
+}
+
+#[test]
+fn a_chart_that_nothing_installs_is_run_beside_applications_in_files() {
+    // The root of the chart is one of its templates, and a file that only lies in its folder is none of it.
+    let template = |name: &str, path: &str| {
+        format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata:\n  name: {name}\n  namespace: argocd\n\
+             spec:\n  project: default\n  source: {{repoURL: {{{{ .Values.url }}}}, path: {path}}}\n  \
+             destination: {{server: https://kubernetes.default.svc, namespace: argocd}}\n  syncPolicy: {{automated: {{}}}}\n"
+        )
+    };
+    let repo = Repo::with(&[
+        ("apps/Chart.yaml", "apiVersion: v2\nname: apps\nversion: 1.0.0\n"),
+        ("apps/values.yaml", &format!("url: {URL}\n")),
+        ("apps/templates/root.yaml", &template("root", "apps")),
+        ("apps/templates/web.yaml", &template("web", "web")),
+        ("apps/api/app.yaml", &application("api", "apps/api/objects")),
+        ("apps/api/objects/a.yaml", &config_map("a", "1")),
+        ("web/a.yaml", &config_map("a", "1")),
+    ]);
+    let told = "no Application renders the chart apps";
+    repo.once(&[]).expect(0, &[told, "all 3 Applications are Synced and Healthy"]);
 }

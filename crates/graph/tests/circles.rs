@@ -42,3 +42,17 @@ fn such_a_circle_is_seen_beside_other_roots() {
     let other = ("other/other.yaml", application("other", "web"));
     assert_eq!(names(&[other]), ["argocd", "other", "root", "web"]);
 }
+
+#[test]
+fn a_circle_of_files_is_seen_beside_other_roots() {
+    let kustomization = |file: &str| format!("resources: [{file}]\n");
+    let files = [
+        // Somebody installs Argo CD by hand, and with it the Application that has an Application of Argo CD.
+        ("install/kustomization.yaml", kustomization("platform.yaml")),
+        ("install/platform.yaml", application("platform", "platform")),
+        ("platform/kustomization.yaml", kustomization("argocd.yaml")),
+        ("platform/argocd.yaml", application("argocd-itself", "install")),
+        ("other/other.yaml", application("other", "web")),
+    ];
+    assert_eq!(names(&files), ["argocd", "argocd-itself", "other", "platform", "root", "web"]);
+}

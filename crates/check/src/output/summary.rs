@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use tiphys_diag::Severity;
-use tiphys_graph::{Outcome, UnitKind};
+use tiphys_graph::{Outcome, Unit, UnitKind};
 
 use super::{Shown, counted};
 
@@ -67,19 +67,51 @@ impl Shown<'_> {
                 tiphys_value::ObjectExt::name(&set.declared.value)
             ));
         }
-        let mut silent: BTreeMap<(bool, &str), Vec<&str>> = BTreeMap::new();
+        let mut silent: BTreeMap<(bool, &str), Vec<String>> = BTreeMap::new();
         for app in &survey.apps {
             let Outcome::Unseen(why) = &app.outcome else { continue };
             if !survey.unseen.iter().any(|unseen| unseen.apps.contains(app.name())) {
-                silent.entry((app.objects.is_empty(), why)).or_default().push(app.name());
+                silent.entry((app.objects.is_empty(), why)).or_default().push(app.name().to_owned());
             }
         }
-        for ((is_all, why), named) in silent {
-            let because = if why.is_empty() { String::new() } else { format!(": {why}") };
-            let of = if is_all { "what" } else { "parts of what" };
+        for unit in &survey.units {
+            let Outcome::Unseen(why) = &unit.outcome else { continue };
+            if !survey.unseen.iter().any(|unseen| unseen.why == *why) {
+                silent.entry((unit.objects.is_empty(), why)).or_default().push(unit_title(unit));
+            }
+        }
+        for ((is_all, why), named) in &silent {
+            let named: Vec<&str> = named.iter().map(String::as_str).collect();
+            let because = if why.is_empty() { String::new() } else { format!(": {}", innermost(why)) };
+            let of = if *is_all { "what" } else { "parts of what" };
             lines.push(format!("{of} {} renders to{because}", shortened(&named)));
         }
         lines
+    }
+}
+
+/// What Kustomize could not have of all that led to it: its texts repeat every kustomization on the way. The file of the
+/// innermost comes first of all.
+fn innermost(why: &str) -> String {
+    const STEP: &str = "accumulating resources from '";
+    const WAY: &str = "recursed accumulation of path '";
+    let last = match why.rsplit_once(WAY) {
+        Some((_, below)) => below.split_once("': ").map_or(below, |(_, rest)| rest),
+        None => why,
+    };
+    let reason = last.rsplit_once(STEP).and_then(|(_, tried)| tried.split("': ").nth(1));
+    match (why.split_once(": "), reason.unwrap_or(last)) {
+        (Some((place, _)), reason) if reason.len() < why.len() => format!("{place}: {reason}"),
+        _ => why.to_owned(),
+    }
+}
+
+fn unit_title(unit: &Unit) -> String {
+    let place = if unit.path.is_empty() { "." } else { &unit.path };
+    match unit.kind {
+        UnitKind::Chart => format!("the chart {place}"),
+        UnitKind::Kustomization => format!("the kustomization {place}"),
+        UnitKind::Manifest => place.to_owned(),
     }
 }
 
@@ -89,5 +121,22 @@ fn shortened(names: &[&str]) -> String {
     match names.len() {
         0..=SHOWN => names.join(", "),
         count => format!("{} and {} more", names[..SHOWN].join(", "), count - SHOWN),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::innermost;
+
+    #[test]
+    fn of_nested_kustomizations_the_last_is_told() {
+        let nested = "base/kustomization.yaml:2:3: accumulating resources: accumulation err='accumulating resources from '../base': 'base' must resolve to a file': recursed accumulation of path 'base': accumulating resources: accumulation err='accumulating resources from 'https://h/i.yaml': cannot fetch https://h/i.yaml: offline': cannot fetch https://h: offline";
+        assert_eq!(innermost(nested), "base/kustomization.yaml:2:3: cannot fetch https://h/i.yaml: offline");
+        let chart = "base/kustomization.yaml:9:5: accumulating resources: accumulation err='accumulating resources from '../base': read base: is a directory': recursed accumulation of path 'base': helmCharts: cannot pull chart 'c' of https://h: offline";
+        assert_eq!(
+            innermost(chart),
+            "base/kustomization.yaml:9:5: helmCharts: cannot pull chart 'c' of https://h: offline"
+        );
+        assert_eq!(innermost("no such thing"), "no such thing");
     }
 }

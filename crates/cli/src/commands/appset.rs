@@ -113,13 +113,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 
 impl Input {
     fn sets(&self) -> anyhow::Result<Vec<Value>> {
-        let dump = dump::read_dump(&self.file).map_err(|error| {
-            let advice = templates::advice(&self.file, " | tiphys appset generate -");
-            let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
-            WrongUse(format!("{error:#}{advice}"))
-        })?;
-        let mut sets: Vec<Value> =
-            dump.objects.into_iter().filter(|object| object.kind() == "ApplicationSet").collect();
+        let mut sets = match self.file.is_dir() {
+            true => {
+                let opened = Repository::open_for_declarations(&self.file, self.offline);
+                let opened = opened.map_err(|error| WrongUse(format!("{error:#}")))?;
+                opened.scan.sets.into_iter().map(|found| found.object).collect()
+            }
+            false => self.sets_of_file()?,
+        };
         for set in &mut sets {
             if set.namespace().is_empty() {
                 set["metadata"]["namespace"] = crate::ENGINE_NAMESPACE.into();
@@ -129,6 +130,15 @@ impl Input {
             return Err(WrongUse(format!("{} holds no ApplicationSet", self.file.display())).into());
         }
         Ok(sets)
+    }
+
+    fn sets_of_file(&self) -> anyhow::Result<Vec<Value>> {
+        let dump = dump::read_dump(&self.file).map_err(|error| {
+            let advice = templates::advice(&self.file, " | tiphys appset generate -");
+            let advice = advice.map(|advice| format!("; {advice}")).unwrap_or_default();
+            WrongUse(format!("{error:#}{advice}"))
+        })?;
+        Ok(dump.objects.into_iter().filter(|object| object.kind() == "ApplicationSet").collect())
     }
 
     fn repository(&self) -> anyhow::Result<Repository> {

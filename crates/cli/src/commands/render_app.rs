@@ -49,11 +49,16 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         true => PathBuf::from("."),
         false => args.file.canonicalize().with_context(|| format!("cannot open {}", args.file.display()))?,
     };
-    let is_many = is_input || file.is_dir();
-    let beside = if is_many { Some(file.as_path()) } else { file.parent() };
+    let beside = if file.is_dir() { Some(file.as_path()) } else { file.parent() };
     let folder = args.repo.clone().or_else(|| beside.map(PathBuf::from)).unwrap_or_default();
     let place = folder.to_str().context("the folder's path is not UTF-8")?;
-    let apps = if is_many { gathered(&args.file)? } else { applications(&file)? };
+    let (apps, mut is_sound) = if is_input {
+        (of_objects(dump::read_dump(&args.file)?.objects.iter(), &args.file)?, true)
+    } else if file.is_dir() {
+        below(&file, args)?
+    } else {
+        (applications(&file)?, true)
+    };
     let repository = Repository::open(&Given {
         place,
         revision: None,
@@ -61,9 +66,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         respect_revisions: args.respect_revisions,
         offline: args.offline,
     })?;
-    repository.notices.iter().for_each(|notice| eprintln!("{notice}"));
+    if !file.is_dir() || is_input {
+        repository.notices.iter().for_each(|notice| eprintln!("note: {notice}"));
+    }
     let settings = repository.scan.render_settings();
-    let (mut objects, mut is_sound) = (Vec::new(), true);
+    let mut objects = Vec::new();
     for app in apps {
         let rendered = match render_one(&app, &repository.repositories, false, Some(&settings)) {
             Ok(rendered) => rendered,
@@ -84,11 +91,25 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     if is_sound { Ok(()) } else { Err(Reported.into()) }
 }
 
-/// The Applications of a folder or of the standard input.
-fn gathered(place: &Path) -> anyhow::Result<Vec<Application>> {
-    let dump = dump::read_dump(place)?;
-    dump.skipped.iter().for_each(|why| eprintln!("left out: {why}"));
-    of_objects(dump.objects.iter(), place)
+/// The Applications of a folder, and whether all of them can be read.
+fn below(folder: &Path, args: &Args) -> anyhow::Result<(Vec<Application>, bool)> {
+    let opened = Repository::open_for_declarations(folder, args.offline)?;
+    let (mut apps, mut is_sound) = (Vec::new(), opened.scan.faults.is_empty());
+    for found in &opened.scan.applications {
+        match Application::from_value(&found.object) {
+            Ok(app) => apps.push(app),
+            Err(error) => {
+                eprintln!("Error: {}: {error}", found.place());
+                is_sound = false;
+            }
+        }
+    }
+    if opened.scan.applications.is_empty() {
+        let sets = opened.scan.sets.len();
+        let advice = "; `tiphys appset generate` prints what its ApplicationSets yield";
+        bail!("{} holds no Application{}", args.file.display(), if sets > 0 { advice } else { "" });
+    }
+    Ok((apps, is_sound))
 }
 
 fn applications(file: &Path) -> anyhow::Result<Vec<Application>> {

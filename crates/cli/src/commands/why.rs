@@ -1,5 +1,7 @@
 //! `tiphys why APP/KIND/NAME [FIELD]`.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context as _, bail};
 use tiphys_value::{FieldPath, ObjectExt, Origin, OriginKind, RenderedObject, Value, json};
 
@@ -66,7 +68,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let object = find(&rendered.objects, kind, name).with_context(|| {
         let known: Vec<String> =
             rendered.objects.iter().map(|o| format!("{}/{}", o.value.kind(), o.value.name())).collect();
-        format!("Application {app} renders no {kind}/{name}; it renders {}", known.join(", "))
+        let known = if known.is_empty() { "nothing".to_owned() } else { known.join(", ") };
+        format!("Application {app} renders no {kind}/{name}; it renders {known}")
     })?;
     let (text, fields) = match field {
         Some(field) => explain(object, &field)?,
@@ -82,8 +85,12 @@ fn not_there(app: &str, repository: &Repository, catalogue: &Catalogue) -> Strin
     if let Some(why) = repository.why_left_out(app) {
         return format!("Application {why}");
     }
-    let known: Vec<&str> = catalogue.entries.keys().map(|(_, name)| name.as_str()).collect();
-    let mut text = format!("there is no Application {app:?}; there is {}", known.join(", "));
+    let known: BTreeSet<&str> = catalogue.entries.keys().map(|(_, name)| name.as_str()).collect();
+    let known: Vec<&str> = known.into_iter().collect();
+    let mut text = match known.is_empty() {
+        true => format!("there is no Application {app:?}; none is found in the repository"),
+        false => format!("there is no Application {app:?}; there is {}", known.join(", ")),
+    };
     let failed = catalogue.entries.iter().filter_map(|((_, name), entry)| {
         Some(format!(
             "Application {name} does not render, and may lead to it: {:#}",

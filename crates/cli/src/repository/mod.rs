@@ -90,6 +90,22 @@ impl Repository {
         Ok(opened)
     }
 
+    /// Opens a folder for what its files, charts and kustomizations declare, and says what of that is left out and what
+    /// cannot be read.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_for_declarations(folder: &Path, offline: bool) -> anyhow::Result<Self> {
+        let place = folder.to_str().context("the folder's path is not UTF-8")?;
+        let mut opened =
+            Self::open(&Given { place, revision: None, path: None, respect_revisions: false, offline })?;
+        opened.look_into_units();
+        let notices = opened.notices.iter().cloned();
+        notices.chain(opened.told_left_out()).for_each(|notice| eprintln!("note: {notice}"));
+        opened.scan.faults.iter().for_each(|fault| eprintln!("note: {}", fault.trim_end()));
+        Ok(opened)
+    }
+
     fn open_url(given: &Given<'_>, repositories: Arc<Repositories>) -> anyhow::Result<Self> {
         let checkout = repositories.fetch(given.place, given.revision.unwrap_or_default())?;
         let (tree, commit) = (checkout.tree.clone(), checkout.revision.clone());
@@ -204,22 +220,31 @@ impl Repository {
         if urls.keys().any(|url| self.repositories.is_given(url)) {
             return;
         }
-        let evidence = |url: &String| {
+        let paths = |url: &String| {
             let mut paths: BTreeSet<String> = self.scan.paths_of(url).into_iter().collect();
             // Every repository has a root.
             paths.retain(|path| !matches!(path.trim_matches('/'), "" | "."));
-            let here = paths.iter().filter(|path| self.tree.is_dir(path)).count();
-            (here, paths.len())
+            paths
         };
-        let counted = urls.keys().map(|url| (url, evidence(url)));
-        let fits = counted.filter(|(_, (here, all))| *here > 0 && here * 10 >= all * OUT_OF_TEN);
-        let Some((best, (here, all))) = fits.max_by_key(|(_, (here, _))| *here) else { return };
-        let name = repository_name(best);
-        // Other spellings of the address: by ssh, at a mirror.
-        urls.keys()
-            .filter(|url| repository_name(url) == name)
-            .for_each(|url| self.repositories.add_address(url));
-        let which = if here == all { "all".to_owned() } else { format!("{here} of {all}") };
+        let is_here = |path: &&String| self.tree.is_dir(path);
+        let fits = |(here, all): (usize, usize)| here > 0 && here * 10 >= all * OUT_OF_TEN;
+        let evidence = |url: &String| {
+            let paths = paths(url);
+            (paths.iter().filter(is_here).count(), paths.len())
+        };
+        let counted = urls.keys().map(|url| (url, evidence(url))).filter(|(_, evidence)| fits(*evidence));
+        let Some((best, _)) = counted.max_by_key(|(_, (here, _))| *here) else { return };
+        // Other spellings of the address: by ssh, at a mirror, of a fork.
+        let is_spelling = |url: &&String| {
+            let (_, all) = evidence(url);
+            owner_and_name(url) == owner_and_name(best)
+                || repository_name(url) == repository_name(best) && (all == 0 || fits(evidence(url)))
+        };
+        let spellings: Vec<&String> = urls.keys().filter(is_spelling).collect();
+        let all: BTreeSet<String> = spellings.iter().flat_map(|url| paths(url)).collect();
+        let here = all.iter().filter(is_here).count();
+        spellings.iter().for_each(|url| self.repositories.add_address(url));
+        let which = if here == all.len() { "all".to_owned() } else { format!("{here} of {}", all.len()) };
         self.notices.push(format!(
             "{best} is taken to be this repository: of the paths that Applications name in it, {which} are here"
         ));
@@ -294,6 +319,13 @@ fn names_any(scan: &Scan, remotes: &[String]) -> bool {
 fn repository_name(url: &str) -> String {
     let last = url.trim_end_matches('/').rsplit(['/', ':']).next().unwrap_or_default();
     last.trim_end_matches(".git").to_ascii_lowercase()
+}
+
+/// The last two steps of an address: whose the repository is, and its name.
+fn owner_and_name(url: &str) -> Option<(String, String)> {
+    let above = url.trim_end_matches('/').rsplit_once(['/', ':'])?.0;
+    let owner = above.rsplit(['/', ':']).next()?;
+    Some((owner.to_ascii_lowercase(), repository_name(url)))
 }
 
 /// The folder or file that `--path` names.

@@ -65,6 +65,8 @@ pub struct Scan {
     pub settings: Vec<Found>,
     /// The kustomizations.
     pub(super) kustomizations: Vec<String>,
+    /// The charts in whose templates Applications or ApplicationSets are declared that only Helm can read.
+    pub(super) charts: BTreeSet<String>,
     /// Files that were meant to hold such objects and cannot be read, each with why.
     pub faults: Vec<String>,
     /// How many manifest files were looked at.
@@ -270,7 +272,7 @@ pub fn scan(tree: &dyn FileTree, folder: &str) -> Scan {
         }
         match is_template {
             // It may parse as a manifest, and still be none.
-            true if text.contains("{{") => {}
+            true if text.contains("{{") => scan.charts.extend(chart_of(&file).filter(|_| declares(text))),
             true => read(&mut templates, &file, text),
             false => read(&mut scan, &file, text),
         }
@@ -280,6 +282,19 @@ pub fn scan(tree: &dyn FileTree, folder: &str) -> Scan {
         scan.take(templates);
     }
     scan
+}
+
+/// The chart that a file is a template of.
+fn chart_of(file: &str) -> Option<String> {
+    match file.starts_with("templates/") {
+        true => Some(String::new()),
+        false => Some(file.split_once("/templates/")?.0.to_owned()),
+    }
+}
+
+/// Whether a line of a text begins an Application or ApplicationSet.
+fn declares(text: &str) -> bool {
+    text.contains("argoproj.io/") && text.lines().any(|line| line.starts_with("kind: Application"))
 }
 
 /// Other engines whose objects somebody may take for Applications: a mark of their files, and what they are called.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use tiphys_controller::Checkouts;
-use tiphys_graph::{Declaration, Input, Object, Outcome, Survey, Unit, UnitKind};
+use tiphys_graph::{Declaration, Input, Object, Outcome, Survey, Unit, UnitKind, put_away::put_away};
 use tiphys_model::names::TRACKING_ID;
 use tiphys_schema::names;
 use tiphys_value::{ObjectExt, Value};
@@ -15,19 +15,23 @@ use super::{Found, Repository};
 const DEFAULT_NAMESPACE: &str = "default";
 
 impl Repository {
-    /// Looks for Applications in what charts and kustomizations render: overlays over files that declare some, and
-    /// all others where no file declares any.
+    /// Looks for Applications in what charts and kustomizations render: overlays over files that declare some, charts
+    /// whose templates do and that no Application renders, and all others where no file declares any.
     pub fn look_into_units(&mut self) {
         self.leave_put_away();
         self.leave_templates();
         self.look_into_overlays();
-        if !self.scan.applications.is_empty() || !self.scan.sets.is_empty() {
-            return;
+        if self.scan.declared().next().is_none() {
+            self.take_all_units();
+        } else {
+            self.take_charts();
         }
-        let is_first = !std::mem::replace(&mut self.in_units, true);
+    }
+
+    fn survey(&self) -> Survey {
         let settings = self.scan.render_settings();
         let checkouts = Checkouts::new(&self.repositories).with_settings(settings);
-        let survey = Survey::of(&Input {
+        Survey::of(&Input {
             tree: self.tree.clone(),
             folder: &self.folder,
             sources: &checkouts,
@@ -35,20 +39,61 @@ impl Repository {
             clusters: Vec::new(),
             kube_version: "",
             progress: &|_, _| {},
-        });
+        })
+    }
+
+    /// Takes the Applications of the charts that declare some and that nothing renders: somebody is meant to install
+    /// them beside the Applications in files, or before them.
+    fn take_charts(&mut self) {
+        let rendered = self.folders_of_applications();
+        let mut charts = self.scan.charts.clone();
+        charts.retain(|chart| !rendered.contains_key(chart) && put_away(&format!("{chart}/")).is_none());
+        if charts.is_empty() {
+            return;
+        }
+        let is_first = !std::mem::replace(&mut self.in_units, true);
+        let survey = self.survey();
+        let is_one = |unit: &&Unit| unit.kind == UnitKind::Chart && charts.contains(&unit.path);
+        for unit in survey.units.iter().filter(is_one) {
+            if self.take_unit(&survey, unit) && is_first {
+                let place = if unit.path.is_empty() { "." } else { &unit.path };
+                self.notices.push(format!(
+                    "no Application renders the chart {place}; those that it declares are taken from what it renders to as it stands"
+                ));
+            }
+        }
+    }
+
+    /// Takes what a chart or kustomization renders that is of concern. Whether Applications are among it that were not
+    /// known.
+    fn take_unit(&mut self, survey: &Survey, unit: &Unit) -> bool {
+        let mut declares = false;
+        for object in unit.objects.iter().map(|id| survey.object(*id)) {
+            let value = object.value();
+            if self.scan.list_of(value).is_none() {
+                continue;
+            }
+            if !names::dns1123_subdomain(value.name()).is_empty() {
+                self.scan.faults.push(unnamed(unit, value));
+                continue;
+            }
+            let found = found(unit, object);
+            let id = found.id();
+            if let Some(list) = self.scan.list_of(value).filter(|list| list.iter().all(|it| it.id() != id)) {
+                list.push(found);
+                declares |= matches!(value.kind(), "Application" | "ApplicationSet");
+            }
+        }
+        declares
+    }
+
+    fn take_all_units(&mut self) {
+        let is_first = !std::mem::replace(&mut self.in_units, true);
+        let survey = self.survey();
         let mut from = BTreeSet::new();
         for unit in survey.units.iter().filter(|unit| unit.kind != UnitKind::Manifest) {
-            for object in unit.objects.iter().map(|id| survey.object(*id)) {
-                let value = object.value();
-                if self.scan.list_of(value).is_none() {
-                    continue;
-                }
-                if !names::dns1123_subdomain(value.name()).is_empty() {
-                    self.scan.faults.push(unnamed(unit, value));
-                } else if let Some(list) = self.scan.list_of(value) {
-                    list.push(found(unit, object));
-                    from.insert(unit.path.clone());
-                }
+            if self.take_unit(&survey, unit) {
+                from.insert(unit.path.clone());
             }
         }
         // Somebody applies a file among the templates of a chart by hand, which then renders that chart.

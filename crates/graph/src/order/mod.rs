@@ -77,6 +77,8 @@ pub struct Order<'a> {
     survey: &'a Survey,
     /// The Application object in the rendered set of the one that declares it, by Application.
     declared_by: Vec<Option<(AppId, ObjectId)>>,
+    /// The same the other way round.
+    declares: HashMap<AppId, Vec<(AppId, ObjectId)>>,
     /// The last step of every Application, and whether a hook runs in it.
     last: Vec<Option<(Step, bool)>>,
     by_name: HashMap<(EnvironmentId, &'a str), AppId>,
@@ -89,9 +91,15 @@ impl<'a> Order<'a> {
         for app in &survey.apps {
             by_name.entry((app.environment, app.name())).or_insert(app.id);
         }
-        let declared_by = survey.apps.iter().map(|app| declaring(survey, app)).collect();
+        let declared_by: Vec<_> = survey.apps.iter().map(|app| declaring(survey, app)).collect();
+        let mut declares: HashMap<AppId, Vec<(AppId, ObjectId)>> = HashMap::new();
+        for (app, parent) in survey.apps.iter().zip(&declared_by) {
+            if let Some((parent, object)) = *parent {
+                declares.entry(parent).or_default().push((app.id, object));
+            }
+        }
         let last = survey.apps.iter().map(|app| last_step(survey, app)).collect();
-        Self { survey, declared_by, last, by_name }
+        Self { survey, declared_by, declares, last, by_name }
     }
 
     /// The Application that an Application object stands for.
@@ -106,7 +114,15 @@ impl<'a> Order<'a> {
         self.declared_by[app.0]
     }
 
-    /// The Applications that one renders, with their declarations, itself included if it does.
+    /// The Applications that are known by the declarations that one renders, with these, whichever cluster's engine is to
+    /// run them.
+    pub fn declared_by(&self, app: AppId) -> impl Iterator<Item = (AppId, &'a Object)> {
+        let known = self.declares.get(&app).into_iter().flatten();
+        known.map(|(child, object)| (*child, self.survey.object(*object)))
+    }
+
+    /// The Applications that one renders for the engine of its own cluster, with their declarations, itself included if it
+    /// does.
     pub fn children(&self, app: AppId) -> impl Iterator<Item = (AppId, &'a Object)> {
         self.survey.objects_of(app).filter_map(|object| Some((self.app_at(object)?, object)))
     }

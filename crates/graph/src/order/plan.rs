@@ -150,9 +150,7 @@ fn add_rows(
 ) {
     let step = order.parent(app).and_then(|(_, object)| step_of(survey.object(object)));
     rows.push(Row { app, depth, step, proposed: proposed.get(&app).copied() });
-    let children = order
-        .children(app)
-        .filter(|(child, object)| order.parent(*child) == Some((app, object.id)) && *child != app);
+    let children = order.declared_by(app).filter(|(child, _)| *child != app);
     let mut children: Vec<(Option<Step>, AppId)> =
         children.map(|(child, object)| (step_of(object), child)).collect();
     children.sort_by_key(|(step, child)| (*step, survey.app(*child).name().to_owned()));

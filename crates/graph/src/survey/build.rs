@@ -9,6 +9,7 @@ use std::{
 use tiphys_appset::ClusterInfo;
 use tiphys_model::names;
 use tiphys_value::{ObjectExt, RenderedObject, Value};
+use tiphys_vfs::{join, parent};
 
 use super::{
     Files, Input, Outcome, Survey, Unit, UnitKind,
@@ -91,8 +92,8 @@ pub fn build(input: &Input<'_>, known: Known<'_>) -> (Survey, Left) {
         .into_iter()
         .filter_map(|place| Some((place.clone(), found.memo.get(&units::application(&place))?.clone())))
         .collect();
-    let seeds = seeds(declared, &renderings, &units);
-    let seeds = found.with_circles(seeds, &units);
+    let (seeds, inner) = seeds(declared, &renderings, &units);
+    let seeds = found.with_circles(seeds, inner, &units);
     let loose = loose(manifests.objects, &renderings, &units);
     let mut assembly = Assembly::new(&found);
     assembly
@@ -140,25 +141,38 @@ impl Found<'_> {
         roots
     }
 
-    /// The seeds, and of those that charts and kustomizations declare and that lead back to themselves the first: a chart
-    /// of Argo CD that declares the root of the tree in which an Application renders this very chart.
-    fn with_circles(&mut self, seeds: Vec<Seed>, units: &[(Place, Arc<Rendering>)]) -> Vec<Seed> {
+    /// The seeds, and of the declarations that lead back to themselves the first: an Application of Argo CD itself whose
+    /// folder declares the root of the tree that it is in. `inner` are those in files that something renders. Where that
+    /// leaves nothing, the first of these is a seed.
+    fn with_circles(
+        &mut self,
+        seeds: Vec<Seed>,
+        inner: Vec<RenderedObject>,
+        units: &[(Place, Arc<Rendering>)],
+    ) -> Vec<Seed> {
         let mut seeds = seeds;
+        let last_resort = inner.first().cloned();
+        let in_files = inner.into_iter().map(|declared| Seed { declared, unit: None });
+        let in_units = units.iter().enumerate().flat_map(|(index, (_, rendering))| {
+            declaring(rendering).into_iter().map(move |declared| Seed { declared, unit: Some(index) })
+        });
+        let is_seed: HashSet<_> = seeds.iter().map(|seed| place(&seed.declared)).collect();
         let mut reached: Option<HashSet<(Arc<str>, String)>> = None;
-        for (index, (_, rendering)) in units.iter().enumerate() {
-            for object in declaring(rendering) {
-                let at = place(&object);
-                if seeds.iter().any(|seed| place(&seed.declared) == at) {
-                    continue;
-                }
-                let known = reached.get_or_insert_with(|| {
-                    self.declared_from(seeds.iter().map(|seed| seed.declared.clone()).collect())
-                });
-                if !known.contains(&at) && self.declared_from(vec![object.clone()]).contains(&at) {
-                    seeds.push(Seed { declared: object, unit: Some(index) });
-                    reached = None;
-                }
+        for candidate in in_files.chain(in_units) {
+            let at = place(&candidate.declared);
+            if is_seed.contains(&at) {
+                continue;
             }
+            let known = reached.get_or_insert_with(|| {
+                self.declared_from(seeds.iter().map(|seed| seed.declared.clone()).collect())
+            });
+            if !known.contains(&at) && self.declared_from(vec![candidate.declared.clone()]).contains(&at) {
+                seeds.push(candidate);
+                reached = None;
+            }
+        }
+        if seeds.is_empty() {
+            seeds.extend(last_resort.map(|declared| Seed { declared, unit: None }));
         }
         seeds
     }
@@ -246,18 +260,30 @@ fn is_reached(place: &Place, renderings: &[(Value, Arc<Rendering>)], files: &Fil
     renderings.iter().any(|(_, rendering)| rendering.read.contains(mark))
 }
 
+/// Whether a file was read, or lies in a chart that was: what its templates may ask for and did not is no manifest.
 fn was_read(file: &str, renderings: &[(Value, Arc<Rendering>)], units: &[(Place, Arc<Rendering>)]) -> bool {
-    let all = renderings.iter().map(|(_, it)| it).chain(units.iter().map(|(_, it)| it));
-    all.into_iter().any(|rendering| rendering.read.contains(file))
+    all(renderings, units).any(|it| it.read.contains(file) || lies_in_chart(file, &it.read))
 }
 
-/// The declarations that nothing renders. Of declarations that only render each other, none is left
-/// out: the first, by its place, is a seed.
+fn all<'a>(
+    renderings: &'a [(Value, Arc<Rendering>)],
+    units: &'a [(Place, Arc<Rendering>)],
+) -> impl Iterator<Item = &'a Arc<Rendering>> {
+    renderings.iter().map(|(_, it)| it).chain(units.iter().map(|(_, it)| it))
+}
+
+/// Whether a folder above a file is a chart of which some were read.
+fn lies_in_chart(file: &str, read: &BTreeSet<Arc<str>>) -> bool {
+    let mut folders = std::iter::successors(parent(file), |folder| parent(folder));
+    folders.any(|folder| join(folder, "Chart.yaml").is_ok_and(|chart| read.contains(chart.as_str())))
+}
+
+/// The declarations that nothing renders, and those in files that something does.
 fn seeds(
     declared: Vec<RenderedObject>,
     renderings: &[(Value, Arc<Rendering>)],
     units: &[(Place, Arc<Rendering>)],
-) -> Vec<Seed> {
+) -> (Vec<Seed>, Vec<RenderedObject>) {
     let mut rendered: HashSet<(Arc<str>, String)> = HashSet::new();
     for (application, rendering) in renderings {
         for object in declaring(rendering) {
@@ -278,10 +304,7 @@ fn seeds(
         .partition(|object| !rendered.contains(&place(object)) && !is_consumed(object, renderings, units));
     let mut seeds: Vec<Seed> = roots.into_iter().map(|declared| Seed { declared, unit: None }).collect();
     seeds.extend(from_units);
-    if seeds.is_empty() {
-        seeds.extend(inner.into_iter().take(1).map(|declared| Seed { declared, unit: None }));
-    }
-    seeds
+    (seeds, inner)
 }
 
 /// What a declaration is told apart by.
@@ -308,15 +331,13 @@ fn loose(
     renderings: &[(Value, Arc<Rendering>)],
     units: &[(Place, Arc<Rendering>)],
 ) -> BTreeMap<Arc<str>, Vec<Arc<RenderedObject>>> {
-    let read: BTreeSet<&Arc<str>> = renderings
-        .iter()
-        .map(|(_, it)| it)
-        .chain(units.iter().map(|(_, it)| it))
-        .flat_map(|rendering| rendering.seen.iter())
-        .collect();
+    let read: BTreeSet<Arc<str>> = all(renderings, units).flat_map(|it| it.seen.iter().cloned()).collect();
     let mut loose: BTreeMap<Arc<str>, Vec<Arc<RenderedObject>>> = BTreeMap::new();
-    for object in objects.into_iter().filter(|object| !read.contains(&object.location.file)) {
-        loose.entry(object.location.file.clone()).or_default().push(object);
+    for object in objects {
+        let file = &object.location.file;
+        if !read.contains(file) && !lies_in_chart(file, &read) {
+            loose.entry(file.clone()).or_default().push(object);
+        }
     }
     loose
 }

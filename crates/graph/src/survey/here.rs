@@ -62,6 +62,11 @@ impl FileTree for Reading {
         Ok(sops::without_generators(&secret, path, &bytes).unwrap_or(bytes))
     }
 
+    fn size(&self, path: &str) -> Result<u64, VfsError> {
+        self.touch(path);
+        self.tree.size(path)
+    }
+
     fn list(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
         self.touch(path);
         self.tree.list(path)

@@ -10,7 +10,7 @@ use super::{
     decode::{Field, is_field, mapping},
     links::named_path,
     metadata::{Lock, Metadata},
-    walk::{Once, chart_files},
+    walk::{Lazily, chart_files},
 };
 use crate::{
     Compat, HelmError,
@@ -27,7 +27,7 @@ pub(crate) fn load(
     tree: &dyn FileTree,
     path: &str,
     compat: Compat,
-    mut once: Option<Once>,
+    mut lazily: Option<Lazily>,
 ) -> Result<Chart, HelmError> {
     let path = tiphys_vfs::normalize(path)?;
     if tree.is_file(&path) {
@@ -35,7 +35,7 @@ pub(crate) fn load(
     }
     // Helm 3 reads the whole folder before it looks for Chart.yaml.
     let walked = match compat {
-        Compat::Helm3 => Some(chart_files(tree, &path, compat, once.as_mut())?),
+        Compat::Helm3 => Some(chart_files(tree, &path, compat, lazily.as_mut())?),
         Compat::Helm4 => None,
     };
     let chart_yaml = if path.is_empty() { "Chart.yaml".to_owned() } else { format!("{path}/Chart.yaml") };
@@ -55,12 +55,12 @@ pub(crate) fn load(
     check_api_version(&text, compat)?;
     let walked = match walked {
         Some(walked) => walked,
-        None => chart_files(tree, &path, compat, once.as_mut())?,
+        None => chart_files(tree, &path, compat, lazily.as_mut())?,
     };
     let mut chart = Loader { compat, budget: MAX_CHART_SIZE }.chart(walked.files, &path, 0)?;
     chart.warnings.splice(0..0, walked.warnings);
-    if let Some(once) = once {
-        chart.cache = Arc::new(TemplateCache::with_ahead(once.ahead));
+    if let Some(ahead) = lazily.and_then(|lazily| lazily.ahead) {
+        chart.cache = Arc::new(TemplateCache::with_ahead(ahead));
     }
     Ok(chart)
 }

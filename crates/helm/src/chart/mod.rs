@@ -20,7 +20,7 @@ use crate::{
     values::Table,
 };
 
-use walk::Once;
+use walk::Lazily;
 
 pub(crate) use decode::{Field, decoded, is_field};
 pub use file::ChartFile;
@@ -75,13 +75,21 @@ impl Chart {
         load::load(tree, path, compat, None)
     }
 
+    /// As [`Chart::load`], leaving files that only templates may ask for until one does.
+    ///
+    /// # Errors
+    /// As [`Chart::load`].
+    pub fn load_lazily(tree: &Arc<dyn FileTree>, path: &str) -> Result<Self, HelmError> {
+        load::load(tree, path, Compat::Helm4, Some(Lazily { ahead: None, tree: tree.clone() }))
+    }
+
     /// As [`Chart::load_as`], parsing templates on a thread of its own while files are still being read, and leaving
     /// files that only templates may ask for until one does: for processes that render a chart once.
     ///
     /// # Errors
     /// As [`Chart::load`].
     pub fn load_ahead(tree: Arc<dyn FileTree>, path: &str, compat: Compat) -> Result<Self, HelmError> {
-        load::load(&tree, path, compat, Some(Once { ahead: Ahead::new(), tree: tree.clone() }))
+        load::load(&tree, path, compat, Some(Lazily { ahead: Some(Ahead::new()), tree: tree.clone() }))
     }
 
     /// Loads a packaged chart. `name` is what errors and origins call it.

@@ -15,11 +15,11 @@ const MAX_DEPTH: usize = 64;
 /// How many files a chart may have.
 const MAX_FILES: usize = 50_000;
 
-/// How a chart is read that is rendered once: templates are given to a thread that reads and parses them, and files that
-/// only templates may ask for are left until one does.
-pub(crate) struct Once {
-    pub(super) ahead: Ahead,
+/// How a chart is read whose files that only templates may ask for are left until one does.
+pub(crate) struct Lazily {
     pub(super) tree: Arc<dyn FileTree>,
+    /// The thread that reads and parses templates, if the chart is rendered once.
+    pub(super) ahead: Option<Ahead>,
 }
 
 /// Reads the files of a chart folder that `.helmignore` does not leave out.
@@ -30,7 +30,7 @@ pub(crate) fn chart_files(
     tree: &dyn FileTree,
     root: &str,
     compat: Compat,
-    once: Option<&mut Once>,
+    lazily: Option<&mut Lazily>,
 ) -> Result<Walked, HelmError> {
     let ignore_file = below(root, ".helmignore");
     let rules = if tree.is_file(&ignore_file) {
@@ -40,11 +40,11 @@ pub(crate) fn chart_files(
         Rules::default()
     };
     let links = Links { tree, compat };
-    let mut walk = Walk { tree, root, rules: rules.with_defaults(), found: Walked::default(), links, once };
+    let mut walk = Walk { tree, root, rules: rules.with_defaults(), found: Walked::default(), links, lazily };
     let walked = walk.folder("", 0);
     // What cannot be read stands before whatever ended the walk.
-    if let Some(once) = &mut walk.once {
-        once.ahead.read_all()?;
+    if let Some(ahead) = walk.lazily.as_mut().and_then(|lazily| lazily.ahead.as_mut()) {
+        ahead.read_all()?;
     }
     match walked {
         Ok(()) => Ok(walk.found),
@@ -73,7 +73,7 @@ struct Walk<'a> {
     rules: Rules,
     found: Walked,
     links: Links<'a>,
-    once: Option<&'a mut Once>,
+    lazily: Option<&'a mut Lazily>,
 }
 
 impl Walk<'_> {
@@ -105,17 +105,17 @@ impl Walk<'_> {
             return Err(HelmError::Limit(format!("the chart has more files than the limit of {MAX_FILES}")));
         }
         let full = below(self.root, &path);
-        if let Some(once) = &self.once
+        if let Some(lazily) = &self.lazily
             && !is_needed(&path)
         {
             check_size(&path, self.tree.size(&full)?)?;
-            self.found.files.push(ChartFile::later(path, once.tree.clone(), full));
+            self.found.files.push(ChartFile::later(path, lazily.tree.clone(), full));
             return Ok(());
         }
-        if let Some(once) = &mut self.once
+        if let Some(Lazily { tree, ahead: Some(ahead) }) = self.lazily.as_deref_mut()
             && is_template(&path)
         {
-            let file = once.ahead.add(path, &once.tree, full)?;
+            let file = ahead.add(path, tree, full)?;
             self.found.files.push(file);
             return Ok(());
         }

@@ -12,13 +12,13 @@ use tiphys_model::{HelmParameter, HelmSource};
 
 /// Renders the chart of the source's folder.
 pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
-    let tree = job.set.tree(job.index).as_ref();
+    let tree = job.set.tree(job.index);
     let helm = job.source.helm.clone().unwrap_or_default();
     if !matches!(helm.version.as_str(), "" | "v3" | "v4") {
         return Err(RenderError::new(format!("helm version '{}' is not supported", helm.version)));
     }
-    let mut chart = Chart::load(tree, &job.source.path).map_err(helm_error)?;
-    job.context.sources.complete(&mut chart, tree, helm.pass_credentials)?;
+    let mut chart = Chart::load_lazily(tree, &job.source.path).map_err(helm_error)?;
+    job.context.sources.complete(&mut chart, tree.as_ref(), helm.pass_credentials)?;
     let options = options(job, &helm)?;
     let output = tiphys_helm::template(&chart, &options).map_err(helm_error)?;
     // Versions that the source itself gives do not depend on the cluster.
