@@ -9,7 +9,7 @@ use crate::conditions;
 pub(crate) fn assess(pod: &Value) -> HealthStatus {
     let restarts = pod.str_at(&["spec", "restartPolicy"]).unwrap_or("Always");
     let is_hook = hook::is_hook(pod);
-    let ignores_policy = pod.annotation(names::IGNORE_RESTART_POLICY).is_some() && !is_hook;
+    let ignores_policy = pod.annotation(names::IGNORE_RESTART_POLICY) == Some("true") && !is_hook;
     let stays = restarts == "Always" || ignores_policy;
     if stays {
         let messages = failing_containers(pod);
@@ -125,6 +125,9 @@ mod tests {
         let mut pod = pod("Never", waiting);
         pod["metadata"]["annotations"] = json!({names::IGNORE_RESTART_POLICY: "true"});
         assert_eq!(assess(&pod).status, HealthCode::Degraded);
+        pod["metadata"]["annotations"][names::IGNORE_RESTART_POLICY] = "false".into();
+        assert_eq!(assess(&pod).status, HealthCode::Progressing);
+        pod["metadata"]["annotations"][names::IGNORE_RESTART_POLICY] = "true".into();
         pod["metadata"]["annotations"]["argocd.argoproj.io/hook"] = "PreSync".into();
         assert_eq!(assess(&pod).status, HealthCode::Progressing);
     }

@@ -1,7 +1,5 @@
 //! Sync options and compare options: `Key=value` texts, of an Application or of one object.
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 use tiphys_value::ObjectExt;
 
@@ -34,9 +32,10 @@ pub fn values_of(option: &str) -> &'static [&'static str] {
     }
 }
 
-/// A set of options, compared to the letter as Argo CD does; of a key that is given twice the first counts.
+/// A list of options, compared to the letter as Argo CD does: each `Key=value` is looked for on its own, so that one that
+/// is given twice may have two values; where one is asked for its value, the first counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SyncOptions(BTreeMap<String, String>);
+pub struct SyncOptions(Vec<(String, String)>);
 
 /// Whether objects are deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,23 +75,19 @@ impl SyncOptions {
     }
 
     fn from_texts<'a>(texts: impl Iterator<Item = &'a str>) -> Self {
-        let mut options = BTreeMap::new();
-        for text in texts.map(str::trim).filter(|text| !text.is_empty()) {
-            let (key, value) = text.split_once('=').unwrap_or((text, ""));
-            // Of an option that is given twice the first counts.
-            options.entry(key.to_owned()).or_insert_with(|| value.to_owned());
-        }
-        Self(options)
+        let texts = texts.map(str::trim).filter(|text| !text.is_empty());
+        let pairs = texts.map(|text| text.split_once('=').unwrap_or((text, "")));
+        Self(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())).collect())
     }
 
     /// The value of an option.
     pub fn get(&self, key: &str) -> Option<&str> {
-        self.0.get(key).map(String::as_str)
+        self.0.iter().find(|(known, _)| known == key).map(|(_, value)| value.as_str())
     }
 
     /// Whether an option has a value.
     pub fn has(&self, key: &str, value: &str) -> bool {
-        self.get(key) == Some(value)
+        self.0.iter().any(|(known, given)| known == key && given == value)
     }
 
     /// Whether an option is `true`.
@@ -152,9 +147,11 @@ mod tests {
     }
 
     #[test]
-    fn of_an_option_given_twice_the_first_counts() {
+    fn of_an_option_given_twice_the_first_value_counts_where_one_is_asked_for() {
         let options = SyncOptions::from_list(&["Prune=false".into(), "Prune=confirm".into()]);
         assert_eq!(options.deletion("Prune"), Some(DeletionPolicy::Forbidden));
+        let options = SyncOptions::from_list(&["Replace=false".into(), "Replace=true".into()]);
+        assert!(options.is_on("Replace") && options.has("Replace", "false"));
     }
 
     #[test]

@@ -103,6 +103,8 @@ pub fn retry_delay(strategy: &RetryStrategy, count: i64) -> Duration {
     let (base, cap) = (read(&backoff.duration, 5), read(&backoff.max_duration, 180));
     let factor = backoff.factor.unwrap_or(2).max(1) as f64;
     let seconds = base.as_secs_f64() * factor.powi(i32::try_from(count).unwrap_or(i32::MAX));
+    // No longest pause is set by one of zero.
+    let cap = if cap.is_zero() { Duration::MAX } else { cap };
     Duration::try_from_secs_f64(seconds).unwrap_or(cap).min(cap)
 }
 
@@ -164,7 +166,7 @@ pub(crate) fn delete_hooks(progress: &mut Progress<'_, '_>, policy: HookDeletePo
         if wave::has_hook_finalizer(live) && (goes || !task.is_pending()) {
             batch.push(vec![action(task, remove_hook_finalizer(), true)]);
         }
-        if goes && !wave::is_terminating(live) {
+        if goes && !wave::is_terminating(live) && !wave::is_held(progress, task) {
             batch.push(vec![action(task, wave::delete(task, progress, false), true)]);
         }
     }

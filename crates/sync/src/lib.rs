@@ -5,6 +5,8 @@
 //! - waits have deadlines, and an automated operation that only waits gives way to a newer revision;
 //! - failures are classified: what another object stands in the way of is held and repeated without
 //!   burning attempts, and holds only the objects concerned;
+//! - an operation that has failed does not wait for what else its wave applied;
+//! - what is pruned keeps its wave when other prunes are done;
 //! - custom resources wait until their definition is established;
 //! - an object whose health depends on the operation itself is applied, not awaited;
 //! - objects of other Applications are refused unless `FailOnSharedResource=false`;

@@ -1,7 +1,7 @@
 //! The order in which tasks run: phase, wave, kind, name; Namespaces and CustomResourceDefinitions
 //! before what needs them; prunes in mirrored waves (Argo CD docs, "Sync Phases and Waves").
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_value::ObjectExt;
 
@@ -121,12 +121,14 @@ fn move_before(tasks: &mut Vec<Task<'_>>, provides: impl Fn(&Task<'_>) -> Option
     }
 }
 
-/// Gives prunes the mirrored waves: the objects of the highest wave go first. Those marked to be pruned
-/// last get a wave of their own after all others.
-pub(crate) fn assign_prune_waves(tasks: &mut [Task<'_>]) {
-    let mut waves: Vec<i64> = tasks.iter().filter(|t| t.is_prune()).map(|t| t.wave).collect();
-    waves.sort_unstable();
-    waves.dedup();
+/// The waves of all that is pruned, as its annotations have them.
+pub(crate) fn prune_waves(tasks: &[Task<'_>]) -> BTreeSet<i64> {
+    tasks.iter().filter(|task| task.is_prune()).map(|task| task.wave).collect()
+}
+
+/// Gives prunes the waves mirrored among `waves`, which hold those of all prunes: the objects of the highest wave go
+/// first. Those marked to be pruned last get a wave of their own after all others.
+pub(crate) fn assign_prune_waves(tasks: &mut [Task<'_>], waves: &BTreeSet<i64>) {
     let mirrored: BTreeMap<i64, i64> = waves.iter().copied().zip(waves.iter().rev().copied()).collect();
     for task in tasks.iter_mut().filter(|task| task.is_prune() && !task.prune_last) {
         task.wave = mirrored[&task.wave];

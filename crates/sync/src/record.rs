@@ -20,13 +20,16 @@ const PAUSE: Duration = Duration::from_secs(3);
 /// that, put every [`crate::Done::live`] into the cache that the next input is made from.
 pub fn record(state: &mut SyncState, outcomes: &[Outcome], settings: &SyncSettings, now: Timestamp) {
     for outcome in outcomes {
+        let is_replaced = is_replaced_hook(state, outcome);
         if outcome.action.is_dry_run() {
             record_dry_run(state, outcome, settings);
+        } else if is_replaced {
+            record_replaced_hook(state, outcome, settings, now);
         } else if !outcome.action.silent {
             record_one(state, outcome, settings, now);
         }
         // Housekeeping and reads that fail are repeated, but not at once.
-        let repeated = outcome.action.silent || outcome.action.verb == Verb::Get;
+        let repeated = outcome.action.silent && !is_replaced || outcome.action.verb == Verb::Get;
         if repeated && outcome.result.is_err() {
             state.extension.not_before = Some(Time::from(after(now, PAUSE)));
         }
@@ -98,6 +101,28 @@ fn record_one(state: &mut SyncState, outcome: &Outcome, settings: &SyncSettings,
                 let message = failure.message.clone();
                 finish(state, outcome, ResultCode::SyncFailed, OperationPhase::Failed, message);
             }
+        }
+    }
+}
+
+/// Whether the action deletes a hook that an earlier sync left, and that is to be created again.
+fn is_replaced_hook(state: &SyncState, outcome: &Outcome) -> bool {
+    let action = &outcome.action;
+    let is_deletion = action.silent && matches!(action.verb, Verb::Delete { .. });
+    is_deletion && state.result(&action.task).is_none() && !state.is_completed()
+}
+
+/// Where the API server refuses for good to delete such a hook, it cannot run.
+fn record_replaced_hook(state: &mut SyncState, outcome: &Outcome, settings: &SyncSettings, now: Timestamp) {
+    let key = task_key(&outcome.action.task);
+    match &outcome.result {
+        Ok(_) => {
+            state.extension.held.remove(&key);
+        }
+        Err(failure) if hold(state, &key, failure, settings, now) => {}
+        Err(failure) => {
+            let message = format!("failed to delete resource: {}", failure.message);
+            finish(state, outcome, ResultCode::SyncFailed, OperationPhase::Error, message);
         }
     }
 }

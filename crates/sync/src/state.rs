@@ -36,6 +36,9 @@ pub struct Extension {
     /// Why the operation was not tried again, if it failed and attempts were left.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ending: Option<Ending>,
+    /// The waves of what this attempt prunes, if there are several: what is gone would change how they are mirrored.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub prune_waves: BTreeSet<i64>,
     /// Failures of the dry run of this attempt, by task.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub dry_run_failures: BTreeMap<String, String>,

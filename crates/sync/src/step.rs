@@ -32,10 +32,11 @@ pub fn step(input: &SyncInput<'_>, state: &SyncState) -> SyncStep {
     if state.is_completed() {
         return SyncStep { state: state.clone(), batch: Batch::new(), requeue_at: None };
     }
+    let mut state = state.clone();
     let mut progress = Progress {
-        tasks: task::build(input, state),
+        tasks: task::build(input, &mut state),
         input,
-        state: state.clone(),
+        state,
         batch: Batch::new(),
         waits: Vec::new(),
     };
@@ -99,7 +100,7 @@ impl Progress<'_, '_> {
         self.state.shown.finished_at = None;
         self.state.extension =
             crate::Extension { attempt_started_at: Some(now), ..crate::Extension::default() };
-        self.tasks = task::build(self.input, &self.state);
+        self.tasks = task::build(self.input, &mut self.state);
         false
     }
 
@@ -200,7 +201,8 @@ impl Progress<'_, '_> {
             return;
         }
         self.look_at_running();
-        if self.tasks.iter().any(Task::has_failed) {
+        // Argo CD first waits for what else runs, however long that takes.
+        if !self.input.settings.compat && self.tasks.iter().any(Task::has_failed) {
             self.run_fail_phase();
             return;
         }
@@ -219,6 +221,10 @@ impl Progress<'_, '_> {
             return;
         }
         self.release_hooks();
+        if self.tasks.iter().any(Task::has_failed) {
+            self.run_fail_phase();
+            return;
+        }
         match next {
             None => {
                 finish::succeed(self, "successfully synced (no more tasks)");
@@ -313,13 +319,22 @@ impl Progress<'_, '_> {
     /// A sync whose last wave holds no hook is done as soon as that wave is applied: waves before it were
     /// awaited before it began.
     fn is_complete_without_waiting(&self) -> bool {
+        // The destination namespace comes before its wave, which is no wave that something waits for.
         let takes_part = |task: &&Task<'_>| {
-            task.id.phase != SyncPhase::SyncFail && !(task.is_pending() && self.is_left_out(task))
+            task.id.phase != SyncPhase::SyncFail
+                && !(task.is_pending() && self.is_left_out(task))
+                && !self.is_destination(task)
         };
         let ordinary = || self.tasks.iter().filter(takes_part);
-        let Some(last) = ordinary().map(Task::step).max() else { return false };
+        let Some(last) = ordinary().map(Task::step).max() else {
+            // What was pruned is among the results, and no task any more.
+            let is_pruned = |result: &ResourceResult| result.status == Some(ResultCode::Pruned);
+            return !self.state.results().is_empty() && self.state.results().iter().all(is_pruned);
+        };
+        let has_failed = self.tasks.iter().any(|t| t.has_failed() && t.id.phase != SyncPhase::SyncFail);
         self.pending().next().is_none()
-            && ordinary().all(|task| !task.has_failed() && (task.step() == last || !task.is_running()))
+            && !has_failed
+            && ordinary().all(|task| task.step() == last || !task.is_running())
             && !ordinary().any(|task| task.step() == last && task.is_hook())
     }
 

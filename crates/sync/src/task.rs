@@ -88,14 +88,22 @@ pub(crate) fn task_key(id: &TaskId) -> String {
 }
 
 /// All tasks of the operation, in the order in which they run, with what is known of them.
-pub(crate) fn build<'a>(input: &SyncInput<'a>, state: &SyncState) -> Vec<Task<'a>> {
+pub(crate) fn build<'a>(input: &SyncInput<'a>, state: &mut SyncState) -> Vec<Task<'a>> {
     let mut tasks = Vec::new();
     for target in input.targets {
         add_target(input, state, target, &mut tasks);
     }
     add_destination_namespace(input, state, &mut tasks);
     add_prunes(input, &mut tasks);
-    order::assign_prune_waves(&mut tasks);
+    let mut waves = order::prune_waves(&tasks);
+    // Argo CD mirrors the waves of what is left to prune, anew in each step.
+    if !input.settings.compat {
+        waves.extend(&state.extension.prune_waves);
+        if waves.len() > 1 {
+            state.extension.prune_waves.clone_from(&waves);
+        }
+    }
+    order::assign_prune_waves(&mut tasks, &waves);
     if !input.settings.compat {
         order::put_off(&mut tasks);
     }
@@ -143,8 +151,8 @@ fn add_target<'a>(input: &SyncInput<'a>, state: &SyncState, target: &Arc<Value>,
 fn prepared_hook(input: &SyncInput<'_>, state: &SyncState, target: &Value, phase: SyncPhase) -> Value {
     let mut object = target.clone();
     let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) else { return object };
-    let prefix = metadata.get("generateName").and_then(Value::as_str).unwrap_or_default().to_owned();
-    if !metadata.contains_key("name") && !prefix.is_empty() {
+    if metadata.get("name").and_then(Value::as_str).unwrap_or_default().is_empty() {
+        let prefix = metadata.get("generateName").and_then(Value::as_str).unwrap_or_default().to_owned();
         let revision: String = input.revision.chars().take(7).collect();
         let started = state.shown.started_at.timestamp().as_second();
         metadata.remove("generateName");
@@ -224,7 +232,9 @@ pub(crate) fn missing_kind(gvk: &GroupVersionKind, key: &ResourceKey) -> String 
 fn add_destination_namespace<'a>(input: &SyncInput<'a>, state: &SyncState, tasks: &mut Vec<Task<'a>>) {
     let name = input.destination_namespace;
     let key = ResourceKey::new("", "Namespace", "", name);
-    let is_target = tasks.iter().any(|task| task.id.key == key);
+    // One that the sources declare is theirs, also where this sync leaves it out.
+    let is_target = input.targets.iter().any(|target| target.resource_key() == key && !hook::is_hook(target))
+        || tasks.iter().any(|task| task.id.key == key);
     let wanted = input.options.is_on("CreateNamespace") && !name.is_empty() && !is_target;
     // One that this operation made stays among its tasks: there is a verdict to come.
     let is_ours = state.result(&TaskId { phase: SyncPhase::PreSync, key: key.clone() }).is_some();

@@ -55,7 +55,14 @@ pub(crate) fn verdict(progress: &Progress<'_, '_>, task: &Task<'_>) -> Option<(O
         _ => OperationPhase::Running,
     };
     // What was done with an object stays to be read until there is a verdict.
-    let message = if phase == OperationPhase::Running && !task.is_hook() { "" } else { &health.message };
+    let message = match phase {
+        OperationPhase::Running if !task.is_hook() => "",
+        // A failure tells its reason: that the object was applied well is none.
+        OperationPhase::Failed if health.message.is_empty() && !input.settings.compat => {
+            health.status.as_str()
+        }
+        _ => &health.message,
+    };
     Some((phase, message.to_owned()))
 }
 
@@ -243,7 +250,8 @@ fn describe_waits(progress: &mut Progress<'_, '_>) {
 fn needs_confirmation(progress: &mut Progress<'_, '_>, in_wave: &[usize]) -> bool {
     let prunes = progress.input.operation.sync.as_ref().is_some_and(|sync| sync.prune);
     let approved = progress.input.deletion_approved.is_some_and(|at| at >= progress.state.shown.started_at);
-    if approved || !prunes {
+    // Argo CD waits for the approval of prunes that it would skip.
+    if approved || !(prunes || progress.input.settings.compat) {
         return false;
     }
     let waiting: Vec<usize> = in_wave
@@ -342,13 +350,16 @@ fn replaces_hooks(progress: &mut Progress<'_, '_>, in_wave: &[usize]) -> bool {
         };
         let Some(live) = task.live.filter(gives_way) else { continue };
         found = true;
-        if has_hook_finalizer(live) {
+        let waits = is_held(progress, task);
+        if has_hook_finalizer(live) && !waits {
             actions.push(action(task, remove_hook_finalizer(), true));
         }
-        if !is_terminating(live) {
+        if !is_terminating(live) && !waits {
             actions.push(action(task, delete(task, progress, false), true));
         }
-        let (key, cause) = (task.id.key.clone(), finalizers(live));
+        let held = progress.state.extension.held.get(&task.key_text());
+        let cause = held.map_or_else(|| finalizers(live), |held| held.cause.clone());
+        let key = task.id.key.clone();
         progress.wait(WaitKind::Deletion, Some(key), &cause, None);
     }
     // One after the other: an object must lose its finalizer before its deletion is looked at.
@@ -404,7 +415,8 @@ fn unserved(progress: &Progress<'_, '_>, task: &Task<'_>, defined: &HashSet<(&st
     task.unknown_kind.then(|| task::missing_kind(&task.gvk, key))
 }
 
-fn is_held(progress: &Progress<'_, '_>, task: &Task<'_>) -> bool {
+/// Whether a request for the task failed and is not to be repeated yet.
+pub(crate) fn is_held(progress: &Progress<'_, '_>, task: &Task<'_>) -> bool {
     let held = progress.state.extension.held.get(&task.key_text());
     held.is_some_and(|held| progress.input.now < held.next.timestamp())
 }

@@ -4,7 +4,7 @@ mod support;
 
 use support::*;
 use tiphys_model::{HealthCode, OperationPhase, Propagation, ResultCode, SyncOptions};
-use tiphys_sync::Verb;
+use tiphys_sync::{Failure, SyncSettings, Verb};
 use tiphys_value::ObjectExt;
 
 fn hook(kind: &str, name: &str, phases: &str, policy: &str) -> serde_json::Value {
@@ -109,7 +109,7 @@ fn what_failed_and_what_its_hooks_made_of_it_are_told_apart() {
     let mut sim = Sim::new(targets);
     sim.faults.insert("c".into(), blocked_for_good("c is refused"));
     sim.faults.insert("mend".into(), blocked_for_good("mend is refused"));
-    sim.settings = tiphys_sync::SyncSettings::compat();
+    sim.settings = SyncSettings::compat();
     sim.settle();
     assert_eq!(
         sim.message(),
@@ -118,8 +118,8 @@ fn what_failed_and_what_its_hooks_made_of_it_are_told_apart() {
     );
 }
 
-fn blocked_for_good(message: &str) -> tiphys_sync::Failure {
-    tiphys_sync::Failure { message: message.into(), ..invalid() }
+fn blocked_for_good(message: &str) -> Failure {
+    Failure { message: message.into(), ..invalid() }
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn a_prune_that_fails_leaves_the_rest_of_its_wave() {
     let mut sim = Sim::new(vec![config("c")]);
     sim.existing(config("old"), true);
     sim.faults.insert("old".into(), invalid());
-    sim.settings = tiphys_sync::SyncSettings::compat();
+    sim.settings = SyncSettings::compat();
     sim.settle();
     assert!(sim.log.is_empty(), "{:?}", sim.log);
     assert_eq!(sim.state.shown.phase, OperationPhase::Failed);
@@ -190,4 +190,105 @@ fn a_running_object_keeps_what_was_done_with_it_until_there_is_a_verdict() {
     sim.settle();
     assert_eq!(sim.result("web").hook_phase, Some(OperationPhase::Running));
     assert_eq!(sim.result("web").message, "done");
+}
+
+#[test]
+fn what_is_pruned_keeps_its_wave_when_other_prunes_are_done() {
+    let web = object("Deployment", "web", &[]);
+    let mut sim = Sim::new(vec![web]);
+    sim.existing(object("ConfigMap", "first", &[(WAVE, "4")]), true);
+    sim.existing(object("ConfigMap", "second", &[(WAVE, "0")]), true);
+    sim.health.insert("web".into(), HealthCode::Progressing);
+    sim.settle();
+    // Waves 0 and 4 in mirror: `second` goes in wave 4, once wave 0 is healthy.
+    assert_eq!(sim.order(), ["first", "web"]);
+    sim.health.clear();
+    sim.settle();
+    assert_eq!(sim.order(), ["first", "web", "second"]);
+}
+
+#[test]
+fn a_hook_that_may_not_be_deleted_fails_and_says_so() {
+    let mut sim = Sim::new(vec![hook("Job", "again", "Sync", "")]);
+    sim.existing(hook("Job", "again", "Sync", ""), false);
+    sim.faults
+        .insert("again".into(), Failure { code: Some(403), message: "denied by policy".into(), ..invalid() });
+    assert!(sim.run());
+    assert_eq!(sim.state.shown.phase, OperationPhase::Failed);
+    assert_eq!(sim.result("again").message, "failed to delete resource: denied by policy");
+
+    // What passes by itself is tried again, and told meanwhile.
+    let mut sim = Sim::new(vec![hook("Job", "again", "Sync", "")]);
+    sim.existing(hook("Job", "again", "Sync", ""), false);
+    sim.faults.insert("again".into(), blocked_by_webhook());
+    for _ in 0..4 {
+        let _ = sim.step();
+    }
+    assert!(sim.state.waits().iter().any(|wait| wait.cause.contains("webhook")), "{:?}", sim.state.waits());
+    sim.faults.clear();
+    assert!(sim.run());
+    assert_eq!(sim.log, ["delete Job/again", "apply Job/again"]);
+    assert_eq!(sim.state.shown.phase, OperationPhase::Succeeded);
+}
+
+#[test]
+fn a_hook_without_any_name_gets_one() {
+    let mut sim = Sim::new(vec![hook("Job", "", "PreSync,PostSync", "")]);
+    sim.settle();
+    assert_eq!(sim.order(), ["abcdef0-presync-1700000000", "abcdef0-postsync-1700000000"]);
+}
+
+#[test]
+fn a_failure_without_a_message_is_told_by_its_health() {
+    let mut sim = Sim::new(vec![object("Deployment", "web", &[]), object("ConfigMap", "c", &[(WAVE, "1")])]);
+    sim.health.insert("web".into(), HealthCode::Degraded);
+    sim.settle();
+    let expected = "one or more synchronization tasks completed unsuccessfully, reason: Degraded";
+    assert_eq!(sim.message(), expected);
+}
+
+#[test]
+fn the_wave_of_the_destination_namespace_is_awaited_by_nothing() {
+    let mut sim = Sim::new(vec![object("Namespace", "shop", &[(WAVE, "1")]), web_elsewhere()]);
+    sim.health.insert("web".into(), HealthCode::Degraded);
+    sim.settle();
+    assert_eq!(sim.message(), "successfully synced (all tasks run)");
+}
+
+fn web_elsewhere() -> serde_json::Value {
+    let mut web = object("Deployment", "web", &[]);
+    web["metadata"]["namespace"] = "other".into();
+    web
+}
+
+#[test]
+fn a_namespace_that_the_sources_declare_is_not_made_up_when_it_is_left_out() {
+    let mut sim = Sim::new(vec![object("Namespace", "shop", &[]), config("c")]);
+    sim.options = SyncOptions::from_list(&["CreateNamespace=true".into()]);
+    let only = serde_json::json!([{"kind": "ConfigMap", "name": "c"}]);
+    let sync = sim.operation().sync.as_mut().expect("a sync");
+    sync.resources = serde_json::from_value(only).expect("well-formed");
+    sim.settle();
+    assert_eq!(sim.order(), ["c"]);
+}
+
+#[test]
+fn as_argo_cd_has_it_a_failed_wave_is_awaited_and_so_is_the_approval_of_prunes_that_are_off() {
+    let targets = ["bad", "slow"].map(|name| object("Deployment", name, &[]));
+    let mut sim = Sim::new(targets.into_iter().chain([object("ConfigMap", "c", &[(WAVE, "1")])]).collect());
+    sim.settings = SyncSettings::compat();
+    sim.health.insert("bad".into(), HealthCode::Degraded);
+    sim.health.insert("slow".into(), HealthCode::Progressing);
+    sim.settle();
+    assert_eq!(sim.message(), "waiting for healthy state of apps/Deployment/slow");
+    sim.health.remove("slow");
+    sim.settle();
+    assert_eq!(sim.state.shown.phase, OperationPhase::Failed);
+
+    let mut sim = Sim::new(vec![]);
+    sim.settings = SyncSettings::compat();
+    sim.operation().sync.as_mut().expect("a sync").prune = false;
+    sim.existing(object("ConfigMap", "a", &[(OPTIONS, "Prune=confirm")]), true);
+    sim.settle();
+    assert_eq!(sim.message(), "waiting for pruning confirmation of /ConfigMap/a");
 }
