@@ -251,3 +251,21 @@ pub(crate) fn waiting_message(tasks: &[Task<'_>], waiting: &[usize], deletion: b
 pub fn next_retry(strategy: &RetryStrategy, count: i64, now: Timestamp) -> Timestamp {
     tiphys_model::time::after(now, retry_delay(strategy, count))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tiphys_model::Backoff;
+
+    #[test]
+    fn pauses_grow_up_to_the_longest_which_none_may_be() {
+        let pause = |longest: &str, count| {
+            let backoff =
+                Backoff { duration: "10".into(), max_duration: longest.into(), ..Backoff::default() };
+            retry_delay(&RetryStrategy { backoff: Some(backoff), ..RetryStrategy::default() }, count)
+                .as_secs()
+        };
+        assert_eq!((pause("", 2), pause("", 9), pause("1m", 9)), (40, 180, 60));
+        assert_eq!((pause("0", 0), pause("0s", 6)), (10, 640));
+    }
+}
