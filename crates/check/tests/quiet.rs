@@ -233,3 +233,26 @@ fn a_playbook_may_apply_the_file_of_an_application_to_begin_with() {
     let copy = of("seed/login.yaml", "seed/login.yaml");
     assert!(copy.iter().any(|it| it.starts_with("B1-other-tool Warning")), "{copy:?}");
 }
+
+#[test]
+fn a_kustomization_that_something_moves_up_is_information() {
+    let of = |patch: &str| {
+        let text = format!("resources: [web.yaml]\npatches: [{{path: {patch}}}]\n");
+        found(&[
+            ("system/overlays/web/kustomization.yaml", &text),
+            ("system/overlays/web/web.yaml", &service("web")),
+            ("system/overlays/web/patch.yaml", &service("web")),
+        ])
+    };
+    assert!(
+        of("overlays/web/patch.yaml").iter().all(|it| it.contains("Info")),
+        "{:?}",
+        of("overlays/web/patch.yaml")
+    );
+    assert!(
+        of("overlays/web/pach.yaml").iter().any(|it| it.contains("Warning")),
+        "{:?}",
+        of("overlays/web/pach.yaml")
+    );
+    assert_eq!(of("patch.yaml"), Vec::<String>::new());
+}

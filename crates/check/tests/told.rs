@@ -460,3 +460,30 @@ fn an_artifact_of_one_folder_is_this_repository_from_that_folder_on() {
         ["Kustomization/blog in flux-system builds deploy/apps/blgo, which is not in the repository"]
     );
 }
+
+#[test]
+fn a_release_that_is_seen_makes_no_secret_by_naming_it() {
+    const RELEASE: &str = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: shop}\nspec:\n  chart: {spec: {chart: ./chart, sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}}}\n  values: {pull: registry}\n";
+    const TEMPLATE: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    spec:\n      imagePullSecrets: [{name: '{{ .Values.pull }}'}]\n      containers: [{name: web, image: 'registry.example.com/web:1'}]\n";
+    let of = |namespace: &str| {
+        let secret = format!(
+            "apiVersion: bitnami.com/v1alpha1\nkind: SealedSecret\nmetadata: {{name: registry, namespace: {namespace}}}\nspec: {{encryptedData: {{.dockerconfigjson: AgBy}}}}\n"
+        );
+        found_of_flux(
+            "E2-no-pull-secret",
+            &[
+                ("clusters/one/web.yaml", &part("web", "")),
+                ("apps/web/release.yaml", RELEASE),
+                ("apps/web/secret.yaml", &secret),
+                ("chart/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+                ("chart/values.yaml", "pull: ''\n"),
+                ("chart/templates/web.yaml", TEMPLATE),
+            ],
+        )
+    };
+    assert_eq!(
+        of("default"),
+        ["Deployment/web in shop pulls with Secret/registry, which is not made in shop"]
+    );
+    assert!(of("shop").is_empty());
+}

@@ -60,8 +60,8 @@ fn add_own(context: &Context<'_>, report: &mut Report, blocked: &Blocked) {
     let backend = context.survey.object(blocked.backend);
     let (name, span) = entry(context, blocked);
     let message = format!(
-        "webhook {name} is asked about {} its own backend {}: `failed calling webhook \"{name}\": … connection refused`",
-        if blocked.stalls { "and is in force before" } else { "the pods of" },
+        "webhook {name} is {} its own backend {}: `failed calling webhook \"{name}\": … connection refused`",
+        if blocked.stalls { "in force before, and asked about," } else { "asked about the pods of" },
         backend.title()
     );
     let why = if blocked.stalls {

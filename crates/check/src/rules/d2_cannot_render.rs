@@ -87,7 +87,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
             let file = kustomizations::of_folder(&context.survey.files, &unit.path).next();
             let file = file.unwrap_or_else(|| unit.path.clone());
             let mut finding = warning(context, &file, text, error);
-            if left_to_others.iter().any(|entry| error.headline().contains(&format!("'{entry}'"))) {
+            if left_to_others.iter().any(|entry| error.headline().contains(&format!("'{entry}'")))
+                || kustomizations::is_moved(&context.survey.files, &file)
+            {
                 finding.diagnostic.severity = Severity::Info;
             }
             once.add(error.headline(), finding);
@@ -220,7 +222,8 @@ fn dangling(context: &Context<'_>, once: &mut Once) {
             ))
             .at(survey.files.span(&Location::new(it.file.clone(), it.line, 0)), "this entry")
             .because("whatever builds it fails here, once what it names before is there");
-        diagnostic.severity = Severity::Warning;
+        let is_moved = kustomizations::is_moved(&survey.files, &it.file);
+        diagnostic.severity = if is_moved { Severity::Info } else { Severity::Warning };
         let (above, last) = it.path.rsplit_once('/').unwrap_or(("", &it.path));
         let beside = survey.files.tree().read_dir(above).unwrap_or_default();
         let names: Vec<String> = beside.into_iter().map(|entry| entry.name).collect();

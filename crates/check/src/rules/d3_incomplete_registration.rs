@@ -20,7 +20,7 @@ use tiphys_diag::{Severity, Span};
 use tiphys_graph::{Survey, tools::docker};
 use tiphys_vfs::parent;
 
-use crate::{Context, Finding, Report, Rule};
+use crate::{Context, Finding, Report, Rule, support::pods};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -116,13 +116,16 @@ fn families(survey: &Survey) -> BTreeMap<String, BTreeMap<String, String>> {
     families
 }
 
-/// The names of the folders that charts and kustomizations lie in, but for those beside the code.
+/// The names of the folders that charts, kustomizations and manifests lie in, but for those beside the code.
 fn manifests<'a>(survey: &'a Survey, folder: &str) -> BTreeSet<&'a str> {
     let own = format!("{folder}/");
     let is_mark = |name: &str| name == "Chart.yaml" || tiphys_kustomize::FILE_NAMES.contains(&name);
     let all =
         survey.files.paths().filter(|path| is_mark(tiphys_vfs::base_name(path)) && !path.starts_with(&own));
-    all.flat_map(|path| parent(path).unwrap_or_default().split('/')).collect()
+    let workloads = survey.objects.iter().filter(|object| pods::of(object).is_some());
+    let plain = workloads.map(|object| object.rendered.location.file.as_ref());
+    let folders = all.map(AsRef::as_ref).chain(plain.filter(|path| !path.starts_with(&own)));
+    folders.flat_map(|path| parent(path).unwrap_or_default().split('/')).collect()
 }
 
 /// The places where services may be registered.

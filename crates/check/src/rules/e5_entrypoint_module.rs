@@ -31,7 +31,7 @@ use tiphys_graph::{
     },
 };
 
-use crate::{Context, Finding, Report, Rule};
+use crate::{Context, Finding, Report, Rule, support::similar};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -89,7 +89,12 @@ fn missing(files: &Files, path: &Arc<str>, image: &Image) -> Option<Diagnostic> 
         .take(1)
         .flat_map(|context| elsewhere(files, image, context, folder, &wanted))
         .collect();
-    let [other] = others.iter().collect::<Vec<_>>()[..] else { return None };
+    let Some(other) = others.first().filter(|_| others.len() == 1) else {
+        return contexts
+            .first()
+            .and_then(|context| not_in_package(files, image, context, folder, &wanted))
+            .filter(|_| others.is_empty());
+    };
     let inner = other.strip_prefix(folder).unwrap_or(other).trim_start_matches('/');
     let right =
         if wanted.is_module { inner.trim_end_matches(".py").replace('/', ".") } else { inner.to_owned() };
@@ -99,6 +104,41 @@ fn missing(files: &Files, path: &Arc<str>, image: &Image) -> Option<Diagnostic> 
         .at(start.span.clone(), format!("`{}` is looked for in {folder}", wanted.named))
         .see(files.span(&tiphys_value::Location::new(source, 1, 0)), format!("this is {other} in the image"));
     Some(diagnostic.because("the working directory and the copies of the last stage decide where the file is in the image").help(format!("name it `{right}`")))
+}
+
+/// A module that is in no folder, though the package that it is asked of is in the image.
+fn not_in_package(
+    files: &Files,
+    image: &Image,
+    context: &str,
+    folder: &str,
+    wanted: &Wanted,
+) -> Option<Diagnostic> {
+    let (package, module) = wanted.named.rsplit_once('.').filter(|_| wanted.is_module)?;
+    let inside = format!("{}/{}", folder.trim_end_matches('/'), package.replace('.', "/"));
+    let initial = source_of(files, image, context, &format!("{inside}/__init__.py"))?;
+    let above = tiphys_vfs::parent(&initial).unwrap_or_default();
+    let entries = files.tree().read_dir(above).unwrap_or_default();
+    let modules: Vec<&str> = entries
+        .iter()
+        .filter_map(|entry| entry.name.strip_suffix(".py"))
+        .filter(|name| *name != "__init__")
+        .collect();
+    let start = image.start.as_ref()?;
+    let near = similar::nearest(module, modules.iter().copied());
+    let near = near.or(modules.first().copied().filter(|_| modules.len() == 1));
+    let help = near.map_or_else(
+        || format!("name a module of {package} that is there"),
+        |near| format!("name it `{package}.{near}`, which is there"),
+    );
+    let diagnostic = RULE
+        .diagnostic(wanted.message.clone())
+        .at(start.span.clone(), format!("`{}` is looked for in {folder}", wanted.named))
+        .see(
+            files.span(&tiphys_value::Location::new(initial, 1, 0)),
+            format!("{package} is this, and has no {module}"),
+        );
+    Some(diagnostic.because("the server ends at once, and the pod is in CrashLoopBackOff").help(help))
 }
 
 /// What a command looks for, of the commands that are known.

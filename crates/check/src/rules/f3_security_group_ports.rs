@@ -188,7 +188,7 @@ fn judge(
             .iter()
             .filter(|it| if is_to_control { it.to_control } else { it.to_workers })
             .filter(|it| {
-                !it.ways.iter().any(|(protocol, port)| admits(group, to, from, blocks, protocol, *port))
+                !it.ways.iter().any(|(protocol, port)| admits(group, to, from, blocks, (*protocol, *port)))
             })
             .collect();
         if missing.is_empty() {
@@ -215,8 +215,8 @@ fn ways(wanted: &Wanted) -> String {
 }
 
 /// Whether a group lets a packet of another group in. What is not written out plainly is taken to let it in.
-fn admits(group: &Block, to: &str, from: &str, blocks: &[&Block], protocol: &str, port: u16) -> bool {
-    let inline = group.children("ingress").any(|rule| covers(rule, protocol, port) && is_from(rule, from));
+fn admits(group: &Block, to: &str, from: &str, blocks: &[&Block], sent: (&str, u16)) -> bool {
+    let inline = group.children("ingress").any(|rule| covers(rule, blocks, sent) && is_from(rule, from));
     let own = blocks.iter().filter(|block| {
         block.is_resource("aws_vpc_security_group_ingress_rule")
             || (block.is_resource("aws_security_group_rule") && block.str("type") != Some("egress"))
@@ -226,7 +226,7 @@ fn admits(group: &Block, to: &str, from: &str, blocks: &[&Block], protocol: &str
         || own.into_iter().any(|rule| {
             let target = rule.get("security_group_id").map(|it| it.references.as_slice()).unwrap_or_default();
             let is_target = target.is_empty() || target.iter().any(|it| names(it, to) || !is_group(it));
-            is_target && covers(rule, protocol, port) && is_from(rule, from)
+            is_target && covers(rule, blocks, sent) && is_from(rule, from)
         })
 }
 
@@ -238,7 +238,8 @@ fn names(reference: &Reference, group: &str) -> bool {
     is_group(reference) && reference.path.get(1).is_some_and(|name| name == group)
 }
 
-fn covers(rule: &Block, protocol: &str, port: u16) -> bool {
+/// Whether a rule is for a protocol and port; of a rule `for_each`, whether one of them is.
+fn covers(rule: &Block, blocks: &[&Block], (protocol, port): (&str, u16)) -> bool {
     let named = rule.get("protocol").or(rule.get("ip_protocol"));
     match named.map(|it| &it.value) {
         Some(Value::String(name)) if name == "-1" || name == "all" => return true,
@@ -246,11 +247,38 @@ fn covers(rule: &Block, protocol: &str, port: u16) -> bool {
         Some(Value::Number(number)) if *number < 0.0 => return true,
         _ => {}
     }
-    let number = |key: &str| rule.get(key).map(Expression::as_number);
-    match (number("from_port"), number("to_port")) {
-        (Some(Some(first)), Some(Some(last))) => (first..=last).contains(&f64::from(port)),
-        _ => true,
+    let (Some(first), Some(last)) = (numbers(rule, "from_port", blocks), numbers(rule, "to_port", blocks))
+    else {
+        return true;
+    };
+    let each = first.len().max(last.len());
+    let (first, last) = (first.into_iter().cycle(), last.into_iter().cycle());
+    first.zip(last).take(each).any(|(first, last)| (first..=last).contains(&f64::from(port)))
+}
+
+/// The number that an attribute is, or those that it is for each value of `for_each`; `None` if nobody can tell.
+fn numbers(rule: &Block, attribute: &str, blocks: &[&Block]) -> Option<Vec<f64>> {
+    let expression = rule.get(attribute)?;
+    if let Some(number) = expression.as_number() {
+        return Some(vec![number]);
     }
+    let [reference] = expression.references.as_slice() else { return None };
+    let ["each", "value", inner @ ..] = &reference.path.iter().map(String::as_str).collect::<Vec<_>>()[..]
+    else {
+        return None;
+    };
+    let of = rule.get("for_each")?;
+    let local = match of.references.as_slice() {
+        [it] if matches!(it.path.as_slice(), [scope, _] if scope == "local") => it.path.get(1),
+        _ => None,
+    };
+    let mut locals = blocks.iter().filter(|block| block.kind == "locals");
+    let of = local.map_or(Some(of), |name| locals.find_map(|block| block.get(name)))?;
+    let Value::Object(pairs) = &of.value else { return None };
+    let number = |(_, value): &(String, Expression)| {
+        inner.iter().try_fold(value, |value, key| value.get(key))?.as_number()
+    };
+    pairs.iter().map(number).collect::<Option<Vec<f64>>>().filter(|all| !all.is_empty())
 }
 
 /// Whether a rule is for packets of a group: it names the group, or addresses.

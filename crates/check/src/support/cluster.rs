@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiphys_graph::{Object, Outcome, Survey, World};
+use tiphys_graph::{App, Object, Outcome, Survey, World};
 use tiphys_schema::Catalog;
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
@@ -49,7 +49,16 @@ impl<'a> Cluster<'a> {
         }));
         let mut mentioned: BTreeMap<&'a str, BTreeSet<&'a str>> = BTreeMap::new();
         let mut operated: BTreeMap<&'a str, BTreeSet<&'a str>> = BTreeMap::new();
-        for object in objects.iter().copied().filter(|object| makes_objects(object)) {
+        // Of Kustomizations and releases that are seen, what they make is there to be looked at.
+        let seen: BTreeSet<(&str, &str)> = match survey.is_of_flux {
+            true => survey.apps.iter().filter(|app| app.is_rendered()).map(declared).collect(),
+            false => BTreeSet::new(),
+        };
+        let is_seen = |object: &Object| {
+            matches!(object.key.kind.as_str(), "HelmRelease" | "Kustomization")
+                && seen.contains(&(object.rendered.location.file.as_ref(), object.key.name.as_str()))
+        };
+        for object in objects.iter().copied().filter(|object| makes_objects(object) && !is_seen(object)) {
             let texts = mentioned.entry(&object.key.namespace).or_default();
             operated.entry(&object.key.namespace).or_default().insert(&object.key.name);
             texts.insert(&object.key.name);
@@ -149,6 +158,11 @@ fn is_open(object: &Value) -> bool {
     // A Kustomization of Flux decides nothing itself.
     object.kind() != "HelmRelease"
         && DECIDING.iter().filter_map(|path| object.at(path)).any(|it| it.to_string().contains(VARIABLE))
+}
+
+/// The file and name of what an Application stands for.
+fn declared(app: &App) -> (&str, &str) {
+    (app.declared.location.file.as_ref(), app.name())
 }
 
 /// Whether other objects are made from an object by a controller.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use tiphys_graph::Files;
 use tiphys_kustomize::FILE_NAMES;
 use tiphys_value::{ObjectExt, Value};
-use tiphys_vfs::{base_name, join, parent};
+use tiphys_vfs::{base_name, is_below, join, parent};
 
 /// The kustomizations of a folder; more than one is a fault.
 pub fn of_folder(files: &Files, folder: &str) -> impl Iterator<Item = String> {
@@ -53,6 +53,22 @@ pub fn dangling(files: &Files) -> Vec<Dangling> {
         }
     }
     found
+}
+
+/// Whether a kustomization names its own files as they are named from a folder above: something moves it up there before
+/// it is built.
+pub fn is_moved(files: &Files, file: &str) -> bool {
+    let folder = parent(file).unwrap_or_default();
+    let Some(content) = files.text(file).and_then(|text| tiphys_yaml::from_yaml(&text).ok()) else {
+        return false;
+    };
+    let is_at = |above: &str, entry: &str| {
+        join(above, entry)
+            .is_ok_and(|path| is_below(&path, folder) && (files.contains(&path) || files.has_folder(&path)))
+    };
+    let above: Vec<&str> = std::iter::successors(parent(folder), |it| parent(it)).chain([""]).collect();
+    let mut entries = entries(&content).into_iter().filter(|(entry, _)| entry.contains('/'));
+    entries.any(|(entry, _)| !is_at(folder, entry) && above.iter().any(|above| is_at(above, entry)))
 }
 
 /// Whether a path leads through a symbolic link, which builds follow and the list of files does not.
