@@ -3,10 +3,35 @@
 use tiphys_schema::Catalog;
 use tiphys_value::GroupVersionKind;
 
-/// Whether a kind lives in namespaces: the built-in ones and those of the Argo projects; `None` for others.
+/// Kinds of much used operators that live in no namespace.
+const OF_CLUSTERS: [(&str, &[&str]); 12] = [
+    ("cert-manager.io", &["ClusterIssuer"]),
+    (
+        "cilium.io",
+        &["CiliumClusterwideNetworkPolicy", "CiliumLoadBalancerIPPool", "CiliumL2AnnouncementPolicy"],
+    ),
+    ("crd.projectcalico.org", &["FelixConfiguration", "GlobalNetworkPolicy", "GlobalNetworkSet", "IPPool"]),
+    ("external-secrets.io", &["ClusterExternalSecret", "ClusterPushSecret", "ClusterSecretStore"]),
+    ("gateway.networking.k8s.io", &["GatewayClass"]),
+    ("karpenter.k8s.aws", &["EC2NodeClass"]),
+    ("karpenter.sh", &["NodeClaim", "NodePool"]),
+    ("kyverno.io", &["ClusterCleanupPolicy", "ClusterPolicy"]),
+    ("operator.tigera.io", &["APIServer", "Goldmane", "Installation", "Whisker"]),
+    ("projectcalico.org", &["FelixConfiguration", "GlobalNetworkPolicy", "GlobalNetworkSet", "IPPool"]),
+    ("snapshot.storage.k8s.io", &["VolumeSnapshotClass", "VolumeSnapshotContent"]),
+    ("trust.cert-manager.io", &["Bundle"]),
+];
+
+/// Whether a kind lives in namespaces: the built-in ones, those of the Argo projects, and those of much used operators
+/// that do not; `None` for others.
 pub fn is_namespaced(kind: &GroupVersionKind) -> Option<bool> {
     if kind.group == tiphys_model::names::GROUP {
         return Some(!kind.kind.starts_with("Cluster"));
+    }
+    let is_of_clusters =
+        |(group, kinds): &(&str, &[&str])| *group == kind.group && kinds.contains(&kind.kind.as_str());
+    if OF_CLUSTERS.iter().any(is_of_clusters) {
+        return Some(false);
     }
     Catalog::latest().kind(kind).map(|known| known.namespaced)
 }
