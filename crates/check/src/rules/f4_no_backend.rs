@@ -58,6 +58,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
                 ("traefik.io", "IngressRoute" | "IngressRouteTCP") => {
                     traefik(context, cluster, object, &mut once);
                 }
+                ("projectcontour.io", "HTTPProxy") => contour(context, cluster, object, &mut once),
                 ("", "Service") => service(context, cluster, object, &mut once),
                 ("autoscaling", "HorizontalPodAutoscaler") => autoscaler(context, cluster, object, &mut once),
                 ("policy", "PodDisruptionBudget") => budget(context, cluster, object, &mut once),
@@ -130,6 +131,19 @@ fn traefik(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: 
             if matches!(text(backend, "kind"), "" | "Service") {
                 target(context, cluster, object, backend, &place.index(at), once);
             }
+        }
+    }
+}
+
+/// The backends of a route of Contour.
+fn contour(context: &Context<'_>, cluster: &Cluster<'_>, object: &Object, once: &mut Once) {
+    let spec = &object.value()["spec"];
+    let routes = list(spec, "routes").iter().enumerate();
+    let routes = routes.map(|(at, route)| (keys(&["spec", "routes"]).index(at), route));
+    let all = routes.chain(spec.get("tcpproxy").map(|proxy| (keys(&["spec", "tcpproxy"]), proxy)));
+    for (place, value) in all {
+        for (at, backend) in list(value, "services").iter().enumerate() {
+            target(context, cluster, object, backend, &place.key("services").index(at), once);
         }
     }
 }

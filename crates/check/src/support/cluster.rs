@@ -117,26 +117,44 @@ impl<'a> Cluster<'a> {
 
     /// Whether a namespace has custom resources of a kind that may bring pods.
     pub fn has_operated_pods(&self, namespace: &str) -> bool {
-        const PODLESS: [&str; 14] = [
+        const PODLESS: [&str; 29] = [
+            "argoproj.io",
+            "autoscaling.k8s.io",
+            "bitnami.com",
             "cert-manager.io",
+            "cilium.io",
+            "crd.projectcalico.org",
             "external-secrets.io",
+            "gateway.envoyproxy.io",
+            "gateway.networking.k8s.io",
+            "image.toolkit.fluxcd.io",
+            "karpenter.k8s.aws",
+            "karpenter.sh",
+            "keda.sh",
+            "kustomize.toolkit.fluxcd.io",
+            "kyverno.io",
+            "metallb.io",
             "monitoring.coreos.com",
             "networking.istio.io",
-            "security.istio.io",
-            "gateway.networking.k8s.io",
-            "argoproj.io",
-            "traefik.io",
-            "traefik.containo.us",
-            "bitnami.com",
-            "cilium.io",
-            "kyverno.io",
+            "notification.toolkit.fluxcd.io",
+            "policy.networking.k8s.io",
+            "projectcalico.org",
+            "projectcontour.io",
             "route.openshift.io",
-            "keda.sh",
+            "secrets-store.csi.x-k8s.io",
+            "security.istio.io",
+            "source.toolkit.fluxcd.io",
+            "traefik.containo.us",
+            "traefik.io",
+            "trust.cert-manager.io",
         ];
+        // Of a release that is seen, so are its pods; of any other the namespace is hidden.
+        let is_release = |object: &Object| self.survey.is_of_flux && object.key.kind == "HelmRelease";
         self.objects.iter().any(|object| {
             object.key.namespace == namespace
                 && Catalog::latest().kind(&object.value().gvk()).is_none()
                 && !PODLESS.contains(&object.key.group.as_str())
+                && !is_release(object)
         })
     }
 }
@@ -173,9 +191,10 @@ fn makes_objects(object: &Object) -> bool {
         return keys.any(|key| key.starts_with("cert-manager.io/") || key.contains("acme"));
     }
     // Routes name what others make.
-    const ROUTES: [&str; 5] = [
+    const ROUTES: [&str; 6] = [
         "gateway.networking.k8s.io",
         "networking.istio.io",
+        "projectcontour.io",
         "security.istio.io",
         "traefik.io",
         "traefik.containo.us",
