@@ -128,7 +128,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
                     .see(context.survey.start(subscription), "its operator is installed by this")
                     .because("the engine asks the API server about every object before it applies the first: the operation fails, and installs nothing")
                     .help("add the annotation `argocd.argoproj.io/sync-options: SkipDryRunOnMissingResource=true`");
-                once.add(&kind.to_string(), RULE.finding(context, object, diagnostic).likely());
+                // Each object of the kind wants the annotation: one of them is enough to know.
+                let cause = format!("{}\n{kind}", context.survey.start(subscription));
+                once.add_by(cause, RULE.finding(context, object, diagnostic).likely());
             }
         }
     }

@@ -29,8 +29,11 @@ use tiphys_diag::Severity;
 use tiphys_graph::{App, Outcome, UnitKind};
 use tiphys_render::{Cause, RenderError};
 
-use super::d2_cannot_render::{self, Fault};
-use crate::{Context, Finding, Report, Rule, support::once::Once};
+use super::d2_cannot_render;
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{once::Once, render_fault::Fault},
+};
 
 /// See the module.
 pub const RULE: Rule = Rule {

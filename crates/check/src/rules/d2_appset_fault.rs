@@ -19,7 +19,7 @@
 //! ## When to suppress
 //! Where the generator reads what only the cluster has.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::Severity;
 use tiphys_graph::{Set, survey::declared_span};
@@ -61,7 +61,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
             report.add(finding);
             continue;
         }
-        for finding in left_open(context, set).into_iter().chain(misnamed(context, set)) {
+        let unseen = of_values(context, set).into_iter();
+        for finding in left_open(context, set).into_iter().chain(misnamed(context, set)).chain(unseen) {
             report.add(finding);
         }
         let Some(fault) = set.fault.as_deref() else { continue };
@@ -131,6 +132,74 @@ fn left_open(context: &Context<'_>, set: &Set) -> Vec<Finding> {
         finding
     };
     open.into_iter().map(told).collect()
+}
+
+/// A parameter that is asked for by a bare name, while a generator gives it among its `values`: `{{addonChart}}` for
+/// `{{values.addonChart}}`. What the clusters are, only the engine knows; what their generator's values are called is written here.
+fn of_values(context: &Context<'_>, set: &Set) -> Option<Finding> {
+    let value = &set.declared.value;
+    let generators = value.at(&["spec", "generators"])?;
+    let (mut values, mut others) = (BTreeSet::new(), BTreeSet::new());
+    gather(generators, &mut values, &mut others)?;
+    let is_go = value.at(&["spec", "goTemplate"]).and_then(Value::as_bool) == Some(true);
+    let fields = FIELDS.iter().map(|field| [&["spec", "template"], *field].concat());
+    let (field, name) = fields.into_iter().find_map(|field| {
+        let text = value.str_at(&field)?;
+        let asked = text.split("{{").skip(1).filter_map(|rest| Some(rest.split_once("}}")?.0.trim()));
+        let mut bare = asked.filter_map(|it| if is_go { it.strip_prefix('.') } else { Some(it) });
+        let name =
+            bare.find(|name| values.contains(name) && !others.contains(name) && !GIVEN.contains(name))?;
+        Some((field, name))
+    })?;
+    let dot = if is_go { "." } else { "" };
+    let (asked, meant) = (format!("{{{{{dot}{name}}}}}"), format!("{{{{{dot}values.{name}}}}}"));
+    let diagnostic = RULE
+        .diagnostic(format!(
+            "no generator of ApplicationSet {} gives the parameter {name}: it is called values.{name}",
+            value.name()
+        ))
+        .at(declared_span(&context.survey.files, &set.declared, &keys(&field)), "used here")
+        .because("a name that the controller does not know is left in its braces, or stops the whole set")
+        .help(format!("write {meant} for {asked}"));
+    let mut finding =
+        Finding::new(RULE.incident, diagnostic).object(format!("ApplicationSet/{}", value.name())).likely();
+    finding.diagnostic.severity = Severity::Warning;
+    Some(finding)
+}
+
+/// What generators call so themselves.
+const GIVEN: [&str; 9] =
+    ["name", "nameNormalized", "server", "project", "path", "branch", "sha", "repository", "url"];
+
+/// The names among the values of generators, and of the elements of lists; `None` where files or others tell more names.
+fn gather<'a>(
+    generators: &'a Value,
+    values: &mut BTreeSet<&'a str>,
+    others: &mut BTreeSet<&'a str>,
+) -> Option<()> {
+    const OPEN: [&str; 3] = ["plugin", "files", "elementsYaml"];
+    match generators {
+        Value::Object(map) => {
+            for (key, below) in map {
+                match (key.as_str(), below) {
+                    (key, _) if OPEN.contains(&key) => return None,
+                    ("values", Value::Object(given)) => values.extend(given.keys().map(String::as_str)),
+                    ("elements", Value::Array(elements)) => {
+                        let given = elements.iter().filter_map(Value::as_object).flat_map(|it| it.keys());
+                        others.extend(given.map(String::as_str));
+                    }
+                    (_, below) => gather(below, values, others)?,
+                }
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                gather(item, values, others)?;
+            }
+        }
+        _ => {}
+    }
+    Some(())
 }
 
 /// An Application whose name no object may have: a parameter brings an underscore, or capital letters.

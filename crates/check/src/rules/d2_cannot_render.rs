@@ -36,6 +36,7 @@ use crate::{
         once::Once,
         parts, placeholders,
         pods::list,
+        render_fault::Fault,
         set_aside, similar,
     },
 };
@@ -49,9 +50,6 @@ pub const RULE: Rule = Rule {
     source: include_str!("d2_cannot_render.rs"),
     check,
 };
-
-/// What Helm adds for people at its own command line.
-const DEBUG_HINT: &str = "Use --debug flag to render out invalid YAML";
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
@@ -509,75 +507,6 @@ fn warning(context: &Context<'_>, path: &str, what: &str, error: &RenderError) -
         .at(span, fault.label)
         .because("no Application of the repository reads it; whatever does will fail on it");
     Finding::new(RULE.incident, diagnostic).likely()
-}
-
-/// A fault of rendering, taken apart.
-pub(super) struct Fault {
-    /// What is wrong, in one line.
-    pub text: String,
-    /// Where, if a file of the repository is to blame.
-    pub span: Option<Span>,
-    pub label: String,
-    pub related: Vec<tiphys_diag::Label>,
-    pub help: Vec<String>,
-}
-
-impl Fault {
-    pub fn of(context: &Context<'_>, error: &RenderError, app: Option<&App>) -> Self {
-        let files = &context.survey.files;
-        if let Some(diagnostic) = error.diagnostic() {
-            let primary = diagnostic.primary.as_ref();
-            return Self {
-                text: diagnostic.message.clone(),
-                span: primary.map(|label| files.span(&at(&label.span))),
-                label: primary.map(|label| label.text.clone()).unwrap_or_default(),
-                related: diagnostic.related.clone(),
-                help: diagnostic.help.clone(),
-            };
-        }
-        let headline = error.headline();
-        let place = error.place().filter(|place| files.contains(&place.file)).cloned();
-        let text = match &place {
-            Some(place) => headline.strip_prefix(&format!("{place}: ")).unwrap_or(headline),
-            None => headline,
-        };
-        let place = place.or_else(|| in_template(context, headline, app?));
-        Self {
-            text: text
-                .trim_end_matches(DEBUG_HINT)
-                .trim()
-                .lines()
-                .map(str::trim)
-                .collect::<Vec<_>>()
-                .join(" "),
-            span: place.map(|place| files.span(&place)),
-            label: String::new(),
-            related: Vec::new(),
-            help: Vec::new(),
-        }
-    }
-}
-
-fn at(span: &Span) -> Location {
-    Location::new(span.file.clone(), span.start.line, span.start.column)
-}
-
-/// The place in a chart's template that Helm's message names as `chart/templates/file:line:column`.
-fn in_template(context: &Context<'_>, text: &str, app: &App) -> Option<Location> {
-    let words = text.split([' ', '(', ')', '"', '<', '>']);
-    for word in words.filter(|word| word.contains("/templates/")) {
-        let mut parts = word.trim_end_matches(':').split(':');
-        let (path, line) = (parts.next()?, parts.next().and_then(|line| line.parse().ok()));
-        let below = path.split_once('/').map(|(_, below)| below)?;
-        for source in app.application.spec.effective_sources() {
-            let file = format!("{}/{below}", source.path.trim_matches('/'));
-            let file = file.trim_start_matches("./").to_owned();
-            if context.survey.files.contains(&file) {
-                return Some(Location::new(file, line.unwrap_or(1), 0));
-            }
-        }
-    }
-    None
 }
 
 /// Where an Application names its source.

@@ -26,6 +26,7 @@ pub mod pods;
 pub mod promql;
 pub mod references;
 pub mod remedies;
+pub mod render_fault;
 pub mod respell;
 pub mod scalars;
 pub mod selectors;

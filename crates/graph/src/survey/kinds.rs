@@ -4,7 +4,7 @@ use tiphys_schema::Catalog;
 use tiphys_value::GroupVersionKind;
 
 /// Kinds of much used operators that live in no namespace.
-const OF_CLUSTERS: [(&str, &[&str]); 12] = [
+const OF_CLUSTERS: [(&str, &[&str]); 13] = [
     ("cert-manager.io", &["ClusterIssuer"]),
     (
         "cilium.io",
@@ -16,6 +16,7 @@ const OF_CLUSTERS: [(&str, &[&str]); 12] = [
     ("karpenter.k8s.aws", &["EC2NodeClass"]),
     ("karpenter.sh", &["NodeClaim", "NodePool"]),
     ("kyverno.io", &["ClusterCleanupPolicy", "ClusterPolicy"]),
+    ("nmstate.io", &["NMState", "NodeNetworkConfigurationPolicy", "NodeNetworkState"]),
     ("operator.tigera.io", &["APIServer", "Goldmane", "Installation", "Whisker"]),
     ("projectcalico.org", &["FelixConfiguration", "GlobalNetworkPolicy", "GlobalNetworkSet", "IPPool"]),
     ("snapshot.storage.k8s.io", &["VolumeSnapshotClass", "VolumeSnapshotContent"]),
