@@ -42,7 +42,8 @@ pub(crate) fn ensure(server: &ApiServer) {
     }
     let network = server.snapshot().service_network();
     put(&client, "v1", "services", "default", kubernetes_service(&network.first().to_string()));
-    put(&client, "discovery.k8s.io/v1", "endpointslices", "default", kubernetes_endpoints());
+    put(&client, "v1", "endpoints", "default", kubernetes_endpoints());
+    put(&client, "discovery.k8s.io/v1", "endpointslices", "default", kubernetes_slice());
     let registry = server.registry();
     let is_served = |name: &str| {
         name.split_once('.').is_some_and(|(version, group)| registry.has_group_version(group, version))
@@ -158,6 +159,16 @@ fn kubernetes_service(address: &str) -> Value {
 }
 
 fn kubernetes_endpoints() -> Value {
+    json!({
+        "metadata": {"name": "kubernetes", "labels": {"endpointslice.kubernetes.io/skip-mirror": "true"}},
+        "subsets": [{
+            "addresses": [{"ip": "172.18.0.2"}],
+            "ports": [{"name": "https", "port": 6443, "protocol": "TCP"}],
+        }],
+    })
+}
+
+fn kubernetes_slice() -> Value {
     json!({
         "metadata": {"name": "kubernetes", "labels": {"kubernetes.io/service-name": "kubernetes"}},
         "addressType": "IPv4",

@@ -128,10 +128,13 @@ fn extra_fields(resource: &Resource) -> &'static [&'static str] {
 }
 
 fn field_value(object: &Value, field: &str) -> String {
+    // The newer form of an Event has no source.
+    let has_source = object.str_at(&["source", "component"]).is_some_and(|it| !it.is_empty());
     let field = match field {
         "status.successful" => "status.succeeded",
         "reportingController" => "reportingComponent",
-        "source" => "source.component",
+        "source" if has_source => "source.component",
+        "source" => "reportingComponent",
         "status.podIPs" => "status.podIPs[0].ip",
         other => other,
     };

@@ -75,7 +75,8 @@ mod tests {
         let (value, duplicates) = parse(br#"{"a": 1, "b": [{"c": 1, "c": 2}], "a": 3}"#).unwrap();
         assert_eq!(value, json!({"a": 3, "b": [{"c": 2}]}));
         assert_eq!(duplicates, ["b[0].c", "a"]);
-        let (_, duplicates) = parse(br#"{"a": {"b": 1, "b": 2, "b": 3, "c": [[{"d": 1, "d": 2}]]}}"#).unwrap();
+        let (_, duplicates) =
+            parse(br#"{"a": {"b": 1, "b": 2, "b": 3, "c": [[{"d": 1, "d": 2}]]}}"#).unwrap();
         assert_eq!(duplicates, ["a.b", "a.c[0][0].d"]);
     }
 

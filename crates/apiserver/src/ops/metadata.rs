@@ -66,6 +66,7 @@ fn name_faults(at: &At, name: &str) -> Vec<String> {
             // Their rules look at no name: only the path has to be able to hold it.
             "CertificateSigningRequest" | "PodDisruptionBudget" => return path_segment_faults(name),
             "Event" if at.resource.group().is_empty() => return path_segment_faults(name),
+            "IPAddress" => return address_faults(name),
             "ClusterRole" | "ClusterRoleBinding" | "Role" | "RoleBinding" | "APIService" => {
                 return path_segment_faults(name);
             }
@@ -73,6 +74,17 @@ fn name_faults(at: &At, name: &str) -> Vec<String> {
         }
     }
     subdomain_faults(name)
+}
+
+/// Faults of an IP address in its canonical form (`IsValidIP` of apimachinery).
+fn address_faults(name: &str) -> Vec<String> {
+    match name.parse::<std::net::IpAddr>() {
+        Err(_) => vec!["must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)".to_owned()],
+        Ok(address) if address.to_string() != name => {
+            vec![format!("must be in canonical form (\"{address}\")")]
+        }
+        Ok(_) => Vec::new(),
+    }
 }
 
 fn path_segment_faults(name: &str) -> Vec<String> {

@@ -26,7 +26,11 @@ pub(super) fn families_given(service: &Value) -> [bool; 2] {
 
 /// Chooses address families, and lets go of node ports that the new type has no use for.
 pub(super) fn complete(service: &mut Value, current: Option<&Value>) {
-    if service.str_at(&["spec", "type"]) == Some("ExternalName") || !service["spec"].is_object() {
+    if !service["spec"].is_object() {
+        return;
+    }
+    if is_external(service) {
+        current.into_iter().for_each(|current| let_go(service, current));
         return;
     }
     choose_families(service, current);
@@ -43,6 +47,37 @@ pub(super) fn complete(service: &mut Value, current: Option<&Value>) {
         if is_same && needs_health_check_port(current) && !needs_health_check_port(service) {
             drop(service["spec"].as_object_mut().map(|spec| spec.remove("healthCheckNodePort")));
         }
+    }
+}
+
+fn is_external(service: &Value) -> bool {
+    service.str_at(&["spec", "type"]) == Some("ExternalName")
+}
+
+/// A Service that becomes a name for something outside keeps nothing that it was given and that the client did not change:
+/// addresses, families, ports and what says how traffic is led to it (`dropTypeDependentFields` in the registry of
+/// Services).
+fn let_go(service: &mut Value, current: &Value) {
+    const GIVEN: [&str; 8] = [
+        "clusterIP",
+        "clusterIPs",
+        "ipFamilies",
+        "ipFamilyPolicy",
+        "healthCheckNodePort",
+        "allocateLoadBalancerNodePorts",
+        "loadBalancerClass",
+        "externalTrafficPolicy",
+    ];
+    if is_external(current) {
+        return;
+    }
+    let given: Vec<&str> =
+        GIVEN.into_iter().filter(|field| service["spec"].get(field) == current["spec"].get(field)).collect();
+    if let Some(spec) = service["spec"].as_object_mut() {
+        given.into_iter().for_each(|field| drop(spec.remove(field)));
+    }
+    if has_node_ports(current) {
+        release_ports(service, current);
     }
 }
 
@@ -83,7 +118,6 @@ fn name_address_twice(service: &mut Value) {
 
 /// A client that replaces a Service need not know what was given to it: addresses and ports stay.
 fn keep_allocated(service: &mut Value, current: &Value) {
-    let is_external = |service: &Value| service.str_at(&["spec", "type"]) == Some("ExternalName");
     if is_external(current) || is_external(service) {
         return;
     }

@@ -66,6 +66,8 @@ pub fn validate_create(gvk: &GroupVersionKind, object: &Value) -> ErrorList {
         ("", "Service") => service::service(object, &mut errors),
         ("networking.k8s.io", "Ingress") => network::ingress(spec, &path, &mut errors),
         ("networking.k8s.io", "NetworkPolicy") => network::policy(spec, &path, &mut errors),
+        ("networking.k8s.io", "IPAddress") => network::ip_address(spec, &path, &mut errors),
+        ("networking.k8s.io", "ServiceCIDR") => network::service_cidr(spec, &path, &mut errors),
         ("", "ConfigMap") => config::config_map(object, &mut errors),
         ("", "Secret") => config::secret(object, &mut errors),
         ("", "PersistentVolumeClaim") => storage::claim(spec, &path, &mut errors),

@@ -1,4 +1,4 @@
-//! Ingresses and network policies.
+//! Ingresses, network policies, and the addresses of Services.
 
 use serde_json::Value;
 
@@ -231,5 +231,68 @@ fn policy_peer(peer: &Value, path: &Path, errors: &mut ErrorList) {
             errors.push(FieldError::forbidden(path, detail));
         }
         _ => {}
+    }
+}
+/// An address that something has (networking.k8s.io/v1 IPAddress).
+pub(super) fn ip_address(spec: &Value, path: &Path, errors: &mut ErrorList) {
+    let parent = &spec["parentRef"];
+    let path = path.child("parentRef");
+    if !parent.is_object() {
+        errors.push(FieldError::required(&path, ""));
+        return;
+    }
+    let group = text(parent, "group");
+    if !group.is_empty() {
+        faulty(names::dns1123_subdomain(group), group, &path.child("group"), errors);
+    }
+    for field in ["resource", "name", "namespace"] {
+        match text(parent, field) {
+            "" if field == "namespace" => {}
+            "" => errors.push(FieldError::required(&path.child(field), "")),
+            name => faulty(names::path_segment(name), name, &path.child(field), errors),
+        }
+    }
+}
+
+/// What is wrong with a network, strictly taken (`IsValidCIDR` of apimachinery).
+fn range_fault(range: &str) -> Option<String> {
+    let Some((address, bits)) = names::cidr(range) else { return Some(names::CIDR.to_owned()) };
+    let (number, width) = match address {
+        std::net::IpAddr::V4(v4) => (u128::from(u32::from(v4)), 32),
+        std::net::IpAddr::V6(v6) => (u128::from(v6), 128),
+    };
+    let beyond = (1u128.checked_shl(width - u32::from(bits)).unwrap_or(0)).wrapping_sub(1);
+    if number & beyond != 0 {
+        return Some("must not have bits set beyond the prefix length".to_owned());
+    }
+    let canonical = format!("{address}/{bits}");
+    (canonical != range).then(|| format!("must be in canonical form (\"{canonical}\")"))
+}
+
+/// A range that Services get their addresses from (networking.k8s.io/v1 ServiceCIDR).
+pub(super) fn service_cidr(spec: &Value, path: &Path, errors: &mut ErrorList) {
+    let ranges = list(spec, "cidrs");
+    let path = path.child("cidrs");
+    match ranges.len() {
+        0 => errors.push(FieldError::required(&path, "at least one CIDR required")),
+        1 | 2 => {}
+        _ => {
+            let shown = serde_json::json!({"CIDRs": ranges}).to_string();
+            errors.push(FieldError::invalid_as(&path, shown, "may only hold up to 2 values"));
+            return;
+        }
+    }
+    for (at, range) in ranges.iter().enumerate() {
+        let range = range.as_str().unwrap_or_default();
+        if let Some(fault) = range_fault(range) {
+            errors.push(FieldError::invalid(&path.index(at), range, fault));
+        }
+    }
+    let families: Vec<bool> =
+        ranges.iter().filter_map(|range| Some(names::cidr(range.as_str()?)?.0.is_ipv4())).collect();
+    if families.len() == 2 && families[0] == families[1] {
+        let detail =
+            "may specify no more than one IP for each IP family, i.e 192.168.0.0/24 and 2001:db8::/64";
+        errors.push(FieldError::invalid(&path, spec["cidrs"].clone(), detail));
     }
 }

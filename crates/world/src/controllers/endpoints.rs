@@ -68,9 +68,9 @@ impl Controller for EndpointsController {
         }
         let pods = context.view.list(&resources::pods(), Some(service.namespace()));
         let pods: Vec<_> = pods.into_iter().filter(|pod| is_endpoint(&service, pod)).collect();
-        let ports = ports(&service, &pods);
-        let mut writes = slices_for(&service, &pods, &ports, &slices);
-        writes.extend(endpoints_for(&service, &pods, &ports, context.view));
+        let groups = by_ports(&service, pods);
+        let mut writes = slices_for(&service, &groups, &slices);
+        writes.extend(endpoints_for(&service, &groups, context.view));
         writes.into()
     }
 }
@@ -87,14 +87,38 @@ fn publishes_unready(service: &Value) -> bool {
     service.at(&["spec", "publishNotReadyAddresses"]) == Some(&Value::Bool(true))
 }
 
-fn slices_for(service: &Value, pods: &[Arc<Object>], ports: &Value, slices: &[Arc<Object>]) -> Vec<Write> {
-    let endpoints: Vec<Value> = pods.iter().map(|pod| endpoint(service, pod)).collect();
-    let mut chunks: Vec<_> = endpoints.chunks(SLICE).map(<[Value]>::to_vec).collect();
-    if chunks.is_empty() {
-        chunks.push(Vec::new());
+/// Pods behind the same numbers: a name stands for what each pod calls so.
+struct Group {
+    ports: Value,
+    pods: Vec<Arc<Object>>,
+}
+
+fn by_ports(service: &Value, pods: Vec<Arc<Object>>) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for pod in pods {
+        let ports = ports(service, Some(&pod));
+        match groups.iter_mut().find(|group| group.ports == ports) {
+            Some(group) => group.pods.push(pod),
+            None => groups.push(Group { ports, pods: vec![pod] }),
+        }
+    }
+    if groups.is_empty() {
+        groups.push(Group { ports: ports(service, None), pods: Vec::new() });
+    }
+    groups
+}
+
+fn slices_for(service: &Value, groups: &[Group], slices: &[Arc<Object>]) -> Vec<Write> {
+    let mut chunks: Vec<(Vec<Value>, &Value)> = Vec::new();
+    for group in groups {
+        let endpoints: Vec<Value> = group.pods.iter().map(|pod| endpoint(service, pod)).collect();
+        chunks.extend(endpoints.chunks(SLICE).map(|chunk| (chunk.to_vec(), &group.ports)));
+        if endpoints.is_empty() {
+            chunks.push((endpoints, &group.ports));
+        }
     }
     let mut writes = Vec::new();
-    for (number, endpoints) in chunks.iter().enumerate() {
+    for (number, (endpoints, ports)) in chunks.iter().enumerate() {
         let wanted = slice(service, number, endpoints, ports);
         match slices.iter().find(|slice| slice.name() == wanted.name()) {
             None => writes.push(Write::Create { resource: resources::endpoint_slices(), object: wanted }),
@@ -163,12 +187,13 @@ fn target(pod: &Value) -> Value {
     json!({"kind": "Pod", "name": pod.name(), "namespace": pod.namespace(), "uid": pod.uid()})
 }
 
-fn ports(service: &Value, pods: &[Arc<Object>]) -> Value {
+/// The ports of a Service as a pod has them, or as they stand there.
+fn ports(service: &Value, pod: Option<&Object>) -> Value {
     let ports = service.at(&["spec", "ports"]).and_then(Value::as_array);
     let port = |port: &Value| {
         let mut found = json!({
             "name": port.str_at(&["name"]).unwrap_or_default(),
-            "port": target_port(port, pods),
+            "port": target_port(port, pod),
             "protocol": port.str_at(&["protocol"]).unwrap_or("TCP"),
         });
         if let Some(protocol) = port.get("appProtocol") {
@@ -180,13 +205,16 @@ fn ports(service: &Value, pods: &[Arc<Object>]) -> Value {
     ports.into_iter().flatten().map(port).filter(|port| !port["port"].is_null()).collect()
 }
 
-/// The number behind a Service port; a name is looked up in the first pod that has it.
-fn target_port(port: &Value, pods: &[Arc<Object>]) -> Value {
+/// The number behind a Service port; a name is looked up in the pod.
+fn target_port(port: &Value, pod: Option<&Object>) -> Value {
     match &port["targetPort"] {
         Value::String(name) => {
-            let containers =
-                pods.iter().filter_map(|pod| pod.at(&["spec", "containers"])?.as_array()).flatten();
-            let mut ports = containers.filter_map(|container| container.get("ports")?.as_array()).flatten();
+            let containers = pod.and_then(|pod| pod.at(&["spec", "containers"])?.as_array());
+            let mut ports = containers
+                .into_iter()
+                .flatten()
+                .filter_map(|container| container.get("ports")?.as_array())
+                .flatten();
             ports
                 .find(|port| port["name"] == name.as_str())
                 .map_or(Value::Null, |port| port["containerPort"].clone())
@@ -197,31 +225,9 @@ fn target_port(port: &Value, pods: &[Arc<Object>]) -> Value {
 }
 
 /// The older form, which tools still read.
-fn endpoints_for(service: &Value, pods: &[Arc<Object>], ports: &Value, view: &View<'_>) -> Option<Write> {
-    let address = |pod: &Arc<Object>| {
-        let mut address = json!({
-            "ip": pod["status"]["podIP"], "nodeName": pod["spec"]["nodeName"], "targetRef": target(pod),
-        });
-        if pod.str_at(&["spec", "subdomain"]) == Some(service.name())
-            && let Some(hostname) = pod.at(&["spec", "hostname"])
-        {
-            address["hostname"] = hostname.clone();
-        }
-        address
-    };
-    let live = || pods.iter().filter(|pod| !pod.is_terminating());
-    let is_ready = |pod: &&Arc<Object>| publishes_unready(service) || is_condition_true(pod, "Ready");
-    let ready: Vec<_> = live().filter(is_ready).map(address).collect();
-    let unready: Vec<_> = live().filter(|pod| !is_ready(pod)).map(address).collect();
-    let mut subset = json!({"ports": named_ports(ports)});
-    if !ready.is_empty() {
-        subset["addresses"] = ready.into();
-    }
-    if !unready.is_empty() {
-        subset["notReadyAddresses"] = unready.into();
-    }
-    let is_empty = subset.get("addresses").is_none() && subset.get("notReadyAddresses").is_none();
-    let subsets = if is_empty { Value::Null } else { json!([subset]) };
+fn endpoints_for(service: &Value, groups: &[Group], view: &View<'_>) -> Option<Write> {
+    let subsets: Vec<Value> = groups.iter().filter_map(|group| subset(service, group)).collect();
+    let subsets = if subsets.is_empty() { Value::Null } else { subsets.into() };
     let mut labels = service.at(&["metadata", "labels"]).cloned().unwrap_or_else(|| json!({}));
     labels["endpoints.kubernetes.io/managed-by"] = "endpoint-controller".into();
     let key = Key::of(service);
@@ -246,6 +252,32 @@ fn endpoints_for(service: &Value, pods: &[Arc<Object>], ports: &Value, view: &Vi
     }
     let resource = resources::endpoints();
     Some(if is_new { Write::Create { resource, object } } else { Write::Update { resource, object } })
+}
+
+/// The pods of a group as Endpoints list them; `None` if there are none.
+fn subset(service: &Value, group: &Group) -> Option<Value> {
+    let address = |pod: &Arc<Object>| {
+        let mut address = json!({
+            "ip": pod["status"]["podIP"], "nodeName": pod["spec"]["nodeName"], "targetRef": target(pod),
+        });
+        if pod.str_at(&["spec", "subdomain"]) == Some(service.name())
+            && let Some(hostname) = pod.at(&["spec", "hostname"])
+        {
+            address["hostname"] = hostname.clone();
+        }
+        address
+    };
+    let live = || group.pods.iter().filter(|pod| !pod.is_terminating());
+    let is_ready = |pod: &&Arc<Object>| publishes_unready(service) || is_condition_true(pod, "Ready");
+    let ready: Vec<_> = live().filter(is_ready).map(address).collect();
+    let unready: Vec<_> = live().filter(|pod| !is_ready(pod)).map(address).collect();
+    let mut subset = json!({"ports": named_ports(&group.ports)});
+    for (field, addresses) in [("addresses", ready), ("notReadyAddresses", unready)] {
+        if !addresses.is_empty() {
+            subset[field] = addresses.into();
+        }
+    }
+    (subset.as_object()?.len() > 1).then_some(subset)
 }
 
 /// Ports as Endpoints name them: without a name that is empty.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use tiphys_value::ObjectExt;
+
 use crate::{
     Change, Controller, Key, Outcome, View, controller::Context, event::last_told, object::resources,
 };
@@ -23,7 +25,9 @@ impl Controller for EventController {
 
     fn reconcile(&self, key: &Key, context: &Context<'_>) -> Outcome {
         let Some(event) = context.view.get(&resources::events(), key) else { return Outcome::done() };
-        let Some(told) = last_told(&event) else { return Outcome::done() };
+        // Whoever makes an Event may say that it happened long ago.
+        let made = event.str_at(&["metadata", "creationTimestamp"]).and_then(|at| at.parse().ok());
+        let Some(told) = last_told(&event).max(made) else { return Outcome::done() };
         let due = told.checked_add(context.settings.event_ttl).unwrap_or(told);
         match Duration::try_from(due.duration_since(context.now)) {
             Ok(left) if !left.is_zero() => Outcome::after(left),

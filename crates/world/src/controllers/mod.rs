@@ -8,6 +8,7 @@ mod daemon_set;
 mod deployment;
 mod disruption_budget;
 mod endpoints;
+mod endpoints_mirror;
 mod event;
 mod eviction;
 mod garbage;
@@ -52,6 +53,7 @@ pub fn all() -> Vec<Box<dyn Controller>> {
         Box::new(kubelet::Kubelet),
         Box::new(service::ServiceController),
         Box::new(endpoints::EndpointsController),
+        Box::new(endpoints_mirror::EndpointsMirrorController),
         Box::new(ingress::IngressController),
         Box::new(disruption_budget::DisruptionBudgetController),
         Box::new(autoscaler::AutoscalerController),

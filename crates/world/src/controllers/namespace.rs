@@ -28,7 +28,8 @@ impl Controller for NamespaceController {
         if change.resource == resources::namespaces() {
             return vec![Key::of(&change.object)];
         }
-        if !change.is_deleted || change.object.namespace().is_empty() {
+        let is_root_ca = change.resource == resources::config_maps() && change.object.name() == ROOT_CA;
+        if change.object.namespace().is_empty() || !(change.is_deleted || is_root_ca) {
             return Vec::new();
         }
         // Something in a namespace went: the namespace may be empty now, or lack what it must hold.
@@ -80,11 +81,19 @@ fn fill(namespace: &str, context: &Context<'_>) -> Vec<Write> {
         "data": {"ca.crt": context.settings.root_ca},
     });
     let wanted = [(resources::service_accounts(), account), (resources::config_maps(), root_ca)];
-    let is_missing = |(resource, object): &(GroupVersionResource, Value)| {
-        context.view.get(resource, &Key::of(object)).is_none()
+    let write = |(resource, wanted): (GroupVersionResource, Value)| {
+        let Some(found) = context.view.get(&resource, &Key::of(&wanted)) else {
+            return Some(Write::Create { resource, object: wanted });
+        };
+        // Somebody changed the authority: it is what it was.
+        let is_changed = wanted.get("data").is_some_and(|data| found.get("data") != Some(data));
+        is_changed.then(|| {
+            let mut object = found.value().clone();
+            object["data"] = wanted["data"].clone();
+            Write::Update { resource, object }
+        })
     };
-    let missing = wanted.into_iter().filter(is_missing);
-    missing.map(|(resource, object)| Write::Create { resource, object }).collect()
+    wanted.into_iter().filter_map(write).collect()
 }
 
 type Content = [(GroupVersionResource, Arc<Object>)];

@@ -448,3 +448,92 @@ fn sets_of_a_deployment_that_rolls_are_scaled_in_proportion() {
     scale(&mut cluster, 0);
     assert_eq!(sizes(&cluster), of(0, 0));
 }
+
+fn slices_of(cluster: &Cluster, service: &str) -> Vec<Value> {
+    let slices = resource("discovery.k8s.io", "v1", "endpointslices");
+    let names = cluster.names(&slices, "shop");
+    let all = names.iter().filter_map(|name| cluster.get(&slices, "shop", name));
+    all.filter(|slice| slice["metadata"]["labels"]["kubernetes.io/service-name"] == service).collect()
+}
+
+#[test]
+fn endpoints_by_hand_have_slices_and_keep_them_in_step() {
+    let mut cluster = Cluster::new();
+    let endpoints = resource("", "v1", "endpoints");
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "db", "namespace": "shop"},
+        "spec": {"ports": [{"port": 5432}]}});
+    cluster.create(&resource("", "v1", "services"), service);
+    let by_hand = json!({"apiVersion": "v1", "kind": "Endpoints", "metadata": {"name": "db", "namespace": "shop"},
+        "subsets": [{"addresses": [{"ip": "10.1.2.3"}], "notReadyAddresses": [{"ip": "10.1.2.4"}], "ports": [{"port": 5432}]}]});
+    cluster.create(&endpoints, by_hand);
+    cluster.run(MINUTE);
+    let found = slices_of(&cluster, "db");
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0]["endpoints"][0]["addresses"], json!(["10.1.2.3"]));
+    assert_eq!(found[0]["endpoints"][1]["conditions"]["ready"], false);
+    let mut changed = cluster.get(&endpoints, "shop", "db").unwrap();
+    changed["subsets"] = json!([{"addresses": [{"ip": "10.9.9.9"}], "ports": [{"port": 5433}]}]);
+    cluster.update(&endpoints, changed);
+    cluster.run(MINUTE);
+    let found = slices_of(&cluster, "db");
+    assert_eq!(found[0]["endpoints"].as_array().unwrap().len(), 1);
+    assert_eq!(found[0]["ports"][0]["port"], 5433);
+    cluster.delete(&endpoints, "shop", "db", Propagation::Background);
+    cluster.run(MINUTE);
+    assert_eq!(slices_of(&cluster, "db"), Vec::<Value>::new());
+}
+
+#[test]
+fn a_named_port_is_what_each_pod_calls_so() {
+    let mut cluster = Cluster::new();
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"selector": {"app": "web"}, "ports": [{"port": 80, "targetPort": "http"}]}});
+    cluster.create(&resource("", "v1", "services"), service);
+    for (name, port) in [("old", 8080), ("new", 9090)] {
+        let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "shop", "labels": {"app": "web"}},
+            "spec": {"containers": [{"name": "c", "image": "i", "ports": [{"name": "http", "containerPort": port}]}]}});
+        cluster.create(&pods(), pod);
+    }
+    cluster.run(MINUTE);
+    let mut ports: Vec<i64> =
+        slices_of(&cluster, "web").iter().filter_map(|slice| slice["ports"][0]["port"].as_i64()).collect();
+    ports.sort_unstable();
+    assert_eq!(ports, [8080, 9090]);
+    let older = cluster.get(&resource("", "v1", "endpoints"), "shop", "web").unwrap();
+    assert_eq!(older["subsets"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn what_a_namespace_must_hold_is_put_back_and_an_event_of_long_ago_is_kept() {
+    let mut cluster = Cluster::new();
+    let config_maps = resource("", "v1", "configmaps");
+    let events = resource("", "v1", "events");
+    let event = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "told", "namespace": "shop"},
+        "involvedObject": {"namespace": "shop"}, "reason": "Test", "lastTimestamp": "2017-09-19T13:49:16Z"});
+    cluster.create(&events, event);
+    cluster.run(MINUTE);
+    let before = cluster.get(&config_maps, "shop", "kube-root-ca.crt").unwrap();
+    let mut changed = before.clone();
+    changed["data"] = json!({"ca.crt": "another"});
+    cluster.update(&config_maps, changed);
+    cluster.run(MINUTE);
+    let after = cluster.get(&config_maps, "shop", "kube-root-ca.crt").unwrap();
+    assert_eq!(after["data"], before["data"]);
+    assert!(cluster.get(&events, "shop", "told").is_some());
+}
+
+#[test]
+fn a_container_to_look_into_a_pod_with_runs() {
+    let mut cluster = Cluster::new();
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"containers": [{"name": "c", "image": "i"}]}});
+    cluster.create(&pods(), pod);
+    cluster.run(MINUTE);
+    let mut changed = cluster.get(&pods(), "shop", "web").unwrap();
+    changed["spec"]["ephemeralContainers"] = json!([{"name": "look", "image": "busybox"}]);
+    cluster.update_at(&pods(), changed, "ephemeralcontainers");
+    cluster.run(MINUTE);
+    let status = &cluster.get(&pods(), "shop", "web").unwrap()["status"]["ephemeralContainerStatuses"][0];
+    assert_eq!(status["name"], "look");
+    assert!(status["state"]["running"]["startedAt"].is_string());
+}

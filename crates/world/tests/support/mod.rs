@@ -73,6 +73,10 @@ impl Cluster {
         self.client.update(resource, object).unwrap();
     }
 
+    pub fn update_at(&self, resource: &GroupVersionResource, object: Value, subresource: &str) {
+        self.client.update_subresource(resource, object, subresource).unwrap();
+    }
+
     pub fn delete(
         &self,
         resource: &GroupVersionResource,

@@ -243,14 +243,26 @@ impl Sync<'_> {
         if self.exit(kind, spec).is_none() {
             self.make(spec);
         }
-        let image = spec.str_at(&["image"]).unwrap_or_default();
-        status["image"] = crate::behaviour::full_image_name(image).into();
-        status["imageID"] = image_id(image).into();
-        let number = status["restartCount"].to_string();
-        status["containerID"] = format!("tiphys://{}", digest(&[self.pod.uid(), name, &number])).into();
-        status["state"] = json!({"running": {"startedAt": time(self.context.now)}});
+        run(self.pod, spec, &mut status, self.context.now);
         self.running(kind, spec, status)
     }
+}
+
+/// The status of a container that begins to run and is not looked at again.
+pub fn begun(pod: &Value, spec: &Value, now: Timestamp) -> Value {
+    let mut status = blank(spec, Value::Null);
+    run(pod, spec, &mut status, now);
+    status
+}
+
+fn run(pod: &Value, spec: &Value, status: &mut Value, now: Timestamp) {
+    let name = spec.str_at(&["name"]).unwrap_or_default();
+    let image = spec.str_at(&["image"]).unwrap_or_default();
+    status["image"] = crate::behaviour::full_image_name(image).into();
+    status["imageID"] = image_id(image).into();
+    let number = status["restartCount"].to_string();
+    status["containerID"] = format!("tiphys://{}", digest(&[pod.uid(), name, &number])).into();
+    status["state"] = json!({"running": {"startedAt": time(now)}});
 }
 
 /// The field of a pod that a container's Events are about.

@@ -177,8 +177,27 @@ impl Sync<'_> {
             return self.write(why);
         }
         let lives = self.containers();
-        let status = status::of(self.pod, self.node, &lives, self.context);
+        let mut status = status::of(self.pod, self.node, &lives, self.context);
+        self.ephemeral(&mut status);
         self.write(status)
+    }
+
+    /// Starts the containers that somebody looks into a pod with (`kubectl debug`); they run until the pod ends.
+    fn ephemeral(&mut self, status: &mut Value) {
+        const FIELD: &str = "ephemeralContainerStatuses";
+        let mut statuses = status.get(FIELD).and_then(Value::as_array).cloned().unwrap_or_default();
+        for spec in status::list(self.pod, "ephemeralContainers") {
+            if statuses.iter().any(|known| known["name"] == spec["name"]) {
+                continue;
+            }
+            let field = format!("spec.ephemeralContainers{{{}}}", spec.str_at(&["name"]).unwrap_or_default());
+            self.tell(false, "Created", "Container created".to_owned(), Some(&field));
+            self.tell(false, "Started", "Container started".to_owned(), Some(&field));
+            statuses.push(container::begun(self.pod, spec, self.context.now));
+        }
+        if !statuses.is_empty() {
+            status[FIELD] = statuses.into();
+        }
     }
 
     /// Writes the status if it changed, and tells what there is to tell.

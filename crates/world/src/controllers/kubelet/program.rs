@@ -67,6 +67,10 @@ fn run(script: &str) -> Option<End> {
             return None;
         }
         let words: Vec<&str> = statement.split_whitespace().collect();
+        if is_endless(&words) {
+            let mut body = statements.map(|statement| statement.trim()).take_while(|it| *it != "done");
+            return body.all(goes_on).then_some(End { after: None, code: 0 });
+        }
         if step(&mut end, &words)? || end.after.is_none() {
             return Some(end);
         }
@@ -76,6 +80,19 @@ fn run(script: &str) -> Option<End> {
         }
     }
     Some(end)
+}
+
+/// Whether a loop begins that only what is in it can end.
+fn is_endless(words: &[&str]) -> bool {
+    matches!(words, ["while", "true" | ":"] | ["until", "false"])
+}
+
+/// Whether a statement in a loop is known not to end it.
+fn goes_on(statement: &str) -> bool {
+    let mut end = End { after: Some(Duration::ZERO), code: 0 };
+    let words: Vec<&str> = statement.split_whitespace().skip_while(|word| *word == "do").collect();
+    let is_plain = !statement.contains(SYNTAX);
+    words.is_empty() || is_plain && step(&mut end, &words) == Some(false) && end.code == 0
 }
 
 /// Takes one statement; says whether the program ends with it. `None` if it is not known.
@@ -95,7 +112,8 @@ fn step(end: &mut End, words: &[&str]) -> Option<bool> {
         }
         ("exit", []) => return Some(true),
         ("false", []) => end.code = 1,
-        ("true" | ":", []) | ("echo", _) | ("set", ["-e" | "-x" | "-ex" | "-eu" | "-eux"]) => {}
+        // What is done at a signal is done when it comes.
+        ("true" | ":", []) | ("echo" | "trap", _) | ("set", ["-e" | "-x" | "-ex" | "-eu" | "-eux"]) => {}
         _ => return None,
     }
     Some(false)
@@ -128,6 +146,14 @@ mod tests {
         assert_eq!(shell("echo working; sleep 5 && exit 3"), end(5, 3));
         assert_eq!(shell("set -e\nsleep 1m 30\n"), end(90, 0));
         assert_eq!(shell("sleep 2; false"), end(2, 1));
+        for endless in
+            ["trap exit TERM; while true; do sleep 1; done", "while :; do echo on; sleep 2; done; exit 1"]
+        {
+            assert_eq!(shell(endless), Some(End { after: None, code: 0 }), "{endless}");
+        }
+        for unknown in ["while true; do exit 1; done", "while true; do test -f /x && break; sleep 1; done"] {
+            assert_eq!(shell(unknown), None, "{unknown}");
+        }
         assert_eq!(shell("sleep infinity"), Some(End { after: None, code: 0 }));
         for unknown in [
             "false; sleep 1",
