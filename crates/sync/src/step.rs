@@ -340,8 +340,9 @@ impl Progress<'_, '_> {
 
     /// Waits for running tasks: for all of them if there is more than one wave, else for hooks only.
     fn waits_for_running(&mut self) -> bool {
-        let steps: BTreeSet<_> =
-            self.tasks.iter().filter(|task| task.id.phase != SyncPhase::SyncFail).map(Task::step).collect();
+        // Hooks for a failure are a step of their own: whether they run is told by what is awaited.
+        let declared = self.tasks.iter().filter(|task| !self.is_made_up(task));
+        let steps: BTreeSet<_> = declared.map(Task::step).collect();
         let several = steps.len() > 1;
         let running: Vec<usize> = (0..self.tasks.len())
             .filter(|at| self.tasks[*at].is_running() && (several || self.tasks[*at].is_hook()))

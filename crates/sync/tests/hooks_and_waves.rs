@@ -255,6 +255,34 @@ fn the_wave_of_the_destination_namespace_is_awaited_by_nothing() {
     assert_eq!(sim.message(), "successfully synced (all tasks run)");
 }
 
+#[test]
+fn a_namespace_that_the_sync_makes_is_no_wave_before_the_others() {
+    let mut sim =
+        Sim::new(vec![hook("Job", "once", "Sync", "HookSucceeded"), object("Deployment", "web", &[])]);
+    sim.options = SyncOptions::from_list(&["CreateNamespace=true".into()]);
+    sim.health.insert("web".into(), HealthCode::Progressing);
+    sim.settle();
+    assert_eq!(sim.order(), ["shop", "web", "once", "once"], "{}", sim.message());
+    assert_eq!(sim.state.shown.phase, OperationPhase::Succeeded, "as with a namespace that is there");
+}
+
+#[test]
+fn hooks_for_a_failure_are_a_step_for_whose_sake_a_wave_is_awaited() {
+    let targets = vec![
+        hook("Job", "once", "Sync", ""),
+        object("Deployment", "web", &[]),
+        hook("Job", "alarm", "SyncFail", ""),
+    ];
+    let mut sim = Sim::new(targets);
+    sim.health.insert("web".into(), HealthCode::Progressing);
+    sim.settle();
+    assert_eq!(sim.message(), "waiting for healthy state of apps/Deployment/web");
+    sim.health.insert("web".into(), HealthCode::Degraded);
+    sim.settle();
+    assert_eq!(sim.order(), ["web", "once", "alarm"]);
+    assert_eq!(sim.state.shown.phase, OperationPhase::Failed);
+}
+
 fn web_elsewhere() -> serde_json::Value {
     let mut web = object("Deployment", "web", &[]);
     web["metadata"]["namespace"] = "other".into();
