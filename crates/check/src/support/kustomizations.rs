@@ -40,7 +40,10 @@ pub fn dangling(files: &Files) -> Vec<Dangling> {
             let is_bare = files.has_folder(&path) && of_folder(files, &path).next().is_none();
             let is_there = files.contains(&path) || (may_be_folder && files.has_folder(&path) && !is_bare);
             let is_there = is_there || is_behind_link(files, &path, may_be_folder);
-            let Some(line) = text.lines().position(|line| holds(line, entry)).filter(|_| !is_there) else {
+            let line = text.lines().position(|line| holds(line, entry));
+            // An entry that stands one column too far to the right is the end of the one before it.
+            let line = line.or_else(|| text.lines().position(|line| begins(line, entry)));
+            let Some(line) = line.filter(|_| !is_there) else {
                 continue;
             };
             found.push(Dangling {
@@ -104,6 +107,12 @@ fn holds(line: &str, entry: &str) -> bool {
     value.trim_matches(['"', '\'']) == entry
 }
 
+/// Whether an entry of several lines begins in a line.
+fn begins(line: &str, entry: &str) -> bool {
+    let first = line.trim().strip_prefix("- ").unwrap_or_default().trim();
+    !first.is_empty() && entry.strip_prefix(first).is_some_and(|rest| rest.starts_with(" - "))
+}
+
 /// The entries that name files or folders, and whether a folder may be meant.
 fn entries(content: &Value) -> Vec<(&str, bool)> {
     let list = |keys: &[&str]| content.at(keys).and_then(Value::as_array).into_iter().flatten();
@@ -156,6 +165,19 @@ mod tests {
         ];
         assert_eq!(dangling(&files(&both, &[])).len(), 1);
         assert!(dangling(&files(&both, &[("latest", "web")])).is_empty());
+    }
+
+    #[test]
+    fn an_entry_one_column_too_far_to_the_right_is_part_of_the_one_before() {
+        let all = [
+            ("web/kustomization.yaml", "resources: []\n"),
+            ("all/kustomization.yaml", "resources:\n- https://example.com/far.yaml\n- ../web\n - ../db\n"),
+        ];
+        let found = dangling(&files(&all, &[]));
+        assert_eq!(
+            found.iter().map(|it| (it.line, it.entry.as_str())).collect::<Vec<_>>(),
+            [(3, "../web - ../db")]
+        );
     }
 
     #[test]
