@@ -1,5 +1,5 @@
-// Runs the official end-to-end tests of the API machinery and of kubectl against any cluster. Only these
-// two packages are linked in, and nothing is asked of the nodes before the first test.
+// Runs the official end-to-end tests against any cluster: those of the API machinery and of kubectl, and of others as
+// far as their subject is the API. Nothing is asked of the nodes before the first test.
 package main
 
 import (
@@ -10,10 +10,17 @@ import (
 	"github.com/onsi/gomega"
 	conformance "k8s.io/kubernetes/test/conformance/testdata"
 	_ "k8s.io/kubernetes/test/e2e/apimachinery"
+	_ "k8s.io/kubernetes/test/e2e/apps"
+	_ "k8s.io/kubernetes/test/e2e/auth"
 	"k8s.io/kubernetes/test/e2e/framework"
 	"k8s.io/kubernetes/test/e2e/framework/config"
 	"k8s.io/kubernetes/test/e2e/framework/testfiles"
+	_ "k8s.io/kubernetes/test/e2e/instrumentation"
 	_ "k8s.io/kubernetes/test/e2e/kubectl"
+	_ "k8s.io/kubernetes/test/e2e/network"
+	_ "k8s.io/kubernetes/test/e2e/node"
+	_ "k8s.io/kubernetes/test/e2e/scheduling"
+	_ "k8s.io/kubernetes/test/e2e/storage"
 	manifests "k8s.io/kubernetes/test/e2e/testing-manifests"
 	fixtures "k8s.io/kubernetes/test/fixtures"
 )

@@ -14,6 +14,13 @@ use super::{Found, Repository};
 /// The namespace that a chart is rendered into if nobody says another.
 const DEFAULT_NAMESPACE: &str = "default";
 
+/// A kind, a namespace and a name.
+type Named = (String, (String, String));
+
+fn named(found: &Found) -> Named {
+    (found.object.kind().to_owned(), found.id())
+}
+
 impl Repository {
     /// Looks for Applications in what charts and kustomizations render: overlays over files that declare some, charts
     /// whose templates do and that no Application renders, and all others where no file declares any.
@@ -53,9 +60,11 @@ impl Repository {
         }
         let is_first = !std::mem::replace(&mut self.in_units, true);
         let survey = self.survey();
+        let others = self.scan.projects.iter().chain(&self.scan.clusters);
+        let known: BTreeSet<Named> = self.scan.declared().chain(others).map(named).collect();
         let is_one = |unit: &&Unit| unit.kind == UnitKind::Chart && charts.contains(&unit.path);
         for unit in survey.units.iter().filter(is_one) {
-            if self.take_unit(&survey, unit) && is_first {
+            if self.take_unit(&survey, unit, &known) && is_first {
                 let place = if unit.path.is_empty() { "." } else { &unit.path };
                 self.notices.push(format!(
                     "no Application renders the chart {place}; those that it declares are taken from what it renders to as it stands"
@@ -64,22 +73,19 @@ impl Repository {
         }
     }
 
-    /// Takes what a chart or kustomization renders that is of concern. Whether Applications are among it that were not
-    /// known.
-    fn take_unit(&mut self, survey: &Survey, unit: &Unit) -> bool {
+    /// Takes what a chart or kustomization renders that is of concern, but for what is known. Whether Applications are
+    /// among it.
+    fn take_unit(&mut self, survey: &Survey, unit: &Unit, known: &BTreeSet<Named>) -> bool {
         let mut declares = false;
         for object in unit.objects.iter().map(|id| survey.object(*id)) {
             let value = object.value();
-            if self.scan.list_of(value).is_none() {
+            let found = found(unit, object);
+            if self.scan.list_of(value).is_none() || known.contains(&named(&found)) {
                 continue;
             }
             if !names::dns1123_subdomain(value.name()).is_empty() {
                 self.scan.faults.push(unnamed(unit, value));
-                continue;
-            }
-            let found = found(unit, object);
-            let id = found.id();
-            if let Some(list) = self.scan.list_of(value).filter(|list| list.iter().all(|it| it.id() != id)) {
+            } else if let Some(list) = self.scan.list_of(value) {
                 list.push(found);
                 declares |= matches!(value.kind(), "Application" | "ApplicationSet");
             }
@@ -92,7 +98,7 @@ impl Repository {
         let survey = self.survey();
         let mut from = BTreeSet::new();
         for unit in survey.units.iter().filter(|unit| unit.kind != UnitKind::Manifest) {
-            if self.take_unit(&survey, unit) {
+            if self.take_unit(&survey, unit, &BTreeSet::new()) {
                 from.insert(unit.path.clone());
             }
         }
