@@ -226,6 +226,7 @@ fn what_a_chart_renders_to_stands_where_the_chart_is_named() {
     let tree = MemTree::from_files([
         ("kustomization.yaml", "namespace: shop\nhelmCharts:\n  - name: web\n"),
         ("charts/web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 1.0.0\n"),
+        ("charts/web/values.yaml", "{}\n"),
         ("charts/web/templates/c.yaml", "\n\n\n\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"),
     ]);
     let options = BuildOptions {
