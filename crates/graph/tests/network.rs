@@ -98,6 +98,36 @@ fn the_address_of_the_service_helps_only_where_it_is_judged_before_translation()
 }
 
 #[test]
+fn lists_without_an_entry_restrict_nothing_where_no_type_is_given() {
+    let db = |need: &Need| matches!(need, Need::Upstream { service, .. } if service == "db.data");
+    let kubernetes = |spec: Value| {
+        let (network, flows) = network([policy("p", &spec)]);
+        let flow = flows.iter().find(|flow| db(&flow.need) && flow.direction == Direction::Egress);
+        network.judge(flow.expect("it is needed")).verdict
+    };
+    assert_eq!(kubernetes(json!({"podSelector": {}, "egress": []})), Verdict::Allow);
+    assert_eq!(kubernetes(json!({"podSelector": {}, "policyTypes": [], "egress": []})), Verdict::Allow);
+    assert_eq!(kubernetes(json!({"podSelector": {}, "policyTypes": ["Egress"]})), Verdict::Deny);
+    let cilium = |spec: Value| {
+        let policy = json!({"apiVersion": "cilium.io/v2", "kind": "CiliumNetworkPolicy",
+            "metadata": {"name": "p", "namespace": "shop"}, "spec": spec});
+        verdict_under(Cni::Cilium, &[policy], db)
+    };
+    assert_eq!(cilium(json!({"endpointSelector": {}, "egress": []})), Verdict::Allow);
+    assert_eq!(cilium(json!({"endpointSelector": {}, "egress": [{}]})), Verdict::Deny);
+    let denies = json!({"endpointSelector": {}, "enableDefaultDeny": {"egress": true}});
+    assert_eq!(cilium(denies), Verdict::Deny);
+}
+
+#[test]
+fn a_name_is_that_of_a_port_with_the_protocol_of_the_rule() {
+    let db = |need: &Need| matches!(need, Need::Upstream { service, .. } if service == "db.data");
+    let with = |protocol: &str| verdict(&json!([{"ports": [{"port": "sql", "protocol": protocol}]}]), db);
+    assert_eq!(with("TCP"), Verdict::Allow);
+    assert_eq!(with("UDP"), Verdict::Deny);
+}
+
+#[test]
 fn upstreams_and_names_are_needed() {
     let db = |need: &Need| matches!(need, Need::Upstream { service, .. } if service == "db.data");
     assert_eq!(verdict(&json!([]), db), Verdict::Deny);
@@ -290,6 +320,20 @@ fn peers_of_calico_are_endpoints_addresses_and_services() {
     };
     let db: fn(&Need) -> bool = |need| matches!(need, Need::Upstream { .. });
     let to = |destination: Value| json!({"destination": destination});
+    assert_eq!(under(to(json!({"serviceAccounts": {"names": ["db", "x"]}})), db), Verdict::Allow);
+    assert_eq!(under(to(json!({"serviceAccounts": {"names": ["x"]}})), db), Verdict::Deny);
+    assert_eq!(under(to(json!({"serviceAccounts": {"names": ["db"]}})), API), Verdict::Deny);
+    // What selects endpoints in a policy of a namespace is about that namespace, and about nothing outside of the cluster.
+    let of_shop = |need: fn(&Need) -> bool| {
+        let mut policy = calico(
+            "a",
+            &json!({"selector": "app == 'web'", "types": ["Egress"],
+                "egress": [{"action": "Allow", "destination": {"notSelector": "app == 'x'"}}]}),
+        );
+        (policy["kind"], policy["metadata"]["namespace"]) = (json!("NetworkPolicy"), json!("shop"));
+        verdict_under(Cni::Calico, &[policy], need)
+    };
+    assert_eq!((of_shop(db), of_shop(API)), (Verdict::Deny, Verdict::Deny));
     assert_eq!(under(to(json!({"selector": "app == 'db'"})), db), Verdict::Allow);
     assert_eq!(
         under(

@@ -6,7 +6,7 @@ use tiphys_value::ObjectExt;
 
 use super::{
     Action, Layer, Peer, Policy, PortName, PortRange, Protocol, Rule, Selector,
-    policy::{Read, address},
+    policy::{Read, address, filled},
 };
 use crate::Object;
 
@@ -56,9 +56,8 @@ fn rule(value: &Value, side: &str) -> Rule {
         _ => Action::Allow,
     };
     let peers = value.get(side).and_then(Value::as_array).into_iter().flatten();
-    let list = |key: &str| value.get(key).and_then(Value::as_array).filter(|list| !list.is_empty());
-    let ports = list("ports").map(|ports| ports.iter().map(port).collect());
-    let protocols = list("protocols").map(|all| all.iter().map(protocol).collect());
+    let ports = filled(value, "ports").map(|ports| ports.iter().map(port).collect());
+    let protocols = filled(value, "protocols").map(|all| all.iter().map(protocol).collect());
     Rule { action, peers: Some(peers.flat_map(peer).collect()), ports: ports.or(protocols) }
 }
 

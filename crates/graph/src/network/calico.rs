@@ -10,7 +10,7 @@ use super::{
     Action, Address, Cni, Destination, Direction, Flow, Layer, Network, Peer, Policy, PortName, PortRange,
     Protocol, Rule, Selector, Tri,
     expression::Expression,
-    policy::{Read, address},
+    policy::{Read, address, filled},
 };
 use crate::Object;
 
@@ -21,6 +21,8 @@ pub struct Entity {
     pub pods: Option<Selector>,
     /// Endpoints that are not meant.
     pub not_pods: Option<Selector>,
+    /// Endpoints with service accounts of these names.
+    pub accounts: Option<Selector>,
     /// The namespaces of the endpoints.
     pub namespaces: Option<Selector>,
     /// The namespace of the endpoints, where the policy's own is meant.
@@ -65,6 +67,8 @@ pub fn tiers<'a>(objects: impl Iterator<Item = &'a Object>) -> BTreeMap<String, 
     found
 }
 
+/// The label in which Calico tells a pod's service account.
+pub const ACCOUNT: &str = "projectcalico.org/serviceaccount";
 /// The tier of policies that name none.
 pub const DEFAULT_TIER: &str = "default";
 /// Where Calico puts the policies of administrators.
@@ -105,8 +109,8 @@ fn policy(object: &Object, spec: &Value) -> Option<Policy> {
         let rules = rules.filter(|rule| !matches!(rule.str_at(&["action"]), Some("Log" | "log")));
         rules.map(|it| rule(it, other, own.as_deref())).collect()
     };
-    let types = spec.get("types").and_then(Value::as_array);
-    let has = |key: &str| spec.get(key).and_then(Value::as_array).is_some_and(|list| !list.is_empty());
+    let types = filled(spec, "types");
+    let has = |key: &str| filled(spec, key).is_some();
     let restricts = |name: &str, default: bool| {
         types.map_or(default, |types| types.iter().any(|it| it.as_str() == Some(name)))
     };
@@ -118,7 +122,7 @@ fn policy(object: &Object, spec: &Value) -> Option<Policy> {
     Some(Policy {
         object: object.id,
         title: super::policy::title(object),
-        layer: Layer::Calico { tier: tier.to_owned(), order },
+        layer: Layer::Calico { tier: tier.to_owned(), order, rank: rank(object, tier) },
         only: Some(Cni::Calico),
         namespace: own.clone(),
         pods: selector(spec.str_at(&["selector"]).unwrap_or_default())?,
@@ -127,6 +131,14 @@ fn policy(object: &Object, spec: &Value) -> Option<Policy> {
         egress: if egress { Some(rules("egress", "destination")?) } else { None },
         leaves_open: Vec::new(),
     })
+}
+
+/// By what policies of one order are sorted: the name as Calico keeps it, with the tier and, before it, the namespace.
+fn rank(object: &Object, tier: &str) -> String {
+    let key = &object.key;
+    let prefix = format!("{tier}.");
+    let name = if key.name.starts_with(&prefix) { key.name.clone() } else { prefix + &key.name };
+    if key.namespace.is_empty() { name } else { format!("{}/{name}", key.namespace) }
 }
 
 fn selector(text: &str) -> Option<Selector> {
@@ -160,8 +172,7 @@ fn rule(value: &Value, other: &str, own: Option<&str>) -> Option<Rule> {
         }),
         _ => None,
     };
-    let ports =
-        value.at(&["destination", "ports"]).and_then(Value::as_array).filter(|ports| !ports.is_empty());
+    let ports = value.get("destination").and_then(|side| filled(side, "ports"));
     let ports = match (ports, protocol) {
         (Some(ports), _) => Some(ports.iter().filter_map(|it| port(it, protocol)).collect()),
         (None, Some(_)) => Some(vec![PortRange { protocol, port: None, end: None }]),
@@ -191,16 +202,24 @@ fn entity(value: &Value, own: Option<&str>) -> Option<Entity> {
         (part("namespace").or(own.map(str::to_owned)).unwrap_or_default(), part("name").unwrap_or_default())
     });
     let (pods, namespaces) = (read("selector")?, read("namespaceSelector")?);
-    let is_near = namespaces.is_none() && (pods.is_some() || text("notSelector").is_some());
+    let accounts = value.get("serviceAccounts").filter(|of| !of.is_null());
+    let names = accounts.and_then(|of| filled(of, "names"));
+    // Any of these keeps a rule of a namespaced policy to its namespace.
+    let is_near =
+        namespaces.is_none() && (pods.is_some() || text("notSelector").is_some() || accounts.is_some());
     Some(Entity {
         namespace: own.filter(|_| is_near).map(str::to_owned),
         pods,
         namespaces,
         not_pods: read("notSelector")?,
+        accounts: names.map(|names| {
+            let names = names.iter().filter_map(Value::as_str).map(str::to_owned);
+            Selector::one_of(ACCOUNT, names.collect())
+        }),
         blocks: list("nets").map(|cidr| address(&json!({"cidr": cidr}))).collect::<Option<_>>()?,
         not_blocks: list("notNets").map(|cidr| cidr.as_str()?.parse().ok()).collect::<Option<_>>()?,
         service,
-        is_unclear: ["serviceAccounts", "domains"].iter().any(|key| value.get(key).is_some()),
+        is_unclear: value.get("domains").is_some() || accounts.is_some_and(|of| of.get("selector").is_some()),
     })
 }
 
@@ -231,8 +250,10 @@ impl Network {
 
     /// Whether selectors select the other side. What is no pod is selected only if something gives it labels.
     fn is_endpoint(&self, entity: &Entity, other: Destination) -> Tri {
-        let Entity { pods, not_pods, namespaces, namespace, .. } = entity;
-        if pods.is_none() && not_pods.is_none() && namespaces.is_none() {
+        let Entity { pods, not_pods, accounts, namespaces, namespace, .. } = entity;
+        let selects_none =
+            pods.is_none() && accounts.is_none() && namespaces.is_none() && namespace.is_none();
+        if selects_none && not_pods.is_none() {
             return Tri::Yes;
         }
         let judge = |own: &str, pods_match: &dyn Fn(&Selector) -> Tri| {
@@ -245,7 +266,8 @@ impl Network {
                 Tri::Maybe => Tri::Maybe,
                 Tri::Yes => Tri::No,
             };
-            near.min(far).min(meant).min(rest)
+            let account = accounts.as_ref().map_or(Tri::Yes, pods_match);
+            near.min(far).min(meant).min(account).min(rest)
         };
         match other {
             Destination::Pod(at) => {
@@ -261,7 +283,7 @@ impl Network {
                 if names_dns { usual.max(Tri::Maybe) } else { usual }
             }
             _ if self.has_sets => Tri::Maybe,
-            _ if pods.is_none() && namespaces.is_none() => Tri::Yes,
+            _ if selects_none => Tri::Yes,
             _ => Tri::No,
         }
     }

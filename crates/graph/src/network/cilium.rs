@@ -5,7 +5,7 @@ use tiphys_value::ObjectExt;
 
 use super::{
     Action, Cni, Direction, Layer, Peer, Policy, PortName, PortRange, Protocol, Rule, Selector,
-    policy::{Read, address},
+    policy::{Read, address, filled},
 };
 use crate::Object;
 
@@ -37,12 +37,10 @@ fn policy(object: &Object, spec: &Value) -> Policy {
             rules.flat_map(move |it| rules_of(it, side, denies, is_clusterwide)).collect::<Vec<_>>()
         };
         let found: Vec<Rule> = list(allow, false).into_iter().chain(list(deny, true)).collect();
-        let is_set = spec.get(allow).is_some() || spec.get(deny).is_some();
-        is_set.then_some(found)
+        let has_rules = filled(spec, allow).is_some() || filled(spec, deny).is_some();
+        (has_rules || default_deny(spec, allow) == Some(true)).then_some(found)
     };
-    let is_left_open = |(_, side): &(Direction, &str)| {
-        spec.at(&["enableDefaultDeny", side]).and_then(Value::as_bool) == Some(false)
-    };
+    let is_left_open = |(_, side): &(Direction, &str)| default_deny(spec, side) == Some(false);
     let sides = [(Direction::Ingress, "ingress"), (Direction::Egress, "egress")];
     Policy {
         object: object.id,
@@ -56,6 +54,12 @@ fn policy(object: &Object, spec: &Value) -> Policy {
         egress: rules("egress", "egressDeny", "to"),
         leaves_open: sides.into_iter().filter(is_left_open).map(|(direction, _)| direction).collect(),
     }
+}
+
+/// Whether a policy says of `ingress` or `egress` that what no rule allows is dropped; otherwise that is so where it has
+/// rules (Cilium docs, "Policy Enforcement Mode", `enableDefaultDeny`).
+fn default_deny(spec: &Value, side: &str) -> Option<bool> {
+    spec.at(&["enableDefaultDeny", side]).and_then(Value::as_bool)
 }
 
 /// An endpoint selector as labels of pods and of their namespace. In a policy of one namespace, an endpoint

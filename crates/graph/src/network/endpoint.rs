@@ -28,6 +28,17 @@ impl PortName {
     }
 }
 
+/// A port of a container.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContainerPort {
+    /// Its name; empty if it has none.
+    pub name: String,
+    /// Its number.
+    pub number: u16,
+    /// The protocol; two ports may share a name if theirs differ.
+    pub protocol: Protocol,
+}
+
 /// The pods of one workload.
 #[derive(Clone, Debug)]
 pub struct Pod {
@@ -49,8 +60,8 @@ pub struct Pod {
     pub uses_host_network: bool,
     /// Whether it asks the cluster's DNS.
     pub uses_cluster_dns: bool,
-    /// Names and numbers of the containers' ports.
-    pub ports: Vec<(String, u16)>,
+    /// The containers' ports.
+    pub ports: Vec<ContainerPort>,
     /// The ports that the kubelet probes over the network.
     pub probes: Vec<u16>,
     /// What it is known to be.
@@ -74,6 +85,7 @@ impl Pod {
         let value = object.value();
         let steps: &[&str] = match (object.key.group.as_str(), object.key.kind.as_str()) {
             ("", "Pod") => &[],
+            ("", "ReplicationController") => &["spec", "template"],
             ("apps", "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet") | ("batch", "Job") => {
                 &["spec", "template"]
             }
@@ -114,12 +126,14 @@ impl Pod {
         })
     }
 
-    /// The number of a port.
-    pub fn port(&self, port: &PortName) -> Option<u16> {
+    /// The number of a port: a name is looked up among the ports of that protocol, as Services, policies and
+    /// monitors look it up.
+    pub fn port(&self, port: &PortName, protocol: Protocol) -> Option<u16> {
         match port {
             PortName::Number(number) => Some(*number),
             PortName::Name(name) => {
-                self.ports.iter().find(|(known, _)| known == name).map(|(_, number)| *number)
+                let found = self.ports.iter().find(|it| it.name == *name && it.protocol == protocol);
+                found.map(|it| it.number)
             }
         }
     }
@@ -132,13 +146,17 @@ pub fn containers(spec: &Value) -> impl Iterator<Item = &Value> + Clone {
         .flat_map(|key| spec.get(key).and_then(Value::as_array).into_iter().flatten())
 }
 
-fn ports(spec: &Value) -> Vec<(String, u16)> {
+fn ports(spec: &Value) -> Vec<ContainerPort> {
     let ports =
         containers(spec).flat_map(|it| it.get("ports").and_then(Value::as_array).into_iter().flatten());
     ports
         .filter_map(|port| {
             let number = u16::try_from(port.int_at(&["containerPort"])?).ok()?;
-            Some((port.str_at(&["name"]).unwrap_or_default().to_owned(), number))
+            Some(ContainerPort {
+                name: port.str_at(&["name"]).unwrap_or_default().to_owned(),
+                number,
+                protocol: Protocol::of(port.str_at(&["protocol"])),
+            })
         })
         .collect()
 }
@@ -152,9 +170,7 @@ fn probes(spec: &Value) -> Vec<u16> {
                 let Some(port) = container.at(&[probe, way, "port"]).and_then(PortName::of) else { continue };
                 let number = match port {
                     PortName::Number(number) => Some(number),
-                    PortName::Name(name) => {
-                        known.iter().find(|(it, _)| *it == name).map(|(_, number)| *number)
-                    }
+                    PortName::Name(name) => known.iter().find(|it| it.name == name).map(|it| it.number),
                 };
                 found.extend(number.filter(|number| !found.contains(number)));
             }

@@ -173,7 +173,7 @@ impl Network {
                     (Direction::Egress, Destination::Pod(at)) => Some(&self.pods[at]),
                     (Direction::Egress, _) => None,
                 };
-                match side.and_then(|pod| pod.port(name)) {
+                match side.and_then(|pod| pod.port(name, protocol)) {
                     Some(first) => first,
                     None if side.is_some_and(|pod| !pod.is_exact) || flow.other == Destination::Dns => {
                         return Tri::Maybe;

@@ -170,7 +170,7 @@ impl Network {
                     other.namespace == service.namespace && service.selects(&other.labels)
                 });
                 for (other, target_pod) in targets.filter(|(other, _)| *other != at) {
-                    let Some(number) = target_pod.port(&port.target) else { continue };
+                    let Some(number) = target_pod.port(&port.target, port.protocol) else { continue };
                     if !seen.insert((title.clone(), number)) {
                         continue;
                     }
@@ -220,7 +220,8 @@ impl Network {
             for (at, pod) in self.pods.iter().enumerate() {
                 let is_behind =
                     pod.namespace == service_object.namespace && service_object.selects(&pod.labels);
-                let Some(number) = pod.port(&port.target).filter(|_| is_behind) else { continue };
+                let number = pod.port(&port.target, port.protocol).filter(|_| is_behind);
+                let Some(number) = number else { continue };
                 let flow = Flow {
                     pod: at,
                     direction: Direction::Ingress,

@@ -4,7 +4,9 @@ use serde_json::Value;
 use tiphys_model::ApplicationSource;
 use tiphys_value::{FieldPath, ObjectExt};
 
-use super::{Destination, Direction, Flow, Need, Network, Pod, Protocol, Selector, ServicePort, Tri};
+use super::{
+    Destination, Direction, Flow, Need, Network, Pod, PortName, Protocol, Selector, ServicePort, Tri,
+};
 use crate::{App, Object, Outcome, Survey};
 
 impl Network {
@@ -13,7 +15,7 @@ impl Network {
         for service in self.services.iter().filter(|service| service.is_outside) {
             for (at, pod) in self.behind(&service.namespace, |pod| service.selects(&pod.labels)) {
                 for port in &service.ports {
-                    let Some(number) = pod.port(&port.target) else { continue };
+                    let Some(number) = pod.port(&port.target, port.protocol) else { continue };
                     flows.push(Flow {
                         pod: at,
                         direction: Direction::Ingress,
@@ -66,7 +68,7 @@ impl Network {
                     |port: &&ServicePort| endpoint.str_at(&["port"]).is_some_and(|name| name == port.name);
                 let Some(port) = service.ports.iter().find(named) else { continue };
                 let pods = self.behind(&service.namespace, |pod| service.selects(&pod.labels));
-                found.extend(pods.filter_map(|(at, pod)| Some((at, pod.port(&port.target)?))));
+                found.extend(pods.filter_map(|(at, pod)| Some((at, pod.port(&port.target, port.protocol)?))));
             }
         }
         found
@@ -82,9 +84,8 @@ impl Network {
         let mut found = Vec::new();
         for (at, pod) in pods {
             let ports = list(monitor, "podMetricsEndpoints").filter_map(|it| it.str_at(&["port"]));
-            found.extend(
-                ports.filter_map(|name| Some((at, pod.port(&super::PortName::Name(name.to_owned()))?))),
-            );
+            let names = ports.map(|name| PortName::Name(name.to_owned()));
+            found.extend(names.filter_map(|name| Some((at, pod.port(&name, Protocol::Tcp)?))));
         }
         found
     }

@@ -32,7 +32,7 @@ use crate::{Object, ObjectId, Owner, Survey};
 
 pub use calico::{Entity, Place};
 pub use cni::{Cni, Detected, detect};
-pub use endpoint::{Namespaces, Pod, PortName, Service, ServicePort};
+pub use endpoint::{ContainerPort, Namespaces, Pod, PortName, Service, ServicePort};
 pub use evaluate::{Judgement, Verdict, is_service_address};
 pub use expression::{Comparison, Expression, Label};
 pub use flows::{Destination, Direction, Flow, Need};

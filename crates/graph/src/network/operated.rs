@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tiphys_value::{FieldPath, ObjectExt};
 
-use super::{Pod, PortName, Protocol, Service, ServicePort, known, selector::Labels};
+use super::{ContainerPort, Pod, PortName, Protocol, Service, ServicePort, known, selector::Labels};
 use crate::Object;
 
 /// What an operator makes of an object, as far as it is known: labels and ports beyond these are possible.
@@ -132,7 +132,12 @@ pub fn of(object: &Object) -> Option<Operated> {
             }),
         }
     }
-    let ports = kind.ports.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect();
+    let ports = kind.ports.iter().map(|(name, number)| ContainerPort {
+        name: (*name).to_owned(),
+        number: *number,
+        protocol: Protocol::Tcp,
+    });
+    let ports = ports.collect();
     let pod = Pod {
         object: Some(object.id),
         title: format!("the pods of {}", object.title()),

@@ -117,6 +117,8 @@ pub enum Layer {
         tier: String,
         /// Smaller ones first; infinite if it has none.
         order: f64,
+        /// What decides between equal orders; smaller ones first.
+        rank: String,
     },
 }
 
@@ -185,7 +187,8 @@ pub fn title(object: &Object) -> String {
 /// A NetworkPolicy of `networking.k8s.io/v1`.
 fn network_policy(object: &Object) -> Policy {
     let spec = object.value().get("spec").unwrap_or(&Value::Null);
-    let types = spec.get("policyTypes").and_then(Value::as_array);
+    // Without types it is what the API server fills in: for egress only where it has rules.
+    let types = filled(spec, "policyTypes");
     let restricts = |name: &str, default: bool| {
         types.map_or(default, |types| types.iter().any(|it| it.as_str() == Some(name)))
     };
@@ -202,19 +205,23 @@ fn network_policy(object: &Object) -> Policy {
         pods: Selector::of(spec.get("podSelector").unwrap_or(&Value::Null), str::to_owned),
         namespaces: None,
         ingress: restricts("Ingress", true).then(|| rules("ingress", "from")),
-        egress: restricts("Egress", spec.get("egress").is_some()).then(|| rules("egress", "to")),
+        egress: restricts("Egress", filled(spec, "egress").is_some()).then(|| rules("egress", "to")),
         leaves_open: Vec::new(),
     }
 }
 
 /// One rule of a NetworkPolicy: empty lists are as absent ones.
 pub fn rule(value: &Value, peers: &str) -> Rule {
-    let list = |key: &str| value.get(key).and_then(Value::as_array).filter(|list| !list.is_empty());
     Rule {
         action: Action::Allow,
-        peers: list(peers).map(|all| all.iter().map(peer).collect()),
-        ports: list("ports").map(|all| all.iter().map(port).collect()),
+        peers: filled(value, peers).map(|all| all.iter().map(peer).collect()),
+        ports: filled(value, "ports").map(|all| all.iter().map(port).collect()),
     }
+}
+
+/// A list that has something in it.
+pub fn filled<'a>(value: &'a Value, key: &str) -> Option<&'a Vec<Value>> {
+    value.get(key).and_then(Value::as_array).filter(|list| !list.is_empty())
 }
 
 fn peer(value: &Value) -> Peer {

@@ -79,6 +79,11 @@ impl Selector {
         Self { terms: vec![Term::In(key.to_owned(), vec![value.to_owned()])], expression: None }
     }
 
+    /// A selector of one label that has one of these values.
+    pub fn one_of(key: &str, values: Vec<String>) -> Self {
+        Self { terms: vec![Term::In(key.to_owned(), values)], expression: None }
+    }
+
     /// Whether it selects everything.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty() && self.expression.is_none()

@@ -159,7 +159,8 @@ impl Network {
         }
     }
 
-    /// Calico has all of them in tiers of its own, sorted by order and name.
+    /// Calico has all of them in tiers of its own, sorted by order and name (of one order, those of Kubernetes only allow,
+    /// so that their names do not matter).
     fn calico_tiers(&self, known: &[usize]) -> Vec<Tier> {
         /// What Calico gives a policy of a namespace for an order.
         const OF_KUBERNETES: f64 = 1_000.0;
@@ -169,17 +170,21 @@ impl Network {
                 Layer::Admin(priority) => (ADMIN, "kube-admin", Some(true), *priority as f64),
                 Layer::Ordinary => (ORDINARY, DEFAULT_TIER, Some(false), OF_KUBERNETES),
                 Layer::Baseline => (BASELINE, "kube-baseline", Some(true), 0.0),
-                Layer::Calico { tier, order } => match self.calico_tiers.get(tier) {
+                Layer::Calico { tier, order, .. } => match self.calico_tiers.get(tier) {
                     Some(Place { order: of_tier, passes }) => (*of_tier, tier, Some(*passes), *order),
                     None => (f64::INFINITY, tier, None, *order),
                 },
             }
         };
+        let rank = |at: usize| match &self.policies[at].layer {
+            Layer::Calico { rank, .. } => rank.clone(),
+            _ => format!("{}/knp.default.", self.policies[at].namespace.as_deref().unwrap_or_default()),
+        };
         let mut sorted: Vec<usize> = known.to_vec();
         sorted.sort_by(|one, other| {
             let (a, b) = (place(*one), place(*other));
-            let titles = self.policies[*one].title.cmp(&self.policies[*other].title);
-            a.0.total_cmp(&b.0).then(a.1.cmp(b.1)).then(a.3.total_cmp(&b.3)).then(titles)
+            let ranks = || rank(*one).cmp(&rank(*other));
+            a.0.total_cmp(&b.0).then(a.1.cmp(b.1)).then(a.3.total_cmp(&b.3)).then_with(ranks)
         });
         let mut tiers: Vec<(&str, Tier)> = Vec::new();
         for at in sorted {

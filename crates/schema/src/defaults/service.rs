@@ -83,6 +83,10 @@ pub(super) fn network_policy(object: &mut Object) {
     }
     let egress = spec.get("egress").and_then(Value::as_array).is_some_and(|rules| !rules.is_empty());
     let types = if egress { json!(["Ingress", "Egress"]) } else { json!(["Ingress"]) };
+    // An empty list is as none at all.
+    if spec.get("policyTypes").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+        spec.remove("policyTypes");
+    }
     set(spec, "policyTypes", types);
 }
 
