@@ -86,7 +86,17 @@ fn role(context: &Context<'_>, binding: &Object, once: &mut Once) {
         it.key.kind == kind && it.key.namespace == namespace && !bound.contains(&it.key.name.as_str())
     });
     let names = unbound.clone().map(|it| it.key.name.as_str());
-    let Some(nearest) = similar::nearest(name, names) else { return };
+    let is_of_kind = |it: &&Object| it.owner == binding.owner && it.key.group == GROUP && it.key.kind == kind;
+    let mut all = survey.objects.iter().filter(is_of_kind);
+    // The only role beside the binding, which nobody else binds, is the one that is meant, whatever it is called.
+    let only =
+        all.next().filter(|it| all.next().is_none() && !is_aggregated(it) && has_part(&it.key.name, name));
+    let only = only.map(|it| it.key.name.as_str());
+    let Some(nearest) = similar::nearest(name, names.clone())
+        .or_else(|| only.filter(|only| names.clone().any(|it| it == *only)))
+    else {
+        return;
+    };
     let Some(meant) = unbound.clone().find(|it| it.key.name == nearest) else { return };
     let what = format!("{} binds {kind}/{name}, which nothing makes", binding.title());
     let diagnostic = RULE
@@ -95,6 +105,21 @@ fn role(context: &Context<'_>, binding: &Object, once: &mut Once) {
         .see(survey.start(meant), "nobody binds this one")
         .because("a binding of a role that does not exist grants nothing");
     once.add(&what, RULE.finding(context, binding, diagnostic).likely().perhaps(name, Some(nearest)));
+}
+
+/// Whether a role is added to others by its labels.
+fn is_aggregated(role: &Object) -> bool {
+    let labels = role.value().at(&["metadata", "labels"]).and_then(Value::as_object);
+    labels.is_some_and(|labels| {
+        labels.keys().any(|it| it.starts_with("rbac.authorization.k8s.io/aggregate-to-"))
+    })
+}
+
+/// Whether one name is the other one with a word more.
+fn has_part(one: &str, other: &str) -> bool {
+    let (short, long) = if one.len() < other.len() { (one, other) } else { (other, one) };
+    long.strip_suffix(short).is_some_and(|rest| rest.ends_with('-'))
+        || long.strip_prefix(short).is_some_and(|rest| rest.starts_with('-'))
 }
 
 /// Service accounts that nothing makes where the binding looks for them, and that pods have in another namespace.

@@ -29,14 +29,13 @@ use regex::Regex;
 use tiphys_diag::{Severity, Span};
 use tiphys_graph::{Files, Outcome, Survey, tools::Lines};
 use tiphys_value::Value;
-use tiphys_vfs::{base_name, is_below, join, parent};
+use tiphys_vfs::{is_below, join};
 
 use crate::{
     Context, Finding, Report, Rule,
     support::{
-        placeholders,
         pods::{list, text},
-        set_aside, similar,
+        similar, templates,
     },
 };
 
@@ -50,10 +49,6 @@ pub const RULE: Rule = Rule {
     check,
 };
 
-/// What stands in braces, over several lines: a text in backquotes, which is no template, or an action.
-static ACTION: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"(?s)\{\{-?\s*`[^`]*`.*?\}\}|\{\{.*?\}\}").expect("the expression is right")
-});
 /// A template that is called by its name as it is written.
 static CALL: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"\b(?:include|template)\s+"([^"{}%<>]+)""#).expect("the expression is right")
@@ -65,14 +60,9 @@ static DEFINITION: LazyLock<Regex> = LazyLock::new(|| {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let files = &context.survey.files;
-    for path in files.paths().filter(|path| base_name(path) == "Chart.yaml") {
-        let folder = parent(path).unwrap_or_default();
-        // What comes with another chart may use what that one defines.
-        let is_own = !format!("/{folder}").contains("/charts/") || !is_vendored(files, folder);
-        if !is_own || set_aside::is_put_away(path) || placeholders::is_skeleton(folder) {
-            continue;
-        }
-        let content = files.text(path).and_then(|text| tiphys_yaml::from_yaml(&text).ok());
+    for folder in templates::charts(files) {
+        let path = if folder.is_empty() { "Chart.yaml".to_owned() } else { format!("{folder}/Chart.yaml") };
+        let content = files.text(&path).and_then(|text| tiphys_yaml::from_yaml(&text).ok());
         let Some(chart) = content else { continue };
         for call in missing(files, folder, &chart) {
             if !is_told(context.survey, &call.name) {
@@ -80,13 +70,6 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
         }
     }
-}
-
-/// Whether a chart lies in the folder of another one's dependencies.
-fn is_vendored(files: &Files, folder: &str) -> bool {
-    let mut above = folder.match_indices("/charts/").map(|(at, _)| &folder[..at]);
-    folder.starts_with("charts/") && files.contains("Chart.yaml")
-        || above.any(|above| files.contains(&format!("{above}/Chart.yaml")))
 }
 
 /// A call of a template that nothing defines.
@@ -136,9 +119,8 @@ fn missing(files: &Files, folder: &str, chart: &Value) -> Vec<Call> {
     let mut found: Vec<Call> = Vec::new();
     for path in own {
         let Some(text) = texts.get(path.as_ref()) else { continue };
-        for action in ACTION.find_iter(text) {
-            let inner = action.as_str().trim_start_matches('{').trim_start_matches('-').trim_start();
-            if inner.starts_with(['/', '`']) {
+        for action in templates::ACTION.find_iter(text) {
+            if templates::inner(action.as_str()).is_none() {
                 continue;
             }
             for name in CALL.captures_iter(action.as_str()).filter_map(|call| call.get(1)) {

@@ -3,7 +3,8 @@
 //! What a template writes by `toYaml … | nindent N` has to stand further right than the key above it. Where it does not,
 //! the manifest is no YAML, or the fields end up beside the key instead of below it. As long as the condition around
 //! the block is off nobody sees it; the chart fails for the first who gives the value. So it does where the action before
-//! a key takes the line breaks on both of its sides (`{{- if … -}}`): the key comes right behind the line above.
+//! a key takes the line breaks on both of its sides (`{{- if … -}}`): the key comes right behind the line above; and where
+//! `{{- toYaml … | indent N }}` takes the line break behind a key, which `nindent` would write again.
 //!
 //! People see: `error converting YAML to JSON: yaml: line 46: did not find expected key`, or `unknown field
 //! "spec.template.spec.containers[0].limits"`.
@@ -84,6 +85,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         for block in (1..lines.len()).filter_map(|at| block(&lines, at)) {
             report.add(finding(files, path, lines[block.line], &block));
         }
+        for (of, at) in (1..lines.len()).filter_map(|at| Some((same_line(&lines, at)?, at))) {
+            report.add(told_of_same_line(files, path, &lines, (of, at)));
+        }
     }
     for path in files.ending(&[".yaml", ".yml"]) {
         if !is_of_chart(files, path) || set_aside::is_put_away(path) {
@@ -129,6 +133,53 @@ fn block<'a>(lines: &[&'a str], line: usize) -> Option<Block<'a>> {
     let is_below = indent > depth || indent == depth && !MAPPINGS.contains(&key);
     let is_meant = !key.is_empty() && key.chars().all(is_name);
     (is_meant && !is_below && !is_in_text(lines, of, depth)).then_some(Block { line, of, key, depth, indent })
+}
+
+/// The key behind which a block comes on its line, because the action takes the line break before it and `indent`, other than
+/// `nindent`, does not begin with one.
+fn same_line(lines: &[&str], line: usize) -> Option<usize> {
+    let trims = |line: usize| lines[line].trim().starts_with("{{-");
+    let opens = |text: &str| {
+        let inner = text.trim().strip_prefix("{{-").map(str::trim_start);
+        inner.is_some_and(|inner| inner.starts_with("with ") || inner.starts_with("if "))
+    };
+    let inner = lines[line].trim().strip_prefix("{{-")?.strip_suffix("}}")?.trim_end_matches('-').trim();
+    let (value, indent) = inner.rsplit_once('|')?;
+    let indent: usize = indent.trim().strip_prefix("indent ")?.trim().parse().ok()?;
+    if !value.contains("toYaml") || inner.contains("}}") || indent == 0 {
+        return None;
+    }
+    let mut of = line.checked_sub(1)?;
+    while trims(of) && opens(lines[of]) || lines[of].trim().is_empty() {
+        of = of.checked_sub(1)?;
+    }
+    let text = lines[of].trim_start();
+    let entry = text.strip_prefix("- ").unwrap_or(text);
+    let key = entry.trim_end().strip_suffix(':')?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
+    let depth = lines[of].len() - entry.len();
+    (!key.is_empty() && key.chars().all(is_name) && !is_in_text(lines, of, depth)).then_some(of)
+}
+
+fn told_of_same_line(files: &Files, path: &Arc<str>, lines: &[&str], (of, at): (usize, usize)) -> Finding {
+    let place = |line: usize| {
+        let number = u32::try_from(line + 1).unwrap_or(u32::MAX);
+        files.span(&Location::new(path.clone(), number, 0))
+    };
+    let line = lines[at];
+    let start = line.rfind("indent ").unwrap_or_default();
+    let column = u32::try_from(line[..start].chars().count() + 1).unwrap_or(u32::MAX);
+    let mut span = Span::point(path.clone(), u32::try_from(at + 1).unwrap_or(u32::MAX), column);
+    span.end.column = column + 6;
+    let key = lines[of].trim().trim_start_matches("- ").trim_end_matches(':');
+    let diagnostic = RULE
+        .diagnostic(format!("what the template writes comes on the line of {key}: the action takes the line break before it"))
+        .at(span.clone(), "begins without a line break")
+        .see(place(of), "behind this key")
+        .because("where a list or a mapping is given, the manifest is no YAML: mapping values are not allowed in this context")
+        .help("write nindent, which begins with a line break");
+    let edit = Edit { span, replacement: "nindent".to_owned() };
+    Finding::new(RULE.incident, diagnostic).likely().fix("begin with a line break", vec![edit])
 }
 
 /// How far right a line writes a block, if it does nothing else: `{{- toYaml . | nindent 8 }}`.

@@ -179,6 +179,20 @@ fn missing_roles(
     play: &Node,
     roles: &BTreeSet<String>,
 ) -> Vec<Finding> {
+    // A role that no play names, and that has the wanted name and a word more.
+    let longer = |name: &str| {
+        let is_longer = |role: &&String| {
+            role.strip_prefix(name).is_some_and(|rest| rest.starts_with(['-', '_']))
+                || role.strip_suffix(name).is_some_and(|rest| rest.ends_with(['-', '_']))
+        };
+        let folder = path.rsplit_once('/').map_or(String::new(), |(above, _)| format!("{above}/"));
+        let mut all = roles.iter().filter(is_longer);
+        let only = all.next().filter(|_| all.next().is_none())?;
+        let lists = ["requirements.yml", "requirements.yaml"];
+        let is_galaxy = files.ending(&lists).any(|list| files.text(list).is_some_and(|it| it.contains(name)));
+        let is_beside = files.has_folder(&format!("{folder}roles/{only}"));
+        (is_beside && !is_galaxy).then_some(only.as_str())
+    };
     let listed = play.get("hosts").and(play.get("roles")).and_then(Node::items).unwrap_or_default();
     let mut found = Vec::new();
     for entry in listed {
@@ -187,7 +201,8 @@ fn missing_roles(
         else {
             continue;
         };
-        let Some(nearest) = similar::nearest(name, roles.iter().map(String::as_str)) else { continue };
+        let near = similar::nearest(name, roles.iter().map(String::as_str)).or_else(|| longer(name));
+        let Some(nearest) = near else { continue };
         let mut diagnostic = RULE
             .diagnostic(format!("the role '{name}' was not found"))
             .at(node_span(files, path, entry), "no folder of roles has it")

@@ -2,12 +2,14 @@
 //!
 //! All files of a folder are one module. A variable, output, local value, resource or module that two blocks of it
 //! define stops the plan; so does a function that reads a file that is not there, or a default of a variable that
-//! speaks of another one, or a block that belongs into another one (`lifecycle`). The classics are two branches that add the same output, and a manifest that moved while
+//! speaks of another one, or a block that belongs into another one (`lifecycle`), or a resource for an alias of a provider
+//! that the module neither configures nor declares among its `configuration_aliases`. The classics are two branches that add the same output, and a manifest that moved while
 //! `file("${path.module}/…")` stayed.
 //!
 //! People see: `Error: Duplicate output definition`, `Error: Duplicate resource "aws_eip" configuration`,
 //! `Error: Invalid function argument: no file exists at "…"`, `Error: Variables not allowed`,
-//! `Error: Unsupported block type`.
+//! `Error: Unsupported block type`, `Error: Provider configuration not present`, `Error: Missing
+//! required provider configuration`.
 //!
 //! ## Bad
 //! ```hcl
@@ -22,10 +24,10 @@
 //! ## When to suppress
 //! Where only one of the two files is there when Terraform runs, or something else makes the file that is read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_diag::{Severity, Span};
-use tiphys_graph::tools::terraform::{Block, FileRead};
+use tiphys_graph::tools::terraform::{Block, FileRead, Reference};
 use tiphys_vfs::{EntryKind, join, parent};
 
 use crate::{
@@ -62,8 +64,24 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     let own = terraform.files.iter().filter(|(file, _)| is_read(file)).flat_map(|(_, blocks)| blocks);
-    for finding in own.filter_map(|block| variable_default(block).or_else(|| misplaced(block))) {
+    for finding in own.filter_map(|block| {
+        variable_default(block)
+            .or_else(|| misplaced(block))
+            .or_else(|| description(block))
+            .or_else(|| object_name(block))
+    }) {
         report.add(finding);
+    }
+    // Terragrunt may write the configuration of providers.
+    if context.survey.files.ending(&["terragrunt.hcl", ".tf.json"]).next().is_none() {
+        let modules = terraform.modules();
+        for (folder, blocks) in &modules {
+            let read = blocks.iter().copied().filter(|block| is_read(&block.span.file));
+            let own: Vec<&Block> = read.collect();
+            provider_aliases(&own, report);
+            let of = |source: &str| modules.get(join(folder, source).ok()?.as_str());
+            own.iter().filter_map(|call| not_handed_over(call, of)).for_each(|it| report.add(it));
+        }
     }
     for read in terraform.reads.iter().filter(|read| is_read(&read.span.file)) {
         if let Some(finding) = missing(context, read) {
@@ -132,6 +150,126 @@ fn misplaced(block: &Block) -> Option<Finding> {
             "Terraform reads all files of a folder before it does anything, and refuses the whole module",
         );
     Some(Finding::new(RULE.incident, diagnostic).likely())
+}
+
+/// A description of a security group with a character that AWS does not take: nothing but these is allowed (EC2 API,
+/// `CreateSecurityGroup`), and a dash that an editor made longer is none of them.
+fn description(block: &Block) -> Option<Finding> {
+    const KINDS: [&str; 4] = [
+        "aws_security_group",
+        "aws_security_group_rule",
+        "aws_vpc_security_group_egress_rule",
+        "aws_vpc_security_group_ingress_rule",
+    ];
+    if !KINDS.iter().any(|kind| block.is_resource(kind)) {
+        return None;
+    }
+    let rules = block.blocks.iter().filter(|it| matches!(it.kind.as_str(), "ingress" | "egress"));
+    let mut texts = std::iter::once(block).chain(rules).filter_map(|it| it.get("description"));
+    let is_allowed = |c: char| c.is_ascii_alphanumeric() || " ._-:/()#,@[]+=&;{}!$*".contains(c);
+    let (text, other) = texts.find_map(|it| Some((it, it.as_str()?.chars().find(|c| !is_allowed(*c))?)))?;
+    let diagnostic = RULE
+        .diagnostic(format!(
+            "invalid value for description of {}: AWS does not take {other:?} there",
+            block.address()
+        ))
+        .at(text.span.clone(), "letters of ASCII, digits, blanks and ._-:/()#,@[]+=&;{}!$* alone")
+        .because("Terraform's provider refuses the group before it asks AWS, and with it the whole plan")
+        .help("write it with plain characters");
+    Some(Finding::new(RULE.incident, diagnostic))
+}
+
+/// A name of a Kubernetes object that the API server does not take: a subdomain of RFC 1123, as those of most kinds are.
+fn object_name(block: &Block) -> Option<Finding> {
+    const KINDS: [&str; 12] = [
+        "config_map",
+        "cron_job",
+        "daemonset",
+        "deployment",
+        "ingress",
+        "job",
+        "namespace",
+        "persistent_volume_claim",
+        "secret",
+        "service",
+        "service_account",
+        "stateful_set",
+    ];
+    let kind = block.labels.first().filter(|_| block.kind == "resource")?.strip_prefix("kubernetes_")?;
+    if !KINDS.contains(&kind.strip_suffix("_v1").unwrap_or(kind)) {
+        return None;
+    }
+    let name = block.children("metadata").next()?.get("name")?;
+    let text = name.as_str().filter(|it| !it.is_empty())?;
+    let is_inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let is_right = text.chars().all(|c| is_inner(c) || matches!(c, '-' | '.'))
+        && text.starts_with(is_inner)
+        && text.ends_with(is_inner);
+    if is_right {
+        return None;
+    }
+    let diagnostic = RULE
+        .diagnostic(format!("metadata.name of {}: Invalid value: \"{text}\": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.'", block.address()))
+        .at(name.span.clone(), "the API server does not take it")
+        .because("names of Kubernetes are names of hosts: the plan goes through, and the apply ends here");
+    Some(Finding::new(RULE.incident, diagnostic))
+}
+
+/// Resources of a module for an alias of a provider that nothing in the module knows (Terraform docs, "Providers Within
+/// Modules").
+fn provider_aliases(blocks: &[&Block], report: &mut Report) {
+    let mut known: BTreeSet<(&str, &str)> = BTreeSet::new();
+    for block in blocks {
+        match block.kind.as_str() {
+            "provider" => known.extend(block.labels.first().map(String::as_str).zip(block.str("alias"))),
+            "terraform" => known.extend(block.references().into_iter().filter_map(alias)),
+            _ => {}
+        }
+    }
+    let mut told = BTreeSet::new();
+    for block in blocks.iter().filter(|it| matches!(it.kind.as_str(), "resource" | "data")) {
+        let Some(provider) = block.get("provider") else { continue };
+        let Some(named) = provider.references.first().and_then(alias) else { continue };
+        if known.contains(&named) || !told.insert(named) {
+            continue;
+        }
+        let name = format!("{}.{}", named.0, named.1);
+        let diagnostic = RULE
+            .diagnostic(format!("Provider configuration not present: {} is of {name}", block.address()))
+            .at(provider.span.clone(), "no provider of the module has this alias")
+            .because("an alias is known in the module that configures it alone: a module that is given one declares it among its configuration_aliases")
+            .help(format!("add `configuration_aliases = [{name}]` to the module's required_providers, and hand it over with `providers`"));
+        report.add(Finding::new(RULE.incident, diagnostic).likely());
+    }
+}
+
+/// A call of a module that wants a provider with an alias, and is given none at all.
+fn not_handed_over<'a>(call: &Block, of: impl Fn(&str) -> Option<&'a Vec<&'a Block>>) -> Option<Finding> {
+    if call.kind != "module" || call.get("providers").is_some() {
+        return None;
+    }
+    let source = call.str("source").filter(|it| it.starts_with('.'))?;
+    let wanted = of(source)?.iter().filter(|it| it.kind == "terraform");
+    let reference = wanted.flat_map(|it| it.references()).find(|it| alias(it).is_some())?;
+    let name = reference.path.join(".");
+    let diagnostic = RULE
+        .diagnostic(format!(
+            "Missing required provider configuration: module \"{}\" is to be given {name}",
+            call.labels.join(".")
+        ))
+        .at(call.span.clone(), "hands over no provider")
+        .see(reference.span.clone(), "the module asks for it here")
+        .because("a provider with an alias is not handed down by itself: Terraform refuses the whole configuration")
+        .help(format!("add `providers = {{ {name} = … }}`"));
+    Some(Finding::new(RULE.incident, diagnostic).likely())
+}
+
+/// The provider and the alias that a reference is to.
+fn alias(reference: &Reference) -> Option<(&str, &str)> {
+    match reference.path.as_slice() {
+        [provider, alias] => Some((provider, alias)),
+        _ => None,
+    }
 }
 
 /// A variable whose default speaks of something else: defaults are read before anything has a value.

@@ -59,6 +59,7 @@ mod d2_duplicate_key;
 mod d2_duplicate_name;
 mod d2_flux_encrypted;
 mod d2_flux_path;
+mod d2_lost_context;
 mod d2_misplaced_values;
 mod d2_missing_chart;
 mod d2_missing_template;
@@ -74,8 +75,10 @@ mod d3_incomplete_registration;
 mod d3_left_out;
 mod e1_contents_pruned;
 mod e1_platform_pruned;
+mod e2_claim_unfit;
 mod e2_dangling_reference;
 mod e2_issuer_secret;
+mod e2_maker_named;
 mod e2_missing_key;
 mod e2_misspelt_name;
 mod e2_no_pull_secret;
@@ -192,6 +195,7 @@ pub const ALL: &[&Rule] = &[
     &d2_duplicate_name::RULE,
     &d2_flux_encrypted::RULE,
     &d2_flux_path::RULE,
+    &d2_lost_context::RULE,
     &d2_missing_chart::RULE,
     &d2_missing_template::RULE,
     &d2_misplaced_values::RULE,
@@ -207,8 +211,10 @@ pub const ALL: &[&Rule] = &[
     &d3_left_out::RULE,
     &e1_contents_pruned::RULE,
     &e1_platform_pruned::RULE,
+    &e2_claim_unfit::RULE,
     &e2_dangling_reference::RULE,
     &e2_issuer_secret::RULE,
+    &e2_maker_named::RULE,
     &e2_missing_key::RULE,
     &e2_misspelt_name::RULE,
     &e2_no_pull_secret::RULE,
@@ -273,6 +279,7 @@ pub(crate) const OF_CLUSTERS: &[&Rule] = &[
     &c2_pod_security::RULE,
     &c2_quota::RULE,
     &c3_no_backend::RULE,
+    &e2_claim_unfit::RULE,
     &e2_dangling_reference::RULE,
     &e2_missing_key::RULE,
     &e2_no_pull_secret::RULE,

@@ -33,4 +33,5 @@ pub mod selectors;
 pub mod set_aside;
 pub mod shipped;
 pub mod similar;
+pub mod templates;
 pub mod workflow;
