@@ -256,3 +256,55 @@ fn a_kustomization_that_something_moves_up_is_information() {
     );
     assert_eq!(of("patch.yaml"), Vec::<String>::new());
 }
+
+#[test]
+fn policies_that_kyverno_makes_may_let_pass_what_others_do_not() {
+    const POLICY: &str = "apiVersion: networking.k8s.io/v1\nkind: NetworkPolicy\nmetadata: {name: web, namespace: web}\nspec: {podSelector: {}, policyTypes: [Ingress, Egress]}\n";
+    const WEB: &str = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: web}\nspec:\n  selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    spec: {containers: [{name: web, image: 'registry.example.com/web:1.0.0', ports: [{containerPort: 8080}], env: [{name: SMTP, value: 'relay.infra.svc.cluster.local:587'}]}]}\n";
+    const DEFAULTS: &str = "apiVersion: kyverno.io/v1\nkind: ClusterPolicy\nmetadata: {name: defaults}\nspec:\n  rules:\n    - name: dns\n      match: {any: [{resources: {kinds: [Namespace]}}]}\n      generate: {apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, name: dns, namespace: '{{request.object.metadata.name}}', data: {spec: {podSelector: {}, policyTypes: [Egress], egress: [{ports: [{port: 53, protocol: UDP}]}]}}}\n";
+    let apps = [app("web", "web", "web"), app("policies", "policies", "kyverno")].concat();
+    let of = |defaults: &str| {
+        let files = [
+            ("apps.yaml", apps.as_str()),
+            ("web/web.yaml", WEB),
+            ("web/policy.yaml", POLICY),
+            ("policies/a.yaml", defaults),
+        ];
+        found(&files).into_iter().filter(|it| it.starts_with("F1")).count()
+    };
+    assert_eq!(of(DEFAULTS), 0);
+    assert_eq!(of(&DEFAULTS.replace("kind: NetworkPolicy", "kind: LimitRange")), 1);
+}
+
+#[test]
+fn a_kustomization_may_put_a_chart_into_another_namespace_than_its_application() {
+    const ROUTE: &str = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: panel}\nspec:\n  rules:\n    - http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: panel, port: {number: 80}}}}]}\n";
+    const CHART: &str = "helmCharts: [{name: panel, repo: 'https://charts.example.com', version: 1.0.0, releaseName: panel}]\n";
+    let apps = app("panel", "panel", "panel");
+    let of = |chart: &str| {
+        let kustomization = format!("namespace: kube-system\nresources: [route.yaml]\n{chart}");
+        let files = [
+            ("apps.yaml", apps.as_str()),
+            ("panel/route.yaml", ROUTE),
+            ("panel/kustomization.yaml", &kustomization),
+        ];
+        found(&files).into_iter().filter(|it| it.starts_with("F4-no-backend")).count()
+    };
+    assert_eq!(of(CHART), 0);
+    assert_eq!(of(""), 1);
+}
+
+#[test]
+fn a_template_of_terraform_is_no_policy() {
+    let of = |line: &str| {
+        let values = format!(
+            "configs:\n  rbac:\n    policy.csv: |\n      {line}\n      p, role:a, applications, get, a/*, allow\n"
+        );
+        found(&[("values_rbac.yaml", &values)])
+            .into_iter()
+            .filter(|it| it.starts_with("C2-argocd-policy"))
+            .count()
+    };
+    assert_eq!(of("%{~ for i in range(n) ~}"), 0);
+    assert_eq!(of("allow everything"), 1);
+}

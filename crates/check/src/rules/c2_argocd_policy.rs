@@ -233,5 +233,5 @@ fn fault(line: &str) -> Option<Fault> {
 
 /// Whether another tool fills a text in.
 fn is_open(text: &str) -> bool {
-    placeholders::is_in(text) || text.contains("{{") || text.contains("${")
+    placeholders::is_in(text) || text.contains("{{") || text.contains("${") || text.starts_with("%{")
 }

@@ -75,7 +75,11 @@ fn check(context: &Context<'_>, report: &mut Report) {
     // Terragrunt may write the configuration of providers.
     if context.survey.files.ending(&["terragrunt.hcl", ".tf.json"]).next().is_none() {
         let modules = terraform.modules();
-        for (folder, blocks) in &modules {
+        let is_whole = |folder: &str| {
+            let mut unreadable = terraform.unreadable.iter();
+            !unreadable.any(|it| parent(&it.span.file).unwrap_or_default() == folder)
+        };
+        for (folder, blocks) in modules.iter().filter(|(folder, _)| is_whole(folder)) {
             let read = blocks.iter().copied().filter(|block| is_read(&block.span.file));
             let own: Vec<&Block> = read.collect();
             provider_aliases(&own, report);

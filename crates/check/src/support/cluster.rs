@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tiphys_graph::{App, Object, Outcome, Survey, World};
+use tiphys_graph::{App, Object, Outcome, Owner, Survey, World};
 use tiphys_schema::Catalog;
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
@@ -41,6 +41,7 @@ impl<'a> Cluster<'a> {
             {
                 let namespace = &app.application.spec.destination.namespace;
                 hidden.insert(Some(namespace.clone()).filter(|namespace| !namespace.is_empty()));
+                hidden.extend(sole_namespace(survey, app).map(Some));
             }
         }
         hidden.extend(objects.iter().filter(|it| is_open(it.value())).map(|it| {
@@ -176,6 +177,16 @@ fn is_open(object: &Value) -> bool {
     // A Kustomization of Flux decides nothing itself.
     object.kind() != "HelmRelease"
         && DECIDING.iter().filter_map(|path| object.at(path)).any(|it| it.to_string().contains(VARIABLE))
+}
+
+/// The namespace that all of what is seen of an Application lies in: a kustomization may set another one than the
+/// Application's, and what is not seen goes there, too.
+fn sole_namespace(survey: &Survey, app: &App) -> Option<String> {
+    let own = survey.objects.iter().filter(|it| it.owner == Owner::App(app.id));
+    let mut namespaces: BTreeSet<&str> = own.map(|it| it.key.namespace.as_str()).collect();
+    namespaces.remove("");
+    let only = namespaces.pop_first().filter(|_| namespaces.is_empty())?;
+    Some(only.to_owned())
 }
 
 /// The file and name of what an Application stands for.

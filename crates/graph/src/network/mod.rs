@@ -28,6 +28,8 @@ use std::collections::BTreeMap;
 
 use tiphys_model::hook::is_ignored;
 
+use tiphys_value::{ObjectExt, Value};
+
 use crate::{Object, ObjectId, Owner, Survey};
 
 pub use calico::{Entity, Place};
@@ -68,6 +70,16 @@ pub struct Network {
     pub is_managed: Option<bool>,
 }
 
+/// Whether a policy of Kyverno makes network policies, in namespaces that it chooses: what they let through is not seen.
+fn generates_policies(object: &Value) -> bool {
+    let is_of_kyverno = object.api_version().starts_with("kyverno.io/");
+    let rules = object.at(&["spec", "rules"]).and_then(Value::as_array);
+    is_of_kyverno
+        && rules.into_iter().flatten().any(|rule| {
+            rule.str_at(&["generate", "kind"]).is_some_and(|kind| kind.ends_with("NetworkPolicy"))
+        })
+}
+
 impl Network {
     /// The networks of a survey: one for each cluster of each environment, and one for each unit.
     pub fn all(survey: &Survey) -> Vec<Self> {
@@ -85,12 +97,17 @@ impl Network {
         // A chart or folder by itself does not show what binds the whole cluster that it comes into.
         let wide: Vec<ObjectId> = survey.objects.iter().filter(|it| is_wide(it)).map(|it| it.id).collect();
         let names_wide = wide.is_empty() && names_wide(survey);
+        let makers: Vec<ObjectId> =
+            survey.objects.iter().filter(|it| generates_policies(it.value())).map(|it| it.id).collect();
         let networks = groups.into_iter().map(|((environment, cluster, unit), objects)| {
             let mut network = Self::of(objects.iter().copied());
             if unit.is_some() {
                 network.opaque.extend(wide.iter().filter(|id| !network.objects.contains(id)));
                 network.opaque.extend(objects.first().filter(|_| names_wide).map(|it| it.id));
             }
+            network
+                .opaque
+                .extend(makers.iter().filter(|id| !network.opaque.contains(id)).collect::<Vec<_>>());
             network.cnis.clone_from(&detected.cnis);
             network.is_managed = detected.is_managed;
             let apps =
