@@ -56,3 +56,30 @@ fn a_circle_of_files_is_seen_beside_other_roots() {
     ];
     assert_eq!(names(&files), ["argocd", "argocd-itself", "other", "platform", "root", "web"]);
 }
+
+fn set(name: &str, folder: &str) -> String {
+    format!(
+        "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {{name: {name}, namespace: argocd}}\nspec:\n  generators:\n  - git: {{repoURL: 'https://git.example.com/x', revision: HEAD, directories: [{{path: '{folder}/*'}}]}}\n  template:\n    metadata: {{name: '{{{{path.basename}}}}'}}\n    spec:\n      project: default\n      source: {{repoURL: 'https://git.example.com/x', path: '{{{{path}}}}'}}\n      destination: {{server: 'https://kubernetes.default.svc'}}\n"
+    )
+}
+
+#[test]
+fn an_application_and_the_set_that_it_renders_may_have_one_name() {
+    let files = [
+        ("roots/shop.yaml", application("shop", "shop")),
+        ("shop/kustomization.yaml", "resources: [set.yaml]\n".to_owned()),
+        ("shop/set.yaml", set("shop", "shop")),
+        ("shop/cart/cart.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cart}\n".to_owned()),
+    ];
+    assert_eq!(names(&files), ["argocd", "cart", "root", "shop", "web"]);
+}
+
+#[test]
+fn a_set_that_leads_back_to_itself_yields_once() {
+    let files = [
+        ("shop/install/root.yaml", application("shop-root", "sets")),
+        ("sets/shop.yaml", set("shop", "shop")),
+        ("shop/cart/cart.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cart}\n".to_owned()),
+    ];
+    assert_eq!(names(&files), ["argocd", "cart", "install", "root", "shop-root", "web"]);
+}

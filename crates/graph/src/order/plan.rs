@@ -6,7 +6,7 @@ use tiphys_value::Value;
 
 use super::{Order, Step, step_of};
 use crate::{
-    AppId, EnvironmentId, ObjectId, Owner, Survey,
+    AppId, Declaration, EnvironmentId, ObjectId, Owner, Survey,
     edges::{EdgeKind, Edges},
 };
 
@@ -17,7 +17,7 @@ pub struct Row {
     pub app: AppId,
     /// How many Applications lie above it.
     pub depth: usize,
-    /// The step in which its declaration is applied; `None` for a root.
+    /// The step in which its declaration is applied; `None` for a root, and for what an ApplicationSet yields.
     pub step: Option<Step>,
     /// The wave in which it should be applied, if another is better.
     pub proposed: Option<i64>,
@@ -82,19 +82,21 @@ impl Plan {
     pub fn of(survey: &Survey, edges: &Edges<'_>, order: &Order<'_>, environment: EnvironmentId) -> Self {
         let dependencies = dependencies(survey, edges, order, environment);
         let (proposed, circles) = propose(survey, order, environment, &dependencies);
-        let mut rows = Vec::new();
+        let mut rows = Rows::new(survey, order, &proposed);
         for root in &survey.environments[environment.0].roots {
-            add_rows(survey, order, *root, 0, &proposed, &mut rows);
+            rows.add(*root, 0);
         }
         let of_sets = survey.apps.iter().filter(|app| {
             app.environment == environment
-                && !rows.iter().any(|row| row.app == app.id)
-                && is_top(order, app.id)
+                && !rows.rows.iter().any(|row| row.app == app.id)
+                && order.parent(app.id).is_none()
+                && app.above.is_none()
         });
         let tops: Vec<AppId> = of_sets.map(|app| app.id).collect();
         for top in tops {
-            add_rows(survey, order, top, 0, &proposed, &mut rows);
+            rows.add(top, 0);
         }
+        let rows = rows.rows;
         Self { environment, rows, dependencies, circles }
     }
 
@@ -136,26 +138,43 @@ pub fn expectation(text: &str) -> Result<BTreeMap<String, i64>, String> {
         .collect()
 }
 
-fn is_top(order: &Order<'_>, app: AppId) -> bool {
-    order.parent(app).is_none()
+/// The rows of a plan in the making.
+struct Rows<'a> {
+    survey: &'a Survey,
+    order: &'a Order<'a>,
+    proposed: &'a BTreeMap<AppId, i64>,
+    /// What the ApplicationSets yield that each Application renders.
+    yielded: BTreeMap<AppId, Vec<AppId>>,
+    rows: Vec<Row>,
 }
 
-fn add_rows(
-    survey: &Survey,
-    order: &Order<'_>,
-    app: AppId,
-    depth: usize,
-    proposed: &BTreeMap<AppId, i64>,
-    rows: &mut Vec<Row>,
-) {
-    let step = order.parent(app).and_then(|(_, object)| step_of(survey.object(object)));
-    rows.push(Row { app, depth, step, proposed: proposed.get(&app).copied() });
-    let children = order.declared_by(app).filter(|(child, _)| *child != app);
-    let mut children: Vec<(Option<Step>, AppId)> =
-        children.map(|(child, object)| (step_of(object), child)).collect();
-    children.sort_by_key(|(step, child)| (*step, survey.app(*child).name().to_owned()));
-    for (_, child) in children {
-        add_rows(survey, order, child, depth + 1, proposed, rows);
+impl<'a> Rows<'a> {
+    fn new(survey: &'a Survey, order: &'a Order<'a>, proposed: &'a BTreeMap<AppId, i64>) -> Self {
+        let mut yielded: BTreeMap<AppId, Vec<AppId>> = BTreeMap::new();
+        for app in survey.apps.iter().filter(|app| matches!(app.declaration, Declaration::Set(_))) {
+            if let Some(above) = app.above {
+                yielded.entry(above).or_default().push(app.id);
+            }
+        }
+        Self { survey, order, proposed, yielded, rows: Vec::new() }
+    }
+
+    /// Adds an Application, and below it what it declares.
+    fn add(&mut self, app: AppId, depth: usize) {
+        let (survey, order) = (self.survey, self.order);
+        let step = order.parent(app).and_then(|(_, object)| step_of(survey.object(object)));
+        self.rows.push(Row { app, depth, step, proposed: self.proposed.get(&app).copied() });
+        let children = order.declared_by(app).filter(|(child, _)| *child != app);
+        let mut children: Vec<(Option<Step>, AppId)> =
+            children.map(|(child, object)| (step_of(object), child)).collect();
+        children.sort_by_key(|(step, child)| (*step, survey.app(*child).name().to_owned()));
+        for (_, child) in children {
+            self.add(child, depth + 1);
+        }
+        // No operation waits for these: the set is applied in its wave, and yields them when it is looked at.
+        for child in self.yielded.remove(&app).unwrap_or_default() {
+            self.add(child, depth + 1);
+        }
     }
 }
 

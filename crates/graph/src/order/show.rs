@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use tiphys_value::{Value, json};
+use tiphys_value::{ObjectExt, Value, json};
 
 use super::{Drift, Plan, Row};
-use crate::{AppId, Survey};
+use crate::{AppId, Declaration, Survey};
 
 /// A plan with what it is about.
 pub struct Shown<'a> {
@@ -46,8 +46,14 @@ impl Shown<'_> {
     }
 
     fn row(&self, row: &Row) -> String {
-        let at = row.step.map_or_else(|| "root".to_owned(), |step| step.to_string());
         let name = self.name(row.app);
+        let at = match (row.step, self.survey.app(row.app).declaration) {
+            (Some(step), _) => step.to_string(),
+            (None, Declaration::Set(set)) => {
+                format!("ApplicationSet {}", self.survey.sets[set.0].declared.value.name())
+            }
+            (None, _) => "root".to_owned(),
+        };
         match row.proposed.filter(|_| self.fix) {
             Some(wave) => format!("{name}  ({at} -> wave {wave})"),
             None => format!("{name}  ({at})"),

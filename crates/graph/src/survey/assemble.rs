@@ -1,7 +1,7 @@
 //! Sorting what was found into environments, Applications and objects.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque},
     sync::{Arc, OnceLock},
 };
 
@@ -31,12 +31,16 @@ pub struct Assembly<'a> {
     by_name: HashMap<(EnvironmentId, String, String), AppId>,
     /// The ApplicationSets by the place and name of their declaration.
     by_place: HashMap<(Arc<str>, String), SetId>,
+    /// What the ApplicationSets of each environment say, so that one that is reached twice yields once.
+    yielding: HashSet<(EnvironmentId, SetId, String)>,
 }
 
 /// A declaration that waits to be looked at.
 struct Pending {
     environment: EnvironmentId,
     declaration: Declaration,
+    /// The Application that renders it, or the ApplicationSet that yields it.
+    above: Option<AppId>,
     declared: RenderedObject,
 }
 
@@ -53,6 +57,7 @@ impl<'a> Assembly<'a> {
             faults: Vec::new(),
             by_name: HashMap::new(),
             by_place: HashMap::new(),
+            yielding: HashSet::new(),
         }
     }
 
@@ -85,7 +90,7 @@ impl<'a> Assembly<'a> {
         for (seed, name) in seeds.into_iter().zip(names) {
             let environment = self.environment(&name);
             let declaration = seed.unit.map_or(Declaration::File, |index| Declaration::Unit(UnitId(index)));
-            open.push_back(Pending { environment, declaration, declared: seed.declared });
+            open.push_back(Pending { environment, declaration, above: None, declared: seed.declared });
         }
         while let Some(pending) = open.pop_front() {
             if pending.declared.value.kind() == "ApplicationSet" {
@@ -126,7 +131,7 @@ impl<'a> Assembly<'a> {
     }
 
     fn add_set(&mut self, pending: Pending, open: &mut VecDeque<Pending>) {
-        let Pending { environment, declared, .. } = pending;
+        let Pending { environment, above, declared, .. } = pending;
         let place = (declared.location.file.clone(), declared.value.name().to_owned());
         let yielded = self.found.sets.get(&declared.value.to_string());
         let id = *self.by_place.entry(place).or_insert_with(|| {
@@ -141,18 +146,22 @@ impl<'a> Assembly<'a> {
         });
         // One declaration may be rendered in several ways, by overlays.
         self.sets[id.0].symbolic |= yielded.is_some_and(|it| it.symbolic);
+        let spec = declared.value.get("spec").map(Value::to_string).unwrap_or_default();
+        if !self.yielding.insert((environment, id, spec)) {
+            return;
+        }
         for generated in yielded.map(|it| it.apps.as_slice()).unwrap_or_default() {
             let declared = RenderedObject {
                 value: generated.application.clone(),
                 location: declared.location.clone(),
                 origins: below_template(&declared),
             };
-            open.push_back(Pending { environment, declaration: Declaration::Set(id), declared });
+            open.push_back(Pending { environment, declaration: Declaration::Set(id), above, declared });
         }
     }
 
     fn add_app(&mut self, pending: Pending, open: &mut VecDeque<Pending>) {
-        let Pending { environment, declaration, declared } = pending;
+        let Pending { environment, declaration, above, declared } = pending;
         let application = match Application::from_value(&declared.value) {
             Ok(application) => application,
             Err(error) => return self.refuse(&declared, &error.to_string()),
@@ -170,6 +179,7 @@ impl<'a> Assembly<'a> {
             id,
             environment,
             declaration,
+            above,
             declared,
             application,
             outcome: Outcome::Unseen("too many Applications".into()),
@@ -209,6 +219,7 @@ impl<'a> Assembly<'a> {
         open.extend(inner.map(|declared| Pending {
             environment: app.environment,
             declaration: Declaration::App(app.id),
+            above: Some(app.id),
             declared: RenderedObject::clone(declared),
         }));
     }

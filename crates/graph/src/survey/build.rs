@@ -287,7 +287,7 @@ fn seeds(
     let mut rendered: HashSet<(Arc<str>, String)> = HashSet::new();
     for (application, rendering) in renderings {
         for object in declaring(rendering) {
-            if object.value.name() != application.name() {
+            if !is_itself(application, &object.value) {
                 rendered.insert((object.location.file.clone(), object.value.name().to_owned()));
             }
         }
@@ -307,6 +307,12 @@ fn seeds(
     (seeds, inner)
 }
 
+/// Whether what an Application leads to is that Application. An ApplicationSet may well have the name of the Application
+/// that renders it.
+fn is_itself(application: &Value, declared: &Value) -> bool {
+    declared.kind() == application.kind() && declared.name() == application.name()
+}
+
 /// What a declaration is told apart by.
 fn place(declared: &RenderedObject) -> (Arc<str>, String) {
     (declared.location.file.clone(), declared.value.name().to_owned())
@@ -319,7 +325,7 @@ fn is_consumed(
     renderings: &[(Value, Arc<Rendering>)],
     units: &[(Place, Arc<Rendering>)],
 ) -> bool {
-    let by_apps = renderings.iter().filter(|(application, _)| application.name() != object.value.name());
+    let by_apps = renderings.iter().filter(|(application, _)| !is_itself(application, &object.value));
     let all = by_apps.map(|(_, it)| it).chain(units.iter().map(|(_, it)| it));
     all.into_iter().any(|it| it.seen.contains(&object.location.file))
 }

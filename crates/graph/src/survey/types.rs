@@ -79,6 +79,8 @@ pub struct App {
     pub environment: EnvironmentId,
     /// What declares it.
     pub declaration: Declaration,
+    /// The Application that renders the declaration, or the ApplicationSet that yields it.
+    pub above: Option<AppId>,
     /// The declaration, with the origins of its fields.
     pub declared: RenderedObject,
     /// The declaration as the engine understands it.

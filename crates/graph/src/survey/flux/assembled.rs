@@ -92,6 +92,7 @@ fn app(survey: &Survey, environment: EnvironmentId, part: &Part, declared: &Valu
         id: AppId(survey.apps.len()),
         environment,
         declaration: Declaration::File,
+        above: None,
         application: Application::from_value(declared).ok()?,
         declared: RenderedObject { value: declared.clone(), location, origins },
         outcome: Outcome::Unseen("it is not followed".to_owned()),
