@@ -47,7 +47,15 @@ impl Host {
 
     fn git(&self, args: &[&str]) {
         let identity = ["-c", "user.name=test", "-c", "user.email=test@example.com"];
-        let output = Command::new("git").args(identity).args(args).current_dir(self.path()).output().unwrap();
+        // What Git LFS may have been told to do on this machine.
+        let lfs = ["-c", "filter.lfs.clean=", "-c", "filter.lfs.process=", "-c", "filter.lfs.required=false"];
+        let output = Command::new("git")
+            .args(identity)
+            .args(lfs)
+            .args(args)
+            .current_dir(self.path())
+            .output()
+            .unwrap();
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
@@ -281,6 +289,7 @@ async fn access_that_was_refused_is_used_as_soon_as_it_is_granted() {
 async fn a_chart_that_git_lfs_keeps_elsewhere_is_told_of_and_nothing_is_pruned() {
     const POINTER: &str = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n";
     let host = Host::new().await;
+    host.commit(".gitattributes", "*.yaml filter=lfs\n*.tgz filter=lfs\n", &[]);
     host.commit("app/Chart.yaml", "apiVersion: v2\nname: app\nversion: 1.0.0\n", &[]);
     host.git(&["mv", "app/a.yaml", "moved"]);
     host.git(&["commit", "-q", "-m", "moved"]);
