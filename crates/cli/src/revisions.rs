@@ -99,6 +99,8 @@ pub type State = BTreeMap<Subject, Rendering>;
 
 /// A repository at a state, with what it leads to as a whole.
 pub struct Opened {
+    /// What of it is left out, or taken otherwise than it is meant, each with why.
+    pub faults: Vec<String>,
     repository: Repository,
     catalogue: Catalogue,
     /// The environments that stand side by side in it.
@@ -119,7 +121,8 @@ pub fn open(given: &Given<'_>, clusters: &[ClusterInfo]) -> anyhow::Result<Opene
         Choice::Ask(environments) => environments.into_keys().collect(),
         Choice::Run(..) => BTreeSet::new(),
     };
-    Ok(Opened { repository, catalogue, environments })
+    let faults = repository.scan.faults.iter().map(|fault| fault.trim_end().to_owned()).collect();
+    Ok(Opened { faults, repository, catalogue, environments })
 }
 
 const SCOPE: Scope = Scope { foreign: true, origins: false };

@@ -137,3 +137,29 @@ fn a_template_of_another_tool_is_left_out() {
     let only = Repo::with(&[("terraform/root.yaml", &template)]);
     only.once(&[]).expect(1, &["cannot create Application root"]);
 }
+
+#[test]
+fn applications_of_a_kustomization_that_lacks_something_else_are_taken_from_their_files() {
+    let chart = "resources: [shop.yaml, inner]\nhelmCharts:\n- {name: far, repo: 'https://charts.example.invalid', version: 1.0.0, releaseName: far}\n";
+    let repo = Repo::with(&[
+        ("root.yaml", &application("other", "web")),
+        ("all/kustomization.yaml", chart),
+        ("all/shop.yaml", &application("shop", "web")),
+        ("all/inner/kustomization.yaml", "resources: [cart.yaml]\n"),
+        ("all/inner/cart.yaml", &application("cart", "web2")),
+        ("web/a.yaml", &config_map("a", "1")),
+        ("web2/a.yaml", &config_map("b", "1")),
+    ]);
+    let run = repo.once(&["--offline"]);
+    run.expect(
+        0,
+        &["all 3 Applications are Synced and Healthy", "all cannot be rendered", "taken from their files"],
+    );
+    // Whoever changes names says what there is, and nobody can read it.
+    repo.write("all/kustomization.yaml", format!("namePrefix: x-\n{chart}"));
+    let run = repo.once(&["--offline"]);
+    run.expect(
+        0,
+        &["all 1 Applications are Synced and Healthy", "Applications of the kustomization all are left out"],
+    );
+}

@@ -87,3 +87,16 @@ fn a_chart_that_nothing_installs_is_run_beside_applications_in_files() {
     let told = "no Application renders the chart apps";
     repo.once(&[]).expect(0, &[told, "all 3 Applications are Synced and Healthy"]);
 }
+
+#[test]
+fn a_chart_that_declares_applications_only_for_values_that_it_lacks_is_named() {
+    let template =
+        format!("{{{{- range .Values.apps }}}}\n---\n{}{{{{- end }}}}\n", application("{{ . }}", "web"));
+    let repo = Repo::with(&[
+        ("apps/Chart.yaml", "apiVersion: v2\nname: apps\nversion: 1.0.0\n"),
+        ("apps/prod-values.yaml", "apps: [web]\n"),
+        ("apps/templates/apps.yaml", &template),
+    ]);
+    let told = ["the chart apps declares Applications", "its own values alone", "prod-values.yaml"];
+    repo.once(&[]).expect(2, &told);
+}

@@ -552,3 +552,17 @@ fn no_wave_waits_for_a_chart_whose_dependencies_nobody_fetches() {
         &["the sources of early cannot be had, so no wave waits for it", "1 of 3 Applications are not"],
     );
 }
+
+#[test]
+fn hooks_may_run_as_argo_cds_own_service_accounts() {
+    let job = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: look\n  annotations: {argocd.argoproj.io/hook: PreSync}\nspec:\n  template:\n    spec:\n      restartPolicy: Never\n      serviceAccountName: NAME\n      containers: [{name: c, image: 'busybox:1', command: ['true']}]\n";
+    let own = job.replace("NAME", "team-argocd-application-controller");
+    let files = [("root.yaml", &*application("shop", "web")), ("web/a.yaml", &config_map("a", "1"))];
+    let repo = Repo::with(&files);
+    repo.write("web/job.yaml", own);
+    repo.once(&[])
+        .expect(0, &["all 1 Applications are Synced and Healthy", "ServiceAccounts of Argo CD itself"]);
+    repo.write("web/job.yaml", job.replace("NAME", "forgotten"));
+    repo.run(&["up", "repo", "--once", "--timeout", "1h"])
+        .expect(1, &["error looking up service account", "forgotten"]);
+}

@@ -80,6 +80,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let plans: Vec<Plan> = chosen.map(|id| Plan::of(&survey, &edges, &order, id)).collect();
     if plans.is_empty() {
         eprintln!("there are no Applications here");
+        crate::repository::out_of_reach(&survey).iter().for_each(|why| eprintln!("note: {why}"));
     }
     if let Some(file) = &args.expect {
         return compare(&survey, &plans, file);

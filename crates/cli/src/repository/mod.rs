@@ -23,6 +23,7 @@ pub use catalogue::{Catalogue, HOME, Node, Scope, cluster_of, render_one};
 pub use environments::{Choice, choose};
 use scan::scan;
 pub use scan::{Found, Scan};
+pub(crate) use units::out_of_reach;
 
 /// What was given on the command line.
 pub struct Given<'a> {

@@ -16,6 +16,8 @@ struct Reads {
     resources: Vec<String>,
     /// Files that change objects, and are none.
     patches: Vec<String>,
+    /// Whether it may change what Applications say, or their names.
+    is_changing: bool,
 }
 
 /// The kustomizations below a folder, by their folders.
@@ -48,7 +50,7 @@ impl Repository {
     }
 
     /// Puts what kustomizations render to in the place of the files that they read. Where one cannot be rendered here,
-    /// its files stay if there is nothing else.
+    /// its files stay that nothing changes on the way, and the others if there is nothing else.
     fn render_overlays(&mut self, overlays: &Overlays, tops: &BTreeSet<String>) {
         let settings = self.scan.render_settings();
         let (mut rendered, mut unrendered) = (BTreeSet::new(), BTreeSet::new());
@@ -63,8 +65,20 @@ impl Repository {
                     self.scan.take_rendered(&file, objects);
                 }
                 Err(why) => {
-                    unrendered.extend(files);
-                    faults.push(format!("the Applications of the kustomization {top} are left out: {why}"));
+                    let (unchanged, changed): (BTreeSet<_>, BTreeSet<_>) = {
+                        let unchanged = overlays.unchanged(top);
+                        files.into_iter().partition(|file| unchanged.contains(file))
+                    };
+                    if self.scan.declared().any(|found| unchanged.contains(&found.file)) {
+                        self.scan.faults.push(format!(
+                            "the kustomization {top} cannot be rendered, so its Applications are taken from their files: {why}"
+                        ));
+                    }
+                    if self.scan.declared().any(|found| changed.contains(&found.file)) {
+                        faults
+                            .push(format!("the Applications of the kustomization {top} are left out: {why}"));
+                    }
+                    unrendered.extend(changed);
                 }
             }
         }
@@ -189,7 +203,43 @@ impl Overlays {
         }
         (folders, files)
     }
+
+    /// The files that a kustomization has as they stand: no kustomization on the way to them changes anything.
+    fn unchanged(&self, top: &str) -> BTreeSet<String> {
+        let (mut files, mut seen) = (BTreeSet::new(), BTreeSet::new());
+        let mut open = vec![top.to_owned()];
+        while let Some(folder) = open.pop() {
+            match self.0.get(&folder) {
+                Some(reads) if !reads.is_changing && seen.insert(folder.clone()) => {
+                    open.extend(reads.resources.iter().cloned());
+                }
+                Some(_) => {}
+                None => {
+                    files.insert(folder);
+                }
+            }
+        }
+        files
+    }
 }
+
+/// What a kustomization may have that leaves Applications as they are, but for labels and annotations.
+const NOT_CHANGING: [&str; 14] = [
+    "apiVersion",
+    "kind",
+    "metadata",
+    "resources",
+    "bases",
+    "helmCharts",
+    "helmGlobals",
+    "configMapGenerator",
+    "secretGenerator",
+    "generatorOptions",
+    "labels",
+    "commonLabels",
+    "commonAnnotations",
+    "sortOptions",
+];
 
 /// The file that makes a folder a kustomization.
 fn file_of(folder: &str, files: &[String]) -> String {
@@ -204,7 +254,9 @@ fn reads(content: &Value, folder: &str) -> Reads {
     let merges = list("patchesStrategicMerge").filter_map(Value::as_str);
     let named =
         ["patches", "patchesJson6902"].into_iter().flat_map(list).filter_map(|it| it.str_at(&["path"]));
+    let keys = content.as_object().into_iter().flat_map(|map| map.keys());
     Reads {
+        is_changing: keys.into_iter().any(|key| !NOT_CHANGING.contains(&key.as_str())),
         resources: resources.filter_map(path).collect(),
         patches: merges.chain(named).filter_map(path).collect(),
     }

@@ -121,6 +121,9 @@ impl Repository {
         }
         self.scan.faults.extend(unrenderable(&survey));
         if self.scan.applications.is_empty() && self.scan.sets.is_empty() {
+            let without = self.scan.charts.iter().filter(|chart| renders_none(&survey, chart));
+            let without: Vec<String> = without.map(|chart| wants_values(&survey, chart)).collect();
+            self.scan.faults.extend(without);
             self.scan.faults.extend(out_of_reach(&survey));
         }
         survey.adopted.iter().for_each(|url| self.repositories.add_address(url));
@@ -172,8 +175,28 @@ fn unrenderable(survey: &Survey) -> Vec<String> {
         .collect()
 }
 
+/// Whether a chart renders as it stands, to no Application.
+fn renders_none(survey: &Survey, chart: &str) -> bool {
+    let of_chart = |unit: &&Unit| unit.kind == UnitKind::Chart && unit.path == chart;
+    survey.units.iter().find(of_chart).is_some_and(|unit| matches!(unit.outcome, Outcome::Rendered))
+}
+
+/// What is told of a chart whose templates declare Applications for values that it does not have of its own.
+fn wants_values(survey: &Survey, chart: &str) -> String {
+    let beside = survey.files.paths().filter(|path| tiphys_vfs::parent(path).unwrap_or_default() == chart);
+    let names = beside.map(|path| tiphys_vfs::base_name(path));
+    let values: Vec<&str> = names.filter(|name| name.contains("values") && *name != "values.yaml").collect();
+    let others =
+        if values.is_empty() { String::new() } else { format!(" (there are others: {})", values.join(", ")) };
+    let place = if chart.is_empty() { "." } else { chart };
+    format!(
+        "the chart {place} declares Applications, and renders none with its own values alone{others}; an Application that \
+         names its values is what `tiphys` runs"
+    )
+}
+
 /// What could not be had, which may declare Applications: told where nothing else does.
-fn out_of_reach(survey: &Survey) -> Option<String> {
+pub(crate) fn out_of_reach(survey: &Survey) -> Option<String> {
     const TOLD: usize = 5;
     let mut told: Vec<String> =
         survey.unseen.iter().map(|unseen| format!("  {}: {}", unseen.what, unseen.why)).collect();

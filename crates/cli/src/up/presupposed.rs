@@ -28,6 +28,8 @@ pub struct Presupposed {
     volumes: BTreeMap<String, Claim>,
     runtimes: BTreeSet<String>,
     priorities: BTreeSet<String>,
+    /// ServiceAccounts of Argo CD's own parts that pods run as, by namespace and name.
+    accounts: BTreeSet<(String, String)>,
     nodes: Nodes,
     /// Services that wait for an address, by namespace and name, and their class.
     balancers: BTreeMap<(String, String), String>,
@@ -47,8 +49,16 @@ pub fn missing(cache: &LiveCache) -> Presupposed {
             let name = |field: &str| spec.str_at(&[field]).filter(|name| !name.is_empty()).map(str::to_owned);
             found.runtimes.extend(name("runtimeClassName"));
             found.priorities.extend(name("priorityClassName"));
+            let account = name("serviceAccountName").filter(|name| is_of_argo_cd(name));
+            found.accounts.extend(account.map(|name| (object.namespace().to_owned(), name)));
         }
     }
+    let accounts = cache.of_kind(&GroupKind::new("", "ServiceAccount"));
+    let brought_accounts = brought(cache, "ServiceAccount");
+    found.accounts.retain(|(namespace, name)| {
+        let is_it = |it: &Arc<Value>| it.namespace() == namespace && it.name() == name;
+        !accounts.iter().any(is_it) && !brought_accounts.contains(name)
+    });
     found.nodes = Nodes::missing(cache);
     let services = cache.of_kind(&GroupKind::new("", "Service"));
     found.balancers = services.iter().filter_map(|service| waiting_balancer(service)).collect();
@@ -62,6 +72,14 @@ pub fn missing(cache: &LiveCache) -> Presupposed {
         names.retain(|name| !there.iter().any(|class| class.name() == name) && !brought.contains(name));
     }
     found
+}
+
+/// Whether a name is that of a ServiceAccount of an installation of Argo CD: that of its manifests, or of its operator,
+/// which puts the name of the installation before it. Hooks that look at the cluster like to run as one.
+fn is_of_argo_cd(name: &str) -> bool {
+    const PARTS: [&str; 3] =
+        ["argocd-application-controller", "argocd-applicationset-controller", "argocd-server"];
+    PARTS.iter().any(|part| name.strip_suffix(part).is_some_and(|of| of.is_empty() || of.ends_with('-')))
 }
 
 /// The classes of claims that wait, of which there is no free volume.
@@ -110,6 +128,19 @@ fn volume_for(name: &str, claim: &Value) -> Value {
     })
 }
 
+/// A ServiceAccount, and the role that Argo CD gives its own.
+fn account(namespace: &str, name: &str) -> [Value; 2] {
+    let account = json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"namespace": namespace, "name": name}});
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": format!("stands-in:{namespace}:{name}")},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "ServiceAccount", "namespace": namespace, "name": name}],
+    });
+    [account, binding]
+}
+
 /// The names of the objects of a kind that Applications bring.
 fn brought(cache: &LiveCache, kind: &str) -> BTreeSet<String> {
     let resources = stand_ins::applications(cache).flat_map(|app| app.status.resources);
@@ -138,6 +169,7 @@ impl Presupposed {
         found.volumes.retain(|name, claim| self.volumes.insert(name.clone(), claim.clone()).is_none());
         found.runtimes.retain(|name| self.runtimes.insert(name.clone()));
         found.priorities.retain(|name| self.priorities.insert(name.clone()));
+        found.accounts.retain(|account| self.accounts.insert(account.clone()));
         found.nodes = self.nodes.add(found.nodes);
         found.balancers.retain(|place, class| self.balancers.insert(place.clone(), class.clone()).is_none());
         found
@@ -148,11 +180,13 @@ impl Presupposed {
         let classes: BTreeSet<String> = self.balancers.values().cloned().collect();
         let nodes = self.nodes.shown();
         let volumes: BTreeSet<String> = self.volumes.keys().cloned().collect();
+        let accounts = self.accounts.iter().map(|(namespace, name)| format!("{namespace}/{name}")).collect();
         let lines = [
             ("storage classes that nothing in reach brings are there, with volumes at once", &self.storage),
             ("volumes that claims name and nothing in reach brings are there", &volumes),
             ("runtime classes that nothing in reach brings are there", &self.runtimes),
             ("priority classes that nothing in reach brings are there, of priority 0", &self.priorities),
+            ("ServiceAccounts of Argo CD itself are there, with all rights", &accounts),
             ("load balancers of these classes are played", &classes),
             ("nodes that pods ask for have joined", &nodes),
         ];
@@ -170,7 +204,8 @@ impl Presupposed {
     /// The cluster refuses something.
     pub async fn provide(&self, cluster: &Cluster, cache: &LiveCache) -> anyhow::Result<()> {
         let volumes = self.volumes.iter().map(|(name, claim)| volume_for(name, claim));
-        for object in self.classes(cache).into_iter().chain(volumes) {
+        let accounts = self.accounts.iter().flat_map(|(namespace, name)| account(namespace, name));
+        for object in self.classes(cache).into_iter().chain(volumes).chain(accounts) {
             cluster.apply(&object, &apply_options()).await?;
         }
         self.nodes.join(cluster, cache).await?;
@@ -222,6 +257,16 @@ mod tests {
             (&json!("5Gi"), &json!("fast"))
         );
         assert_eq!(volume["spec"]["accessModes"], json!(["ReadWriteMany"]));
+    }
+
+    #[test]
+    fn service_accounts_of_argo_cd_are_known_by_name() {
+        for name in ["argocd-server", "openshift-gitops-argocd-application-controller"] {
+            assert!(is_of_argo_cd(name), "{name}");
+        }
+        for name in ["default", "myargocd-server", "argocd-server-2"] {
+            assert!(!is_of_argo_cd(name), "{name}");
+        }
     }
 
     #[test]

@@ -276,7 +276,9 @@ fn cause_in_short(row: &Row) -> &str {
         return failure;
     }
     let request = reason.rsplit_once("cannot fetch ").and_then(|(_, request)| request.split_once(": "));
-    request.map_or(reason, |(_, failure)| failure.lines().next().unwrap_or(failure))
+    let failure = request.map_or(reason, |(_, failure)| failure.lines().next().unwrap_or(failure));
+    // Where each chart may be put is another matter for each.
+    failure.split("; or pull it into ").next().unwrap_or(failure)
 }
 
 /// How many objects have to be in the same state to be told of in one line.

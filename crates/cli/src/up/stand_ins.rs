@@ -158,7 +158,8 @@ pub fn namespaces(rows: &[Row], unreachable: bool) -> BTreeSet<String> {
         .collect()
 }
 
-/// Projects that Applications belong to and that are not there: something out of reach may bring them.
+/// Projects that Applications belong to and that are not there, and those for which ApplicationSets yield nothing:
+/// something out of reach may bring them.
 pub fn projects(cache: &LiveCache) -> BTreeSet<String> {
     let there = cache.of_kind(&GroupKind::new(names::GROUP, "AppProject"));
     // Those of other namespaces are of other installations.
@@ -170,7 +171,19 @@ pub fn projects(cache: &LiveCache) -> BTreeSet<String> {
             .any(|namespace| there.contains(&(*namespace, app.spec.project.as_str())))
     };
     let without = applications(cache).filter(|app| !app.spec.project.is_empty() && !is_there(app));
-    without.map(|app| app.spec.project).collect()
+    let awaited = cache.of_kind(&GroupKind::new(names::GROUP, "ApplicationSet"));
+    let awaited = awaited.iter().flat_map(|set| awaited_by(set));
+    without.map(|app| app.spec.project).chain(awaited).collect()
+}
+
+/// The projects without which an ApplicationSet says that it yields nothing.
+fn awaited_by(set: &Value) -> Vec<String> {
+    let conditions = set.at(&["status", "conditions"]).and_then(Value::as_array).into_iter().flatten();
+    let messages = conditions.filter_map(|it| it.str_at(&["message"]));
+    let named = messages.filter_map(|text| {
+        text.split_once("application references project ")?.1.split_once(" which does not exist")
+    });
+    named.map(|(name, _)| name.to_owned()).collect()
 }
 
 /// The kinds whose objects nobody has looked at, though the cluster could play their operator: none of its pods is there,

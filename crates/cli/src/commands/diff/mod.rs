@@ -4,7 +4,7 @@ mod markdown;
 mod text;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
 };
 
@@ -98,6 +98,8 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         let new = open(range.new.as_deref());
         anyhow::Ok((old.join().map_err(|_| broken_off())??, new?))
     })?;
+    let faults: BTreeSet<String> = old.faults.iter().chain(&new.faults).cloned().collect();
+    faults.iter().for_each(|fault| eprintln!("note: {fault}"));
     // What stands side by side in one state is told apart in both.
     let environments = &old.environments | &new.environments;
     let (old, new) = std::thread::scope(|scope| {
@@ -154,11 +156,21 @@ impl Found {
     fn reasons(&self) -> BTreeMap<&str, Vec<String>> {
         let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for app in &self.unknown {
-            let why = app.faults.1.as_deref().unwrap_or_default();
+            let why = in_short(app.faults.1.as_deref().unwrap_or_default());
             reasons.entry(why).or_default().push(name(app));
         }
         reasons
     }
+}
+
+/// Of a source that cannot be had, the request that failed: who asked for it, and through how many kustomizations, says
+/// nothing of a change.
+fn in_short(why: &str) -> &str {
+    let Some(at) = why.find("cannot fetch ") else { return why };
+    let request = why[at..].lines().next().unwrap_or_default();
+    ["; or pull it into ", "': "]
+        .into_iter()
+        .fold(request, |text, end| text.split(end).next().unwrap_or(text))
 }
 
 fn mask(change: &mut Change) {
@@ -248,4 +260,20 @@ fn value(app: &AppChange) -> Value {
     let kind = if node.is_set { "ApplicationSet" } else { "Application" };
     json!({"kind": kind, "namespace": node.id.0, "name": node.id.1, "environment": environment,
         "fate": fate(app), "faults": faults(app), "objects": changes})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::in_short;
+
+    #[test]
+    fn what_cannot_be_had_is_told_of_by_the_request() {
+        let chart = "base/kustomization.yaml:7:3: accumulating resources: helmCharts: cannot pull chart 'web' of https://charts.example.com: cannot fetch https://charts.example.com/index.yaml: working offline; or pull it into base/charts/web-1.0.0/web (`helm pull --untar`) and commit it";
+        assert_eq!(in_short(chart), "cannot fetch https://charts.example.com/index.yaml: working offline");
+        let base = "accumulating resources from 'https://example.com/a.yaml': cannot fetch https://example.com/a.yaml: working offline': cannot fetch https://example.com/a: no";
+        assert_eq!(in_short(base), "cannot fetch https://example.com/a.yaml: working offline");
+        let chart = "missing in charts/ directory: a\ncould not get a 1.0.0: cannot fetch https://a/index.yaml: working offline\nrun without --offline";
+        assert_eq!(in_short(chart), "cannot fetch https://a/index.yaml: working offline");
+        assert_eq!(in_short("no such folder"), "no such folder");
+    }
 }
