@@ -69,8 +69,8 @@ impl TrackingId {
     pub fn parse(text: &str) -> Option<Self> {
         let (app, rest) = text.split_once(':')?;
         let (group_kind, rest) = rest.split_once(':')?;
-        let (group, kind) = group_kind.split_once('/')?;
-        let (namespace, name) = rest.split_once('/')?;
+        let (group, kind) = group_kind.split_once('/').filter(|(_, kind)| !kind.contains('/'))?;
+        let (namespace, name) = rest.split_once('/').filter(|(_, name)| !name.contains('/'))?;
         Some(Self { app: app.into(), key: ResourceKey::new(group, kind, namespace, name) })
     }
 }
@@ -101,6 +101,9 @@ impl Tracking {
             set(object, "annotations", names::TRACKING_ID, &id);
             if !self.installation_id.is_empty() {
                 set(object, "annotations", names::INSTALLATION_ID, &self.installation_id);
+            } else if let Some(Value::Object(annotations)) = object.pointer_mut("/metadata/annotations") {
+                // A manifest that was taken from another engine's cluster has its mark.
+                annotations.remove(names::INSTALLATION_ID);
             }
         }
     }
@@ -117,7 +120,8 @@ impl Tracking {
         label.into_iter().chain(id).chain(installation).collect()
     }
 
-    /// The instance name of the Application that a live object bears the mark of, if any.
+    /// The instance name of the Application that a live object bears the mark of, if any. An annotation of another form is
+    /// nobody's mark.
     pub fn owner(&self, object: &Value) -> Option<String> {
         if self.method == TrackingMethod::Label {
             return object.label(&self.label_key).filter(|value| !value.is_empty()).map(str::to_owned);
@@ -127,8 +131,7 @@ impl Tracking {
         {
             return None;
         }
-        let id = object.annotation(names::TRACKING_ID)?;
-        Some(id.split_once(':').map_or(id, |(app, _)| app).to_owned())
+        TrackingId::parse(object.annotation(names::TRACKING_ID)?).map(|id| id.app)
     }
 
     /// The live object as it is compared with its target: what was marked by the label alone, as Argo CD did before it
@@ -173,9 +176,9 @@ fn moved_group(a: &str, b: &str) -> bool {
     a != b && moved.contains(&a) && moved.contains(&b) && (a == "extensions" || b == "extensions")
 }
 
-/// A label value: at most 63 characters, ending in a letter or digit.
+/// A label value: at most 63 characters; where some are cut off, it ends in a letter or digit.
 fn truncate_label(value: &str) -> &str {
-    let end = value.char_indices().nth(63).map_or(value.len(), |(at, _)| at);
+    let Some((end, _)) = value.char_indices().nth(63) else { return value };
     value[..end].trim_end_matches(|c: char| !c.is_ascii_alphanumeric())
 }
 
@@ -210,6 +213,41 @@ mod tests {
         assert_eq!(tracking.owner(&object).as_deref(), Some("shop_web"));
         assert!(tracking.is_self_referencing(&object));
         assert_eq!(TrackingId::parse(id).map(|id| id.to_string()).as_deref(), Some(id));
+    }
+
+    #[test]
+    fn an_annotation_of_another_form_marks_nothing() {
+        let tracking = Tracking::default();
+        for id in [
+            "app",
+            "app:x",
+            "app:/Secret:n",
+            "app:v1/Secret/x:n/a",
+            "app:/Secret:n/a/b",
+            "app:Secret:n/a",
+            "",
+        ] {
+            let mut object = secret("a");
+            set(&mut object, "annotations", names::TRACKING_ID, id);
+            assert_eq!(tracking.owner(&object), None, "{id}");
+        }
+    }
+
+    #[test]
+    fn a_mark_of_another_installation_is_taken_off() {
+        let mut object = secret("a");
+        let other = Tracking { installation_id: "other".into(), ..Tracking::default() };
+        other.mark(&mut object, "app", "n");
+        assert_eq!(object.annotation(names::INSTALLATION_ID), Some("other"));
+        Tracking::default().mark(&mut object, "app", "n");
+        assert_eq!(object.annotation(names::INSTALLATION_ID), None);
+    }
+
+    #[test]
+    fn labels_are_cut_only_where_they_are_too_long() {
+        assert_eq!(truncate_label("app-"), "app-");
+        assert_eq!(truncate_label(&format!("{}-b", "a".repeat(62))), "a".repeat(62));
+        assert_eq!(truncate_label(&"a".repeat(63)), "a".repeat(63));
     }
 
     #[test]
