@@ -33,15 +33,20 @@ fn collect(a: Option<&Value>, b: Option<&Value>, at: &FieldPath, out: &mut Vec<F
     }
 }
 
-/// Reads a JSON pointer (RFC 6901); digits lead into arrays where `root` has one.
+/// Reads a JSON pointer (RFC 6901); digits lead into arrays where `root` has one, and `-1` to the last item, as in the
+/// library that Argo CD uses (evanphx/json-patch).
 pub(crate) fn pointer(text: &str, root: &Value) -> Option<FieldPath> {
     let rest = text.strip_prefix('/')?;
     let mut path = FieldPath::default();
     let mut at = Some(root);
     for part in rest.split('/') {
         let part = part.replace("~1", "/").replace("~0", "~");
-        match (at, part.parse::<usize>()) {
-            (Some(Value::Array(list)), Ok(index)) => {
+        let index = |list: &Vec<Value>| match part.strip_prefix('-').map(str::parse::<usize>) {
+            Some(Ok(back)) if back > 0 => list.len().checked_sub(back),
+            _ => part.parse().ok(),
+        };
+        match (at, at.and_then(Value::as_array).and_then(index)) {
+            (Some(Value::Array(list)), Some(index)) => {
                 at = list.get(index);
                 path = path.index(index);
             }
@@ -97,5 +102,21 @@ pub(crate) fn set(root: &mut Value, path: &FieldPath, new: Value) {
         }
         (Segment::Index(index), Value::Array(list)) if *index < list.len() => list[*index] = new,
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn pointers_count_from_the_end_where_they_are_negative() {
+        let root = json!({"list": [1, 2, 3], "map": {"-1": "x"}});
+        let read = |text: &str| pointer(text, &root).and_then(|path| path.get(&root).cloned());
+        assert_eq!(read("/list/-1"), Some(json!(3)));
+        assert_eq!(read("/list/-3"), Some(json!(1)));
+        assert_eq!((read("/list/-4"), read("/list/-0"), read("/list/-")), (None, None, None));
+        assert_eq!(read("/map/-1"), Some(json!("x")));
     }
 }

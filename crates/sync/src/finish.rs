@@ -69,6 +69,16 @@ fn retry(progress: &mut Progress<'_, '_>) {
     if strategy.limit >= 0 && shown.retry_count >= strategy.limit {
         return;
     }
+    let unreadable = unreadable(strategy);
+    if let (Some((_, text)), true) = (&unreadable, progress.input.settings.compat) {
+        let message = format!(
+            "{} (failed to retry: unable to parse {text} as a duration)",
+            progress.state.shown.message
+        );
+        let shown = &mut progress.state.shown;
+        (shown.phase, shown.message) = (OperationPhase::Error, message);
+        return;
+    }
     let announced = retry_delay(strategy, shown.retry_count);
     // Argo CD announces one delay and waits for the next one.
     let waited = if progress.input.settings.compat {
@@ -82,6 +92,10 @@ fn retry(progress: &mut Progress<'_, '_>) {
     shown.retry_count = shown.retry_count.saturating_add(1);
     shown.phase = OperationPhase::Running;
     shown.message = format!("{}. Retrying attempt #{} at {}.", shown.message, shown.retry_count, kitchen(at));
+    if let Some((field, text)) = unreadable {
+        let told = format!(" ({field} of its retry is {text}, which is no duration: the default is taken)");
+        shown.message.push_str(&told);
+    }
     // Times are of whole seconds. A pause that ended before it began would wake nobody.
     let until = tiphys_model::time::after(now, waited);
     let until = match Time::from(until) {
@@ -94,7 +108,16 @@ fn retry(progress: &mut Progress<'_, '_>) {
     progress.wait(WaitKind::Retry, None, "", Some(until));
 }
 
-/// The pause before attempt number `count` + 1.
+/// The first duration of a strategy that cannot be read: its field and what stands there.
+fn unreadable(strategy: &RetryStrategy) -> Option<(&'static str, String)> {
+    let backoff = strategy.backoff.as_ref()?;
+    let fields = [("duration", &backoff.duration), ("maxDuration", &backoff.max_duration)];
+    let mut set = fields.into_iter().filter(|(_, text)| !text.is_empty());
+    let unread = set.find(|(_, text)| tiphys_model::duration::parse_lenient(text).is_none())?;
+    Some((unread.0, unread.1.clone()))
+}
+
+/// The pause before attempt number `count` + 1. A duration that cannot be read counts as one that is not given.
 pub fn retry_delay(strategy: &RetryStrategy, count: i64) -> Duration {
     let backoff = strategy.backoff.clone().unwrap_or_default();
     let read = |text: &str, default: u64| {

@@ -338,6 +338,23 @@ fn a_back_off_of_less_than_a_second_ends() {
 }
 
 #[test]
+fn a_back_off_that_cannot_be_read_is_told_of_and_ends_the_operation_if_compat() {
+    for (compat, retries, phase) in [(false, 1, OperationPhase::Failed), (true, 0, OperationPhase::Error)] {
+        let busy = Failure { code: Some(500), message: "busy".into(), ..Failure::default() };
+        let mut sim = Sim::new(vec![object("ConfigMap", "a", &[])]);
+        sim.settings.compat = compat;
+        let backoff = Backoff { duration: "soon".into(), ..Backoff::default() };
+        sim.operation().retry =
+            RetryStrategy { limit: 1, backoff: Some(backoff), ..RetryStrategy::default() };
+        sim.faults.insert("a".into(), busy);
+        sim.settle();
+        assert!(sim.state.shown.message.contains("soon"), "{}", sim.state.shown.message);
+        assert!(sim.run());
+        assert_eq!((sim.state.shown.phase, sim.state.shown.retry_count), (phase, retries));
+    }
+}
+
+#[test]
 fn what_the_api_server_refuses_for_good_is_not_repeated_unless_compat() {
     for (compat, retries) in [(false, 0), (true, 2)] {
         let mut sim = Sim::new(vec![object("ConfigMap", "a", &[])]);
