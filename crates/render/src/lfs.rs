@@ -97,7 +97,7 @@ mod tests {
     fn explained(files: &[(&str, &str)]) -> (String, usize) {
         let tree = Counting(MemTree::from_files(files.iter().copied()), AtomicUsize::new(0));
         let error = explain(RenderError::new("no gzip"), &tree, "a/b");
-        (error.full(false), tree.1.into_inner())
+        (error.to_string(), tree.1.into_inner())
     }
 
     #[test]

@@ -92,10 +92,6 @@ fn retry(progress: &mut Progress<'_, '_>) {
     shown.retry_count = shown.retry_count.saturating_add(1);
     shown.phase = OperationPhase::Running;
     shown.message = format!("{}. Retrying attempt #{} at {}.", shown.message, shown.retry_count, kitchen(at));
-    if let Some((field, text)) = unreadable {
-        let told = format!(" ({field} of its retry is {text}, which is no duration: the default is taken)");
-        shown.message.push_str(&told);
-    }
     // Times are of whole seconds. A pause that ended before it began would wake nobody.
     let until = tiphys_model::time::after(now, waited);
     let until = match Time::from(until) {
@@ -105,7 +101,15 @@ fn retry(progress: &mut Progress<'_, '_>) {
         whole => whole,
     };
     progress.state.extension.not_before = Some(until);
-    progress.wait(WaitKind::Retry, None, "", Some(until));
+    let told = unread(&progress.state.shown.operation.retry);
+    progress.wait(WaitKind::Retry, None, &told, Some(until));
+}
+
+/// What is told of a strategy that has a duration which cannot be read; empty if it has none.
+pub(crate) fn unread(strategy: &RetryStrategy) -> String {
+    unreadable(strategy)
+        .map(|(field, text)| format!("its back-off's {field} {text:?} is no duration, so the default counts"))
+        .unwrap_or_default()
 }
 
 /// The first duration of a strategy that cannot be read: its field and what stands there.

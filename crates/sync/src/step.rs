@@ -89,7 +89,8 @@ impl Progress<'_, '_> {
             return false;
         };
         if self.input.now < until.timestamp() {
-            self.wait(WaitKind::Retry, None, "", Some(until));
+            let told = finish::unread(&self.state.shown.operation.retry);
+            self.wait(WaitKind::Retry, None, &told, Some(until));
             finish::superseded(self);
             return true;
         }
