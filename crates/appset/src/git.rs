@@ -16,6 +16,9 @@ use crate::{Inputs, Params, generator::shaped, params, render::Renderer};
 pub(crate) fn run(git: &Json, renderer: &Renderer, inputs: &dyn Inputs) -> Result<Vec<Map>, String> {
     let text = |key: &str| git.str_at(&[key]).unwrap_or_default();
     let rules = |key: &str| git.get(key).and_then(Json::as_array).filter(|rules| !rules.is_empty());
+    if text("repoURL").is_empty() {
+        return Err("repoURL is empty: nothing says which repository to look into".into());
+    }
     let prefix = text("pathParamPrefix");
     let mut sets = Vec::new();
     if let Some(rules) = rules("directories") {

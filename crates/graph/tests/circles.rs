@@ -1,4 +1,4 @@
-//! Applications that lead back to themselves are seen all the same.
+//! What a survey makes of Applications that lead back to themselves, and of sets that are reached twice.
 
 use std::sync::Arc;
 
@@ -82,4 +82,18 @@ fn a_set_that_leads_back_to_itself_yields_once() {
         ("shop/cart/cart.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cart}\n".to_owned()),
     ];
     assert_eq!(names(&files), ["argocd", "cart", "install", "root", "shop-root", "web"]);
+}
+
+#[test]
+fn names_that_do_not_tell_clusters_apart_are_for_one() {
+    let clusters = "  generators:\n  - matrix:\n      generators:\n      - clusters: {}\n      - git:";
+    let of_clusters = |name: &str| {
+        set("shop", "shop").replace("  generators:\n  - git:", clusters).replace("{path.basename}", name)
+    };
+    let cart =
+        ("shop/cart/cart.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cart}\n".to_owned());
+    let alike = [("sets/shop.yaml", of_clusters("{path.basename}")), cart.clone()];
+    assert_eq!(names(&alike), ["argocd", "cart", "root", "web"]);
+    let apart = [("sets/shop.yaml", of_clusters("{name}}-{{path.basename}")), cart];
+    assert_eq!(names(&apart), ["any-cluster-cart", "argocd", "in-cluster-cart", "root", "web"]);
 }

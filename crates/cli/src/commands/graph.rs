@@ -11,6 +11,7 @@ use tiphys_graph::{
     edges::Edges,
     order::{Order, Plan, Shown, expectation},
 };
+use tiphys_value::ObjectExt;
 
 use crate::{
     exit::{Reported, WrongUse},
@@ -81,6 +82,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     if plans.is_empty() {
         eprintln!("there are no Applications here");
         crate::repository::out_of_reach(&survey).iter().for_each(|why| eprintln!("note: {why}"));
+    }
+    for set in &survey.sets {
+        if let Some(fault) = &set.fault {
+            eprintln!("note: ApplicationSet {} yields nothing: {fault}", set.declared.value.name());
+        }
     }
     if let Some(file) = &args.expect {
         return compare(&survey, &plans, file);

@@ -1,7 +1,7 @@
 //! ApplicationSets: what their generators are told of the repository and its clusters.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -36,6 +36,14 @@ pub fn evaluate(set: &Value, input: &Input<'_>, secrets: &[ClusterInfo]) -> Yiel
     });
     let asked = Asked { input, clusters, missed: Mutex::default() };
     let (apps, fault) = match generate(set, &asked) {
+        // Names that do not tell clusters apart are meant for one: that which only the installation knows.
+        Ok(mut apps) if symbolic => {
+            let mut names = BTreeSet::new();
+            let name =
+                |it: &Generated| (it.application.namespace().to_owned(), it.application.name().to_owned());
+            apps.retain(|it| names.insert(name(it)));
+            (apps, None)
+        }
         Ok(apps) => (apps, None),
         Err(error) => (Vec::new(), Some(error.to_string())),
     };
