@@ -145,7 +145,7 @@ fn applications_of_a_kustomization_that_lacks_something_else_are_taken_from_thei
         ("root.yaml", &application("other", "web")),
         ("all/kustomization.yaml", chart),
         ("all/shop.yaml", &application("shop", "web")),
-        ("all/inner/kustomization.yaml", "resources: [cart.yaml]\n"),
+        ("all/inner/kustomization.yaml", "namespace: argocd\nresources: [cart.yaml]\n"),
         ("all/inner/cart.yaml", &application("cart", "web2")),
         ("web/a.yaml", &config_map("a", "1")),
         ("web2/a.yaml", &config_map("b", "1")),

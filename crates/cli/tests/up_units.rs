@@ -100,3 +100,23 @@ fn a_chart_that_declares_applications_only_for_values_that_it_lacks_is_named() {
     let told = ["the chart apps declares Applications", "its own values alone", "prod-values.yaml"];
     repo.once(&[]).expect(2, &told);
 }
+
+#[test]
+fn what_a_chart_declares_tells_which_repository_this_is() {
+    let template =
+        format!("{{{{- range list \"web\" }}}}\n---\n{}{{{{- end }}}}\n", application("{{ . }}", "web"));
+    let repo = Repo::with(&[
+        ("apps/Chart.yaml", "apiVersion: v2\nname: apps\nversion: 1.0.0\n"),
+        ("apps/templates/apps.yaml", &template),
+        ("web/a.yaml", &config_map("a", "1")),
+    ]);
+    repo.run(&["render", "app", "repo", "--offline"]).expect(0, &["kind: ConfigMap"]);
+}
+
+#[test]
+fn a_set_that_yields_nothing_is_told_of_in_the_graph() {
+    let set = "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: lost}\nspec:\n  generators:\n  - git: {repoURL: '', revision: HEAD, directories: [{path: 'web/*'}]}\n  template:\n    metadata: {name: '{{path.basename}}'}\n    spec: {project: default, source: {repoURL: x, path: '{{path}}'}, destination: {namespace: shop}}\n";
+    let repo = Repo::with(&[("set.yaml", set)]);
+    repo.run(&["graph", "repo", "--offline"])
+        .expect(0, &["ApplicationSet lost yields nothing", "repoURL is empty"]);
+}

@@ -52,12 +52,12 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let beside = if file.is_dir() { Some(file.as_path()) } else { file.parent() };
     let folder = args.repo.clone().or_else(|| beside.map(PathBuf::from)).unwrap_or_default();
     let place = folder.to_str().context("the folder's path is not UTF-8")?;
-    let (apps, mut is_sound) = if is_input {
-        (of_objects(dump::read_dump(&args.file)?.objects.iter(), &args.file)?, true)
+    let Declared { apps, mut is_sound, given } = if is_input {
+        of_objects(dump::read_dump(&args.file)?.objects.iter(), &args.file)?
     } else if file.is_dir() {
         below(&file, args)?
     } else {
-        (applications(&file)?, true)
+        applications(&file)?
     };
     let repository = Repository::open(&Given {
         place,
@@ -69,6 +69,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     if !file.is_dir() || is_input {
         repository.notices.iter().for_each(|notice| eprintln!("note: {notice}"));
     }
+    given.iter().for_each(|url| repository.repositories.add_address(url));
     let settings = repository.scan.render_settings();
     let mut objects = Vec::new();
     for app in apps {
@@ -91,8 +92,17 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     if is_sound { Ok(()) } else { Err(Reported.into()) }
 }
 
-/// The Applications of a folder, and whether all of them can be read.
-fn below(folder: &Path, args: &Args) -> anyhow::Result<(Vec<Application>, bool)> {
+/// Applications that are to be rendered.
+struct Declared {
+    apps: Vec<Application>,
+    /// Whether all of them can be read.
+    is_sound: bool,
+    /// The addresses that are taken to be this repository's, which the Applications that charts render may show alone.
+    given: Vec<String>,
+}
+
+/// The Applications of a folder.
+fn below(folder: &Path, args: &Args) -> anyhow::Result<Declared> {
     let opened = Repository::open_for_declarations(folder, args.offline)?;
     let (mut apps, mut is_sound) = (Vec::new(), opened.scan.faults.is_empty());
     for found in &opened.scan.applications {
@@ -109,10 +119,12 @@ fn below(folder: &Path, args: &Args) -> anyhow::Result<(Vec<Application>, bool)>
         let advice = "; `tiphys appset generate` prints what its ApplicationSets yield";
         bail!("{} holds no Application{}", args.file.display(), if sets > 0 { advice } else { "" });
     }
-    Ok((apps, is_sound))
+    let urls = opened.scan.source_urls().into_keys();
+    let given = urls.filter(|url| opened.repositories.is_given(url)).collect();
+    Ok(Declared { apps, is_sound, given })
 }
 
-fn applications(file: &Path) -> anyhow::Result<Vec<Application>> {
+fn applications(file: &Path) -> anyhow::Result<Declared> {
     let tree: &dyn FileTree = &tiphys_vfs::DiskTree::open(file.parent().unwrap_or(file))?;
     let name = file.file_name().and_then(|name| name.to_str()).context("the file's name is not UTF-8")?;
     let text = manifest::read_text(tree, name)?;
@@ -126,10 +138,7 @@ fn applications(file: &Path) -> anyhow::Result<Vec<Application>> {
     of_objects(objects.iter().map(|object| &object.value), file)
 }
 
-fn of_objects<'a>(
-    objects: impl Iterator<Item = &'a Value>,
-    place: &Path,
-) -> anyhow::Result<Vec<Application>> {
+fn of_objects<'a>(objects: impl Iterator<Item = &'a Value>, place: &Path) -> anyhow::Result<Declared> {
     let apps: Vec<Application> = objects
         .filter(|object| object.kind() == "Application")
         .map(Application::from_value)
@@ -137,5 +146,5 @@ fn of_objects<'a>(
     if apps.is_empty() {
         bail!("{} holds no Application", place.display());
     }
-    Ok(apps)
+    Ok(Declared { apps, is_sound: true, given: Vec::new() })
 }

@@ -223,11 +223,13 @@ impl Overlays {
     }
 }
 
-/// What a kustomization may have that leaves Applications as they are, but for labels and annotations.
-const NOT_CHANGING: [&str; 14] = [
+/// What a kustomization may have that leaves Applications as they are, but for labels, annotations and the namespace,
+/// which is the engine's.
+const NOT_CHANGING: [&str; 15] = [
     "apiVersion",
     "kind",
     "metadata",
+    "namespace",
     "resources",
     "bases",
     "helmCharts",

@@ -102,9 +102,8 @@ impl Scan {
     /// say, if they are of one mind; and where kustomizations inflate charts, somebody allowed that by other means.
     pub fn build_options(&self) -> Option<String> {
         match self.build_options.len() {
-            0 => self.inflates_charts.then(|| "--enable-helm".to_owned()),
             1 => self.build_options.first().cloned(),
-            _ => None,
+            _ => self.inflates_charts.then(|| "--enable-helm".to_owned()),
         }
     }
 
@@ -478,6 +477,13 @@ mod tests {
         assert_eq!(options("argocd.yaml", resource), "--enable-helm");
         assert_eq!(options("a/kustomization.yaml", "helmCharts:\n- name: x\n"), "--enable-helm");
         assert_eq!(options("a/kustomization.yaml", "resources: []\n"), "");
+        let several = [
+            ("one/values.yaml", "cm:\n  kustomize.buildOptions: --enable-exec\n"),
+            ("two/values.yaml", "cm:\n  kustomize.buildOptions: --enable-helm --enable-exec\n"),
+            ("a/kustomization.yaml", "helmCharts:\n- name: x\n"),
+        ];
+        let settings = scan(&MemTree::from_files(several), "").render_settings();
+        assert_eq!(settings.kustomize.build_options, "--enable-helm");
     }
 
     #[test]

@@ -163,6 +163,11 @@ impl Presupposed {
         *self == Self::default()
     }
 
+    /// What of it comes with Argo CD.
+    pub fn of_argo_cd(self) -> Self {
+        Self { accounts: self.accounts, ..Self::default() }
+    }
+
     /// Takes up what is missing, and returns what of it is new.
     pub fn add(&mut self, mut found: Self) -> Self {
         found.storage.retain(|name| self.storage.insert(name.clone()));

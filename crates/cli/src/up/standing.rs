@@ -182,17 +182,18 @@ impl Session<'_> {
         }
     }
 
-    /// Puts in place what clusters have and repositories do not bring, unless Applications are to come that may.
+    /// Puts in place what clusters have and repositories do not bring; where Applications are to come that may, only what
+    /// comes with Argo CD itself, which these may wait for.
     async fn stand_in_for_what_clusters_have(&mut self, rows: &[Row], unreachable: bool) {
-        if !unreachable && rows.iter().any(Row::is_missing_applications) {
-            return;
-        }
+        let is_early = !unreachable && rows.iter().any(Row::is_missing_applications);
         for (at, (cluster, cache)) in self.sites().into_iter().enumerate() {
             if self.presupposed.len() <= at {
                 self.presupposed.push(Presupposed::default());
             }
             // What was put in place and did not help is no help the next time.
-            let found = self.presupposed[at].add(presupposed::missing(&cache));
+            let missing = presupposed::missing(&cache);
+            let missing = if is_early { missing.of_argo_cd() } else { missing };
+            let found = self.presupposed[at].add(missing);
             if found.is_empty() {
                 continue;
             }
