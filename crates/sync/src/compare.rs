@@ -125,10 +125,10 @@ pub fn compare(input: &CompareInput<'_>) -> Comparison {
             compare_target(input, key, target, &mut out, &mut health);
         }
     }
+    compare_namespace(input, &mut out);
     for (key, live) in input.live.iter().filter(|(key, _)| !targets.contains_key(*key)) {
         compare_extra(input, key, live, &mut out, &mut health);
     }
-    compare_namespace(input, &mut out);
     out.resources.sort_by(|a, b| {
         (&a.group, &a.kind, &a.namespace, &a.name).cmp(&(&b.group, &b.kind, &b.namespace, &b.name))
     });
@@ -319,6 +319,28 @@ fn compare_namespace(input: &CompareInput<'_>, out: &mut Comparison) {
     }
 }
 
+/// Whether an object is the destination namespace with metadata that the Application gives it. Such a namespace may bear the
+/// Application's mark (Argo CD docs, "Namespace Metadata"), and is no object that left its sources.
+fn manages_namespace(input: &CompareInput<'_>, key: &ResourceKey) -> bool {
+    let policy = input.app.spec.sync_policy.as_ref();
+    policy.is_some_and(|policy| policy.managed_namespace_metadata.is_some())
+        && *key == ResourceKey::new("", "Namespace", "", &input.app.spec.destination.namespace)
+}
+
+fn compare_managed_namespace(
+    key: &ResourceKey,
+    live: &LiveObject,
+    out: &mut Comparison,
+    health: &mut Vec<Judged>,
+) {
+    let mut status = status_of(key, &live.object, 0);
+    let is_synced = out.namespace_differs.is_empty();
+    status.status = Some(if is_synced { SyncStatusCode::Synced } else { SyncStatusCode::OutOfSync });
+    status.health.clone_from(&live.health);
+    health.push(Judged { key: key.clone(), health: live.health.clone(), ignored: false, live: true });
+    out.resources.push(status);
+}
+
 fn worsen(out: &mut Comparison) {
     if out.sync == SyncStatusCode::Synced {
         out.sync = SyncStatusCode::OutOfSync;
@@ -342,6 +364,9 @@ fn compare_extra(
     }
     if (input.excluded)(&key.group_kind()) || (input.permit)(object, !key.namespace.is_empty()).is_err() {
         return;
+    }
+    if manages_namespace(input, key) {
+        return compare_managed_namespace(key, live, out, health);
     }
     let is_hook = hook::is_hook(object) || hook::is_ignored(object);
     let namespace = &input.app.spec.destination.namespace;

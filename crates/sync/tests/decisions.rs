@@ -215,6 +215,31 @@ fn metadata_of_a_managed_namespace_counts() {
 }
 
 #[test]
+fn a_managed_namespace_that_bears_the_mark_is_no_extra() {
+    let tracking = Tracking::default();
+    let managed = app(json!({"spec": {"syncPolicy": {"syncOptions": ["CreateNamespace=true"],
+        "managedNamespaceMetadata": {"labels": {"team": "a"}}}}}));
+    let marked_by = |team: &str| {
+        let mut namespace = marked(object("Namespace", "shop", &[]), "shop", &tracking);
+        namespace["metadata"]["labels"] = json!({"team": team});
+        vec![(namespace, None)]
+    };
+    for (team, status) in [("a", SyncStatusCode::Synced), ("b", SyncStatusCode::OutOfSync)] {
+        let result = compared(&managed, vec![], marked_by(team), &tracking);
+        let rows: Vec<_> = result
+            .resources
+            .iter()
+            .map(|one| (one.name.as_str(), one.status, one.requires_pruning))
+            .collect();
+        assert_eq!(rows, [("shop", Some(status), false)]);
+        assert_eq!(result.sync, status);
+        assert!(result.prunable.is_empty());
+    }
+    let plain = compared(&app(json!({})), vec![], marked_by("a"), &tracking);
+    assert_eq!(plain.prunable.len(), 1);
+}
+
+#[test]
 fn what_lives_outside_of_namespaces_has_none() {
     let tracking = Tracking::default();
     let mut target = object("Namespace", "shop", &[]);
