@@ -121,3 +121,40 @@ fn a_name_that_the_api_server_does_not_take_is_told_of_terraform() {
     assert!(of("kubernetes_secret", "${var.name}_a").is_empty());
     assert!(of("kubernetes_cluster_role", "system:a_b").is_empty());
 }
+
+#[test]
+fn a_volume_of_a_workflow_that_has_another_name_is_told() {
+    let of = |mount: &str| {
+        let workflow = format!(
+            "apiVersion: argoproj.io/v1alpha1\nkind: Workflow\nmetadata: {{name: build}}\nspec:\n  entrypoint: main\n  volumeClaimTemplates: [{{metadata: {{name: work}}}}]\n  templates: [{{name: main, container: {{image: 'a:1', volumeMounts: [{{name: {mount}, mountPath: /w}}]}}}}]\n"
+        );
+        found("C2-undefined-name", &[("build.yaml", &workflow)])
+    };
+    assert_eq!(of("workdir").len(), 1);
+    assert!(of("work").is_empty());
+}
+
+#[test]
+fn a_key_that_an_external_secret_takes_from_two_places_is_told() {
+    let of = |second: &str| {
+        let secret = format!(
+            "apiVersion: external-secrets.io/v1\nkind: ExternalSecret\nmetadata: {{name: web}}\nspec:\n  secretStoreRef: {{kind: ClusterSecretStore, name: vault}}\n  data:\n    - {{secretKey: user, remoteRef: {{key: a}}}}\n    - {{secretKey: {second}, remoteRef: {{key: b}}}}\n"
+        );
+        found("C2-item-twice", &[("web.yaml", &secret)])
+    };
+    assert_eq!(of("user").len(), 1);
+    assert!(of("password").is_empty());
+}
+
+#[test]
+fn a_generated_object_that_nothing_names_beside_a_missing_one_is_told() {
+    const JOB: &str = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: cleanup}\nspec:\n  template:\n    spec:\n      restartPolicy: Never\n      containers: [{name: a, image: 'a:1', volumeMounts: [{name: scripts, mountPath: /s}]}]\n      volumes:\n        - name: scripts\n          configMap:\n            name: job-cleanup\n";
+    let of = |name: &str| {
+        let kustomization =
+            format!("resources: [job.yaml]\nconfigMapGenerator: [{{name: {name}, files: [job.sh]}}]\n");
+        let files = [("a/job.yaml", JOB), ("a/kustomization.yaml", &kustomization), ("a/job.sh", "echo\n")];
+        found("E2-misspelt-name", &files)
+    };
+    assert_eq!(of("job-setup-machines").len(), 1);
+    assert!(of("job-cleanup").is_empty());
+}

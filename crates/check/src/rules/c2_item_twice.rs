@@ -2,7 +2,7 @@
 //!
 //! A variable of a container, one of its ports or a Secret to pull with is told by its key, and stands there twice. Client-side
 //! apply takes it: of two variables the last counts, and at a later change one of the two may be lost. Server-side apply
-//! refuses the whole object.
+//! refuses the whole object. Of two entries of an ExternalSecret with one `secretKey` the last counts.
 //!
 //! People see: `failed to create typed patch object (…): .spec.template.spec.containers[name="web"].env: duplicate entries
 //! for key [name="LOG_LEVEL"]`, `Warning: spec.template.spec.containers[0].env[3]: hides previous definition of
@@ -20,12 +20,14 @@
 //! Never: take one of the two out.
 
 use tiphys_diag::Severity;
+use tiphys_graph::Object;
 use tiphys_value::{FieldPath, Value};
 
 use crate::{
     Context, Report, Rule,
     support::{
         declared,
+        fields::keys,
         once::Once,
         parts, placeholders,
         pods::{self, Pod, list, text},
@@ -59,6 +61,9 @@ struct Twice<'a> {
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for object in &context.survey.objects {
+        if object.key.group == "external-secrets.io" && !parts::may_be_a_patch(context.survey, object) {
+            external(context, object, &mut once);
+        }
         let Some(pod) = pods::of(object).filter(|_| !parts::may_be_a_patch(context.survey, object)) else {
             continue;
         };
@@ -92,6 +97,28 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
     }
     once.report(report);
+}
+
+/// A key of the Secret that an ExternalSecret takes from two places: the last counts.
+fn external(context: &Context<'_>, object: &Object, once: &mut Once) {
+    let path = match object.key.kind.as_str() {
+        "ExternalSecret" => keys(&["spec", "data"]),
+        "ClusterExternalSecret" => keys(&["spec", "externalSecretSpec", "data"]),
+        _ => return,
+    };
+    let Some(items) = path.get(object.value()).and_then(Value::as_array) else { return };
+    let key = |item| Some(text(item, "secretKey").to_owned()).filter(|key| !key.is_empty());
+    let Some(twice) = first(items, key, path.clone(), path.to_string()).filter(|it| !it.is_same) else {
+        return;
+    };
+    let message = format!("secretKey {:?} is taken from two places", twice.key);
+    let mut diagnostic = RULE
+        .diagnostic(format!("{} has an item twice: {message}", object.title()))
+        .at(context.survey.span(object, &twice.list.index(twice.second).key("secretKey")), "this one counts")
+        .see(context.survey.span(object, &twice.list.index(twice.first).key("secretKey")), "this one is lost")
+        .because("the keys are filled in one after the other: the Secret has the last, and lacks what the first was to be called");
+    diagnostic.severity = Severity::Warning;
+    once.add(&message, RULE.finding(context, object, diagnostic).likely());
 }
 
 fn twice<'a>(pod: &Pod<'a>) -> Vec<Twice<'a>> {

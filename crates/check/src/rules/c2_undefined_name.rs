@@ -1,8 +1,8 @@
 //! # A resource names a part of itself that it does not have
 //!
 //! An AlertmanagerConfig routes to its receivers by name, a Workflow begins with one of its templates and chains them by
-//! name. A name that nothing in the resource has is refused by the controller: the configuration is not taken over, the
-//! Workflow ends before its first step.
+//! name; its containers mount the volumes and claims that it declares. A name that nothing in the resource has is refused by
+//! the controller: the configuration is not taken over, the Workflow ends before its first step.
 //!
 //! People see: `undefined receiver "slak" used in route`, `spec.entrypoint template 'main' undefined`,
 //! `templates.main.tasks.test template name 'tests' undefined`, `templates.main.tasks.push dependency 'built' not defined`.
@@ -159,6 +159,7 @@ fn workflow<'a>(spec: &'a Value, path: &FieldPath) -> Vec<Fault<'a>> {
             found.push(Fault { field: path.key(field), name, message, known: known.clone() });
         }
     }
+    found.extend(mounts(spec, path));
     for (at, template) in templates.iter().enumerate() {
         let place = path.key("templates").index(at);
         let of = text(template, "name");
@@ -185,6 +186,48 @@ fn workflow<'a>(spec: &'a Value, path: &FieldPath) -> Vec<Fault<'a>> {
                 }
             }
         }
+    }
+    found
+}
+
+/// Volumes that containers mount, and that have another name where the workflow declares them: one is declared that
+/// nothing mounts. Defaults of the controller may bring more.
+fn mounts<'a>(spec: &'a Value, path: &FieldPath) -> Vec<Fault<'a>> {
+    let claims = list(spec, "volumeClaimTemplates").iter().map(|it| text(&it["metadata"], "name"));
+    let declared: Vec<&str> = list(spec, "volumes").iter().map(|it| text(it, "name")).chain(claims).collect();
+    if spec.get("podSpecPatch").is_some() {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    let mut mounted = BTreeSet::new();
+    for (at, template) in list(spec, "templates").iter().enumerate() {
+        let own: Vec<&str> = list(template, "volumes").iter().map(|it| text(it, "name")).collect();
+        let place = path.key("templates").index(at);
+        let single = ["container", "script"].map(|field| (template.get(field), place.key(field)));
+        let more = ["initContainers", "sidecars"].into_iter().flat_map(|field| {
+            let items = list(template, field).iter().enumerate();
+            let place = place.key(field);
+            items.map(move |(at, it)| (Some(it), place.index(at))).collect::<Vec<_>>()
+        });
+        for (container, place) in single.into_iter().chain(more) {
+            let Some(container) = container else { continue };
+            for (index, mount) in list(container, "volumeMounts").iter().enumerate() {
+                let name = text(mount, "name");
+                mounted.insert(name);
+                if !declared.contains(&name) && !own.contains(&name) && template.get("podSpecPatch").is_none()
+                {
+                    let message = format!(
+                        "spec.templates.{}.volumeMounts[{index}].name: Not found: {name:?}",
+                        text(template, "name")
+                    );
+                    let field = place.key("volumeMounts").index(index).key("name");
+                    found.push(Fault { field, name, message, known: declared.clone() });
+                }
+            }
+        }
+    }
+    if declared.iter().all(|name| mounted.contains(name)) {
+        found.clear();
     }
     found
 }

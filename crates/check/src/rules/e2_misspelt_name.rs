@@ -2,7 +2,7 @@
 //!
 //! A pod names the Secrets, ConfigMaps, claims and service accounts that it needs, an Ingress or route its Service and its
 //! Gateway. Where no object of the repository has the name, and one of the same namespace has nearly the same, one
-//! of the two is misspelt. This is told of what no Application reaches, such as the manifests of Flux; of
+//! of the two is misspelt; so it is where a generator of the kustomization makes one that nothing names. This is told of what no Application reaches, such as the manifests of Flux; of
 //! Applications `E2-dangling-reference`, `F4-no-backend` and `F4-route-refused` tell more.
 //!
 //! People see: `secret "postges" not found`, `persistentvolumeclaim "data" not found`, `CreateContainerConfigError`, a
@@ -68,7 +68,8 @@ fn check(context: &Context<'_>, report: &mut Report) {
         }
         for named in names(object) {
             let others = known.get(named.kind).map(Vec::as_slice).unwrap_or_default();
-            if let Some(meant) = meant(object, &named, others)
+            let meant = meant(object, &named, others).or_else(|| unused(context, object, &named, others));
+            if let Some(meant) = meant
                 && !is_made(context, named.name)
             {
                 add(context, object, &named, meant, &mut once);
@@ -151,6 +152,32 @@ fn meant<'a>(object: &Object, named: &Named<'_>, others: &[&'a Object]) -> Optio
         return None;
     }
     beside.into_iter().find(|it| it.key.name == nearest)
+}
+
+/// What the kustomization of an object generates of the kind and nothing in it names, if that is one thing: a generator
+/// that was copied with its old name.
+fn unused<'a>(
+    context: &Context<'_>,
+    object: &Object,
+    named: &Named<'_>,
+    others: &[&'a Object],
+) -> Option<&'a Object> {
+    let is_open = |it: &&&Object| it.key.name == named.name || placeholders::is_in(&it.key.name);
+    if !matches!(named.kind, "ConfigMap" | "Secret") || others.iter().any(|it| is_open(&it)) {
+        return None;
+    }
+    let is_generated = |it: &&&Object| {
+        let file = it.rendered.location.file.as_ref();
+        it.owner == object.owner
+            && file.rsplit('/').next().is_some_and(|base| base.starts_with("kustomization."))
+    };
+    let beside: Vec<&Object> = context.survey.objects.iter().filter(|it| it.owner == object.owner).collect();
+    let is_unused = |it: &&&Object| {
+        let name = it.key.name.as_str();
+        !beside.iter().any(|other| other.id != it.id && other.value().to_string().contains(name))
+    };
+    let mut all = others.iter().filter(is_generated).filter(is_unused);
+    all.next().copied().filter(|_| all.next().is_none())
 }
 
 /// Whether two names differ in digits, or in one letter at the end: the second of several, as a rule.

@@ -3,6 +3,7 @@
 use tiphys_graph::Object;
 use tiphys_value::FieldPath;
 
+use super::similar;
 use crate::{Context, Finding, Rule};
 
 /// A name that leads nowhere, and what it may mean.
@@ -21,10 +22,12 @@ impl Misnamed<'_> {
     /// The finding: `lack` completes "names Kind/name, which …", and `why` says what comes of it.
     pub fn finding(&self, rule: &Rule, context: &Context<'_>, by: &Object, lack: &str, why: &str) -> Finding {
         let Self { kind, name, path, meant } = self;
+        let is_near = similar::nearest(name, std::iter::once(meant.key.name.as_str())).is_some();
+        let why_meant = if is_near { "is nearly called so" } else { "is what nothing names" };
         let diagnostic = rule
             .diagnostic(format!("{} names {kind}/{name}, which {lack}", by.title()))
             .at(context.survey.span(by, path), "named here")
-            .see(context.survey.start(meant), format!("{} is nearly called so", meant.key.name))
+            .see(context.survey.start(meant), format!("{} {why_meant}", meant.key.name))
             .because(why);
         rule.finding(context, by, diagnostic).likely().perhaps(name, Some(&meant.key.name))
     }
