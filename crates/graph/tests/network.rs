@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tiphys_graph::{
     Input, Survey,
-    network::{Cni, Direction, Flow, Need, Network, Tri, Verdict},
+    network::{self, Cni, Direction, Flow, Need, Network, Tri, Verdict},
 };
 use tiphys_vfs::MemTree;
 
@@ -115,8 +115,70 @@ fn lists_without_an_entry_restrict_nothing_where_no_type_is_given() {
     };
     assert_eq!(cilium(json!({"endpointSelector": {}, "egress": []})), Verdict::Allow);
     assert_eq!(cilium(json!({"endpointSelector": {}, "egress": [{}]})), Verdict::Deny);
-    let denies = json!({"endpointSelector": {}, "enableDefaultDeny": {"egress": true}});
-    assert_eq!(cilium(denies), Verdict::Deny);
+    // One direction without rules is open whatever is said of it, and a fault anywhere voids the whole policy.
+    let one_way = json!({"endpointSelector": {}, "ingress": [{}], "enableDefaultDeny": {"egress": true}});
+    assert_eq!(cilium(one_way), Verdict::Allow);
+    let void = json!({"endpointSelector": {}, "egress": [{}],
+        "ingress": [{"fromEntities": ["cluster"], "fromCIDR": ["10.0.0.0/8"]}]});
+    assert_eq!(cilium(void), Verdict::Allow);
+}
+
+#[test]
+fn agents_of_cilium_refuse_a_policy_as_a_whole() {
+    let refused = |spec: Value| {
+        let policy = json!({"apiVersion": "cilium.io/v2", "kind": "CiliumNetworkPolicy",
+            "metadata": {"name": "p", "namespace": "shop"}, "spec": spec});
+        let survey = survey(&[policy]);
+        let refusal = survey.objects.iter().find_map(network::refusal);
+        refusal.map(|it| format!("{}: {}", it.field, it.message)).unwrap_or_default()
+    };
+    let ports =
+        |port: Value, rules: Value| json!({"ingress": [{"toPorts": [{"ports": [port], "rules": rules}]}]});
+    let get = json!({"http": [{"method": "GET"}]});
+    let cases = [
+        (json!({"ingress": [{}]}), ""),
+        (
+            json!({"egress": []}),
+            ".spec.egress: rule must have at least one of Ingress, IngressDeny, Egress, EgressDeny",
+        ),
+        (
+            json!({"egress": [{"toCIDR": ["1.2.3.4"], "toFQDNs": [{"matchName": "a.example.com"}]}]}),
+            ".spec.egress[0].toFQDNs: combining ToCIDR and ToFQDNs is not supported yet",
+        ),
+        (
+            json!({"egress": [{"toCIDR": ["10.0.0.0/33"]}]}),
+            ".spec.egress[0].toCIDR[0]: unable to parse CIDR: ParseAddr(\"10.0.0.0/33\"): unexpected character (at \"/33\")",
+        ),
+        (
+            json!({"ingress": [{"fromCIDRSet": [{"cidr": "10.0.0.0/8", "except": ["11.0.0.0/16"]}]}]}),
+            ".spec.ingress[0].fromCIDRSet[0].except[0]: allow CIDR prefix 10.0.0.0/8 does not contain exclude CIDR prefix 11.0.0.0/16",
+        ),
+        (
+            json!({"ingress": [{"icmps": [{}], "toPorts": [{}]}]}),
+            ".spec.ingress[0].icmps: the ICMPs block may only be present without ToPorts. Define a separate rule to use ToPorts",
+        ),
+        (ports(json!({"port": "80", "protocol": "TCP"}), get.clone()), ""),
+        (
+            ports(json!({"port": "80"}), get.clone()),
+            ".spec.ingress[0].toPorts[0].ports[0]: L7 rules can only apply to TCP (not ANY) except for DNS rules",
+        ),
+        (
+            ports(json!({"port": "0", "protocol": "TCP"}), get),
+            ".spec.ingress[0].toPorts[0].rules: L7 rules can not be used when a port is 0",
+        ),
+        (
+            ports(json!({"port": "53"}), json!({"dns": [{"matchPattern": "*"}]})),
+            ".spec.ingress[0].toPorts[0].rules.dns: L7 protocol DNS is not supported on ingress yet",
+        ),
+        (
+            ports(json!({"port": "http_x"}), Value::Null),
+            ".spec.ingress[0].toPorts[0].ports[0].port: unable to parse port: strconv.ParseUint: parsing \"http_x\": invalid syntax",
+        ),
+        (ports(json!({"port": "${PORT}"}), Value::Null), ""),
+    ];
+    for (spec, expected) in cases {
+        assert_eq!(refused(spec), expected);
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use tiphys_value::ObjectExt;
 use super::{
     Action, Cni, Direction, Layer, Peer, Policy, PortName, PortRange, Protocol, Rule, Selector,
     policy::{Read, address, filled},
+    refusal::refusal,
 };
 use crate::Object;
 
@@ -19,6 +20,9 @@ pub fn read(object: &Object) -> Read {
     let single = value.get("spec").filter(|spec| spec.is_object());
     let several = value.get("specs").and_then(Value::as_array).into_iter().flatten();
     let specs: Vec<&Value> = single.into_iter().chain(several).collect();
+    if refusal(object).is_some() {
+        return Read::Other;
+    }
     // Policies for nodes do not bind pods.
     if specs.iter().any(|spec| spec.get("nodeSelector").is_some()) {
         return Read::Other;
@@ -38,9 +42,12 @@ fn policy(object: &Object, spec: &Value) -> Policy {
         };
         let found: Vec<Rule> = list(allow, false).into_iter().chain(list(deny, true)).collect();
         let has_rules = filled(spec, allow).is_some() || filled(spec, deny).is_some();
-        (has_rules || default_deny(spec, allow) == Some(true)).then_some(found)
+        has_rules.then_some(found)
     };
-    let is_left_open = |(_, side): &(Direction, &str)| default_deny(spec, side) == Some(false);
+    // Without rules for a direction, `true` means nothing.
+    let is_left_open = |(_, side): &(Direction, &str)| {
+        spec.at(&["enableDefaultDeny", side]).and_then(Value::as_bool) == Some(false)
+    };
     let sides = [(Direction::Ingress, "ingress"), (Direction::Egress, "egress")];
     Policy {
         object: object.id,
@@ -54,12 +61,6 @@ fn policy(object: &Object, spec: &Value) -> Policy {
         egress: rules("egress", "egressDeny", "to"),
         leaves_open: sides.into_iter().filter(is_left_open).map(|(direction, _)| direction).collect(),
     }
-}
-
-/// Whether a policy says of `ingress` or `egress` that what no rule allows is dropped; otherwise that is so where it has
-/// rules (Cilium docs, "Policy Enforcement Mode", `enableDefaultDeny`).
-fn default_deny(spec: &Value, side: &str) -> Option<bool> {
-    spec.at(&["enableDefaultDeny", side]).and_then(Value::as_bool)
 }
 
 /// An endpoint selector as labels of pods and of their namespace. In a policy of one namespace, an endpoint
