@@ -35,6 +35,14 @@ fn a_template_that_looks_for_the_values_in_a_value_is_told() {
             .len(),
         1
     );
+    // One finding for a block, however much it reads.
+    assert_eq!(
+        of(
+            "{{- with .Values.a }}\na: {{ .Values.b.c }}{{ .Values.d }}\nb: {{ .Release.Name }}\n{{- end }}\n"
+        )
+        .len(),
+        1
+    );
     for good in [
         "{{- with .Values.a }}\na: {{ toYaml . }}\n{{- else }}\na: {{ .Values.b }}\n{{- end }}\nb: {{ .Values.c }}\n",
         "{{- with $ }}\na: {{ .Values.a }}\n{{- end }}\n",

@@ -104,16 +104,19 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let uses: Vec<Vec<Use<'_>>> = texts.iter().map(|(_, text)| uses(text)).collect();
         let needy = needy(uses.iter().flatten());
         for ((path, text), uses) in texts.iter().zip(&uses) {
-            let mut blocks = BTreeSet::new();
+            let mut blocks: BTreeMap<usize, Vec<&Use<'_>>> = BTreeMap::new();
             for found in uses {
                 let Dot::Value(since) = found.dot else { continue };
-                let is_lost = found.called.is_none_or(|name| needy.contains(name));
-                if is_lost && blocks.insert(since) {
-                    let lines = Lines::of(path, text);
-                    let at = lines.span(found.at..found.at + found.text.len());
-                    if !is_told(context.survey, path, &at) {
-                        report.add(finding(found, at, lines.span(since..since + 2)));
-                    }
+                if found.called.is_none_or(|name| needy.contains(name)) {
+                    blocks.entry(since).or_default().push(found);
+                }
+            }
+            let lines = Lines::of(path, text);
+            for (since, found) in blocks {
+                let places: Vec<Span> =
+                    found.iter().map(|it| lines.span(it.at..it.at + it.text.len())).collect();
+                if !places.iter().any(|at| is_told(context.survey, path, at)) {
+                    report.add(finding(&found, &places, lines.span(since..since + 2)));
                 }
             }
         }
@@ -209,10 +212,16 @@ fn reads<'a>(
 ) {
     let whole = &text[action.clone()];
     let texts: Vec<_> = TEXT.find_iter(whole).map(|it| it.range()).collect();
-    let first = READ.captures_iter(whole).filter_map(|it| it.get(1));
-    let first = first.into_iter().find(|it| !texts.iter().any(|text| text.contains(&it.start())));
-    if let Some(read) = first {
-        found.push(Use { text: read.as_str(), at: action.start + read.start(), dot, called: None, within });
+    for read in READ.captures_iter(whole).filter_map(|it| it.get(1)) {
+        if !texts.iter().any(|text| text.contains(&read.start())) {
+            found.push(Use {
+                text: read.as_str(),
+                at: action.start + read.start(),
+                dot,
+                called: None,
+                within,
+            });
+        }
     }
     for call in CALL.captures_iter(whole) {
         let (Some(said), Some(name)) = (call.get(1), call.get(2)) else { continue };
@@ -231,26 +240,33 @@ fn is_told(survey: &Survey, path: &str, at: &Span) -> bool {
     survey.apps.iter().any(|app| says(&app.outcome))
 }
 
-fn finding(found: &Use<'_>, at: Span, since: Span) -> Finding {
-    let what = match found.called {
+/// One finding for what a block reads, with all of its places in the patch.
+fn finding(block: &[&Use<'_>], places: &[Span], since: Span) -> Finding {
+    let edit = |(found, at): (&&Use<'_>, &Span)| {
+        let replacement = match (found.called, found.text.strip_suffix('.')) {
+            (Some(_), Some(call)) => format!("{call}$"),
+            _ => format!("${}", found.text),
+        };
+        Edit { span: at.clone(), replacement }
+    };
+    let edits = block.iter().zip(places).map(edit).collect();
+    let what = match block[0].called {
         Some(name) => format!("template {name:?} is called with a value, and reads the chart's context"),
-        None => format!("{} is looked for in a value, where it is not", found.text),
+        None => format!("{} is looked for in a value, where it is not", block[0].text),
     };
-    let replacement = match (found.called, found.text.strip_suffix('.')) {
-        (Some(_), Some(call)) => format!("{call}$"),
-        _ => format!("${}", found.text),
-    };
-    let edit = Edit { span: at.clone(), replacement };
-    let diagnostic = RULE
-        .diagnostic(what)
-        .at(at, "the dot is a value here, and not the chart's context")
+    let mut diagnostic =
+        RULE.diagnostic(what).at(places[0].clone(), "the dot is a value here, and not the chart's context");
+    for more in &places[1..] {
+        diagnostic = diagnostic.see(more.clone(), "so it is here");
+    }
+    let diagnostic = diagnostic
         .see(since, "it is that value from here on")
         .because(
             "with values that lead there the chart cannot be rendered: nil pointer evaluating interface {}",
         )
-        .help(match found.called {
+        .help(match block[0].called {
             Some(_) => "call it with `$`, which is the chart's context everywhere".to_owned(),
-            None => format!("write `${}`, or `.` for the value itself", found.text),
+            None => format!("write `${}`, or `.` for the value itself", block[0].text),
         });
-    Finding::new(RULE.incident, diagnostic).likely().fix("read the chart's context", vec![edit])
+    Finding::new(RULE.incident, diagnostic).likely().fix("read the chart's context", edits)
 }
