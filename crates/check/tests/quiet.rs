@@ -308,3 +308,20 @@ fn a_template_of_terraform_is_no_policy() {
     assert_eq!(of("%{~ for i in range(n) ~}"), 0);
     assert_eq!(of("allow everything"), 1);
 }
+
+#[test]
+fn the_operator_of_knative_makes_the_services_of_its_ingresses() {
+    const SERVING: &str = "apiVersion: operator.knative.dev/v1beta1\nkind: KnativeServing\nmetadata: {name: knative-serving, namespace: knative-serving}\nspec: {ingress: {kourier: {enabled: true}}}\n";
+    const BRIDGE: &str = "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: bridge, namespace: knative-serving}\nspec:\n  rules:\n    - http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: kourier, port: {number: 80}}}}]}\n";
+    let apps = app("knative", "knative", "knative-serving");
+    let of = |serving: &str| {
+        let files = [
+            ("apps.yaml", apps.as_str()),
+            ("knative/serving.yaml", serving),
+            ("knative/bridge.yaml", BRIDGE),
+        ];
+        found(&files).into_iter().filter(|it| it.starts_with("F4-no-backend")).count()
+    };
+    assert_eq!(of(SERVING), 0);
+    assert_eq!(of(&SERVING.replace("kourier", "istio")), 1);
+}

@@ -64,6 +64,11 @@ impl<'a> Cluster<'a> {
             operated.entry(&object.key.namespace).or_default().insert(&object.key.name);
             texts.insert(&object.key.name);
             gather(object.value(), texts, 0);
+            // Knative's operator calls the Services of its ingresses as the settings that turn them on.
+            if object.key.group == "operator.knative.dev" {
+                let ingresses = object.value().at(&["spec", "ingress"]).and_then(Value::as_object);
+                texts.extend(ingresses.into_iter().flat_map(|map| map.keys()).map(String::as_str));
+            }
         }
         // What is released in another cluster may be on its way to this one.
         let is_release = |it: &&'a Object| it.key.kind == "HelmRelease" && it.world() != *world;
