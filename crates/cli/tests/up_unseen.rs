@@ -566,3 +566,15 @@ fn hooks_may_run_as_argo_cds_own_service_accounts() {
     repo.run(&["up", "repo", "--once", "--timeout", "1h"])
         .expect(1, &["error looking up service account", "forgotten"]);
 }
+
+#[test]
+fn namespaces_that_somebody_makes_by_hand_are_made_if_one_asks_for_it() {
+    let without =
+        application("shop", "web").replace("syncOptions: [CreateNamespace=true]", "syncOptions: []");
+    assert!(!without.contains("CreateNamespace"));
+    let repo = Repo::with(&[("root.yaml", &without), ("web/a.yaml", &config_map("a", "1"))]);
+    let run = repo.run(&["up", "repo", "--once", "--timeout", "5s"]);
+    run.expect(1, &["namespaces \"shop\" not found", "--stand-ins always makes them"]);
+    repo.once(&["--stand-ins", "always"])
+        .expect(0, &["all 1 Applications are Synced and Healthy", "are there all the same: shop"]);
+}

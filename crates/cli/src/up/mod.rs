@@ -436,6 +436,11 @@ impl Session<'_> {
                 "Secrets and ConfigMaps that pods name and nothing brings are made by hand; --stand-ins always puts some in their place",
             );
         }
+        if self.args.stand_ins == stand_ins::When::Auto && rows.iter().any(Row::lacks_a_namespace) {
+            self.reporter.notice(
+                "namespaces that nothing brings are made by hand, or by `CreateNamespace=true`; --stand-ins always makes them",
+            );
+        }
         Reported.into()
     }
 

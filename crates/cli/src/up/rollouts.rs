@@ -4,6 +4,9 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use tiphys_value::{ObjectExt, Value};
 
+/// The step of an Application that no step selects (Argo CD docs, "Progressive Syncs").
+const NO_STEP: &str = "-1";
+
 /// Where each Application, by namespace and name, stands in the rollout of its set, in words.
 pub fn standings(sets: &[Arc<Value>]) -> BTreeMap<(String, String), String> {
     let mut all = BTreeMap::new();
@@ -11,12 +14,14 @@ pub fn standings(sets: &[Arc<Value>]) -> BTreeMap<(String, String), String> {
         let apps = set.at(&["status", "applicationStatus"]).and_then(Value::as_array);
         for app in apps.into_iter().flatten() {
             let text = |field: &str| app.str_at(&[field]).unwrap_or_default();
-            let told = format!(
-                "ApplicationSet {} rolls it out: step {}, {}",
-                set.name(),
-                text("step"),
-                text("status")
-            );
+            let (set_name, step) = (set.name(), text("step"));
+            let told = if step == NO_STEP {
+                format!(
+                    "no step of the rollout of ApplicationSet {set_name} selects it, so only a person syncs it"
+                )
+            } else {
+                format!("ApplicationSet {set_name} rolls it out: step {step}, {}", text("status"))
+            };
             all.insert((set.namespace().to_owned(), text("application").to_owned()), told);
         }
     }
@@ -31,9 +36,14 @@ mod tests {
     #[test]
     fn an_application_is_told_with_its_step() {
         let set = json!({"metadata": {"name": "apps", "namespace": "argocd"}, "status": {"applicationStatus": [
-            {"application": "web-prod", "step": "2", "status": "Waiting"}]}});
+            {"application": "web-prod", "step": "2", "status": "Waiting"},
+            {"application": "web-lost", "step": "-1", "status": "Waiting"}]}});
         let all = standings(&[Arc::new(set)]);
-        let told = &all[&("argocd".to_owned(), "web-prod".to_owned())];
-        assert_eq!(told, "ApplicationSet apps rolls it out: step 2, Waiting");
+        let told = |name: &str| &all[&("argocd".to_owned(), name.to_owned())];
+        assert_eq!(told("web-prod"), "ApplicationSet apps rolls it out: step 2, Waiting");
+        assert_eq!(
+            told("web-lost"),
+            "no step of the rollout of ApplicationSet apps selects it, so only a person syncs it"
+        );
     }
 }

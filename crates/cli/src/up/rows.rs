@@ -435,6 +435,14 @@ impl Row {
         })
     }
 
+    /// Whether objects of it wait for a namespace that is not there.
+    pub fn lacks_a_namespace(&self) -> bool {
+        let is_namespace = |text: &str| {
+            text.split_once("namespaces \"").is_some_and(|(_, rest)| rest.contains("\" not found"))
+        };
+        self.waits.iter().any(|wait| is_namespace(&wait.cause))
+    }
+
     /// Whether nothing happens to it before somebody asks for a sync.
     pub fn waits_for_a_person(&self) -> bool {
         self.is_manual

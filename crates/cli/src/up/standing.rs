@@ -26,10 +26,11 @@ impl Session<'_> {
         }
         let unreachable = self.is_anything_out_of_reach(rows);
         self.tell_of_the_passed(rows);
-        self.stand_in_for_namespaces_and_projects(rows, unreachable).await;
+        let always = self.args.stand_ins == stand_ins::When::Always;
+        self.stand_in_for_namespaces_and_projects(rows, unreachable || always).await;
         self.stand_in_for_what_clusters_have(rows, unreachable).await;
         self.provide_argo_kinds(rows).await;
-        if self.args.stand_ins == stand_ins::When::Always {
+        if always {
             self.stand_in_for_what_people_make().await;
         }
         if unreachable {
@@ -151,10 +152,10 @@ impl Session<'_> {
         caches.map(|cache| (cache.cluster().clone(), cache)).collect()
     }
 
-    async fn stand_in_for_namespaces_and_projects(&mut self, rows: &[Row], unreachable: bool) {
-        let mut namespaces = stand_ins::namespaces(rows, unreachable);
-        let mut projects =
-            if unreachable { stand_ins::projects(self.controller.cache()) } else { BTreeSet::new() };
+    /// `all` is whether those stand in that no platform has by itself.
+    async fn stand_in_for_namespaces_and_projects(&mut self, rows: &[Row], all: bool) {
+        let mut namespaces = stand_ins::namespaces(rows, all);
+        let mut projects = if all { stand_ins::projects(self.controller.cache()) } else { BTreeSet::new() };
         // A project may have the name of a namespace.
         namespaces.retain(|name| self.stood_in_namespaces.insert(name.clone()));
         projects.retain(|name| self.stood_in_projects.insert(name.clone()));
@@ -166,7 +167,7 @@ impl Session<'_> {
             (!names.is_empty()).then(|| format!("{what} that {why}: {}", names.join(", ")))
         };
         let told = [
-            given("namespaces", &namespaces, "something out of reach would have made are there all the same"),
+            given("namespaces", &namespaces, "nothing in reach would have made are there all the same"),
             given("projects", &projects, "nothing in reach declares are taken to allow everything"),
         ];
         told.into_iter().flatten().for_each(|text| self.reporter.notice(&text));
