@@ -135,6 +135,21 @@ mod tests {
         assert_eq!(of("source.toolkit.fluxcd.io/v1", "GitRepository", stalled), Some(HealthCode::Degraded));
     }
 
+    /// Like a CronJob: an early wave would wait for it until somebody starts it.
+    #[test]
+    fn a_schedule_that_is_suspended_as_its_spec_asks_is_healthy() {
+        for (version, kind, field) in [
+            ("argoproj.io/v1alpha1", "CronWorkflow", "suspend"),
+            ("velero.io/v1", "Schedule", "paused"),
+            ("sparkoperator.k8s.io/v1beta2", "ScheduledSparkApplication", "suspend"),
+        ] {
+            let object = json!({"apiVersion": version, "kind": kind, "metadata": {"name": "x"}, "spec": {field: true}});
+            let health = assess(&object.gvk(), &object).unwrap();
+            assert_eq!(health.status, HealthCode::Healthy, "{kind}");
+            assert!(health.message.contains("as its spec asks"), "{}", health.message);
+        }
+    }
+
     #[test]
     fn what_is_proposed_to_several_environments_has_to_be_one_commit() {
         let environment = |note: Option<&str>, proposed: &str, active: &str| {
