@@ -166,10 +166,12 @@ fn unused<'a>(
     if !matches!(named.kind, "ConfigMap" | "Secret") || others.iter().any(|it| is_open(&it)) {
         return None;
     }
+    let folder =
+        |of: &Object| of.rendered.location.file.rsplit_once('/').map(|(folder, _)| folder.to_owned());
     let is_generated = |it: &&&Object| {
         let file = it.rendered.location.file.as_ref();
-        it.owner == object.owner
-            && file.rsplit('/').next().is_some_and(|base| base.starts_with("kustomization."))
+        let is_of_generator = file.rsplit('/').next().is_some_and(|base| base.starts_with("kustomization."));
+        is_of_generator && it.owner == object.owner && folder(it) == folder(object)
     };
     let beside: Vec<&Object> = context.survey.objects.iter().filter(|it| it.owner == object.owner).collect();
     let is_unused = |it: &&&Object| {
