@@ -24,6 +24,7 @@ mod c1_chart_with_large_crd;
 mod c1_last_applied_too_long;
 mod c2_argocd_policy;
 mod c2_binding_no_effect;
+mod c2_certificate_refused;
 mod c2_cilium_refused;
 mod c2_ignore_expression;
 mod c2_inline_manifest;
@@ -161,6 +162,7 @@ pub const ALL: &[&Rule] = &[
     &c1_last_applied_too_long::RULE,
     &c2_argocd_policy::RULE,
     &c2_binding_no_effect::RULE,
+    &c2_certificate_refused::RULE,
     &c2_cilium_refused::RULE,
     &c2_ignore_expression::RULE,
     &c2_inline_manifest::RULE,
