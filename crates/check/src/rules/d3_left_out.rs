@@ -62,13 +62,22 @@ fn check(context: &Context<'_>, report: &mut Report) {
         of_set(context, set, report);
     }
     for file in context.survey.files.paths().filter(|path| FILE_NAMES.contains(&base_name(path))) {
-        of_kustomization(context, file, report);
-        beside_all(context, file, report);
+        // One file is told of once.
+        let told = of_kustomization(context, file);
+        let beside = beside_all(context, file);
+        let is_told = |finding: &Finding| told.as_ref().is_some_and(|told| is_of_one_file(told, finding));
+        let beside = beside.filter(|finding| !is_told(finding));
+        told.into_iter().chain(beside).for_each(|finding| report.add(finding));
     }
 }
 
+fn is_of_one_file(one: &Finding, other: &Finding) -> bool {
+    let file = |of: &Finding| of.diagnostic.primary.as_ref().map(|label| label.span.file.clone());
+    file(one) == file(other)
+}
+
 /// The one object beside a kustomization of an Application that it does not name, while it names all others.
-fn beside_all(context: &Context<'_>, file: &str, report: &mut Report) {
+fn beside_all(context: &Context<'_>, file: &str) -> Option<Finding> {
     // Files for people, and for another day.
     const WORDS: [&str; 16] = [
         "example", "sample", "test", "patch", "values", "old", "bak", "backup", "disabled", "template",
@@ -85,8 +94,8 @@ fn beside_all(context: &Context<'_>, file: &str, report: &mut Report) {
     ];
     let survey = context.survey;
     let is_built = survey.apps.iter().any(|app| app.read.contains(file));
-    let Some(text) = survey.files.text(file).filter(|_| is_built) else { return };
-    let Ok(content) = tiphys_yaml::from_yaml(&text) else { return };
+    let text = survey.files.text(file).filter(|_| is_built)?;
+    let content = tiphys_yaml::from_yaml(&text).ok()?;
     let folder = parent(file).unwrap_or_default();
     let is_here = |entry: &str| {
         tiphys_vfs::join(folder, entry)
@@ -94,7 +103,7 @@ fn beside_all(context: &Context<'_>, file: &str, report: &mut Report) {
     };
     let named = list(&content, "resources").iter().filter_map(Value::as_str).filter(|it| is_here(it)).count();
     if named < ENOUGH || content.str_at(&["kind"]) == Some("Component") {
-        return;
+        return None;
     }
     let is_named = |path: &str| text.contains(base_name(path));
     let entries = survey.files.tree().read_dir(folder).unwrap_or_default();
@@ -104,14 +113,11 @@ fn beside_all(context: &Context<'_>, file: &str, report: &mut Report) {
         .filter(|path| path.ends_with(".yaml") || path.ends_with(".yml"))
         .filter(|path| !FILE_NAMES.contains(&base_name(path)) && !is_named(path))
         .collect();
-    let [path] = &beside[..] else { return };
+    let [path] = &beside[..] else { return None };
     let name = base_name(path);
     let is_aside =
         name.split(['.', '-', '_']).any(|word| WORDS.contains(&word)) || name.starts_with(['.', '_']);
-    let Some(kind) = kind_of(survey, path).filter(|kind| !BY_HAND.contains(&kind.as_str()) && !is_aside)
-    else {
-        return;
-    };
+    let kind = kind_of(survey, path).filter(|kind| !BY_HAND.contains(&kind.as_str()) && !is_aside)?;
     let is_rendered = |title: &str| {
         survey
             .objects
@@ -126,11 +132,11 @@ fn beside_all(context: &Context<'_>, file: &str, report: &mut Report) {
         || set_aside::is_put_away(path)
         || is_spoken_of(survey, file, path)
     {
-        return;
+        return None;
     }
     let kind = kind.rsplit('/').next().unwrap_or(&kind);
     let mut diagnostic = RULE
-        .diagnostic(format!("{file} names the {named} files beside it, and not {name}, a {kind}"))
+        .diagnostic(format!("{file} names the {named} files beside it, and not {name} ({kind})"))
         .at(survey.files.span(&Location::new(path.clone(), 1, 0)), "nothing applies this")
         .see(survey.files.span(&Location::new(file, 1, 0)), "the files beside it are listed here")
         .because("a kustomization takes what it names; of what else lies in its folder it takes no notice")
@@ -139,7 +145,7 @@ fn beside_all(context: &Context<'_>, file: &str, report: &mut Report) {
     if named < MANY {
         diagnostic.severity = Severity::Info;
     }
-    report.add(Finding::new(RULE.incident, diagnostic).likely());
+    Some(Finding::new(RULE.incident, diagnostic).likely())
 }
 
 /// Whether another file of the folder, or one anywhere with the folder's name, speaks of a file: a script that applies it.
@@ -220,25 +226,25 @@ fn varying(paths: &BTreeSet<String>) -> Option<(usize, BTreeSet<&str>)> {
 }
 
 /// Files like those that a kustomization lists, all of one kind: beside them, or in folders beside theirs.
-fn of_kustomization(context: &Context<'_>, file: &str, report: &mut Report) {
+fn of_kustomization(context: &Context<'_>, file: &str) -> Option<Finding> {
     // Not those of Flux: to leave one out is how people there put an application away.
     const KINDS: [&str; 4] =
         ["argoproj.io/Application", "argoproj.io/ApplicationSet", "argoproj.io/AppProject", "/Namespace"];
     let survey = context.survey;
-    let Some(text) = survey.files.text(file) else { return };
-    let Ok(content) = tiphys_yaml::from_yaml(&text) else { return };
+    let text = survey.files.text(file)?;
+    let content = tiphys_yaml::from_yaml(&text).ok()?;
     let folder = parent(file).unwrap_or_default();
     let beside =
         |entry: &str| tiphys_vfs::join(folder, entry).ok().filter(|path| survey.files.contains(path));
     let named: BTreeSet<String> =
         list(&content, "resources").iter().filter_map(|it| beside(it.as_str()?)).collect();
-    let Some((place, words)) = varying(&named) else { return };
-    let Some(like) = named.first().map(|path| path.split('/').collect::<Vec<_>>()) else { return };
+    let (place, words) = varying(&named)?;
+    let like = named.first().map(|path| path.split('/').collect::<Vec<_>>())?;
     let kinds: Vec<Option<String>> = named.iter().map(|path| kind_of(survey, path)).collect();
-    let [Some(kind), ..] = &kinds[..] else { return };
+    let [Some(kind), ..] = &kinds[..] else { return None };
     let is_of_one_kind = kinds.iter().all(|it| it.as_ref() == Some(kind));
     if kinds.len() < MANY || !is_of_one_kind || !KINDS.contains(&kind.as_str()) {
-        return;
+        return None;
     }
     let is_alike = |path: &&str| {
         let steps: Vec<&str> = path.split('/').collect();
@@ -255,7 +261,7 @@ fn of_kustomization(context: &Context<'_>, file: &str, report: &mut Report) {
             && !set_aside::is_put_away(path)
     };
     let beside = survey.files.ending(&[".yaml", ".yml"]).map(AsRef::as_ref).filter(is_alike);
-    let [path] = beside.filter(is_open).collect::<Vec<_>>()[..] else { return };
+    let [path] = beside.filter(is_open).collect::<Vec<_>>()[..] else { return None };
     let kind = kind.rsplit('/').next().unwrap_or(kind);
     let diagnostic = RULE
         .diagnostic(format!("{file} lists {} files of kind {kind}, and not {path}", named.len()))
@@ -266,7 +272,7 @@ fn of_kustomization(context: &Context<'_>, file: &str, report: &mut Report) {
             "add {} to the resources",
             path.strip_prefix(folder).unwrap_or(path).trim_start_matches('/')
         ));
-    report.add(Finding::new(RULE.incident, diagnostic).likely());
+    Some(Finding::new(RULE.incident, diagnostic).likely())
 }
 
 /// The group and kind of a file with one object: `argoproj.io/Application`, `/Namespace`.

@@ -30,6 +30,7 @@ use tiphys_value::{FieldPath, ObjectExt, Value};
 use crate::{
     Context, Report, Rule,
     support::{
+        cluster,
         fields::keys,
         once::Once,
         parts, placeholders,
@@ -162,7 +163,8 @@ fn gather<'a>(value: &'a Value, path: &FieldPath, found: &mut Vec<(&'a str, Fiel
 }
 
 /// Whether anything in the repository makes a Secret of the name, or may: what is called so, whatever it is, but for an
-/// ExternalSecret that has another target.
+/// ExternalSecret that has another target, and what controllers make Secrets from, such as a Service of OpenShift with the
+/// name of its certificate.
 fn is_made(context: &Context<'_>, by: &Object, name: &str) -> bool {
     context.survey.objects.iter().filter(|it| it.key != by.key).any(|it| match it.key.kind.as_str() {
         "ExternalSecret" => maker(it).is_none_or(|it| it.target == name),
@@ -177,6 +179,8 @@ fn is_made(context: &Context<'_>, by: &Object, name: &str) -> bool {
         | "ClusterExternalSecret"
         | "BitwardenSecret"
         | "DopplerSecret" => it.key.name == name,
-        _ => false,
+        // A release only asks for it.
+        "HelmRelease" => false,
+        _ => cluster::may_make(it, name),
     })
 }

@@ -199,6 +199,15 @@ fn declared(app: &App) -> (&str, &str) {
     (app.declared.location.file.as_ref(), app.name())
 }
 
+/// Whether an object may be why there is one of this name: a controller makes others from it, and it holds the name.
+pub fn may_make(object: &Object, name: &str) -> bool {
+    let mut texts = BTreeSet::new();
+    makes_objects(object) && {
+        gather(object.value(), &mut texts, 0);
+        texts.contains(name)
+    }
+}
+
 /// Whether other objects are made from an object by a controller.
 fn makes_objects(object: &Object) -> bool {
     if object.key.kind == "Ingress" {
