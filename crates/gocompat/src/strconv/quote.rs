@@ -2,6 +2,7 @@
 
 use super::NumError;
 use crate::{rawstr, unicode};
+use std::borrow::Cow;
 
 /// `strconv.Quote`
 pub fn quote(text: &str) -> String {
@@ -76,7 +77,7 @@ pub fn can_backquote(text: &str) -> bool {
 ///
 /// # Errors
 /// Always [`NumError::Syntax`].
-pub fn unquote(literal: &str) -> Result<String, NumError> {
+pub fn unquote(literal: &str) -> Result<Cow<'_, str>, NumError> {
     let mark = literal.chars().next().ok_or(NumError::Syntax)?;
     if literal.len() < 2 || !literal.ends_with(mark) {
         return Err(NumError::Syntax);
@@ -89,16 +90,16 @@ pub fn unquote(literal: &str) -> Result<String, NumError> {
     }
 }
 
-fn without_returns(text: &str) -> String {
+fn without_returns(text: &str) -> Cow<'_, str> {
     match memchr::memchr(b'\r', text.as_bytes()) {
-        Some(_) => text.replace('\r', ""),
-        None => text.to_owned(),
+        Some(_) => Cow::Owned(text.replace('\r', "")),
+        None => Cow::Borrowed(text),
     }
 }
 
-fn unquote_inner(inner: &str, mark: char) -> Result<String, NumError> {
+fn unquote_inner(inner: &str, mark: char) -> Result<Cow<'_, str>, NumError> {
     match memchr::memchr3(b'\n', b'\\', mark as u8, inner.as_bytes()) {
-        None if mark == '"' => return Ok(inner.to_owned()),
+        None if mark == '"' => return Ok(Cow::Borrowed(inner)),
         Some(_) if memchr::memchr(b'\n', inner.as_bytes()).is_some() => return Err(NumError::Syntax),
         _ => {}
     }
@@ -119,7 +120,7 @@ fn unquote_inner(inner: &str, mark: char) -> Result<String, NumError> {
     if mark == '\'' && count != 1 {
         return Err(NumError::Syntax);
     }
-    Ok(rawstr::encode_vec(bytes))
+    Ok(Cow::Owned(rawstr::encode_vec(bytes)))
 }
 
 /// One unit of a literal.

@@ -1,7 +1,7 @@
 //! The scanner: text and the tokens of actions.
 
 use super::node::Pos;
-use memchr::{memchr, memmem};
+use memchr::memchr;
 use tiphys_gocompat::{fmt, strconv, unicode};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,11 +71,15 @@ pub(super) struct Token {
     pub(super) kind: Kind,
     pub(super) from: Pos,
     pub(super) to: Pos,
-    pub(super) line: u32,
 }
 
 impl Token {
-    pub(super) const NONE: Self = Self { kind: Kind::Eof, from: 0, to: 0, line: 0 };
+    pub(super) const NONE: Self = Self { kind: Kind::Eof, from: 0, to: 0 };
+
+    /// The line that the token begins in. Only errors ask for it, so that nobody counts lines but for them.
+    pub(super) fn line(self, input: &str) -> usize {
+        1 + memchr::memchr_iter(b'\n', &input.as_bytes()[..self.from as usize]).count()
+    }
 
     /// The token as error messages show it.
     pub(super) fn describe(self, input: &str) -> String {
@@ -98,12 +102,9 @@ pub(super) struct Lexer<'s> {
     input: &'s str,
     pos: usize,
     start: usize,
-    line: u32,
-    start_line: u32,
     paren_depth: usize,
     in_action: bool,
     at_eof: bool,
-    left: memmem::Finder<'static>,
     /// What the first error token is about.
     pub(super) fault: Option<Box<str>>,
     pub(super) break_is_keyword: bool,
@@ -116,20 +117,51 @@ impl<'s> Lexer<'s> {
             input,
             pos: 0,
             start: 0,
-            line: 1,
-            start_line: 1,
             paren_depth: 0,
             in_action: false,
             at_eof: false,
-            left: memmem::Finder::new(LEFT),
             fault: None,
             break_is_keyword: true,
             continue_is_keyword: true,
         }
     }
 
+    #[inline]
     pub(super) fn next_token(&mut self) -> Token {
-        if self.in_action { self.inside_action() } else { self.text() }
+        if !self.in_action {
+            return self.text();
+        }
+        let (first, second) = (self.byte(0), self.byte(1));
+        // What most tokens begin with, none of it a right delimiter.
+        match BEGINS[usize::from(first)] {
+            Begin::Word => self.identifier(),
+            Begin::Space if !matches!(second, b' ' | b'\t' | b'\r' | b'\n' | b'-') => {
+                self.pos += 1;
+                self.emit(Kind::Space)
+            }
+            Begin::Dot if matches!(BEGINS[usize::from(second)], Begin::Word) => self.word(Kind::Field),
+            Begin::Dollar => self.word(Kind::Variable),
+            Begin::Quote => self.quoted('"', Kind::String, "unterminated quoted string"),
+            Begin::Brace if second == b'}' && self.paren_depth == 0 => {
+                self.pos += 2;
+                self.in_action = false;
+                self.emit(Kind::RightDelim)
+            }
+            _ => self.inside_action(),
+        }
+    }
+
+    /// Moves over the space inside of an action that belongs to no trim marker.
+    #[inline]
+    pub(super) fn skip_blank(&mut self) {
+        if !self.in_action || !is_space(self.byte(0)) {
+            return;
+        }
+        self.skip_space();
+        if self.byte(0) == b'-' && self.byte(1) == b'}' && self.byte(2) == b'}' {
+            self.pos -= 1;
+        }
+        self.ignore();
     }
 
     fn rest(&self) -> &'s str {
@@ -142,9 +174,6 @@ impl<'s> Lexer<'s> {
             return None;
         };
         self.pos += c.len_utf8();
-        if c == '\n' {
-            self.line += 1;
-        }
         Some(c)
     }
 
@@ -163,28 +192,17 @@ impl<'s> Lexer<'s> {
         }
         if let Some(c) = self.input[..self.pos].chars().next_back() {
             self.pos -= c.len_utf8();
-            if c == '\n' {
-                self.line -= 1;
-            }
         }
     }
 
     fn emit(&mut self, kind: Kind) -> Token {
-        let token = Token { kind, from: self.start as Pos, to: self.pos as Pos, line: self.start_line };
-        self.start = self.pos;
-        self.start_line = self.line;
+        let token = Token { kind, from: self.start as Pos, to: self.pos as Pos };
+        self.ignore();
         token
     }
 
-    fn newlines(&self) -> u32 {
-        let skipped = &self.input.as_bytes()[self.start..self.pos];
-        skipped.iter().map(|byte| u32::from(*byte == b'\n')).sum()
-    }
-
     fn ignore(&mut self) {
-        self.line += self.newlines();
         self.start = self.pos;
-        self.start_line = self.line;
     }
 
     fn accept(&mut self, valid: impl Fn(char) -> bool) -> bool {
@@ -209,32 +227,26 @@ impl<'s> Lexer<'s> {
         let message: String = message.into();
         self.fault.get_or_insert(message.into_boxed_str());
         let at = self.start as Pos;
-        let token = Token { kind: Kind::Error, from: at, to: at, line: self.start_line };
         self.input = "";
-        (self.pos, self.start, self.in_action) = (0, 0, self.in_action);
-        token
+        (self.pos, self.start) = (0, 0);
+        Token { kind: Kind::Error, from: at, to: at }
     }
 
     /// Text up to the next action, without the space that a trim marker removes.
     fn text(&mut self) -> Token {
         loop {
-            let Some(length) = self.left.find(self.rest().as_bytes()) else {
+            let Some(length) = self.up_to_action() else {
                 self.pos = self.input.len();
-                if self.pos > self.start {
-                    self.line += self.newlines();
-                    return self.emit(Kind::Text);
-                }
-                return self.emit(Kind::Eof);
+                return self.emit(if self.pos > self.start { Kind::Text } else { Kind::Eof });
             };
             if length > 0 {
                 self.pos += length;
                 let mut trim = 0;
-                if has_left_marker(&self.input[self.pos + LEFT.len()..]) {
+                if has_left_marker(&self.input.as_bytes()[self.pos + LEFT.len()..]) {
                     let text = &self.input.as_bytes()[self.start..self.pos];
                     trim = text.iter().rev().take_while(|byte| is_space(**byte)).count();
                 }
                 self.pos -= trim;
-                self.line += self.newlines();
                 let token = self.emit(Kind::Text);
                 self.pos += trim;
                 self.ignore();
@@ -248,11 +260,25 @@ impl<'s> Lexer<'s> {
         }
     }
 
+    /// Bytes before the next left delimiter.
+    fn up_to_action(&self) -> Option<usize> {
+        let rest = &self.input.as_bytes()[self.pos..];
+        let mut at = 0;
+        loop {
+            at += memchr(b'{', &rest[at..])?;
+            if *rest.get(at + 1)? == b'{' {
+                return Some(at);
+            }
+            at += 1;
+        }
+    }
+
     /// The delimiter, or nothing after skipping a comment.
     fn left_delim(&mut self) -> Option<Token> {
         self.pos += LEFT.len();
-        let marker = if has_left_marker(self.rest()) { MARKER } else { 0 };
-        if self.input[self.pos + marker..].starts_with("/*") {
+        let rest = &self.input.as_bytes()[self.pos..];
+        let marker = if has_left_marker(rest) { MARKER } else { 0 };
+        if rest[marker..].starts_with(b"/*") {
             self.pos += marker;
             self.ignore();
             return self.comment();
@@ -274,9 +300,6 @@ impl<'s> Lexer<'s> {
         let Some(trim) = self.right_delim_here() else {
             return Some(self.error("comment ends before closing delimiter"));
         };
-        self.line += self.newlines();
-        self.start = self.pos;
-        self.start_line = self.line;
         self.pos += RIGHT.len();
         if trim {
             self.pos += MARKER;
@@ -317,28 +340,6 @@ impl<'s> Lexer<'s> {
     }
 
     fn inside_action(&mut self) -> Token {
-        // What most tokens begin with, none of it a right delimiter.
-        let (first, second) = (self.byte(0), self.byte(1));
-        match first {
-            b' ' if !matches!(second, b' ' | b'\t' | b'\r' | b'\n' | b'-') => {
-                self.pos += 1;
-                return self.emit(Kind::Space);
-            }
-            b'.' if IN_WORD[usize::from(second)] && !second.is_ascii_digit() => {
-                self.pos += 1;
-                return self.field_or_variable(Kind::Field);
-            }
-            b'$' => {
-                self.pos += 1;
-                return self.field_or_variable(Kind::Variable);
-            }
-            b'"' => {
-                self.pos += 1;
-                return self.quoted('"', Kind::String, "unterminated quoted string");
-            }
-            first if IN_WORD[usize::from(first)] && !first.is_ascii_digit() => return self.identifier(),
-            _ => {}
-        }
         if self.right_delim_here().is_some() {
             return if self.paren_depth == 0 {
                 self.right_delim()
@@ -358,9 +359,9 @@ impl<'s> Lexer<'s> {
             ':' if self.next() == Some('=') => self.emit(Kind::Declare),
             ':' => self.error("expected :="),
             '|' => self.emit(Kind::Pipe),
-            '\'' => self.quoted('\'', Kind::CharConstant, "unterminated character constant"),
+            '\'' => self.after_mark('\'', Kind::CharConstant, "unterminated character constant"),
             '`' => self.raw_string(),
-            '.' if self.peek().is_some_and(|c| !c.is_ascii_digit()) => self.field_or_variable(Kind::Field),
+            '.' if self.peek().is_some_and(|c| !c.is_ascii_digit()) => self.after_sign(Kind::Field),
             '.' | '+' | '-' | '0'..='9' => {
                 self.backup();
                 self.number()
@@ -397,24 +398,22 @@ impl<'s> Lexer<'s> {
         self.emit(Kind::Space)
     }
 
+    #[inline]
     fn at_terminator(&self) -> bool {
         match self.input.as_bytes().get(self.pos) {
-            None | Some(b' ' | b'\t' | b'\r' | b'\n' | b'.' | b',' | b'|' | b':' | b')' | b'(') => true,
-            Some(b'}') => self.byte(1) == b'}',
-            Some(_) => false,
+            None => true,
+            Some(byte) => ENDS_WORD[usize::from(*byte)] || (*byte == b'}' && self.byte(1) == b'}'),
         }
     }
 
     /// Moves over letters, digits and underscores.
+    #[inline]
     fn skip_word(&mut self) {
-        loop {
-            let rest = &self.input.as_bytes()[self.pos..];
-            let word = |byte: &u8| IN_WORD[usize::from(*byte)];
-            let length = rest.iter().position(|byte| !word(byte)).unwrap_or(rest.len());
-            self.pos += length;
-            if rest.get(length).is_none_or(u8::is_ascii) || !self.accept(is_alphanumeric) {
-                return;
-            }
+        let rest = &self.input.as_bytes()[self.pos..];
+        let length = rest.iter().position(|byte| !IN_WORD[usize::from(*byte)]).unwrap_or(rest.len());
+        self.pos += length;
+        if rest.get(length).is_some_and(|byte| !byte.is_ascii()) {
+            self.accept_run(is_alphanumeric);
         }
     }
 
@@ -438,7 +437,15 @@ impl<'s> Lexer<'s> {
         }
     }
 
-    fn field_or_variable(&mut self, kind: Kind) -> Token {
+    /// A field or variable that begins here.
+    fn word(&mut self, kind: Kind) -> Token {
+        self.pos += 1;
+        self.after_sign(kind)
+    }
+
+    /// A field or variable whose first character has been read.
+    #[inline]
+    fn after_sign(&mut self, kind: Kind) -> Token {
         if self.at_terminator() {
             return self.emit(if kind == Kind::Variable { kind } else { Kind::Dot });
         }
@@ -449,7 +456,15 @@ impl<'s> Lexer<'s> {
         self.emit(kind)
     }
 
+    /// A literal that begins here.
     fn quoted(&mut self, mark: char, kind: Kind, unterminated: &str) -> Token {
+        self.pos += 1;
+        self.after_mark(mark, kind, unterminated)
+    }
+
+    /// A literal whose first mark has been read.
+    #[inline]
+    fn after_mark(&mut self, mark: char, kind: Kind, unterminated: &str) -> Token {
         let mark = mark as u8;
         loop {
             let rest = &self.input.as_bytes()[self.pos..];
@@ -469,7 +484,6 @@ impl<'s> Lexer<'s> {
         let rest = &self.input.as_bytes()[self.pos..];
         let Some(length) = memchr(b'`', rest) else { return self.error("unterminated raw quoted string") };
         self.pos += length + 1;
-        self.line += self.newlines();
         self.emit(Kind::RawString)
     }
 
@@ -517,6 +531,48 @@ impl<'s> Lexer<'s> {
     }
 }
 
+/// What a token may be that begins with a byte.
+#[derive(Clone, Copy)]
+enum Begin {
+    /// An identifier or keyword: a letter or an underscore.
+    Word,
+    Space,
+    Dot,
+    Dollar,
+    Quote,
+    Brace,
+    Other,
+}
+
+static BEGINS: [Begin; 256] = {
+    let mut table = [Begin::Other; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        if IN_WORD[byte] && !(byte as u8).is_ascii_digit() {
+            table[byte] = Begin::Word;
+        }
+        byte += 1;
+    }
+    table[b' ' as usize] = Begin::Space;
+    table[b'.' as usize] = Begin::Dot;
+    table[b'$' as usize] = Begin::Dollar;
+    table[b'"' as usize] = Begin::Quote;
+    table[b'}' as usize] = Begin::Brace;
+    table
+};
+
+/// Whether a byte may stand behind a word; two closing braces may, too.
+static ENDS_WORD: [bool; 256] = {
+    let mut table = [false; 256];
+    let ends = b" \t\r\n.,|:)(";
+    let mut at = 0;
+    while at < ends.len() {
+        table[ends[at] as usize] = true;
+        at += 1;
+    }
+    table
+};
+
 /// Whether a byte is a letter, a digit or an underscore.
 static IN_WORD: [bool; 256] = {
     let mut table = [false; 256];
@@ -536,8 +592,8 @@ fn is_alphanumeric(c: char) -> bool {
     c == '_' || unicode::is_letter(c) || unicode::is_digit(c)
 }
 
-fn has_left_marker(text: &str) -> bool {
-    matches!(text.as_bytes(), [b'-', b' ' | b'\t' | b'\r' | b'\n', ..])
+fn has_left_marker(text: &[u8]) -> bool {
+    matches!(text, [b'-', b' ' | b'\t' | b'\r' | b'\n', ..])
 }
 
 fn has_right_marker(text: &str) -> bool {

@@ -58,19 +58,26 @@ impl Span {
 }
 
 impl Parts {
-    /// Gives back the room that growing left.
-    pub(super) fn fit(&mut self) {
-        self.nodes.shrink_to_fit();
-        self.branches.shrink_to_fit();
-        self.calls.shrink_to_fit();
-        self.pipes.shrink_to_fit();
-        self.declared.shrink_to_fit();
-        self.commands.shrink_to_fit();
-        self.operands.shrink_to_fit();
-        self.fields.shrink_to_fit();
-        self.names.shrink_to_fit();
-        self.strings.shrink_to_fit();
-        self.numbers.shrink_to_fit();
+    /// Takes all parts out, and leaves the room that they had.
+    pub(super) fn take(&mut self) -> Self {
+        fn all<T>(parts: &mut Vec<T>) -> Vec<T> {
+            let mut taken = Vec::with_capacity(parts.len());
+            taken.append(parts);
+            taken
+        }
+        Self {
+            nodes: all(&mut self.nodes),
+            branches: all(&mut self.branches),
+            calls: all(&mut self.calls),
+            pipes: all(&mut self.pipes),
+            declared: all(&mut self.declared),
+            commands: all(&mut self.commands),
+            operands: all(&mut self.operands),
+            fields: all(&mut self.fields),
+            names: all(&mut self.names),
+            strings: all(&mut self.strings),
+            numbers: all(&mut self.numbers),
+        }
     }
 
     pub(crate) fn nodes(&self, list: List) -> &[Node] {
@@ -190,7 +197,7 @@ pub(crate) struct List {
     pub(super) nodes: Span,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Node {
     Text { from: Pos, to: Pos },
     Action { pos: Pos, pipe: u32 },
@@ -225,19 +232,19 @@ pub(crate) struct Pipe {
     pub(crate) commands: Span,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Command {
     pub(super) args: Span,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Variable {
     pub(crate) pos: Pos,
     pub(crate) id: u32,
     pub(crate) fields: Span,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Operand {
     Dot {
         pos: Pos,

@@ -8,7 +8,10 @@ use super::number;
 use crate::{Functions, ParseError};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
-use std::sync::{Arc, OnceLock};
+use std::{
+    cell::Cell,
+    sync::{Arc, OnceLock},
+};
 use tiphys_gocompat::strconv;
 
 /// How deep parentheses and control structures may nest, each.
@@ -28,6 +31,11 @@ fn at_depth<R>(depth: usize, run: impl FnOnce() -> R) -> R {
 /// What a text is called whose name is not known yet; no file has it.
 pub(super) const NAMELESS: &str = "\0";
 
+thread_local! {
+    /// What grew for the texts before, empty: to grow anew for each text takes longer than to parse it.
+    static ROOM: Cell<Parts> = Cell::default();
+}
+
 /// Parses a text into the trees it defines: itself last, unless it defines its own name.
 pub(crate) fn parse(name: &str, text: Arc<str>, functions: &Functions) -> Result<Vec<Tree>, ParseError> {
     if text.len() > u32::MAX as usize {
@@ -41,7 +49,7 @@ pub(crate) fn parse(name: &str, text: Arc<str>, functions: &Functions) -> Result
         functions,
         trees: Vec::new(),
         nesting: 0,
-        parts: Parts::default(),
+        parts: ROOM.take(),
         names: FxHashMap::default(),
         nodes: Vec::new(),
         commands: Vec::new(),
@@ -50,9 +58,11 @@ pub(crate) fn parse(name: &str, text: Arc<str>, functions: &Functions) -> Result
     shared.lexer.break_is_keyword = functions.get("break").is_none();
     shared.lexer.continue_is_keyword = functions.get("continue").is_none();
     let mut parser = Parser::new(&mut shared, SmolStr::new(name));
-    parser.top_level().and_then(|root| parser.define(root)).map_err(|error| *error)?;
-    let Shared { trees, mut parts, .. } = shared;
-    parts.fit();
+    let parsed = parser.top_level().and_then(|root| parser.define(root)).map_err(|error| *error);
+    let Shared { trees, parts: mut room, .. } = shared;
+    let parts = room.take();
+    ROOM.set(room);
+    parsed?;
     let known = OnceLock::from(SmolStr::new(name));
     let name = if name == NAMELESS { OnceLock::new() } else { known };
     let source = Arc::new(Source { name, text, parts });
@@ -93,9 +103,10 @@ impl Defined {
 }
 
 /// Moves what was gathered since `from` to the other parts of its kind.
-fn gathered<T>(open: &mut Vec<T>, from: usize, parts: &mut Vec<T>) -> Span {
+fn gathered<T: Copy>(open: &mut Vec<T>, from: usize, parts: &mut Vec<T>) -> Span {
     let start = parts.len() as u32;
-    parts.extend(open.drain(from..));
+    parts.extend_from_slice(&open[from..]);
+    open.truncate(from);
     Span { from: start, to: parts.len() as u32 }
 }
 
@@ -150,10 +161,11 @@ struct Parser<'p, 's> {
     tokens: [Token; 3],
     peeked: usize,
     /// Names of all variables of the tree; the position is the variable's id.
-    names: Vec<SmolStr>,
+    names: Vec<&'s str>,
     /// Variables in scope.
     scope: Vec<u32>,
-    action_line: u32,
+    /// The delimiter of the action being read.
+    action: Option<Token>,
     range_depth: usize,
     paren_depth: usize,
 }
@@ -168,9 +180,9 @@ impl<'p, 's> Parser<'p, 's> {
             name,
             tokens: [Token::NONE; 3],
             peeked: 0,
-            names: vec![SmolStr::new_static("$")],
+            names: vec!["$"],
             scope: vec![0],
-            action_line: 0,
+            action: None,
             range_depth: 0,
             paren_depth: 0,
         }
@@ -211,6 +223,9 @@ impl<'p, 's> Parser<'p, 's> {
     }
 
     fn next_non_space(&mut self) -> Token {
+        if self.peeked == 0 {
+            self.shared.lexer.skip_blank();
+        }
         loop {
             let token = self.next();
             if token.kind != Kind::Space {
@@ -234,7 +249,7 @@ impl<'p, 's> Parser<'p, 's> {
     fn error<T>(&self, message: impl Into<String>) -> Parsed<T> {
         Err(Box::new(ParseError {
             name: self.shared.name.to_owned(),
-            line: self.tokens[0].line as usize,
+            line: self.tokens[0].line(self.shared.text),
             message: message.into(),
         }))
     }
@@ -244,9 +259,11 @@ impl<'p, 's> Parser<'p, 's> {
             && let Some(text) = &self.shared.lexer.fault
         {
             let mut extra = String::new();
-            if self.action_line != 0 && self.action_line != token.line {
+            if let Some(line) = self.action.map(|delim| delim.line(self.shared.text))
+                && line != token.line(self.shared.text)
+            {
                 let action = if text.ends_with(" action") { "" } else { " in action" };
-                extra = format!("{action} started at {}:{}", self.shared.name, self.action_line);
+                extra = format!("{action} started at {}:{line}", self.shared.name);
             }
             return self.error(format!("{text}{extra}"));
         }
@@ -262,16 +279,19 @@ impl<'p, 's> Parser<'p, 's> {
 
     fn top_level(&mut self) -> Parsed<List> {
         let from = self.shared.nodes.len();
-        while self.peek().kind != Kind::Eof {
-            if self.peek().kind == Kind::LeftDelim {
-                let delim = self.next();
+        loop {
+            let token = self.next();
+            if token.kind == Kind::Eof {
+                break;
+            }
+            if token.kind == Kind::LeftDelim {
                 if self.next_non_space().kind == Kind::Define {
                     Parser::new(self.shared, SmolStr::default()).definition()?;
                     continue;
                 }
-                self.backup2(delim);
+                self.backup();
             }
-            match self.text_or_action()? {
+            match self.text_or_action(token)? {
                 Item::Node(node) => self.shared.nodes.push(node),
                 Item::End(end) => return self.error(format!("unexpected {}", end.text())),
             }
@@ -307,7 +327,8 @@ impl<'p, 's> Parser<'p, 's> {
             _ => false,
         };
         let is_empty = self.shared.parts.nodes(root).iter().all(is_blank);
-        let tree = Defined { name: self.name.clone(), root, is_empty, variables: self.names.clone() };
+        let variables = self.names.iter().map(SmolStr::new).collect();
+        let tree = Defined { name: self.name.clone(), root, is_empty, variables };
         match self.shared.trees.iter_mut().find(|other| other.name == tree.name) {
             None => self.shared.trees.push(tree),
             Some(other) if other.is_empty => *other = tree,
@@ -322,30 +343,32 @@ impl<'p, 's> Parser<'p, 's> {
 
     fn unquote(&self, token: Token) -> Parsed<SmolStr> {
         match strconv::unquote(self.text(token)) {
-            Ok(text) => Ok(SmolStr::from(text)),
+            Ok(text) => Ok(SmolStr::new(text)),
             Err(error) => self.error(error.to_string()),
         }
     }
 
     fn item_list(&mut self) -> Parsed<(List, End)> {
         let from = self.shared.nodes.len();
-        while self.peek_non_space().kind != Kind::Eof {
-            match self.text_or_action()? {
+        loop {
+            let token = self.next_non_space();
+            if token.kind == Kind::Eof {
+                return self.error("unexpected EOF");
+            }
+            match self.text_or_action(token)? {
                 Item::Node(node) => self.shared.nodes.push(node),
                 Item::End(end) => return Ok((self.list(from), end)),
             }
         }
-        self.error("unexpected EOF")
     }
 
-    fn text_or_action(&mut self) -> Parsed<Item> {
-        let token = self.next_non_space();
+    fn text_or_action(&mut self, token: Token) -> Parsed<Item> {
         match token.kind {
             Kind::Text => Ok(Item::Node(Node::Text { from: token.from, to: token.to })),
             Kind::LeftDelim => {
-                self.action_line = token.line;
+                self.action = Some(token);
                 let item = self.action()?;
-                self.action_line = 0;
+                self.action = None;
                 Ok(item)
             }
             _ => self.unexpected(token, "input"),
@@ -371,9 +394,8 @@ impl<'p, 's> Parser<'p, 's> {
             Kind::Template => self.template()?,
             _ => {
                 self.backup();
-                let pos = self.peek().from;
                 let (_, pipe) = self.pipeline("command", Kind::RightDelim)?;
-                Node::Action { pos, pipe }
+                Node::Action { pos: token.from, pipe }
             }
         };
         Ok(Item::Node(node))
@@ -486,12 +508,13 @@ impl<'p, 's> Parser<'p, 's> {
 
     /// Reads a pipeline; its position and its place among the parts.
     fn pipeline(&mut self, context: &str, end: Kind) -> Parsed<(Pos, u32)> {
-        let pos = self.peek_non_space().from;
+        let first = self.peek_non_space();
+        let pos = first.from;
         let declared = self.shared.parts.declared.len() as u32;
         let variables = Span { from: declared, to: declared };
         let mut pipe = Pipe { pos, assign: false, variables, commands: Span::default() };
         let from = self.shared.commands.len();
-        while self.declaration(&mut pipe, context)? {}
+        while first.kind == Kind::Variable && self.declaration(&mut pipe, context)? {}
         loop {
             let token = self.next_non_space();
             match token.kind {
@@ -513,8 +536,7 @@ impl<'p, 's> Parser<'p, 's> {
                 | Kind::String
                 | Kind::Variable
                 | Kind::LeftParen => {
-                    self.backup();
-                    let command = self.command()?;
+                    let command = self.command(token)?;
                     self.shared.commands.push(command);
                 }
                 _ => return self.unexpected(token, context),
@@ -570,8 +592,8 @@ impl<'p, 's> Parser<'p, 's> {
 
     fn variable_id(&mut self, token: Token) -> u32 {
         let name = &self.shared.text[token.from as usize..token.to as usize];
-        let at = self.names.iter().position(|known| known == name).unwrap_or_else(|| {
-            self.names.push(SmolStr::new(name));
+        let at = self.names.iter().position(|known| *known == name).unwrap_or_else(|| {
+            self.names.push(name);
             self.names.len() - 1
         });
         at as u32
@@ -597,21 +619,23 @@ impl<'p, 's> Parser<'p, 's> {
         Ok(())
     }
 
-    fn command(&mut self) -> Parsed<Command> {
+    /// Reads the command whose first token is that.
+    fn command(&mut self, first: Token) -> Parsed<Command> {
         let from = self.shared.operands.len();
+        let mut token = first;
         loop {
-            self.peek_non_space();
-            if let Some(operand) = self.operand()? {
+            if let Some(operand) = self.operand(token)? {
                 self.shared.operands.push(operand);
             }
-            let token = self.next();
-            match token.kind {
-                Kind::Space => continue,
-                Kind::RightDelim | Kind::RightParen => self.backup(),
-                Kind::Pipe => {}
-                _ => return self.unexpected(token, "operand"),
+            match self.next() {
+                Token { kind: Kind::Space, .. } => token = self.next_non_space(),
+                Token { kind: Kind::RightDelim | Kind::RightParen, .. } => {
+                    self.backup();
+                    break;
+                }
+                Token { kind: Kind::Pipe, .. } => break,
+                other => return self.unexpected(other, "operand"),
             }
-            break;
         }
         let args = gathered(&mut self.shared.operands, from, &mut self.shared.parts.operands);
         if args.is_empty() {
@@ -620,21 +644,22 @@ impl<'p, 's> Parser<'p, 's> {
         Ok(Command { args })
     }
 
-    fn operand(&mut self) -> Parsed<Option<Operand>> {
-        let first = self.peek_non_space();
+    /// The operand that begins with a token; nothing, and the token is left, if none does.
+    fn operand(&mut self, first: Token) -> Parsed<Option<Operand>> {
         if first.kind == Kind::Field {
-            let (names, second) = self.fields();
+            let (names, second) = self.fields(first);
             return Ok(Some(Operand::Field { pos: second.unwrap_or(first.from), names }));
         }
-        let Some(term) = self.term()? else {
+        let Some(term) = self.term(first)? else {
             return Ok(None);
         };
-        let next = self.peek();
+        let next = self.next();
         if next.kind != Kind::Field {
+            self.backup();
             return Ok(Some(term));
         }
         // Go gives the whole chain the position of its second part.
-        let (pos, (names, _)) = (next.from, self.fields());
+        let (pos, (names, _)) = (next.from, self.fields(next));
         Ok(Some(match term {
             Operand::Variable(variable) => {
                 Operand::Variable(Variable { pos, id: variable.id, fields: names })
@@ -652,19 +677,20 @@ impl<'p, 's> Parser<'p, 's> {
         }))
     }
 
-    /// The names of the fields that come next, and where the second one stands.
-    fn fields(&mut self) -> (Span, Option<Pos>) {
+    /// The names of a field and of those that follow it, and where the second one stands.
+    fn fields(&mut self, first: Token) -> (Span, Option<Pos>) {
         let from = self.shared.parts.fields.len() as u32;
-        let (mut to, mut second) = (from, None);
-        while self.peek().kind == Kind::Field {
-            let token = self.next();
-            if to == from + 1 {
-                second = Some(token.from);
-            }
+        let (mut token, mut second) = (first, None);
+        loop {
             let name = self.name_id(token);
-            to = added(&mut self.shared.parts.fields, name) + 1;
+            let to = added(&mut self.shared.parts.fields, name) + 1;
+            token = self.next();
+            if token.kind != Kind::Field {
+                self.backup();
+                return (Span { from, to }, second);
+            }
+            second.get_or_insert(token.from);
         }
-        (Span { from, to }, second)
     }
 
     /// The place of a field's name among the parts.
@@ -678,8 +704,8 @@ impl<'p, 's> Parser<'p, 's> {
         self.error(format!("unexpected . after term {}", strconv::quote(term)))
     }
 
-    fn term(&mut self) -> Parsed<Option<Operand>> {
-        let token = self.next_non_space();
+    /// The operand of one token, or in parentheses; nothing, and the token is left, if none begins with it.
+    fn term(&mut self, token: Token) -> Parsed<Option<Operand>> {
         let pos = token.from;
         Ok(Some(match token.kind {
             Kind::Identifier => {
