@@ -6,6 +6,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::LazyLock;
 use std::time::Instant;
 
+use crate::Memo;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -177,6 +178,8 @@ pub struct Env<'e> {
     pub limits: Limits,
     /// What was made so far, see [`Limits::memory`].
     pub made: Cell<u64>,
+    /// What templates have written in these surroundings for data that lasts.
+    pub memo: Memo,
     /// Whatever the caller's own functions need; see [`Context::user`](crate::Context::user).
     pub user: &'e dyn Any,
 }
@@ -189,6 +192,7 @@ impl Env<'static> {
             entropy: &SystemEntropy,
             limits: Limits::default(),
             made: Cell::new(0),
+            memo: Memo::default(),
             user: &(),
         }
     }

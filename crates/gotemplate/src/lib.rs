@@ -19,7 +19,7 @@ mod value;
 
 pub use env::{Clock, Entropy, Env, FixedClock, Limits, SeededEntropy, SystemClock, SystemEntropy};
 pub use error::{CallError, CallResult, ExecError, Limit, ParseError};
-pub use exec::Context;
+pub use exec::{Context, Memo};
 pub use functions::{Function, Functions};
 pub use parse::{Nameless, Tree};
 pub use template::{MissingKey, TemplateSet, Text, TextContent};

@@ -45,6 +45,11 @@ impl TemplateSet {
         }
     }
 
+    /// Whether the set lies on top of another one.
+    pub(crate) fn is_layer(&self) -> bool {
+        self.base.is_some()
+    }
+
     /// Sets what reading a missing key gives.
     pub fn with_missing_key(mut self, missing_key: MissingKey) -> Self {
         self.missing_key = missing_key;

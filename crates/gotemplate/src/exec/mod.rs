@@ -4,6 +4,7 @@ mod call;
 mod eval;
 mod field;
 mod limits;
+mod memo;
 mod walk;
 
 use crate::parse::{Parts, Quoted, Tree};
@@ -20,6 +21,8 @@ const STACK: usize = 2 << 20;
 /// How deep control structures, parentheses and templates may nest before anybody asks how much stack is left: to
 /// answer that for the first time the system reads a file.
 const SHALLOW: usize = 10;
+
+pub use memo::Memo;
 
 type Run<T> = Result<T, Box<ExecError>>;
 
@@ -148,13 +151,21 @@ impl<'e> Context<'e> {
     /// # Errors
     /// What Go's `ExecuteTemplate` returns, and limits.
     pub fn execute(&mut self, name: &str, data: Value) -> Result<SmolStr, ExecError> {
+        let tree = self.template(name)?;
+        let attempt = match self.recall(&tree, &data) {
+            Ok(output) => return Ok(output),
+            Err(attempt) => attempt,
+        };
         let buffer = self.spare_buffers.pop().unwrap_or_default();
         let outer = std::mem::replace(&mut self.out, buffer);
-        let result = self.run(name, data);
+        let result = self.run(&tree, data);
         let mut buffer = std::mem::replace(&mut self.out, outer);
         let output = result.map(|()| SmolStr::new(&buffer));
         buffer.clear();
         self.spare_buffers.push(buffer);
+        if let (Some(attempt), Ok(output)) = (attempt, &output) {
+            self.keep(attempt, output);
+        }
         output
     }
 
@@ -171,25 +182,28 @@ impl<'e> Context<'e> {
     /// Executes the outermost template.
     pub(crate) fn execute_whole(mut self, name: &str, data: Value) -> Result<String, ExecError> {
         // Most templates are about as long as what they render to.
-        self.out.reserve(self.set.get(name).map_or(0, |tree| tree.text().len()));
-        self.run(name, data)?;
+        let tree = self.template(name)?;
+        self.out.reserve(tree.text().len());
+        self.run(&tree, data)?;
         Ok(self.out)
     }
 
-    /// Executes a template into the current buffer, which is empty.
-    fn run(&mut self, name: &str, data: Value) -> Result<(), ExecError> {
-        let Some(tree) = self.set.get(name).cloned() else {
+    /// The template of that name.
+    fn template(&self, name: &str) -> Result<Arc<Tree>, ExecError> {
+        self.set.get(name).cloned().ok_or_else(|| {
             let (name, root) = (strconv::quote(name), strconv::quote(&self.set.root_name));
-            return Err(ExecError::new(format!(
-                "template: no template {name} associated with template {root}"
-            )));
-        };
+            ExecError::new(format!("template: no template {name} associated with template {root}"))
+        })
+    }
+
+    /// Executes a template into the current buffer, which is empty.
+    fn run(&mut self, tree: &Arc<Tree>, data: Value) -> Result<(), ExecError> {
         if self.depth >= self.env.limits.depth {
-            let depth = self.env.limits.depth;
+            let (name, depth) = (tree.name(), self.env.limits.depth);
             let message = format!("template: {name}: exceeded maximum template depth ({depth})");
             return Err(ExecError { limit: Some(Limit::Depth), ..ExecError::new(message) });
         }
-        self.execute_tree(&tree, Slot::new(data), true).map_err(|error| *error)
+        self.execute_tree(tree, Slot::new(data), true).map_err(|error| *error)
     }
 
     /// Executes a text as a template in another set, as Helm's `tpl` does with a layer over [`Context::templates`]. The text is
@@ -232,11 +246,13 @@ impl<'e> Context<'e> {
 
     /// What the monotonic clock shows, in nanoseconds, if the time is a real one.
     pub(crate) fn monotonic(&self) -> Option<i64> {
+        self.env.memo.unsteady();
         self.env.clock.monotonic()
     }
 
     /// The time now.
     pub fn now(&self) -> Timestamp {
+        self.env.memo.unsteady();
         self.env.clock.now()
     }
 
@@ -247,6 +263,7 @@ impl<'e> Context<'e> {
 
     /// Fills a buffer with random bytes for the call being executed.
     pub fn random(&self, buffer: &mut [u8]) {
+        self.env.memo.unsteady();
         let here = self.call.tree.as_ref().map_or(0, |tree| tree.hash);
         self.env.entropy.fill(mix(mix(self.chain, here), u64::from(self.call.pos)), buffer);
     }

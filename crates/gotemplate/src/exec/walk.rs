@@ -33,7 +33,7 @@ impl Context<'_> {
             Node::If(branch) => return self.branch(frame, dot, frame.parts.branch(*branch), false),
             Node::With(branch) => return self.branch(frame, dot, frame.parts.branch(*branch), true),
             Node::Range(branch) => return self.range(frame, dot, frame.parts.branch(*branch)),
-            Node::Template(call) => self.template(frame, dot, frame.parts.call(*call))?,
+            Node::Template(call) => self.call(frame, dot, frame.parts.call(*call))?,
             Node::Break { .. } => return Ok(Flow::Break),
             Node::Continue { .. } => return Ok(Flow::Continue),
         }
@@ -237,7 +237,7 @@ impl Context<'_> {
         Ok(flow == Flow::Break)
     }
 
-    fn template<'t>(&mut self, frame: &Frame<'t>, dot: &Slot, call: &'t Call) -> Run<()> {
+    fn call<'t>(&mut self, frame: &Frame<'t>, dot: &Slot, call: &'t Call) -> Run<()> {
         let Some(tree) = self.set.get(&call.name).cloned() else {
             let name = tiphys_gocompat::strconv::quote(&call.name);
             return self.error(frame, format!("template {name} not defined"));
@@ -249,8 +249,20 @@ impl Context<'_> {
             Some(pipe) => self.pipeline(frame, dot, frame.parts.pipe(pipe))?,
             None => Slot::default(),
         };
+        let before = self.out.len();
+        let attempt = match self.recall(&tree, &data.value) {
+            Ok(output) => {
+                self.out.push_str(&output);
+                return self.wrote(frame, before);
+            }
+            Err(attempt) => attempt,
+        };
         self.call.pos = call.pos;
-        self.execute_tree(&tree, data, false)
+        self.execute_tree(&tree, data, false)?;
+        if let Some(attempt) = attempt {
+            self.keep(attempt, &self.out[before..]);
+        }
+        Ok(())
     }
 
     pub(super) fn depth_error<T>(&self, frame: &Frame<'_>) -> Run<T> {

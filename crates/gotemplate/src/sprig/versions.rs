@@ -2,6 +2,7 @@
 
 use super::{add, text};
 use crate::{CallError, CallResult, Context, Functions, Kind, Object, Signature, Type, Value};
+use smol_str::SmolStr;
 use std::borrow::Cow;
 use tiphys_gocompat::semver::{Constraints, Version};
 
@@ -10,16 +11,30 @@ const NONE: Signature = Signature::fixed(&[]);
 const OTHER: Signature = Signature::fixed(&[Type::Named(POINTER)]);
 
 pub(super) fn register(f: &mut Functions) {
-    add(f, &["semverCompare"], &[Type::String, Type::String], |_, args| {
-        let constraint =
-            Constraints::parse(text(args, 0)).map_err(|error| CallError::new(error.to_string()))?;
-        let version = Version::parse(text(args, 1)).map_err(|error| CallError::new(error.to_string()))?;
-        Ok(constraint.check(&version).into())
+    add(f, &["semverCompare"], &[Type::String, Type::String], |ctx, args| {
+        let memo = &ctx.memo().versions;
+        let asked = (SmolStr::new(text(args, 0)), SmolStr::new(text(args, 1)));
+        let known = memo.borrow().get(&asked).copied();
+        let fits = match known {
+            Some(fits) => fits,
+            None => {
+                let fits = compare(&asked.0, &asked.1)?;
+                memo.borrow_mut().insert(asked, fits);
+                fits
+            }
+        };
+        Ok(fits.into())
     });
     add(f, &["semver"], &[Type::String], |_, args| {
         let version = Version::parse(text(args, 0)).map_err(|error| CallError::new(error.to_string()))?;
         Ok(Value::object(VersionObject { version, pointer: true }))
     });
+}
+
+fn compare(constraint: &str, version: &str) -> Result<bool, CallError> {
+    let constraint = Constraints::parse(constraint).map_err(|error| CallError::new(error.to_string()))?;
+    let version = Version::parse(version).map_err(|error| CallError::new(error.to_string()))?;
+    Ok(constraint.check(&version))
 }
 
 /// A version: by pointer, or by value as the `Inc` methods return it.

@@ -1,6 +1,6 @@
 //! Slices, shared by reference.
 
-use super::{OriginId, Value};
+use super::{OriginId, Value, changes};
 use std::cell::{Cell, Ref, RefCell};
 use std::rc::Rc;
 
@@ -24,6 +24,8 @@ pub enum ListType {
 pub(super) struct Inner {
     kind: ListType,
     nil: bool,
+    /// Whether what it holds is shared, see [`Map::share`](super::Map::share).
+    pub(super) shared: Cell<bool>,
     pub(super) items: RefCell<Vec<Value>>,
     origins: RefCell<Vec<OriginId>>,
     origin: Cell<OriginId>,
@@ -37,6 +39,13 @@ impl List {
     /// A `[]interface {}`.
     pub fn new(items: Vec<Value>) -> Self {
         Self::with_type(ListType::Any, items)
+    }
+
+    /// A `[]interface {}` that is shared as [`Value::share`] makes it; so have to be its items.
+    pub fn from_shared(items: Vec<Value>) -> Self {
+        let list = Self::new(items);
+        list.0.shared.set(true);
+        list
     }
 
     /// A slice of another type.
@@ -58,6 +67,7 @@ impl List {
         Self(Rc::new(Inner {
             kind,
             nil,
+            shared: Cell::new(false),
             items: RefCell::new(items),
             origins: RefCell::new(Vec::new()),
             origin: Cell::new(0),
@@ -114,6 +124,7 @@ impl List {
 
     /// Sorts a list of strings in place, as Go's `sort.Strings` does to a shared slice.
     pub(crate) fn sort_strings(&self) {
+        changes::count();
         self.0.items.borrow_mut().sort_by(|a, b| a.as_str().cmp(&b.as_str()));
     }
 

@@ -1,10 +1,10 @@
 //! Maps with string keys, shared and mutable.
 
-use super::{OriginId, Signature, Value};
+use super::{OriginId, Signature, Value, changes};
 use crate::parse::Name;
 use crate::{CallResult, Context};
 use smol_str::SmolStr;
-use std::cell::{Cell, Ref, RefCell};
+use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
 
@@ -62,8 +62,28 @@ impl PartialEq for MapType {
 
 pub(super) struct Inner {
     nil: bool,
+    /// Whether others than the running template see it, see [`Map::share`].
+    pub(super) shared: Cell<bool>,
+    /// Whether somebody has looked at its entries since [`Map::read_anew`].
+    read: Cell<bool>,
     pub(super) entries: RefCell<Vec<Entry>>,
     origin: Cell<OriginId>,
+}
+
+impl Inner {
+    /// The entries, for somebody who looks at them.
+    fn look(&self) -> Ref<'_, Vec<Entry>> {
+        self.read.set(true);
+        self.entries.borrow()
+    }
+
+    /// The entries, for somebody who changes them.
+    fn change(&self) -> RefMut<'_, Vec<Entry>> {
+        if self.shared.get() {
+            changes::count();
+        }
+        self.entries.borrow_mut()
+    }
 }
 
 /// A map shared by reference: clones see each other's changes, as in Go. Keys are kept sorted.
@@ -103,8 +123,38 @@ impl Map {
         Self::from_parts(kind, false, entries)
     }
 
+    /// As [`Map::from_entries`], and shared as [`Map::share`] makes it; so has to be all that the entries hold.
+    pub fn from_shared(kind: MapType, entries: Vec<Entry>) -> Self {
+        let map = Self::from_entries(kind, entries);
+        map.0.shared.set(true);
+        map
+    }
+
     fn from_parts(kind: MapType, nil: bool, entries: Vec<Entry>) -> Self {
-        Self(Rc::new(Inner { nil, entries: RefCell::new(entries), origin: Cell::new(0) }), kind)
+        let entries = RefCell::new(entries);
+        let (shared, read, origin) = (Cell::new(false), Cell::new(false), Cell::new(0));
+        Self(Rc::new(Inner { nil, shared, read, entries, origin }), kind)
+    }
+
+    /// Says that others than the running template see the map and all that it holds: whoever changes it changes what they
+    /// do. What is put into it later is shared, too.
+    pub fn share(&self) {
+        Value::Map(self.clone()).share();
+    }
+
+    /// Identifies the map, of whatever type it is taken for, as long as it lives.
+    pub(crate) fn address(&self) -> usize {
+        Rc::as_ptr(&self.0) as usize
+    }
+
+    /// Whether [`Map::share`] was said of it.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.0.shared.get()
+    }
+
+    /// Says whether somebody has looked at the entries since this was last asked, and begins anew.
+    pub(crate) fn read_anew(&self, read: bool) -> bool {
+        self.0.read.replace(read)
     }
 
     /// The map's type.
@@ -129,7 +179,7 @@ impl Map {
 
     /// Number of entries.
     pub fn len(&self) -> usize {
-        self.0.entries.borrow().len()
+        self.0.look().len()
     }
 
     /// Whether there are no entries.
@@ -144,20 +194,20 @@ impl Map {
 
     /// The value of a key.
     pub fn get(&self, key: &str) -> Option<Value> {
-        let entries = self.0.entries.borrow();
+        let entries = self.0.look();
         find(&entries, key).ok().map(|at| entries[at].value.clone())
     }
 
     /// The value of a key with its origin, which falls back to that of the whole map.
     pub fn get_with_origin(&self, key: &str) -> Option<(Value, OriginId)> {
-        let entries = self.0.entries.borrow();
+        let entries = self.0.look();
         let entry = &entries[find(&entries, key).ok()?];
         Some((entry.value.clone(), if entry.origin == 0 { self.0.origin.get() } else { entry.origin }))
     }
 
     /// As [`Map::get_with_origin`], looking first where a key was found the last time, which it changes.
     pub(crate) fn get_where_found(&self, name: &Name) -> Option<(Value, OriginId)> {
-        let entries = self.0.entries.borrow();
+        let entries = self.0.look();
         let entry = find_again(&entries, name)?;
         Some((entry.value.clone(), if entry.origin == 0 { self.0.origin.get() } else { entry.origin }))
     }
@@ -174,7 +224,7 @@ impl Map {
         {
             return None;
         }
-        let entries = self.0.entries.borrow();
+        let entries = self.0.look();
         let value = &find_again(&entries, name)?.value;
         match (rest.next(), value) {
             (None, value) => Some((value.clone(), self.1.holds_any())),
@@ -185,7 +235,7 @@ impl Map {
 
     /// Whether there is such a key.
     pub fn contains(&self, key: &str) -> bool {
-        find(&self.0.entries.borrow(), key).is_ok()
+        find(&self.0.look(), key).is_ok()
     }
 
     /// Sets a key.
@@ -199,8 +249,11 @@ impl Map {
         if matches!(value, Value::NoValue) {
             value = Value::Nil;
         }
+        if self.is_shared() {
+            value.share();
+        }
         let replaced = {
-            let mut entries = self.0.entries.borrow_mut();
+            let mut entries = self.0.change();
             let at = match entries.last() {
                 Some(last) if *last.key < *key => Err(entries.len()),
                 _ => find(&entries, &key),
@@ -219,20 +272,28 @@ impl Map {
         drop(replaced);
     }
 
+    /// Sets a key of a shared map to a map which is another one for each outermost template, see [`Memo::vary`](crate::Memo::vary).
+    /// This counts as no change.
+    pub fn vary(&self, key: &str, map: Map) {
+        let shared = self.0.shared.replace(false);
+        self.insert(key, map);
+        self.0.shared.set(shared);
+    }
+
     /// Removes a key and returns its value.
     pub fn remove(&self, key: &str) -> Option<Value> {
-        let mut entries = self.0.entries.borrow_mut();
+        let mut entries = self.0.change();
         find(&entries, key).ok().map(|at| entries.remove(at).value)
     }
 
     /// The entries in key order. Do not change the map while holding the borrow.
     pub fn entries(&self) -> Ref<'_, [Entry]> {
-        Ref::map(self.0.entries.borrow(), Vec::as_slice)
+        Ref::map(self.0.look(), Vec::as_slice)
     }
 
     /// A copy of the entries in key order.
     pub fn snapshot(&self) -> Vec<Entry> {
-        self.0.entries.borrow().clone()
+        self.0.look().clone()
     }
 
     /// Where the map came from; `0` if unknown.

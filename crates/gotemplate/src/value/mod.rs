@@ -1,5 +1,6 @@
 //! Values as templates see them: Go kinds, shared mutable maps and lists, struct-like objects.
 
+pub(crate) mod changes;
 mod drop;
 mod json;
 mod list;
@@ -72,6 +73,24 @@ impl Value {
     /// A struct-like value.
     pub fn object(object: impl Object) -> Self {
         Self::Object(Rc::new(object))
+    }
+
+    /// As [`Map::share`], of what is or holds maps.
+    pub fn share(&self) {
+        let mut queue = vec![self.clone()];
+        while let Some(value) = queue.pop() {
+            match value {
+                Self::Map(map) if !map.0.shared.replace(true) => {
+                    let entries = map.0.entries.borrow();
+                    queue
+                        .extend(entries.iter().map(|entry| &entry.value).filter(drop::is_container).cloned());
+                }
+                Self::List(list) if !list.0.shared.replace(true) => {
+                    queue.extend(list.0.items.borrow().iter().filter(drop::is_container).cloned());
+                }
+                _ => {}
+            }
+        }
     }
 
     /// True for nil and for no value.

@@ -66,7 +66,7 @@ fn values_type(compat: Compat) -> MapType {
     })
 }
 
-/// From values to the executor's values, giving every one an origin if origins are traced.
+/// From values to the executor's values, which all templates share, giving every one an origin if origins are traced.
 struct Converter<'a> {
     trace: Option<&'a mut Trace>,
 }
@@ -78,7 +78,7 @@ impl Converter<'_> {
             let below = self.trace.as_deref_mut().map_or(0, |trace| trace.child(origin, key));
             entries.push(Entry { key: SmolStr::new(&**key), value: self.value(value, below), origin: below });
         }
-        Value::Map(Map::from_entries(kind, entries))
+        Value::Map(Map::from_shared(kind, entries))
     }
 
     fn value(&mut self, value: &Val, origin: u32) -> Value {
@@ -103,7 +103,7 @@ impl Converter<'_> {
                 origins.push(below);
             }
         }
-        let list = List::new(values);
+        let list = List::from_shared(values);
         if self.trace.is_some() {
             list.set_origins(origins);
             list.set_origin(origin);
@@ -150,6 +150,7 @@ fn collect<'a>(
         subcharts.insert(subchart.name(), Value::Map(below.as_unnamed()));
     }
     dot.insert("Values", values);
+    dot.share();
     let base_path = format!("{full_path}/templates");
     for file in chart.templates.iter() {
         if chart.is_library() && !tiphys_vfs::base_name(&file.name).starts_with('_') {
@@ -166,9 +167,9 @@ fn collect<'a>(
 }
 
 /// `.Template`.
-pub(crate) fn template_data(template: &Renderable<'_>, compat: Compat) -> Value {
+pub(crate) fn template_data(template: &Renderable<'_>, compat: Compat) -> Map {
     let map = Map::with_type(values_type(compat));
     map.insert("Name", template.name.as_str());
     map.insert("BasePath", template.base_path.as_str());
-    Value::Map(map)
+    map
 }

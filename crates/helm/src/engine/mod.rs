@@ -21,8 +21,8 @@ use std::{
 
 use rustc_hash::FxHashSet;
 use tiphys_gotemplate::{
-    Clock, Entropy, Env, Limits, MissingKey, SeededEntropy, SystemClock, SystemEntropy, TemplateSet, Text,
-    TextContent, Value,
+    Clock, Entropy, Env, Limits, Memo, MissingKey, SeededEntropy, SystemClock, SystemEntropy, TemplateSet,
+    Text, TextContent, Value,
 };
 
 use crate::{
@@ -151,12 +151,14 @@ pub(crate) fn render(
         None => &SystemClock,
     };
     let limits = Limits { deadline: Some(std::time::Instant::now() + MAX_TIME), ..Limits::default() };
-    let env = Env { clock, entropy, limits, made: Cell::new(0), user: &state };
+    let env = Env { clock, entropy, limits, made: Cell::new(0), memo: Memo::default(), user: &state };
     for template in templates {
         if tiphys_vfs::base_name(&template.name).starts_with('_') {
             continue;
         }
-        template.dot.insert("Template", data::template_data(&template, options.compat));
+        let own = data::template_data(&template, options.compat);
+        template.dot.vary("Template", own.clone());
+        env.memo.vary(own);
         let dot = Value::Map(template.dot);
         let tracer = trace.as_deref_mut().map(|trace| trace.begin(&template.name));
         let output = set
