@@ -1,6 +1,7 @@
 //! A tree on disk.
 
 use std::{
+    cell::Cell,
     fs::{self, File},
     io::{ErrorKind, Read},
     path::{Path, PathBuf},
@@ -96,7 +97,29 @@ impl FileTree for DiskTree {
 
     fn read(&self, path: &str) -> Result<Arc<[u8]>, VfsError> {
         let (file, size) = self.open_file(path)?;
-        read_whole(file, size).map_err(|error| io_error(path, error))
+        let mut bytes: Arc<[u8]> =
+            std::iter::repeat_n(0, usize::try_from(size).unwrap_or_default()).collect();
+        let buffer = Arc::get_mut(&mut bytes).expect("nobody else holds what was made just now");
+        match read_into(file, buffer).map_err(|error| io_error(path, error))? {
+            None => Ok(bytes),
+            Some(other) => Ok(Arc::from(other)),
+        }
+    }
+
+    fn read_with(&self, path: &str, taker: &mut dyn FnMut(&[u8])) -> Result<(), VfsError> {
+        let (file, size) = self.open_file(path)?;
+        let size = usize::try_from(size).unwrap_or_default();
+        // Taken out, since the taker may read another file.
+        let mut buffer = BUFFER.take();
+        if buffer.len() < size {
+            buffer.resize(size, 0);
+        }
+        let other = read_into(file, &mut buffer[..size]).map_err(|error| io_error(path, error))?;
+        taker(other.as_deref().unwrap_or(&buffer[..size]));
+        if buffer.len() <= MAX_BUFFER {
+            BUFFER.set(buffer);
+        }
+        Ok(())
     }
 
     fn size(&self, path: &str) -> Result<u64, VfsError> {
@@ -181,10 +204,14 @@ fn listed_kind(file_type: fs::FileType) -> ListedKind {
     }
 }
 
-/// The bytes of a file that has `size` of them, read into the place where they stay.
-fn read_whole(mut file: File, size: u64) -> std::io::Result<Arc<[u8]>> {
-    let mut bytes: Arc<[u8]> = std::iter::repeat_n(0, usize::try_from(size).unwrap_or_default()).collect();
-    let buffer = Arc::get_mut(&mut bytes).expect("nobody else holds what was made just now");
+/// Where files are read to that nobody keeps; larger ones have a place of their own.
+const MAX_BUFFER: usize = 1 << 20;
+thread_local! {
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// Reads a file into a buffer of its size. If the file has not, or not only, so many bytes by now, all that it has.
+fn read_into(mut file: File, buffer: &mut [u8]) -> std::io::Result<Option<Vec<u8>>> {
     let mut filled = 0;
     while filled < buffer.len() {
         match file.read(&mut buffer[filled..]) {
@@ -195,12 +222,12 @@ fn read_whole(mut file: File, size: u64) -> std::io::Result<Arc<[u8]>> {
         }
     }
     if filled == buffer.len() && filled > 0 {
-        return Ok(bytes);
+        return Ok(None);
     }
     // It became shorter meanwhile, or is one of those whose size is only known by reading them.
     let mut read = buffer[..filled].to_vec();
     file.take(MAX_FILE_BYTES).read_to_end(&mut read)?;
-    Ok(Arc::from(read))
+    Ok(Some(read))
 }
 
 fn io_error(path: &str, error: std::io::Error) -> VfsError {

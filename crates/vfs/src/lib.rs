@@ -75,6 +75,16 @@ pub trait FileTree: Send + Sync {
     /// Not found, a folder, larger than [`MAX_FILE_BYTES`], outside the tree, or not readable.
     fn read(&self, path: &str) -> Result<Arc<[u8]>, VfsError>;
 
+    /// Hands the bytes of a file to somebody who does not keep them: where it can be, they are in memory once, in a place that
+    /// is used again.
+    ///
+    /// # Errors
+    /// As [`Self::read`].
+    fn read_with(&self, path: &str, taker: &mut dyn FnMut(&[u8])) -> Result<(), VfsError> {
+        taker(&self.read(path)?);
+        Ok(())
+    }
+
     /// How many bytes a file has that can be read.
     ///
     /// # Errors
@@ -142,6 +152,10 @@ impl<T: FileTree + ?Sized> FileTree for Arc<T> {
 
     fn read(&self, path: &str) -> Result<Arc<[u8]>, VfsError> {
         (**self).read(path)
+    }
+
+    fn read_with(&self, path: &str, taker: &mut dyn FnMut(&[u8])) -> Result<(), VfsError> {
+        (**self).read_with(path, taker)
     }
 
     fn size(&self, path: &str) -> Result<u64, VfsError> {

@@ -51,6 +51,10 @@ impl FileTree for SubTree {
         self.tree.read(&self.resolve(path)?)
     }
 
+    fn read_with(&self, path: &str, taker: &mut dyn FnMut(&[u8])) -> Result<(), VfsError> {
+        self.tree.read_with(&self.resolve(path)?, taker)
+    }
+
     fn list(&self, path: &str) -> Result<Vec<DirEntry>, VfsError> {
         let mut entries = self.tree.list(&self.resolve(path)?)?;
         let is_inside = |entry: &DirEntry| self.exists(&format!("{path}/{}", entry.name));

@@ -113,10 +113,15 @@ fn clean(path: &str) -> String {
 
 /// The bytes without a UTF-8 byte order mark.
 pub(crate) fn without_bom(data: Arc<[u8]>) -> Arc<[u8]> {
-    match data.strip_prefix(b"\xEF\xBB\xBF") {
-        Some(rest) => Arc::from(rest),
-        None => data,
+    match after_bom(&data) {
+        rest if rest.len() < data.len() => Arc::from(rest),
+        _ => data,
     }
+}
+
+/// The bytes behind a byte order mark, if there is one.
+pub(crate) fn after_bom(data: &[u8]) -> &[u8] {
+    data.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(data)
 }
 
 #[cfg(test)]

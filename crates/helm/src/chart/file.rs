@@ -40,14 +40,14 @@ struct Read {
 }
 
 impl Read {
-    fn new(data: Arc<[u8]>) -> Self {
-        // A copy, in the end that alone: what was read is given back.
-        match rawstr::encode(&data) {
+    fn new(data: &[u8]) -> Self {
+        let data = archive::after_bom(data);
+        match rawstr::encode(data) {
             Cow::Borrowed(text) => {
                 let text: Arc<str> = Arc::from(text);
                 Self { data: Arc::from(text.clone()), text: Some(text) }
             }
-            Cow::Owned(_) => Self { data, text: None },
+            Cow::Owned(_) => Self { data: Arc::from(data), text: None },
         }
     }
 }
@@ -97,9 +97,12 @@ impl ChartFile {
 impl Later {
     fn read(&self) -> Result<&Read, HelmError> {
         let read = || {
-            let data = self.tree.read(&self.path)?;
-            check_size(&self.path, data.len() as u64)?;
-            Ok(Read::new(archive::without_bom(data)))
+            let mut read = None;
+            let mut take = |data: &[u8]| {
+                read = Some(check_size(&self.path, data.len() as u64).map(|()| Read::new(data)));
+            };
+            self.tree.read_with(&self.path, &mut take)?;
+            read.unwrap_or_else(|| Ok(Read::new(&[])))
         };
         self.read.get_or_init(read).as_ref().map_err(HelmError::clone)
     }
