@@ -13,11 +13,12 @@ pub fn serve_evaluator() -> Option<ExitCode> {
         let memory = memory.as_ref().and_then(|text| text.to_str());
         return Some(exit::code(tiphys_render::serve_evaluator(memory).map_err(Into::into)));
     }
-    // A program that does not know itself evaluates in a thread.
-    if let Ok(path) = std::env::current_exe() {
-        // On Linux by the link that stays good when an upgrade replaces the file.
-        let link = cfg!(target_os = "linux").then(|| "/proc/self/exe".into());
-        tiphys_render::evaluate_in(link.unwrap_or(path));
+    // On Linux by the link that stays good when an upgrade replaces the file. A program that does not know itself evaluates
+    // in a thread.
+    let program =
+        if cfg!(target_os = "linux") { Ok("/proc/self/exe".into()) } else { std::env::current_exe() };
+    if let Ok(program) = program {
+        tiphys_render::evaluate_in(program);
     }
     None
 }
