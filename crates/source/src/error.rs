@@ -125,7 +125,7 @@ fn credentials(url: &str) -> Option<(usize, &str)> {
 }
 
 /// An address without credentials (CVE-2023-25163).
-fn shown(url: &str) -> String {
+pub(crate) fn shown(url: &str) -> String {
     match credentials(url) {
         Some((start, held)) => format!("{}{}", &url[..start], &url[start + held.len() + 1..]),
         None => url.to_owned(),

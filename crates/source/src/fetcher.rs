@@ -15,7 +15,8 @@ use tiphys_vfs::{FileTree, join};
 
 use crate::{
     Access, AccessTable, ChartRequest, Charts, Checkout, CheckoutOptions, DeclaredAccess, FetchedChart,
-    Functions, GitCache, Keyring, Plugins, Signed, SignedRevision, SourceError,
+    Functions, GitCache, GitRequests, Keyring, Plugins, Signed, SignedRevision, SourceError,
+    git_requests::Counts,
     remote::{HelmRepositories, Http, registry_credentials},
 };
 
@@ -36,6 +37,7 @@ pub struct Fetcher {
     offline: bool,
     variable: Variables,
     git: GitCache,
+    counts: Counts,
     access: AccessTable,
     http: Http,
     plugins: Arc<Plugins>,
@@ -97,8 +99,11 @@ impl Fetcher {
     ) -> Self {
         let folder = folder.into();
         let access = AccessTable::default();
+        let counts = Counts::default();
+        let git = GitCache::new(folder.join("git"), fresh_for).with_access(access.clone());
         Self {
-            git: GitCache::new(folder.join("git"), fresh_for).with_access(access.clone()),
+            git: git.with_counts(counts.clone()),
+            counts,
             access,
             folder,
             fresh_for,
@@ -196,8 +201,10 @@ impl Fetcher {
             Sha1::digest(project.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
         let folder = self.folder.join("projects").join(name);
         let access = self.access.of_project(project);
+        let git = GitCache::new(folder.join("git"), self.fresh_for).with_access(access.clone());
         Self {
-            git: GitCache::new(folder.join("git"), self.fresh_for).with_access(access.clone()),
+            git: git.with_counts(self.counts.clone()),
+            counts: self.counts.clone(),
             access,
             folder,
             fresh_for: self.fresh_for,
@@ -210,6 +217,11 @@ impl Fetcher {
             helm: OnceLock::new(),
             of_projects: Mutex::default(),
         }
+    }
+
+    /// What was asked of Git hosts so far, by the repository's address without a login.
+    pub fn git_requests(&self) -> BTreeMap<String, GitRequests> {
+        self.counts.all()
     }
 
     fn each_project(&self, act: impl Fn(&Self)) {

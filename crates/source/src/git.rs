@@ -17,7 +17,9 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gix::{
-    ObjectId, ThreadSafeRepository, bstr::BString, protocol::transport::client::blocking_io::http,
+    ObjectId, ThreadSafeRepository,
+    bstr::{BStr, BString},
+    protocol::transport::client::blocking_io::http,
     remote::Direction,
 };
 
@@ -27,6 +29,7 @@ use tiphys_vfs::FileTree;
 
 use crate::{
     Access, AccessTable, Checkout, Keyring, RepoId, Signed, SignedRevision, SourceError, git_credentials,
+    git_requests::Counts,
     git_tree,
     login::Logins,
     objects,
@@ -92,6 +95,9 @@ pub struct GitCache {
     logins: Logins,
     /// Whether the user's own Git is asked for a login where none is known.
     asks_git: bool,
+    /// The program that reaches hosts by ssh.
+    ssh: String,
+    counts: Counts,
     /// What was checked out lately, the newest last.
     opened: Mutex<Vec<(Commit, Slot)>>,
     /// Commits that have too many files: to find that out takes seconds, and is the same each time.
@@ -131,6 +137,8 @@ impl GitCache {
             access: AccessTable::default(),
             logins: Logins::default(),
             asks_git: false,
+            ssh: "ssh".to_owned(),
+            counts: Counts::default(),
             opened: Mutex::default(),
             refused: Mutex::default(),
             pauses: Pauses::within(fresh_for),
@@ -147,6 +155,18 @@ impl GitCache {
     /// as a person.
     pub fn with_git_credentials(mut self) -> Self {
         self.asks_git = true;
+        self
+    }
+
+    /// Reaches hosts by ssh with another program than `ssh`: one that takes the same arguments.
+    pub fn with_ssh(mut self, program: impl Into<String>) -> Self {
+        self.ssh = program.into();
+        self
+    }
+
+    /// Counts together with others.
+    pub(crate) fn with_counts(mut self, counts: Counts) -> Self {
+        self.counts = counts;
         self
     }
 
@@ -262,16 +282,34 @@ impl GitCache {
         extent: Extent,
         limit: Duration,
     ) -> Result<(), SourceError> {
+        let began = Instant::now();
+        let fetched = self.fetch_uncounted(repository, url, &extent, limit);
+        self.counts.note(url, began.elapsed(), &fetched);
+        fetched
+    }
+
+    fn fetch_uncounted(
+        &self,
+        repository: &ThreadSafeRepository,
+        url: &str,
+        extent: &Extent,
+        limit: Duration,
+    ) -> Result<(), SourceError> {
         let access = self.logins.git(url, self.access.lookup(url)).map_err(|e| fetch_failed(url, e))?;
         let keys = self.folder.join("keys");
-        let shell = ssh::command(&access, &keys).map_err(|reason| fetch_failed(url, reason))?;
-        let fetched = fetch(repository, url, &access, shell.as_deref(), &extent, limit);
+        let call = is_ssh(url).then(|| ssh::Call::prepare(&self.ssh, &access, &keys)).transpose();
+        let call = call.map_err(|reason| fetch_failed(url, reason))?;
+        let fetched = fetch(repository, url, &access, call.as_ref().map(ssh::Call::command), extent, limit);
+        let said = call.filter(|_| matches!(fetched, Err(SourceError::Fetch { .. })));
+        if let Some(fault) = said.and_then(|call| call.fault(url)) {
+            return Err(fault);
+        }
         match fetched {
             Err(SourceError::Login { .. })
                 if self.asks_git && url.starts_with("http") && !access.has_credentials() =>
             {
                 let Some(filled) = git_credentials::filled(url, &access) else { return fetched };
-                fetch(repository, url, &filled, None, &extent, limit)
+                fetch(repository, url, &filled, None, extent, limit)
             }
             fetched => fetched,
         }
@@ -419,6 +457,11 @@ fn open_or_init(path: &Path, url: &str) -> Result<ThreadSafeRepository, SourceEr
         ThreadSafeRepository::init_opts(path, gix::create::Kind::Bare, bare, options)
             .map_err(|e| read_error(url, &e))
     }
+}
+
+/// Whether Git reaches an address by ssh.
+fn is_ssh(url: &str) -> bool {
+    gix::url::parse(BStr::new(url)).is_ok_and(|url| url.scheme == gix::url::Scheme::Ssh)
 }
 
 /// Fetches branches and tags; the remote's `HEAD` is kept as `refs/remotes/origin/HEAD`.

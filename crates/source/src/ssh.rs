@@ -1,17 +1,76 @@
-//! Keys and known hosts for `ssh`, which Git's protocol runs over. They are written to files that only we can
-//! read, because `ssh` takes them from nowhere else.
+//! Keys and known hosts for `ssh`, which Git's protocol runs over, and what it says. Keys are written to files that
+//! only we can read, because `ssh` takes them from nowhere else.
 
 use std::{
-    fs, io,
+    fs,
+    io::{self, Read as _},
     path::{Path, PathBuf},
 };
 
 use sha2::{Digest, Sha256};
 
-use crate::Access;
+use crate::{Access, SourceError};
 
-/// The command that Git is to reach hosts with, if an access says anything of it.
-pub(crate) fn command(access: &Access, folder: &Path) -> Result<Option<String>, String> {
+/// So much of what `ssh` says is read.
+const SAID_LIMIT: u64 = 16 * 1024;
+/// So many of its last lines are told.
+const SAID_LINES: usize = 3;
+
+/// One call of `ssh`, and what it said: Git's library hands on only some of that, and the reason is in the rest.
+pub(crate) struct Call {
+    command: String,
+    said: tempfile::NamedTempFile,
+}
+
+impl Call {
+    /// The call of a program for an access; keys are kept in a folder.
+    pub fn prepare(program: &str, access: &Access, folder: &Path) -> Result<Self, String> {
+        let cannot = |error: io::Error| format!("what ssh says cannot be kept: {error}");
+        fs::create_dir_all(folder).map_err(cannot)?;
+        let said = tempfile::NamedTempFile::new_in(folder).map_err(cannot)?;
+        let options = options(access, folder)?.unwrap_or_default();
+        let path = quoted(said.path()).ok_or("what ssh says lies at a path that cannot be handed on")?;
+        Ok(Self { command: format!("{program}{options} 2>>{path}"), said })
+    }
+
+    /// The command that Git is to reach the host with.
+    pub fn command(&self) -> &str {
+        &self.command
+    }
+
+    /// Why a fetch failed, if `ssh` or the host behind it said so.
+    pub fn fault(&self, url: &str) -> Option<SourceError> {
+        let mut text = Vec::new();
+        self.said.reopen().ok()?.take(SAID_LIMIT).read_to_end(&mut text).ok()?;
+        let mut reason = told(&String::from_utf8_lossy(&text))?;
+        if reason.contains("Permission denied (") {
+            let reason = "the host takes none of the keys that are known for it";
+            return Some(SourceError::Login { url: url.to_owned(), reason });
+        }
+        if reason.contains("Host key verification failed") {
+            reason.push_str(
+                "; the key of the host has to be in known_hosts (of an engine: the ConfigMap argocd-ssh-known-hosts-cm)",
+            );
+        }
+        Some(SourceError::Fetch { url: url.to_owned(), reason: format!("ssh says: {reason}") })
+    }
+}
+
+/// The last lines that say something: warnings and lines of ornament do not.
+fn told(text: &str) -> Option<String> {
+    let mut lines: Vec<String> = text
+        .lines()
+        .map(|line| line.strip_prefix("remote:").unwrap_or(line))
+        .map(|line| line.chars().filter(|c| !c.is_control()).collect::<String>().trim().to_owned())
+        .filter(|line| line.chars().any(char::is_alphanumeric))
+        .filter(|line| !line.starts_with("Warning:") && !line.starts_with(['*', '@']))
+        .collect();
+    lines.drain(..lines.len().saturating_sub(SAID_LINES));
+    (!lines.is_empty()).then(|| lines.join(" "))
+}
+
+/// What an access says of how `ssh` is called.
+fn options(access: &Access, folder: &Path) -> Result<Option<String>, String> {
     let Access { ssh_private_key, known_hosts, insecure_ignore_host_key, .. } = access;
     if ssh_private_key.is_none() && known_hosts.is_none() && !insecure_ignore_host_key {
         return Ok(None);
@@ -20,20 +79,20 @@ pub(crate) fn command(access: &Access, folder: &Path) -> Result<Option<String>, 
         let path = write(folder, text).map_err(|error| format!("{what} cannot be written: {error}"))?;
         quoted(&path).ok_or_else(|| format!("{what} lies at a path that cannot be handed on"))
     };
-    let mut command = String::from("ssh -o BatchMode=yes");
+    let mut options = String::from(" -o BatchMode=yes");
     if let Some(key) = ssh_private_key {
         let key = if key.ends_with('\n') { key.clone() } else { format!("{key}\n") };
-        command.push_str(&format!(" -o IdentitiesOnly=yes -i {}", keep("the private key", &key)?));
+        options.push_str(&format!(" -o IdentitiesOnly=yes -i {}", keep("the private key", &key)?));
     }
     match (insecure_ignore_host_key, known_hosts) {
-        (true, _) => command.push_str(" -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"),
+        (true, _) => options.push_str(" -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"),
         (false, Some(hosts)) => {
             let file = keep("known_hosts", hosts)?;
-            command.push_str(&format!(" -o StrictHostKeyChecking=yes -o UserKnownHostsFile={file}"));
+            options.push_str(&format!(" -o StrictHostKeyChecking=yes -o UserKnownHostsFile={file}"));
         }
         (false, None) => {}
     }
-    Ok(Some(command))
+    Ok(Some(options))
 }
 
 fn quoted(path: &Path) -> Option<String> {
@@ -66,7 +125,7 @@ mod tests {
             known_hosts: Some("git.example.com ssh-ed25519 AAAA\n".into()),
             ..Access::default()
         };
-        let text = command(&access, folder.path()).expect("written").expect("said");
+        let text = options(&access, folder.path()).expect("written").expect("said");
         assert!(text.contains("StrictHostKeyChecking=yes") && !text.contains("AAAA"), "{text}");
         let files: Vec<_> = fs::read_dir(folder.path()).expect("readable").flatten().collect();
         assert_eq!(files.len(), 2);
@@ -75,8 +134,20 @@ mod tests {
             use std::os::unix::fs::PermissionsExt;
             assert_eq!(file.metadata().expect("there").permissions().mode() & 0o077, 0);
         }
-        assert_eq!(command(&Access::default(), folder.path()), Ok(None));
+        assert_eq!(options(&Access::default(), folder.path()), Ok(None));
         let any = Access { insecure_ignore_host_key: true, ..access };
-        assert!(command(&any, folder.path()).expect("written").is_some_and(|text| text.contains("=no")));
+        assert!(options(&any, folder.path()).expect("written").is_some_and(|text| text.contains("=no")));
+    }
+
+    #[test]
+    fn of_what_is_said_the_last_lines_count_that_say_something() {
+        let changed = "@@@@@@@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\n@@@@@@@\nIT IS POSSIBLE\n\
+            Host key for git.example.com has changed.\r\nHost key verification failed.\r\n";
+        let expected =
+            "IT IS POSSIBLE Host key for git.example.com has changed. Host key verification failed.";
+        assert_eq!(told(changed).as_deref(), Some(expected));
+        let hosted = "Warning: Permanently added 'git.example.com'\nremote: \nremote: =====\nremote: ERROR: no such project\n";
+        assert_eq!(told(hosted).as_deref(), Some("ERROR: no such project"));
+        assert_eq!(told("Warning: Permanently added 'git.example.com'\n"), None);
     }
 }
