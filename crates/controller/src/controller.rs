@@ -222,10 +222,12 @@ async fn work_on_sets(engine: Arc<Engine>) {
         let engine = engine.clone();
         while looks.try_join_next().is_some() {}
         looks.spawn(async move {
+            let began = std::time::Instant::now();
             let next = match unbroken(engine.reconcile_set(&key, level)).await {
                 Ok(next) => next,
                 Err(panic) => engine.after_panic_of_set(&key, &panic).await,
             };
+            engine.metrics.looked_at_set(&key.namespace, &key.name, began.elapsed());
             engine.sets.queue.done(&key);
             if let Some(at) = next.at {
                 let wait = tiphys_model::time::elapsed(engine.now(), at);

@@ -11,13 +11,14 @@ use std::{
 use tiphys_appset::is_owned_by;
 use tiphys_cluster::LiveCache;
 use tiphys_model::{Application, HealthCode, OperationState, time::elapsed};
-use tiphys_sync::SyncState;
+use tiphys_source::GitRequests;
+use tiphys_sync::{ApplyMethod, Outcome, SyncState, Verb};
 use tiphys_value::{ObjectExt, Value};
 
 use crate::{engine::Engine, places::Seen, sets::set_kind, status::application_kind};
 
-/// Upper bounds of the histogram of looks, in seconds: Argo CD's.
-const BUCKETS: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
+/// Upper bounds of the histograms, in seconds: Argo CD's of looks.
+const BUCKETS: [f64; 6] = GitRequests::BOUNDS;
 
 /// Counters since the start.
 #[derive(Default)]
@@ -28,6 +29,9 @@ pub(crate) struct Metrics {
 #[derive(Default)]
 struct Counters {
     looks: BTreeMap<(String, String), Histogram>,
+    set_looks: BTreeMap<(String, String), Histogram>,
+    /// Requests for objects of Applications.
+    requests: BTreeMap<String, u64>,
     syncs: BTreeMap<String, u64>,
     sync_seconds: BTreeMap<String, f64>,
     /// How often sources were rendered, and how often a new commit was seen to leave them alone.
@@ -42,17 +46,66 @@ struct Histogram {
     sum: f64,
 }
 
+impl Histogram {
+    fn note(&mut self, took: Duration) {
+        let seconds = took.as_secs_f64();
+        for (bound, bucket) in BUCKETS.iter().zip(&mut self.buckets) {
+            *bucket += u64::from(seconds <= *bound);
+        }
+        self.count += 1;
+        self.sum += seconds;
+    }
+
+    fn write(&self, text: &mut String, name: &str, base: &[(&str, String)]) {
+        let with = |bound: String| labels_of(&[base.to_vec(), vec![("le", bound)]].concat());
+        for (bound, count) in BUCKETS.iter().zip(&self.buckets) {
+            let _ = writeln!(text, "{name}_bucket{} {count}", with(bound.to_string()));
+        }
+        let _ = writeln!(text, "{name}_bucket{} {}", with("+Inf".to_owned()), self.count);
+        let _ = writeln!(text, "{name}_sum{} {}", labels_of(base), self.sum);
+        let _ = writeln!(text, "{name}_count{} {}", labels_of(base), self.count);
+    }
+}
+
+/// What Argo CD calls a request.
+fn verb_of(verb: &Verb) -> &'static str {
+    match verb {
+        Verb::Apply { method: ApplyMethod::Create | ApplyMethod::Recreate, .. } => "Create",
+        Verb::Apply { method: ApplyMethod::Replace, .. } => "Update",
+        Verb::Apply { .. } | Verb::RemoveFinalizer { .. } => "Patch",
+        Verb::Delete { .. } => "Delete",
+        Verb::Get => "Get",
+    }
+}
+
 impl Metrics {
     /// Notes how long a look at an Application took.
     pub fn looked(&self, namespace: &str, server: String, took: Duration) {
         let mut counters = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
-        let histogram = counters.looks.entry((namespace.to_owned(), server)).or_default();
-        let seconds = took.as_secs_f64();
-        for (bound, bucket) in BUCKETS.iter().zip(&mut histogram.buckets) {
-            *bucket += u64::from(seconds <= *bound);
+        counters.looks.entry((namespace.to_owned(), server)).or_default().note(took);
+    }
+
+    /// Notes how long a look at an ApplicationSet took.
+    pub fn looked_at_set(&self, namespace: &str, name: &str, took: Duration) {
+        let mut counters = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        counters.set_looks.entry((namespace.to_owned(), name.to_owned())).or_default().note(took);
+    }
+
+    /// Notes what became of requests for objects of an Application.
+    pub fn acted(&self, app: &Application, outcomes: &[Outcome]) {
+        let mut counters = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        for Outcome { action, result } in outcomes {
+            let code = result.as_ref().map_or_else(|failure| failure.code.unwrap_or_default(), |_| 200);
+            let more = vec![
+                ("server", app.spec.destination.server.clone()),
+                ("response_code", code.to_string()),
+                ("verb", verb_of(&action.verb).to_owned()),
+                ("resource_kind", action.task.key.kind.clone()),
+                ("resource_namespace", action.task.key.namespace.clone()),
+                ("dry_run", action.is_dry_run().to_string()),
+            ];
+            *counters.requests.entry(labels_of(&[pairs_of(app), more].concat())).or_default() += 1;
         }
-        histogram.count += 1;
-        histogram.sum += seconds;
     }
 
     /// Notes that sources were rendered, or that their last rendering still serves.
@@ -121,6 +174,8 @@ impl Engine {
         self.applications(&mut text);
         self.sets_and_queues(&mut text);
         self.cluster_state(&mut text);
+        let fetches = self.repositories.fetcher().map(|fetcher| fetcher.git_requests());
+        git(&mut text, &fetches.unwrap_or_default());
         let counters = self.metrics.engine.lock().unwrap_or_else(PoisonError::into_inner);
         let syncs: Vec<_> = counters.syncs.iter().map(|(labels, n)| (labels.clone(), *n as f64)).collect();
         family(&mut text, "argocd_app_sync_total", "counter", "Operations that ended.", &syncs);
@@ -136,6 +191,9 @@ impl Engine {
         let rows: Vec<_> =
             sent.iter().map(|(verb, n)| (labels_of(&[("method", (*verb).to_owned())]), *n as f64)).collect();
         family(&mut text, "tiphys_cluster_requests_total", "counter", help, &rows);
+        let rows: Vec<_> = counters.requests.iter().map(|(labels, n)| (labels.clone(), *n as f64)).collect();
+        let help = "Requests for objects of Applications.";
+        family(&mut text, "argocd_app_k8s_request_total", "counter", help, &rows);
         looks(&mut text, &counters);
         text
     }
@@ -265,18 +323,38 @@ fn info_of(app: &Application) -> Vec<(&'static str, String)> {
 }
 
 fn looks(text: &mut String, counters: &Counters) {
-    const NAME: &str = "argocd_app_reconcile";
-    let _ = writeln!(text, "# HELP {NAME} How long looks at Applications took.\n# TYPE {NAME} histogram");
+    let name = "argocd_app_reconcile";
+    head(text, name, "How long looks at Applications took.");
     for ((namespace, server), histogram) in &counters.looks {
-        let base = vec![("namespace", namespace.clone()), ("dest_server", server.clone())];
-        for (bound, count) in BUCKETS.iter().zip(&histogram.buckets) {
-            let labels = labels_of(&[base.clone(), vec![("le", bound.to_string())]].concat());
-            let _ = writeln!(text, "{NAME}_bucket{labels} {count}");
-        }
-        let labels = labels_of(&[base.clone(), vec![("le", "+Inf".to_owned())]].concat());
-        let _ = writeln!(text, "{NAME}_bucket{labels} {}", histogram.count);
-        let _ = writeln!(text, "{NAME}_sum{} {}", labels_of(&base), histogram.sum);
-        let _ = writeln!(text, "{NAME}_count{} {}", labels_of(&base), histogram.count);
+        let base = [("namespace", namespace.clone()), ("dest_server", server.clone())];
+        histogram.write(text, name, &base);
+    }
+    let name = "argocd_appset_reconcile";
+    head(text, name, "How long looks at ApplicationSets took.");
+    for ((namespace, set), histogram) in &counters.set_looks {
+        histogram.write(text, name, &[("namespace", namespace.clone()), ("name", set.clone())]);
+    }
+}
+
+/// The head of a histogram.
+fn head(text: &mut String, name: &str, help: &str) {
+    let _ = writeln!(text, "# HELP {name} {help}\n# TYPE {name} histogram");
+}
+
+/// What was asked of Git hosts, by repository.
+fn git(text: &mut String, fetches: &BTreeMap<String, GitRequests>) {
+    let of = |repo: &String| [("repo", repo.clone()), ("request_type", "fetch".to_owned())];
+    let all = fetches.iter().map(|(repo, asked)| (labels_of(&of(repo)), asked.count as f64));
+    family(text, "argocd_git_request_total", "counter", "Fetches from Git hosts.", &all.collect::<Vec<_>>());
+    let failed =
+        fetches.iter().map(|(repo, asked)| (labels_of(&[("repo", repo.clone())]), asked.failed as f64));
+    let failed: Vec<_> = failed.collect();
+    family(text, "argocd_git_fetch_fail_total", "counter", "Fetches that failed.", &failed);
+    let name = "argocd_git_request_duration_seconds";
+    head(text, name, "How long Git hosts took.");
+    for (repo, asked) in fetches {
+        let histogram = Histogram { buckets: asked.within, count: asked.count, sum: asked.seconds };
+        histogram.write(text, name, &of(repo));
     }
 }
 
@@ -308,6 +386,17 @@ mod tests {
         let expected =
             "{namespace=\"n\",name=\"a\",project=\"default\",label_team_name=\"x\",label_tier=\"\"}";
         assert_eq!(labels_of(&labels), expected);
+    }
+
+    #[test]
+    fn fetches_are_counted_by_repository() {
+        let asked = GitRequests { count: 2, failed: 1, seconds: 3.3, within: [0, 1, 1, 1, 2, 2] };
+        let mut text = String::new();
+        git(&mut text, &BTreeMap::from([("https://g/a".to_owned(), asked)]));
+        let labels = "{repo=\"https://g/a\",request_type=\"fetch\"}";
+        assert!(text.contains(&format!("argocd_git_request_total{labels} 2")), "{text}");
+        assert!(text.contains(&format!("argocd_git_request_duration_seconds_sum{labels} 3.3")), "{text}");
+        assert!(text.contains("argocd_git_fetch_fail_total{repo=\"https://g/a\"} 1"), "{text}");
     }
 
     #[test]

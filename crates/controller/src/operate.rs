@@ -78,6 +78,12 @@ impl Engine {
         for _ in 0..MAX_STEPS {
             let SyncStep { state: planned, batch, requeue_at } = self.plan(app, &state, &compared);
             state = planned;
+            if state.is_completed() {
+                // What the end cleans up comes before it is written: who dies in between does it again. What does not
+                // succeed of it changes no verdict.
+                let outcomes = execute(&compared.place.cache, acting, batch.clone()).await;
+                self.metrics.acted(app, &outcomes);
+            }
             if !self.persist(key, app, &state, &mut before).await {
                 // What is done without a trace would be done twice after a crash.
                 return Next::default();
@@ -95,6 +101,7 @@ impl Engine {
             let place = compared.place.clone();
             self.keep_pruned(app, &batch, &compared.live, &place).await;
             let outcomes = execute(&place.cache, acting, batch).await;
+            self.metrics.acted(app, &outcomes);
             if defines_kinds && let Err(error) = place.cache.follow_new_kinds().await {
                 tracing::warn!(%error, "cannot discover new kinds");
             }

@@ -26,13 +26,17 @@ fn annotated(name: &str, annotation: &str) -> String {
         .replace(&format!("name: {name}"), &format!("name: {name}\n  annotations: {{{annotation}}}"))
 }
 
-/// A parent with two children; of one a hook, waves, and what is pruned and changed later.
+const PASSING: &str =
+    "argocd.argoproj.io/hook: PreSync, argocd.argoproj.io/hook-delete-policy: HookSucceeded";
+
+/// A parent with two children; of one hooks, of which one goes at the end, waves, and what is pruned and changed later.
 fn files() -> Vec<(String, String)> {
     let file = |path: &str, text: String| (path.to_owned(), text);
     vec![
         file("root/first.yaml", yaml(&in_wave(application("first", "first"), "0"))),
         file("root/second.yaml", yaml(&in_wave(application("second", "second"), "1"))),
         file("first/hook.yaml", annotated("hook", "argocd.argoproj.io/hook: PreSync")),
+        file("first/passing.yaml", annotated("passing", PASSING)),
         file("first/a.yaml", annotated("a", "argocd.argoproj.io/sync-wave: '1'")),
         file("first/gone.yaml", config_map("gone", "1")),
         file("second/b.yaml", config_map("b", "1")),
@@ -123,7 +127,8 @@ fn in_virtual_time<T>(work: impl Future<Output = T>) -> T {
 fn an_engine_that_dies_between_any_two_writes_comes_to_the_same_end() {
     let (whole, writes) = in_virtual_time(run(None));
     assert!(writes > 15, "{writes}");
-    assert!(whole.contains_key("first/a") && !whole.contains_key("second/b"), "{whole:?}");
+    assert!(whole.contains_key("first/a") && whole.contains_key("first/hook"), "{whole:?}");
+    assert!(!whole.contains_key("first/passing") && !whole.contains_key("second/b"), "{whole:?}");
     for at in 1..=writes {
         let (end, _) = in_virtual_time(run(Some(at)));
         assert_eq!(end, whole, "write {at} of {writes}");

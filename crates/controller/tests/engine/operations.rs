@@ -9,6 +9,8 @@ use crate::stage::{
     APPLICATION, CONFIG_MAP, ENGINE, Stage, application, condition, config_map, message, phase,
 };
 
+const JOB: (&str, &str) = ("batch/v1", "Job");
+
 /// An Application that syncs only when asked.
 fn manual(name: &str, path: &str) -> Value {
     let mut app = application(name, path);
@@ -136,6 +138,61 @@ async fn v25_a_terminated_operation_ends_and_is_not_repeated() {
     assert_eq!(message(&ended), "Operation terminated");
     stage.pass(Duration::from_secs(3600)).await;
     assert!(stage.get(CONFIG_MAP, "app", "late").await.is_none());
+}
+
+/// A Job that is a hook: one that succeeds, or one whose Pod no node takes and that fails after half a minute.
+fn hook(name: &str, annotations: &str, succeeds: bool) -> String {
+    let nowhere = if succeeds { "" } else { "      nodeSelector: {there: is-none}\n" };
+    format!(
+        "apiVersion: batch/v1\nkind: Job\nmetadata:\n  {name}\n  annotations: {{{annotations}}}\nspec:\n  backoffLimit: 0\n  activeDeadlineSeconds: 30\n  template:\n    spec:\n      restartPolicy: Never\n{nowhere}      containers: [{{name: main, image: busybox, command: ['true']}}]\n"
+    )
+}
+
+#[tokio::test(start_paused = true)]
+async fn hooks_go_when_their_policies_say() {
+    let pre = hook(
+        "generateName: pre-",
+        "helm.sh/hook: pre-install, helm.sh/hook-delete-policy: hook-succeeded",
+        true,
+    );
+    let post = hook("name: post", "argocd.argoproj.io/hook: PostSync", true);
+    let stage = Stage::new(&[
+        ("app/a.yaml", &config_map("a", "1")),
+        ("app/pre.yaml", &pre),
+        ("app/post.yaml", &post),
+    ])
+    .await;
+    stage.apply(manual("app", "app")).await;
+    let done = ask(&stage, json!({"sync": {}})).await;
+    assert_eq!(phase(&done), "Succeeded", "{}", message(&done));
+    let names =
+        async || -> Vec<String> { stage.list(JOB).await.iter().map(|job| job.name().to_owned()).collect() };
+    stage.until("the hook to go", async || (names().await == ["post"]).then_some(())).await;
+    let policy = "argocd.argoproj.io/hook: PostSync, argocd.argoproj.io/hook-delete-policy: HookFailed";
+    stage.write("app/post.yaml", &hook("name: post", policy, false));
+    let failed = ask(&stage, json!({"sync": {}})).await;
+    assert_eq!(phase(&failed), "Failed", "{}", message(&failed));
+    stage
+        .until("the hook to go", async || {
+            names().await.iter().all(|name| name.starts_with("pre-")).then_some(())
+        })
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_termination_takes_the_hook_that_runs_along() {
+    let late = hook("name: pre", "argocd.argoproj.io/hook: PreSync", false);
+    let stage = Stage::new(&[("app/a.yaml", &config_map("a", "1")), ("app/pre.yaml", &late)]).await;
+    stage.apply(manual("app", "app")).await;
+    stage.patch(APPLICATION, ENGINE, "app", json!({"operation": {"sync": {}}})).await;
+    stage.until_object(JOB, "app", "pre", |_| true).await;
+    stage
+        .patch(APPLICATION, ENGINE, "app", json!({"status": {"operationState": {"phase": "Terminating"}}}))
+        .await;
+    let ended = stage.until_app("app", |app| phase(app) == "Failed").await;
+    assert_eq!(message(&ended), "Operation terminated");
+    stage.until_gone(JOB, "app", "pre").await;
+    assert!(stage.get(CONFIG_MAP, "app", "a").await.is_none());
 }
 
 const KEPT_CLAIM: &str = "apiVersion: v1
