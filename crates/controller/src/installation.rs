@@ -33,7 +33,8 @@ pub(crate) struct Installation {
     ignore: Vec<IgnoreDifference>,
     /// Those of them that cannot be used.
     unusable: Vec<IgnoreDifference>,
-    namespaces: Option<Vec<String>>,
+    /// Whether only some namespaces are served.
+    serves_some: bool,
 }
 
 impl Installation {
@@ -55,8 +56,9 @@ impl Installation {
             tracing::warn!(key = %fault.key, "Lua cannot be used: {}", fault.message);
         }
         let params = &argo.controller;
-        if !params.unused.is_empty() {
-            tracing::warn!("flags of {PARAMS_CONFIG_MAP} without effect here: {}", params.unused.join(", "));
+        if !argo.unused_params.is_empty() {
+            let unused = argo.unused_params.join(", ");
+            tracing::warn!("flags of {PARAMS_CONFIG_MAP} without effect here: {unused}");
         }
         let mut sync = settings.sync.clone();
         sync.wave_delay = params.wave_delay.unwrap_or(sync.wave_delay);
@@ -65,9 +67,6 @@ impl Installation {
         auto.heal_delay = params.self_heal_backoff.unwrap_or(auto.heal_delay);
         auto.heal_factor = params.self_heal_factor.unwrap_or(auto.heal_factor);
         auto.heal_cap = params.self_heal_cap.unwrap_or(auto.heal_cap);
-        // Where one cluster stands for all, Applications of several installations may be in it.
-        let namespaces =
-            (settings.destinations == Destinations::InCluster).then(|| params.application_namespaces.clone());
         let (unusable, ignore): (Vec<_>, Vec<_>) =
             argo.customizations.ignore_differences().into_iter().partition(is_unusable);
         Self {
@@ -78,7 +77,8 @@ impl Installation {
             compat: settings.health.compat,
             ignore,
             unusable,
-            namespaces,
+            // Where one cluster stands for all, Applications of several installations may be in it.
+            serves_some: settings.destinations == Destinations::InCluster,
             argo,
         }
     }
@@ -135,8 +135,18 @@ impl Installation {
 
     /// Whether Applications of a namespace are this engine's.
     pub fn serves(&self, namespace: &str, settings: &Settings) -> bool {
-        let listed = |patterns: &Vec<String>| patterns.iter().any(|p| glob::matches_or_regex(p, namespace));
-        namespace == settings.namespace || self.namespaces.as_ref().is_none_or(listed)
+        self.is_served(namespace, &self.argo.controller.application_namespaces, settings)
+    }
+
+    /// Whether ApplicationSets of a namespace are this engine's.
+    pub fn serves_sets(&self, namespace: &str, settings: &Settings) -> bool {
+        self.is_served(namespace, &self.argo.sets.namespaces, settings)
+    }
+
+    fn is_served(&self, namespace: &str, patterns: &[String], settings: &Settings) -> bool {
+        !self.serves_some
+            || namespace == settings.namespace
+            || patterns.iter().any(|pattern| glob::matches_or_regex(pattern, namespace))
     }
 
     /// Where a target differs from its live object, by the rules of the Application and of everywhere. `schema` is that of

@@ -1,7 +1,7 @@
 //! Writing back what was found out.
 
 use tiphys_cluster::{Cluster, ClusterError, LiveCache, PatchType, Resource};
-use tiphys_model::{kept, names, packed};
+use tiphys_model::{has_null, kept, names, packed};
 use tiphys_value::{GroupKind, GroupVersionKind, Map, ObjectExt, Value, json};
 
 use crate::AppKey;
@@ -42,13 +42,19 @@ pub(crate) async fn write(
     after: &Value,
 ) -> Result<(), ClusterError> {
     let (known, after) = (kept::put_back(before), packed::pack(after));
-    let Some(mut patch) = merge_patch(&packed::pack(&known), &after, 0) else { return Ok(()) };
+    let Some((kind, mut patch)) = change(&packed::pack(&known), before, &after) else { return Ok(()) };
     if before.annotation(names::KEPT).is_some() {
         // Never taken away again: until it is back, what belongs there would be missing for a moment.
-        patch["metadata"]["annotations"][names::KEPT] =
-            kept::of(&after).unwrap_or_else(|| "{}".into()).into();
+        let kept = kept::of(&after).unwrap_or_else(|| "{}".into());
+        match &mut patch {
+            Value::Array(operations) => {
+                let path = format!("/metadata/annotations/{}", escaped(names::KEPT));
+                operations.push(json!({"op": "add", "path": path, "value": kept}));
+            }
+            patch => patch["metadata"]["annotations"][names::KEPT] = kept.into(),
+        }
     }
-    let written = patch_application(cache, key, &patch).await?;
+    let written = patch_application_by(cache, key, kind, &patch).await?;
     // Another definition of Application than ours is served, and dropped what is not Argo CD's.
     let there = kept::of(&packed::pack(&kept::put_back(&written)));
     if let Some(kept) = kept::of(&after).filter(|kept| there.as_ref() != Some(kept)) {
@@ -64,15 +70,73 @@ pub(crate) async fn patch_application(
     key: &AppKey,
     patch: &Value,
 ) -> Result<Value, ClusterError> {
+    patch_application_by(cache, key, PatchType::Merge, patch).await
+}
+
+async fn patch_application_by(
+    cache: &LiveCache,
+    key: &AppKey,
+    kind: PatchType,
+    patch: &Value,
+) -> Result<Value, ClusterError> {
     let resource = application_resource(cache.cluster()).await?;
     let name = (key.namespace.as_str(), key.name.as_str());
-    let written = cache.cluster().patch(&resource, name, "", PatchType::Merge, patch, FIELD_MANAGER).await?;
+    let written = cache.cluster().patch(&resource, name, "", kind, patch, FIELD_MANAGER).await?;
     cache.observe(written.clone());
     Ok(written)
 }
 
+/// The patch that leads from one value to another; `None` if they are equal. A merge patch, which leaves alone what others
+/// change meanwhile; where a null is to be written, which that would take for a removal, a JSON patch of what is `stored`.
+pub(crate) fn change(before: &Value, stored: &Value, after: &Value) -> Option<(PatchType, Value)> {
+    let patch = merge_patch(before, after, 0)?;
+    if !writes_null(before, after) {
+        return Some((PatchType::Merge, patch));
+    }
+    let mut operations = Vec::new();
+    add_operations(stored, after, "", &mut operations);
+    Some((PatchType::Json, operations.into()))
+}
+
+fn writes_null(before: &Value, after: &Value) -> bool {
+    match (before, after) {
+        (before, after) if before == after => false,
+        (Value::Object(old), Value::Object(new)) => new.iter().any(|(key, value)| match old.get(key) {
+            None => has_null(value),
+            Some(known) => writes_null(known, value),
+        }),
+        (_, after) => has_null(after),
+    }
+}
+
+/// The operations of a JSON patch (RFC 6902) that lead from one value to another.
+fn add_operations(before: &Value, after: &Value, path: &str, operations: &mut Vec<Value>) {
+    if before == after {
+        return;
+    }
+    let (Value::Object(old), Value::Object(new)) = (before, after) else {
+        operations.push(json!({"op": "replace", "path": path, "value": after}));
+        return;
+    };
+    let below = |key: &str| format!("{path}/{}", escaped(key));
+    for key in old.keys().filter(|key| !new.contains_key(*key)) {
+        operations.push(json!({"op": "remove", "path": below(key)}));
+    }
+    for (key, value) in new {
+        match old.get(key) {
+            None => operations.push(json!({"op": "add", "path": below(key), "value": value})),
+            Some(known) => add_operations(known, value, &below(key), operations),
+        }
+    }
+}
+
+/// A key as JSON pointers spell it.
+fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
 /// The merge patch (RFC 7396) that leads from one value to another; `None` if they are equal.
-pub(crate) fn merge_patch(before: &Value, after: &Value, depth: usize) -> Option<Value> {
+fn merge_patch(before: &Value, after: &Value, depth: usize) -> Option<Value> {
     const MAX_DEPTH: usize = 64;
     if before == after {
         return None;
@@ -122,5 +186,22 @@ mod tests {
         let patch = merge_patch(&before, &after, 0);
         assert_eq!(patch, Some(json!({"status": {"b": {"d": 4}, "gone": null, "list": [1, 2], "new": {}}})));
         assert_eq!(merge_patch(&after, &after, 0), None);
+    }
+
+    #[test]
+    fn a_null_that_is_to_stand_is_written_by_a_json_patch() {
+        let before = json!({"status": {"a/b": {"x": 1}, "gone": 1}, "operation": {}});
+        let after = json!({"status": {"a/b": {"x": 2, "values": {"rollingUpdate": null}}}});
+        let (kind, patch) = change(&before, &before, &after).unwrap();
+        assert_eq!(kind, PatchType::Json);
+        let expected = json!([
+            {"op": "remove", "path": "/operation"},
+            {"op": "remove", "path": "/status/gone"},
+            {"op": "add", "path": "/status/a~1b/values", "value": {"rollingUpdate": null}},
+            {"op": "replace", "path": "/status/a~1b/x", "value": 2},
+        ]);
+        assert_eq!(patch, expected);
+        let same = json!({"status": {"a/b": {"x": 3, "values": {"rollingUpdate": null}}}});
+        assert_eq!(change(&after, &after, &same).unwrap().0, PatchType::Merge, "it stands already");
     }
 }

@@ -42,7 +42,7 @@ pub use settings::ArgoSettings;
 pub use source::{
     ApplicationSource, DirectorySource, HelmFileParameter, HelmParameter, HelmSource, HydrateTo,
     JsonnetSource, JsonnetVar, KustomizePatch, KustomizeReplica, KustomizeSelector, KustomizeSource,
-    NameValue, PluginParameter, PluginSource, SourceHydrator, SourceType, SyncSource,
+    NameValue, PluginParameter, PluginSource, SourceHydrator, SourceType, SyncSource, has_null, is_record_of,
 };
 pub use status::{
     AppHealth, ApplicationStatus, ComparedTo, Condition, ConditionType, HealthCode, HealthStatus,

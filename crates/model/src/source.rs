@@ -61,6 +61,55 @@ pub enum SourceType {
     Plugin,
 }
 
+/// Whether sources that a status recorded are those that are wanted. Who writes a status by a merge patch, as Argo CD does,
+/// loses the nulls of Helm's values: it takes them for removals.
+pub fn is_record_of(recorded: &[ApplicationSource], wanted: &[ApplicationSource]) -> bool {
+    let values =
+        |source: &ApplicationSource| source.helm.as_ref().and_then(|helm| helm.values_object.clone());
+    recorded == wanted
+        || (recorded.len() == wanted.len()
+            && recorded.iter().zip(wanted).all(|(recorded, wanted)| {
+                let Some(mut left) = values(wanted).filter(has_null) else { return recorded == wanted };
+                let mut wanted = wanted.clone();
+                drop_nulls(&mut left);
+                if let Some(helm) = &mut wanted.helm {
+                    helm.values_object = Some(left);
+                }
+                *recorded == wanted
+            }))
+}
+
+/// Whether a value is null or holds one.
+pub fn has_null(value: &Value) -> bool {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Null => return true,
+            Value::Object(map) => open.extend(map.values()),
+            Value::Array(items) => open.extend(items),
+            _ => {}
+        }
+    }
+    false
+}
+
+fn drop_nulls(value: &mut Value) {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(map) => {
+                map.retain(|_, value| !value.is_null());
+                open.extend(map.values_mut());
+            }
+            Value::Array(items) => {
+                items.retain(|item| !item.is_null());
+                open.extend(items.iter_mut());
+            }
+            _ => {}
+        }
+    }
+}
+
 impl ApplicationSource {
     /// Whether the source is a chart of a Helm repository.
     pub fn is_helm_repository(&self) -> bool {

@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 
 use crate::{
     ApplicationSource, ApplicationSpec, Destination, IgnoreDifference, OperationInitiator, OperationState,
-    SourceType, Time, source::is_false,
+    SourceType, Time,
+    source::{is_false, is_record_of},
 };
 
 /// `status`.
@@ -137,7 +138,7 @@ impl ComparedTo {
         // Argo CD writes an empty `source` beside `sources`.
         let one = self.source.as_slice();
         let sources = if self.sources.is_empty() { one } else { &self.sources };
-        sources == spec.effective_sources() && self.destination == spec.destination
+        is_record_of(sources, &spec.effective_sources()) && self.destination == spec.destination
     }
 }
 
@@ -370,6 +371,19 @@ mod tests {
     use serde_json::{from_value, json};
 
     use super::*;
+
+    #[test]
+    fn nulls_that_a_record_lost_make_no_other_spec() {
+        let spec = |values: Value| -> ApplicationSpec {
+            from_value(json!({"source": {"repoURL": "r", "helm": {"valuesObject": values}}})).unwrap()
+        };
+        let full = spec(json!({"a": {"b": null}, "c": [1, null]}));
+        assert!(ComparedTo::of(&full).is_about(&full));
+        let lost = ComparedTo::of(&spec(json!({"a": {}, "c": [1]})));
+        assert!(lost.is_about(&full));
+        assert!(!ComparedTo::of(&full).is_about(&spec(json!({"a": {}, "c": [1]}))), "a null was taken out");
+        assert!(!lost.is_about(&spec(json!({"a": {"b": null}, "c": [2]}))));
+    }
 
     #[test]
     fn a_status_that_was_written_before_anybody_knew_is_read() {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tiphys_model::{
     Application, Automated, Condition, ConditionType, Operation, OperationInitiator, OperationPhase,
     RetryStrategy, RevisionHistory, SyncOperation, SyncOperationResource, SyncStatusCode, Time, Timestamp,
-    names,
+    is_record_of, names,
     pause::Until,
     time::{after, elapsed},
 };
@@ -184,7 +184,7 @@ fn last_attempt(app: &Application, revisions: &[String]) -> Option<LastAttempt> 
             } else {
                 (result.revisions.clone(), result.sources.clone())
             };
-            let same_source = sources.is_empty() || sources == app.spec.effective_sources();
+            let same_source = sources.is_empty() || is_record_of(&sources, &app.spec.effective_sources());
             (synced == revisions && same_source).then_some(synced)?
         }
     };

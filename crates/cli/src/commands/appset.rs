@@ -12,7 +12,7 @@ use tiphys_diff::unified;
 use tiphys_value::{GroupVersionKind, ObjectExt, Value, json};
 
 use crate::{
-    app::{session::Session, target::Target},
+    app::{desired::settings_of, session::Session, target::Target},
     dump,
     exit::{Reported, WrongUse},
     generators,
@@ -243,6 +243,7 @@ async fn run_preview(args: &PreviewArgs) -> anyhow::Result<()> {
     input.repo = input.repo.or(served.map(str::to_owned));
     let existing = session.list().await?;
     let secrets = secrets(&session).await?;
+    let flags = settings_of(&session).await?.sets;
     let task = tokio::task::spawn_blocking(move || {
         let repository = input.repository()?;
         let declared = input.declared(|| secrets)?;
@@ -251,7 +252,7 @@ async fn run_preview(args: &PreviewArgs) -> anyhow::Result<()> {
             let beside: Vec<Value> =
                 existing.iter().filter(|app| app.namespace() == set.namespace()).cloned().collect();
             let inputs = SetInputs::with_clusters(&repository.repositories, declared.clone());
-            match preview(&set, &beside, &inputs) {
+            match preview(&flags.in_force(&set), &beside, &inputs) {
                 Ok(preview) => all.push((set.name().to_owned(), preview)),
                 Err(error) => faults.push(format!("ApplicationSet {}: {error}", set.name())),
             }

@@ -187,7 +187,7 @@ impl Inputs for SetInputs<'_> {
         self.note(GroupKind::new("", "ConfigMap"));
         let params =
             cache.get(&ResourceKey::new("", "ConfigMap", &self.namespace, settings::PARAMS_CONFIG_MAP));
-        ArgoSettings::from_objects(None, params.as_deref()).controller.new_git_file_globbing
+        ArgoSettings::from_objects(None, params.as_deref()).sets.new_git_file_globbing
     }
 
     fn decisions(&self, spec: &Value) -> Result<Vec<Params>, String> {

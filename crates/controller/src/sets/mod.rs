@@ -4,7 +4,7 @@ mod inputs;
 mod memory;
 mod status;
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{borrow::Cow, collections::BTreeSet, sync::Arc, time::Duration};
 
 use futures::{StreamExt, stream};
 use inputs::Dependencies;
@@ -29,7 +29,7 @@ use crate::{
     engine::{Engine, GATHER_EDITS},
     policy::or_default,
     reconcile::{Next, earliest},
-    status::{application_kind, application_resource, merge_patch},
+    status::{application_kind, application_resource, change},
 };
 
 /// Who owns the fields of generated Applications.
@@ -47,9 +47,15 @@ impl Engine {
     /// Looks at an ApplicationSet once.
     pub(crate) async fn reconcile_set(self: &Arc<Self>, key: &AppKey, level: Level) -> Next {
         let at = ResourceKey::new(names::GROUP, "ApplicationSet", &key.namespace, &key.name);
-        let Some(set) = self.cache.get(&at) else {
+        let installation = self.installation();
+        let served = installation.serves_sets(&key.namespace, &self.settings);
+        let Some(set) = self.cache.get(&at).filter(|_| served) else {
             self.sets.forget(key);
             return Next::default();
+        };
+        let set = match installation.argo.sets.in_force(&set) {
+            Cow::Borrowed(_) => set.clone(),
+            Cow::Owned(set) => Arc::new(set),
         };
         if let Some(shadow) = &self.settings.shadow {
             return self.shadow_set(key, &set, level, shadow).await;
@@ -145,7 +151,9 @@ impl Engine {
         if !made.depends_on.reads_remotes && !asks_plugin {
             return Next::default();
         }
-        let default = if asks_plugin { PLUGIN_REFRESH } else { self.installation().refresh };
+        let installation = self.installation();
+        let often = installation.argo.sets.requeue_after.unwrap_or(installation.refresh);
+        let default = if asks_plugin { PLUGIN_REFRESH } else { often };
         let wait = requeue_seconds(set.get("spec").unwrap_or(set), 0).map_or(default, Duration::from_secs);
         self.sets.queue.add(key.clone(), Level::Sources, made.made_at + wait);
         Next::default()
@@ -265,10 +273,10 @@ impl Engine {
         before: &Value,
         after: &Value,
     ) -> Result<(), ClusterError> {
-        let Some(patch) = merge_patch(before, after, 0) else { return Ok(()) };
+        let Some((kind, patch)) = change(before, before, after) else { return Ok(()) };
         let name = (before.namespace(), before.name());
         let cluster = self.cache.cluster();
-        match cluster.patch(resource, name, "", PatchType::Merge, &patch, FIELD_MANAGER).await {
+        match cluster.patch(resource, name, "", kind, &patch, FIELD_MANAGER).await {
             Ok(written) => {
                 self.cache.observe(written);
                 Ok(())
@@ -300,9 +308,8 @@ impl Engine {
         let cluster = self.cache.cluster();
         let before = json!({"status": set.get("status").cloned().unwrap_or_else(|| json!({}))});
         let after = json!({"status": status::after(set, seen, self.now())});
-        if let Some(patch) = merge_patch(&before, &after, 0) {
-            let written =
-                cluster.patch(&resource, name, "status", PatchType::Merge, &patch, FIELD_MANAGER).await;
+        if let Some((kind, patch)) = change(&before, &before, &after) {
+            let written = cluster.patch(&resource, name, "status", kind, &patch, FIELD_MANAGER).await;
             match written {
                 Ok(written) => self.cache.observe(written),
                 Err(error) if error.is_not_found() => return Ok(()),

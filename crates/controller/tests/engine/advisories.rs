@@ -197,6 +197,30 @@ async fn cve_2023_22736_applications_outside_of_the_namespaces_served() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn cve_2023_22736_application_sets_outside_of_the_namespaces_served() {
+    let stage = Stage::with(&[("app/a.yaml", &config_map("a", "1"))], |settings| {
+        settings.destinations = tiphys_controller::Destinations::InCluster;
+    })
+    .await;
+    stage.namespace("elsewhere").await;
+    let mut spec = application("app", "app")["spec"].take();
+    spec["project"] = "default".into();
+    let set = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "ApplicationSet",
+        "metadata": {"name": "all", "namespace": "elsewhere"},
+        "spec": {"generators": [{"list": {"elements": [{}]}}], "template": {"metadata": {"name": "app"}, "spec": spec}}});
+    stage.apply(set).await;
+    stage.apply(application("ours", "app")).await;
+    stage.until_green("ours").await;
+    stage.pass(std::time::Duration::from_secs(3600)).await;
+    assert!(stage.get(APPLICATION, "elsewhere", "app").await.is_none());
+    let params = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "argocd-cmd-params-cm", "namespace": ENGINE},
+        "data": {"applicationsetcontroller.namespaces": "else*"}});
+    stage.apply(params).await;
+    stage.until_object(APPLICATION, "elsewhere", "app", |_| true).await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn cve_2024_31990_a_project_that_does_not_admit_the_namespace_of_an_application() {
     let stage = Stage::with(&[("app/a.yaml", &config_map("a", "1"))], |settings| {
         settings.destinations = tiphys_controller::Destinations::InCluster;

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use tiphys_value::{ObjectExt, Value, json};
 
-use crate::stage::{
-    APPLICATION, CONFIG_MAP, ENGINE, Stage, application, condition, config_map, message, phase,
+use crate::{
+    incidents::yaml,
+    stage::{APPLICATION, CONFIG_MAP, ENGINE, Stage, application, condition, config_map, message, phase},
 };
 
 const SECRET: (&str, &str) = ("v1", "Secret");
@@ -346,4 +347,42 @@ async fn an_expression_of_the_settings_that_cannot_be_used_holds_only_those_whom
     stage.until_app("app", |app| condition(app, "ComparisonError") == Some(FAULT)).await;
     stage.apply(settings(".data.query")).await;
     stage.until_green("app").await;
+}
+
+/// A null among Helm's values takes a default away. A merge patch, by which a status is written, takes it for a removal: the
+/// spec would look like another than the one that was synced, for ever.
+#[tokio::test(start_paused = true)]
+async fn nulls_of_values_are_recorded_as_they_are() {
+    let mut child = application("child", "chart");
+    child["spec"]["source"]["helm"] = json!({"valuesObject": {"gone": null, "there": "yes"}});
+    child["spec"]["syncPolicy"]["automated"] = json!({"prune": true});
+    let template = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {gone: '{{ .Values.gone }}', there: '{{ .Values.there }}'}\n";
+    let late = config_map("late", "1")
+        .replace("name: late", "name: late\n  annotations: {argocd.argoproj.io/sync-wave: '1'}");
+    let stage = Stage::new(&[
+        ("root/child.yaml", &yaml(&child)),
+        ("root/late.yaml", &late),
+        ("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n"),
+        ("chart/values.yaml", "gone: default\nthere: default\n"),
+        ("chart/templates/a.yaml", template),
+    ])
+    .await;
+    stage.apply(application("root", "root")).await;
+    stage.until_green("root").await;
+    let child = stage.until_green("child").await;
+    let a = stage.get(CONFIG_MAP, "child", "a").await.unwrap();
+    assert_eq!(a["data"], json!({"gone": "", "there": "yes"}));
+    for place in [
+        "/status/sync/comparedTo/source",
+        "/status/history/0/source",
+        "/status/operationState/syncResult/source",
+    ] {
+        let recorded = child.pointer(place).unwrap();
+        assert_eq!(recorded["helm"]["valuesObject"], json!({"gone": null, "there": "yes"}), "{place}");
+    }
+    assert!(stage.get(CONFIG_MAP, "root", "late").await.is_some(), "the next wave was not held");
+    stage.patch(CONFIG_MAP, "child", "a", json!({"data": {"there": "edited"}})).await;
+    stage.pass(Duration::from_secs(3600)).await;
+    let a = stage.get(CONFIG_MAP, "child", "a").await.unwrap();
+    assert_eq!(a["data"]["there"], "edited", "nobody asked for self-heal");
 }

@@ -149,6 +149,41 @@ async fn policies_bind_and_the_template_wins_over_edits() {
     assert!(stage.get(APPLICATION, ENGINE, "one").await.is_some(), "create-only does not delete");
 }
 
+/// Whoever runs the engine may bind all sets to a policy, and keep what all Applications bear.
+#[tokio::test(start_paused = true)]
+async fn what_the_controller_is_set_to_binds_all_sets() {
+    let stage =
+        Stage::new(&[("apps/one/a.yaml", &config_map("a", "1")), ("apps/two/a.yaml", &config_map("a", "1"))])
+            .await;
+    let params = |data: Value| {
+        json!({"apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": "argocd-cmd-params-cm", "namespace": ENGINE}, "data": data})
+    };
+    let preserved = "applicationsetcontroller.global.preserved.labels";
+    let policy = "applicationsetcontroller.policy";
+    stage.apply(params(json!({policy: "create-update", preserved: "cost"}))).await;
+    let mut sync = by_folder();
+    sync["spec"]["syncPolicy"] = json!({"applicationsSync": "sync"});
+    stage.apply(sync).await;
+    stage.until_green("one").await;
+    stage.until_green("two").await;
+    let edit = json!({"spec": {"source": {"path": "elsewhere"}}, "metadata": {"labels": {"cost": "a", "mine": "x"}}});
+    stage.patch(APPLICATION, ENGINE, "one", edit).await;
+    let back = stage.until_app("one", |app| app["spec"]["source"]["path"] == "apps/one").await;
+    assert_eq!(back["metadata"]["labels"], json!({"cost": "a"}));
+    stage.remove("apps/one/a.yaml");
+    stage.pass(Duration::from_secs(600)).await;
+    assert!(stage.get(APPLICATION, ENGINE, "one").await.is_some(), "create-update deletes nothing");
+    stage.apply(params(json!({policy: "create-updates"}))).await;
+    let told = |set: &Value| condition(set, "ErrorOccurred").is_some_and(|m| m.contains("create-updates"));
+    stage.until_object(SET, ENGINE, "all", told).await;
+    assert!(stage.get(APPLICATION, ENGINE, "one").await.is_some(), "an unknown policy changes nothing");
+    let free = "applicationsetcontroller.enable.policy.override";
+    stage.apply(params(json!({policy: "create-update", free: "true"}))).await;
+    stage.until_gone(APPLICATION, ENGINE, "one").await;
+    stage.until_green("two").await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_deleted_set_takes_its_applications_along_unless_its_policy_forbids() {
     let stage = Stage::new(&[("apps/one/a.yaml", &config_map("a", "1"))]).await;

@@ -7,6 +7,7 @@ mod customizations;
 mod filter;
 mod params;
 mod rendering;
+mod sets;
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -17,6 +18,7 @@ pub use params::ControllerParams;
 pub use rendering::{KustomizeSettings, RenderSettings};
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
+pub use sets::SetParams;
 
 use crate::{Tracking, TrackingMethod, duration, selector::LabelSelector};
 
@@ -93,6 +95,10 @@ pub struct ArgoSettings {
     pub accounts: Vec<String>,
     /// What `argocd-cmd-params-cm` says of the controller.
     pub controller: ControllerParams,
+    /// What it says of ApplicationSets.
+    pub sets: SetParams,
+    /// Flags of both that are set and that this engine has no use for.
+    pub unused_params: Vec<String>,
     /// Keys that are set and mean nothing to this engine: of the web server, of sign-on, of notifications.
     pub unused: Vec<String>,
     /// Settings that cannot be used.
@@ -125,6 +131,8 @@ impl ArgoSettings {
             in_cluster_enabled: reader.flag("cluster.inClusterEnabled", true),
             accounts: reader.accounts(),
             controller: ControllerParams::default(),
+            sets: SetParams::default(),
+            unused_params: Vec::new(),
             unused: Vec::new(),
             faults: Vec::new(),
         };
@@ -132,6 +140,10 @@ impl ArgoSettings {
         settings.faults = reader.faults;
         let mut reader = Reader { data: params, faults: Vec::new(), used: Vec::new() };
         settings.controller = params::read(&mut reader);
+        settings.sets = sets::read(&mut reader);
+        settings.unused_params = reader.unused();
+        let ours = ["controller.", "applicationsetcontroller."];
+        settings.unused_params.retain(|key| ours.iter().any(|process| key.starts_with(process)));
         settings.faults.extend(reader.faults);
         settings
     }

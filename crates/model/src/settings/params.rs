@@ -24,15 +24,10 @@ pub struct ControllerParams {
     pub server_side_diff: Option<bool>,
     /// `controller.metrics.application.labels`: labels of Applications that become labels of a metric.
     pub metric_labels: Vec<String>,
-    /// `applicationsetcontroller.enable.new.git.file.globbing`: patterns of the Git generator's files mean what they
-    /// mean in lists of value files, and not what Git takes them for.
-    pub new_git_file_globbing: bool,
-    /// Flags of the controller that are set and that this engine has no use for.
-    pub unused: Vec<String>,
 }
 
 pub(super) fn read(reader: &mut Reader<'_>) -> ControllerParams {
-    let mut params = ControllerParams {
+    let params = ControllerParams {
         application_namespaces: reader.list("application.namespaces"),
         sync_timeout: seconds(reader, "controller.sync.timeout.seconds"),
         wave_delay: seconds(reader, "controller.sync.wave.delay.seconds"),
@@ -44,14 +39,10 @@ pub(super) fn read(reader: &mut Reader<'_>) -> ControllerParams {
             .contains_key("controller.diff.server.side")
             .then(|| reader.flag("controller.diff.server.side", false)),
         metric_labels: reader.list("controller.metrics.application.labels"),
-        new_git_file_globbing: reader.flag("applicationsetcontroller.enable.new.git.file.globbing", false),
-        unused: Vec::new(),
     };
     for fault in params.application_namespaces.iter().filter_map(|pattern| glob::regex_fault(pattern)) {
         reader.fault("application.namespaces", fault);
     }
-    params.unused = reader.unused();
-    params.unused.retain(|key| key.starts_with("controller."));
     params
 }
 
@@ -80,6 +71,7 @@ mod tests {
             ("controller.sync.wave.delay.seconds", "5"),
             ("controller.self.heal.backoff.factor", "-1"),
             ("controller.status.processors", "50"),
+            ("applicationsetcontroller.dryrun", "true"),
             ("server.insecure", "true"),
         ];
         let map = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
@@ -87,7 +79,10 @@ mod tests {
         assert_eq!(settings.controller.application_namespaces[..2], ["team-*", "ops"]);
         assert_eq!(settings.controller.wave_delay, Some(Duration::from_secs(5)));
         assert_eq!(settings.controller.sync_timeout, None);
-        assert_eq!(settings.controller.unused, ["controller.status.processors"]);
+        assert_eq!(
+            settings.unused_params,
+            ["applicationsetcontroller.dryrun", "controller.status.processors"]
+        );
         let faults: Vec<String> = settings.faults.iter().map(ToString::to_string).collect();
         assert_eq!(faults.len(), 2, "{faults:?}");
         assert!(
