@@ -12,7 +12,7 @@ use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey, Value, json};
 use crate::{
     migrate,
     status::bounded,
-    undeclared::{advice, is_declared, without_nulls, without_undeclared},
+    undeclared::{advice, applicable, is_declared, without_undeclared},
 };
 
 /// How many actions of one group run at once.
@@ -128,7 +128,7 @@ impl Write<'_> {
             validate: self.validate,
         };
         let encoded = encoded_secret(self.object);
-        let mut object = without_nulls(self.cache, encoded.as_ref().unwrap_or(self.object));
+        let mut object = applicable(self.cache, encoded.as_ref().unwrap_or(self.object));
         let mut applied = self.cluster.apply(&object, &options).await;
         // Of several in one map the API server names only the first that it comes across.
         while let Err(error) = &applied

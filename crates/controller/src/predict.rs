@@ -14,7 +14,7 @@ use tiphys_sync::{LiveObject, target_key};
 use tiphys_value::{ObjectExt, ResourceKey, Value};
 
 use crate::{
-    AppKey, engine::Engine, installation::Installation, live::Kinds, places::Place, undeclared::without_nulls,
+    AppKey, engine::Engine, installation::Installation, live::Kinds, places::Place, undeclared::applicable,
 };
 
 /// How many dry runs of one Application are under way at once.
@@ -137,7 +137,7 @@ async fn ask(place: &Place, at: &ResourceKey, target: &Value) -> Result<Value, C
         dry_run: true,
         validate: false,
     };
-    place.cache.cluster().apply(&without_nulls(&place.cache, &object), &options).await
+    place.cache.cluster().apply(&applicable(&place.cache, &object), &options).await
 }
 
 /// A refusal; that of a Secret may quote its values.

@@ -1,9 +1,12 @@
-//! What an API server drops wherever it reads an object, but for server-side apply, which fails: without validation
-//! fields that a kind does not have, and nulls that the definition of a custom resource does not allow.
+//! What an API server takes or drops wherever it reads an object, but for server-side apply, which fails: without
+//! validation fields that a kind does not have, nulls that the definition of a custom resource does not allow, and items
+//! of a list that have one key.
 
 use std::{borrow::Cow, sync::Arc};
 
 use tiphys_cluster::{ClusterError, LiveCache};
+use tiphys_diff::items_once;
+use tiphys_model::has_null;
 use tiphys_schema::crd_version_schema;
 use tiphys_value::{ObjectExt, Value};
 
@@ -60,8 +63,17 @@ fn has_all_fields(definition: &Value, object: &Value, version: &str) -> bool {
     crd_version_schema(definition, version).is_some_and(|schema| schema.prune(&mut object.clone()).is_empty())
 }
 
+/// The object as server-side apply takes it: each item of a list once, and without nulls that its definition does not
+/// allow.
+pub(crate) fn applicable<'a>(cache: &LiveCache, object: &'a Value) -> Cow<'a, Value> {
+    match items_once(object) {
+        Some(once) => Cow::Owned(without_nulls(cache, &once).into_owned()),
+        None => without_nulls(cache, object),
+    }
+}
+
 /// The object without nulls that its definition does not allow.
-pub(crate) fn without_nulls<'a>(cache: &LiveCache, object: &'a Value) -> Cow<'a, Value> {
+fn without_nulls<'a>(cache: &LiveCache, object: &'a Value) -> Cow<'a, Value> {
     if !has_null(object) {
         return Cow::Borrowed(object);
     }
@@ -72,20 +84,6 @@ pub(crate) fn without_nulls<'a>(cache: &LiveCache, object: &'a Value) -> Cow<'a,
     let mut less = object.clone();
     schema.remove_nulls(&mut less);
     Cow::Owned(less)
-}
-
-/// Whether an object has a null anywhere.
-fn has_null(object: &Value) -> bool {
-    let mut open = vec![object];
-    while let Some(value) = open.pop() {
-        match value {
-            Value::Null => return true,
-            Value::Object(map) => open.extend(map.values()),
-            Value::Array(items) => open.extend(items),
-            _ => {}
-        }
-    }
-    false
 }
 
 /// Removes the field at a path such as `.spec.ports[port=80,protocol="TCP"].color`; says whether it was there.

@@ -4,7 +4,7 @@ use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
 use tiphys_value::ObjectExt;
 
-use crate::DiffOptions;
+use crate::{DiffOptions, once::items_once};
 
 /// Metadata that the API server sets.
 const SERVER_METADATA: [&str; 7] = [
@@ -21,7 +21,7 @@ const SERVER_METADATA: [&str; 7] = [
 const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 pub(crate) fn target(object: &Value, options: &DiffOptions<'_>) -> Value {
-    let mut object = object.clone();
+    let mut object = items_once(object).unwrap_or_else(|| object.clone());
     common(&mut object, options);
     if is_secret(&object) {
         merge_string_data(&mut object);
@@ -45,7 +45,7 @@ pub fn encoded_secret(object: &Value) -> Option<Value> {
 }
 
 pub(crate) fn live(object: &Value, options: &DiffOptions<'_>) -> Value {
-    let mut object = object.clone();
+    let mut object = items_once(object).unwrap_or_else(|| object.clone());
     common(&mut object, options);
     object
 }

@@ -539,6 +539,25 @@ fn v12_known_types_of_custom_resources_count() {
     }
 }
 
+/// Client-side apply stores both, and the last counts; server-side apply takes one.
+#[test]
+fn an_item_that_stands_twice_counts_once() {
+    let env = |values: &[&str]| -> Value {
+        values.iter().map(|value| json!({"name": "LEVEL", "value": value})).collect()
+    };
+    let object = |values: &[&str]| deployment(json!({"name": "c", "image": "i", "env": env(values)}));
+    let once = tiphys_diff::items_once(&object(&["info", "debug"])).expect("one is too many");
+    assert_eq!(once, object(&["debug"]));
+    assert_eq!(tiphys_diff::items_once(&object(&["debug"])), None);
+    for live in [object(&["debug"]), object(&["info", "debug"])] {
+        assert_eq!(paths(&object(&["info", "debug"]), &live), [] as [&str; 0]);
+        assert_ne!(paths(&object(&["debug", "info"]), &live), [] as [&str; 0]);
+    }
+    let port = |name: &str| json!({"name": name, "containerPort": 80});
+    let named = deployment(json!({"name": "c", "image": "i", "ports": [port("a"), port("b")]}));
+    assert_eq!(tiphys_diff::items_once(&named), None, "each name may be meant");
+}
+
 #[test]
 fn of_a_dry_run_only_what_the_apply_changed_counts_unless_mutations_do() {
     let object = |data: serde_json::Value, extra: &str| {

@@ -12,7 +12,7 @@ use tiphys_value::{ObjectExt, ResourceKey, Value, json};
 use super::{HOOKS, Stage, delete};
 use crate::{
     AppKey, Level, engine::Engine, executor::remove_finalizer, live::Kinds, places::Place, reconcile::Next,
-    undeclared::without_nulls,
+    undeclared::applicable,
 };
 
 /// How long after a hook failed it is run again.
@@ -155,7 +155,7 @@ impl Engine {
             dry_run: false,
             validate: true,
         };
-        let object = without_nulls(&place.cache, &object);
+        let object = applicable(&place.cache, &object);
         let applied = self.acting(app, place)?.apply(&object, &options).await;
         let live = applied.map_err(|error| error.to_string())?;
         place.cache.observe(live);

@@ -311,3 +311,15 @@ async fn objects_are_marked_with_the_label_that_is_set() {
     stage.until_gone(CONFIG_MAP, "app", "b").await;
     assert!(stage.get(CONFIG_MAP, "app", "c").await.is_some(), "it has the usual label only");
 }
+
+/// Argo CD's client-side apply takes it, so that repositories hold it.
+#[tokio::test(start_paused = true)]
+async fn a_variable_that_stands_twice_is_applied_once() {
+    let deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    spec:\n      containers:\n      - name: web\n        image: web\n        env: [{name: LEVEL, value: info}, {name: OTHER, value: a}, {name: LEVEL, value: debug}]\n";
+    let stage = Stage::new(&[("app/web.yaml", deployment)]).await;
+    stage.apply(application("app", "app")).await;
+    stage.until_green("app").await;
+    let web = stage.get(("apps/v1", "Deployment"), "app", "web").await.unwrap();
+    let env = web.pointer("/spec/template/spec/containers/0/env").unwrap();
+    assert_eq!(*env, json!([{"name": "LEVEL", "value": "debug"}, {"name": "OTHER", "value": "a"}]));
+}
