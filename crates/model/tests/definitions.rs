@@ -33,6 +33,18 @@ fn an_object_where_an_image_text_belongs_is_refused() {
 }
 
 #[test]
+fn a_source_without_an_address_is_refused() {
+    let schema = crd_version_schema(&definition("Application"), "v1alpha1").expect("schema");
+    let app = |source: Value| {
+        json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"name": "a"},
+            "spec": {"project": "p", "destination": {"namespace": "n"}, "sources": [source]}})
+    };
+    assert!(schema.validate(&app(json!({"repoURL": "r", "path": "x"})), None).0.is_empty());
+    let errors = schema.validate(&app(json!({"path": "x"})), None);
+    assert!(format!("{errors:?}").contains("spec.sources[0].repoURL"), "{errors:?}");
+}
+
+#[test]
 fn known_fields_survive_pruning_and_typos_do_not() {
     let schema = crd_version_schema(&definition("Application"), "v1alpha1").expect("schema");
     let mut app = json!({"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"name": "a"},

@@ -133,6 +133,10 @@ pub fn resources(app: &Application) -> String {
         let result = results.iter().find(|r| {
             (&r.group, &r.kind, &r.namespace, &r.name) == (&one.group, &one.kind, &one.namespace, &one.name)
         });
+        if result.is_some_and(|result| one.hook && !result.hook_type.is_empty()) {
+            // Told below, with what became of it.
+            continue;
+        }
         let health = one.health.as_ref();
         let message = health.map(|health| health.message.as_str()).filter(|message| !message.is_empty());
         let message = message.or(result.map(|result| result.message.as_str())).unwrap_or_default();

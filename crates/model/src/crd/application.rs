@@ -64,15 +64,27 @@ fn retry() -> Value {
 fn hydrator() -> Value {
     let sync = object(&[("targetBranch!", string()), ("path!", string()), ("repoURL", string())]);
     object(&[
-        ("drySource!", source()),
+        ("drySource!", dry_source()),
         ("syncSource!", sync),
         ("hydrateTo", object(&[("targetBranch!", string())])),
     ])
 }
 
+fn dry_source() -> Value {
+    object(&[
+        ("repoURL!", string()),
+        ("path!", string()),
+        ("targetRevision!", string()),
+        ("helm", helm()),
+        ("kustomize", kustomize()),
+        ("directory", directory()),
+        ("plugin", plugin()),
+    ])
+}
+
 fn source() -> Value {
     object(&[
-        ("repoURL", string()),
+        ("repoURL!", string()),
         ("path", string()),
         ("targetRevision", string()),
         ("chart", string()),
