@@ -16,6 +16,9 @@ const SAID_LIMIT: u64 = 16 * 1024;
 /// So many of its last lines are told.
 const SAID_LINES: usize = 3;
 
+/// How lines begin that say nothing of why a call failed.
+const ORNAMENT: [&str; 4] = ["Warning:", "Pseudo-terminal", "*", "@"];
+
 /// One call of `ssh`, and what it said: Git's library hands on only some of that, and the reason is in the rest.
 pub(crate) struct Call {
     command: String,
@@ -63,7 +66,7 @@ fn told(text: &str) -> Option<String> {
         .map(|line| line.strip_prefix("remote:").unwrap_or(line))
         .map(|line| line.chars().filter(|c| !c.is_control()).collect::<String>().trim().to_owned())
         .filter(|line| line.chars().any(char::is_alphanumeric))
-        .filter(|line| !line.starts_with("Warning:") && !line.starts_with(['*', '@']))
+        .filter(|line| !ORNAMENT.iter().any(|start| line.starts_with(start)))
         .collect();
     lines.drain(..lines.len().saturating_sub(SAID_LINES));
     (!lines.is_empty()).then(|| lines.join(" "))
@@ -148,6 +151,7 @@ mod tests {
         assert_eq!(told(changed).as_deref(), Some(expected));
         let hosted = "Warning: Permanently added 'git.example.com'\nremote: \nremote: =====\nremote: ERROR: no such project\n";
         assert_eq!(told(hosted).as_deref(), Some("ERROR: no such project"));
-        assert_eq!(told("Warning: Permanently added 'git.example.com'\n"), None);
+        let asked = "Warning: Permanently added 'git.example.com'\nPseudo-terminal will not be allocated\n";
+        assert_eq!(told(asked), None);
     }
 }
