@@ -161,6 +161,30 @@ fn applications_are_created_changed_and_deleted() {
     shop.app(&["wait", "other", "--delete", "--timeout", "10s"]).expect(0, &["gone"]);
 }
 
+/// A null among Helm's values takes a default away. A change of anything else leaves it.
+#[test]
+fn nulls_of_values_survive_changes() {
+    let shop = Shop::start(&[], |repo| {
+        repo.write("chart/Chart.yaml", "apiVersion: v2\nname: chart\nversion: 1.0.0\n");
+        repo.write("chart/values.yaml", "gone: default\n");
+        let template =
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: {gone: 'is {{ .Values.gone }}'}\n";
+        repo.write("chart/templates/x.yaml", template);
+        let app = manual("nulls", "chart")
+            .replace("path: chart", "path: chart\n    helm: {valuesObject: {gone: null}}");
+        repo.write("../nulls.yaml", app);
+    });
+    let file = shop.repo.path("../nulls.yaml");
+    let create = ["create", "--file", file.to_str().unwrap(), "--upsert"];
+    shop.app(&create).expect(0, &["argocd/nulls was"]);
+    shop.app(&["set", "nulls", "--sync-option", "PruneLast=true"]).expect(0, &["was changed"]);
+    shop.app(&["get", "nulls", "--output", "json"]).expect(0, &["\"gone\": null", "PruneLast=true"]);
+    shop.app(&create).expect(0, &["was changed"]);
+    shop.app(&["get", "nulls", "--output", "json"]).expect(0, &["\"gone\": null"]);
+    shop.app(&["sync", "nulls"]).expect(0, &["Succeeded"]);
+    shop.app(&["manifests", "nulls", "--source", "live"]).expect(0, &["gone: 'is '"]);
+}
+
 #[test]
 fn an_operation_that_waits_is_seen_and_ended() {
     let hook = "apiVersion: batch/v1

@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use anyhow::bail;
 use jiff::Timestamp;
-use tiphys_model::{Application, NameValue, Operation, OperationPhase};
+use tiphys_model::{Application, NameValue, Operation, OperationPhase, has_null};
 use tiphys_value::{Value, json};
 
 use super::{
-    session::{AppId, Session},
+    session::{AppId, Session, put},
     view,
 };
 use crate::{
@@ -45,7 +45,11 @@ pub async fn request(
             }
             operation.info.push(note.clone());
             operation.initiated_by.username = user();
-            Ok(json!({"operation": operation}))
+            let operation = json!(operation);
+            Ok(match has_null(&operation) {
+                true => json!([put("/operation", operation)]),
+                false => json!({"operation": operation}),
+            })
         })
         .await?;
     Ok(note)

@@ -55,6 +55,12 @@ impl AppId {
     }
 }
 
+/// The operation of a JSON patch that puts a value in its place as it is: a merge patch takes the nulls in one, as Helm's
+/// values may have, for removals.
+pub fn put(path: &str, value: Value) -> Value {
+    json!({"op": "add", "path": path, "value": value})
+}
+
 impl Session {
     /// Connects and looks for Argo CD's definitions.
     ///
@@ -144,7 +150,8 @@ impl Session {
     /// It is not there, changed meanwhile, or the cluster does not answer.
     pub async fn patch(&self, id: &AppId, patch: &Value) -> Result<Value, ClusterError> {
         let name = (id.namespace.as_str(), id.name.as_str());
-        self.cluster.patch(&self.apps, name, "", PatchType::Merge, patch, FIELD_MANAGER).await
+        let kind = if patch.is_array() { PatchType::Json } else { PatchType::Merge };
+        self.cluster.patch(&self.apps, name, "", kind, patch, FIELD_MANAGER).await
     }
 
     /// Merges the patch that is made from an Application's present state into it: nothing that somebody
@@ -161,7 +168,11 @@ impl Session {
             let before = self.get(id).await?;
             let app = Application::from_value(&before)?;
             let mut patch = make(&app, &before)?;
-            patch["metadata"]["resourceVersion"] = before.resource_version().into();
+            let version = before.resource_version();
+            match &mut patch {
+                Value::Array(operations) => operations.push(put("/metadata/resourceVersion", version.into())),
+                patch => patch["metadata"]["resourceVersion"] = version.into(),
+            }
             match self.patch(id, &patch).await {
                 Ok(after) => return Ok((before, after)),
                 Err(error) if error.is_conflict() => {}

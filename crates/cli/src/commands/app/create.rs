@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 
 use anyhow::bail;
-use tiphys_model::{Application, names};
+use tiphys_model::{Application, has_null, names};
 use tiphys_value::{ObjectExt, Value, json};
 
 use crate::{
     app::{
-        session::{AppId, Session},
+        session::{AppId, Session, put},
         spec::SpecArgs,
     },
     dump,
@@ -91,19 +91,36 @@ async fn create(
         None => Ok(("was created", session.create(&object).await?)),
         Some(there) if there.get("spec") == object.get("spec") => Ok(("was so already", there)),
         Some(_) if args.upsert => {
-            let wanted = |_: &Application, there: &Value| {
-                let mut patch = json!({"metadata": object["metadata"], "spec": object["spec"]});
-                forget_absent(&there["spec"], &mut patch["spec"], 0);
-                Ok(patch)
-            };
+            let wanted =
+                |_: &Application, there: &Value| Ok(wanted_of(there, &object, object["metadata"].clone()));
             Ok(("was changed", session.change(id, wanted).await?.1))
         }
         Some(_) => bail!("Application {id} is there already with another spec; --upsert changes it"),
     }
 }
 
+/// The patch that gives an Application the spec of another, and metadata beside its own.
+pub fn wanted_of(there: &Value, wanted: &Value, metadata: Value) -> Value {
+    if has_null(&wanted["spec"]) {
+        let mut operations = vec![put("/spec", wanted["spec"].clone())];
+        for (field, own) in metadata.as_object().into_iter().flatten() {
+            let mut all = there["metadata"][field].clone();
+            match (&mut all, own) {
+                (_, Value::Null) => continue,
+                (Value::Object(all), Value::Object(own)) => all.extend(own.clone()),
+                (all, own) => *all = own.clone(),
+            }
+            operations.push(put(&format!("/metadata/{field}"), all));
+        }
+        return operations.into();
+    }
+    let mut patch = json!({"metadata": metadata, "spec": wanted["spec"]});
+    forget_absent(&there["spec"], &mut patch["spec"], 0);
+    patch
+}
+
 /// Makes a merge patch of what is wanted: what is there and not wanted goes.
-pub fn forget_absent(there: &Value, wanted: &mut Value, depth: usize) {
+fn forget_absent(there: &Value, wanted: &mut Value, depth: usize) {
     const MAX_DEPTH: usize = 64;
     let (Value::Object(there), Value::Object(wanted)) = (there, wanted) else { return };
     if depth > MAX_DEPTH {

@@ -3,7 +3,7 @@
 use tiphys_model::{Application, names};
 use tiphys_value::{ObjectExt as _, Value, json};
 
-use super::create::forget_absent;
+use super::create::wanted_of;
 use crate::{
     app::{session::Session, spec::SpecArgs},
     exit::WrongUse,
@@ -48,10 +48,9 @@ pub async fn run(session: &Session, args: &Args) -> anyhow::Result<()> {
             let mut wanted: Application = app.clone();
             args.spec.apply(&mut wanted)?;
             let wanted = wanted.to_value();
-            let mut patch = json!({"spec": wanted["spec"], "metadata": {
-                "labels": wanted["metadata"]["labels"], "annotations": wanted["metadata"]["annotations"]}});
-            forget_absent(&object["spec"], &mut patch["spec"], 0);
-            Ok(patch)
+            let metadata = &wanted["metadata"];
+            let metadata = json!({"labels": metadata["labels"], "annotations": metadata["annotations"]});
+            Ok(wanted_of(object, &wanted, metadata))
         })
         .await?;
     let changed = ["spec", "metadata"].iter().any(|part| meaning(&before, part) != meaning(&after, part));
