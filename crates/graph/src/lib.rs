@@ -14,6 +14,6 @@ pub mod waits;
 
 pub use survey::{
     App, AppId, Application, Declaration, Environment, EnvironmentId, Fault, Files, Input, Kept, NoSources,
-    Object, ObjectId, Outcome, Owner, Set, SetId, Survey, Unit, UnitId, UnitKind, Unseen, World,
+    Object, ObjectId, Outcome, Owner, Revision, Set, SetId, Survey, Unit, UnitId, UnitKind, Unseen, World,
     environment_of, is_of_flux,
 };

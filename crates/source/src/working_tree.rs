@@ -20,6 +20,19 @@ pub struct WorkingTree {
     ids: Vec<RepoId>,
 }
 
+/// Whether a clone has all branches and tags of where it comes from, or comes from nowhere.
+fn has_all_branches(repository: &gix::Repository) -> bool {
+    const ALL: &str = "refs/heads/*";
+    let fetched = repository.config_snapshot().string("remote.origin.fetch");
+    let has_fetched = repository
+        .references()
+        .ok()
+        .and_then(|all| Some(all.remote_branches().ok()?.next().is_some()))
+        .unwrap_or_default();
+    let is_whole = repository.is_shallow().is_ok_and(|is_shallow| !is_shallow);
+    is_whole && (!has_fetched || fetched.is_some_and(|it| it.to_str_lossy().contains(ALL)))
+}
+
 impl WorkingTree {
     /// Opens a folder as it is: paths in it count from that folder even if it lies inside a larger
     /// repository.
@@ -97,6 +110,35 @@ impl WorkingTree {
         let whole: Arc<dyn FileTree> = Arc::new(git_tree::open(repository.clone(), commit, url)?.tree);
         let tree = if self.below.is_empty() { whole } else { Arc::new(SubTree::new(whole, &self.below)?) };
         Ok(Checkout { tree, revision: commit.to_string(), is_working_tree: false })
+    }
+
+    /// Another state than the one at hand, by its branch, tag or commit; `None` where what is at hand stands for it, as it
+    /// does on a branch that is to become part of another one, or where a clone without its branches cannot tell.
+    ///
+    /// # Errors
+    /// There is no such revision, or it cannot be read.
+    pub fn elsewhere(&self, revision: &str) -> Option<Result<Checkout, SourceError>> {
+        let repository = self.repository.as_ref()?;
+        let local = repository.to_thread_local();
+        let short = |name: gix::refs::FullName| name.shorten().to_str_lossy().into_owned();
+        let branch = short(local.head_name().ok()??);
+        let default = local
+            .find_reference("refs/remotes/origin/HEAD")
+            .ok()
+            .and_then(|head| Some(head.target().try_name()?.shorten().to_str_lossy().into_owned()))
+            .map(|name| name.strip_prefix("origin/").unwrap_or(&name).to_owned());
+        let is_default = match &default {
+            Some(default) => *default == branch,
+            None => matches!(branch.as_str(), "main" | "master"),
+        };
+        if !is_default || revision == branch || matches!(revision, "" | "HEAD") {
+            return None;
+        }
+        match self.checkout(&self.root().display().to_string(), revision) {
+            Ok(found) if found.revision == self.head() => None,
+            Err(SourceError::UnknownRevision { .. }) if !has_all_branches(&local) => None,
+            found => Some(found),
+        }
     }
 
     /// The latest commit that two revisions have in common.

@@ -1,6 +1,7 @@
 //! Reading a repository for the rules.
 
 use std::{
+    collections::HashMap,
     path::Path,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -8,8 +9,9 @@ use std::{
 use tiphys_appset::ClusterInfo;
 use tiphys_check::Survey;
 use tiphys_controller::Checkouts;
-use tiphys_graph::{Files, Input, Kept};
+use tiphys_graph::{Files, Input, Kept, Revision};
 use tiphys_model::settings::RenderSettings;
+use tiphys_source::SourceError;
 use tiphys_vfs::FileTree;
 
 use super::{args::Args, progress::Progress};
@@ -21,6 +23,8 @@ pub struct Reader {
     clusters: Vec<ClusterInfo>,
     /// What the repository says of the renderers.
     settings: Mutex<RenderSettings>,
+    /// What is known of revisions that Applications read.
+    revisions: Mutex<HashMap<String, Option<Revision>>>,
 }
 
 /// What files that tell something of the renderers hold, one of these.
@@ -38,7 +42,7 @@ impl Reader {
         };
         let repository = Repository::open(&given)?;
         let settings = Mutex::new(repository.scan.render_settings());
-        Ok(Self { repository, clusters, settings })
+        Ok(Self { repository, clusters, settings, revisions: Mutex::default() })
     }
 
     /// Reads again what the repository says of the renderers, if one of the edited files may tell. Whether that is
@@ -85,6 +89,34 @@ impl Reader {
             kube_version: "",
             progress: &|done, known| progress.tell(done, known),
         };
-        Survey::keeping(&input, kept)
+        let (mut survey, kept) = Survey::keeping(&input, kept);
+        self.look_up_revisions(&mut survey);
+        (survey, kept)
+    }
+
+    /// Tells a survey of the states of the repository that Applications read in place of the one at hand.
+    fn look_up_revisions(&self, survey: &mut Survey) {
+        let ours = |url: &str| survey.adopted.contains(url) || self.repository.repositories.is_given(url);
+        let sources = survey.apps.iter().flat_map(|app| app.application.spec.effective_sources());
+        let named: Vec<(String, String)> = sources
+            .filter(|source| source.chart.is_empty() && ours(&source.repo_url))
+            .map(|source| (source.repo_url, source.target_revision))
+            .collect();
+        for (url, name) in named {
+            if let Some(revision) = self.revision(&name) {
+                survey.revisions.insert((url, name), revision);
+            }
+        }
+    }
+
+    fn revision(&self, name: &str) -> Option<Revision> {
+        let mut known = self.revisions.lock().unwrap_or_else(PoisonError::into_inner);
+        let look = || match self.repository.repositories.working_tree()?.elsewhere(name)? {
+            Ok(found) => Some(Revision::Other(found.tree)),
+            Err(error @ SourceError::UnknownRevision { .. }) => Some(Revision::None(error.to_string())),
+            // Histories that cannot be read are told of where they are asked for.
+            Err(_) => None,
+        };
+        known.entry(name.to_owned()).or_insert_with(look).clone()
     }
 }

@@ -113,6 +113,7 @@ impl<'a> Assembly<'a> {
             faults: self.faults,
             unseen: Vec::new(),
             adopted: BTreeSet::new(),
+            revisions: std::collections::BTreeMap::new(),
             tools: Arc::new(OnceLock::new()),
             kube_version: self.found.input.kube_version.to_owned(),
             flux: None,

@@ -16,12 +16,13 @@ mod kinds;
 mod memo;
 mod offline;
 mod partly;
+mod revision;
 mod sets;
 mod sops;
 mod types;
 mod units;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use tiphys_appset::ClusterInfo;
@@ -41,7 +42,8 @@ pub use kept::Kept;
 pub use kinds::is_namespaced;
 pub use offline::NoSources;
 pub use partly::SYNTAX as TEMPLATE_SYNTAX;
-pub use sets::ANY_CLUSTER;
+pub use revision::Revision;
+pub use sets::{ANY_CLUSTER, UNTOLD};
 pub use tiphys_model::Application;
 pub use types::{
     App, AppId, Declaration, Environment, EnvironmentId, Fault, Object, ObjectId, Outcome, Owner, Set, SetId,
@@ -103,6 +105,9 @@ pub struct Survey {
     pub unseen: Vec<Unseen>,
     /// Addresses that nobody said mean this repository, but that were taken to.
     pub adopted: BTreeSet<String>,
+    /// Of the revisions of this repository that Applications name, by address and revision, those that what is at hand does
+    /// not stand for. Whoever can read them puts them here.
+    pub revisions: BTreeMap<(String, String), Revision>,
     /// Read when it is asked for.
     tools: Arc<OnceLock<Tools>>,
     /// Version of the destination clusters, such as `v1.36.1`; empty if it is not told.

@@ -60,6 +60,10 @@ fn cluster(secret: &Value) -> Option<ClusterInfo> {
     if secret.kind() != "Secret" || secret.label(names::SECRET_TYPE) != Some("cluster") {
         return None;
     }
+    // A form: the API server takes no capitals in a name.
+    if secret.name().contains(|c: char| c.is_ascii_uppercase()) {
+        return None;
+    }
     let text = |key: &str| secret.str_at(&["stringData", key]).unwrap_or_default().to_owned();
     let name = Some(text("name")).filter(|name| !name.is_empty()).unwrap_or_else(|| secret.name().to_owned());
     let map = |key: &str| -> BTreeMap<String, String> {
@@ -68,13 +72,27 @@ fn cluster(secret: &Value) -> Option<ClusterInfo> {
         pairs.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned()))).collect()
     };
     Some(ClusterInfo {
-        server: Some(text("server")).filter(|s| !s.is_empty()).unwrap_or_else(|| format!("https://{name}")),
+        server: Some(text("server"))
+            .filter(|it| it.is_empty() || is_address(it))
+            .map(|it| if it.is_empty() { format!("https://{name}") } else { it })
+            .unwrap_or_else(|| format!("https://{name}.{UNTOLD}")),
         name,
         project: text("project"),
         labels: map("labels"),
         annotations: map("annotations"),
         declared: true,
     })
+}
+
+/// What the addresses of clusters end with that have a name and no address yet.
+pub const UNTOLD: &str = "untold.invalid";
+
+/// Whether a text is the address of one cluster, and not what stands for that of any: `https://CLUSTER_ADDRESS`.
+fn is_address(text: &str) -> bool {
+    let host = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let is_constant =
+        |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || matches!(c, '_' | '-' | ':' | '/');
+    !text.is_empty() && !text.contains(['<', '{', '$']) && !host.chars().all(is_constant)
 }
 
 /// What the names of clusters begin with that only the installation knows.

@@ -51,7 +51,24 @@ fn decrypted(read: &Read<'_>, folder: &str, name: &str) -> Option<Vec<String>> {
         return None;
     }
     let listed = generator.get("files").and_then(Value::as_array)?.iter().filter_map(Value::as_str);
-    Some(listed.map(str::to_owned).collect())
+    let listed: Vec<String> = listed.map(str::to_owned).collect();
+    let names_all = listed.iter().all(|file| !hides_its_name(read, folder, file));
+    names_all.then_some(listed)
+}
+
+/// Whether a file is encrypted as a whole, names and kinds too, so that nobody knows what it becomes.
+fn hides_its_name(read: &Read<'_>, folder: &str, file: &str) -> bool {
+    const ENCRYPTED: &str = "ENC[";
+    let text = join(folder, file).ok().and_then(|path| read(&path));
+    let text = text.as_deref().and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default();
+    // As SOPS writes it: at the left, or one level below `metadata`.
+    text.lines().any(|line| {
+        let is_identity =
+            |key: &str| matches!(key.trim_start(), "apiVersion" | "kind" | "name" | "namespace");
+        let indent = line.len() - line.trim_start().len();
+        line.split_once(": ")
+            .is_some_and(|(key, value)| indent <= 4 && is_identity(key) && value.starts_with(ENCRYPTED))
+    })
 }
 
 /// Whether an encrypted object says that it is merged into, or replaces, one that is there already.
@@ -94,6 +111,12 @@ mod tests {
             std::str::from_utf8(&over).expect("text"),
             r#"{"generators":["other.yaml"],"patches":[{"path":"./token.enc.yaml"}],"resources":["a.yaml"]}"#
         );
+        let hidden = "kind: Secret\nmetadata:\n    name: ENC[AES256_GCM,data:a,iv:b,tag:c,type:str]\n";
+        let read = |path: &str| match path {
+            "web/token.enc.yaml" => Some(hidden.as_bytes().into()),
+            path => secret(path),
+        };
+        assert!(without_generators(&read, "web/kustomization.yaml", text.as_bytes()).is_none());
         assert!(without_generators(&secret, "web/all.yaml", text.as_bytes()).is_none());
         assert!(without_generators(&secret, "web/kustomization.yaml", b"generators: [other.yaml]").is_none());
     }

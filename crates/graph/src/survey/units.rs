@@ -91,11 +91,14 @@ pub fn tops<'a>(files: &Files, flux: impl Iterator<Item = &'a Value>) -> Vec<Pla
     let added = added(flux);
     let mut places = Vec::new();
     let mut referred = BTreeSet::new();
+    let mut named: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for path in files.paths() {
         let folder = parent(path).unwrap_or_default().to_owned();
         if tiphys_kustomize::FILE_NAMES.contains(&base_name(path)) {
             let Some(content) = read(files, path) else { continue };
-            referred.extend(references(&content, &folder));
+            let others: Vec<String> = references(&content, &folder).into_iter().collect();
+            referred.extend(others.iter().cloned());
+            named.entry(folder.clone()).or_default().extend(others);
             if content.get("kind").and_then(Value::as_str) != Some("Component") {
                 let name = String::new();
                 let added = added.get(&folder).cloned().unwrap_or_default();
@@ -115,8 +118,41 @@ pub fn tops<'a>(files: &Files, flux: impl Iterator<Item = &'a Value>) -> Vec<Pla
             }
         }
     }
-    places.retain(|place| !referred.contains(&place.folder));
+    let in_circles = circles(&named, places.iter().map(|it| &it.folder).filter(|it| !referred.contains(*it)));
+    places.retain(|place| !referred.contains(&place.folder) || in_circles.contains(&place.folder));
     places
+}
+
+/// Of kustomizations that name each other in a circle, and that nothing outside of it names, one each. `tops` are the
+/// folders that nothing names.
+fn circles<'a>(
+    named: &'a BTreeMap<String, Vec<String>>,
+    tops: impl Iterator<Item = &'a String>,
+) -> BTreeSet<String> {
+    let mut reached: BTreeSet<&String> = BTreeSet::new();
+    let reach = |from: &'a String, reached: &mut BTreeSet<&'a String>| {
+        let mut open = vec![from];
+        while let Some(folder) = open.pop() {
+            for below in named.get(folder).into_iter().flatten() {
+                if reached.insert(below) {
+                    open.push(below);
+                }
+            }
+        }
+    };
+    tops.for_each(|top| reach(top, &mut reached));
+    let mut found = BTreeSet::new();
+    for folder in named.keys() {
+        let mut below = BTreeSet::new();
+        if !reached.contains(folder) {
+            reach(folder, &mut below);
+        }
+        if below.contains(folder) {
+            found.insert(folder.clone());
+            reached.append(&mut below);
+        }
+    }
+    found
 }
 
 /// `Chart.yaml` of the chart in whose `charts/` folder another chart lies.
@@ -195,4 +231,30 @@ pub fn marks(place: &Place) -> Vec<String> {
         if place.folder.is_empty() { (*name).to_owned() } else { format!("{}/{name}", place.folder) }
     };
     names.iter().map(below).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::circles;
+
+    #[test]
+    fn one_of_a_circle_is_looked_at() {
+        let named = |pairs: &[(&str, &[&str])]| -> BTreeMap<String, Vec<String>> {
+            let to = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+            pairs.iter().map(|(name, others)| ((*name).to_owned(), to(others))).collect()
+        };
+        let found = |pairs: &[(&str, &[&str])], tops: &[&str]| -> BTreeSet<String> {
+            let (named, tops): (_, Vec<String>) =
+                (named(pairs), tops.iter().map(ToString::to_string).collect());
+            circles(&named, tops.iter())
+        };
+        let circle: &[(&str, &[&str])] = &[("a", &["b"]), ("b", &["a"])];
+        assert_eq!(found(circle, &[]), BTreeSet::from(["a".to_owned()]));
+        // What something outside leads to is told of there.
+        let led_to: &[(&str, &[&str])] = &[("a", &["b"]), ("b", &["a"]), ("top", &["b"])];
+        assert!(found(led_to, &["top"]).is_empty());
+        assert!(found(&[("base", &[]), ("component", &["base"])], &[]).is_empty());
+    }
 }

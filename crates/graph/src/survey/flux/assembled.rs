@@ -26,6 +26,7 @@ pub fn assembled(of: &Survey, clusters: impl Iterator<Item = (String, Vec<Part>)
         faults: Vec::new(),
         unseen: Vec::new(),
         adopted: BTreeSet::new(),
+        revisions: BTreeMap::new(),
         tools: of.tools.clone(),
         kube_version: of.kube_version.clone(),
         flux: None,
