@@ -3,7 +3,10 @@
 
 mod common;
 
-use std::{fs, process::Output};
+use std::{
+    fs,
+    process::{Command, Output},
+};
 
 use common::{Repo, application, config_map};
 
@@ -209,4 +212,64 @@ fn fixes_of_likely_findings_are_applied_when_somebody_asks_for_them() {
     repo.run(&["check", "repo", "--fix-likely"]).expect(1, &["fixed manifests/budget.yaml"]);
     assert_eq!(text(), budget.replace("v1beta1", "v1"));
     repo.run(&["check", "repo"]).expect(0, &["nothing found"]);
+}
+
+#[test]
+fn revisions_that_lack_what_is_wanted_are_told_of() {
+    let repo = Repo::with(&[("web/a.yaml", &config_map("a", "1"))]);
+    let read_at = |revision: &str| {
+        let at =
+            application("web", "web").replace("targetRevision: HEAD", &format!("targetRevision: {revision}"));
+        repo.write("web.yaml", at);
+    };
+    read_at("relase");
+    repo.git_init();
+    let git = |args: &[&str]| {
+        let output = Command::new("git").args(args).current_dir(repo.path("")).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    git(&["branch", "release"]);
+    let (code, text) = check(&repo, &["--rule", "D2"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("Application web reads revision \"relase\""), "{text}");
+    read_at("release");
+    assert_eq!(check(&repo, &["--rule", "D2"]).0, 0);
+
+    // What came to the default branch since is not on the other one.
+    fs::rename(repo.path("web"), repo.path("shop")).unwrap();
+    let moved = fs::read_to_string(repo.path("web.yaml")).unwrap().replace("path: web", "path: shop");
+    repo.write("web.yaml", moved);
+    git(&["add", "-A"]);
+    git(&["-c", "user.name=test", "-c", "user.email=test@example.com", "commit", "-q", "-m", "moved"]);
+    let (code, text) = check(&repo, &["--rule", "D2"]);
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("Application web reads release, which has no folder shop"), "{text}");
+    // A branch that is to become part of another one stands for that.
+    git(&["checkout", "-q", "-b", "change"]);
+    assert_eq!(check(&repo, &["--rule", "D2"]).0, 0);
+}
+
+#[test]
+fn faults_of_the_configuration_are_said_once() {
+    let repo = shared();
+    repo.write("tiphys.toml", "[[check.rule]]\nid = \"e33\"\nseverity = \"off\"\n");
+    let (code, text) = check(&repo, &[]);
+    assert_eq!((code, text.matches("there is no rule").count()), (2, 1), "{text}");
+    let (_, text) = check(&repo, &["--rule", "e3"]);
+    assert!(text.contains("did you mean E3?"), "{text}");
+}
+
+#[test]
+fn what_no_application_reaches_is_marked() {
+    let deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\nspec:\n  selector: {matchLabels: {app: x}}\n  \
+        template:\n    metadata: {labels: {app: x}}\n    spec: {containers: [{name: x, image: \"bitnami/redis:7.2.4\"}]}\n";
+    let repo = Repo::shop(&[
+        ("charts/x/Chart.yaml", "apiVersion: v2\nname: x\nversion: 0.1.0\n"),
+        ("charts/x/templates/x.yaml", deployment),
+        ("manifests/a.yaml", &config_map("a", "1")),
+    ]);
+    let (_, text) = check(&repo, &["--rule", "E3"]);
+    assert!(text.contains("no Application reaches this"), "{text}");
+    let (_, text) = check(&repo, &["--rule", "E3", "--output", "json"]);
+    assert!(text.contains("\"unreachable\": true"), "{text}");
 }

@@ -18,15 +18,19 @@
 //! ## When to suppress
 //! Where another tool writes the missing file before the engine looks.
 
+use std::sync::Arc;
+
 use tiphys_diag::{Edit, Severity, Span};
 use tiphys_graph::{
-    App, Declaration, Fault as Unread, Outcome, UnitKind,
+    App, Declaration, Fault as Unread, Outcome, Revision, UnitKind,
     survey::{ANY_CLUSTER, TEMPLATE_SYNTAX},
 };
 use tiphys_model::ApplicationSource;
 use tiphys_render::{Cause, RenderError};
 use tiphys_value::{Location, ObjectExt, Value};
+use tiphys_vfs::FileTree;
 
+use super::d2_revision;
 use crate::{
     Context, Finding, Report, Rule,
     support::{
@@ -486,6 +490,15 @@ fn is_elsewhere(context: &Context<'_>, app: &App, error: &RenderError) -> bool {
     const USUAL: [&str; 5] = ["", "HEAD", "main", "master", "develop"];
     if error.cause() != Cause::Missing {
         return false;
+    }
+    // What is not here and is there, the engine finds.
+    let has_it = |source: &ApplicationSource| {
+        let path = source.path.trim_start_matches("./").trim_end_matches('/');
+        let is_there = |tree: &Arc<dyn FileTree>| !path.is_empty() && tree.is_dir(path);
+        matches!(d2_revision::state(context, source), Some(Revision::Other(tree)) if is_there(tree))
+    };
+    if app.application.spec.effective_sources().iter().any(has_it) {
+        return true;
     }
     let branches = |app: &App| -> Vec<String> {
         app.application.spec.effective_sources().iter().map(|it| it.target_revision.clone()).collect()

@@ -70,6 +70,7 @@ mod d2_no_effect;
 mod d2_oci_chart;
 mod d2_project_forbids;
 mod d2_renders_nothing;
+mod d2_revision;
 mod d2_template_indent;
 mod d2_unread_values;
 mod d2_unwatched;
@@ -208,6 +209,7 @@ pub const ALL: &[&Rule] = &[
     &d2_oci_chart::RULE,
     &d2_project_forbids::RULE,
     &d2_renders_nothing::RULE,
+    &d2_revision::RULE,
     &d2_template_indent::RULE,
     &d2_unread_values::RULE,
     &d2_unwatched::RULE,
