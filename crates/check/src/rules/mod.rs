@@ -17,7 +17,9 @@ mod b3_repeated_object;
 mod b3_two_owners;
 mod b4_copied_tracking_label;
 mod b5_defaulted_items;
+mod b5_dropped_section;
 mod b5_endless_job;
+mod b5_ignores_nothing;
 mod b5_random_values;
 mod b5_replicas_fight;
 mod c1_chart_with_large_crd;
@@ -156,7 +158,9 @@ pub const ALL: &[&Rule] = &[
     &b3_two_owners::RULE,
     &b4_copied_tracking_label::RULE,
     &b5_defaulted_items::RULE,
+    &b5_dropped_section::RULE,
     &b5_endless_job::RULE,
+    &b5_ignores_nothing::RULE,
     &b5_random_values::RULE,
     &b5_replicas_fight::RULE,
     &c1_chart_with_large_crd::RULE,

@@ -108,6 +108,14 @@ impl<'a> Definitions<'a> {
         chosen.into_iter().filter_map(|it| self.schema(it.definition, &gvk.version)).collect()
     }
 
+    /// The schemas of a kind, wherever they stand, else what is known of it.
+    pub fn of_kind(&self, gvk: &GroupVersionKind) -> Vec<Arc<Custom>> {
+        match self.by_kind.get(&gvk.group_kind()) {
+            Some(known) => known.iter().filter_map(|it| self.schema(it.definition, &gvk.version)).collect(),
+            None => self.shipped(gvk).into_iter().collect(),
+        }
+    }
+
     fn shipped(&self, gvk: &GroupVersionKind) -> Option<Arc<Custom>> {
         let mut known = self.shipped.lock().unwrap_or_else(PoisonError::into_inner);
         let read = || Some(Arc::new(Custom { schema: shipped::schema(gvk)?, rules: None, is_shipped: true }));
