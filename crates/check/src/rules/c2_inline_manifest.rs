@@ -26,10 +26,13 @@ use std::sync::Arc;
 
 use tiphys_diag::Severity;
 use tiphys_schema::Catalog;
-use tiphys_value::{FieldPath, Location, ObjectExt, Segment, Value};
-use tiphys_yaml::{Content, Node, Profile};
+use tiphys_value::{Location, ObjectExt};
+use tiphys_yaml::Profile;
 
-use crate::{Context, Finding, Report, Rule, support::fields};
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{fields, inline},
+};
 
 /// See the module.
 pub const RULE: Rule = Rule {
@@ -135,8 +138,8 @@ fn judge(context: &Context<'_>, path: &Arc<str>, inline: &Inline, report: &mut R
         let (gvk, catalog) = (value.gvk(), Catalog::latest());
         let Some(ty) = catalog.kind(&gvk).and_then(|_| catalog.type_of(&gvk)) else { continue };
         let title = format!("{}/{}", value.kind(), value.name());
-        for field in unknown(ty, &mut value) {
-            let place = position(&document.root, &fields::of_api(&field));
+        for field in inline::unknown(ty, &mut value) {
+            let place = inline::position(&document.root, &fields::of_api(&field));
             let (line, column) = place.map_or((0, 0), |at| (at.0 + inline.line, at.1 + inline.indent));
             let span = context.survey.files.span(&Location::new(
                 path.clone(),
@@ -159,33 +162,6 @@ fn judge(context: &Context<'_>, path: &Arc<str>, inline: &Inline, report: &mut R
             report.add(Finding::new(RULE.incident, diagnostic).object(title.clone()));
         }
     }
-}
-
-/// The fields that a kind does not have; none if something else is wrong, which placeholders may be to blame for.
-fn unknown(ty: tiphys_schema::TypeRef<'_>, value: &mut Value) -> Vec<String> {
-    tiphys_schema::decode(ty, value)
-        .map_or_else(|_| tiphys_schema::prune_unknown(ty, value), |it| it.unknown_fields)
-}
-
-/// Line and column, from 1, of a field's key.
-fn position(root: &Node, field: &FieldPath) -> Option<(usize, usize)> {
-    let mut node = root;
-    let mut place = root.span.start;
-    for step in &field.0 {
-        (place, node) = match (step, &node.content) {
-            (Segment::Key(name), Content::Mapping(pairs)) => {
-                let (key, value) = pairs.iter().find(
-                    |(key, _)| matches!(&key.content, Content::Scalar(text) if text == name.as_str()),
-                )?;
-                (key.span.start, value)
-            }
-            (Segment::Index(index), Content::Sequence(items)) => {
-                (items.get(*index)?.span.start, items.get(*index)?)
-            }
-            _ => return None,
-        };
-    }
-    Some((place.line as usize, place.column as usize))
 }
 
 #[cfg(test)]

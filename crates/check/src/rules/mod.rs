@@ -46,6 +46,7 @@ mod c2_template_syntax;
 mod c2_undefined_name;
 mod c2_unknown_option;
 mod c2_unserved_version;
+mod c2_values_manifest;
 mod c3_conversion_webhook;
 mod c3_no_backend;
 mod c3_webhook_before_backend;
@@ -66,16 +67,19 @@ mod d2_flux_path;
 mod d2_lost_context;
 mod d2_misplaced_values;
 mod d2_missing_chart;
+mod d2_missing_file;
 mod d2_missing_template;
 mod d2_misspelt_values;
 mod d2_no_effect;
 mod d2_oci_chart;
+mod d2_page_address;
 mod d2_project_forbids;
 mod d2_renders_nothing;
 mod d2_revision;
 mod d2_template_indent;
 mod d2_unread_values;
 mod d2_unwatched;
+mod d2_value_file;
 mod d3_incomplete_registration;
 mod d3_left_out;
 mod e1_contents_pruned;
@@ -187,6 +191,7 @@ pub const ALL: &[&Rule] = &[
     &c2_undefined_name::RULE,
     &c2_unknown_option::RULE,
     &c2_unserved_version::RULE,
+    &c2_values_manifest::RULE,
     &c3_conversion_webhook::RULE,
     &c3_no_backend::RULE,
     &c3_webhook_before_backend::RULE,
@@ -206,17 +211,20 @@ pub const ALL: &[&Rule] = &[
     &d2_flux_path::RULE,
     &d2_lost_context::RULE,
     &d2_missing_chart::RULE,
+    &d2_missing_file::RULE,
     &d2_missing_template::RULE,
     &d2_misplaced_values::RULE,
     &d2_misspelt_values::RULE,
     &d2_no_effect::RULE,
     &d2_oci_chart::RULE,
+    &d2_page_address::RULE,
     &d2_project_forbids::RULE,
     &d2_renders_nothing::RULE,
     &d2_revision::RULE,
     &d2_template_indent::RULE,
     &d2_unread_values::RULE,
     &d2_unwatched::RULE,
+    &d2_value_file::RULE,
     &d3_incomplete_registration::RULE,
     &d3_left_out::RULE,
     &e1_contents_pruned::RULE,

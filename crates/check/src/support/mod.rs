@@ -15,6 +15,7 @@ pub mod flux;
 pub(crate) mod gitlab;
 pub mod image_option;
 pub mod images;
+pub mod inline;
 pub mod kustomizations;
 pub mod loose;
 pub mod misnamed;

@@ -1,0 +1,130 @@
+//! # The address of a page in place of that of a repository
+//!
+//! What a browser shows of a folder or a file (`…/tree/main/…`, `…/blob/main/…`) is a page, and no repository: Git does not
+//! clone it, and kustomize finds no kustomization in it.
+//!
+//! People see: `repository not found`, `unable to find one of 'kustomization.yaml'`, `evalsymlink failure`.
+//!
+//! ## Bad
+//! ```yaml
+//! source: {repoURL: https://github.com/example/shop/tree/main/deploy, targetRevision: main, path: .}
+//! ```
+//! ## Good
+//! ```yaml
+//! source: {repoURL: https://github.com/example/shop, targetRevision: main, path: deploy}
+//! ```
+//! ## When to suppress
+//! Where a folder of the repository is really called so.
+
+use std::sync::Arc;
+
+use tiphys_diag::Severity;
+use tiphys_value::Location;
+use tiphys_vfs::base_name;
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{fields, once::Once, placeholders},
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "D2-page-address",
+    incident: "D2",
+    severity: Severity::Warning,
+    title: "the address of a page in place of that of a repository",
+    source: include_str!("d2_page_address.rs"),
+    check,
+};
+
+/// Hosts whose pages are known.
+const HOSTS: [&str; 2] = ["github.com", "gitlab.com"];
+/// What stands in the address of a page behind that of its repository.
+const PAGES: [&str; 4] = ["tree", "blob", "releases", "-"];
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
+    for app in &context.survey.apps {
+        let spec = &app.application.spec;
+        for (at, source) in spec.effective_sources().iter().enumerate().filter(|(_, it)| it.chart.is_empty())
+        {
+            let Some((repository, below)) = page(&source.repo_url) else { continue };
+            let field = fields::source(spec, at).key("repoURL");
+            let diagnostic = RULE
+                .diagnostic(format!("{} of Application {} is a page", source.repo_url, app.name()))
+                .at(context.survey.app_span(app, &field), "Git clones no page")
+                .because("the address of a repository ends with its name; branch and folder have fields of their own")
+                .help(format!("name the repository {repository}, and {below} in `targetRevision` and `path`"));
+            once.add(&source.repo_url, Finding::new(RULE.incident, diagnostic).app(app.name()));
+        }
+    }
+    for path in context.survey.files.paths() {
+        if tiphys_kustomize::FILE_NAMES.contains(&base_name(path)) {
+            kustomization(context, path, &mut once);
+        }
+    }
+    once.report(report);
+}
+
+/// The repository that an address shows a page of, and what follows it.
+fn page(address: &str) -> Option<(&str, &str)> {
+    let host = HOSTS.iter().find_map(|host| address.find(host).map(|at| at + host.len()))?;
+    let rest = address[host..].strip_prefix('/')?;
+    let mut slashes = rest.match_indices('/').map(|(at, _)| at);
+    let name = slashes.nth(1)?;
+    let below = &rest[name + 1..];
+    let is_page = below.split('/').next().is_some_and(|step| PAGES.contains(&step)) && below.contains('/');
+    (is_page && !placeholders::is_in(address)).then(|| (&address[..host + 1 + name], below))
+}
+
+/// Entries of a kustomization that are folders of a page; single files of a release can be fetched.
+fn kustomization(context: &Context<'_>, path: &Arc<str>, once: &mut Once) {
+    let files = &context.survey.files;
+    let Some(text) = files.text(path).filter(|text| HOSTS.iter().any(|host| text.contains(host))) else {
+        return;
+    };
+    for (line, entry) in (1..).zip(text.lines()) {
+        let Some(entry) = entry.trim_start().strip_prefix("- ") else { continue };
+        let entry = entry.split(" #").next().unwrap_or_default().trim().trim_matches(['"', '\'']);
+        let Some((repository, below)) = page(entry).filter(|(_, below)| {
+            !below.starts_with("releases/") && !entry.contains("raw=true") && !entry.contains(' ')
+        }) else {
+            continue;
+        };
+        let mut steps = below.trim_start_matches("-/").splitn(3, '/').skip(1);
+        let (branch, folder) = (steps.next().unwrap_or_default(), steps.next().unwrap_or_default());
+        let diagnostic = RULE
+            .diagnostic(format!("the kustomization does not build: {entry} is a page"))
+            .at(
+                files.span(&Location::new(path.clone(), line, 0)),
+                "kustomize finds no kustomization in a page",
+            )
+            .because("what follows the repository's name is taken for a folder in it")
+            .help(format!("write {repository}//{folder}?ref={branch}"));
+        once.add(entry, Finding::new(RULE.incident, diagnostic).likely());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::page;
+
+    #[test]
+    fn pages_are_told_from_repositories() {
+        for address in [
+            "https://github.com/example/shop/tree/main/deploy",
+            "github.com/example/shop/blob/main/a.yaml",
+            "https://gitlab.com/example/shop/-/tree/main",
+        ] {
+            assert!(page(address).is_some_and(|(name, _)| name.ends_with("example/shop")), "{address}");
+        }
+        for address in [
+            "https://github.com/example/shop.git",
+            "https://github.com/example/shop//deploy?ref=main",
+            "https://github.com/example/shop/deploy/base",
+            "https://gitlab.com/group/below/shop",
+        ] {
+            assert!(page(address).is_none(), "{address}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! # A file of values that is looked for in a chart
+//!
+//! A source that names a chart of a chart repository takes files of values from that chart alone. A file that lies in the
+//! Git repository beside the Application is not there: the chart cannot be rendered, or, with `ignoreMissingValueFiles`, is
+//! rendered without these values. A second source with a `ref` reaches it.
+//!
+//! People see: `open /tmp/…/web/envs/prod.yaml: no such file or directory`, a chart with its default values.
+//!
+//! ## Bad
+//! ```yaml
+//! sources:
+//! - {repoURL: https://charts.example.com, chart: web, targetRevision: 1.2.3, helm: {valueFiles: [envs/prod.yaml]}}
+//! - {repoURL: https://git.example.com/shop.git, targetRevision: main, ref: values}
+//! ```
+//! ## Good
+//! ```yaml
+//! sources:
+//! - {repoURL: https://charts.example.com, chart: web, targetRevision: 1.2.3, helm: {valueFiles: [$values/envs/prod.yaml]}}
+//! - {repoURL: https://git.example.com/shop.git, targetRevision: main, ref: values}
+//! ```
+//! ## When to suppress
+//! Where the chart has a file of that path, too.
+
+use tiphys_diag::Severity;
+use tiphys_graph::{App, Files};
+use tiphys_vfs::{join, parent};
+
+use crate::{
+    Context, Finding, Report, Rule,
+    support::{fields, once::Once, placeholders},
+};
+
+/// See the module.
+pub const RULE: Rule = Rule {
+    id: "D2-value-file",
+    incident: "D2",
+    severity: Severity::Warning,
+    title: "a file of values that is looked for in a chart, and lies in the repository",
+    source: include_str!("d2_value_file.rs"),
+    check,
+};
+
+fn check(context: &Context<'_>, report: &mut Report) {
+    let mut once = Once::default();
+    for app in &context.survey.apps {
+        let spec = &app.application.spec;
+        let sources = spec.effective_sources();
+        let reference = sources.iter().map(|it| it.reference.as_str()).find(|it| !it.is_empty());
+        for (at, source) in sources.iter().enumerate().filter(|(_, it)| !it.chart.is_empty()) {
+            let Some(helm) = &source.helm else { continue };
+            for (index, entry) in helm.value_files.iter().enumerate() {
+                let Some(here) = lies_here(&context.survey.files, app, entry) else { continue };
+                let field = fields::source(spec, at).key("helm").key("valueFiles").index(index);
+                let mut diagnostic = RULE
+                    .diagnostic(format!(
+                        "value file {entry} of Application {} is looked for in chart {}",
+                        app.name(),
+                        source.chart
+                    ))
+                    .at(context.survey.app_span(app, &field), format!("the file of this repository is {here}"))
+                    .because("files of values come from the source itself, and this source is a chart: it knows nothing of the repository");
+                let name = reference.unwrap_or("values");
+                if reference.is_none() {
+                    diagnostic = diagnostic.help(
+                        "add a source with the address of this repository and `ref: values`, and no path",
+                    );
+                }
+                let meant = format!("${name}/{here}");
+                diagnostic = diagnostic.help(format!("name it as {meant}"));
+                let mut finding = Finding::new(RULE.incident, diagnostic).app(app.name()).likely();
+                if reference.is_some() {
+                    finding = finding.respelt(entry.as_str(), meant);
+                }
+                once.add(entry, finding);
+            }
+        }
+    }
+    once.report(report);
+}
+
+/// The file of the repository that an entry means, if it means one.
+fn lies_here(files: &Files, app: &App, entry: &str) -> Option<String> {
+    if entry.starts_with(['$', '/']) || entry.contains("://") || placeholders::is_in(entry) {
+        return None;
+    }
+    let plain = entry.trim_start_matches("./");
+    if plain.contains('/') && files.contains(plain) {
+        return Some(plain.to_owned());
+    }
+    // Charts have a `values.yaml` of their own.
+    let folder = parent(&app.declared.location.file).unwrap_or_default();
+    let beside = join(folder, entry).ok().filter(|path| plain.contains('/') && files.contains(path));
+    beside.or_else(|| {
+        let mut ends = files.paths().filter(|path| plain.matches('/').count() > 1 && ends_alike(path, plain));
+        let only = ends.next()?.to_string();
+        ends.next().is_none().then_some(only)
+    })
+}
+
+/// Whether the last two steps of two paths are the same.
+fn ends_alike(one: &str, other: &str) -> bool {
+    let last = |path: &str| -> Vec<String> { path.rsplit('/').take(2).map(str::to_owned).collect() };
+    one.matches('/').count() > 0 && last(one) == last(other)
+}
