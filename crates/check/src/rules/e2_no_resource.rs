@@ -1,13 +1,14 @@
 //! # A custom resource belongs to one that nothing makes
 //!
 //! Topics, users, connectors, backups and poolers name the cluster that they belong to; a scaler names its credentials, a
-//! Workflow the template that it runs. The controller finds nothing of that name and leaves the resource alone, most
-//! often without a word in its status.
+//! Workflow the template that it runs, an Ingress or Certificate its issuer. The controller finds nothing of that name and
+//! leaves the resource alone, most often without a word in its status.
 //!
 //! People see: nothing at all, or `Cluster shop/db not found`, `triggerauthentications.keda.sh "queue" not found`,
-//! `workflowtemplates.argoproj.io "build" not found`.
+//! `workflowtemplates.argoproj.io "build" not found`, `clusterissuer.cert-manager.io "letsencrpyt" not found`.
 //!
-//! The rule speaks only where the Applications bring resources of the kind that is named into the same namespace.
+//! The rule speaks only where the Applications bring resources of the kind that is named into the same namespace, of issuers
+//! only where one is nearly called so.
 //!
 //! ## Bad
 //! ```yaml
@@ -28,7 +29,7 @@ use tiphys_value::{FieldPath, ObjectExt, ResourceKey, Value};
 
 use crate::{
     Context, Report, Rule,
-    support::{cluster::Cluster, fields::keys, once::Once, placeholders, similar},
+    support::{cluster::Cluster, fields::keys, misnamed::Misnamed, once::Once, placeholders, similar},
 };
 
 /// See the module.
@@ -55,6 +56,7 @@ macro_rules! references {
     };
 }
 
+const CERT_MANAGER: &str = "cert-manager.io";
 const STRIMZI: [&str; 3] = ["metadata", "labels", "strimzi.io/cluster"];
 const CLUSTER: [&str; 3] = ["spec", "cluster", "name"];
 const RABBITMQ: [&str; 3] = ["spec", "rabbitmqClusterReference", "name"];
@@ -85,6 +87,9 @@ fn check(context: &Context<'_>, report: &mut Report) {
         for object in &cluster.objects {
             for (name, to, field) in named(object) {
                 look(context, cluster, object, name, to, field, &mut once);
+            }
+            for (name, to, field) in issuers(object) {
+                issuer(context, cluster, object, (name, to), &field, &mut once);
             }
         }
     }
@@ -124,6 +129,60 @@ fn named(object: &Object) -> Vec<(&str, &'static str, FieldPath)> {
         }
     }
     found
+}
+
+/// The issuers of cert-manager that an object names: the name, the kind, and the field.
+fn issuers(object: &Object) -> Vec<(&str, &'static str, FieldPath)> {
+    const ANNOTATIONS: [(&str, &str); 2] =
+        [("cert-manager.io/cluster-issuer", "ClusterIssuer"), ("cert-manager.io/issuer", "Issuer")];
+    let mut found = Vec::new();
+    if matches!(object.key.kind.as_str(), "Ingress" | "Gateway") {
+        let kind_elsewhere = object.value().annotation("cert-manager.io/issuer-group").is_some();
+        for (key, kind) in ANNOTATIONS.into_iter().filter(|_| !kind_elsewhere) {
+            let field = keys(&["metadata", "annotations", key]);
+            found.extend(object.value().annotation(key).map(|name| (name, kind, field)));
+        }
+    }
+    if object.key.group == CERT_MANAGER && object.key.kind == "Certificate" {
+        let reference = &object.value()["spec"]["issuerRef"];
+        let kind = match reference.str_at(&["kind"]).unwrap_or("Issuer") {
+            "Issuer" => Some("Issuer"),
+            "ClusterIssuer" => Some("ClusterIssuer"),
+            _ => None,
+        };
+        let is_own = reference.str_at(&["group"]).is_none_or(|group| group == CERT_MANAGER);
+        let name = reference.str_at(&["name"]).filter(|_| is_own);
+        found.extend(name.zip(kind).map(|(name, kind)| (name, kind, keys(&["spec", "issuerRef", "name"]))));
+    }
+    found
+}
+
+/// An issuer that is not there, and one is that is nearly called so.
+fn issuer(
+    context: &Context<'_>,
+    cluster: &Cluster<'_>,
+    object: &Object,
+    (name, kind): (&str, &str),
+    field: &FieldPath,
+    once: &mut Once,
+) {
+    let namespace = if kind == "Issuer" { object.key.namespace.as_str() } else { "" };
+    let all = || {
+        let of_kind = |it: &&Object| it.key.group == CERT_MANAGER && it.key.kind == kind;
+        context.survey.objects.iter().filter(of_kind)
+    };
+    if placeholders::is_in(name) || all().any(|it| it.key.name == name) {
+        return;
+    }
+    let of_cluster = cluster.objects.iter().filter(|it| it.key.group == CERT_MANAGER && it.key.kind == kind);
+    let mut beside = of_cluster.filter(|it| it.key.namespace == namespace);
+    let Some(meant) = beside.find(|it| similar::nearest(name, [it.key.name.as_str()].into_iter()).is_some())
+    else {
+        return;
+    };
+    let misnamed = Misnamed { kind, name, path: field, meant };
+    let why = "cert-manager finds no issuer of this name, and makes no certificate";
+    once.add(name, misnamed.finding(&RULE, context, object, "nothing makes", why));
 }
 
 fn look(

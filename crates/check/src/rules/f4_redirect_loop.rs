@@ -47,11 +47,16 @@ pub const RULE: Rule = Rule {
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
     for object in &context.survey.objects {
-        let is_ingress = object.key.kind == "Ingress" && object.key.group == "networking.k8s.io";
-        if !is_ingress || parts::may_be_a_patch(context.survey, object) {
+        if parts::may_be_a_patch(context.survey, object) {
             continue;
         }
-        if let Some((place, why)) = plain_argo_cd(object)
+        let plain = match (object.key.group.as_str(), object.key.kind.as_str()) {
+            ("networking.k8s.io", "Ingress") => plain_argo_cd(object),
+            ("traefik.io" | "traefik.containo.us", "IngressRoute") => plain_route(object),
+            ("gateway.networking.k8s.io", "HTTPRoute") => plain_gateway(context.survey, object),
+            _ => None,
+        };
+        if let Some((place, why)) = plain
             && let Some(finding) = argo_cd(context, object, &place, &why)
         {
             once.add(&object.title(), finding);
@@ -159,6 +164,65 @@ fn argo_cd_backend(ingress: &Object) -> Option<(FieldPath, String)> {
                 let number = port["number"].as_i64().map(|number| number.to_string());
                 let port = number.unwrap_or_else(|| text(port, "name").to_owned());
                 return Some((rules.key("backend").key("service"), port));
+            }
+        }
+    }
+    None
+}
+
+/// The same of a route of Traefik.
+fn plain_route(route: &Object) -> Option<(FieldPath, String)> {
+    let spec = &route.value()["spec"];
+    let points = list(spec, "entryPoints");
+    let is_secure =
+        spec.get("tls").is_some() || !points.is_empty() && points.iter().all(|it| it == "websecure");
+    for (at, rule) in list(spec, "routes").iter().enumerate().filter(|_| is_secure) {
+        for (index, service) in list(rule, "services").iter().enumerate() {
+            // Port 443, and a port that is called https, Traefik speaks to by TLS.
+            let is_tls = service["port"].as_i64() == Some(443)
+                || text(service, "port").starts_with("https")
+                || matches!(text(service, "scheme"), "https");
+            // gRPC asks for a scheme of its own, and follows no redirect.
+            if text(service, "name").ends_with("argocd-server") && !is_tls && text(service, "scheme") != "h2c"
+            {
+                let place = keys(&["spec", "routes"]).index(at).key("services").index(index);
+                return Some((
+                    place,
+                    "Traefik ends TLS and speaks HTTP with this port of the server".to_owned(),
+                ));
+            }
+        }
+    }
+    None
+}
+
+/// The same of a route of the Gateway API whose listeners all end TLS.
+fn plain_gateway(survey: &Survey, route: &Object) -> Option<(FieldPath, String)> {
+    let spec = &route.value()["spec"];
+    let ends_tls = |parent: &Value| {
+        let section = text(parent, "sectionName");
+        let namespace = parent.str_at(&["namespace"]).unwrap_or(&route.key.namespace);
+        let is_it = |it: &&Object| {
+            it.key.kind == "Gateway" && it.key.name == text(parent, "name") && it.key.namespace == namespace
+        };
+        let world = route.world();
+        let gateway = survey.objects_in(&world).find(is_it);
+        let listeners: Vec<&Value> = gateway
+            .into_iter()
+            .flat_map(|it| list(&it.value()["spec"], "listeners"))
+            .filter(|it| section.is_empty() || text(it, "name") == section)
+            .collect();
+        !listeners.is_empty() && listeners.iter().all(|it| text(it, "protocol") == "HTTPS")
+    };
+    let parents = list(spec, "parentRefs");
+    if parents.is_empty() || !parents.iter().all(ends_tls) {
+        return None;
+    }
+    for (at, rule) in list(spec, "rules").iter().enumerate() {
+        for (index, backend) in list(rule, "backendRefs").iter().enumerate() {
+            if text(backend, "name").ends_with("argocd-server") && backend["port"].as_i64() == Some(80) {
+                let place = keys(&["spec", "rules"]).index(at).key("backendRefs").index(index);
+                return Some((place, "the Gateway ends TLS and speaks HTTP with this port".to_owned()));
             }
         }
     }

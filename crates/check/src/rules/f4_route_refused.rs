@@ -71,7 +71,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
             for (at, parent) in list(&route.value()["spec"], "parentRefs").iter().enumerate() {
                 let path = keys(&["spec", "parentRefs"]).index(at);
-                if let Some((refusal, gateway)) = refused(cluster, route, parent, &path) {
+                if let Some((refusal, gateway)) = refused(context, cluster, route, parent, &path) {
                     add(context, &mut once, route, refusal, gateway);
                 }
             }
@@ -94,10 +94,18 @@ fn add(context: &Context<'_>, once: &mut Once, route: &Object, refusal: Refusal,
     if let Some((wrong, meant)) = refusal.meant {
         finding = finding.respelt(wrong, meant);
     }
-    once.add(&refusal.message, finding);
+    match refusal.message.split_once(" is for ") {
+        // One Gateway that is not there is one cause for all routes of a file.
+        Some((_, gateway)) if near.is_none() => {
+            let file = finding.diagnostic.primary.as_ref().map(|label| label.span.file.clone());
+            once.add_by(format!("{}\n{gateway}", file.unwrap_or_default()), finding);
+        }
+        _ => once.add(&refusal.message, finding),
+    }
 }
 
 fn refused<'a>(
+    context: &Context<'_>,
     cluster: &Cluster<'a>,
     route: &Object,
     parent: &Value,
@@ -111,7 +119,7 @@ fn refused<'a>(
     }
     let key = ResourceKey::new(GROUP, "Gateway", namespace, name);
     let Some(gateway) = cluster.find(&key) else {
-        return Some((missing(cluster, route, namespace, name, path)?, None));
+        return Some((missing(context, cluster, route, (namespace, name), path)?, None));
     };
     // Operators add listeners of their own, and merge Gateways.
     if placeholders::has(&gateway.value()["spec"])
@@ -155,14 +163,22 @@ fn istio(context: &Context<'_>, cluster: &Cluster<'_>, route: &Object, once: &mu
 }
 
 fn missing(
+    context: &Context<'_>,
     cluster: &Cluster<'_>,
     route: &Object,
-    namespace: &str,
-    name: &str,
+    (namespace, name): (&str, &str),
     path: &FieldPath,
 ) -> Option<Refusal> {
-    let others: Vec<&&Object> =
-        cluster.objects.iter().filter(|it| it.key.group == GROUP && it.key.kind == "Gateway").collect();
+    let is_gateway = |it: &&Object| it.key.group == GROUP && it.key.kind == "Gateway";
+    let mut others: Vec<&Object> = cluster.objects.iter().copied().filter(is_gateway).collect();
+    // Gateways that people apply by hand are of the cluster, too, where its Applications bring none.
+    let loose = context.survey.objects.iter().filter(|it| it.environment.is_none()).filter(is_gateway);
+    if others.is_empty() {
+        others.extend(loose.filter(|it| !it.key.namespace.is_empty()));
+        if others.iter().any(|it| it.key.namespace == namespace && it.key.name == name) {
+            return None;
+        }
+    }
     if others.is_empty() || cluster.is_partly_hidden(namespace) || cluster.may_be_made(namespace, name) {
         return None;
     }

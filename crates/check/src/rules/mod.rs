@@ -119,6 +119,7 @@ mod f4_no_backend;
 mod f4_no_middleware;
 mod f4_redirect_loop;
 mod f4_route_refused;
+mod f4_tunnel_redirect;
 mod f4_unheard;
 mod f4_unknown_host;
 mod f4_wrong_address;
@@ -264,6 +265,7 @@ pub const ALL: &[&Rule] = &[
     &f4_no_middleware::RULE,
     &f4_redirect_loop::RULE,
     &f4_route_refused::RULE,
+    &f4_tunnel_redirect::RULE,
     &f4_unheard::RULE,
     &f4_unknown_host::RULE,
     &f4_wrong_address::RULE,
