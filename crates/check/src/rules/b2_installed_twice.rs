@@ -2,7 +2,8 @@
 //!
 //! Two Applications install the same thing into two namespaces of one cluster, and there can be only one:
 //! DaemonSets that want the same ports of every node, or operators that watch all namespaces with rights on
-//! the whole cluster. The second DaemonSet's pods stay Pending; two operators undo each other's work.
+//! the whole cluster. The second DaemonSet's pods stay Pending; two operators undo each other's work; two agents of
+//! one network write the same files and routes on every node.
 //!
 //! People see: `0/5 nodes are available: 5 node(s) didn't have free ports for the requested pod ports`,
 //! `AlreadyExists`, `field is immutable`, two `calico-node` DaemonSets.
@@ -80,6 +81,9 @@ const ONLY_ONCE: [&str; 11] = [
 
 /// Components each of which is the network of the whole cluster.
 const NETWORKS: [&str; 2] = ["calico", "cilium"];
+
+/// Networks whose agent on a node has the node to itself.
+const NODE_NETWORKS: [&str; 3] = ["calico", "cilium", "flannel"];
 
 /// Charts of two networks for one cluster, where neither is told to go by the other.
 fn networks(context: &Context<'_>, report: &mut Report) {
@@ -179,8 +183,12 @@ fn clash(context: &Context<'_>, one: &Object, other: &Object) -> Option<String> 
     }
     if one.key.kind == "DaemonSet" && selector(one) == selector(other) {
         let shared: BTreeSet<i64> = &ports(one) & &ports(other);
-        let port = shared.first()?;
-        return Some(format!("both want port {port} of every node"));
+        if let Some(port) = shared.first() {
+            return Some(format!("both want port {port} of every node"));
+        }
+        // The agents of a network name no ports: they run in the node's own network.
+        let network = component(one).filter(|name| NODE_NETWORKS.contains(name))?;
+        return Some(format!("each writes {network}'s CNI configuration and routes on every node"));
     }
     let (rights, others) = (rights(context, one), rights(context, other));
     let group = rights.intersection(&others).next()?;
@@ -189,6 +197,11 @@ fn clash(context: &Context<'_>, one: &Object, other: &Object) -> Option<String> 
     // Arguments or variables that differ may tell the two what to leave to the other.
     (arguments(one) == arguments(other))
         .then(|| format!("both may write the resources of {group} in all namespaces"))
+}
+
+/// The component that its first image belongs to.
+fn component(object: &Object) -> Option<&'static str> {
+    Component::of_image(&image(object)?).map(|component| component.name)
 }
 
 fn selector(object: &Object) -> Option<Value> {

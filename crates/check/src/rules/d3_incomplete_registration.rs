@@ -50,6 +50,7 @@ struct Place<'a> {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let survey = context.survey;
+    let mut told: BTreeSet<String> = BTreeSet::new();
     for (folder, mut services) in families(survey) {
         // What has no manifests is deployed in another way, if at all.
         let manifests = manifests(survey, &folder);
@@ -70,7 +71,41 @@ fn check(context: &Context<'_>, report: &mut Report) {
         for (name, missing) in lacking {
             if let Some(file) = services.get(name) {
                 report.add(finding(survey, &folder, name, file, &missing));
+                told.insert(name.to_owned());
             }
+        }
+    }
+    charts(survey, &told, report);
+}
+
+/// Charts side by side of which all but one have an Application of their own, and nothing else speaks of that one.
+fn charts(survey: &Survey, told: &BTreeSet<String>, report: &mut Report) {
+    let mut families: BTreeMap<&str, BTreeMap<&str, &str>> = BTreeMap::new();
+    for path in survey.files.paths() {
+        let Some(folder) = path.strip_suffix("/Chart.yaml") else { continue };
+        let Some((family, name)) = folder.rsplit_once('/') else { continue };
+        if !NO_SERVICES.contains(&name) && !path.contains("/charts/") {
+            families.entry(family).or_default().insert(name, path);
+        }
+    }
+    let sources: BTreeSet<String> = survey
+        .apps
+        .iter()
+        .flat_map(|app| app.application.spec.effective_sources())
+        .map(|source| source.path.trim_start_matches("./").trim_end_matches('/').to_owned())
+        .collect();
+    for (folder, services) in families {
+        let has = |name: &&&str| sources.contains(&format!("{folder}/{name}"));
+        let (there, absent): (Vec<&&str>, Vec<&&str>) = services.keys().partition(has);
+        let [name] = absent[..] else { continue };
+        let Some(file) = services.get(name).filter(|_| there.len() >= ENOUGH) else { continue };
+        let own = format!("{folder}/{name}/");
+        let speaks = |path: &&std::sync::Arc<str>| {
+            !path.starts_with(&own) && survey.files.text(path).is_some_and(|text| is_word(&text, name))
+        };
+        let is_library = survey.files.text(file).is_some_and(|text| text.contains("type: library"));
+        if !is_library && !told.contains(*name) && !survey.files.paths().any(|path| speaks(&path)) {
+            report.add(finding(survey, folder, name, file, &[("Application", there.len())]));
         }
     }
 }
@@ -89,7 +124,7 @@ fn finding(
     let span: Span = survey.files.span(&tiphys_value::Location::new(file, 1, 0));
     let diagnostic = RULE
         .diagnostic(message)
-        .at(span, "this is built for a service that is registered only in part")
+        .at(span, "this is of a service that is registered only in part")
         .because("each place where services are listed has to be told of a new one; what is not listed is neither built nor deployed, and nothing fails")
         .help(format!("add {name} wherever its siblings are named"));
     Finding::new(RULE.incident, diagnostic).likely()
@@ -118,7 +153,12 @@ fn families(survey: &Survey) -> BTreeMap<String, BTreeMap<String, String>> {
 
 /// The names of the folders that charts, kustomizations and manifests lie in, but for those beside the code.
 fn manifests<'a>(survey: &'a Survey, folder: &str) -> BTreeSet<&'a str> {
+    // Where Applications deploy from beside the code, what lies there counts.
     let own = format!("{folder}/");
+    let sources = survey.apps.iter().flat_map(|app| app.application.spec.effective_sources());
+    let own_sources: BTreeSet<String> =
+        sources.map(|source| source.path).filter(|path| path.starts_with(&own)).collect();
+    let own = if own_sources.len() < ENOUGH { own } else { "/".to_owned() };
     let is_mark = |name: &str| name == "Chart.yaml" || tiphys_kustomize::FILE_NAMES.contains(&name);
     let all =
         survey.files.paths().filter(|path| is_mark(tiphys_vfs::base_name(path)) && !path.starts_with(&own));

@@ -73,7 +73,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     if survey.tools().terraform.resources("aws_security_group").count() < 2 || !is_unmanaged(survey) {
         return;
     }
-    let (wanted, has_installer) = (wanted(survey), has_installer(survey));
+    let (wanted, is_cluster) = (wanted(survey), has_installer(survey) || installs_network(survey));
     for blocks in survey.tools().terraform.modules().into_values() {
         let groups: BTreeMap<&str, &Block> = blocks
             .iter()
@@ -91,7 +91,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         });
         let ([control], false, false) = (control.as_slice(), workers.is_empty(), shared) else { continue };
         for worker in workers {
-            if has_installer || are_machines(&blocks, [control, worker]) && installs_network(survey) {
+            if is_cluster {
                 judge(&groups, &blocks, (control, worker), &wanted, report);
             }
         }
@@ -109,21 +109,6 @@ fn is_unmanaged(survey: &Survey) -> bool {
     let terraform = &survey.tools().terraform;
     detect(survey).is_managed != Some(true)
         && CONTROL_PLANES.iter().all(|kind| terraform.resources(kind).next().is_none())
-}
-
-/// Whether machines of the module have each of the groups: nodes that the repository makes itself.
-fn are_machines(blocks: &[&Block], wanted: [&str; 2]) -> bool {
-    let has = |block: &Block, group: &str| {
-        let fields = ["vpc_security_group_ids", "security_groups", "security_group_ids"];
-        let mut named = fields.iter().filter_map(|field| block.get(field)).flat_map(|it| &it.references);
-        named.any(|it| names(it, group))
-    };
-    let is_machine = |block: &&&Block| {
-        ["aws_instance", "aws_launch_template", "aws_spot_instance_request"]
-            .iter()
-            .any(|kind| block.is_resource(kind))
-    };
-    wanted.iter().all(|group| blocks.iter().filter(is_machine).any(|block| has(block, group)))
 }
 
 /// Whether the repository installs a network for pods.

@@ -67,6 +67,16 @@ pub const RULE: Rule = Rule {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let files = &context.survey.files;
+    for path in files.ending(&[".yml", ".yaml"]).filter(|path| is_workflow(path)) {
+        if files.text(path).is_none() && files.tree().is_file(path) {
+            let diagnostic = RULE
+                .diagnostic(format!("{path} is no UTF-8 text, so none of its jobs will run"))
+                .at(files.span(&Location::new(path.clone(), 1, 0)), "")
+                .because("GitHub reads workflows as UTF-8")
+                .help("save the file as UTF-8");
+            report.add(Finding::new(RULE.incident, diagnostic));
+        }
+    }
     for pipeline in &context.survey.tools().pipelines {
         match (&pipeline.documents, pipeline.format) {
             (Err(error), _) => {
@@ -97,6 +107,11 @@ fn report_all(
         let diagnostic = RULE.diagnostic(fault.message).at(span, fault.label).because(because);
         report.add(Finding::new(RULE.incident, diagnostic));
     }
+}
+
+/// Whether a file is a workflow of GitHub.
+fn is_workflow(path: &str) -> bool {
+    path.strip_prefix(".github/workflows/").is_some_and(|name| !name.contains('/'))
 }
 
 /// The fault of a file that does not parse, with the place at which a block scalar ended early.

@@ -25,7 +25,7 @@
 //! ## When to suppress
 //! Where the included file is written by something that runs before Ansible.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
 use tiphys_diag::{Diagnostic, Severity};
 use tiphys_graph::{
@@ -64,16 +64,19 @@ fn check(context: &Context<'_>, report: &mut Report) {
             }
         }
     }
+    let includes = ansible.files.values().flat_map(|file| &file.includes);
+    let included: BTreeSet<&Arc<str>> = includes.filter_map(|include| include.file.as_ref()).collect();
     for path in files.ending(&[".yml", ".yaml"]) {
-        if let Some(diagnostic) = unreadable(files, path) {
+        if let Some(diagnostic) = unreadable(files, path, included.contains(path)) {
             report.add(Finding::new(RULE.incident, diagnostic).likely());
         }
     }
 }
 
-/// A playbook, or the tasks of a role, that is no YAML: told by its first lines, and by its folder.
-fn unreadable(files: &Files, path: &Arc<str>) -> Option<Diagnostic> {
-    let is_role = is_of_role(path);
+/// A playbook, or the tasks of a role or of another file, that is no YAML: told by its first lines, by its folder, and by who
+/// includes it.
+fn unreadable(files: &Files, path: &Arc<str>, is_included: bool) -> Option<Diagnostic> {
+    let is_role = is_included || is_of_role(path);
     let text = files.text(path)?;
     // Templates of playbooks, and manifests; what a role's own folder holds is read as it is.
     if !is_role && ["apiVersion:", "{%"].iter().any(|mark| text.contains(mark)) {
