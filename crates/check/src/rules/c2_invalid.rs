@@ -187,7 +187,8 @@ fn faults(
     }
     if !faults.is_empty() && parts::is_below_defaults(survey, object) {
         faults.retain(|fault| {
-            let is_empty = fault.field.get(object.value()).is_some_and(|value| value == "");
+            let is_empty =
+                fault.field.get(object.value()).is_some_and(|value| value == "" || value.is_null());
             !is_empty && !refused_value(&fault.message).is_some_and(parts::has_empty_part)
         });
     }

@@ -70,7 +70,12 @@ fn check(context: &Context<'_>, report: &mut Report) {
             diagnostic.severity = Severity::Warning;
         }
         let finding = Finding::new(RULE.incident, diagnostic).app(app.name());
-        once.add(app.name(), if together { finding } else { finding.likely() });
+        let finding = if together { finding } else { finding.likely() };
+        match app.declaration {
+            // One template that leaves out what tells two clusters apart is one cause.
+            Declaration::Set(set) if of_one_set => once.add_by(format!("set {}", set.0), finding),
+            _ => once.add(app.name(), finding),
+        }
     }
     once.report(report);
 }

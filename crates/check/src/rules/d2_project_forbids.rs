@@ -25,7 +25,10 @@
 use std::collections::BTreeMap;
 
 use tiphys_diag::Severity;
-use tiphys_graph::{App, Object, Survey, survey::is_namespaced};
+use tiphys_graph::{
+    App, Object, Survey,
+    survey::{UNTOLD, is_namespaced},
+};
 use tiphys_model::{AppProject, Destination, hook::is_ignored, names, repository};
 use tiphys_schema::names::dns1123_subdomain;
 use tiphys_value::ObjectExt;
@@ -185,7 +188,7 @@ impl Judged<'_> {
     fn destination(&self, once: &mut Once) {
         let destination = &self.app.application.spec.destination;
         let is_open = [&destination.namespace, &destination.server, &destination.name];
-        let is_open = is_open.iter().any(|text| placeholders::is_in(text));
+        let is_open = is_open.iter().any(|text| placeholders::is_in(text) || text.ends_with(UNTOLD));
         // Which projects are meant for a cluster that only the installation knows is not known either.
         let is_open = is_open || self.survey.is_symbolic(self.app);
         if is_open || self.spellings(destination).iter().any(|it| self.project.permits_destination(it)) {

@@ -83,8 +83,10 @@ fn beside_all(context: &Context<'_>, file: &str) -> Option<Finding> {
         "example", "sample", "test", "patch", "values", "old", "bak", "backup", "disabled", "template",
         "local", "dev", "unused", "draft", "debug", "manual",
     ];
-    // What people apply by hand, once.
-    const BY_HAND: [&str; 6] = [
+    // What people apply by hand, once; an Application often lies beside what it deploys.
+    const BY_HAND: [&str; 8] = [
+        "argoproj.io/Application",
+        "argoproj.io/ApplicationSet",
         "/Secret",
         "/Pod",
         "/Namespace",

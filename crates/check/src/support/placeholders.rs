@@ -15,6 +15,7 @@ pub fn is_in(text: &str) -> bool {
     STARTS.iter().any(|mark| text.starts_with(mark))
         || asks_for_a_value(text)
         || has_shouted_host(text)
+        || is_of_anybody(text)
         || (text.len() <= LONGEST && (text.contains("${") || text.contains("{{") || has_bracketed_name(text)))
 }
 
@@ -31,6 +32,16 @@ fn has_shouted_host(text: &str) -> bool {
     let host =
         text.split_once("://").map_or("", |(_, rest)| rest.split(['/', ':']).next().unwrap_or_default());
     host.contains('_') && host.chars().all(|c| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_')
+}
+
+/// Whether an address is that of whoever reads it: `https://github.com/your-org/shop.git`.
+fn is_of_anybody(text: &str) -> bool {
+    let is_address = text.contains("://") || text.starts_with("git@");
+    let is_yours = |step: &str| {
+        let small = step.to_ascii_lowercase();
+        small.starts_with("your-") || small.starts_with("your_")
+    };
+    is_address && text.split(['/', ':', '@', '.']).any(is_yours)
 }
 
 /// Whether a text holds lines of a template language, so that it is no YAML before another tool has read it.
@@ -106,6 +117,8 @@ mod tests {
             "DEFINED-ELSEWHERE",
             "ref+vault://web/login#/password",
             "https://CLUSTER_API_SERVER:6443",
+            "https://github.com/your-org/shop.git",
+            "git@github.com:YOUR_USERNAME/shop.git",
         ] {
             assert!(is_in(text), "{text}");
         }

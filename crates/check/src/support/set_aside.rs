@@ -11,8 +11,9 @@ use crate::Finding;
 
 /// Folder names that often say that something is kept and not used, beside those that say nothing else.
 const OFTEN_PUT_AWAY: [&str; 4] = ["backup", "backups", "old", "vendor"];
-/// Folder names that say: this is to be read.
-const SHOWN: [&str; 6] = ["doc", "docs", "example", "examples", "samples", "website"];
+/// Folder names that say: this is to be read, or copied.
+const SHOWN: [&str; 8] =
+    ["doc", "docs", "example", "examples", "samples", "skeleton", "skeletons", "website"];
 
 /// Where Maven and Gradle keep what the tests of a program read, and where tests keep what they expect.
 const READ_BY_TESTS: [&str; 2] = ["src/test/resources/", "/golden/"];
@@ -40,7 +41,14 @@ impl<'a> Aside<'a> {
             let at = path.rfind('/')? + 1;
             OF_TESTS.contains(&&path[at..]).then_some(&path[..at])
         };
-        Self { tests: files.paths().filter_map(folder).collect() }
+        // Gatekeeper's own tests call their list `suite.yaml`, which others do too.
+        let is_suite = |path: &std::sync::Arc<str>| {
+            path.ends_with("/suite.yaml")
+                && files.text(path).is_some_and(|text| text.contains("test.gatekeeper.sh/"))
+        };
+        let suite =
+            |path: &'a std::sync::Arc<str>| Some(&path[..path.rfind('/')? + 1]).filter(|_| is_suite(path));
+        Self { tests: files.paths().filter_map(|path| folder(path).or_else(|| suite(path))).collect() }
     }
 
     fn holds(&self, path: &str) -> bool {
