@@ -26,10 +26,10 @@ pub const FILE: &str = "tiphys.toml";
 pub enum ConfigError {
     /// It is no TOML, or has fields that are not known.
     #[error("{FILE}: {0}")]
-    Syntax(#[from] toml::de::Error),
+    Syntax(toml::de::Error),
     /// It names a rule that does not exist.
     #[error("{FILE}: {0}")]
-    Rule(#[from] UnknownRule),
+    Rule(UnknownRule),
     /// A pattern of files that cannot be read.
     #[error("{FILE}: {0:?}: {1}")]
     Pattern(String, BadPattern),
@@ -41,7 +41,7 @@ pub enum ConfigError {
 pub struct UnknownRule {
     /// What was named.
     pub name: String,
-    /// The rule whose id is most like it.
+    /// The rule or incident whose id is most like it.
     pub nearest: &'static str,
 }
 
@@ -111,9 +111,9 @@ impl Config {
     /// # Errors
     /// It is no TOML, has fields that are not known, a pattern that is malformed, or names a rule that does not exist.
     pub fn parse(text: &str) -> Result<Self, ConfigError> {
-        let whole: Whole = toml::from_str(text)?;
+        let whole: Whole = toml::from_str(text).map_err(ConfigError::Syntax)?;
         for rule in &whole.check.rule {
-            select(&rule.id)?;
+            select(&rule.id).map_err(ConfigError::Rule)?;
         }
         let patterns = whole.check.rule.iter().flat_map(|rule| &rule.paths).chain(&whole.check.exclude);
         for pattern in patterns {
@@ -153,8 +153,9 @@ fn names(name: &str, id: &str) -> bool {
 pub fn select(name: &str) -> Result<Vec<&'static Rule>, UnknownRule> {
     let found: Vec<&'static Rule> = rules::ALL.iter().copied().filter(|rule| names(name, rule.id)).collect();
     if found.is_empty() {
-        let likeness = |rule: &&&Rule| (1000.0 * similarity(name, rule.id)) as u32;
-        let nearest = rules::ALL.iter().max_by_key(likeness).map_or("", |rule| rule.id);
+        let ids = rules::ALL.iter().flat_map(|rule| [rule.id, rule.incident]);
+        let likeness = |id: &&str| (1000.0 * similarity(&name.to_uppercase(), &id.to_uppercase())) as u32;
+        let nearest = ids.max_by_key(likeness).unwrap_or_default();
         return Err(UnknownRule { name: name.to_owned(), nearest });
     }
     Ok(found)

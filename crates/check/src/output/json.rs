@@ -49,6 +49,7 @@ fn one(finding: &Finding, shown: &Shown<'_>) -> Value {
     value["confidence"] = object!(finding.confidence);
     value["fingerprint"] = finding.fingerprint().into();
     value["fix"] = fix;
+    value["unreachable"] = shown.is_unreached(finding).into();
     label_places(&mut value);
     value
 }

@@ -55,6 +55,9 @@ fn one(out: &mut String, diagnostic: &Diagnostic, finding: Option<&Finding>, sho
     if !diagnostic.mechanism.is_empty() {
         let _ = writeln!(out, "**Why:** {}\n", escaped(&diagnostic.mechanism));
     }
+    if finding.is_some_and(|finding| shown.is_unreached(finding)) {
+        let _ = writeln!(out, "No Application reaches this.\n");
+    }
     for help in &diagnostic.help {
         let _ = writeln!(out, "**What to do:** {}\n", escaped(help));
     }

@@ -27,12 +27,12 @@ pub fn sarif(shown: &Shown<'_>) -> Value {
                 })).collect::<Vec<_>>(),
             }},
             "columnKind": "unicodeCodePoints",
-            "results": shown.findings().map(result).collect::<Vec<_>>(),
+            "results": shown.findings().map(|finding| result(finding, shown)).collect::<Vec<_>>(),
         }],
     })
 }
 
-fn result(finding: &Finding) -> Value {
+fn result(finding: &Finding, shown: &Shown<'_>) -> Value {
     let diagnostic = &finding.diagnostic;
     let mut message = diagnostic.message.clone();
     for more in std::iter::once(&diagnostic.mechanism).chain(&diagnostic.help).filter(|it| !it.is_empty()) {
@@ -46,7 +46,12 @@ fn result(finding: &Finding) -> Value {
         "locations": diagnostic.primary.iter().map(|label| json!({"physicalLocation": place(&label.span)})).collect::<Vec<_>>(),
         "relatedLocations": diagnostic.related.iter().enumerate().map(related).collect::<Vec<_>>(),
         "partialFingerprints": {"tiphys/v1": finding.fingerprint()},
-        "properties": {"app": finding.app, "object": finding.object, "confidence": finding.confidence},
+        "properties": {
+            "app": finding.app,
+            "object": finding.object,
+            "confidence": finding.confidence,
+            "unreachable": shown.is_unreached(finding),
+        },
     });
     if let Some(position) = rules::ALL.iter().position(|rule| rule.id == diagnostic.rule) {
         result["ruleIndex"] = position.into();

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use tiphys_diag::Severity;
 use tiphys_graph::{Outcome, Unit, UnitKind};
 
+use tiphys_vfs::is_below;
+
 use super::{Shown, counted};
+use crate::Finding;
 
 impl Shown<'_> {
     /// How many findings each incident family has at each severity, worst first.
@@ -47,6 +50,20 @@ impl Shown<'_> {
         }
         parts.push(counted(survey.objects.len(), "object"));
         parts.join(", ")
+    }
+
+    /// Whether a finding lies in a chart or kustomization that no Application reaches.
+    pub(super) fn is_unreached(&self, finding: &Finding) -> bool {
+        let Some(label) = finding.diagnostic.primary.as_ref().filter(|_| finding.app.is_none()) else {
+            return false;
+        };
+        let file = &label.span.file;
+        let holds = |unit: &&Unit| {
+            unit.kind != UnitKind::Manifest && (unit.path.is_empty() || is_below(file, &unit.path))
+        };
+        let clusters = std::iter::once(self.survey).chain(self.survey.flux.as_deref());
+        self.survey.units.iter().any(|unit| holds(&unit))
+            && !clusters.flat_map(|survey| &survey.apps).any(|app| app.read.contains(file))
     }
 
     /// What was named but not seen: what, why, and who needs it.

@@ -30,6 +30,11 @@ fn one(finding: &Finding, shown: &Shown<'_>, color: bool) -> String {
         };
         diagnostic.help.push(format!("{}{how}", fix.description));
     }
+    if shown.is_unreached(finding) && !diagnostic.mechanism.contains("no Application") {
+        let why = std::mem::take(&mut diagnostic.mechanism);
+        let between = if why.is_empty() { "" } else { "; " };
+        diagnostic.mechanism = format!("{why}{between}no Application reaches this");
+    }
     full(&diagnostic, shown.sources, color)
 }
 

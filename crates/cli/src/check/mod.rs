@@ -1,6 +1,7 @@
 //! What `tiphys check` does beyond the rules: reading, comparing, fixing, showing.
 
 mod args;
+mod links;
 mod progress;
 mod survey;
 mod watch;
@@ -102,7 +103,7 @@ impl<'a> Check<'a> {
     fn finish(&self, round: &Round) -> anyhow::Result<()> {
         let shown = self.shown(round);
         let text = match self.args.output {
-            Output::Text => output::text(&shown, std::io::stdout().is_terminal()),
+            Output::Text => self.text(&shown),
             Output::Json => format!("{:#}\n", output::json(&shown)),
             Output::Sarif => format!("{:#}\n", output::sarif(&shown)),
             Output::Github => output::github(&shown),
@@ -118,6 +119,16 @@ impl<'a> Check<'a> {
             self.fix(round)?;
         }
         Ok(())
+    }
+
+    /// For people: on a terminal in colour, with links to the files.
+    fn text(&self, shown: &Shown<'_>) -> String {
+        let is_terminal = std::io::stdout().is_terminal();
+        let text = output::text(shown, is_terminal);
+        match self.reader.root().filter(|_| is_terminal) {
+            Some(root) => links::linked(&text, root),
+            None => text,
+        }
     }
 
     fn fix(&self, round: &Round) -> anyhow::Result<()> {
@@ -170,8 +181,10 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Rule>> {
 /// The baseline to hold against; none while it is being written.
 fn baseline(args: &Args) -> anyhow::Result<Option<Baseline>> {
     let Some(file) = args.baseline.as_deref().filter(|_| !args.write_baseline) else { return Ok(None) };
-    let text =
-        fs::read_to_string(file).with_context(|| format!("cannot read baseline {}", file.display()))?;
+    let text = fs::read_to_string(file).with_context(|| {
+        let hint = if file.exists() { "" } else { "; --write-baseline makes it" };
+        format!("cannot read baseline {}{hint}", file.display())
+    })?;
     let parsed = Baseline::parse(&text).with_context(|| file.display().to_string())?;
     Ok(Some(parsed))
 }
