@@ -229,6 +229,9 @@ fn revisions_that_lack_what_is_wanted_are_told_of() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     };
     git(&["branch", "release"]);
+    // Nothing was fetched: nobody knows what there is where it comes from.
+    assert_eq!(check(&repo, &["--rule", "D2"]).0, 0);
+    git(&["update-ref", "refs/remotes/origin/release", "HEAD"]);
     let (code, text) = check(&repo, &["--rule", "D2"]);
     assert_eq!(code, 1, "{text}");
     assert!(text.contains("Application web reads revision \"relase\""), "{text}");

@@ -20,7 +20,8 @@ pub struct WorkingTree {
     ids: Vec<RepoId>,
 }
 
-/// Whether a clone has all branches and tags of where it comes from, or comes from nowhere.
+/// Whether this is a clone that has all branches and tags of where it comes from. What comes from nowhere, as a copy of the
+/// files in a repository of their own, cannot tell what there is elsewhere.
 fn has_all_branches(repository: &gix::Repository) -> bool {
     const ALL: &str = "refs/heads/*";
     let fetched = repository.config_snapshot().string("remote.origin.fetch");
@@ -30,7 +31,7 @@ fn has_all_branches(repository: &gix::Repository) -> bool {
         .and_then(|all| Some(all.remote_branches().ok()?.next().is_some()))
         .unwrap_or_default();
     let is_whole = repository.is_shallow().is_ok_and(|is_shallow| !is_shallow);
-    is_whole && (!has_fetched || fetched.is_some_and(|it| it.to_str_lossy().contains(ALL)))
+    is_whole && has_fetched && fetched.is_some_and(|it| it.to_str_lossy().contains(ALL))
 }
 
 impl WorkingTree {
