@@ -45,6 +45,7 @@ pub(super) struct Attempt {
     data: Map,
     changes: u64,
     unsteady: u64,
+    /// Whether the calls around it have looked at what varies by now.
     varied: bool,
 }
 
@@ -83,15 +84,18 @@ impl<'e> Context<'e> {
         if let Some(known) = known.get(&key) {
             return Ok(known.output.clone());
         }
-        let (unsteady, varied) = (memo.unsteady.get(), memo.varying.borrow().read_anew(false));
+        let (unsteady, varied) = (memo.unsteady.get(), memo.varying.borrow().take_read());
         Err(Some(Attempt { key, data: map.clone(), changes, unsteady, varied }))
     }
 
     /// Keeps what a call has written.
     pub(super) fn keep(&self, attempt: Attempt, output: &str) {
         let (memo, Attempt { key, data, changes, unsteady, varied }) = (&self.env.memo, attempt);
-        let varies = memo.varying.borrow().read_anew(true);
-        memo.varying.borrow().read_anew(varied || varies);
+        let varying = memo.varying.borrow();
+        let varies = varying.take_read();
+        if varied || varies {
+            varying.mark_read();
+        }
         let is_steady = !varies && unsteady == memo.unsteady.get() && changes == changes::counted();
         if is_steady && output.len() <= MAX_OUTPUT {
             memo.known.borrow_mut().insert(key, Known { output: SmolStr::new(output), _data: data });

@@ -158,8 +158,9 @@ impl<'s> Lexer<'s> {
             return;
         }
         self.skip_space();
-        if self.byte(0) == b'-' && self.byte(1) == b'}' && self.byte(2) == b'}' {
-            self.pos -= 1;
+        self.pos -= 1;
+        if self.right_delim_here().is_none() {
+            self.pos += 1;
         }
         self.ignore();
     }

@@ -64,7 +64,7 @@ pub(super) struct Inner {
     nil: bool,
     /// Whether others than the running template see it, see [`Map::share`].
     pub(super) shared: Cell<bool>,
-    /// Whether somebody has looked at its entries since [`Map::read_anew`].
+    /// Whether somebody has looked at its entries since [`Map::take_read`].
     read: Cell<bool>,
     pub(super) entries: RefCell<Vec<Entry>>,
     origin: Cell<OriginId>,
@@ -152,9 +152,14 @@ impl Map {
         self.0.shared.get()
     }
 
-    /// Says whether somebody has looked at the entries since this was last asked, and begins anew.
-    pub(crate) fn read_anew(&self, read: bool) -> bool {
-        self.0.read.replace(read)
+    /// Whether somebody has looked at the entries since this was last asked.
+    pub(crate) fn take_read(&self) -> bool {
+        self.0.read.take()
+    }
+
+    /// Says that somebody has looked at the entries.
+    pub(crate) fn mark_read(&self) {
+        self.0.read.set(true);
     }
 
     /// The map's type.

@@ -82,11 +82,12 @@ impl Value {
             match value {
                 Self::Map(map) if !map.0.shared.replace(true) => {
                     let entries = map.0.entries.borrow();
-                    queue
-                        .extend(entries.iter().map(|entry| &entry.value).filter(drop::is_container).cloned());
+                    let values = entries.iter().map(|entry| &entry.value);
+                    queue.extend(values.filter(|value| drop::is_container(value)).cloned());
                 }
                 Self::List(list) if !list.0.shared.replace(true) => {
-                    queue.extend(list.0.items.borrow().iter().filter(drop::is_container).cloned());
+                    let items = list.0.items.borrow();
+                    queue.extend(items.iter().filter(|item| drop::is_container(item)).cloned());
                 }
                 _ => {}
             }
