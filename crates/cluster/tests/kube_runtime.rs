@@ -92,11 +92,15 @@ fn a_reflector_holds_what_is_there() {
         }
         let (store, writer) = reflector::store();
         let pages = watcher::Config::default().labels("for=test").page_size(7);
-        let stream = reflector::reflector(writer, watcher::watcher(api, pages)).touched_objects();
+        // Without its pauses a watcher tries again and again, and never lets go of its thread, once the runtime
+        // that ends has taken the client's connection away.
+        let watching = watcher::watcher(api, pages).default_backoff();
+        let stream = reflector::reflector(writer, watching).touched_objects();
         let following = tokio::spawn(stream.for_each(|_| std::future::ready(())));
         store.wait_until_ready().await.unwrap();
         assert_eq!(store.state().len(), 40);
         following.abort();
+        assert!(following.await.unwrap_err().is_cancelled());
     });
 }
 
@@ -171,5 +175,6 @@ fn a_controller_keeps_what_it_owns_and_cleans_up() {
         let told = told.items.iter().find(|event| event.reason.as_deref() == Some("Kept")).unwrap();
         assert_eq!(about(told).as_deref(), Some("owner"));
         working.abort();
+        assert!(working.await.unwrap_err().is_cancelled());
     });
 }
