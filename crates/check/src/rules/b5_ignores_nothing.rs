@@ -23,6 +23,7 @@
 //! Where a kind of that name and group is served by something that the repository does not have.
 
 use std::{
+    cell::OnceCell,
     collections::{BTreeMap, BTreeSet},
     sync::LazyLock,
 };
@@ -52,14 +53,36 @@ pub const RULE: Rule = Rule {
     check,
 };
 
+/// Groups by the names of their kinds.
+type Groups<'s> = BTreeMap<&'s str, BTreeSet<&'s str>>;
+
 /// The groups in which Kubernetes itself has a kind, by the kind's name.
-static GROUPS: LazyLock<BTreeMap<&str, BTreeSet<&str>>> = LazyLock::new(|| {
-    let mut groups: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+static GROUPS: LazyLock<Groups<'_>> = LazyLock::new(|| {
+    let mut groups = Groups::new();
     for kind in Catalog::latest().kinds() {
         groups.entry(&kind.gvk.kind).or_default().insert(&kind.gvk.group);
     }
     groups
 });
+
+/// The objects of the repository, of which most kinds are never asked for.
+struct Known<'s> {
+    survey: &'s Survey,
+    groups: OnceCell<Groups<'s>>,
+}
+
+impl<'s> Known<'s> {
+    /// The groups in which there are objects of each kind.
+    fn groups(&self) -> &Groups<'s> {
+        self.groups.get_or_init(|| {
+            let mut groups = Groups::new();
+            for object in &self.survey.objects {
+                groups.entry(&object.key.kind).or_default().insert(&object.key.group);
+            }
+            groups
+        })
+    }
+}
 
 /// What is wrong with a rule: where, what it says, and what to write.
 struct Fault {
@@ -71,6 +94,7 @@ struct Fault {
 
 fn check(context: &Context<'_>, report: &mut Report) {
     let mut once = Once::default();
+    let known = Known { survey: context.survey, groups: OnceCell::new() };
     for object in &context.survey.objects {
         let holder: &[&str] = match (object.key.group.as_str(), object.key.kind.as_str()) {
             ("argoproj.io", "Application") => &["spec"],
@@ -80,7 +104,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
         let path = keys(holder).key("ignoreDifferences");
         let rules = path.get(object.value()).and_then(Value::as_array).into_iter().flatten();
         for (at, rule) in rules.enumerate() {
-            for fault in faults(context.survey, rule, &path.index(at)) {
+            for fault in faults(&known, rule, &path.index(at)) {
                 add(context, object, fault, &mut once);
             }
         }
@@ -88,7 +112,7 @@ fn check(context: &Context<'_>, report: &mut Report) {
     once.report(report);
 }
 
-fn faults(survey: &Survey, rule: &Value, path: &FieldPath) -> Vec<Fault> {
+fn faults(known: &Known<'_>, rule: &Value, path: &FieldPath) -> Vec<Fault> {
     if !rule.is_object() {
         return Vec::new();
     }
@@ -103,14 +127,14 @@ fn faults(survey: &Survey, rule: &Value, path: &FieldPath) -> Vec<Fault> {
     }
     let pointers = list(rule, "jsonPointers").iter().enumerate();
     let pointers = pointers.filter_map(|(at, pointer)| Some((at, pointer.as_str()?)));
-    let kind = kind_fault(survey, text(rule, "group"), text(rule, "kind"), path);
+    let kind = kind_fault(known, text(rule, "group"), text(rule, "kind"), path);
     kind.into_iter()
         .chain(pointers.filter_map(|(at, it)| pointer_fault(it, path.key("jsonPointers").index(at))))
         .collect()
 }
 
 /// A group and kind that nothing has.
-fn kind_fault(survey: &Survey, group: &str, kind: &str, path: &FieldPath) -> Option<Fault> {
+fn kind_fault(known: &Known<'_>, group: &str, kind: &str, path: &FieldPath) -> Option<Fault> {
     let is_open = |text: &str| text.contains(['*', '?', '[', '{', '$']);
     if is_open(group) || is_open(kind) || kind.is_empty() {
         return None;
@@ -139,12 +163,10 @@ fn kind_fault(survey: &Survey, group: &str, kind: &str, path: &FieldPath) -> Opt
     if let Some(meant) = spelt_otherwise(kind) {
         return fault("kind", said(group), format!("write `kind: {meant}`"));
     }
-    let of_kind = || survey.objects.iter().filter(|object| object.key.kind == kind);
-    if !group.is_empty() || of_kind().any(|object| object.key.group.is_empty()) {
-        return None;
-    }
-    let other = of_kind().map(|object| object.key.group.as_str()).next()?;
-    fault("kind", said(group), write(other))
+    // Of one without a group nothing is known.
+    let first =
+        known.groups().get(kind).filter(|_| group.is_empty())?.first().filter(|other| !other.is_empty())?;
+    fault("kind", said(group), write(first))
 }
 
 /// Whether Kubernetes itself has kinds in a group.
