@@ -2,6 +2,8 @@
 
 use std::{fmt::Write as _, path::Path};
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
+
 /// What stands before a place, once coloured.
 const MARKS: [&str; 2] = ["--> \x1b[0m", "::: \x1b[0m"];
 
@@ -25,20 +27,12 @@ pub fn linked(text: &str, root: &Path) -> String {
     out
 }
 
+/// What stands in addresses as it is, beside letters and digits.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_').remove(b'~');
+
 /// A path as a `file:` address (RFC 8089).
 fn address(path: &Path) -> String {
-    let mut address = String::from("file://");
-    for byte in path.to_string_lossy().bytes() {
-        match byte {
-            b'/' | b'.' | b'-' | b'_' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => {
-                address.push(byte.into());
-            }
-            other => {
-                let _ = write!(address, "%{other:02X}");
-            }
-        }
-    }
-    address
+    format!("file://{}", percent_encode(path.as_os_str().as_encoded_bytes(), ENCODED))
 }
 
 #[cfg(test)]
