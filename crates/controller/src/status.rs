@@ -2,7 +2,7 @@
 
 use tiphys_cluster::{Cluster, ClusterError, LiveCache, PatchType, Resource};
 use tiphys_model::{has_null, kept, names, packed};
-use tiphys_value::{GroupKind, GroupVersionKind, Map, ObjectExt, Value, json};
+use tiphys_value::{GroupKind, GroupVersionKind, Map, ObjectExt, Value, json, pointer_step};
 
 use crate::AppKey;
 
@@ -48,7 +48,7 @@ pub(crate) async fn write(
         let kept = kept::of(&after).unwrap_or_else(|| "{}".into());
         match &mut patch {
             Value::Array(operations) => {
-                let path = format!("/metadata/annotations/{}", escaped(names::KEPT));
+                let path = format!("/metadata/annotations/{}", pointer_step(names::KEPT));
                 operations.push(json!({"op": "add", "path": path, "value": kept}));
             }
             patch => patch["metadata"]["annotations"][names::KEPT] = kept.into(),
@@ -118,7 +118,7 @@ fn add_operations(before: &Value, after: &Value, path: &str, operations: &mut Ve
         operations.push(json!({"op": "replace", "path": path, "value": after}));
         return;
     };
-    let below = |key: &str| format!("{path}/{}", escaped(key));
+    let below = |key: &str| format!("{path}/{}", pointer_step(key));
     for key in old.keys().filter(|key| !new.contains_key(*key)) {
         operations.push(json!({"op": "remove", "path": below(key)}));
     }
@@ -128,11 +128,6 @@ fn add_operations(before: &Value, after: &Value, path: &str, operations: &mut Ve
             Some(known) => add_operations(known, value, &below(key), operations),
         }
     }
-}
-
-/// A key as JSON pointers spell it.
-fn escaped(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
 }
 
 /// The merge patch (RFC 7396) that leads from one value to another; `None` if they are equal.

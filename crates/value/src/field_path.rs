@@ -1,7 +1,7 @@
 //! Paths to a field inside an object, in the spelling that people use:
 //! `.spec.template.spec.containers[0].image`.
 
-use std::{fmt, str::FromStr};
+use std::{borrow::Cow, fmt, str::FromStr};
 
 use serde_json::Value;
 
@@ -25,6 +25,11 @@ pub struct ParseFieldPathError {
     text: String,
     at: usize,
     reason: &'static str,
+}
+
+/// A key as a step of a JSON pointer (RFC 6901, section 3).
+pub fn pointer_step(key: &str) -> Cow<'_, str> {
+    if key.contains(['~', '/']) { key.replace('~', "~0").replace('/', "~1").into() } else { key.into() }
 }
 
 impl FieldPath {

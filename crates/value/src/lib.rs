@@ -10,11 +10,13 @@ mod names;
 mod object;
 mod origin;
 mod reading;
+mod resting;
 
-pub use field_path::{FieldPath, ParseFieldPathError, Segment};
+pub use field_path::{FieldPath, ParseFieldPathError, Segment, pointer_step};
 pub use go::{go_type, json_kind};
 pub use names::{GroupKind, GroupVersionKind, GroupVersionResource, ResourceKey};
 pub use object::ObjectExt;
 pub use origin::{Location, Origin, OriginKind, Origins, RenderedObject};
 pub use reading::{Read, Reading};
+pub use resting::Resting;
 pub use serde_json::{Map, Number, Value, json};

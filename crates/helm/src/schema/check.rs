@@ -3,14 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use tiphys_gocompat::strconv::quote;
-use tiphys_value::{Map, Value};
+use tiphys_value::{Map, Value, pointer_step};
 
 use super::{
     compile::{Id, Schema},
     draft::Draft,
     error::{Fault, FaultKind},
     format, number,
-    place::{escape, single_quoted},
+    place::single_quoted,
 };
 
 /// How deep schemas and references may lead.
@@ -162,7 +162,7 @@ impl<'a> Checker<'a> {
     ) -> Result<Open, Fault> {
         let (mut meta, mut scope) = (meta, *scope);
         if let Some(metas) = self.metas.filter(|_| scope.schema == meta && scope.above.is_some()) {
-            let pointer: String = path.tokens().iter().map(|it| format!("/{}", escape(it))).collect();
+            let pointer: String = path.tokens().iter().map(|it| format!("/{}", pointer_step(it))).collect();
             if let Some(other) = metas.get(&pointer) {
                 (meta, scope.schema) = (*other, *other);
             }
@@ -698,7 +698,7 @@ impl<'s> Scope<'s> {
                 let (here, before) = (schemas[scope.schema].location(), schemas[above.schema].location());
                 parts.push(here.get(before.len()..).unwrap_or_default().to_owned());
             } else {
-                parts.push(format!("/{}", escape(scope.keyword)));
+                parts.push(format!("/{}", pointer_step(scope.keyword)));
             }
             scope = above;
         }

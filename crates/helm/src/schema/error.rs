@@ -1,6 +1,7 @@
 //! Why a value does not fit, as a tree, and how Helm prints it.
 
-use super::place::{escape, single_quoted};
+use super::place::single_quoted;
+use tiphys_value::pointer_step;
 
 /// A fault at a place of the values. Causes are printed below it.
 #[derive(Clone, Debug)]
@@ -40,7 +41,7 @@ impl Fault {
         };
         let inner = indent + usize::from(text.is_some());
         if let Some(text) = text {
-            let at: String = self.at.iter().map(|it| format!("/{}", escape(it))).collect();
+            let at: String = self.at.iter().map(|it| format!("/{}", pointer_step(it))).collect();
             lines.push(format!("{}- at {}: {text}", "  ".repeat(indent - 1), single_quoted(&at)));
         }
         for cause in &self.causes {

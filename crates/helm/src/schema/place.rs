@@ -4,6 +4,7 @@ use tiphys_gocompat::{
     strconv::quote,
     url::{Url, path_unescape},
 };
+use tiphys_value::pointer_step;
 
 /// What stands before and behind the first hash sign.
 pub(super) fn split(text: &str) -> (&str, &str) {
@@ -38,17 +39,12 @@ pub(super) fn join(base: &str, reference: &str) -> Result<(String, String), Stri
     Ok((whole.to_string(), fragment))
 }
 
-/// A token of a JSON pointer, escaped.
-pub(super) fn escape(token: &str) -> String {
-    if token.contains(['~', '/']) { token.replace('~', "~0").replace('/', "~1") } else { token.to_owned() }
-}
-
 /// A pointer to what stands below another.
 pub(super) fn below(pointer: &str, token: &str) -> String {
     let mut whole = String::with_capacity(pointer.len() + token.len() + 1);
     whole.push_str(pointer);
     whole.push('/');
-    whole.push_str(&escape(token));
+    whole.push_str(&pointer_step(token));
     whole
 }
 
