@@ -217,7 +217,12 @@ impl LiveCache {
 
     /// One object.
     pub fn get(&self, key: &ResourceKey) -> Option<Arc<Value>> {
-        self.read(|index| index.get(key).cloned())
+        self.read(|index| index.get(key))
+    }
+
+    /// One object for whoever does not ask for it again and again, as for a definition: it rests on.
+    pub fn look(&self, key: &ResourceKey) -> Option<Arc<Value>> {
+        self.read(|index| index.look(key))
     }
 
     /// The objects that say they belong to an Application, in key order.
@@ -235,28 +240,56 @@ impl LiveCache {
         self.read(|index| index.owned_by(uid))
     }
 
+    /// The keys of all objects of a kind, in order.
+    pub fn keys_of(&self, kind: &GroupKind) -> Vec<ResourceKey> {
+        self.read(|index| index.keys_of(kind).cloned().collect())
+    }
+
+    /// All objects of a kind, in key order, one after the other as they are then.
+    pub fn each_of(&self, kind: &GroupKind) -> impl Iterator<Item = Arc<Value>> + use<'_> {
+        self.keys_of(kind).into_iter().filter_map(|key| self.look(&key))
+    }
+
     /// All objects of a kind, in key order.
     pub fn of_kind(&self, kind: &GroupKind) -> Vec<Arc<Value>> {
         self.read(|index| index.of_kind(kind))
     }
 
-    /// The objects of a namespace that nothing owns, in key order. Walks through all objects.
+    /// The objects of a namespace that nothing owns, in key order. Walks through all keys.
     pub fn top_level_of(&self, namespace: &str) -> Vec<(ResourceKey, Arc<Value>)> {
         let is_top = |object: &Value| {
             let owners = object.at(&["metadata", "ownerReferences"]).and_then(Value::as_array);
             owners.is_none_or(Vec::is_empty)
         };
-        let mut found: Vec<_> = self.read(|index| {
-            let inside = index.all().filter(|(key, object)| key.namespace == namespace && is_top(object));
-            inside.map(|(key, object)| (key.clone(), object.clone())).collect()
-        });
+        let mut found: Vec<_> = self.inside(namespace).filter(|(_, object)| is_top(object)).collect();
         found.sort_by(|(a, _), (b, _)| a.cmp(b));
         found
     }
 
-    /// All objects, in no order.
-    pub fn all(&self) -> Vec<(ResourceKey, Arc<Value>)> {
-        self.read(|index| index.all().map(|(key, object)| (key.clone(), object.clone())).collect())
+    /// The objects of a namespace, in no order, one after the other as they are then. Walks through all keys.
+    pub fn inside(&self, namespace: &str) -> impl Iterator<Item = (ResourceKey, Arc<Value>)> {
+        self.walk(move |key| key.namespace == namespace)
+    }
+
+    /// All objects, in no order, one after the other as they are then.
+    pub fn all(&self) -> impl Iterator<Item = (ResourceKey, Arc<Value>)> {
+        self.walk(|_| true)
+    }
+
+    fn walk(&self, wanted: impl Fn(&ResourceKey) -> bool) -> impl Iterator<Item = (ResourceKey, Arc<Value>)> {
+        let keys: Vec<ResourceKey> =
+            self.read(|index| index.keys().filter(|key| wanted(key)).cloned().collect());
+        keys.into_iter().filter_map(|key| {
+            let object = self.look(&key)?;
+            Some((key, object))
+        })
+    }
+
+    /// Lets objects of some kinds rest ([`Resting`](tiphys_value::Resting)) that nobody asked for since this was last called.
+    pub fn rest(&self, may_rest: impl Fn(&ResourceKey) -> bool) {
+        // One by one, so that watches are not held up.
+        let awake = self.read(Index::take_awake).into_iter().filter(may_rest);
+        awake.for_each(|key| self.read(|index| index.rest(key)));
     }
 
     /// Takes over the answer of a write at once, so that the engine never decides on a state that is
@@ -306,7 +339,7 @@ impl Inner {
         let new = Arc::new(object);
         let old = {
             let mut index = self.index.write().unwrap_or_else(PoisonError::into_inner);
-            if index.get(&key).is_some_and(|known| !is_newer(&new, known)) {
+            if index.look(&key).is_some_and(|known| !is_newer(&new, &known)) {
                 return;
             }
             index.insert(key.clone(), mark, new.clone())

@@ -2,13 +2,13 @@
 
 use std::{
     collections::{BTreeSet, HashMap, HashSet},
-    sync::Arc,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value};
+use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Resting, Value};
 
 struct Entry {
-    object: Arc<Value>,
+    object: Resting,
     mark: Option<String>,
 }
 
@@ -19,28 +19,56 @@ pub(crate) struct Index {
     by_kind: HashMap<GroupKind, BTreeSet<ResourceKey>>,
     by_mark: HashMap<String, HashSet<ResourceKey>>,
     by_owner: HashMap<String, HashSet<ResourceKey>>,
+    /// The objects that do not rest.
+    awake: Mutex<HashSet<ResourceKey>>,
 }
 
 impl Index {
-    pub fn get(&self, key: &ResourceKey) -> Option<&Arc<Value>> {
-        self.objects.get(key).map(|entry| &entry.object)
+    pub fn get(&self, key: &ResourceKey) -> Option<Arc<Value>> {
+        let (object, rested) = self.objects.get(key)?.object.get();
+        if rested {
+            self.awake().insert(key.clone());
+        }
+        Some(object)
+    }
+
+    /// An object for whoever only looks at it: it rests on.
+    pub fn look(&self, key: &ResourceKey) -> Option<Arc<Value>> {
+        self.objects.get(key).map(|entry| entry.object.look())
+    }
+
+    /// Takes out the keys of the objects that do not rest.
+    pub fn take_awake(&self) -> HashSet<ResourceKey> {
+        std::mem::take(&mut *self.awake())
+    }
+
+    /// Lets an object rest unless it was asked for since this was last called.
+    pub fn rest(&self, key: ResourceKey) {
+        if self.objects.get(&key).is_some_and(|entry| !entry.object.rest()) {
+            self.awake().insert(key);
+        }
+    }
+
+    fn awake(&self) -> MutexGuard<'_, HashSet<ResourceKey>> {
+        self.awake.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn len(&self) -> usize {
         self.objects.len()
     }
 
-    pub fn all(&self) -> impl Iterator<Item = (&ResourceKey, &Arc<Value>)> {
-        self.objects.iter().map(|(key, entry)| (key, &entry.object))
+    /// The keys of all objects, in no order.
+    pub fn keys(&self) -> impl Iterator<Item = &ResourceKey> {
+        self.objects.keys()
     }
 
     pub fn marked(&self, mark: &str) -> Vec<Arc<Value>> {
         self.lookup(self.by_mark.get(mark))
     }
 
-    /// The objects of a kind, in key order.
+    /// The objects of a kind, in key order. They rest on.
     pub fn of_kind(&self, kind: &GroupKind) -> Vec<Arc<Value>> {
-        self.keys_of(kind).filter_map(|key| self.get(key).cloned()).collect()
+        self.keys_of(kind).filter_map(|key| self.look(key)).collect()
     }
 
     /// The keys of a kind's objects, in order.
@@ -54,7 +82,7 @@ impl Index {
 
     fn lookup(&self, keys: Option<&HashSet<ResourceKey>>) -> Vec<Arc<Value>> {
         let keys: BTreeSet<&ResourceKey> = keys.into_iter().flatten().collect();
-        keys.into_iter().filter_map(|key| self.get(key).cloned()).collect()
+        keys.into_iter().filter_map(|key| self.look(key)).collect()
     }
 
     /// Puts an object in; returns the one it replaces.
@@ -72,13 +100,16 @@ impl Index {
             self.by_owner.entry(owner.to_owned()).or_default().insert(key.clone());
         }
         self.by_kind.entry(key.group_kind()).or_default().insert(key.clone());
-        self.objects.insert(key, Entry { object, mark });
+        self.awake().insert(key.clone());
+        self.objects.insert(key, Entry { object: Resting::new(object), mark });
         old
     }
 
     /// Takes an object out.
     pub fn remove(&mut self, key: &ResourceKey) -> Option<Arc<Value>> {
         let Entry { object, mark } = self.objects.remove(key)?;
+        self.awake().remove(key);
+        let object = object.into_object();
         let kind = key.group_kind();
         if let Some(keys) = self.by_kind.get_mut(&kind) {
             keys.remove(key);
@@ -133,6 +164,21 @@ mod tests {
         assert!(index.of_kind(&GroupKind::new("", "Secret")).is_empty());
         index.remove(&key);
         let left = (index.len(), index.by_mark.len(), index.by_owner.len(), index.by_kind.len());
-        assert_eq!(left, (0, 0, 0, 0));
+        assert_eq!((left, index.take_awake().len()), ((0, 0, 0, 0), 0));
+    }
+
+    #[test]
+    fn who_is_asked_for_is_awake_until_nobody_asks() {
+        let mut index = Index::default();
+        let (key, value) = object("a", "u1");
+        index.insert(key.clone(), None, value.clone());
+        drop(value);
+        let rest = |index: &Index| index.take_awake().into_iter().for_each(|key| index.rest(key));
+        rest(&index);
+        assert!(index.awake().is_empty());
+        assert!(index.look(&key).is_some() && index.awake().is_empty());
+        assert_eq!(index.get(&key).map(|read| read.resource_key()), Some(key.clone()));
+        assert_eq!(index.take_awake(), HashSet::from([key.clone()]));
+        assert!(index.remove(&key).is_some());
     }
 }

@@ -39,7 +39,10 @@ pub(crate) async fn route(engine: Arc<Engine>, mut changes: Receiver<Arc<Change>
     loop {
         match changes.recv().await {
             Ok(change) => engine.take(&change),
-            Err(RecvError::Lagged(_)) => engine.add_all(Level::Live),
+            Err(RecvError::Lagged(_)) => {
+                engine.metrics.apps.doubt();
+                engine.add_all(Level::Live);
+            }
             Err(RecvError::Closed) => return,
         }
     }
@@ -50,6 +53,10 @@ impl Engine {
         self.sets.take(change, GATHER_SETS);
         if change.key.group_kind() == application_kind() {
             let key = AppKey { namespace: change.key.namespace.clone(), name: change.key.name.clone() };
+            self.metrics.apps.note(&key);
+            if let Some(new) = &change.new {
+                self.written(&key, new.resource_version());
+            }
             if let (Some(old), Some(new)) = (&change.old, &change.new)
                 && let Some(manager) = rivals::writer(old, new)
                 && self.settings.shadow.is_none()
@@ -121,9 +128,9 @@ impl Engine {
 
     /// Lets every Application of a project be looked at.
     fn add_members(&self, project: &str) {
-        let apps = self.cache.of_kind(&application_kind());
-        for object in apps.iter().filter(|object| project_name(object) == project) {
-            self.queue.add(AppKey::of_object(object), Level::Live, Instant::now() + GATHER_LIVE);
+        let apps = self.cache.each_of(&application_kind());
+        for object in apps.filter(|object| project_name(object) == project) {
+            self.queue.add(AppKey::of_object(&object), Level::Live, Instant::now() + GATHER_LIVE);
         }
     }
 }

@@ -70,6 +70,7 @@ impl Controller {
             edits: AtomicU64::default(),
             memory: Mutex::default(),
             metrics: Metrics::default(),
+            rested: Mutex::new(Instant::now()),
             installation: RwLock::new(Arc::new(installation)),
             left: Mutex::default(),
         });
@@ -173,8 +174,9 @@ async fn work(engine: Arc<Engine>) {
     let workers = Arc::new(Semaphore::new(engine.settings.workers));
     let mut looks = JoinSet::new();
     while let Some((key, level)) = engine.queue.next().await {
+        engine.let_rest();
         // Applications of other clusters wait for workers of their own, where they hold up nobody else.
-        let remote = engine.remote_workers(&key);
+        let remote = engine.remote_workers(&key, level);
         let own = match &remote {
             Some(_) => None,
             None => workers.clone().acquire_owned().await.ok(),
@@ -192,7 +194,7 @@ async fn work(engine: Arc<Engine>) {
                 Err(panic) => engine.after_panic(&key, &panic).await,
             };
             engine.metrics.looked(&key.namespace, engine.server_of(&key), began.elapsed());
-            engine.queue.done(&key);
+            engine.queue.done(&key, next.is_under_way);
             if next.again {
                 engine.queue.add(key, Level::Live, Instant::now());
             } else if let Some(at) = next.at {
@@ -228,7 +230,7 @@ async fn work_on_sets(engine: Arc<Engine>) {
                 Err(panic) => engine.after_panic_of_set(&key, &panic).await,
             };
             engine.metrics.looked_at_set(&key.namespace, &key.name, began.elapsed());
-            engine.sets.queue.done(&key);
+            engine.sets.queue.done(&key, false);
             if let Some(at) = next.at {
                 let wait = tiphys_model::time::elapsed(engine.now(), at);
                 engine.sets.queue.add(key, Level::Sources, Instant::now() + wait);

@@ -49,6 +49,8 @@ pub(crate) struct Engine {
     pub memory: Mutex<HashMap<AppKey, Memory>>,
     pub installation: Shared,
     pub metrics: Metrics,
+    /// When what nobody asked for was last let rest.
+    pub rested: Mutex<Instant>,
     /// The commit that each revision of a repository (by its address) was last seen to have left.
     pub left: Mutex<HashMap<(String, String), String>>,
 }
@@ -90,18 +92,18 @@ impl Engine {
     }
 
     pub(crate) fn add_all(&self, level: Level) {
-        for object in self.cache.of_kind(&application_kind()) {
-            self.queue.add(AppKey::of_object(&object), level, Instant::now());
+        for key in self.cache.keys_of(&application_kind()) {
+            self.queue.add(AppKey { namespace: key.namespace, name: key.name }, level, Instant::now());
         }
-        for object in self.cache.of_kind(&set_kind()) {
-            self.sets.queue.add(AppKey::of_object(&object), level, Instant::now());
+        for key in self.cache.keys_of(&set_kind()) {
+            self.sets.queue.add(AppKey { namespace: key.namespace, name: key.name }, level, Instant::now());
         }
     }
 
     /// Whether the last operation of an Application brought a revision that was refused for good.
     pub(crate) fn was_refused(&self, key: &AppKey, revision: &str) -> bool {
         let at = ResourceKey::new(application_kind().group, "Application", &key.namespace, &key.name);
-        self.cache.get(&at).is_some_and(|app| {
+        self.cache.look(&at).is_some_and(|app| {
             let app = kept::put_back(&app);
             let state =
                 |path: &[&str]| app.at(&["status", "operationState"]).and_then(|state| state.str_at(path));
@@ -116,8 +118,9 @@ impl Engine {
         self.settings.clock.now()
     }
 
+    /// Lets the sources of an Application be asked for news after a while.
     pub(crate) fn refresh_later(&self, key: &AppKey, wait: Duration) {
-        self.queue.add(key.clone(), Level::Sources, Instant::now() + wait);
+        self.queue.add(key.clone(), Level::News, Instant::now() + wait);
     }
 
     /// How often edits were told of so far.

@@ -10,7 +10,7 @@ use tiphys_cluster::ClusterError;
 use tiphys_model::{Application, ConditionType, names};
 use tiphys_render::{Cause, RenderError};
 use tiphys_source::Footprint;
-use tiphys_value::ResourceKey;
+use tiphys_value::{ObjectExt, ResourceKey};
 use tokio::time::Instant;
 
 use crate::{
@@ -46,6 +46,8 @@ pub(crate) struct Memory {
     seen: bool,
     /// A repository that it reads has another commit now.
     moved: bool,
+    /// Since when nothing is left to do for it, if that is so, and the version of its object that says so.
+    calm: Option<(Instant, String)>,
     /// Another engine that works on it too.
     pub(crate) rival: Option<Rival>,
     /// How often one after the other its sources could not be had for a reason that may pass.
@@ -56,6 +58,22 @@ pub(crate) struct Memory {
     lost: bool,
     /// In how many looks one after the other that was so.
     losses: u32,
+}
+
+impl Memory {
+    /// The renderings that are kept.
+    pub(crate) fn renderings(&self) -> impl Iterator<Item = &Arc<Rendering>> {
+        [&self.rendering, &self.good, &self.operation].into_iter().flatten()
+    }
+
+    /// The rendering of an Application for which nothing was left to do less than that ago, and nothing is known to have
+    /// changed since.
+    pub(crate) fn calm(&self, less_than: Duration) -> Option<&Arc<Rendering>> {
+        let is_calm = self.calm.as_ref().is_some_and(|(since, _)| since.elapsed() < less_than);
+        let served = self.place.as_ref()?.cache.cluster().discovery();
+        let rendering = self.rendering.as_ref().filter(|known| known.is_answered_by(&served));
+        rendering.filter(|_| is_calm && !self.moved && self.rival.is_none())
+    }
 }
 
 /// How long after a fetch that failed it is tried again, at first; it doubles with each further failure.
@@ -288,6 +306,23 @@ impl Engine {
     /// Lets everything be rendered anew.
     pub(crate) fn drop_renderings(&self) {
         self.memory().values_mut().for_each(|known| known.rendering = None);
+    }
+
+    /// Notes that nothing is left to do for an Application, or that a look has to tell.
+    pub(crate) fn note_calm(&self, key: &AppKey, calm: bool) {
+        let at = ResourceKey::new(names::GROUP, "Application", &key.namespace, &key.name);
+        let object = calm.then(|| self.cache.look(&at)).flatten();
+        if let Some(known) = self.memory().get_mut(key) {
+            known.calm = object.map(|object| (Instant::now(), object.resource_version().to_owned()));
+        }
+    }
+
+    /// Notes that an Application was written: unless that was the last thing that this engine did for it, it has to be looked
+    /// at as a whole the next time.
+    pub(crate) fn written(&self, key: &AppKey, version: &str) {
+        if let Some(known) = self.memory().get_mut(key) {
+            known.calm.take_if(|(_, calm)| calm != version);
+        }
     }
 
     pub(crate) fn mark_seen(&self, key: &AppKey) {

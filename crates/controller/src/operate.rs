@@ -43,20 +43,20 @@ impl Engine {
         };
         if let Some(fault) = self.revision_fault(app, &state, compared.as_ref()).filter(|_| is_new) {
             self.end_unbegun(app, &mut state, fault);
-            return Next { at: None, again: true };
+            return Next::at_once();
         }
         self.take_newest(key, &mut state, compared.as_ref());
         let Some(compared) = self.desired(key, app, &state, compared, place).await else {
             self.fail_without_targets(key, app, &mut state);
             self.drop_operation_rendering(key);
-            return Next { at: None, again: true };
+            return Next::at_once();
         };
         let acting = match self.acting(app, &compared.place) {
             Ok(cluster) => cluster,
             Err(fault) => {
                 self.end_unbegun(app, &mut state, fault);
                 self.drop_operation_rendering(key);
-                return Next { at: None, again: true };
+                return Next::at_once();
             }
         };
         note_revisions(&mut state, &compared.rendering);
@@ -91,10 +91,10 @@ impl Engine {
             if state.is_completed() {
                 self.metrics.ended(app, &state.shown);
                 self.drop_operation_rendering(key);
-                return Next { at: None, again: true };
+                return Next::at_once();
             }
             if batch.is_empty() {
-                return Next { at: requeue_at, again: false };
+                return Next { at: requeue_at, ..Next::default() };
             }
             let defines_kinds =
                 batch.iter().flatten().any(|action| action.gvk.kind == "CustomResourceDefinition");
@@ -112,7 +112,7 @@ impl Engine {
             }
         }
         self.persist(key, app, &state, &mut before).await;
-        Next { at: None, again: true }
+        Next::at_once()
     }
 
     /// The state of the operation: a new one for a request, or the one under way.
@@ -373,7 +373,7 @@ impl Engine {
             record_history(app);
         }
         let written = self.write(key, before, app).await;
-        if let Some(now) = self.cache.get(&own_key(app)) {
+        if let Some(now) = self.cache.look(&own_key(app)) {
             *before = Value::clone(&now);
         }
         if let Some(map) = before.as_object_mut().filter(|_| written) {

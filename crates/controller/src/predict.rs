@@ -93,7 +93,7 @@ impl Engine {
             .filter_map(|target| {
                 let at = target_key(target, namespace, &kinds);
                 let version = live.get(&at)?.object.resource_version().to_owned();
-                let serves = |known: &&Known| Arc::ptr_eq(&known.target, target) && known.version == version;
+                let serves = |known: &&Known| known.target == *target && known.version == version;
                 let answer = known.get(&at).filter(serves).cloned();
                 Some((at, target.clone(), version, answer))
             })

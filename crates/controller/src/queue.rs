@@ -33,6 +33,8 @@ impl AppKey {
 /// How thoroughly an Application is looked at, from least to most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
+    /// It is time to ask whether the sources have moved; nothing else is known to have changed.
+    News,
     /// The live state changed: compare it with what was rendered last.
     #[default]
     Live,
@@ -42,13 +44,60 @@ pub enum Level {
     Hard,
 }
 
+impl Level {
+    /// The level of one look for two reasons.
+    fn and(self, other: Self) -> Self {
+        let asks = self == Self::News || other == Self::News;
+        let both = self.max(other);
+        if asks && both == Self::Live { Self::Sources } else { both }
+    }
+}
+
 #[derive(Default)]
 struct State {
-    /// Every waiting Application once, by the time it is due.
+    /// Every waiting Application once, in one of the two, by the time it is due.
     order: BTreeSet<(Instant, AppKey)>,
+    /// Those with an operation under way.
+    begun_order: BTreeSet<(Instant, AppKey)>,
     waiting: HashMap<AppKey, (Instant, Level)>,
     running: HashSet<AppKey>,
+    begun: HashSet<AppKey>,
+    /// How many of those begun were taken one after the other.
+    begun_in_turn: usize,
     closed: bool,
+}
+
+/// After so many Applications with an operation under way comes another one, if one is due: however many there are that do
+/// not come to rest, all others are looked at.
+const BEGUN_IN_TURN: usize = 3;
+
+impl State {
+    /// The order in which an Application waits.
+    fn order_of(&mut self, key: &AppKey) -> &mut BTreeSet<(Instant, AppKey)> {
+        if self.begun.contains(key) { &mut self.begun_order } else { &mut self.order }
+    }
+
+    /// The first of an order that nobody works on.
+    fn first(&self, order: &BTreeSet<(Instant, AppKey)>) -> Option<(Instant, AppKey)> {
+        order.iter().find(|(_, key)| !self.running.contains(key)).cloned()
+    }
+
+    /// Who comes next: what was begun is brought to an end before more is begun, which takes the least memory, and everybody
+    /// but the last is done sooner.
+    fn next(&self, now: Instant) -> Option<(Instant, AppKey)> {
+        let (begun, other) = (self.first(&self.begun_order), self.first(&self.order));
+        match (begun, other) {
+            (Some(begun), Some(other)) => {
+                let gives_way = self.begun_in_turn >= BEGUN_IN_TURN && other.0 <= now;
+                Some(match begun.0 <= now {
+                    true if gives_way => other,
+                    true => begun,
+                    false => begun.min(other),
+                })
+            }
+            (begun, other) => begun.or(other),
+        }
+    }
 }
 
 /// Applications that wait to be looked at.
@@ -65,13 +114,16 @@ impl Queue {
             let mut guard = self.lock();
             let state = &mut *guard;
             let (due, level) = match state.waiting.get(&key) {
-                Some((known, wanted)) => (due.min(*known), level.max(*wanted)),
+                Some((known, wanted)) => (due.min(*known), level.and(*wanted)),
                 None => (due, level),
             };
-            if let Some((known, _)) = state.waiting.insert(key.clone(), (due, level)) {
-                state.order.remove(&(known, key.clone()));
+            let order = state.order_of(&key);
+            order.insert((due, key.clone()));
+            if let Some((known, _)) = state.waiting.insert(key.clone(), (due, level))
+                && known != due
+            {
+                state.order_of(&key).remove(&(known, key));
             }
-            state.order.insert((due, key));
         }
         self.wake.notify_one();
     }
@@ -95,9 +147,24 @@ impl Queue {
         }
     }
 
-    /// Ends the work on an Application.
-    pub fn done(&self, key: &AppKey) {
-        self.lock().running.remove(key);
+    /// Ends the work on an Application, and says whether it has an operation under way.
+    pub fn done(&self, key: &AppKey, is_under_way: bool) {
+        {
+            let mut guard = self.lock();
+            let state = &mut *guard;
+            state.running.remove(key);
+            if state.begun.contains(key) != is_under_way {
+                let waits = state.waiting.get(key).map(|(due, _)| (*due, key.clone()));
+                if let Some(entry) = &waits {
+                    state.order_of(key).remove(entry);
+                }
+                match is_under_way {
+                    true => state.begun.insert(key.clone()),
+                    false => state.begun.remove(key),
+                };
+                state.order_of(key).extend(waits);
+            }
+        }
         self.wake.notify_one();
     }
 
@@ -105,12 +172,11 @@ impl Queue {
     pub fn depth(&self) -> usize {
         let now = Instant::now();
         let state = self.lock();
-        state
-            .order
-            .iter()
-            .take_while(|(due, _)| *due <= now)
-            .filter(|(_, key)| !state.running.contains(key))
-            .count()
+        let due = |order: &BTreeSet<(Instant, AppKey)>| {
+            let due = order.iter().take_while(|(due, _)| *due <= now);
+            due.filter(|(_, key)| !state.running.contains(key)).count()
+        };
+        due(&state.order) + due(&state.begun_order)
     }
 
     /// Lets [`Self::next`] yield nothing more.
@@ -125,10 +191,10 @@ impl Queue {
         if state.closed {
             return Taken::Closed;
         }
-        let free = state.order.iter().find(|(_, key)| !state.running.contains(key)).cloned();
-        match free {
+        match state.next(now) {
             Some((due, key)) if due <= now => {
-                state.order.remove(&(due, key.clone()));
+                state.order_of(&key).remove(&(due, key.clone()));
+                state.begun_in_turn = if state.begun.contains(&key) { state.begun_in_turn + 1 } else { 0 };
                 let level = state.waiting.remove(&key).map_or(Level::default(), |(_, level)| level);
                 state.running.insert(key.clone());
                 Taken::App(key, level)
@@ -172,6 +238,21 @@ mod tests {
         assert_eq!(queue.next().await, None);
     }
 
+    #[test]
+    fn who_asks_for_news_and_heard_of_changes_looks_at_both() {
+        use Level::{Hard, Live, News, Sources};
+        let cases = [
+            (News, News, News),
+            (News, Live, Sources),
+            (Live, Live, Live),
+            (News, Hard, Hard),
+            (Live, Sources, Sources),
+        ];
+        for (one, other, both) in cases {
+            assert_eq!((one.and(other), other.and(one)), (both, both));
+        }
+    }
+
     #[tokio::test(start_paused = true)]
     async fn one_application_is_never_worked_on_twice_at_once() {
         let queue = Queue::default();
@@ -180,10 +261,36 @@ mod tests {
         queue.add(key("a"), Level::Sources, Instant::now());
         let early = tokio::time::timeout(Duration::from_secs(5), queue.next()).await;
         assert!(early.is_err());
-        queue.done(&key("a"));
+        queue.done(&key("a"), false);
         assert_eq!(queue.depth(), 1);
         assert_eq!(queue.next().await, Some((key("a"), Level::Sources)));
         queue.add(key("late"), Level::Live, Instant::now() + Duration::from_secs(60));
         assert_eq!(queue.depth(), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_begun_comes_first_and_everybody_comes() {
+        let queue = Queue::default();
+        let now = Instant::now();
+        for name in ["b1", "b2", "b3", "b4", "b5"] {
+            queue.add(key(name), Level::Live, now);
+            assert!(queue.next().await.is_some());
+            queue.add(key(name), Level::Live, now + Duration::from_secs(1));
+            queue.done(&key(name), true);
+        }
+        for name in ["n1", "n2"] {
+            queue.add(key(name), Level::Live, now);
+        }
+        let taken = async || queue.next().await.unwrap().0.name;
+        assert_eq!([taken().await, taken().await], ["n1", "n2"], "nothing else is due");
+        queue.add(key("n3"), Level::Live, now);
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!([taken().await, taken().await, taken().await], ["b1", "b2", "b3"]);
+        assert_eq!([taken().await, taken().await, taken().await], ["n3", "b4", "b5"]);
+        queue.add(key("b1"), Level::Live, now);
+        queue.add(key("a"), Level::Live, now + Duration::from_secs(1));
+        assert_eq!(queue.depth(), 1, "somebody works on the other");
+        queue.done(&key("b1"), false);
+        assert_eq!([taken().await, taken().await], ["b1", "a"], "it has ended");
     }
 }

@@ -8,7 +8,7 @@ use std::{
 
 use jiff::Timestamp;
 use tiphys_model::{
-    Application, Condition, ConditionType, SyncStatusCode, Time, Tracking, names, pause::Until,
+    Application, Condition, ConditionType, HealthCode, SyncStatusCode, Time, Tracking, names, pause::Until,
 };
 use tiphys_sync::{AutoSync, CompareInput, Comparison, LiveObject, auto_sync, compare};
 use tiphys_value::{GroupKind, Map, ObjectExt, ResourceKey, Value};
@@ -35,6 +35,15 @@ pub(crate) struct Next {
     pub at: Option<Timestamp>,
     /// Look again at once.
     pub again: bool,
+    /// An operation is under way.
+    pub is_under_way: bool,
+}
+
+impl Next {
+    /// Another look at once.
+    pub fn at_once() -> Self {
+        Self { again: true, ..Self::default() }
+    }
 }
 
 /// An Application with its desired and its live state.
@@ -63,8 +72,14 @@ impl Compared {
 impl Engine {
     /// Looks at an Application once.
     pub(crate) async fn reconcile(self: &Arc<Self>, key: &AppKey, level: Level) -> Next {
+        if level == Level::News
+            && let Some(next) = self.unmoved(key).await
+        {
+            return next;
+        }
+        self.note_calm(key, false);
         let resource_key = ResourceKey::new(names::GROUP, "Application", &key.namespace, &key.name);
-        let Some(object) = self.cache.get(&resource_key) else {
+        let Some(object) = self.cache.look(&resource_key) else {
             self.forget(key);
             return Next::default();
         };
@@ -109,14 +124,17 @@ impl Engine {
                 self.ask_anew(key, &app);
                 level.max(Level::Sources)
             }
+            None if level == Level::News => Level::Sources,
             None => level,
         };
         if app.operation.is_some() && !is_running(&app) {
             self.ask_anew(key, &app);
         }
-        let next = self.bring_forward(key, &mut app, level, &object).await;
-        self.write(key, &object, &app).await;
+        let mut next = self.bring_forward(key, &mut app, level, &object).await;
+        next.is_under_way = is_running(&app);
+        let written = self.write(key, &object, &app).await;
         self.mark_seen(key);
+        self.note_calm(key, written && !next.again && is_at_rest(&app));
         next
     }
 
@@ -139,7 +157,7 @@ impl Engine {
         let rendering = self.rendering(key, app, level, &place).await;
         let compared = self.compare_in_force(key, app, &rendering, &place).await;
         if let Ok(targets) = &rendering.targets {
-            self.keep_hook_finalizers(key, app, targets).await;
+            self.keep_hook_finalizers(key, app, &targets.get()).await;
         }
         let mut next = self.follow_remotes(key, &rendering);
         self.show(app, compared.as_ref(), level);
@@ -267,7 +285,7 @@ impl Engine {
         rendering: Arc<Rendering>,
         place: &Arc<Place>,
     ) -> Option<Compared> {
-        let targets = rendering.targets.as_ref().ok()?.clone();
+        let targets = rendering.targets.as_ref().ok()?.get();
         let policy = self.policy_of(app).ok()?;
         let instance = app.instance_name(&self.settings.namespace);
         let namespace = &app.spec.destination.namespace;
@@ -390,6 +408,15 @@ impl Engine {
         self.refresh_later(key, interval + jitter * spread / 1000);
         Next::default()
     }
+}
+
+/// Whether an Application is as its sources say, healthy, and nothing is told of it.
+fn is_at_rest(app: &Application) -> bool {
+    app.status.sync.status == SyncStatusCode::Synced
+        && app.status.health.status == Some(HealthCode::Healthy)
+        && app.status.conditions.is_empty()
+        && app.operation.is_none()
+        && !is_running(app)
 }
 
 /// The last few self-heals stay in the status.

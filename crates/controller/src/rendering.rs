@@ -19,6 +19,7 @@ use crate::{
     integrity::{Asked, Integrity},
     places::Place,
     policy::or_default,
+    targets::Targets,
 };
 
 /// What an Application renders to.
@@ -26,7 +27,7 @@ pub(crate) struct Rendering {
     /// What of the Application it was made from.
     inputs: Value,
     /// The objects, or why there are none.
-    pub targets: Result<Arc<Vec<Arc<Value>>>, RenderError>,
+    pub targets: Result<Arc<Targets>, RenderError>,
     /// One for each source.
     pub revisions: Vec<String>,
     /// Tools of the sources.
@@ -68,6 +69,12 @@ impl Rendering {
         reads.iter().any(|read| read.url == url && read.revision == revision && read.commit == commit)
     }
 
+    /// What it has to be asked for whether it is still true; `None` if that cannot be asked without rendering.
+    pub(crate) fn asked_for(&self) -> Option<(&str, &[Read])> {
+        let project = or_default(self.inputs.str_at(&["project"]).unwrap_or_default());
+        Some((project, self.reads.as_deref()?)).filter(|_| self.targets.is_ok())
+    }
+
     /// Whether there are no objects for a reason that may pass, such as a host that is down.
     pub fn may_pass(&self) -> bool {
         self.targets.as_ref().is_err_and(RenderError::is_transient)
@@ -80,7 +87,7 @@ impl Rendering {
 
     /// Whether it would be answered as it was by what a cluster serves now. Why something did not render, nobody
     /// knows: often a chart says that it misses a kind.
-    fn is_answered_by(&self, now: &Arc<Discovery>) -> bool {
+    pub(crate) fn is_answered_by(&self, now: &Arc<Discovery>) -> bool {
         let answered = |(version, answer): (&String, &bool)| {
             version != Questions::ALL && now.has_api_version(version) == *answer
         };
@@ -92,9 +99,9 @@ impl Rendering {
         let is_old = self.made_at.elapsed() >= fresh_for;
         let may_differ = match (&self.targets, level) {
             (_, Level::Hard) => true,
-            (Err(_), Level::Sources) => true,
+            (Err(_), Level::News | Level::Sources) => true,
             (Err(error), Level::Live) => error.is_transient() && is_old,
-            (Ok(_), Level::Sources) => self.reads_remotes && is_old,
+            (Ok(_), Level::News | Level::Sources) => self.reads_remotes && is_old,
             (Ok(_), Level::Live) => false,
         };
         !may_differ && self.inputs == *inputs
@@ -158,7 +165,7 @@ impl Engine {
     }
 
     /// The level of a look: a hard one if `timeout.hard.reconciliation` has passed since the Application was rendered.
-    fn hardened(&self, key: &AppKey, level: Level) -> Level {
+    pub(crate) fn hardened(&self, key: &AppKey, level: Level) -> Level {
         let every = self.installation().argo.reconciliation.hard;
         let known = self.known_rendering(key).filter(|_| !every.is_zero() && level == Level::Sources);
         let is_due = known.is_some_and(|known| known.reads_remotes && known.rendered_at.elapsed() >= every);
@@ -173,10 +180,10 @@ impl Engine {
     }
 
     fn ask_again_now(&self, known: &Rendering, integrity: &Integrity) -> Option<Rendering> {
-        let (Ok(targets), Some(reads)) = (&known.targets, &known.reads) else { return None };
+        let (project, reads) = known.asked_for()?;
+        let targets = known.targets.as_ref().ok()?;
         let mut commits: BTreeMap<&str, String> = BTreeMap::new();
         let mut now = Vec::new();
-        let project = or_default(known.inputs.str_at(&["project"]).unwrap_or_default());
         for read in reads {
             let checkout = self.repositories.checkout_for(project, &read.url, &read.revision).ok()?;
             if checkout.revision != read.commit {
@@ -289,8 +296,8 @@ impl Engine {
                     rendered.sources.iter().flat_map(|source| source.asked_versions.clone()).collect();
                 let names_revision = rendered.sources.iter().any(|source| source.names_revision);
                 made.reads = if names_revision { None } else { checkouts.reads() };
-                let objects = rendered.objects.into_iter().map(|object| Arc::new(object.value));
-                made.targets = Ok(Arc::new(objects.collect()));
+                let objects = rendered.objects.into_iter().map(|object| object.value);
+                made.targets = Ok(Arc::new(Targets::new(objects)));
             }
             Err(error) => made.targets = Err(error),
         }

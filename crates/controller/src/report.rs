@@ -158,7 +158,7 @@ impl Engine {
     /// Whether somebody asked for another operation while one was taken up.
     fn was_asked_anew(&self, app: &Application, before: &Value) -> bool {
         let Some(taken) = before.get("operation") else { return false };
-        let now = self.cache.get(&own_key(app));
+        let now = self.cache.look(&own_key(app));
         now.is_some_and(|now| now.get("operation").is_some_and(|asked| asked != taken))
     }
 }

@@ -74,6 +74,8 @@ pub struct Settings {
     pub tombstones: Duration,
     /// Where time comes from.
     pub clock: Clock,
+    /// How long nobody has to have asked for an object until it is kept in less memory; `None` keeps all as they are.
+    pub rest_after: Option<Duration>,
     /// Another engine is in charge: decisions are told, and nothing is written.
     pub shadow: Option<Shadow>,
 }
@@ -93,6 +95,7 @@ impl Default for Settings {
             pass_out_of_reach: false,
             tombstones: Duration::from_secs(7 * 24 * 3600),
             clock: Clock::default(),
+            rest_after: None,
             shadow: None,
         }
     }

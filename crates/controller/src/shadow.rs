@@ -182,7 +182,7 @@ impl Engine {
             (Err(error), _) => decision("ApplicationSet", key, "refuse", error.to_string()),
             (Ok(_), None) => decision("ApplicationSet", key, "refuse", "its applicationsSync is none"),
             (Ok(generated), Some(policy)) => {
-                let existing = self.applications_beside(set);
+                let existing = self.applications_for(set, generated);
                 let changes = plan(set, generated, &existing, policy, Brake::On);
                 let mut made = decision("ApplicationSet", key, "generate", changes.held.unwrap_or_default());
                 let created = changes.create.iter().map(|app| format!("create {}", app.name()));

@@ -218,8 +218,7 @@ impl Engine {
             urls.filter(is_pushed).map(str::to_owned).collect()
         };
         let readers = |kind: &GroupKind| -> Vec<(AppKey, BTreeSet<String>)> {
-            let all = self.cache.of_kind(kind);
-            let read = all.iter().map(|object| (AppKey::of_object(object), ours(object)));
+            let read = self.cache.each_of(kind).map(|object| (AppKey::of_object(&object), ours(&object)));
             read.filter(|(_, urls)| !urls.is_empty()).collect()
         };
         let (apps, sets) = (readers(&application_kind()), readers(&set_kind()));

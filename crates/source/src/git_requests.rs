@@ -11,24 +11,31 @@ use crate::{SourceError, error::shown};
 /// What was asked of one repository.
 #[derive(Clone, Debug, Default)]
 pub struct GitRequests {
-    /// How many fetches ended.
-    pub count: u64,
+    /// How long fetches took that ended.
+    pub took: Histogram,
     /// How many of them failed.
     pub failed: u64,
-    /// How long they took together, in seconds.
+}
+
+/// How long something took that is done often, as Prometheus' histograms have it.
+#[derive(Clone, Debug, Default)]
+pub struct Histogram {
+    /// How often it was done.
+    pub count: u64,
+    /// How long that took together, in seconds.
     pub seconds: f64,
-    /// How many took no longer than each of [`Self::BOUNDS`].
+    /// How often it took no longer than each of [`Self::BOUNDS`].
     pub within: [u64; 6],
 }
 
-impl GitRequests {
-    /// Times by which fetches are told apart, in seconds.
+impl Histogram {
+    /// The times that are told apart, in seconds: Argo CD's of its looks at Applications (Argo CD docs, "Metrics").
     pub const BOUNDS: [f64; 6] = [0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 
-    fn note(&mut self, took: Duration, is_failed: bool) {
+    /// Notes how long it took once more.
+    pub fn note(&mut self, took: Duration) {
         let seconds = took.as_secs_f64();
         self.count += 1;
-        self.failed += u64::from(is_failed);
         self.seconds += seconds;
         for (bound, within) in Self::BOUNDS.iter().zip(&mut self.within) {
             *within += u64::from(seconds <= *bound);
@@ -43,7 +50,9 @@ pub(crate) struct Counts(Arc<Mutex<BTreeMap<String, GitRequests>>>);
 impl Counts {
     pub fn note(&self, url: &str, took: Duration, result: &Result<(), SourceError>) {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.entry(shown(url)).or_default().note(took, result.is_err());
+        let asked = all.entry(shown(url)).or_default();
+        asked.took.note(took);
+        asked.failed += u64::from(result.is_err());
     }
 
     pub fn all(&self) -> BTreeMap<String, GitRequests> {

@@ -35,7 +35,7 @@ pub use fetcher::{DependencyError, Fetcher};
 pub use footprint::{Footprint, RecordingTree};
 pub use functions::{FunctionError, Functions};
 pub use git::{CheckoutOptions, GitCache, is_commit_id};
-pub use git_requests::GitRequests;
+pub use git_requests::{GitRequests, Histogram};
 pub use github_app::GithubApp;
 pub use plugins::{Plugin, PluginError, PluginInput, Plugins};
 pub use project::ProjectFetcher;

@@ -11,6 +11,10 @@ use tiphys_sync::{AutoSettings, SyncSettings};
 
 use crate::{duration, endpoints, exit::WrongUse, up::Signals};
 
+/// What nobody asked for in this time is kept in less memory: short beside the work on one Application, so that those that
+/// are done make room for the next.
+const REST_AFTER: Duration = Duration::from_secs(10);
+
 /// Run the engine on a cluster: the Applications, ApplicationSets and AppProjects in it
 ///
 /// Of several controllers only the one that holds the Lease `tiphys-controller` works. With --shadow it
@@ -166,6 +170,7 @@ async fn start(args: &Args, cluster: Cluster) -> anyhow::Result<Controller> {
         },
         workers: args.workers.max(1),
         refresh: args.refresh,
+        rest_after: Some(REST_AFTER),
         shadow: args.shadow.then(|| Shadow::new(tell)),
         ..Settings::default()
     };

@@ -54,7 +54,8 @@ impl Engine {
             Ok(_) => Some(rendering.clone()),
             Err(_) => self.last_good_rendering(key, &rendering),
         };
-        let Some(targets) = good.and_then(|good| good.targets.as_ref().ok().cloned()) else {
+        let Some(targets) = good.and_then(|good| good.targets.as_ref().ok().map(|targets| targets.get()))
+        else {
             let fault = rendering.targets.as_ref().err().map(|error| format!("{error:#}"));
             let message = format!(
                 "{} hooks are not known, because the sources do not render: {}. To delete without them, remove the finalizer {}",

@@ -189,7 +189,7 @@ impl Engine {
     }
 
     pub(crate) fn again_in(&self, wait: Duration) -> Next {
-        Next { at: Some(tiphys_model::time::after(self.now(), wait)), again: false }
+        Next { at: Some(tiphys_model::time::after(self.now(), wait)), ..Next::default() }
     }
 
     /// The live objects of an Application that its deletion takes along, and those that it would if its project permitted

@@ -28,7 +28,7 @@ use tokio::{
 };
 
 use crate::{
-    AppKey,
+    AppKey, Level,
     engine::Engine,
     settings::{Destinations, is_own},
 };
@@ -358,12 +358,18 @@ impl Engine {
     }
 
     /// The workers that an Application needs: `None` are those of the engine's own cluster.
-    pub(crate) fn remote_workers(self: &Arc<Self>, key: &AppKey) -> Option<Arc<Semaphore>> {
+    pub(crate) fn remote_workers(self: &Arc<Self>, key: &AppKey, level: Level) -> Option<Arc<Semaphore>> {
         if self.settings.destinations == Destinations::AllHere {
             return None;
         }
+        if level == Level::News
+            && let Some(place) = self.last_place(key)
+        {
+            // Most are at rest, and so is their object.
+            return (!place.is_home).then(|| place.workers.clone());
+        }
         let at = ResourceKey::new(names::GROUP, "Application", &key.namespace, &key.name);
-        let object = self.cache.get(&at)?;
+        let object = self.cache.look(&at)?;
         let destination = destination_of(&object)?;
         let place = self.place_at(&destination).ok()?;
         (!place.is_home).then(|| place.workers.clone())
@@ -384,13 +390,13 @@ impl Engine {
     pub(crate) fn read_clusters(&self) {
         let secrets = crate::clusters::cluster_secrets(&self.cache, &self.settings.namespace);
         if self.places.declare(secrets.iter().filter_map(|secret| Declared::read(secret)).collect()) {
-            self.add_all(crate::Level::Live);
+            self.add_all(Level::Live);
         }
     }
 
     /// Lets every Application of a cluster be looked at.
     pub(crate) fn add_inhabitants(&self, server: &str) {
-        for object in self.cache.of_kind(&crate::status::application_kind()) {
+        for object in self.cache.each_of(&crate::status::application_kind()) {
             let lives =
                 destination_of(&object).is_some_and(|d| self.places.server_of(&d).as_deref() == Ok(server));
             if lives {

@@ -34,7 +34,7 @@ pub(crate) fn protected(
     let mut reasons = BTreeMap::new();
     let users = users(cache, comparison);
     for key in &comparison.prunable {
-        let Some(live) = cache.get(key) else { continue };
+        let Some(live) = cache.look(key) else { continue };
         let reason = not_ours(&live)
             .or_else(|| foundation(&live))
             .or_else(|| users.get(key).cloned())
@@ -173,9 +173,8 @@ fn inhabitants(cache: &LiveCache, live: &Value, comparison: &Comparison) -> Opti
     if live.kind() != "Namespace" || !live.gvk().group.is_empty() {
         return None;
     }
-    let stay = cache.all().into_iter().filter(|(key, object)| {
-        key.namespace == live.name()
-            && !comparison.prunable.contains(key)
+    let stay = cache.inside(live.name()).filter(|(key, object)| {
+        !comparison.prunable.contains(key)
             && !is_owned(object)
             && !object.is_terminating()
             && !EVERYWHERE.contains(&(key.kind.as_str(), key.name.as_str()))

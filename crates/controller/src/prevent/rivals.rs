@@ -73,7 +73,7 @@ impl Engine {
             set_conditions(app, vec![Condition::new(ConditionType::OtherEngine, message)], self.now());
             self.write(key, object, app).await;
         }
-        Some(Next { at: Some(tiphys_model::time::after(self.now(), GONE_AFTER - since)), again: false })
+        Some(Next { at: Some(tiphys_model::time::after(self.now(), GONE_AFTER - since)), ..Next::default() })
     }
 
     fn set_rival(&self, key: &AppKey, rival: Option<Rival>) {

@@ -167,7 +167,7 @@ impl Engine {
                 one.fault = self.invalid(&one.application);
             }
         }
-        let existing = self.applications_beside(set);
+        let existing = self.applications_for(set, &generated);
         if is_rolling(set) && !self.roll(set, &mut generated, &existing, seen) {
             return;
         }
@@ -182,9 +182,7 @@ impl Engine {
         let plan = plan(set, &generated, &existing, policy, brake);
         let refused = self.carry_out(set, &plan).await;
         seen.fault = fault_of(&generated, &plan, refused).or(seen.fault.take());
-        let mut apps = self.cache.of_kind(&application_kind());
-        apps.retain(|app| is_owned_by(app, set));
-        seen.apps = apps;
+        seen.apps = self.cache.each_of(&application_kind()).filter(|app| is_owned_by(app, set)).collect();
     }
 
     /// Moves the rollout on. Without steps there is none, and nothing is changed.
@@ -225,9 +223,14 @@ impl Engine {
         Some(format!("application destination spec is invalid: {fault}"))
     }
 
-    pub(crate) fn applications_beside(&self, set: &Value) -> Vec<Value> {
-        let all = self.cache.of_kind(&application_kind());
-        all.iter().filter(|app| app.namespace() == set.namespace()).map(|app| Value::clone(app)).collect()
+    /// The Applications of a set, and those that have the name of one that it yields.
+    pub(crate) fn applications_for(&self, set: &Value, generated: &[Generated]) -> Vec<Value> {
+        let wanted: BTreeSet<&str> = generated.iter().map(|one| one.application.name()).collect();
+        let concerns = |app: &Value| {
+            app.namespace() == set.namespace() && (wanted.contains(app.name()) || is_owned_by(app, set))
+        };
+        let all = self.cache.each_of(&application_kind());
+        all.filter(|app| concerns(app)).map(|app| Value::clone(&app)).collect()
     }
 
     /// Creates, updates and deletes; the first refusal by name.
@@ -381,8 +384,7 @@ impl Engine {
 
     /// Whether nothing of the set has to be waited for any more.
     async fn part_from(&self, set: &Value) -> Result<bool, ClusterError> {
-        let owned: Vec<Value> =
-            self.applications_beside(set).into_iter().filter(|app| is_owned_by(app, set)).collect();
+        let owned: Vec<Value> = self.applications_for(set, &[]);
         let resource = application_resource(self.cache.cluster()).await?;
         if !Policy::of(set).is_some_and(Policy::deletes) {
             for app in &owned {

@@ -102,6 +102,31 @@ async fn a_host_that_is_away_keeps_what_is_there_and_is_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_application_at_rest_is_compared_once_an_hour_and_when_something_changes() {
+    let host = Host::new().await;
+    let looks = |how: &str| {
+        let metrics = host.stage.engine.as_ref().unwrap().metrics();
+        let line = format!("tiphys_app_renders_total{{how=\"{how}\"}} ");
+        let count = metrics.lines().find_map(|known| known.strip_prefix(&line)).unwrap();
+        count.parse::<f64>().unwrap()
+    };
+    host.stage.pass(HOUR / 6).await;
+    let (kept, unmoved) = (looks("kept"), looks("unmoved"));
+    host.stage.pass(HOUR / 2).await;
+    assert!(looks("unmoved") >= unmoved + 20.0, "both are asked every two to two and a half minutes");
+    assert_eq!(looks("kept"), kept);
+    host.stage.pass(HOUR).await;
+    assert_eq!(looks("kept"), kept + 2.0, "each once");
+    host.stage.patch(APPLICATION, ENGINE, "app", json!({"status": {"health": {"status": "Missing"}}})).await;
+    host.is_well("app").await;
+    host.stage.delete(CONFIG_MAP, "app", "a").await;
+    host.stage.until_object(CONFIG_MAP, "app", "a", |_| true).await;
+    host.commit("app/a.yaml", &config_map("a", "2"), &[]);
+    host.stage.until_object(CONFIG_MAP, "app", "a", |a| a["data"]["key"] == "2").await;
+    host.is_well("app").await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn of_tags_with_a_prefix_the_highest_that_fits_is_synced() {
     let host = Host::new().await;
     for (value, tag) in [("11", "app/v1.1.0"), ("12", "other/v1.2.0"), ("13", "v1.3.0"), ("20", "app/v2.0.0")]

@@ -121,7 +121,8 @@ impl Stage {
         let dir = tempfile::tempdir().unwrap();
         let repositories = Arc::new(Repositories::new(fetcher, false));
         let faults = Faults::default();
-        let mut settings = Settings::default();
+        // All that is tested holds for what has rested, too.
+        let mut settings = Settings { rest_after: Some(Duration::from_secs(5)), ..Settings::default() };
         let (ground, cluster, reached) = match REAL.try_with(Clone::clone) {
             Ok((people, engine)) => {
                 clear::everything(&people).await;

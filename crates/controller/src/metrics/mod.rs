@@ -1,6 +1,8 @@
 //! What is measured, in Prometheus' text form: under Argo CD's names (Argo CD docs, "Metrics") where a
 //! dashboard may ask for them, and a few of our own.
 
+mod apps;
+
 use std::{
     collections::BTreeMap,
     fmt::Write as _,
@@ -8,21 +10,20 @@ use std::{
     time::Duration,
 };
 
-use tiphys_appset::is_owned_by;
 use tiphys_cluster::LiveCache;
-use tiphys_model::{Application, HealthCode, OperationState, time::elapsed};
-use tiphys_source::GitRequests;
-use tiphys_sync::{ApplyMethod, Outcome, SyncState, Verb};
+use tiphys_model::{Application, OperationState, time::elapsed};
+use tiphys_source::{GitRequests, Histogram};
+use tiphys_sync::{ApplyMethod, Outcome, Verb};
 use tiphys_value::{ObjectExt, Value};
 
-use crate::{engine::Engine, places::Seen, sets::set_kind, status::application_kind};
+use crate::{AppKey, engine::Engine, places::Seen, sets::set_kind};
 
-/// Upper bounds of the histograms, in seconds: Argo CD's of looks.
-const BUCKETS: [f64; 6] = GitRequests::BOUNDS;
+pub(crate) use apps::AppMetrics;
 
 /// Counters since the start.
 #[derive(Default)]
 pub(crate) struct Metrics {
+    pub apps: AppMetrics,
     engine: Mutex<Counters>,
 }
 
@@ -37,34 +38,18 @@ struct Counters {
     /// How often sources were rendered, and how often a new commit was seen to leave them alone.
     rendered: u64,
     kept: u64,
+    /// How often nothing else was to be looked at either.
+    unmoved: u64,
 }
 
-#[derive(Default)]
-struct Histogram {
-    buckets: [u64; BUCKETS.len()],
-    count: u64,
-    sum: f64,
-}
-
-impl Histogram {
-    fn note(&mut self, took: Duration) {
-        let seconds = took.as_secs_f64();
-        for (bound, bucket) in BUCKETS.iter().zip(&mut self.buckets) {
-            *bucket += u64::from(seconds <= *bound);
-        }
-        self.count += 1;
-        self.sum += seconds;
+fn write_histogram(text: &mut String, name: &str, base: &[(&str, String)], took: &Histogram) {
+    let with = |bound: String| labels_of(&[base.to_vec(), vec![("le", bound)]].concat());
+    for (bound, count) in Histogram::BOUNDS.iter().zip(&took.within) {
+        let _ = writeln!(text, "{name}_bucket{} {count}", with(bound.to_string()));
     }
-
-    fn write(&self, text: &mut String, name: &str, base: &[(&str, String)]) {
-        let with = |bound: String| labels_of(&[base.to_vec(), vec![("le", bound)]].concat());
-        for (bound, count) in BUCKETS.iter().zip(&self.buckets) {
-            let _ = writeln!(text, "{name}_bucket{} {count}", with(bound.to_string()));
-        }
-        let _ = writeln!(text, "{name}_bucket{} {}", with("+Inf".to_owned()), self.count);
-        let _ = writeln!(text, "{name}_sum{} {}", labels_of(base), self.sum);
-        let _ = writeln!(text, "{name}_count{} {}", labels_of(base), self.count);
-    }
+    let _ = writeln!(text, "{name}_bucket{} {}", with("+Inf".to_owned()), took.count);
+    let _ = writeln!(text, "{name}_sum{} {}", labels_of(base), took.seconds);
+    let _ = writeln!(text, "{name}_count{} {}", labels_of(base), took.count);
 }
 
 /// What Argo CD calls a request.
@@ -115,6 +100,11 @@ impl Metrics {
         *counter += 1;
     }
 
+    /// Notes that the sources of an Application at rest have not moved.
+    pub fn unmoved(&self) {
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner).unmoved += 1;
+    }
+
     /// Notes an operation that ended.
     pub fn ended(&self, app: &Application, state: &OperationState) {
         let dry_run = state.operation.sync.as_ref().is_some_and(|sync| sync.dry_run);
@@ -139,17 +129,6 @@ fn pairs_of(app: &Application) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The labels of an Application that are wanted, named as Prometheus takes them; empty where it has none.
-fn app_labels(app: &Application, wanted: &[String]) -> Vec<(String, String)> {
-    let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
-    let of = |label: &String| {
-        let name = format!("label_{}", label.chars().map(plain).collect::<String>());
-        (name, app.metadata.labels.get(label).cloned().unwrap_or_default())
-    };
-    let own = pairs_of(app).into_iter().map(|(name, value)| (name.to_owned(), value));
-    own.chain(wanted.iter().map(of)).collect()
-}
-
 /// `{a="b",c="d"}`.
 fn labels_of<N: AsRef<str>>(pairs: &[(N, String)]) -> String {
     let escaped = |value: &str| value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
@@ -171,8 +150,8 @@ impl Engine {
     /// Everything that is measured.
     pub(crate) fn exposition(&self) -> String {
         let mut text = String::new();
-        self.applications(&mut text);
-        self.sets_and_queues(&mut text);
+        let owned = self.applications(&mut text);
+        self.sets_and_queues(&mut text, &owned);
         self.cluster_state(&mut text);
         let fetches = self.repositories.fetcher().map(|fetcher| fetcher.git_requests());
         git(&mut text, &fetches.unwrap_or_default());
@@ -182,8 +161,9 @@ impl Engine {
         let seconds: Vec<_> = counters.sync_seconds.iter().map(|(labels, s)| (labels.clone(), *s)).collect();
         let help = "Time that operations took, in seconds.";
         family(&mut text, "argocd_app_sync_duration_seconds_total", "counter", help, &seconds);
-        let help = "Looks at sources: rendered anew, or seen to be what was rendered last.";
-        let rows = [("anew", counters.rendered), ("kept", counters.kept)];
+        let help = "Looks at sources: rendered anew, or seen to be what was rendered last; unmoved if the Application was at \
+                    rest and is not compared either.";
+        let rows = [("anew", counters.rendered), ("kept", counters.kept), ("unmoved", counters.unmoved)];
         let rows = rows.map(|(how, n)| (labels_of(&[("how", how.to_owned())]), n as f64));
         family(&mut text, "tiphys_app_renders_total", "counter", help, &rows);
         let help = "Requests that were sent to the cluster.";
@@ -198,54 +178,8 @@ impl Engine {
         text
     }
 
-    fn applications(&self, text: &mut String) {
-        let apps = self.cache.of_kind(&application_kind());
-        let apps: Vec<Application> =
-            apps.iter().filter_map(|object| Application::from_value(object).ok()).collect();
-        let info: Vec<_> = apps.iter().map(|app| (labels_of(&info_of(app)), 1.0)).collect();
-        family(text, "argocd_app_info", "gauge", "Applications and their state.", &info);
-        let wanted = &self.installation().argo.controller.metric_labels;
-        if !wanted.is_empty() {
-            let labels: Vec<_> = apps.iter().map(|app| (labels_of(&app_labels(app, wanted)), 1.0)).collect();
-            family(text, "argocd_app_labels", "gauge", "Labels of Applications.", &labels);
-        }
-        let conditions: Vec<_> = apps
-            .iter()
-            .flat_map(|app| {
-                app.status.conditions.iter().map(move |condition| {
-                    let kind = vec![("condition", format!("{:?}", condition.kind))];
-                    (labels_of(&[pairs_of(app), kind].concat()), 1.0)
-                })
-            })
-            .collect();
-        family(text, "argocd_app_condition", "gauge", "Conditions of Applications.", &conditions);
-        let mut waits: BTreeMap<String, f64> = BTreeMap::new();
-        for app in &apps {
-            let Some(state) = app.status.operation_state.clone() else { continue };
-            if state.phase.is_completed() {
-                continue;
-            }
-            for wait in SyncState::from_operation_state(state).waits() {
-                let kind = vec![("kind", format!("{:?}", wait.kind))];
-                *waits.entry(labels_of(&[pairs_of(app), kind].concat())).or_default() += 1.0;
-            }
-        }
-        let orphaned: Vec<_> = apps
-            .iter()
-            .filter_map(|app| {
-                let count = app.status.tiphys.as_ref()?.pointer("/orphaned/count")?.as_f64()?;
-                Some((labels_of(&pairs_of(app)), count))
-            })
-            .collect();
-        let help = "Objects of destination namespaces that nobody has.";
-        family(text, "argocd_app_orphaned_resources_count", "gauge", help, &orphaned);
-        let waits: Vec<_> = waits.into_iter().collect();
-        family(text, "tiphys_app_waits", "gauge", "What running operations wait for.", &waits);
-    }
-
-    fn sets_and_queues(&self, text: &mut String) {
+    fn sets_and_queues(&self, text: &mut String, owned: &BTreeMap<AppKey, usize>) {
         let sets = self.cache.of_kind(&set_kind());
-        let apps = self.cache.of_kind(&application_kind());
         let named =
             |set: &Value| vec![("namespace", set.namespace().to_owned()), ("name", set.name().to_owned())];
         let status = |set: &Value| {
@@ -264,7 +198,7 @@ impl Engine {
             sets.iter().map(|set| (labels_of(&[named(set), vec![status(set)]].concat()), 1.0)).collect();
         family(text, "argocd_appset_info", "gauge", "ApplicationSets.", &info);
         let owned = sets.iter().map(|set| {
-            let count = apps.iter().filter(|app| is_owned_by(app, set)).count();
+            let count = owned.get(&AppKey::of_object(set)).copied().unwrap_or_default();
             (labels_of(&named(set)), count as f64)
         });
         let help = "Applications of ApplicationSets.";
@@ -306,33 +240,17 @@ impl Engine {
     }
 }
 
-fn info_of(app: &Application) -> Vec<(&'static str, String)> {
-    let source = app.spec.effective_sources().into_iter().next().unwrap_or_default();
-    let destination = &app.spec.destination;
-    let operation = app.operation.as_ref().map_or("", |_| "sync");
-    let more = vec![
-        ("autosync_enabled", app.automated().is_some().to_string()),
-        ("repo", source.repo_url),
-        ("dest_server", destination.server.clone()),
-        ("dest_namespace", destination.namespace.clone()),
-        ("sync_status", app.status.sync.status.as_str().to_owned()),
-        ("health_status", app.status.health.status.map_or("", HealthCode::as_str).to_owned()),
-        ("operation", operation.to_owned()),
-    ];
-    [pairs_of(app), more].concat()
-}
-
 fn looks(text: &mut String, counters: &Counters) {
     let name = "argocd_app_reconcile";
     head(text, name, "How long looks at Applications took.");
     for ((namespace, server), histogram) in &counters.looks {
         let base = [("namespace", namespace.clone()), ("dest_server", server.clone())];
-        histogram.write(text, name, &base);
+        write_histogram(text, name, &base, histogram);
     }
     let name = "argocd_appset_reconcile";
     head(text, name, "How long looks at ApplicationSets took.");
     for ((namespace, set), histogram) in &counters.set_looks {
-        histogram.write(text, name, &[("namespace", namespace.clone()), ("name", set.clone())]);
+        write_histogram(text, name, &[("namespace", namespace.clone()), ("name", set.clone())], histogram);
     }
 }
 
@@ -344,7 +262,7 @@ fn head(text: &mut String, name: &str, help: &str) {
 /// What was asked of Git hosts, by repository.
 fn git(text: &mut String, fetches: &BTreeMap<String, GitRequests>) {
     let of = |repo: &String| [("repo", repo.clone()), ("request_type", "fetch".to_owned())];
-    let all = fetches.iter().map(|(repo, asked)| (labels_of(&of(repo)), asked.count as f64));
+    let all = fetches.iter().map(|(repo, asked)| (labels_of(&of(repo)), asked.took.count as f64));
     family(text, "argocd_git_request_total", "counter", "Fetches from Git hosts.", &all.collect::<Vec<_>>());
     let failed =
         fetches.iter().map(|(repo, asked)| (labels_of(&[("repo", repo.clone())]), asked.failed as f64));
@@ -353,8 +271,7 @@ fn git(text: &mut String, fetches: &BTreeMap<String, GitRequests>) {
     let name = "argocd_git_request_duration_seconds";
     head(text, name, "How long Git hosts took.");
     for (repo, asked) in fetches {
-        let histogram = Histogram { buckets: asked.within, count: asked.count, sum: asked.seconds };
-        histogram.write(text, name, &of(repo));
+        write_histogram(text, name, &of(repo), &asked.took);
     }
 }
 
@@ -378,19 +295,9 @@ mod tests {
     }
 
     #[test]
-    fn labels_of_applications_have_names_that_prometheus_takes() {
-        let app =
-            json!({"metadata": {"name": "a", "namespace": "n", "labels": {"team/name": "x"}}, "spec": {}});
-        let labels =
-            app_labels(&Application::from_value(&app).unwrap(), &["team/name".into(), "tier".into()]);
-        let expected =
-            "{namespace=\"n\",name=\"a\",project=\"default\",label_team_name=\"x\",label_tier=\"\"}";
-        assert_eq!(labels_of(&labels), expected);
-    }
-
-    #[test]
     fn fetches_are_counted_by_repository() {
-        let asked = GitRequests { count: 2, failed: 1, seconds: 3.3, within: [0, 1, 1, 1, 2, 2] };
+        let took = Histogram { count: 2, seconds: 3.3, within: [0, 1, 1, 1, 2, 2] };
+        let asked = GitRequests { took, failed: 1 };
         let mut text = String::new();
         git(&mut text, &BTreeMap::from([("https://g/a".to_owned(), asked)]));
         let labels = "{repo=\"https://g/a\",request_type=\"fetch\"}";
