@@ -26,6 +26,7 @@ use crate::{
     metrics::Metrics,
     places::{Place, Places},
     queue::Queue,
+    rest::Sightings,
     sets::Sets,
     settings::Settings,
     webhook::WebhookError,
@@ -71,6 +72,7 @@ impl Controller {
             memory: Mutex::default(),
             metrics: Metrics::default(),
             rested: Mutex::new(Instant::now()),
+            sightings: Sightings::default(),
             installation: RwLock::new(Arc::new(installation)),
             left: Mutex::default(),
         });

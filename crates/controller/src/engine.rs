@@ -24,6 +24,7 @@ use crate::{
     metrics::Metrics,
     places::Places,
     queue::Queue,
+    rest::Sightings,
     sets::{Sets, set_kind},
     settings::Settings,
     status::application_kind,
@@ -51,6 +52,8 @@ pub(crate) struct Engine {
     pub metrics: Metrics,
     /// When what nobody asked for was last let rest.
     pub rested: Mutex<Instant>,
+    /// Where revisions were seen a moment ago.
+    pub sightings: Sightings,
     /// The commit that each revision of a repository (by its address) was last seen to have left.
     pub left: Mutex<HashMap<(String, String), String>>,
 }

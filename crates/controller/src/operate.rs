@@ -20,7 +20,7 @@ use crate::{
     prevent::awaits,
     reconcile::{Compared, Next, is_running, own_key},
     rendering::Rendering,
-    status::{application_kind, bounded},
+    status::{application_kind, application_resource, bounded},
 };
 
 /// How many steps one look may take; a plan that never comes to rest is given time to others.
@@ -87,6 +87,12 @@ impl Engine {
             if !self.persist(key, app, &state, &mut before).await {
                 // What is done without a trace would be done twice after a crash.
                 return Next::default();
+            }
+            if !state.is_completed() && has_no_operation(&before) && self.was_taken_away(key).await {
+                // The next writing would bring it back.
+                app.status.operation_state = None;
+                self.drop_operation_rendering(key);
+                return Next::at_once();
             }
             if state.is_completed() {
                 self.metrics.ended(app, &state.shown);
@@ -383,6 +389,14 @@ impl Engine {
         written
     }
 
+    /// Whether somebody has taken away the operation of an Application, as people do to be rid of one: asked of the API
+    /// server, as what is known here may be of before it began.
+    async fn was_taken_away(&self, key: &AppKey) -> bool {
+        let Ok(resource) = application_resource(self.cache.cluster()).await else { return false };
+        let now = self.cache.cluster().get(&resource, &key.namespace, &key.name).await;
+        now.is_ok_and(|now| now.is_some_and(|app| has_no_operation(&app)))
+    }
+
     /// An operation whose desired state cannot be known ends.
     fn fail_without_targets(&self, key: &AppKey, app: &mut Application, state: &mut SyncState) {
         let forbidden = self.forbidden_sources(app, &state.shown.operation).into_iter().next();
@@ -402,6 +416,10 @@ impl Engine {
         self.metrics.ended(app, &state.shown);
         app.status.operation_state = Some(state.to_operation_state());
     }
+}
+
+fn has_no_operation(app: &Value) -> bool {
+    app.at(&["status", "operationState"]).is_none_or(Value::is_null)
 }
 
 /// The targets and the protected objects as an operation is to see them: an automated one leaves what is on

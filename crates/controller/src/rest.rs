@@ -2,8 +2,8 @@
 //! less memory.
 
 use std::{
-    collections::BTreeMap,
-    sync::{Arc, PoisonError},
+    collections::{BTreeMap, HashMap},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -18,6 +18,34 @@ use crate::{
 /// How long an Application at rest is not looked at as a whole. Every change that concerns it leads to such a look;
 /// this is for what changes by time alone, such as the verdict of a health rule.
 const WHOLE_LOOK: Duration = Duration::from_secs(3600);
+
+/// How long it counts that a revision of a repository was seen to be where it was: thousands of Applications read the same one,
+/// and to open a repository takes longer than all else that is done for an Application at rest.
+const SEEN: Duration = Duration::from_secs(2);
+
+/// When revisions of repositories were last seen at a commit.
+#[derive(Default)]
+pub(crate) struct Sightings(Mutex<HashMap<Sighting, Instant>>);
+
+/// Project, address, revision and commit.
+type Sighting = (String, String, String, String);
+
+impl Sightings {
+    /// Whether something stands where it was: as it was seen a moment ago, or as is seen now.
+    fn confirm(&self, sighting: Sighting, stands: impl FnOnce() -> bool) -> bool {
+        let lock = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if lock().get(&sighting).is_some_and(|at| at.elapsed() < SEEN) {
+            return true;
+        }
+        let stands = stands();
+        let mut seen = lock();
+        seen.retain(|_, at| at.elapsed() < SEEN);
+        if stands {
+            seen.insert(sighting, Instant::now());
+        }
+        stands
+    }
+}
 
 /// Whether an object may rest. All Secrets are looked through again and again, and most of one is a few long texts, which
 /// take no more memory than what they are packed into.
@@ -45,8 +73,11 @@ impl Engine {
     fn stands(&self, known: &Rendering) -> bool {
         known.asked_for().is_some_and(|(project, reads)| {
             reads.iter().all(|read| {
-                let checkout = self.repositories.checkout_for(project, &read.url, &read.revision);
-                checkout.is_ok_and(|checkout| checkout.revision == read.commit)
+                let texts = [project, &read.url, &read.revision, &read.commit];
+                self.sightings.confirm(texts.map(str::to_owned).into(), || {
+                    let checkout = self.repositories.checkout_for(project, &read.url, &read.revision);
+                    checkout.is_ok_and(|checkout| checkout.revision == read.commit)
+                })
             })
         })
     }
@@ -80,5 +111,22 @@ impl Engine {
                 .collect()
         };
         targets.values().for_each(|targets| targets.rest());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_seen_a_moment_ago_is_not_asked_again() {
+        let sightings = Sightings::default();
+        let sighting = |commit: &str| ["p", "https://g/a", "main", commit].map(str::to_owned).into();
+        assert!(!sightings.confirm(sighting("1"), || false));
+        assert!(sightings.confirm(sighting("1"), || true), "what was not there is asked for again");
+        assert!(sightings.confirm(sighting("1"), || false), "it was there a moment ago");
+        assert!(!sightings.confirm(sighting("2"), || false));
+        tokio::time::advance(SEEN).await;
+        assert!(!sightings.confirm(sighting("1"), || false));
     }
 }
