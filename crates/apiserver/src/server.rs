@@ -7,6 +7,7 @@ use std::{
 
 use jiff::Timestamp;
 use tiphys_value::Value;
+use tokio::io::DuplexStream;
 
 use crate::{
     Change, Client, Entropy, KubernetesVersion, SharedClock, Snapshot, StateError, TokioClock, TooOld,
@@ -52,6 +53,12 @@ pub struct WebhookCall<'a> {
     pub snapshot: &'a Snapshot,
 }
 
+/// What listens in the containers of pods, which run nothing here.
+pub trait PodBackend: Send + Sync {
+    /// Serves a connection to a port of a pod. `false` if nothing listens there.
+    fn connect(&self, pod: &Value, port: u16, connection: DuplexStream) -> bool;
+}
+
 pub(crate) struct Inner {
     pub store: Store,
     pub registry: RwLock<Arc<Registry>>,
@@ -60,6 +67,7 @@ pub(crate) struct Inner {
     /// Made when it is first asked for: the cryptographic random source takes tens of milliseconds to start.
     pub token: OnceLock<String>,
     pub webhooks: RwLock<Option<Arc<dyn WebhookBackend>>>,
+    pub pods: RwLock<Option<Arc<dyn PodBackend>>>,
     pub version: KubernetesVersion,
 }
 
@@ -110,12 +118,21 @@ impl ApiServer {
         version: KubernetesVersion,
     ) -> Self {
         let registry = RwLock::new(Arc::new(Registry::build(&store.snapshot(), version, None)));
-        let inner = Inner { store, registry, clock, entropy, token, webhooks: RwLock::new(None), version };
+        let inner = Inner {
+            store,
+            registry,
+            clock,
+            entropy,
+            token,
+            webhooks: RwLock::default(),
+            pods: RwLock::default(),
+            version,
+        };
         Self { inner: Arc::new(inner) }
     }
 
     /// An independent server with the same content, clock and random state, in memory. What is
-    /// written to one is not seen by the other. Watches do not carry over; the webhook backend does not either.
+    /// written to one is not seen by the other. Watches do not carry over; nor do the backends of webhooks and pods.
     pub fn fork(&self) -> Self {
         self.fork_with_clock(Arc::clone(&self.inner.clock))
     }
@@ -130,7 +147,8 @@ impl ApiServer {
             clock,
             entropy: inner.entropy.fork(),
             token: inner.token.clone(),
-            webhooks: RwLock::new(None),
+            webhooks: RwLock::default(),
+            pods: RwLock::default(),
             version: inner.version,
         };
         Self { inner: Arc::new(forked) }
@@ -190,6 +208,15 @@ impl ApiServer {
     /// Installs what answers webhooks whose backend is a Service of the cluster.
     pub fn set_webhook_backend(&self, backend: Arc<dyn WebhookBackend>) {
         *self.inner.webhooks.write().unwrap_or_else(PoisonError::into_inner) = Some(backend);
+    }
+
+    /// Installs what listens in pods.
+    pub fn set_pod_backend(&self, backend: Arc<dyn PodBackend>) {
+        *self.inner.pods.write().unwrap_or_else(PoisonError::into_inner) = Some(backend);
+    }
+
+    pub(crate) fn pod_backend(&self) -> Option<Arc<dyn PodBackend>> {
+        self.inner.pods.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Where objects of a kind are stored, and whether they live in namespaces; `None` if it is not served.

@@ -1,4 +1,5 @@
-//! The address at which the engine is asked for its measurements and its liveness, and told of pushes.
+//! The addresses at which the engine is asked for its measurements and its liveness, told of pushes, and answers in the place
+//! of Argo CD's programs.
 
 use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -11,8 +12,12 @@ use hyper::{
     service::service_fn,
 };
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tiphys_argocd::Programs;
 use tiphys_controller::{Controller, WebhookError};
-use tokio::{net::TcpListener, sync::Semaphore};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::Semaphore,
+};
 
 /// What is told of a push is no larger, in bytes (argocd-cm, `webhook.maxPayloadSizeMB`, has this default).
 const MAX_EVENT_BYTES: usize = 50 << 20;
@@ -33,24 +38,59 @@ struct Endpoints {
 /// # Errors
 /// The address cannot be listened on.
 pub async fn serve(address: SocketAddr, controller: Arc<Controller>) -> anyhow::Result<SocketAddr> {
+    let endpoints = Arc::new(Endpoints { controller, events: Semaphore::new(EVENTS_AT_ONCE) });
+    listen(address, move |stream| {
+        let endpoints = endpoints.clone();
+        async move {
+            let service = service_fn(move |request| {
+                let endpoints = endpoints.clone();
+                async move { Ok::<_, Infallible>(endpoints.answer(request).await) }
+            });
+            // Whoever hangs up early misses the rest.
+            let _ = hyper::server::conn::http1::Builder::new()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEAD_LIMIT)
+                .serve_connection(TokioIo::new(stream), service)
+                .await;
+        }
+    })
+    .await
+}
+
+/// Answers in the place of Argo CD's repo-server until the runtime ends; returns the address that it listens on.
+///
+/// # Errors
+/// The address cannot be listened on.
+pub async fn repo_server(address: SocketAddr, programs: Programs) -> anyhow::Result<SocketAddr> {
+    listen(address, move |stream| {
+        let programs = programs.clone();
+        async move { programs.serve_repo_server(stream).await }
+    })
+    .await
+}
+
+/// The same in the place of Argo CD's Redis.
+///
+/// # Errors
+/// The address cannot be listened on.
+pub async fn redis(address: SocketAddr, programs: Programs) -> anyhow::Result<SocketAddr> {
+    listen(address, move |stream| {
+        let programs = programs.clone();
+        async move { programs.serve_redis(stream).await }
+    })
+    .await
+}
+
+/// Serves every connection in a task of its own.
+async fn listen<F: Future<Output = ()> + Send + 'static>(
+    address: SocketAddr,
+    serve: impl Fn(TcpStream) -> F + Send + 'static,
+) -> anyhow::Result<SocketAddr> {
     let listener = TcpListener::bind(address).await.with_context(|| format!("cannot listen on {address}"))?;
     let bound = listener.local_addr()?;
-    let endpoints = Arc::new(Endpoints { controller, events: Semaphore::new(EVENTS_AT_ONCE) });
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            let endpoints = endpoints.clone();
-            tokio::spawn(async move {
-                let service = service_fn(move |request| {
-                    let endpoints = endpoints.clone();
-                    async move { Ok::<_, Infallible>(endpoints.answer(request).await) }
-                });
-                // Whoever hangs up early misses the rest.
-                let _ = hyper::server::conn::http1::Builder::new()
-                    .timer(TokioTimer::new())
-                    .header_read_timeout(HEAD_LIMIT)
-                    .serve_connection(TokioIo::new(stream), service)
-                    .await;
-            });
+            tokio::spawn(serve(stream));
         }
     });
     Ok(bound)

@@ -88,6 +88,10 @@ impl Controller {
         Ok(Self { engine, tasks })
     }
 
+    pub(crate) fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
     /// The live state that the engine sees.
     pub fn cache(&self) -> &LiveCache {
         &self.engine.cache

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use tiphys_cluster::LiveCache;
 use tiphys_model::{kept, names};
 use tiphys_source::{DeclaredAccess, Repositories};
-use tiphys_value::{ObjectExt, ResourceKey, Value};
+use tiphys_value::{ObjectExt, Value};
 use tokio::time::Instant;
 
 use crate::{
@@ -105,8 +105,7 @@ impl Engine {
 
     /// Whether the last operation of an Application brought a revision that was refused for good.
     pub(crate) fn was_refused(&self, key: &AppKey, revision: &str) -> bool {
-        let at = ResourceKey::new(application_kind().group, "Application", &key.namespace, &key.name);
-        self.cache.look(&at).is_some_and(|app| {
+        self.cache.look(&key.of_application()).is_some_and(|app| {
             let app = kept::put_back(&app);
             let state =
                 |path: &[&str]| app.at(&["status", "operationState"]).and_then(|state| state.str_at(path));

@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use tiphys_cluster::{Change, Cluster, LiveCache};
-use tiphys_diff::{DiffOptions, Fields, IgnoreError, IgnoreRules};
+use tiphys_diff::{DiffOptions, Difference, Fields, IgnoreError, IgnoreRules};
 use tiphys_health::{RuleOrigin, Rules};
 use tiphys_model::{
     Application, ArgoSettings, HealthStatus, IgnoreDifference, glob, names,
@@ -11,7 +11,7 @@ use tiphys_model::{
 };
 use tiphys_schema::StructuralSchema;
 use tiphys_sync::{AutoSettings, SyncSettings};
-use tiphys_value::{FieldPath, GroupKind, GroupVersionKind, ObjectExt, ResourceKey, Value};
+use tiphys_value::{GroupKind, GroupVersionKind, ObjectExt, ResourceKey, Value};
 
 use crate::{
     predict::Predictions,
@@ -149,7 +149,7 @@ impl Installation {
             || patterns.iter().any(|pattern| glob::matches_or_regex(pattern, namespace))
     }
 
-    /// Where a target differs from its live object, by the rules of the Application and of everywhere. `schema` is that of
+    /// How a target differs from its live object, by the rules of the Application and of everywhere. `schema` is that of
     /// a custom resource. A prediction of the API server takes the place of our own.
     pub fn differ(
         &self,
@@ -158,14 +158,14 @@ impl Installation {
         live: &Value,
         schema: Option<&StructuralSchema>,
         predictions: &Predictions,
-    ) -> Vec<FieldPath> {
+    ) -> Difference {
         self.with_options(app, target, |options| match predictions.of(&live.resource_key()) {
             Some(predicted) => {
-                tiphys_diff::compare_predicted(live, predicted, predictions.mutations, options).paths
+                tiphys_diff::compare_predicted(live, predicted, predictions.mutations, options)
             }
             None => {
                 let fields = Fields::of(&target.gvk(), schema);
-                tiphys_diff::compare(target, live, &DiffOptions { fields, ..*options }).paths
+                tiphys_diff::compare(target, live, &DiffOptions { fields, ..*options })
             }
         })
     }
@@ -283,6 +283,7 @@ mod tests {
         assert!(
             installation
                 .differ(&app, &deployment(1), &deployment(2), None, &Predictions::default())
+                .paths
                 .is_empty()
         );
     }

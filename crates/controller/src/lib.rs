@@ -42,6 +42,7 @@ mod status;
 mod targets;
 mod tombstones;
 mod undeclared;
+mod views;
 mod webhook;
 
 pub use checkouts::Checkouts;
@@ -53,4 +54,5 @@ pub use queue::{AppKey, Level};
 pub use sets::SetInputs;
 pub use settings::{Destinations, Opener, Settings};
 pub use shadow::{Decision, Shadow};
+pub use views::{RenderedSource, RepositoryKind, SourceRequest};
 pub use webhook::WebhookError;

@@ -168,7 +168,7 @@ impl Engine {
     /// later.
     pub(crate) async fn after_panic(&self, key: &AppKey, panic: &str) -> Next {
         tracing::error!(app = %key.name, panic, "a fault of the engine ended the look at an Application; it is tried again");
-        let at = ResourceKey::new(names::GROUP, "Application", &key.namespace, &key.name);
+        let at = key.of_application();
         // An engine that only watches writes nothing, not even this.
         if let Some(object) = self.cache.get(&at).filter(|_| self.settings.shadow.is_none()) {
             let fault = told_of_panic(panic);
@@ -310,7 +310,7 @@ impl Engine {
 
     /// Notes that nothing is left to do for an Application, or that a look has to tell.
     pub(crate) fn note_calm(&self, key: &AppKey, calm: bool) {
-        let at = ResourceKey::new(names::GROUP, "Application", &key.namespace, &key.name);
+        let at = key.of_application();
         let object = calm.then(|| self.cache.look(&at)).flatten();
         if let Some(known) = self.memory().get_mut(key) {
             known.calm = object.map(|object| (Instant::now(), object.resource_version().to_owned()));

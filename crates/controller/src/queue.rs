@@ -5,8 +5,8 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use tiphys_model::Application;
-use tiphys_value::{ObjectExt, Value};
+use tiphys_model::{Application, names};
+use tiphys_value::{ObjectExt, ResourceKey, Value};
 use tokio::{sync::Notify, time::Instant};
 
 /// Namespace and name of an Application.
@@ -27,6 +27,11 @@ impl AppKey {
     /// The key of an object.
     pub(crate) fn of_object(object: &Value) -> Self {
         Self { namespace: object.namespace().to_owned(), name: object.name().to_owned() }
+    }
+
+    /// The key of the Application's object.
+    pub(crate) fn of_application(&self) -> ResourceKey {
+        ResourceKey::new(names::GROUP, "Application", &self.namespace, &self.name)
     }
 }
 

@@ -7,6 +7,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use tiphys_diff::Difference;
 use tiphys_model::{
     Application, Condition, ConditionType, HealthCode, SyncStatusCode, Time, Tracking, names, pause::Until,
 };
@@ -20,6 +21,7 @@ use crate::{
     orphans,
     places::{Absent, Place},
     policy::{Policy, engine_namespace},
+    predict::Predictions,
     prevent::{blockers, drift, guard, owners, pause},
     rendering::Rendering,
     report::{note_left, set_conditions},
@@ -53,6 +55,8 @@ pub(crate) struct Compared {
     pub policy: Policy,
     pub rendering: Arc<Rendering>,
     pub live: BTreeMap<ResourceKey, LiveObject>,
+    /// What the API server says that it would make of the targets, if it was asked.
+    pub predictions: Predictions,
     pub comparison: Comparison,
     /// Objects that must not be pruned, with why.
     pub protected: BTreeMap<ResourceKey, String>,
@@ -78,7 +82,7 @@ impl Engine {
             return next;
         }
         self.note_calm(key, false);
-        let resource_key = ResourceKey::new(names::GROUP, "Application", &key.namespace, &key.name);
+        let resource_key = key.of_application();
         let Some(object) = self.cache.look(&resource_key) else {
             self.forget(key);
             return Next::default();
@@ -305,12 +309,7 @@ impl Engine {
             targets: &targets,
             live: &live,
             kinds: &kinds,
-            differ: &|target, live| {
-                let schema = place.schema(&target.gvk());
-                let aligned = self.settings.tracking.aligned(target, live);
-                let live = aligned.as_ref().unwrap_or(live);
-                installation.differ(app, target, live, schema.as_ref(), &predictions)
-            },
+            differ: &|target, live| self.difference(app, (target, live), &predictions, place).paths,
             permit: &|object, namespaced| policy.permit(object, namespaced),
             excluded: &|kind| installation.excludes(kind, &place.server),
         });
@@ -342,11 +341,26 @@ impl Engine {
             policy,
             rendering,
             live,
+            predictions,
             comparison,
             protected,
             paused,
             orphans,
         })
+    }
+
+    /// How a target differs from its live object.
+    pub(crate) fn difference(
+        &self,
+        app: &Application,
+        (target, live): (&Value, &Value),
+        predictions: &Predictions,
+        place: &Place,
+    ) -> Difference {
+        let schema = place.schema(&target.gvk());
+        let aligned = self.settings.tracking.aligned(target, live);
+        let live = aligned.as_ref().unwrap_or(live);
+        self.installation().differ(app, target, live, schema.as_ref(), predictions)
     }
 
     /// The objects of the destination namespace that nobody has, if the project wants to know.
@@ -361,7 +375,7 @@ impl Engine {
         let is_application = |object: &Value, tracking: &Tracking| {
             tracking.owner(object).is_some_and(|instance| {
                 let key = self.app_of(&instance);
-                let at = ResourceKey::new(names::GROUP, "Application", &key.namespace, &key.name);
+                let at = key.of_application();
                 self.cache.get(&at).is_some()
             })
         };

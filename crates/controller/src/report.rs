@@ -44,7 +44,7 @@ impl Engine {
             comparison.health.as_ref().map_or(HealthCode::Healthy, |health| health.status),
             self.now(),
         );
-        if level >= Level::Sources || app.status.reconciled_at.is_none() {
+        if level >= Level::Sources || is_first_look_since(app.status.reconciled_at, ended(app)) {
             app.status.reconciled_at = Some(Time::from(self.now()));
         }
     }
@@ -54,6 +54,12 @@ impl Engine {
     fn says_nothing_new(&self, before: &Value, after: &Value) -> bool {
         let mut like_before = after.clone();
         let known = before.at(&["status", "reconciledAt"]);
+        let time = |path: &[&str]| before.at(path).and_then(Value::as_str).and_then(Time::parse);
+        let ended = time(&["status", "operationState", "finishedAt"]);
+        if is_first_look_since(time(&["status", "reconciledAt"]), ended) {
+            // Who waits for an operation, as Argo CD's command line does, waits for the look after it.
+            return false;
+        }
         if let (Some(known), Some(status)) = (known, like_before.get_mut("status")) {
             status["reconciledAt"] = known.clone();
         }
@@ -169,6 +175,16 @@ fn set_unknown_because(app: &mut Value, kind: ConditionType, why: &str) {
     status["sync"] = json!({"status": "Unknown"});
     status["health"] = json!({"status": "Unknown"});
     status["conditions"] = json!([{"type": kind, "message": why}]);
+}
+
+/// When the last operation of an Application ended.
+fn ended(app: &Application) -> Option<Time> {
+    app.status.operation_state.as_ref().filter(|state| state.phase.is_completed())?.finished_at
+}
+
+/// Whether nobody has looked at an Application since its last operation ended, or ever.
+fn is_first_look_since(looked: Option<Time>, ended: Option<Time>) -> bool {
+    looked.is_none_or(|looked| ended.is_some_and(|ended| looked < ended))
 }
 
 /// What Tiphys adds to a status, with what is odd about the sources.

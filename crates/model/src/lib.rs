@@ -22,6 +22,7 @@ pub mod source;
 pub mod status;
 pub mod time;
 pub mod tracking;
+pub mod tree;
 pub mod window;
 
 pub use application::{
@@ -50,4 +51,5 @@ pub use status::{
 };
 pub use time::{Clock, Time, Timestamp};
 pub use tracking::{Tracking, TrackingId, TrackingMethod};
+pub use tree::{ApplicationTree, ResourceDiff, ResourceNode, ResourceRef};
 pub use window::{SyncAttempt, SyncWindow};

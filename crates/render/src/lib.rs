@@ -31,7 +31,7 @@ pub use charts::HelmCharts;
 pub use error::{Cause, RenderError};
 pub use jsonnet::{EVALUATOR, evaluate_in, serve_evaluator};
 pub use plugin::Plugins;
-pub use sources::{SourceTree, Sources, refuse_missing};
+pub use sources::{SourceTree, Sources, open_source, refuse_missing};
 
 use env::BuildEnv;
 use sources::SourceSet;

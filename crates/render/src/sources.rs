@@ -136,7 +136,7 @@ impl SourceSet {
     pub fn open(declared: &[ApplicationSource], sources: &dyn Sources) -> Result<Self, RenderError> {
         let mut set = Self { trees: Vec::with_capacity(declared.len()), by_ref: BTreeMap::new() };
         for (index, source) in declared.iter().enumerate() {
-            set.trees.push(open(source, sources)?);
+            set.trees.push(open_source(source, sources)?);
             if source.reference.is_empty() {
                 continue;
             }
@@ -181,7 +181,11 @@ impl SourceSet {
     }
 }
 
-fn open(source: &ApplicationSource, sources: &dyn Sources) -> Result<SourceTree, RenderError> {
+/// The files that one source names, at the revision that it names.
+///
+/// # Errors
+/// They cannot be had, or the source names none.
+pub fn open_source(source: &ApplicationSource, sources: &dyn Sources) -> Result<SourceTree, RenderError> {
     if source.repo_url.is_empty() {
         return Err(RenderError::new("a source has no repoURL"));
     }

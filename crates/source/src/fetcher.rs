@@ -258,6 +258,15 @@ impl Fetcher {
         self.helm().0.checkout(wanted)
     }
 
+    /// Whether a repository of charts can be had, see [`Charts::test`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn test_charts(&self, repository: &str) -> Result<(), SourceError> {
+        refuse_template(repository)?;
+        self.helm().0.test(repository)
+    }
+
     /// The archive of a chart, see [`Charts::fetch`]. `@name` and `alias:name` are repositories that `helm repo add` named.
     ///
     /// # Errors

@@ -50,6 +50,15 @@ impl ProjectFetcher {
         self.at(&address_of(&wanted.repository)).chart(wanted)
     }
 
+    /// See [`Fetcher::test_charts`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn test_charts(&self, repository: &str) -> Result<(), SourceError> {
+        let repository = address_of(repository);
+        self.at(&repository).test_charts(&repository)
+    }
+
     /// See [`Fetcher::complete`].
     ///
     /// # Errors

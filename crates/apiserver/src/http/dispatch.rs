@@ -123,8 +123,9 @@ async fn on_resource(
         if sub == "portforward"
             && let Some(connection) = forward::asked(context)
         {
-            ops::get(context.server, &at)?;
-            return Ok(forward::begin(connection));
+            let pod = ops::get(context.server, &at)?;
+            let target = forward::Target { pod: pod.value().clone(), backend: context.server.pod_backend() };
+            return Ok(forward::begin(connection, target));
         }
         check_subresource(context, &at, sub)?;
     }

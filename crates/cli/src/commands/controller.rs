@@ -4,6 +4,7 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, bail};
 use clap::ValueEnum;
+use tiphys_argocd::Programs;
 use tiphys_cluster::{Cluster, Connection};
 use tiphys_controller::{Controller, Decision, Destinations, Lease, Settings, Shadow};
 use tiphys_health::HealthSettings;
@@ -58,6 +59,13 @@ pub struct Args {
     /// Address of /metrics, /healthz and, for Git hosts, /api/webhook; port 0 takes a free one.
     #[arg(long, default_value = "0.0.0.0:8082", value_name = "ADDRESS")]
     metrics: SocketAddr,
+    /// Answer Argo CD's command line in core mode in the place of the repo-server at this address of loopback, as a rule
+    /// 127.0.0.1:8081: it is reached by forwarding a port to the Pod, and asks for no login.
+    #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
+    repo_server: Option<SocketAddr>,
+    /// The same in the place of Redis, as a rule 127.0.0.1:6379.
+    #[arg(long, value_name = "ADDRESS", value_parser = loopback)]
+    redis: Option<SocketAddr>,
     /// How many Applications are worked on at once.
     #[arg(long, default_value_t = 16, value_name = "N")]
     workers: usize,
@@ -122,6 +130,7 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     let controller = Arc::new(start(args, cluster.clone()).await?);
     let bound = endpoints::serve(args.metrics, controller.clone()).await?;
     tracing::info!(address = %bound, "serves /metrics, /healthz and /api/webhook");
+    programs(args, &controller).await?;
     let mut signals = Signals::new()?;
     if !elects {
         signals.wait().await;
@@ -134,6 +143,35 @@ async fn work(args: &Args) -> anyhow::Result<()> {
     drop(controller);
     lease.release(&cluster).await;
     Ok(())
+}
+
+/// Listens where Argo CD's command line looks for programs of Argo CD.
+async fn programs(args: &Args, controller: &Arc<Controller>) -> anyhow::Result<()> {
+    if args.repo_server.is_none() && args.redis.is_none() {
+        return Ok(());
+    }
+    let programs = Programs::new(controller.clone())?;
+    if let Some(address) = args.repo_server {
+        let bound = endpoints::repo_server(address, programs.clone()).await?;
+        tracing::info!(address = %bound, "answers in the place of Argo CD's repo-server");
+    }
+    if let Some(address) = args.redis {
+        let bound = endpoints::redis(address, programs).await?;
+        tracing::info!(address = %bound, "answers in the place of Argo CD's Redis");
+    }
+    Ok(())
+}
+
+/// An address that only programs of the same machine or Pod reach.
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let address: SocketAddr = text.parse().map_err(|error| format!("{error}; write ADDRESS:PORT"))?;
+    match address.ip().is_loopback() {
+        true => Ok(address),
+        false => {
+            Err("it has to be one of loopback: whoever reaches it may ask for what sources render to"
+                .to_owned())
+        }
+    }
 }
 
 async fn connect(args: &Args) -> anyhow::Result<Connection> {

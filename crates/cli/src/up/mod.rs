@@ -1,5 +1,6 @@
 //! `tiphys up`: the embedded cluster, the engine on it, and what is told of both.
 
+mod argocd;
 mod args;
 mod by_hand;
 mod causes;
@@ -24,6 +25,7 @@ mod waits;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
     time::Duration,
 };
 
@@ -124,6 +126,12 @@ pub async fn run(args: &Args) -> anyhow::Result<()> {
     };
     let controller =
         Controller::start(twin.cluster.clone(), repository.repositories.clone(), settings).await?;
+    let controller = Arc::new(controller);
+    if !args.once
+        && let Err(error) = argocd::provide(&twin, controller.clone()).await
+    {
+        reporter.notice(&format!("argocd --core will not find what it looks for: {error:#}"));
+    }
     let edits = if args.once { Edits::none() } else { Edits::of(&repository, &mut reporter) };
     let commits = Commits::of(&repository, args);
     let installed = installed(&roots, &projects);
@@ -309,7 +317,7 @@ fn ignored_revisions(args: &Args, repository: &Repository) -> Option<String> {
 /// Everything that runs.
 struct Session<'a> {
     args: &'a Args,
-    controller: Controller,
+    controller: Arc<Controller>,
     twin: Twin,
     /// The clusters beside it, if there are any.
     clusters: Option<Clusters>,

@@ -4,11 +4,12 @@ use std::{
     collections::BTreeSet,
     net::SocketAddr,
     path::{Path, PathBuf},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use anyhow::Context as _;
-use tiphys_apiserver::{ApiServer, ApiServerOptions, ServeError, ServiceNetwork};
+use tiphys_apiserver::{ApiServer, ApiServerOptions, PodBackend, ServeError, ServiceNetwork};
 use tiphys_cluster::Cluster;
 use tiphys_model::names;
 use tiphys_value::GroupKind;
@@ -25,6 +26,7 @@ pub struct Twin {
     pub address: String,
     /// How long it took to start.
     pub ready_in: Duration,
+    server: ApiServer,
     tasks: Vec<JoinHandle<()>>,
 }
 
@@ -76,7 +78,12 @@ impl Twin {
         let address = format!("https://{}", serving.address());
         let cluster = Cluster::new(server.service());
         let tasks = vec![tokio::spawn(driver.run()), tokio::spawn(serving.run())];
-        Ok(Self { cluster, address, ready_in: start.elapsed(), tasks })
+        Ok(Self { cluster, address, ready_in: start.elapsed(), server, tasks })
+    }
+
+    /// Lets something listen in its Pods.
+    pub fn answer_in_pods(&self, backend: Arc<dyn PodBackend>) {
+        self.server.set_pod_backend(backend);
     }
 }
 

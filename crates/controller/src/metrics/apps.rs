@@ -7,9 +7,9 @@ use std::{
 };
 
 use tiphys_appset::owner_of;
-use tiphys_model::{Application, HealthCode, names};
+use tiphys_model::{Application, HealthCode};
 use tiphys_sync::SyncState;
-use tiphys_value::{ResourceKey, Value};
+use tiphys_value::Value;
 
 use super::{family, labels_of, pairs_of};
 use crate::{AppKey, engine::Engine, status::application_kind};
@@ -104,7 +104,7 @@ impl Engine {
         };
         let known = &self.metrics.apps;
         for key in known.take_changed(wanted, all) {
-            let at = ResourceKey::new(names::GROUP, "Application", &key.namespace, &key.name);
+            let at = key.of_application();
             let rows = self.cache.look(&at).and_then(|object| Rows::of(&object, wanted));
             let mut known = known.lock();
             match rows {

@@ -368,7 +368,7 @@ impl Engine {
             // Most are at rest, and so is their object.
             return (!place.is_home).then(|| place.workers.clone());
         }
-        let at = ResourceKey::new(names::GROUP, "Application", &key.namespace, &key.name);
+        let at = key.of_application();
         let object = self.cache.look(&at)?;
         let destination = destination_of(&object)?;
         let place = self.place_at(&destination).ok()?;

@@ -123,6 +123,24 @@ async fn a_refresh_is_served_once_and_taken_away() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_operation_is_followed_by_a_look_though_it_changes_nothing() {
+    let stage = Stage::new(&[("app/a.yaml", &config_map("a", "1"))]).await;
+    stage.apply(application("app", "app")).await;
+    stage.until_green("app").await;
+    stage.pass(Duration::from_secs(60)).await;
+    stage.patch(APPLICATION, ENGINE, "app", json!({"operation": {"sync": {}}})).await;
+    // Argo CD's command line waits for this; both are texts of one form.
+    let looked = |app: &Value| {
+        let time = |path: &str| app.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let ended = time("/status/operationState/finishedAt");
+        app.get("operation").is_none() && !ended.is_empty() && time("/status/reconciledAt") >= ended
+    };
+    stage
+        .until_app("app", |app| looked(app) && app["status"]["history"].as_array().map(Vec::len) == Some(2))
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn v25_a_terminated_operation_ends_and_is_not_repeated() {
     let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: p}\nspec:\n  storageClassName: none\n  accessModes: [ReadWriteOnce]\n  resources: {requests: {storage: 1Gi}}\n";
     let late = config_map("late", "1")

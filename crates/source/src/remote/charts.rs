@@ -186,6 +186,22 @@ impl Charts {
         Ok(Checkout { tree, revision: digest, is_working_tree: false })
     }
 
+    /// Asks whether a repository of charts, or one of a registry, can be had. A registry as a whole has nothing that can be
+    /// asked of everybody.
+    ///
+    /// # Errors
+    /// It cannot.
+    pub fn test(&self, repository: &str) -> Result<(), SourceError> {
+        if !repository.starts_with("oci://") {
+            return self.index(repository).map(drop);
+        }
+        match OciReference::parse(repository) {
+            Ok(reference) if !self.offline => self.registry.tags(&reference).map(drop),
+            Ok(_) => Err(SourceError::Offline { url: redact(repository) }),
+            Err(_) => Ok(()),
+        }
+    }
+
     /// Forgets how fresh indexes are.
     pub fn expire(&self) {
         self.http.pauses.end();

@@ -1,0 +1,133 @@
+//! What is answered to each call.
+
+use std::sync::Arc;
+
+use tiphys_controller::{Controller, RepositoryKind, SourceRequest};
+use tiphys_model::{ApplicationSource, SourceType};
+use tiphys_render::RenderError;
+use tonic::Status;
+
+use super::{
+    messages::{
+        ApplicationSpec, ManifestRequest, ManifestResponse, ResolveRevisionRequest, ResolveRevisionResponse,
+        TestRepositoryRequest, TestRepositoryResponse,
+    },
+    source::Source,
+};
+
+/// What is told of a failure. The codes say whether it is worthwhile to ask again.
+fn failed(error: &RenderError) -> Status {
+    let text = format!("{error:#}");
+    if error.is_transient() { Status::unavailable(text) } else { Status::unknown(text) }
+}
+
+fn refused(what: impl Into<String>) -> Status {
+    Status::invalid_argument(what)
+}
+
+fn to_model(source: &Source) -> Result<ApplicationSource, Status> {
+    source.to_model().map_err(|error| refused(format!("the source cannot be read: {error}")))
+}
+
+pub(super) async fn resolve_revision(
+    controller: Arc<Controller>,
+    request: ResolveRevisionRequest,
+) -> Result<ResolveRevisionResponse, Status> {
+    let spec = request.app.and_then(|app| app.spec).unwrap_or_default();
+    let mut source = source_at(&spec, request.source_index)?;
+    source.target_revision.clone_from(&request.ambiguous_revision);
+    if source.path.is_empty() && source.chart.is_empty() {
+        // Only the revision is asked for.
+        ".".clone_into(&mut source.path);
+    }
+    let resolved = controller.resolve_revision(&spec.project, source).await;
+    let revision = resolved.map_err(|error| failed(&error))?;
+    let ambiguous_revision = format!("{} ({revision})", request.ambiguous_revision);
+    Ok(ResolveRevisionResponse { revision, ambiguous_revision })
+}
+
+/// The source that an index means: of several the one at that place, the first for one below zero.
+fn source_at(spec: &ApplicationSpec, index: i64) -> Result<ApplicationSource, Status> {
+    if let Some(hydrator) = &spec.source_hydrator {
+        let sync = hydrator.sync_source.clone().unwrap_or_default();
+        let dry = hydrator.dry_source.clone().unwrap_or_default();
+        let repo_url = if sync.repo_url.is_empty() { dry.repo_url } else { sync.repo_url };
+        return Ok(ApplicationSource { repo_url, path: sync.path, ..ApplicationSource::default() });
+    }
+    let chosen = match spec.sources.as_slice() {
+        [] => spec.source.as_ref(),
+        several => several.get(usize::try_from(index).unwrap_or(0)),
+    };
+    let chosen =
+        chosen.ok_or_else(|| refused(format!("the Application has no source at position {index}")))?;
+    to_model(chosen)
+}
+
+pub(super) async fn test_repository(
+    controller: Arc<Controller>,
+    request: TestRepositoryRequest,
+) -> Result<TestRepositoryResponse, Status> {
+    let repo = request.repo.ok_or_else(|| refused("no repository is named"))?;
+    let (kind, address) = match repo.kind.as_str() {
+        "" | "git" => (RepositoryKind::Git, repo.repo),
+        "helm" if repo.enable_oci && !repo.repo.contains("://") => {
+            (RepositoryKind::Charts, format!("oci://{}", repo.repo))
+        }
+        "helm" | "oci" => (RepositoryKind::Charts, repo.repo),
+        other => return Err(Status::unknown(format!("unsupported repository type {other:?}"))),
+    };
+    let tested = controller.test_repository(&repo.project, &address, kind).await;
+    tested.map_err(|error| {
+        let told = failed(&error);
+        Status::new(told.code(), format!("error testing repository connectivity: {}", told.message()))
+    })?;
+    Ok(TestRepositoryResponse::default())
+}
+
+pub(super) async fn generate_manifest(
+    controller: Arc<Controller>,
+    request: ManifestRequest,
+) -> Result<ManifestResponse, Status> {
+    let source = request.application_source.ok_or_else(|| refused("no source is given"))?;
+    let mut source = to_model(&source)?;
+    source.target_revision = request.revision;
+    let namespace = request.namespace;
+    let mut references: Vec<ApplicationSource> = request
+        .ref_sources
+        .into_iter()
+        .filter(|(name, _)| name.trim_start_matches('$') != source.reference)
+        .map(|(name, target)| ApplicationSource {
+            repo_url: target.repo.unwrap_or_default().repo,
+            target_revision: target.target_revision,
+            reference: name.trim_start_matches('$').to_owned(),
+            ..ApplicationSource::default()
+        })
+        .collect();
+    references.sort_by(|a, b| a.reference.cmp(&b.reference));
+    let rendered = controller.render_source(SourceRequest {
+        app: request.app_name,
+        project: request.project_name,
+        namespace: namespace.clone(),
+        source,
+        references,
+        kube_version: request.kube_version,
+        api_versions: request.api_versions,
+        fresh: request.no_cache || request.no_revision_cache,
+    });
+    let rendered = rendered.await.map_err(|error| failed(&error))?;
+    Ok(ManifestResponse {
+        manifests: rendered.objects.iter().map(ToString::to_string).collect(),
+        namespace,
+        revision: rendered.revision,
+        source_type: rendered.source_type.map(name_of).unwrap_or_default().to_owned(),
+    })
+}
+
+fn name_of(tool: SourceType) -> &'static str {
+    match tool {
+        SourceType::Helm => "Helm",
+        SourceType::Kustomize => "Kustomize",
+        SourceType::Directory => "Directory",
+        SourceType::Plugin => "Plugin",
+    }
+}

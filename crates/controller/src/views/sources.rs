@@ -1,0 +1,175 @@
+//! What sources render to, asked by somebody who has a source at hand and no look at an Application.
+
+use std::sync::Arc;
+
+use tiphys_diff::{encoded_secret, mask_secret};
+use tiphys_model::{Application, ApplicationSource, SourceType};
+use tiphys_render::{Context, RenderError, Sources as _, open_source, render};
+use tiphys_value::{GroupVersionKind, Value};
+
+use crate::{Checkouts, Controller, blocking::blocking, engine::Engine};
+
+/// A source of an Application that is to be rendered.
+#[derive(Clone, Debug, Default)]
+pub struct SourceRequest {
+    /// Name of the Application.
+    pub app: String,
+    /// Its project: whose credentials and demands count.
+    pub project: String,
+    /// Namespace of its destination.
+    pub namespace: String,
+    /// The source, at the revision that is wanted.
+    pub source: ApplicationSource,
+    /// The sources that it refers to as `$ref`.
+    pub references: Vec<ApplicationSource>,
+    /// Version of the destination cluster; empty takes that of the engine's own.
+    pub kube_version: String,
+    /// What the destination cluster serves; empty takes what the engine's own does.
+    pub api_versions: Vec<String>,
+    /// Whether repositories are asked for their present state.
+    pub fresh: bool,
+}
+
+/// What became of a source.
+#[derive(Clone, Debug, Default)]
+pub struct RenderedSource {
+    /// The objects, with the values of Secrets masked.
+    pub objects: Vec<Value>,
+    /// The revision that was read.
+    pub revision: String,
+    /// The tool that rendered it.
+    pub source_type: Option<SourceType>,
+}
+
+/// What is behind the address of a repository.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RepositoryKind {
+    /// Git.
+    Git,
+    /// Charts or artifacts: an index or a registry.
+    Charts,
+}
+
+impl Controller {
+    /// Renders one source.
+    ///
+    /// # Errors
+    /// It cannot be had, or does not render.
+    pub async fn render_source(&self, request: SourceRequest) -> Result<RenderedSource, RenderError> {
+        let engine = self.engine().clone();
+        off_thread(move || engine.render_source(&request)).await
+    }
+
+    /// The commit, version or digest that a revision of a source means now.
+    ///
+    /// # Errors
+    /// It cannot be had.
+    pub async fn resolve_revision(
+        &self,
+        project: &str,
+        source: ApplicationSource,
+    ) -> Result<String, RenderError> {
+        let (engine, project) = (self.engine().clone(), project.to_owned());
+        off_thread(move || {
+            engine.repositories.expire_address(&source.repo_url);
+            open_source(&source, &engine.checkouts(&project)).map(|opened| opened.revision)
+        })
+        .await
+    }
+
+    /// Whether a repository can be had by what is declared for a project.
+    ///
+    /// # Errors
+    /// It cannot; why.
+    pub async fn test_repository(
+        &self,
+        project: &str,
+        address: &str,
+        kind: RepositoryKind,
+    ) -> Result<(), RenderError> {
+        let (engine, project, address) = (self.engine().clone(), project.to_owned(), address.to_owned());
+        off_thread(move || {
+            engine.repositories.expire_address(&address);
+            match (kind, engine.repositories.fetcher_for(&project)) {
+                (RepositoryKind::Charts, Some(fetcher)) => {
+                    fetcher.test_charts(&address).map_err(|error| RenderError::new(error.to_string()))
+                }
+                _ => engine.checkouts(&project).repository(&address, "HEAD").map(drop),
+            }
+        })
+        .await
+    }
+}
+
+async fn off_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, RenderError> + Send + 'static,
+) -> Result<T, RenderError> {
+    let done = blocking(work).await;
+    done.unwrap_or_else(|error| Err(RenderError::new(format!("the work broke off: {error}"))))
+}
+
+impl Engine {
+    /// The repositories as a project has them, with the signatures that it demands.
+    fn checkouts(&self, project: &str) -> Checkouts<'_> {
+        let integrity = self.integrity_of_project(project, &[&self.settings.namespace]);
+        Checkouts::new(&self.repositories)
+            .with_settings(self.installation().argo.rendering.clone())
+            .for_project(project)
+            .demanding(integrity)
+    }
+
+    fn render_source(self: &Arc<Self>, request: &SourceRequest) -> Result<RenderedSource, RenderError> {
+        let sources: Vec<&ApplicationSource> =
+            std::iter::once(&request.source).chain(&request.references).collect();
+        if request.fresh {
+            sources.iter().for_each(|source| self.repositories.expire_address(&source.repo_url));
+        }
+        let mut app = Application::default();
+        app.metadata.name.clone_from(&request.app);
+        app.metadata.namespace.clone_from(&self.settings.namespace);
+        app.spec.project.clone_from(&request.project);
+        app.spec.destination.namespace.clone_from(&request.namespace);
+        app.spec.sources = sources.into_iter().cloned().collect();
+        let home = self.places.home();
+        let discovery = home.cache.cluster().discovery();
+        let own_versions = discovery.api_versions();
+        let given = &request.api_versions;
+        let is_namespaced = |kind: &GroupVersionKind| discovery.resource(kind).map(|known| known.namespaced);
+        let checkouts = self.checkouts(app.project());
+        let rendered = render(
+            &app,
+            &Context {
+                sources: &checkouts,
+                kube_version: match request.kube_version.as_str() {
+                    "" => &home.kube_version,
+                    given => given,
+                },
+                api_versions: if given.is_empty() { &own_versions } else { given },
+                tracking: &self.settings.tracking,
+                engine_namespace: &self.settings.namespace,
+                is_namespaced: &is_namespaced,
+                origins: false,
+                mock_secrets: false,
+                now: None,
+            },
+        )?;
+        let mut objects: Vec<Value> = rendered.objects.into_iter().map(|object| object.value).collect();
+        let masked = &self.installation().argo.masked_annotations;
+        for object in &mut objects {
+            if let Some(encoded) = encoded_secret(object) {
+                *object = encoded;
+            }
+            mask_secret(&mut [object], masked);
+        }
+        let first = rendered.sources.into_iter().next();
+        let footprint = checkouts.footprint();
+        Ok(RenderedSource {
+            objects,
+            revision: first
+                .as_ref()
+                .map(|one| checkouts.describe(&one.revision, &footprint))
+                .unwrap_or_default(),
+            source_type: first.and_then(|one| one.source_type),
+        })
+    }
+}
