@@ -1,6 +1,6 @@
 //! The tree of an Application's objects: those that it manages, and what they own, directly or not.
 
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use tiphys_model::{ApplicationTree, HealthCode, HealthStatus, ResourceNode, ResourceRef, Time};
 use tiphys_sync::images;
@@ -14,14 +14,14 @@ pub(super) fn of(engine: &Engine, compared: &Compared) -> ApplicationTree {
     for entry in &compared.comparison.resources {
         let key = ResourceKey::new(&entry.group, &entry.kind, &entry.namespace, &entry.name);
         match compared.live.get(&key) {
-            Some(live) => walk.add(&live.object, None),
+            Some(live) => walk.add(&live.object),
             None => walk.nodes.push(missing(&key, &entry.version)),
         }
     }
     let nodes = std::mem::take(&mut walk.nodes);
     for key in compared.orphans.iter().flatten() {
         if let Some(orphan) = compared.place.cache.look(key) {
-            walk.add(&orphan, None);
+            walk.add(&orphan);
         }
     }
     ApplicationTree { nodes, orphaned_nodes: walk.nodes }
@@ -64,27 +64,27 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn add(&mut self, object: &Value, parent: Option<&Value>) {
-        let is_new = self.seen.insert(object.uid().to_owned());
-        if !is_new || self.compared.policy.permit(object, !object.namespace().is_empty()).is_err() {
-            return;
-        }
-        self.nodes.push(ResourceNode {
-            reference: reference(object),
-            parent_refs: parent.map(reference).into_iter().collect(),
-            resource_version: object.resource_version().to_owned(),
-            images: images(object),
-            health: self.engine.installation().health(object),
-            created_at: object.str_at(&["metadata", "creationTimestamp"]).and_then(Time::parse),
-        });
-        let cache = &self.compared.place.cache;
-        for owned in cache.owned_by(object.uid()) {
-            self.add(&owned, Some(object));
-        }
-        for key in belonging(object) {
-            if let Some(owned) = cache.look(&key) {
-                self.add(&owned, Some(object));
+    /// Adds an object with all below it, each before what it owns. Chains of owners may be long.
+    fn add(&mut self, root: &Arc<Value>) {
+        let mut open: Vec<(Arc<Value>, Option<ResourceRef>)> = vec![(root.clone(), None)];
+        while let Some((object, parent)) = open.pop() {
+            let is_new = self.seen.insert(object.uid().to_owned());
+            if !is_new || self.compared.policy.permit(&object, !object.namespace().is_empty()).is_err() {
+                continue;
             }
+            let own = reference(&object);
+            let cache = &self.compared.place.cache;
+            let mut below = cache.owned_by(object.uid());
+            below.extend(belonging(&object).iter().filter_map(|key| cache.look(key)));
+            open.extend(below.into_iter().rev().map(|owned| (owned, Some(own.clone()))));
+            self.nodes.push(ResourceNode {
+                reference: own,
+                parent_refs: parent.into_iter().collect(),
+                resource_version: object.resource_version().to_owned(),
+                images: images(&object),
+                health: self.engine.installation().health(&object),
+                created_at: object.str_at(&["metadata", "creationTimestamp"]).and_then(Time::parse),
+            });
         }
     }
 }
