@@ -321,3 +321,21 @@ async fn the_cache_keeps_what_it_is_given() {
     let answers = String::from_utf8(redis(&programs, &requests).await).unwrap();
     assert_eq!(answers, "-ERR unknown command 'HELLO'\r\n+OK\r\n$1\r\nv\r\n$-1\r\n:1\r\n$-1\r\n");
 }
+
+#[tokio::test(start_paused = true)]
+async fn cve_2024_31989_what_is_put_into_the_cache_tells_nothing_of_applications() {
+    let installation = installation().await;
+    let programs = Programs::new(installation.controller.clone()).unwrap();
+    let asked = "GET app|resources-tree|web|1.8.3";
+    let before = redis(&programs, &[asked]).await;
+    let requests = [
+        "SET app|resources-tree|web|1.8.3 {}",
+        "SET other {}",
+        "RENAME other app|managed-resources|absent|1.8.3",
+    ];
+    let answers = String::from_utf8(redis(&programs, &requests).await).unwrap();
+    let refused = |line: &&str| line.starts_with("-ERR app|");
+    assert_eq!(answers.lines().filter(refused).count(), 2, "{answers}");
+    assert_eq!(redis(&programs, &[asked]).await, before);
+    assert_eq!(redis(&programs, &["GET app|managed-resources|absent|1.8.3"]).await, b"$-1\r\n");
+}

@@ -17,6 +17,9 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use commands::{Command, Reply, read_command};
 use entries::Entries;
 
+/// What the keys of Applications begin with.
+const OF_ENGINE: &str = "app|";
+
 /// The cache, as one installation has it. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Cache {
@@ -37,6 +40,10 @@ impl Cache {
             Command::Get(key) => {
                 let known = self.of_engine(&key).await;
                 known.or_else(|| entries().get(&key)).map_or(Reply::Nothing, Reply::Bytes)
+            }
+            // Whoever reaches the cache must not tell others what an Application is (CVE-2024-31989).
+            Command::Set { key, .. } | Command::Rename(_, key) if key.starts_with(OF_ENGINE) => {
+                Reply::Error(format!("ERR {key}: the engine alone tells of Applications"))
             }
             Command::Set { key, value, lifetime, if_absent } => {
                 match entries().set(key, value, lifetime, if_absent) {
