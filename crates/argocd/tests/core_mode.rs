@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::{Request, uri::PathAndQuery};
 use http_body_util::BodyExt as _;
 use hyper_util::rt::{TokioExecutor, TokioIo};
+use sha2::{Digest as _, Sha256};
 use tiphys_apiserver::{ApiServer, ApiServerOptions};
 use tiphys_argocd::{Programs, RepoServer};
 use tiphys_cluster::Cluster;
@@ -208,6 +209,82 @@ async fn the_repo_server_resolves_tests_and_renders() {
     let refused = call::<_, ()>(&server, other, repository(URL, "git")).await.unwrap_err();
     assert_eq!(refused.code(), Code::Unimplemented);
     assert!(refused.message().contains(other), "what is not answered is named: {refused:?}");
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Streamed {
+    #[prost(message, optional, tag = "1")]
+    request: Option<Generate>,
+    #[prost(message, optional, tag = "2")]
+    metadata: Option<Metadata>,
+    #[prost(message, optional, tag = "3")]
+    chunk: Option<Chunk>,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Metadata {
+    #[prost(string, tag = "1")]
+    checksum: String,
+}
+
+#[derive(Clone, PartialEq, prost::Message)]
+struct Chunk {
+    #[prost(bytes = "vec", tag = "1")]
+    chunk: Vec<u8>,
+}
+
+fn archive(files: &[(&str, &str)]) -> Vec<u8> {
+    let gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    let mut builder = tar::Builder::new(gzip);
+    for (path, text) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(text.len() as u64);
+        header.set_cksum();
+        builder.append_data(&mut header, path, text.as_bytes()).unwrap();
+    }
+    builder.into_inner().unwrap().finish().unwrap()
+}
+
+/// What an archive renders to if it is sent with a checksum.
+async fn streamed(server: &RepoServer, archive: &[u8], checksum: String) -> Result<Generated, Status> {
+    let request = Generate {
+        revision: "main".to_owned(),
+        app_name: "web".to_owned(),
+        namespace: "web".to_owned(),
+        source: source("web"),
+        project: "default".to_owned(),
+    };
+    let mut messages = vec![
+        Streamed { request: Some(request), ..Streamed::default() },
+        Streamed { metadata: Some(Metadata { checksum }), ..Streamed::default() },
+    ];
+    let pieces = archive.chunks(100);
+    messages.extend(
+        pieces.map(|piece| Streamed { chunk: Some(Chunk { chunk: piece.to_vec() }), ..Streamed::default() }),
+    );
+    let path = PathAndQuery::from_static("/repository.RepoServerService/GenerateManifestWithFiles");
+    let codec = ProstCodec::<Streamed, Generated>::default();
+    let request = tonic::Request::new(futures::stream::iter(messages));
+    Grpc::new(server.clone()).client_streaming(request, path, codec).await.map(tonic::Response::into_inner)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_repo_server_renders_files_that_it_is_sent() {
+    let installation = installation().await;
+    let server = RepoServer::new(installation.controller.clone());
+    let map = "{apiVersion: v1, kind: ConfigMap, metadata: {name: sent}}";
+    let bytes = archive(&[("web/map.yaml", map), ("other/map.yaml", map)]);
+    let checksum = format!("{:x}", Sha256::digest(&bytes));
+    let generated = streamed(&server, &bytes, checksum.clone()).await.unwrap();
+    assert_eq!(generated.manifests.len(), 1, "the path of the source counts, the repository does not");
+    let object: Value = serde_json::from_str(&generated.manifests[0]).unwrap();
+    assert_eq!(object["metadata"]["name"], json!("sent"));
+
+    let wrong = streamed(&server, &bytes[..bytes.len() - 1], checksum).await.unwrap_err();
+    assert!(wrong.message().contains("has the checksum"), "{wrong:?}");
+    let bytes = b"no archive";
+    let unreadable = streamed(&server, bytes, format!("{:x}", Sha256::digest(bytes))).await.unwrap_err();
+    assert!(unreadable.message().contains("the archive that was sent"), "{unreadable:?}");
 }
 
 #[tokio::test(start_paused = true)]

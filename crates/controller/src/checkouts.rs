@@ -33,7 +33,12 @@ pub struct Checkouts<'a> {
     integrity: Integrity,
     /// What was read without the signatures that are demanded of it.
     unverified: Mutex<BTreeSet<String>>,
+    /// Files that stand in the place of those of every source.
+    files: Option<Arc<dyn FileTree>>,
 }
+
+/// The revision of files that came from no repository (Argo CD, `GenerateManifestWithFiles`).
+const STREAMED: &str = "streamed";
 
 struct Opened {
     checkout: Checkout,
@@ -72,6 +77,7 @@ impl<'a> Checkouts<'a> {
             project: String::new(),
             integrity: Integrity::default(),
             unverified: Mutex::default(),
+            files: None,
         }
     }
 
@@ -87,6 +93,18 @@ impl<'a> Checkouts<'a> {
     pub fn for_project(mut self, project: &str) -> Self {
         project.clone_into(&mut self.project);
         self
+    }
+
+    /// The same with files in the place of those of every source.
+    #[must_use]
+    pub(crate) fn standing_in(mut self, files: Arc<dyn FileTree>) -> Self {
+        self.files = Some(files);
+        self
+    }
+
+    fn stand_in(&self) -> Option<SourceTree> {
+        let tree = self.files.clone()?;
+        Some(SourceTree { tree, revision: STREAMED.to_owned() })
     }
 
     /// The same where commits need the signatures that the project demands.
@@ -197,6 +215,9 @@ impl<'a> Checkouts<'a> {
 
 impl Sources for Checkouts<'_> {
     fn repository(&self, url: &str, revision: &str) -> Result<SourceTree, RenderError> {
+        if let Some(files) = self.stand_in() {
+            return Ok(files);
+        }
         let asked = Some((url.to_owned(), revision.to_owned()));
         self.open(url, self.verified(url, revision), asked)
     }
@@ -208,6 +229,9 @@ impl Sources for Checkouts<'_> {
         version: &str,
         pass_credentials: bool,
     ) -> Result<SourceTree, RenderError> {
+        if let Some(files) = self.stand_in() {
+            return Ok(files);
+        }
         let offline = || Err(SourceError::Offline { url: repository.to_owned() });
         let fetcher = self.repositories.fetcher_for(&self.project);
         let wanted = ChartRequest {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tiphys_controller::{Controller, RepositoryKind, SourceRequest};
 use tiphys_model::{ApplicationSource, SourceType};
 use tiphys_render::RenderError;
+use tiphys_vfs::FileTree;
 use tonic::Status;
 
 use super::{
@@ -21,7 +22,7 @@ fn failed(error: &RenderError) -> Status {
     if error.is_transient() { Status::unavailable(text) } else { Status::unknown(text) }
 }
 
-fn refused(what: impl Into<String>) -> Status {
+pub(super) fn refused(what: impl Into<String>) -> Status {
     Status::invalid_argument(what)
 }
 
@@ -88,6 +89,15 @@ pub(super) async fn generate_manifest(
     controller: Arc<Controller>,
     request: ManifestRequest,
 ) -> Result<ManifestResponse, Status> {
+    generate(controller, request, None).await
+}
+
+/// What a source renders to, from files that stand in its place if there are some.
+pub(super) async fn generate(
+    controller: Arc<Controller>,
+    request: ManifestRequest,
+    files: Option<Arc<dyn FileTree>>,
+) -> Result<ManifestResponse, Status> {
     let source = request.application_source.ok_or_else(|| refused("no source is given"))?;
     let mut source = to_model(&source)?;
     source.target_revision = request.revision;
@@ -110,6 +120,7 @@ pub(super) async fn generate_manifest(
         namespace: namespace.clone(),
         source,
         references,
+        files,
         kube_version: request.kube_version,
         api_versions: request.api_versions,
         fresh: request.no_cache || request.no_revision_cache,

@@ -173,6 +173,44 @@ pub struct ManifestRequest {
     pub project_name: String,
 }
 
+/// A piece of the question what files render to: the request, then what is said of the archive, then its bytes.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct ManifestRequestWithFiles {
+    /// The piece.
+    #[prost(oneof = "Part", tags = "1, 2, 3")]
+    pub part: Option<Part>,
+}
+
+/// A piece of [`ManifestRequestWithFiles`].
+#[derive(Clone, PartialEq, prost::Oneof)]
+pub enum Part {
+    /// The source, whose files follow.
+    #[prost(message, tag = "1")]
+    Request(ManifestRequest),
+    /// What is said of the archive.
+    #[prost(message, tag = "2")]
+    Metadata(ManifestFileMetadata),
+    /// Some of the archive.
+    #[prost(message, tag = "3")]
+    Chunk(ManifestFileChunk),
+}
+
+/// What is said of an archive of files.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct ManifestFileMetadata {
+    /// SHA-256 of it in hexadecimal digits.
+    #[prost(string, tag = "1")]
+    pub checksum: String,
+}
+
+/// Some of an archive of files.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct ManifestFileChunk {
+    /// The bytes.
+    #[prost(bytes = "vec", tag = "1")]
+    pub chunk: Vec<u8>,
+}
+
 /// What a source renders to.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ManifestResponse {

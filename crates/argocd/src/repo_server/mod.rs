@@ -4,6 +4,7 @@
 mod answers;
 mod messages;
 mod source;
+mod streamed;
 
 use std::{
     convert::Infallible,
@@ -23,7 +24,7 @@ use hyper_util::{
 use tiphys_controller::Controller;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
-use tonic::{Status, body::Body, server::Grpc};
+use tonic::{Status, Streaming, body::Body, server::Grpc};
 use tonic_prost::ProstCodec;
 use tower::Service;
 
@@ -58,10 +59,12 @@ impl RepoServer {
         let path = request.uri().path().to_owned();
         match path.strip_prefix(SERVICE).unwrap_or_default() {
             "GenerateManifest" => self.unary(request, answers::generate_manifest).await,
+            "GenerateManifestWithFiles" => self.client_streaming(request, streamed::generate_manifest).await,
             "ResolveRevision" => self.unary(request, answers::resolve_revision).await,
             "TestRepository" => self.unary(request, answers::test_repository).await,
             _ => Status::unimplemented(format!(
-                "{path}: Tiphys answers GenerateManifest, ResolveRevision and TestRepository in the place of a repo-server"
+                "{path}: Tiphys answers GenerateManifest, GenerateManifestWithFiles, ResolveRevision and TestRepository in \
+                 the place of a repo-server"
             ))
             .into_http(),
         }
@@ -87,6 +90,29 @@ impl RepoServer {
         Grpc::new(ProstCodec::<A, Q>::default())
             .max_decoding_message_size(MAX_REQUEST)
             .unary(service, request)
+            .await
+    }
+
+    /// One call of several messages with one answer.
+    async fn client_streaming<B, Q, A, F>(
+        self,
+        request: Request<B>,
+        call: impl Fn(Arc<Controller>, Streaming<Q>) -> F + Clone + Send + 'static,
+    ) -> Response<Body>
+    where
+        B: HttpBody + Send + 'static,
+        B::Error: Into<BoxError> + Send,
+        Q: prost::Message + Default + 'static,
+        A: prost::Message + 'static,
+        F: Future<Output = Result<A, Status>> + Send + 'static,
+    {
+        let service = tower::service_fn(move |request: tonic::Request<Streaming<Q>>| {
+            let called = call(self.controller.clone(), request.into_inner());
+            async move { called.await.map(tonic::Response::new) }
+        });
+        Grpc::new(ProstCodec::<A, Q>::default())
+            .max_decoding_message_size(MAX_REQUEST)
+            .client_streaming(service, request)
             .await
     }
 }

@@ -6,11 +6,12 @@ use tiphys_diff::{encoded_secret, mask_secret};
 use tiphys_model::{Application, ApplicationSource, SourceType};
 use tiphys_render::{Context, RenderError, Sources as _, open_source, render};
 use tiphys_value::{GroupVersionKind, Value};
+use tiphys_vfs::FileTree;
 
 use crate::{Checkouts, Controller, blocking::blocking, engine::Engine};
 
 /// A source of an Application that is to be rendered.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct SourceRequest {
     /// Name of the Application.
     pub app: String,
@@ -22,6 +23,8 @@ pub struct SourceRequest {
     pub source: ApplicationSource,
     /// The sources that it refers to as `$ref`.
     pub references: Vec<ApplicationSource>,
+    /// Files that stand in the place of those of the source, if they are not its own.
+    pub files: Option<Arc<dyn FileTree>>,
     /// Version of the destination cluster; empty takes that of the engine's own.
     pub kube_version: String,
     /// What the destination cluster serves; empty takes what the engine's own does.
@@ -135,7 +138,10 @@ impl Engine {
         let own_versions = discovery.api_versions();
         let given = &request.api_versions;
         let is_namespaced = |kind: &GroupVersionKind| discovery.resource(kind).map(|known| known.namespaced);
-        let checkouts = self.checkouts(app.project());
+        let mut checkouts = self.checkouts(app.project());
+        if let Some(files) = &request.files {
+            checkouts = checkouts.standing_in(files.clone());
+        }
         let rendered = render(
             &app,
             &Context {
