@@ -10,7 +10,7 @@ use tiphys_sync::{Action, ApplyMethod, Batch, Done, Failure, Outcome, Verb};
 use tiphys_value::{GroupVersionKind, ObjectExt, ResourceKey, Value, json};
 
 use crate::{
-    migrate,
+    client_side, migrate,
     status::bounded,
     undeclared::{advice, applicable, is_declared, without_undeclared},
 };
@@ -57,6 +57,9 @@ async fn perform(cache: &LiveCache, cluster: &Cluster, action: &Action) -> Resul
             let write =
                 Write { cache, cluster, object, validate: *validate, dry_run: *dry_run, share: *share };
             match method {
+                ApplyMethod::ServerSide if !share && client_side::is_needed(object) => {
+                    write.client_side(*force).await
+                }
                 ApplyMethod::ServerSide => {
                     if !dry_run && !migrate_managers.is_empty() {
                         migrate::take_over(cluster, &action.gvk, key, migrate_managers).await?;
@@ -140,6 +143,14 @@ impl Write<'_> {
         }
         match applied {
             Ok(live) => Ok(self.done(live, "serverside-applied")),
+            Err(ClusterError::Api { code: 409 | 422, .. }) if recreate => self.recreate().await,
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn client_side(&self, recreate: bool) -> Result<Done, ClusterError> {
+        match client_side::apply(self.cluster, self.object, self.dry_run).await {
+            Ok((live, verb)) => Ok(self.done(live, verb)),
             Err(ClusterError::Api { code: 409 | 422, .. }) if recreate => self.recreate().await,
             Err(error) => Err(error),
         }

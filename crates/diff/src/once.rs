@@ -34,6 +34,26 @@ pub fn items_once(object: &Value) -> Option<Value> {
     Some(out)
 }
 
+/// Whether a container has two ports of one number and protocol that differ in their names. Server-side apply refuses the
+/// object, and neither can be left out; client-side apply stores both.
+pub fn has_port_of_two_names(object: &Value) -> bool {
+    let is_built_in = matches!(&*object.gvk().group, "" | "apps" | "batch");
+    let known = POD_SPECS.iter().find(|(kinds, _)| is_built_in && kinds.contains(&object.kind()));
+    let Some(pod) = known.and_then(|(_, path)| object.at(path)) else { return false };
+    let containers =
+        ["initContainers", "containers"].into_iter().filter_map(|field| pod.get(field)?.as_array());
+    let mut ports = containers.flatten().filter_map(|container| container.get("ports"));
+    ports.any(|ports| {
+        let items = ports.as_array().map_or(&[][..], Vec::as_slice);
+        items.iter().enumerate().any(|(at, port)| {
+            items[..at].iter().any(|before| is_same(before, port, PORT) && !is_same(before, port, &["name"]))
+        })
+    })
+}
+
+/// The fields that tell ports of a container from each other.
+const PORT: &[&str] = &["containerPort", "protocol"];
+
 /// Lists of containers and of pods that may hold a key twice, and the fields that are the key.
 const CONTAINER: [(&str, &[&str]); 2] =
     [("env", &["name"]), ("ports", &["containerPort", "protocol", "name"])];

@@ -556,6 +556,10 @@ fn an_item_that_stands_twice_counts_once() {
     let port = |name: &str| json!({"name": name, "containerPort": 80});
     let named = deployment(json!({"name": "c", "image": "i", "ports": [port("a"), port("b")]}));
     assert_eq!(tiphys_diff::items_once(&named), None, "each name may be meant");
+    assert!(tiphys_diff::has_port_of_two_names(&named));
+    let other = json!({"name": "c", "containerPort": 80, "protocol": "UDP"});
+    let apart = deployment(json!({"name": "c", "image": "i", "ports": [port("a"), port("a"), other]}));
+    assert!(!tiphys_diff::has_port_of_two_names(&apart), "one is there twice, one is of another protocol");
 }
 
 #[test]

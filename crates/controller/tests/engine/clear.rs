@@ -15,7 +15,7 @@ fn is_given(object: &Value) -> bool {
 
 /// Whether scenarios make objects of a kind.
 fn is_made(resource: &Resource) -> bool {
-    const KINDS: [&str; 14] = [
+    const KINDS: [&str; 15] = [
         "Application",
         "ApplicationSet",
         "AppProject",
@@ -25,6 +25,7 @@ fn is_made(resource: &Resource) -> bool {
         "PersistentVolumeClaim",
         "Deployment",
         "DaemonSet",
+        "CronJob",
         "CSIDriver",
         "ValidatingWebhookConfiguration",
         "MutatingWebhookConfiguration",

@@ -44,6 +44,7 @@ fn incidents_on_a_real_api_server() {
         admission::c1_large_objects_need_no_annotation,
         admission::c2_a_violated_schema_leaves_half_of_an_application,
         admission::c2_a_violated_schema_stops_everything_before_the_first_write,
+        admission::c2_a_port_of_two_names_is_applied_and_what_leaves_the_sources_goes,
         admission::c3_a_webhook_whose_backend_is_down_burns_the_retries,
         admission::c3_a_webhook_whose_backend_is_down,
         admission::c4_an_immutable_field_leaves_half_of_a_revision,

@@ -14,6 +14,7 @@ on_embedded!(
     c1_large_objects_need_no_annotation,
     c2_a_violated_schema_leaves_half_of_an_application,
     c2_a_violated_schema_stops_everything_before_the_first_write,
+    c2_a_port_of_two_names_is_applied_and_what_leaves_the_sources_goes,
     c3_a_webhook_whose_backend_is_down_burns_the_retries,
     c3_a_webhook_whose_backend_is_down,
     c4_an_immutable_field_leaves_half_of_a_revision,
@@ -91,6 +92,41 @@ fn unanswered() -> Value {
             "admissionReviewVersions": ["v1"], "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "app"}},
             "clientConfig": {"service": {"namespace": "guard", "name": "guard"}},
             "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "resources": ["configmaps"]}]}]})
+}
+
+/// Server-side apply takes one port of a number only; client-side apply stores both.
+pub async fn c2_a_port_of_two_names_is_applied_and_what_leaves_the_sources_goes() {
+    const CRON_JOB: (&str, &str) = ("batch/v1", "CronJob");
+    let cron_job = |env: Value| {
+        let ports = json!([{"name": "http", "containerPort": 80}, {"name": "metrics", "containerPort": 80}]);
+        let container = json!({"name": "c", "image": "i:1", "ports": ports, "env": env});
+        let pod = json!({"restartPolicy": "Never", "containers": [container]});
+        yaml(&json!({"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "web"},
+            "spec": {"schedule": "0 0 1 1 *", "jobTemplate": {"spec": {"template": {"spec": pod}}}}}))
+    };
+    let first = cron_job(json!([{"name": "A", "value": "1"}, {"name": "B", "value": "1"}]));
+    let stage = Stage::new(&[("app/web.yaml", &first)]).await;
+    stage.apply(application("app", "app")).await;
+    stage.until_green("app").await;
+    let names = |live: &Value, field: &str| {
+        let container = live.pointer("/spec/jobTemplate/spec/template/spec/containers/0").unwrap();
+        let list = container[field].as_array().unwrap();
+        list.iter().map(|item| item["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let live = stage.get(CRON_JOB, "app", "web").await.unwrap();
+    assert_eq!(names(&live, "ports"), ["http", "metrics"]);
+    // What others set stays.
+    stage.patch(CRON_JOB, "app", "web", json!({"spec": {"startingDeadlineSeconds": 30}})).await;
+    stage.write("app/web.yaml", &cron_job(json!([{"name": "B", "value": "2"}])));
+    let live = stage.until_object(CRON_JOB, "app", "web", |live| names(live, "env") == ["B"]).await;
+    assert_eq!((names(&live, "ports").len(), &live["spec"]["startingDeadlineSeconds"]), (2, &json!(30)));
+    stage.until_green("app").await;
+    // One name again: server-side apply takes over.
+    let one = cron_job(json!([{"name": "C", "value": "3"}])).replace("name: metrics", "name: http");
+    stage.write("app/web.yaml", &one);
+    let live = stage.until_object(CRON_JOB, "app", "web", |live| names(live, "env") == ["C"]).await;
+    assert_eq!(names(&live, "ports"), ["http"]);
+    stage.until_green("app").await;
 }
 
 pub async fn c3_a_webhook_whose_backend_is_down_burns_the_retries() {

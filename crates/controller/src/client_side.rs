@@ -1,0 +1,53 @@
+//! Client-side apply as `kubectl apply` does it, for the few objects that server-side apply refuses though an API server
+//! stores them: two ports of one number with two names. What was applied is in an annotation (Kubernetes docs, "Declarative
+//! Management of Kubernetes Objects", "How apply calculates differences"), so that what leaves the sources is removed.
+
+use tiphys_cluster::{Cluster, ClusterError};
+use tiphys_diff::{DiffOptions, Fields, compare, has_port_of_two_names};
+use tiphys_value::{ObjectExt, Value};
+
+/// The annotation with what was applied.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Who writes so, for all tools: server-side apply takes over from it.
+const MANAGER: &str = "kubectl-client-side-apply";
+
+/// Whether an object cannot be applied otherwise.
+pub(crate) fn is_needed(object: &Value) -> bool {
+    has_port_of_two_names(object)
+}
+
+/// Applies an object; says what was done.
+pub(crate) async fn apply(
+    cluster: &Cluster,
+    object: &Value,
+    dry_run: bool,
+) -> Result<(Value, &'static str), ClusterError> {
+    let resource = cluster.resource(&object.gvk()).await?;
+    let live = cluster.get(&resource, object.namespace(), object.name()).await?;
+    match live {
+        None => Ok((cluster.create(&with_record(object, object), MANAGER, dry_run).await?, "created")),
+        Some(live) => {
+            let merged = merged(object, &live);
+            Ok((cluster.replace(&merged, MANAGER, dry_run).await?, "configured"))
+        }
+    }
+}
+
+/// What the live object becomes: what others set stays, what was applied before and is no longer goes.
+fn merged(object: &Value, live: &Value) -> Value {
+    let options = DiffOptions {
+        fields: Fields::built_in(&object.gvk()),
+        compare_status: true,
+        ..DiffOptions::default()
+    };
+    let mut merged = with_record(&compare(object, live, &options).predicted, object);
+    merged["metadata"]["resourceVersion"] = live.resource_version().into();
+    merged
+}
+
+/// An object with the record of what was applied.
+fn with_record(object: &Value, applied: &Value) -> Value {
+    let mut out = object.clone();
+    out["metadata"]["annotations"][LAST_APPLIED] = applied.to_string().into();
+    out
+}
