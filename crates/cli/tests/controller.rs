@@ -169,6 +169,8 @@ fn one_of_two_controllers_works_and_the_other_takes_over() {
         "phase=\"Succeeded\",dry_run=\"false\"} 1",
         "argocd_app_reconcile_count{namespace=\"argocd\"",
         "argocd_cluster_info{",
+        "argocd_cluster_cache_age_seconds{server=\"https://kubernetes.default.svc\"}",
+        "argocd_cluster_events_total{server=\"https://kubernetes.default.svc\",group=\"argoproj.io\",kind=\"Application\"}",
     ] {
         assert!(metrics.contains(wanted), "{wanted} is missing in:\n{metrics}");
     }

@@ -19,6 +19,7 @@ use crate::{
     policy::{project_kind, project_name},
     prevent::rivals,
     status::application_kind,
+    under_way,
 };
 
 /// Changes of live objects are gathered for so long before an Application is looked at.
@@ -50,6 +51,7 @@ pub(crate) async fn route(engine: Arc<Engine>, mut changes: Receiver<Arc<Change>
 
 impl Engine {
     fn take(self: &Arc<Self>, change: &Change) {
+        self.places.home().count_change(&change.key);
         self.sets.take(change, GATHER_SETS);
         if change.key.group_kind() == application_kind() {
             let key = AppKey { namespace: change.key.namespace.clone(), name: change.key.name.clone() };
@@ -62,6 +64,12 @@ impl Engine {
                 && self.settings.shadow.is_none()
             {
                 self.note_rival(&key, manager);
+                self.queue.add(key.clone(), Level::Live, Instant::now());
+            }
+            if let (Some(old), Some(new)) = (&change.old, &change.new)
+                && let Some(gone) = under_way::taken_away(old, new)
+            {
+                self.note_taken_away(&key, Some(gone));
                 self.queue.add(key.clone(), Level::Live, Instant::now());
             }
             match &change.new {
@@ -97,6 +105,7 @@ impl Engine {
 
     /// Takes a change in another cluster to the Applications that it concerns.
     pub(crate) fn take_at(&self, place: &Place, change: &Change) {
+        place.count_change(&change.key);
         if defines_kinds(change) {
             place.ask_for_kinds();
         }
@@ -143,7 +152,9 @@ fn is_request(old: Option<&Value>, new: &Value) -> bool {
         .iter()
         .any(|field| metadata(old, field) != metadata(new, field))
         || old.get("spec") != new.get("spec")
-        || (new.get("operation").is_some() && old.get("operation") != new.get("operation"))
+        || (new.get("operation").is_some()
+            && old.get("operation") != new.get("operation")
+            && !under_way::asks_for_its_own(new))
         || terminating(old) != terminating(new)
 }
 

@@ -9,6 +9,7 @@
 mod blocking;
 mod changes;
 mod checkouts;
+mod client_side;
 mod clusters;
 mod controller;
 pub mod crds;
@@ -42,6 +43,7 @@ mod status;
 mod targets;
 mod tombstones;
 mod undeclared;
+mod under_way;
 mod views;
 mod webhook;
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use tiphys_cluster::ClusterError;
-use tiphys_model::{Application, ConditionType, names};
+use tiphys_model::{Application, ConditionType, Operation, names};
 use tiphys_render::{Cause, RenderError};
 use tiphys_source::Footprint;
 use tiphys_value::{ObjectExt, ResourceKey};
@@ -36,6 +36,8 @@ pub(crate) struct Memory {
     good: Option<Arc<Rendering>>,
     /// The rendering that the operation under way brings about.
     operation: Option<Arc<Rendering>>,
+    /// The operation that somebody has taken away and that is not to begin again.
+    pub(crate) taken_away: Option<Operation>,
     /// The keys of its targets.
     wants: BTreeSet<ResourceKey>,
     /// The cluster in which it wants them.

@@ -21,6 +21,7 @@ use crate::{
     reconcile::{Compared, Next, is_running, own_key},
     rendering::Rendering,
     status::{application_kind, application_resource, bounded},
+    under_way::without_newer,
 };
 
 /// How many steps one look may take; a plan that never comes to rest is given time to others.
@@ -91,6 +92,7 @@ impl Engine {
             if !state.is_completed() && has_no_operation(&before) && self.was_taken_away(key).await {
                 // The next writing would bring it back.
                 app.status.operation_state = None;
+                self.note_taken_away(key, Some(state.shown.operation));
                 self.drop_operation_rendering(key);
                 return Next::at_once();
             }
@@ -371,7 +373,7 @@ impl Engine {
         before: &mut Value,
     ) -> bool {
         let shown = Some(state.to_operation_state());
-        if app.status.operation_state == shown && before.get("operation").is_none() {
+        if app.status.operation_state == shown {
             return true;
         }
         app.status.operation_state = shown;
@@ -382,9 +384,9 @@ impl Engine {
         if let Some(now) = self.cache.look(&own_key(app)) {
             *before = Value::clone(&now);
         }
-        if let Some(map) = before.as_object_mut().filter(|_| written) {
-            // What is there now was asked for since: it is served after this one, not taken away with it.
-            map.remove("operation");
+        if written {
+            // What was asked for since is served after this one, not taken away with it.
+            without_newer(before, &state.shown.operation);
         }
         written
     }

@@ -25,6 +25,7 @@ use crate::{
     prevent::{blockers, drift, guard, owners, pause},
     rendering::Rendering,
     report::{note_left, set_conditions},
+    under_way::without_running,
 };
 
 /// How long after a look at closed sync windows the next one follows: schedules count minutes.
@@ -131,6 +132,8 @@ impl Engine {
             None if level == Level::News => Level::Sources,
             None => level,
         };
+        self.respect_taking_away(key, &mut app);
+        without_running(&mut app);
         if app.operation.is_some() && !is_running(&app) {
             self.ask_anew(key, &app);
         }

@@ -9,13 +9,7 @@ use tiphys_model::{
 use tiphys_sync::AutoSync;
 use tiphys_value::{Map, ObjectExt, Value, json};
 
-use crate::{
-    AppKey, Level,
-    engine::Engine,
-    orphans,
-    reconcile::{Compared, own_key},
-    status,
-};
+use crate::{AppKey, Level, engine::Engine, orphans, reconcile::Compared, status};
 
 impl Engine {
     /// Puts the result of a comparison into the status.
@@ -115,9 +109,10 @@ impl Engine {
             annotations.remove(names::REFRESH);
             annotations.remove(names::REFRESH_TIMESTAMP);
         }
-        if after.get("operation").is_none() && self.was_asked_anew(app, before) {
-            // It is served after this one, not taken away with it.
-            after["operation"] = before["operation"].clone();
+        if app.operation.is_none()
+            && let Some(shown) = self.shown_operation(app, before)
+        {
+            after["operation"] = shown;
         }
         if self.says_nothing_new(before, &after) {
             return true;
@@ -159,13 +154,6 @@ impl Engine {
             self.lost_write(key, &error);
         }
         self.mark_seen(key);
-    }
-
-    /// Whether somebody asked for another operation while one was taken up.
-    fn was_asked_anew(&self, app: &Application, before: &Value) -> bool {
-        let Some(taken) = before.get("operation") else { return false };
-        let now = self.cache.look(&own_key(app));
-        now.is_some_and(|now| now.get("operation").is_some_and(|asked| asked != taken))
     }
 }
 

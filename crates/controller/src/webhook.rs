@@ -207,7 +207,12 @@ impl Engine {
         };
         let addresses = hear(header, body, &secret)?;
         let pushed = addresses.iter().filter_map(|url| RepoId::parse(url)).filter(|id| !id.is_folder());
-        Ok(self.pushed(&pushed.collect()))
+        let concerned = self.pushed(&pushed.collect());
+        // Of repositories that nobody reads anybody could tell without end.
+        if let Some(first) = addresses.first().filter(|_| concerned > 0) {
+            self.metrics.told_of(first);
+        }
+        Ok(concerned)
     }
 
     /// Lets those be looked at that read repositories whose branches may have moved.

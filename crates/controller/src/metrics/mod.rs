@@ -35,6 +35,8 @@ struct Counters {
     requests: BTreeMap<String, u64>,
     syncs: BTreeMap<String, u64>,
     sync_seconds: BTreeMap<String, f64>,
+    /// Events of Git hosts of repositories that are read, by the address that they name first.
+    events: BTreeMap<String, u64>,
     /// How often sources were rendered, and how often a new commit was seen to leave them alone.
     rendered: u64,
     kept: u64,
@@ -103,6 +105,12 @@ impl Metrics {
     /// Notes that the sources of an Application at rest have not moved.
     pub fn unmoved(&self) {
         self.engine.lock().unwrap_or_else(PoisonError::into_inner).unmoved += 1;
+    }
+
+    /// Notes an event of a Git host.
+    pub fn told_of(&self, repository: &str) {
+        let mut counters = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
+        *counters.events.entry(repository.to_owned()).or_default() += 1;
     }
 
     /// Notes an operation that ended.
@@ -174,6 +182,10 @@ impl Engine {
         let rows: Vec<_> = counters.requests.iter().map(|(labels, n)| (labels.clone(), *n as f64)).collect();
         let help = "Requests for objects of Applications.";
         family(&mut text, "argocd_app_k8s_request_total", "counter", help, &rows);
+        let events = counters.events.iter();
+        let rows: Vec<_> =
+            events.map(|(repo, n)| (labels_of(&[("repo", repo.clone())]), *n as f64)).collect();
+        family(&mut text, "argocd_webhook_requests_total", "counter", "Events of Git hosts.", &rows);
         looks(&mut text, &counters);
         text
     }
@@ -235,6 +247,19 @@ impl Engine {
         family(text, "argocd_cluster_api_resource_objects", "gauge", help, &objects);
         let kinds = of(&|cache| cache.cluster().discovery().kinds().count());
         family(text, "argocd_cluster_api_resources", "gauge", "Kinds that are served.", &kinds);
+        let age = |seen: &Seen| seen.place.as_ref().map_or(0.0, |place| place.age().as_secs_f64());
+        let ages = rows(&|seen| vec![server(seen)], &age);
+        let help = "How long clusters have been followed, in seconds.";
+        family(text, "argocd_cluster_cache_age_seconds", "gauge", help, &ages);
+        let mut events = Vec::new();
+        for seen in &clusters {
+            for (kind, n) in seen.place.iter().flat_map(|place| place.changes()) {
+                let labels = [server(seen), ("group", kind.group), ("kind", kind.kind)];
+                events.push((labels_of(&labels), n as f64));
+            }
+        }
+        let help = "Changes of objects that were heard of.";
+        family(text, "argocd_cluster_events_total", "counter", help, &events);
         let version = vec![(labels_of(&[("version", env!("CARGO_PKG_VERSION").to_owned())]), 1.0)];
         family(text, "tiphys_build_info", "gauge", "This program.", &version);
     }

@@ -20,7 +20,7 @@ use schemas::Schemas;
 use tiphys_cluster::LiveCache;
 use tiphys_model::{Application, Destination, names};
 use tiphys_schema::StructuralSchema;
-use tiphys_value::{GroupVersionKind, ResourceKey, Value};
+use tiphys_value::{GroupKind, GroupVersionKind, ResourceKey, Value};
 use tokio::{
     sync::{Notify, Semaphore},
     task::JoinHandle,
@@ -54,6 +54,10 @@ pub(crate) struct Place {
     /// It is not asked that again before.
     kinds_rest: Mutex<Instant>,
     schemas: Schemas,
+    /// Since when it is followed.
+    since: Instant,
+    /// How many changes of objects of each kind were heard of.
+    changes: Mutex<BTreeMap<GroupKind, u64>>,
 }
 
 /// First and longest pause after a cluster did not say what it serves.
@@ -76,7 +80,25 @@ impl Place {
             kinds: Notify::new(),
             kinds_rest: Mutex::new(Instant::now()),
             schemas: Schemas::default(),
+            since: Instant::now(),
+            changes: Mutex::default(),
         }
+    }
+
+    /// How long it has been followed.
+    pub fn age(&self) -> Duration {
+        self.since.elapsed()
+    }
+
+    /// Counts a change of one of its objects.
+    pub fn count_change(&self, object: &ResourceKey) {
+        let mut changes = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
+        *changes.entry(object.group_kind()).or_default() += 1;
+    }
+
+    /// How many changes of objects of each kind were heard of.
+    pub fn changes(&self) -> BTreeMap<GroupKind, u64> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// The schema of a custom resource; `None` if it is none, or not known.

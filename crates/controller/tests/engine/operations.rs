@@ -140,15 +140,64 @@ async fn an_operation_is_followed_by_a_look_though_it_changes_nothing() {
         .await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn v25_a_terminated_operation_ends_and_is_not_repeated() {
+/// An Application whose operation waits for a claim that nothing binds, asked for or automated.
+async fn waiting(automated: bool) -> Stage {
     let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: p}\nspec:\n  storageClassName: none\n  accessModes: [ReadWriteOnce]\n  resources: {requests: {storage: 1Gi}}\n";
     let late = config_map("late", "1")
         .replace("name: late", "name: late\n  annotations: {argocd.argoproj.io/sync-wave: '1'}");
     let stage = Stage::new(&[("app/claim.yaml", claim), ("app/late.yaml", &late)]).await;
-    stage.apply(manual("app", "app")).await;
-    stage.patch(APPLICATION, ENGINE, "app", json!({"operation": {"sync": {}, "retry": {"limit": 5}}})).await;
+    stage.apply(if automated { application("app", "app") } else { manual("app", "app") }).await;
+    if !automated {
+        stage
+            .patch(
+                APPLICATION,
+                ENGINE,
+                "app",
+                json!({"operation": {"sync": {"prune": true}, "retry": {"limit": 5}}}),
+            )
+            .await;
+    }
     stage.until_app("app", |app| message(app).starts_with("waiting for healthy state")).await;
+    stage
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_request_stays_until_the_operation_ends() {
+    let stage = waiting(true).await;
+    let app = stage.get(APPLICATION, ENGINE, "app").await.unwrap();
+    assert_eq!(app.pointer("/operation/initiatedBy/automated"), Some(&json!(true)));
+    assert_eq!(app["operation"], app["status"]["operationState"]["operation"]);
+    stage.patch(APPLICATION, ENGINE, "app", json!({"spec": {"syncPolicy": {"automated": null}}})).await;
+    stage
+        .patch(APPLICATION, ENGINE, "app", json!({"status": {"operationState": {"phase": "Terminating"}}}))
+        .await;
+    let ended = stage.until_app("app", |app| phase(app) == "Failed").await;
+    assert_eq!(ended.get("operation"), None);
+    // The same once more is another operation.
+    stage.patch(APPLICATION, ENGINE, "app", json!({"operation": app["operation"]})).await;
+    stage.until_app("app", |app| phase(app) == "Running").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn whose_request_is_taken_away_is_terminated() {
+    let stage = waiting(false).await;
+    stage.patch(APPLICATION, ENGINE, "app", json!({"operation": null})).await;
+    let ended = stage.until_app("app", |app| phase(app) == "Failed").await;
+    assert_eq!((message(&ended), ended.get("operation")), ("Operation terminated", None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whose_state_is_taken_away_does_not_begin_again() {
+    let stage = waiting(false).await;
+    stage.patch(APPLICATION, ENGINE, "app", json!({"status": {"operationState": null}})).await;
+    stage.until_app("app", |app| app.get("operation").is_none() && phase(app).is_empty()).await;
+    stage.pass(Duration::from_secs(600)).await;
+    assert_eq!(phase(&stage.get(APPLICATION, ENGINE, "app").await.unwrap()), "");
+}
+
+#[tokio::test(start_paused = true)]
+async fn v25_a_terminated_operation_ends_and_is_not_repeated() {
+    let stage = waiting(false).await;
     stage
         .patch(APPLICATION, ENGINE, "app", json!({"status": {"operationState": {"phase": "Terminating"}}}))
         .await;
