@@ -185,8 +185,8 @@ pub struct ManifestRequestWithFiles {
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum Part {
     /// The source, whose files follow.
-    #[prost(message, tag = "1")]
-    Request(ManifestRequest),
+    #[prost(message, boxed, tag = "1")]
+    Request(Box<ManifestRequest>),
     /// What is said of the archive.
     #[prost(message, tag = "2")]
     Metadata(ManifestFileMetadata),

@@ -1,7 +1,7 @@
 //! Files that a client sends, rendered in the place of those of a source (`argocd app diff --local
 //! --server-side-generate`).
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use sha2::{Digest, Sha256};
 use tiphys_controller::Controller;
@@ -27,7 +27,7 @@ pub(super) async fn generate_manifest(
     let tree = tokio::task::spawn_blocking(move || unpack(&archive, "the archive that was sent")).await;
     let tree = tree.map_err(|error| Status::internal(format!("the work broke off: {error}")))?;
     let tree = tree.map_err(|error| refused(error.to_string()))?;
-    let request = ManifestRequest { ref_sources: Default::default(), ..request };
+    let request = ManifestRequest { ref_sources: HashMap::default(), ..*request };
     generate(controller, request, Some(Arc::new(tree))).await
 }
 
