@@ -1,11 +1,13 @@
 //! Credentials of repositories, from the Secrets and ConfigMaps of the engine's namespace (Argo CD docs,
 //! "Declarative Setup", "Repositories").
 
+use std::collections::BTreeMap;
+
 use tiphys_cluster::{Change, LiveCache};
 use tiphys_identity::{Azure, AzureLogin, Google, Identity};
 use tiphys_model::names;
 use tiphys_source::{Access, DeclaredAccess, GithubApp};
-use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value};
+use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value, json};
 
 use crate::{Level, clusters::secret_text, engine::Engine, integrity};
 
@@ -98,6 +100,25 @@ fn declared(cache: &LiveCache, namespace: &str) -> Vec<DeclaredAccess> {
     all
 }
 
+/// What a Secret of a repository with these fields would declare, with the authorities and keys of hosts that are known.
+pub(crate) fn of_fields(
+    cache: &LiveCache,
+    namespace: &str,
+    fields: &BTreeMap<String, String>,
+) -> Option<DeclaredAccess> {
+    let secret = json!({"kind": "Secret", "metadata": {"labels": {names::SECRET_TYPE: "repository"}}, "stringData": fields});
+    let config = |name: &str| cache.get(&ResourceKey::new("", "ConfigMap", namespace, name));
+    let known_hosts = config(KNOWN_HOSTS);
+    let known_hosts = known_hosts.as_ref().and_then(|map| map.str_at(&["data", "ssh_known_hosts"]));
+    let mut entry = read(&secret, known_hosts)?;
+    let authorities = config(AUTHORITIES);
+    let pem = authorities.as_ref().and_then(|map| map.get("data")?.get(host_of(&entry.url)?)?.as_str());
+    entry.access.ca_pem = pem.map(str::to_owned);
+    // Whoever asks has it; no Application does.
+    entry.project.clear();
+    Some(entry)
+}
+
 fn host_of(url: &str) -> Option<&str> {
     let (_, rest) = url.split_once("://")?;
     let authority = rest.split('/').next()?;
@@ -165,7 +186,6 @@ fn identity(text: &dyn Fn(&str) -> Option<String>) -> Option<Identity> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tiphys_value::json;
 
     fn secret(kind: &str, data: Value) -> Value {
         json!({"kind": "Secret", "metadata": {"name": "s", "namespace": "argocd",

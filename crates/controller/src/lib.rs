@@ -56,5 +56,5 @@ pub use queue::{AppKey, Level};
 pub use sets::SetInputs;
 pub use settings::{Destinations, Opener, Settings};
 pub use shadow::{Decision, Shadow};
-pub use views::{RenderedSource, RepositoryKind, SourceRequest};
+pub use views::{RenderedSource, RepositoryKind, RepositoryRequest, SourceRequest};
 pub use webhook::WebhookError;

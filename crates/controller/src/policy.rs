@@ -209,11 +209,9 @@ impl Policy {
         }
         let Destination { server, namespace, .. } = &self.destination;
         let found = self.project.service_account(&self.destination, &app.metadata.namespace);
-        match found
-            .map_err(|why| format!("failed to find a matching service account to impersonate: {why}"))?
-        {
+        match found.map_err(|why| format!("failed to derive service account to impersonate: {why}"))? {
             None if rules.enforced => Err(format!(
-                "failed to find a matching service account to impersonate: no matching service account found for destination server {server} and namespace {namespace}"
+                "no matching service account found for destination server {server} and namespace {namespace}"
             )),
             found => Ok(found),
         }

@@ -152,6 +152,18 @@ fn default_api_versions(compat: Compat) -> Vec<String> {
     versions.into_iter().map(str::to_owned).collect()
 }
 
+/// A version of Kubernetes without what vendors append: `1.33.4` of `v1.33.4-gke.1`. An empty one stays so.
+///
+/// # Errors
+/// It has not two or more numbers, in the words of Kubernetes' `ParseGeneric`.
+pub fn generic_version(text: &str) -> Result<String, String> {
+    if text.is_empty() {
+        return Ok(String::new());
+    }
+    let parsed = KubeVersion::parse(text, Compat::Helm4)?;
+    Ok(parsed.normalized.trim_start_matches('v').to_owned())
+}
+
 impl KubeVersion {
     /// Reads a version as Kubernetes' `ParseGeneric`: two or more numbers, anything behind them.
     fn parse(text: &str, compat: Compat) -> Result<Self, String> {
@@ -206,6 +218,8 @@ mod tests {
         let owned = |a: &str, b: &str, c: &str| Ok((a.to_owned(), b.to_owned(), c.to_owned()));
         assert_eq!(versions("1.33.4-gke.1"), owned("v1.33.4-gke.1", "v1.33.4", "33"));
         assert_eq!(versions("v1.28+"), owned("v1.28+", "v1.28", "28"));
+        assert_eq!(generic_version("v1.30.2-eks-1552ad0"), Ok("1.30.2".to_owned()));
+        assert_eq!(generic_version(""), Ok(String::new()));
         assert_eq!(versions("1.02"), owned("v1.02", "v1.2", "2"));
         for (text, error) in [
             ("1", "illegal version string \"1\""),

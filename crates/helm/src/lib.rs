@@ -22,6 +22,7 @@ mod semver;
 mod template;
 mod values;
 
+pub use capabilities::generic_version;
 pub use chart::{Chart, ChartFile, Dependency, Lock, Maintainer, Metadata};
 pub use engine::ClusterLookup;
 pub use error::HelmError;

@@ -181,7 +181,7 @@ impl AppProject {
             return Ok(None);
         };
         let name = account.default_service_account.trim();
-        if name.is_empty() || name.contains(['!', '*']) {
+        if name.is_empty() || name.contains(['!', '*', '[', ']', '{', '}', '\\', '/']) {
             return Err(format!("default service account contains invalid chars '{name}'"));
         }
         let home = if destination.namespace.is_empty() { app_namespace } else { &destination.namespace };
@@ -329,7 +329,8 @@ mod tests {
         let p = project(json!({"destinationServiceAccounts": [
             {"server": "https://a", "namespace": "team-*", "defaultServiceAccount": "deployer"},
             {"server": "https://a", "namespace": "*", "defaultServiceAccount": "ops:other"},
-            {"server": "https://b", "namespace": "*", "defaultServiceAccount": "*"}]}));
+            {"server": "https://b", "namespace": "*", "defaultServiceAccount": "*"},
+            {"server": "https://d", "namespace": "*", "defaultServiceAccount": "a/b"}]}));
         let to = |server: &str, namespace: &str| {
             let destination =
                 Destination { server: server.into(), namespace: namespace.into(), name: String::new() };
@@ -338,7 +339,7 @@ mod tests {
         assert_eq!(to("https://a", "team-x"), Ok(Some("system:serviceaccount:team-x:deployer".into())));
         assert_eq!(to("https://a", "web"), Ok(Some("system:serviceaccount:ops:other".into())));
         assert_eq!(to("https://c", "web"), Ok(None));
-        assert!(to("https://b", "web").is_err());
+        assert!(to("https://b", "web").is_err() && to("https://d", "web").is_err());
     }
 
     #[test]

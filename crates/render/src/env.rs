@@ -2,16 +2,29 @@
 
 use std::collections::BTreeMap;
 
+use tiphys_helm::generic_version;
 use tiphys_model::{Application, ApplicationSource};
 
-use crate::Context;
+use crate::{Context, RenderError};
 
 /// Variables that sources may use as `$NAME` or `${NAME}`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BuildEnv(pub BTreeMap<String, String>);
 
+/// The version of Kubernetes that tools are told: without what vendors append, as Argo CD tells it (repo-server,
+/// `parseKubeVersion`).
+pub(crate) fn kube_version(text: &str) -> Result<String, RenderError> {
+    generic_version(text)
+        .map_err(|error| RenderError::new(format!("could not parse kubernetes version {text}: {error}")))
+}
+
 impl BuildEnv {
-    pub fn new(app: &Application, source: &ApplicationSource, revision: &str, context: &Context<'_>) -> Self {
+    pub fn new(
+        app: &Application,
+        source: &ApplicationSource,
+        revision: &str,
+        context: &Context<'_>,
+    ) -> Result<Self, RenderError> {
         let short = |length: usize| revision.get(..length).unwrap_or(revision).to_owned();
         let variables = [
             ("ARGOCD_APP_NAME", app.instance_name(context.engine_namespace)),
@@ -23,10 +36,10 @@ impl BuildEnv {
             ("ARGOCD_APP_SOURCE_REPO_URL", source.repo_url.clone()),
             ("ARGOCD_APP_SOURCE_PATH", source.path.clone()),
             ("ARGOCD_APP_SOURCE_TARGET_REVISION", source.target_revision.clone()),
-            ("KUBE_VERSION", context.kube_version.trim_start_matches('v').to_owned()),
+            ("KUBE_VERSION", kube_version(context.kube_version)?),
             ("KUBE_API_VERSIONS", context.api_versions.join(",")),
         ];
-        Self(variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+        Ok(Self(variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()))
     }
 
     /// Whether there is a variable of this name.

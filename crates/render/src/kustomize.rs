@@ -5,7 +5,7 @@ use serde_json::Value;
 use tiphys_kustomize::{BuildOptions, ErrorKind, Overlay};
 use tiphys_model::{KustomizePatch, KustomizeSource};
 
-use crate::{Cause, Job, RenderError, Yield, build_flags};
+use crate::{Cause, Job, RenderError, Yield, build_flags, env};
 
 /// Builds the kustomization of the source's folder.
 pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
@@ -20,7 +20,7 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
         ..build_flags::parse(job.context.sources.kustomize_options(version))?
     };
     if options.enable_helm {
-        charts_see(&mut options, given, job);
+        charts_see(&mut options, given, job)?;
     }
     let tree = job.set.tree(job.index).as_ref();
     let built = tiphys_kustomize::build(tree, &job.source.path, &options).map_err(|error| {
@@ -32,16 +32,21 @@ pub(crate) fn render(job: &Job<'_>) -> Result<Yield, RenderError> {
 }
 
 /// Charts see the versions of the source, or else of the cluster.
-fn charts_see(options: &mut BuildOptions, given: Option<&KustomizeSource>, job: &Job<'_>) {
+fn charts_see(
+    options: &mut BuildOptions,
+    given: Option<&KustomizeSource>,
+    job: &Job<'_>,
+) -> Result<(), RenderError> {
     let kube_version = given.map(|given| given.kube_version.as_str()).filter(|version| !version.is_empty());
-    let kube_version = kube_version.unwrap_or(job.context.kube_version);
+    let kube_version = env::kube_version(kube_version.unwrap_or(job.context.kube_version))?;
     // These follow the build options on the command line, where the last version of Kubernetes wins.
     if !kube_version.is_empty() {
-        options.helm_kube_version = Some(kube_version.to_owned());
+        options.helm_kube_version = Some(kube_version);
     }
     let api_versions =
         given.map(|given| given.api_versions.as_slice()).filter(|versions| !versions.is_empty());
     options.helm_api_versions.extend_from_slice(api_versions.unwrap_or(job.context.api_versions));
+    Ok(())
 }
 
 fn cause(error: &tiphys_kustomize::Error) -> Cause {

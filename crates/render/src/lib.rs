@@ -173,7 +173,7 @@ fn render_source(
     check_path(declared, tree)?;
     let source = overrides::apply(declared, tree.as_ref(), &app.instance_name(context.engine_namespace))?;
     let names_revision = env::names_revision(&source);
-    let env = BuildEnv::new(app, &source, set.revision(index), context);
+    let env = BuildEnv::new(app, &source, set.revision(index), context)?;
     let job = Job { app, source, index, set, context, env };
     if let Some(yielded) = plugin::render(&job)? {
         return Ok(yielded);

@@ -60,7 +60,7 @@ fn rendered(helm: &Value) -> Result<(String, String), RenderError> {
         ("chart/Chart.yaml", "apiVersion: v2\nname: shop\nversion: 1.0.0\n"),
         (
             "chart/templates/map.yaml",
-            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\ndata: {last: '{{ .Values.last }}', all: '{{ keys .Values.all | sortAlpha | join \",\" }}'}\n",
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: map}\ndata: {last: '{{ tpl .Values.last . }}', all: '{{ keys .Values.all | sortAlpha | join \",\" }}'}\n",
         ),
         ("chart/a/x.yaml", x.as_str()),
         ("chart/a/q.yaml", q.as_str()),
@@ -79,7 +79,7 @@ fn rendered(helm: &Value) -> Result<(String, String), RenderError> {
         &Application::from_value(&app).unwrap(),
         &Context {
             sources: &repositories,
-            kube_version: "",
+            kube_version: "v1.30.2-eks-1552ad0",
             api_versions: &[],
             tracking: &tracking,
             engine_namespace: "argocd",
@@ -154,4 +154,22 @@ fn a_missing_file_or_pattern_fails_unless_it_may_be_missing() {
         let lenient = rendered(&json!({"valueFiles": files, "ignoreMissingValueFiles": true})).unwrap();
         assert_eq!(lenient.0, "x");
     }
+}
+
+#[test]
+fn what_vendors_append_to_a_version_of_kubernetes_is_not_seen() {
+    const SHOWN: &str = "last: '{{ .Capabilities.KubeVersion.Version }}'";
+    let seen = |mut helm: Value| {
+        helm["valueFiles"] = json!(["a/x.yaml"]);
+        rendered(&helm).map(|(last, _)| last).map_err(|error| error.to_string())
+    };
+    assert_eq!(seen(json!({"values": SHOWN})), Ok("v1.30.2".to_owned()));
+    assert_eq!(seen(json!({"values": SHOWN, "kubeVersion": "v1.29.3+k3s1"})), Ok("v1.29.3".to_owned()));
+    let parameters = json!([{"name": "last", "value": "$KUBE_VERSION"}]);
+    assert_eq!(seen(json!({"parameters": parameters})), Ok("1.30.2".to_owned()));
+    let error = seen(json!({"kubeVersion": "new"})).unwrap_err();
+    assert!(
+        error.contains("could not parse kubernetes version new: could not parse \"new\" as version"),
+        "{error}"
+    );
 }

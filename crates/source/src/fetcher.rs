@@ -201,6 +201,18 @@ impl Fetcher {
             Sha1::digest(project.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
         let folder = self.folder.join("projects").join(name);
         let access = self.access.of_project(project);
+        self.with_place(folder, access)
+    }
+
+    /// The same that keeps what it fetches in another folder and has this access alone, for trying whether it is one.
+    #[must_use]
+    pub fn trying(&self, access: DeclaredAccess, folder: impl Into<PathBuf>) -> Self {
+        let (folder, table) = (folder.into(), AccessTable::default());
+        table.declare(vec![access]);
+        self.with_place(folder, table)
+    }
+
+    fn with_place(&self, folder: PathBuf, access: AccessTable) -> Self {
         let git = GitCache::new(folder.join("git"), self.fresh_for).with_access(access.clone());
         Self {
             git: git.with_counts(self.counts.clone()),

@@ -1,8 +1,8 @@
 //! What is answered to each call.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
-use tiphys_controller::{Controller, RepositoryKind, SourceRequest};
+use tiphys_controller::{Controller, RepositoryKind, RepositoryRequest, SourceRequest};
 use tiphys_model::{ApplicationSource, SourceType};
 use tiphys_render::RenderError;
 use tiphys_vfs::FileTree;
@@ -10,8 +10,8 @@ use tonic::Status;
 
 use super::{
     messages::{
-        ApplicationSpec, ManifestRequest, ManifestResponse, ResolveRevisionRequest, ResolveRevisionResponse,
-        TestRepositoryRequest, TestRepositoryResponse,
+        ApplicationSpec, ManifestRequest, ManifestResponse, Repository, ResolveRevisionRequest,
+        ResolveRevisionResponse, TestRepositoryRequest, TestRepositoryResponse,
     },
     source::Source,
 };
@@ -69,20 +69,54 @@ pub(super) async fn test_repository(
     request: TestRepositoryRequest,
 ) -> Result<TestRepositoryResponse, Status> {
     let repo = request.repo.ok_or_else(|| refused("no repository is named"))?;
-    let (kind, address) = match repo.kind.as_str() {
-        "" | "git" => (RepositoryKind::Git, repo.repo),
-        "helm" if repo.enable_oci && !repo.repo.contains("://") => {
-            (RepositoryKind::Charts, format!("oci://{}", repo.repo))
-        }
-        "helm" | "oci" => (RepositoryKind::Charts, repo.repo),
+    let kind = match repo.kind.as_str() {
+        "" | "git" => RepositoryKind::Git,
+        "helm" | "oci" => RepositoryKind::Charts,
         other => return Err(Status::unknown(format!("unsupported repository type {other:?}"))),
     };
-    let tested = controller.test_repository(&repo.project, &address, kind).await;
+    let is_bare_registry = repo.kind == "helm" && repo.enable_oci && !repo.repo.contains("://");
+    let address = if is_bare_registry { format!("oci://{}", repo.repo) } else { repo.repo.clone() };
+    let (fields, project) = (credentials(&repo), repo.project);
+    let tested = controller.test_repository(RepositoryRequest { address, kind, project, fields }).await;
     tested.map_err(|error| {
         let told = failed(&error);
         Status::new(told.code(), format!("error testing repository connectivity: {}", told.message()))
     })?;
     Ok(TestRepositoryResponse::default())
+}
+
+/// The fields of the Secret that would declare a repository's credentials; none if it comes without any.
+fn credentials(repo: &Repository) -> BTreeMap<String, String> {
+    let number = |number: i64| if number == 0 { String::new() } else { number.to_string() };
+    let flag = |flag: bool| if flag { "true".to_owned() } else { String::new() };
+    let logins = [
+        ("username", repo.username.clone()),
+        ("password", repo.password.clone()),
+        ("bearerToken", repo.bearer_token.clone()),
+        ("sshPrivateKey", repo.ssh_private_key.clone()),
+        ("tlsClientCertData", repo.tls_client_cert_data.clone()),
+        ("tlsClientCertKey", repo.tls_client_cert_key.clone()),
+        ("githubAppPrivateKey", repo.github_app_private_key.clone()),
+        ("gcpServiceAccountKey", repo.gcp_service_account_key.clone()),
+        ("useAzureWorkloadIdentity", flag(repo.use_azure_workload_identity)),
+    ];
+    if logins.iter().all(|(_, value)| value.is_empty()) && !repo.insecure && repo.proxy.is_empty() {
+        return BTreeMap::new();
+    }
+    let more = [
+        ("githubAppID", number(repo.github_app_id)),
+        ("githubAppInstallationID", number(repo.github_app_installation_id)),
+        ("githubAppEnterpriseBaseUrl", repo.github_app_enterprise_base_url.clone()),
+        ("insecure", flag(repo.insecure)),
+        ("insecureIgnoreHostKey", flag(repo.insecure_ignore_host_key)),
+        ("insecureOCIForceHttp", flag(repo.insecure_oci_force_http)),
+        ("proxy", repo.proxy.clone()),
+        ("noProxy", repo.no_proxy.clone()),
+        ("type", repo.kind.clone()),
+        ("enableOCI", flag(repo.enable_oci)),
+    ];
+    let all = logins.into_iter().chain(more).filter(|(_, value)| !value.is_empty());
+    all.map(|(key, value)| (key.to_owned(), value)).collect()
 }
 
 pub(super) async fn generate_manifest(

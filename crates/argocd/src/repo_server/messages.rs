@@ -5,21 +5,72 @@ use std::collections::HashMap;
 
 use super::source::Source;
 
-/// A repository. Its credentials are not read: those that are declared count.
+/// A repository. Its credentials are read where it is tested; where it is rendered, those that are declared count.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct Repository {
     /// Address.
     #[prost(string, tag = "1")]
     pub repo: String,
+    /// User.
+    #[prost(string, tag = "2")]
+    pub username: String,
+    /// Password.
+    #[prost(string, tag = "3")]
+    pub password: String,
+    /// Key for SSH, as PEM.
+    #[prost(string, tag = "4")]
+    pub ssh_private_key: String,
+    /// The older name of `insecure` for SSH.
+    #[prost(bool, tag = "6")]
+    pub insecure_ignore_host_key: bool,
+    /// Whoever answers is believed.
+    #[prost(bool, tag = "7")]
+    pub insecure: bool,
+    /// Certificate of the client, as PEM.
+    #[prost(string, tag = "9")]
+    pub tls_client_cert_data: String,
+    /// Its key.
+    #[prost(string, tag = "10")]
+    pub tls_client_cert_key: String,
     /// `git`, `helm` or `oci`; empty means Git.
     #[prost(string, tag = "11")]
     pub kind: String,
     /// Whether a repository of charts is a registry.
     #[prost(bool, tag = "14")]
     pub enable_oci: bool,
+    /// Key of a GitHub App, as PEM.
+    #[prost(string, tag = "15")]
+    pub github_app_private_key: String,
+    /// Number of the GitHub App.
+    #[prost(int64, tag = "16")]
+    pub github_app_id: i64,
+    /// Number of its installation.
+    #[prost(int64, tag = "17")]
+    pub github_app_installation_id: i64,
+    /// Address of the API of a GitHub of one's own.
+    #[prost(string, tag = "18")]
+    pub github_app_enterprise_base_url: String,
+    /// Address of a proxy.
+    #[prost(string, tag = "19")]
+    pub proxy: String,
     /// The project that it is declared for.
     #[prost(string, tag = "20")]
     pub project: String,
+    /// Key of a service account of Google's, as JSON.
+    #[prost(string, tag = "21")]
+    pub gcp_service_account_key: String,
+    /// Hosts that are not asked through the proxy.
+    #[prost(string, tag = "23")]
+    pub no_proxy: String,
+    /// Whether Azure knows the asker as its workload.
+    #[prost(bool, tag = "24")]
+    pub use_azure_workload_identity: bool,
+    /// Token.
+    #[prost(string, tag = "25")]
+    pub bearer_token: String,
+    /// Whether a registry is asked without TLS.
+    #[prost(bool, tag = "26")]
+    pub insecure_oci_force_http: bool,
 }
 
 /// A source that another refers to.

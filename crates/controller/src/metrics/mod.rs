@@ -11,6 +11,7 @@ use std::{
 };
 
 use tiphys_cluster::LiveCache;
+use tiphys_helm::generic_version;
 use tiphys_model::{Application, OperationState, time::elapsed};
 use tiphys_source::{GitRequests, Histogram};
 use tiphys_sync::{ApplyMethod, Outcome, Verb};
@@ -226,7 +227,8 @@ impl Engine {
         let server = |seen: &Seen| ("server", seen.server.clone());
         let version = |seen: &Seen| {
             let version = seen.place.as_ref().map(|place| place.kube_version.clone());
-            ("k8s_version", version.unwrap_or_default())
+            let generic = version.and_then(|version| generic_version(&version).ok());
+            ("k8s_version", generic.map_or_else(String::new, |version| format!("v{version}")))
         };
         let rows = |labels: &dyn Fn(&Seen) -> Vec<(&'static str, String)>, value: &dyn Fn(&Seen) -> f64| {
             clusters.iter().map(|seen| (labels_of(&labels(seen)), value(seen))).collect::<Vec<_>>()

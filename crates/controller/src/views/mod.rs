@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tiphys_model::{Application, ApplicationTree, ResourceDiff};
 
 use crate::{AppKey, Controller, engine::Engine, reconcile::Compared};
-pub use sources::{RenderedSource, RepositoryKind, SourceRequest};
+pub use sources::{RenderedSource, RepositoryKind, RepositoryRequest, SourceRequest};
 
 impl Controller {
     /// The key of the Application with an instance name: its own, with its namespace before it where that is not the

@@ -1,14 +1,15 @@
 //! What sources render to, asked by somebody who has a source at hand and no look at an Application.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use tiphys_diff::{encoded_secret, mask_secret};
 use tiphys_model::{Application, ApplicationSource, SourceType};
 use tiphys_render::{Context, RenderError, Sources as _, open_source, render};
+use tiphys_source::SourceError;
 use tiphys_value::{GroupVersionKind, Value};
 use tiphys_vfs::FileTree;
 
-use crate::{Checkouts, Controller, blocking::blocking, engine::Engine};
+use crate::{Checkouts, Controller, blocking::blocking, credentials, engine::Engine};
 
 /// A source of an Application that is to be rendered.
 #[derive(Clone, Default)]
@@ -44,10 +45,25 @@ pub struct RenderedSource {
     pub source_type: Option<SourceType>,
 }
 
+/// A repository that somebody wants to know of whether it can be had.
+#[derive(Clone, Default)]
+pub struct RepositoryRequest {
+    /// Its address.
+    pub address: String,
+    /// What is there.
+    pub kind: RepositoryKind,
+    /// The project whose credentials count.
+    pub project: String,
+    /// The credentials as a Secret would have them (Argo CD docs, "Declarative Setup", "Repositories"); without any, those
+    /// that are declared count.
+    pub fields: BTreeMap<String, String>,
+}
+
 /// What is behind the address of a repository.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RepositoryKind {
     /// Git.
+    #[default]
     Git,
     /// Charts or artifacts: an index or a registry.
     Charts,
@@ -80,25 +96,16 @@ impl Controller {
         .await
     }
 
-    /// Whether a repository can be had by what is declared for a project.
+    /// Whether a repository can be had: with the fields of a Secret that is not declared yet if there are some, else by what
+    /// is declared for a project.
     ///
     /// # Errors
     /// It cannot; why.
-    pub async fn test_repository(
-        &self,
-        project: &str,
-        address: &str,
-        kind: RepositoryKind,
-    ) -> Result<(), RenderError> {
-        let (engine, project, address) = (self.engine().clone(), project.to_owned(), address.to_owned());
-        off_thread(move || {
-            engine.repositories.expire_address(&address);
-            match (kind, engine.repositories.fetcher_for(&project)) {
-                (RepositoryKind::Charts, Some(fetcher)) => {
-                    fetcher.test_charts(&address).map_err(|error| RenderError::new(error.to_string()))
-                }
-                _ => engine.checkouts(&project).repository(&address, "HEAD").map(drop),
-            }
+    pub async fn test_repository(&self, request: RepositoryRequest) -> Result<(), RenderError> {
+        let engine = self.engine().clone();
+        off_thread(move || match request.fields.is_empty() {
+            true => engine.test_declared(&request),
+            false => engine.test_given(&request),
         })
         .await
     }
@@ -119,6 +126,35 @@ impl Engine {
             .with_settings(self.installation().argo.rendering.clone())
             .for_project(project)
             .demanding(integrity)
+    }
+
+    fn test_declared(&self, request: &RepositoryRequest) -> Result<(), RenderError> {
+        let RepositoryRequest { address, kind, project, .. } = request;
+        self.repositories.expire_address(address);
+        match (kind, self.repositories.fetcher_for(project)) {
+            (RepositoryKind::Charts, Some(fetcher)) => told(fetcher.test_charts(address)),
+            _ => self.checkouts(project).repository(address, "HEAD").map(drop),
+        }
+    }
+
+    /// Nothing is kept of what is fetched, nor is what was fetched before served: it was not these credentials that got it.
+    fn test_given(&self, request: &RepositoryRequest) -> Result<(), RenderError> {
+        let RepositoryRequest { address, kind, fields, .. } = request;
+        let Some(fetcher) = self.repositories.fetcher().filter(|_| !self.repositories.is_given(address))
+        else {
+            return self.test_declared(request);
+        };
+        let mut fields = fields.clone();
+        fields.insert("url".to_owned(), address.clone());
+        let access = credentials::of_fields(&self.cache, &self.settings.namespace, &fields);
+        let access = access.ok_or_else(|| RenderError::new("no address is given"))?;
+        let folder = tempfile::tempdir()
+            .map_err(|error| RenderError::new(format!("a folder for the trial cannot be made: {error}")))?;
+        let trial = fetcher.trying(access, folder.path());
+        match kind {
+            RepositoryKind::Charts => told(trial.test_charts(address)),
+            RepositoryKind::Git => told(trial.repository(address, "HEAD").map(drop)),
+        }
     }
 
     fn render_source(self: &Arc<Self>, request: &SourceRequest) -> Result<RenderedSource, RenderError> {
@@ -178,4 +214,8 @@ impl Engine {
             source_type: first.and_then(|one| one.source_type),
         })
     }
+}
+
+fn told(result: Result<(), SourceError>) -> Result<(), RenderError> {
+    result.map_err(|error| RenderError::new(error.to_string()).transient(error.is_transient()))
 }

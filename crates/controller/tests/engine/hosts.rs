@@ -8,7 +8,7 @@ mod server;
 use std::{fs, path::Path, process::Command, time::Duration};
 
 use tempfile::TempDir;
-use tiphys_controller::WebhookError;
+use tiphys_controller::{RepositoryRequest, WebhookError};
 use tiphys_value::{Value, json};
 
 use crate::stage::{APPLICATION, CONFIG_MAP, ENGINE, Stage, application, condition, config_map};
@@ -395,4 +395,23 @@ async fn a_project_that_demands_signatures_has_only_signed_commits_synced() {
     }
     host.stage.delete(CONFIG_MAP, ENGINE, "argocd-gpg-keys-cm").await;
     refused("signed with key not in keyring (key_id=B641E4E920CB6A9A)").await;
+}
+
+/// As `argocd repo add` has it tested before it is declared.
+#[tokio::test(start_paused = true)]
+async fn a_login_is_tried_before_it_is_declared() {
+    let host = Host::new().await;
+    let right = format!("Basic {}", data_encoding::BASE64.encode(b"deployer:right"));
+    let http = host.by_http(server::Mode::Login(right)).await;
+    let engine = host.stage.engine.as_ref().unwrap();
+    let test = |password: Option<&str>| {
+        let fields = password.map(|password| [("username", "deployer"), ("password", password)]);
+        let fields = fields.into_iter().flatten().map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let (address, fields) = (http.url.clone(), fields.collect());
+        engine.test_repository(RepositoryRequest { address, fields, ..RepositoryRequest::default() })
+    };
+    test(Some("right")).await.unwrap();
+    let wrong = test(Some("wrong")).await.unwrap_err().to_string();
+    assert!(wrong.contains(&http.url) && !wrong.contains("wrong"), "{wrong}");
+    test(None).await.expect_err("what was tried is not declared");
 }

@@ -6,7 +6,7 @@ mod value_files;
 use std::sync::Arc;
 
 use self::value_files::{expanded, locate, value_files};
-use crate::{Cause, Job, RenderError, Yield};
+use crate::{Cause, Job, RenderError, Yield, env::kube_version};
 use tiphys_helm::{Chart, FixedClock, HelmError, RenderOptions, ValuesSource};
 use tiphys_model::{HelmParameter, HelmSource};
 
@@ -43,7 +43,7 @@ fn options(job: &Job<'_>, helm: &HelmSource) -> Result<RenderOptions, RenderErro
         release_name: some_or(&helm.release_name, &job.app.metadata.name).to_owned(),
         namespace: some_or(&helm.namespace, destination).to_owned(),
         values: values(job, helm)?,
-        kube_version: Some(some_or(&helm.kube_version, cluster.kube_version).to_owned())
+        kube_version: Some(kube_version(some_or(&helm.kube_version, cluster.kube_version))?)
             .filter(|v| !v.is_empty()),
         api_versions: if helm.api_versions.is_empty() {
             cluster.api_versions.to_vec()
