@@ -52,6 +52,8 @@ enum Sender {
     /// Gitea and Forgejo say so, too.
     Gogs,
     Github,
+    /// GitHub's registry, which tells of packages in GitHub's way.
+    Ghcr,
     Gitlab,
     Bitbucket,
     BitbucketServer,
@@ -64,6 +66,7 @@ impl Sender {
         Some(match () {
             () if has("x-vss-activityid") => Self::AzureDevops,
             () if has("x-gogs-event") => Self::Gogs,
+            () if header("x-github-event").as_deref() == Some("package") => Self::Ghcr,
             () if has("x-github-event") => Self::Github,
             () if has("x-gitlab-event") => Self::Gitlab,
             () if has("x-event-key") && has("x-hook-uuid") => Self::Bitbucket,
@@ -75,7 +78,7 @@ impl Sender {
     /// Whether the event may say that branches or tags have moved.
     fn is_push(self, header: &dyn Fn(&str) -> Option<String>) -> bool {
         let (name, pushes): (&str, &[&str]) = match self {
-            Self::AzureDevops => return true,
+            Self::AzureDevops | Self::Ghcr => return true,
             Self::Gogs => ("x-gogs-event", &["push", "create", "delete"]),
             Self::Github => ("x-github-event", &["push", "create", "delete"]),
             Self::Gitlab => ("x-gitlab-event", &["Push Hook", "Tag Push Hook", "System Hook"]),
@@ -118,7 +121,9 @@ impl Sender {
                     && holds("webhook.azuredevops.password", &|wanted| is_same(password, wanted))
             }
             Self::Gogs => holds("webhook.gogs.secret", &|key| signs("x-gogs-signature", key)),
-            Self::Github => holds("webhook.github.secret", &|key| signs("x-hub-signature-256", key)),
+            Self::Github | Self::Ghcr => {
+                holds("webhook.github.secret", &|key| signs("x-hub-signature-256", key))
+            }
             Self::Gitlab => holds("webhook.gitlab.secret", &|key| equals("x-gitlab-token", key)),
             Self::Bitbucket => holds("webhook.bitbucket.uuid", &|uuid| equals("x-hook-uuid", uuid)),
             Self::BitbucketServer => {
@@ -130,6 +135,9 @@ impl Sender {
     /// Whether an event whose header says that it may be a push is one. GitLab sends a system hook for whatever happens
     /// on the host, users and groups included, and switches off a hook that answers with errors.
     fn tells_push(self, header: &dyn Fn(&str) -> Option<String>, event: &Value) -> bool {
+        if self == Self::Ghcr {
+            return publishes(event);
+        }
         const PUSHES: [&str; 3] = ["push", "tag_push", "repository_update"];
         if self != Self::Gitlab || header("x-gitlab-event").as_deref() != Some("System Hook") {
             return true;
@@ -152,9 +160,25 @@ impl Sender {
                 let links = links.into_iter().flatten();
                 return links.filter_map(|link| Some(link.get("href")?.as_str()?.to_owned())).collect();
             }
+            Self::Ghcr => {
+                let text = |path: &str| event.pointer(path).and_then(Value::as_str);
+                let names = text("/package/owner/login").zip(text("/package/name"));
+                return names
+                    .map(|(owner, name)| format!("oci://ghcr.io/{owner}/{name}"))
+                    .into_iter()
+                    .collect();
+            }
         };
         paths.iter().filter_map(|path| Some(event.pointer(path)?.as_str()?.to_owned())).collect()
     }
+}
+
+/// Whether an event of GitHub's registry says that a tag of an image or artifact was published.
+fn publishes(event: &Value) -> bool {
+    let text = |path: &str| event.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    text("/action") == "published"
+        && text("/package/package_type").eq_ignore_ascii_case("container")
+        && !text("/package/package_version/container_metadata/tag/name").is_empty()
 }
 
 /// The addresses of the repository that was pushed to; none if the event tells something else. Nothing of the body is
@@ -307,6 +331,26 @@ mod tests {
                 "{body}"
             );
         }
+    }
+
+    #[test]
+    fn a_registry_tells_of_tags_that_are_published() {
+        let package = |action: &str, kind: &str, tag: &str| {
+            let version = json!({"container_metadata": {"tag": {"name": tag}}});
+            let package = json!({"name": "shop", "package_type": kind, "owner": {"login": "Acme"},
+                "package_version": version});
+            told(&[("x-github-event", "package")], &json!({"action": action, "package": package}), &[])
+        };
+        let address = Ok(vec!["oci://ghcr.io/Acme/shop".to_owned()]);
+        assert_eq!(package("published", "CONTAINER", "1.0.0"), address);
+        for (action, kind, tag) in
+            [("updated", "container", "1"), ("published", "npm", "1"), ("published", "container", "")]
+        {
+            assert_eq!(package(action, kind, tag), Ok(Vec::new()), "{action} {kind} {tag:?}");
+        }
+        let body = json!({"action": "published"});
+        let secret = [("webhook.github.secret", "s")];
+        assert_eq!(told(&[("x-github-event", "package")], &body, &secret), Err(WebhookError::Unproved));
     }
 
     #[test]
