@@ -243,7 +243,11 @@ impl Engine {
     fn pushed(&self, pushed: &BTreeSet<RepoId>) -> usize {
         let ours = |object: &Value| -> BTreeSet<String> {
             let urls = repositories_of(object.get("spec").unwrap_or(object), 0).into_iter();
-            let is_pushed = |url: &&str| RepoId::parse(url).is_some_and(|id| pushed.contains(&id));
+            let is_pushed = |url: &&str| {
+                RepoId::parse(url).is_some_and(|id| {
+                    pushed.contains(&id) || id.beside_ssh().is_some_and(|id| pushed.contains(&id))
+                })
+            };
             urls.filter(is_pushed).map(str::to_owned).collect()
         };
         let readers = |kind: &GroupKind| -> Vec<(AppKey, BTreeSet<String>)> {

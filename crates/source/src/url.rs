@@ -49,6 +49,13 @@ impl RepoId {
         Self { host: String::new(), path: trimmed(path).to_owned() }
     }
 
+    /// The same where a host is reached by SSH under a name of its own, as `ssh.github.com` and `altssh.gitlab.com` are; the
+    /// name that the host itself tells. `None` if it has no such name.
+    pub fn beside_ssh(&self) -> Option<Self> {
+        let host = self.host.strip_prefix("ssh.").or_else(|| self.host.strip_prefix("altssh."))?;
+        Some(Self { host: host.to_owned(), path: self.path.clone() })
+    }
+
     /// Whether it is a folder of this machine.
     pub fn is_folder(&self) -> bool {
         self.host.is_empty()
@@ -94,5 +101,18 @@ mod tests {
         assert!(id("/srv/repo").is_folder() && id("file:///srv/repo").is_folder());
         assert_eq!(id("/srv/repo"), id("file:///srv/repo.git"));
         assert_eq!(RepoId::parse("  "), None);
+    }
+
+    #[test]
+    fn a_host_has_another_name_for_ssh() {
+        let id = |url| RepoId::parse(url).expect("not empty");
+        let plain = id("https://git.example.com/acme/shop");
+        for other in
+            ["ssh://git@altssh.git.example.com:443/acme/shop.git", "git@ssh.git.example.com:acme/shop"]
+        {
+            assert_ne!(id(other), plain);
+            assert_eq!(id(other).beside_ssh(), Some(plain.clone()));
+        }
+        assert_eq!(plain.beside_ssh(), None);
     }
 }
