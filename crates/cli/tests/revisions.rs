@@ -255,6 +255,26 @@ fn a_set_that_fails_or_yields_nothing_is_told_of_beside_the_others() {
     repo.run(&["appset", "generate", "repo/bare.yaml"]).expect(2, &["has to be in quotes (line 4)"]);
 }
 
+/// The chart alone says by which address its sets mean the repository.
+#[test]
+fn sets_that_a_chart_declares_are_of_the_repository_that_it_lies_in() {
+    let address = "https://git.example.com/renamed/copy";
+    let template = SET
+        .replace("$ADDRESS", "{{ .Values.address }}")
+        .replace("{{.path.", "{{`{{.path.")
+        .replace("}}'", "}}`}}'");
+    let repo = Repo::with(&[
+        ("sets/Chart.yaml", "apiVersion: v2\nname: sets\nversion: 1.0.0\n"),
+        ("sets/values.yaml", &format!("address: {address}\n")),
+        ("sets/templates/set.yaml", &template),
+        ("teams/red/a.yaml", &config_map("a", "1")),
+    ]);
+    repo.run(&["appset", "generate", "repo", "--offline"]).expect(0, &["name: red", "path: teams/red"]);
+    repo.write("../set.yaml", SET.replace("$ADDRESS", address));
+    let run = repo.run(&["appset", "generate", "set.yaml", "--repo", "repo", "--offline"]);
+    run.expect(0, &["name: red", "is taken to be this repository"]);
+}
+
 #[test]
 fn applications_of_a_folder_are_rendered_though_one_is_broken() {
     let repo = Repo::with(&[

@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use anyhow::Context as _;
 use clap::Subcommand;
 use tiphys_appset::{ClusterInfo, Generated, Preview, generate, preview};
 use tiphys_controller::{SetInputs, declared_cluster};
@@ -112,14 +113,22 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 }
 
 impl Input {
-    fn sets(&self) -> anyhow::Result<Vec<Value>> {
-        let mut sets = match self.file.is_dir() {
-            true => {
-                let opened = Repository::open_for_declarations(&self.file, self.offline);
-                let opened = opened.map_err(|error| WrongUse(format!("{error:#}")))?;
-                opened.scan.sets.into_iter().map(|found| found.object).collect()
+    /// The sets, and the repository that they are of.
+    fn open(&self) -> anyhow::Result<(Vec<Value>, Repository)> {
+        let wrong = |error: anyhow::Error| WrongUse(format!("{error:#}"));
+        let (mut sets, repository) = if self.file.is_dir() {
+            let given = self.given(self.file.to_str().context("the folder's path is not UTF-8")?);
+            let opened = Repository::open_for_declarations(&given).map_err(wrong)?;
+            let sets: Vec<Value> = opened.scan.sets.iter().map(|found| found.object.clone()).collect();
+            match &self.repo {
+                None => (sets, opened),
+                Some(place) => (sets, Repository::open(&self.given(place)).map_err(wrong)?),
             }
-            false => self.sets_of_file()?,
+        } else {
+            let sets = self.sets_of_file()?;
+            let beside = self.file.parent().and_then(Path::to_str).filter(|text| !text.is_empty());
+            let place = self.repo.as_deref().or(beside).unwrap_or(".");
+            (sets, Repository::open(&self.given(place)).map_err(wrong)?)
         };
         for set in &mut sets {
             if set.namespace().is_empty() {
@@ -129,7 +138,19 @@ impl Input {
         if sets.is_empty() {
             return Err(WrongUse(format!("{} holds no ApplicationSet", self.file.display())).into());
         }
-        Ok(sets)
+        let mut repository = repository;
+        repository.adopt_addresses_of(&sets).iter().for_each(|notice| eprintln!("note: {notice}"));
+        Ok((sets, repository))
+    }
+
+    fn given<'a>(&self, place: &'a str) -> Given<'a> {
+        Given {
+            place,
+            revision: None,
+            path: None,
+            respect_revisions: self.respect_revisions,
+            offline: self.offline,
+        }
     }
 
     fn sets_of_file(&self) -> anyhow::Result<Vec<Value>> {
@@ -139,20 +160,6 @@ impl Input {
             WrongUse(format!("{error:#}{advice}"))
         })?;
         Ok(dump.objects.into_iter().filter(|object| object.kind() == "ApplicationSet").collect())
-    }
-
-    fn repository(&self) -> anyhow::Result<Repository> {
-        let beside = if self.file.is_dir() { Some(self.file.as_path()) } else { self.file.parent() };
-        let beside = beside.and_then(Path::to_str).filter(|text| !text.is_empty());
-        let place = self.repo.as_deref().or(beside).unwrap_or(".");
-        let repository = Repository::open(&Given {
-            place,
-            revision: None,
-            path: None,
-            respect_revisions: self.respect_revisions,
-            offline: self.offline,
-        });
-        repository.map_err(|error| WrongUse(format!("{error:#}")).into())
     }
 
     /// The clusters that generators may name: those of the file, else those that are known otherwise.
@@ -165,8 +172,7 @@ impl Input {
 }
 
 fn run_generate(args: &GenerateArgs) -> anyhow::Result<()> {
-    let sets = args.input.sets()?;
-    let repository = args.input.repository()?;
+    let (sets, repository) = args.input.open()?;
     let declared = args.input.declared(|| {
         repository.scan.clusters.iter().map(|found| declared_cluster(&found.object)).collect()
     })?;
@@ -245,10 +251,10 @@ async fn run_preview(args: &PreviewArgs) -> anyhow::Result<()> {
     let secrets = secrets(&session).await?;
     let flags = settings_of(&session).await?.sets;
     let task = tokio::task::spawn_blocking(move || {
-        let repository = input.repository()?;
+        let (sets, repository) = input.open()?;
         let declared = input.declared(|| secrets)?;
         let (mut all, mut faults) = (Vec::new(), Vec::new());
-        for set in input.sets()? {
+        for set in sets {
             let beside: Vec<Value> =
                 existing.iter().filter(|app| app.namespace() == set.namespace()).cloned().collect();
             let inputs = SetInputs::with_clusters(&repository.repositories, declared.clone());

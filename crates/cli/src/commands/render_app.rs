@@ -103,7 +103,9 @@ struct Declared {
 
 /// The Applications of a folder.
 fn below(folder: &Path, args: &Args) -> anyhow::Result<Declared> {
-    let opened = Repository::open_for_declarations(folder, args.offline)?;
+    let place = folder.to_str().context("the folder's path is not UTF-8")?;
+    let given = Given { place, revision: None, path: None, respect_revisions: false, offline: args.offline };
+    let opened = Repository::open_for_declarations(&given)?;
     let (mut apps, mut is_sound) = (Vec::new(), opened.scan.faults.is_empty());
     for found in &opened.scan.applications {
         match Application::from_value(&found.object) {

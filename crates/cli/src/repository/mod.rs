@@ -17,6 +17,7 @@ use std::{
 use anyhow::{Context as _, bail};
 use tiphys_model::settings::RenderSettings;
 use tiphys_source::{Checkout, Repositories, WorkingTree};
+use tiphys_value::{ObjectExt, Value};
 use tiphys_vfs::FileTree;
 
 pub use catalogue::{Catalogue, HOME, Node, Scope, cluster_of, render_one};
@@ -96,10 +97,8 @@ impl Repository {
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub fn open_for_declarations(folder: &Path, offline: bool) -> anyhow::Result<Self> {
-        let place = folder.to_str().context("the folder's path is not UTF-8")?;
-        let mut opened =
-            Self::open(&Given { place, revision: None, path: None, respect_revisions: false, offline })?;
+    pub fn open_for_declarations(given: &Given<'_>) -> anyhow::Result<Self> {
+        let mut opened = Self::open(given)?;
         opened.look_into_units();
         let notices = opened.notices.iter().cloned();
         notices.chain(opened.told_left_out()).for_each(|notice| eprintln!("note: {notice}"));
@@ -212,6 +211,25 @@ impl Repository {
             in_units: false,
             overlays: BTreeSet::new(),
         })
+    }
+
+    /// The same for ApplicationSets that are not among its files, as what a chart renders to. Returns what to tell of it.
+    pub fn adopt_addresses_of(&mut self, sets: &[Value]) -> Vec<String> {
+        let is_known = |set: &Value, found: &Found| {
+            found.object.name() == set.name()
+                && (found.object.namespace().is_empty() || found.object.namespace() == set.namespace())
+        };
+        let foreign: Vec<&Value> =
+            sets.iter().filter(|set| !self.scan.sets.iter().any(|found| is_known(set, found))).collect();
+        let of = |set: &&Value| Found { file: String::new(), line: 0, object: Value::clone(set) };
+        let foreign: Vec<Found> = foreign.iter().map(of).collect();
+        if foreign.is_empty() {
+            return Vec::new();
+        }
+        self.scan.sets.extend(foreign);
+        let known = self.notices.len();
+        self.adopt_addresses();
+        self.notices.split_off(known)
     }
 
     /// Takes the address that the Applications use for this repository as one of its own, if `git
