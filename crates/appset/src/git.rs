@@ -24,7 +24,7 @@ pub(crate) fn run(git: &Json, renderer: &Renderer, inputs: &dyn Inputs) -> Resul
     if let Some(rules) = rules("directories") {
         let files = inputs.git(text("repoURL"), text("revision"))?;
         let rules: Vec<Rule> = rules.iter().map(Rule::of).collect();
-        for directory in directories(&files.files()) {
+        for directory in directories(&files.files(), inputs.sees_hidden_directories()) {
             if selected(&rules, &directory, is_directory_meant)? {
                 let set = Map::new();
                 place(&set, &directory, None, prefix, renderer);
@@ -74,13 +74,13 @@ fn elements(content: Json, file: &str) -> Result<Vec<Params>, String> {
     }
 }
 
-/// All directories above files, hidden ones left out, each before those below it.
-fn directories(files: &[String]) -> Vec<String> {
+/// All directories above files, hidden ones left out unless they are wanted, each before those below it.
+fn directories(files: &[String], with_hidden: bool) -> Vec<String> {
     let mut all = BTreeSet::new();
     for file in files {
         let mut rest = file.as_str();
         while let Some((directory, _)) = rest.rsplit_once('/') {
-            if !directory.split('/').any(|part| part.starts_with('.')) {
+            if with_hidden || !directory.split('/').any(|part| part.starts_with('.')) {
                 all.insert(directory.to_owned());
             }
             rest = directory;
@@ -206,6 +206,13 @@ fn place(set: &Map, directory: &str, file: Option<&str>, prefix: &str, renderer:
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn hidden_directories_are_left_out_unless_they_are_wanted() {
+        let files = ["a/b/x", ".c/d/x", "e/.f/x"].map(str::to_owned);
+        assert_eq!(directories(&files, false), ["a", "a/b", "e"]);
+        assert_eq!(directories(&files, true), [".c", ".c/d", "a", "a/b", "e", "e/.f"]);
+    }
 
     #[test]
     fn directories_are_meant_as_go_matches_paths() {

@@ -81,6 +81,10 @@ pub trait Inputs {
     fn has_new_file_globbing(&self) -> bool {
         false
     }
+    /// Whether patterns of directories may mean hidden ones, whose names begin with a dot.
+    fn sees_hidden_directories(&self) -> bool {
+        false
+    }
     /// The entries of the status list of a placement decision; the generator is handed over as it is.
     ///
     /// # Errors

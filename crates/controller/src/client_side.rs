@@ -16,8 +16,25 @@ pub(crate) fn is_needed(object: &Value) -> bool {
     has_port_of_two_names(object)
 }
 
+/// How often an object is written that others write at the same time.
+const TRIES: usize = 5;
+
 /// Applies an object; says what was done.
 pub(crate) async fn apply(
+    cluster: &Cluster,
+    object: &Value,
+    dry_run: bool,
+) -> Result<(Value, &'static str), ClusterError> {
+    for _ in 1..TRIES {
+        match apply_once(cluster, object, dry_run).await {
+            Err(ClusterError::Api { code: 409, .. }) => {}
+            ended => return ended,
+        }
+    }
+    apply_once(cluster, object, dry_run).await
+}
+
+async fn apply_once(
     cluster: &Cluster,
     object: &Value,
     dry_run: bool,

@@ -151,7 +151,7 @@ impl Write<'_> {
     async fn client_side(&self, recreate: bool) -> Result<Done, ClusterError> {
         match client_side::apply(self.cluster, self.object, self.dry_run).await {
             Ok((live, verb)) => Ok(self.done(live, verb)),
-            Err(ClusterError::Api { code: 409 | 422, .. }) if recreate => self.recreate().await,
+            Err(ClusterError::Api { code: 422, .. }) if recreate => self.recreate().await,
             Err(error) => Err(error),
         }
     }

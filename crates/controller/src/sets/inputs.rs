@@ -9,7 +9,10 @@ use std::{
 
 use tiphys_appset::{ClusterInfo, GitFiles, Inputs, Params};
 use tiphys_cluster::LiveCache;
-use tiphys_model::{ArgoSettings, settings};
+use tiphys_model::{
+    ArgoSettings,
+    settings::{self, SetParams},
+};
 use tiphys_render::Sources;
 use tiphys_source::{Access, Footprint, Repositories, post_json};
 use tiphys_value::{GroupKind, ObjectExt, ResourceKey, Value, json};
@@ -47,6 +50,15 @@ pub(crate) struct Dependencies {
 }
 
 impl<'a> SetInputs<'a> {
+    /// What the cluster says of ApplicationSets; without one, what holds unless it is said.
+    fn flags(&self) -> SetParams {
+        let Some(cache) = self.cache else { return SetParams::default() };
+        self.note(GroupKind::new("", "ConfigMap"));
+        let params =
+            cache.get(&ResourceKey::new("", "ConfigMap", &self.namespace, settings::PARAMS_CONFIG_MAP));
+        ArgoSettings::from_objects(None, params.as_deref()).sets
+    }
+
     /// Without a cluster: the engine's own is the only one, and generators that read objects fail.
     pub fn offline(repositories: &'a Repositories) -> Self {
         Self::with_clusters(repositories, Vec::new())
@@ -183,11 +195,11 @@ impl Inputs for SetInputs<'_> {
     }
 
     fn has_new_file_globbing(&self) -> bool {
-        let Some(cache) = self.cache else { return false };
-        self.note(GroupKind::new("", "ConfigMap"));
-        let params =
-            cache.get(&ResourceKey::new("", "ConfigMap", &self.namespace, settings::PARAMS_CONFIG_MAP));
-        ArgoSettings::from_objects(None, params.as_deref()).sets.new_git_file_globbing
+        self.flags().new_git_file_globbing
+    }
+
+    fn sees_hidden_directories(&self) -> bool {
+        self.flags().include_hidden_directories
     }
 
     fn decisions(&self, spec: &Value) -> Result<Vec<Params>, String> {

@@ -28,6 +28,8 @@ pub struct SetParams {
     /// `applicationsetcontroller.enable.new.git.file.globbing`: patterns of the Git generator's files mean what they
     /// mean in lists of value files, and not what Git takes them for.
     pub new_git_file_globbing: bool,
+    /// `reposerver.include.hidden.directories`: patterns of the Git generator's directories mean hidden ones, too.
+    pub include_hidden_directories: bool,
 }
 
 impl SetParams {
@@ -77,6 +79,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> SetParams {
         preserved_labels: reader.list("applicationsetcontroller.global.preserved.labels"),
         requeue_after: reader.optional_duration("applicationsetcontroller.requeue.after"),
         new_git_file_globbing: reader.flag("applicationsetcontroller.enable.new.git.file.globbing", false),
+        include_hidden_directories: reader.flag("reposerver.include.hidden.directories", false),
         policy,
     };
     for fault in params.namespaces.iter().filter_map(|pattern| glob::regex_fault(pattern)) {
