@@ -2,8 +2,8 @@
 //! stores them: two ports of one number with two names. What was applied is in an annotation (Kubernetes docs, "Declarative
 //! Management of Kubernetes Objects", "How apply calculates differences"), so that what leaves the sources is removed.
 
-use tiphys_cluster::{Cluster, ClusterError};
-use tiphys_diff::{DiffOptions, Fields, compare, has_port_of_two_names};
+use tiphys_cluster::{ApplyOptions, Cluster, ClusterError};
+use tiphys_diff::{DiffOptions, Fields, compare, has_port_of_two_names, ports_once};
 use tiphys_value::{ObjectExt, Value};
 
 /// The annotation with what was applied.
@@ -18,6 +18,13 @@ pub(crate) fn is_needed(object: &Value) -> bool {
 
 /// How often an object is written that others write at the same time.
 const TRIES: usize = 5;
+
+/// Fails where the object has fields that its kind does not have: client-side apply would drop them.
+pub(crate) async fn validate(cluster: &Cluster, object: &Value) -> Result<(), ClusterError> {
+    let options = ApplyOptions { field_manager: MANAGER.into(), force: true, dry_run: true, validate: true };
+    let once = ports_once(object);
+    cluster.apply(once.as_ref().unwrap_or(object), &options).await.map(drop)
+}
 
 /// Applies an object; says what was done.
 pub(crate) async fn apply(

@@ -149,6 +149,9 @@ impl Write<'_> {
     }
 
     async fn client_side(&self, recreate: bool) -> Result<Done, ClusterError> {
+        if self.validate {
+            client_side::validate(self.cluster, self.object).await?;
+        }
         match client_side::apply(self.cluster, self.object, self.dry_run).await {
             Ok((live, verb)) => Ok(self.done(live, verb)),
             Err(ClusterError::Api { code: 422, .. }) if recreate => self.recreate().await,

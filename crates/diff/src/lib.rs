@@ -20,7 +20,7 @@ pub use ignore::{IgnoreError, IgnoreRules};
 pub use known::{is_known_type, known_types};
 pub use mask::mask_secret;
 pub use normalize::encoded_secret;
-pub use once::{has_port_of_two_names, items_once};
+pub use once::{has_port_of_two_names, items_once, ports_once};
 pub use ownership::owns;
 pub use paths::difference;
 pub use predicted::compare_predicted;

@@ -17,9 +17,18 @@ const POD_SPECS: [(&[&str], &[&str]); 3] = [
 /// The object with each item once, the last in the place of the first; `None` if none stands there twice. Two ports of
 /// one number that have different names stay, for each name may be meant somewhere.
 pub fn items_once(object: &Value) -> Option<Value> {
+    once(object, &CONTAINER)
+}
+
+/// The same with one port of each number, whatever they are called: what server-side apply takes.
+pub fn ports_once(object: &Value) -> Option<Value> {
+    once(object, &[CONTAINER[0], ("ports", PORT)])
+}
+
+fn once(object: &Value, container_lists: &[KeyedList]) -> Option<Value> {
     let is_built_in = matches!(&*object.gvk().group, "" | "apps" | "batch");
     let (_, path) = POD_SPECS.iter().find(|(kinds, _)| is_built_in && kinds.contains(&object.kind()))?;
-    if !lists(object.at(path)?).any(|(list, keys)| has_twice(list, keys)) {
+    if !lists(object.at(path)?, container_lists).any(|(list, keys)| has_twice(list, keys)) {
         return None;
     }
     let mut out = object.clone();
@@ -27,7 +36,7 @@ pub fn items_once(object: &Value) -> Option<Value> {
     for containers in ["initContainers", "containers"] {
         let all = pod.get_mut(containers).and_then(Value::as_array_mut);
         for container in all.into_iter().flatten() {
-            CONTAINER.iter().for_each(|(field, keys)| reduce(container.get_mut(*field), keys));
+            container_lists.iter().for_each(|(field, keys)| reduce(container.get_mut(*field), keys));
         }
     }
     POD.iter().for_each(|(field, keys)| reduce(pod.get_mut(*field), keys));
@@ -37,33 +46,27 @@ pub fn items_once(object: &Value) -> Option<Value> {
 /// Whether a container has two ports of one number and protocol that differ in their names. Server-side apply refuses the
 /// object, and neither can be left out; client-side apply stores both.
 pub fn has_port_of_two_names(object: &Value) -> bool {
-    let is_built_in = matches!(&*object.gvk().group, "" | "apps" | "batch");
-    let known = POD_SPECS.iter().find(|(kinds, _)| is_built_in && kinds.contains(&object.kind()));
-    let Some(pod) = known.and_then(|(_, path)| object.at(path)) else { return false };
-    let containers =
-        ["initContainers", "containers"].into_iter().filter_map(|field| pod.get(field)?.as_array());
-    let mut ports = containers.flatten().filter_map(|container| container.get("ports"));
-    ports.any(|ports| {
-        let items = ports.as_array().map_or(&[][..], Vec::as_slice);
-        items.iter().enumerate().any(|(at, port)| {
-            items[..at].iter().any(|before| is_same(before, port, PORT) && !is_same(before, port, &["name"]))
-        })
-    })
+    ports_once(items_once(object).as_ref().unwrap_or(object)).is_some()
 }
 
 /// The fields that tell ports of a container from each other.
 const PORT: &[&str] = &["containerPort", "protocol"];
 
 /// Lists of containers and of pods that may hold a key twice, and the fields that are the key.
-const CONTAINER: [(&str, &[&str]); 2] =
-    [("env", &["name"]), ("ports", &["containerPort", "protocol", "name"])];
-const POD: [(&str, &[&str]); 2] = [("imagePullSecrets", &["name"]), ("hostAliases", &["ip"])];
+const CONTAINER: [KeyedList; 2] = [("env", &["name"]), ("ports", &["containerPort", "protocol", "name"])];
+const POD: [KeyedList; 2] = [("imagePullSecrets", &["name"]), ("hostAliases", &["ip"])];
 
-fn lists(pod: &Value) -> impl Iterator<Item = (&Value, &'static [&'static str])> {
+/// A list, and the fields that tell its items from each other.
+type KeyedList = (&'static str, &'static [&'static str]);
+
+fn lists<'a>(
+    pod: &'a Value,
+    container_lists: &'a [KeyedList],
+) -> impl Iterator<Item = (&'a Value, &'static [&'static str])> {
     let containers =
         ["initContainers", "containers"].into_iter().filter_map(|field| pod.get(field)?.as_array());
-    let of_containers = containers.flatten().flat_map(|container| {
-        CONTAINER.iter().filter_map(|(field, keys)| Some((container.get(*field)?, *keys)))
+    let of_containers = containers.flatten().flat_map(move |container| {
+        container_lists.iter().filter_map(|(field, keys)| Some((container.get(*field)?, *keys)))
     });
     of_containers.chain(POD.iter().filter_map(|(field, keys)| Some((pod.get(*field)?, *keys))))
 }

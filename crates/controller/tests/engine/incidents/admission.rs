@@ -115,6 +115,9 @@ pub async fn c2_a_port_of_two_names_is_applied_and_what_leaves_the_sources_goes(
     };
     let live = stage.get(CRON_JOB, "app", "web").await.unwrap();
     assert_eq!(names(&live, "ports"), ["http", "metrics"]);
+    // A field that nobody knows is told of, as elsewhere.
+    stage.write("app/web.yaml", &first.replace("schedule:", "shedule: x\n  schedule:"));
+    stage.until_app("app", |app| app.to_string().contains(".shedule: field not declared")).await;
     // What others set stays.
     stage.patch(CRON_JOB, "app", "web", json!({"spec": {"startingDeadlineSeconds": 30}})).await;
     stage.write("app/web.yaml", &cron_job(json!([{"name": "B", "value": "2"}])));
