@@ -18,6 +18,7 @@ use crate::{
     places::Place,
     policy::{project_kind, project_name},
     prevent::rivals,
+    projects::may_free,
     status::application_kind,
     under_way,
 };
@@ -91,6 +92,9 @@ impl Engine {
             && states.into_iter().flatten().any(|object| is_cluster_secret(object))
         {
             self.read_clusters();
+        }
+        if may_free(change) {
+            self.projects.notify_one();
         }
         if change.key.group_kind() == project_kind() && changes_spec(change) {
             self.add_members(&change.key.name);

@@ -13,7 +13,7 @@ use tiphys_model::names;
 use tiphys_source::Repositories;
 use tiphys_value::GroupKind;
 use tokio::{
-    sync::Semaphore,
+    sync::{Notify, Semaphore},
     task::{JoinHandle, JoinSet},
     time::Instant,
 };
@@ -25,6 +25,7 @@ use crate::{
     installation::Installation,
     metrics::Metrics,
     places::{Place, Places},
+    projects::follow_projects,
     queue::Queue,
     rest::Sightings,
     sets::Sets,
@@ -74,6 +75,7 @@ impl Controller {
             rested: Mutex::new(Instant::now()),
             sightings: Sightings::default(),
             installation: RwLock::new(Arc::new(installation)),
+            projects: Notify::new(),
             left: Mutex::default(),
         });
         engine.read_clusters();
@@ -84,6 +86,7 @@ impl Controller {
             tokio::spawn(work(engine.clone())),
             tokio::spawn(work_on_sets(engine.clone())),
             tokio::spawn(follow_home(engine.clone())),
+            tokio::spawn(follow_projects(engine.clone())),
         ];
         Ok(Self { engine, tasks })
     }

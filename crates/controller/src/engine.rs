@@ -14,7 +14,7 @@ use tiphys_cluster::LiveCache;
 use tiphys_model::{kept, names};
 use tiphys_source::{DeclaredAccess, Repositories};
 use tiphys_value::{ObjectExt, Value};
-use tokio::time::Instant;
+use tokio::{sync::Notify, time::Instant};
 
 use crate::{
     AppKey, Level,
@@ -54,6 +54,8 @@ pub(crate) struct Engine {
     pub rested: Mutex<Instant>,
     /// Where revisions were seen a moment ago.
     pub sightings: Sightings,
+    /// A deleted project may be free to go.
+    pub projects: Notify,
     /// The commit that each revision of a repository (by its address) was last seen to have left.
     pub left: Mutex<HashMap<(String, String), String>>,
 }

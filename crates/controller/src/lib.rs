@@ -31,6 +31,7 @@ mod places;
 mod policy;
 mod predict;
 mod prevent;
+mod projects;
 mod queue;
 mod reconcile;
 mod rendering;

@@ -7,7 +7,7 @@ use tiphys_value::{GroupKind, GroupVersionKind, Map, ObjectExt, Value, json, poi
 use crate::AppKey;
 
 /// The name under which the engine writes the fields of an Application that are its own.
-const FIELD_MANAGER: &str = "tiphys-controller";
+pub(crate) const FIELD_MANAGER: &str = "tiphys-controller";
 
 /// The longest message of a status, in bytes: the API server takes no object larger than 1.5 MiB, and a message that
 /// cannot be written tells nobody anything.

@@ -122,12 +122,14 @@ impl AppProject {
         own.cluster_resource_whitelist.extend(other.cluster_resource_whitelist.iter().cloned());
         own.cluster_resource_blacklist.extend(other.cluster_resource_blacklist.iter().cloned());
         own.namespace_resource_blacklist.extend(other.namespace_resource_blacklist.iter().cloned());
-        if let Some(list) = &other.namespace_resource_whitelist {
+        // An empty list of the global project adds nothing; one of its own permits nothing.
+        if let Some(list) = other.namespace_resource_whitelist.as_ref().filter(|list| !list.is_empty()) {
             own.namespace_resource_whitelist.get_or_insert_default().extend(list.iter().cloned());
         }
         own.sync_windows.extend(other.sync_windows.iter().cloned());
         own.source_repos.extend(other.source_repos.iter().cloned());
         own.destinations.extend(other.destinations.iter().cloned());
+        own.destination_service_accounts.extend(other.destination_service_accounts.iter().cloned());
     }
 
     /// The project that exists without being declared: everything is permitted.
@@ -167,7 +169,7 @@ impl AppProject {
     /// in the Application's destination namespace unless it says its own. `None` if it names none.
     ///
     /// # Errors
-    /// The name of a service account is none.
+    /// The name of a service account is none, or a glob before it is malformed.
     pub fn service_account(
         &self,
         destination: &Destination,
@@ -322,6 +324,24 @@ mod tests {
         assert!(listed("a*", "[CD]ep*") && listed("*", "*"));
         assert!(!listed("apps", "{Deployment,StatefulSet}"), "no alternatives");
         assert!(!listed("apps", "[Deployment"), "malformed");
+    }
+
+    #[test]
+    fn a_global_project_hands_its_service_accounts_down_and_no_empty_list() {
+        let account = |name: &str| json!([{"server": "*", "namespace": "*", "defaultServiceAccount": name}]);
+        let global = project(
+            json!({"destinationServiceAccounts": account("deployer"), "namespaceResourceWhitelist": []}),
+        );
+        let to = Destination { server: "https://a".into(), namespace: "web".into(), name: String::new() };
+        let found = |own: Value| {
+            let mut own = project(own);
+            own.merge_global(&global);
+            assert!(own.permits_kind("", "ConfigMap", "a", true));
+            own.service_account(&to, "argocd").unwrap()
+        };
+        assert_eq!(found(json!({})).as_deref(), Some("system:serviceaccount:web:deployer"));
+        let own = json!({"destinationServiceAccounts": account("own")});
+        assert_eq!(found(own).as_deref(), Some("system:serviceaccount:web:own"), "its own come first");
     }
 
     #[test]

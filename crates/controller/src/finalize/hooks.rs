@@ -157,7 +157,7 @@ impl Engine {
             validate: true,
         };
         let object = applicable(&place.cache, &object);
-        let applied = self.acting(app, place)?.apply(&object, &options).await;
+        let applied = self.acting_to_delete(app, place)?.apply(&object, &options).await;
         let live = applied.map_err(|error| error.to_string())?;
         place.cache.observe(live);
         Ok(())
@@ -200,7 +200,7 @@ impl Engine {
 
     /// Takes our finalizer off a hook.
     async fn let_go(&self, app: &Application, place: &Place, live: &Value) -> Result<(), String> {
-        let cluster = self.acting(app, place)?;
+        let cluster = self.acting_to_delete(app, place)?;
         let done = remove_finalizer(&cluster, &live.gvk(), &live.resource_key(), names::HOOK_FINALIZER).await;
         done.map(|_| ()).map_err(|error| error.to_string())
     }
@@ -211,7 +211,7 @@ impl Engine {
         if live.is_terminating() {
             return Ok(());
         }
-        let cluster = self.acting(app, place)?;
+        let cluster = self.acting_to_delete(app, place)?;
         delete(&cluster, live, Propagation::Background).await.map_err(|error| error.to_string())
     }
 

@@ -10,6 +10,7 @@ use tiphys_cluster::{Cluster, ClusterError, Propagation};
 use tiphys_model::{
     Application, Cascade, Condition, ConditionType, HookType, Time, hook, names,
     options::{DeletionPolicy, deletion_policy},
+    settings::Impersonation,
 };
 use tiphys_value::{ObjectExt, Value, json};
 
@@ -128,7 +129,7 @@ impl Engine {
             self.tell_of_left(app, &left).await;
             return Stage::Done;
         };
-        let cluster = match self.acting(app, place) {
+        let cluster = match self.acting_to_delete(app, place) {
             Ok(cluster) => cluster,
             Err(why) => {
                 self.report(key, app, ConditionType::DeletionError, why).await;
@@ -183,7 +184,23 @@ impl Engine {
     /// # Errors
     /// The project has to name somebody and does not.
     pub(crate) fn acting(&self, app: &Application, place: &Place) -> Result<Cluster, String> {
-        let user = self.policy_of(app)?.service_account(app, self.installation().argo.impersonation)?;
+        self.acting_by(app, place, self.installation().argo.impersonation)
+    }
+
+    /// The same for a deletion, which the engine makes itself where the project names nobody: else what cannot be synced
+    /// could not be deleted either (Argo CD, controller `applyImpersonationConfig`).
+    fn acting_to_delete(&self, app: &Application, place: &Place) -> Result<Cluster, String> {
+        let impersonation = Impersonation { enforced: false, ..self.installation().argo.impersonation };
+        self.acting_by(app, place, impersonation)
+    }
+
+    fn acting_by(
+        &self,
+        app: &Application,
+        place: &Place,
+        impersonation: Impersonation,
+    ) -> Result<Cluster, String> {
+        let user = self.policy_of(app)?.service_account(app, impersonation)?;
         let cluster = place.cache.cluster();
         Ok(user.map_or_else(|| cluster.clone(), |user| cluster.acting_as(&user)))
     }

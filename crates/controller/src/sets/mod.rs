@@ -424,7 +424,7 @@ pub(crate) fn repositories_of(spec: &Value, depth: usize) -> BTreeSet<&str> {
 
 fn reason_of(error: &GenerateError) -> &'static str {
     match error {
-        GenerateError::Generator { .. } => "ApplicationParamsGenerationError",
+        GenerateError::Generator { .. } => "ApplicationGenerationFromParamsError",
         GenerateError::Template(_) => "RenderTemplateParamsError",
     }
 }

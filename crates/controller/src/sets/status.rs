@@ -49,7 +49,9 @@ impl Seen {
 pub(crate) fn after(set: &Value, seen: &Seen, now: Timestamp) -> Value {
     let mut status = set.get("status").cloned().filter(Value::is_object).unwrap_or_else(|| json!({}));
     let old = status.get("conditions").and_then(Value::as_array).cloned().unwrap_or_default();
-    status["conditions"] = conditions(set, seen, &old, Time::from(now)).into();
+    let conditions = conditions(set, seen, &old, Time::from(now));
+    status["health"] = health(&conditions);
+    status["conditions"] = conditions.into();
     if seen.generated {
         let resources: Vec<Value> = seen.apps.iter().take(MAX_RESOURCES).map(|app| resource(app)).collect();
         status["resources"] = resources.into();
@@ -109,19 +111,46 @@ fn conditions(set: &Value, seen: &Seen, old: &[Value], now: Time) -> Vec<Value> 
     if tiphys_appset::is_rolling(set) {
         all.extend(seen.rollout.iter().flat_map(rolling));
     }
-    all.into_iter()
-        .map(|(kind, status, reason, message)| {
-            let status = if status { "True" } else { "False" };
-            let known = old.iter().find(|known| {
-                known.str_at(&["type"]) == Some(kind)
-                    && known.str_at(&["status"]) == Some(status)
-                    && known.str_at(&["reason"]) == Some(reason)
-            });
-            let since = known.and_then(|known| known.get("lastTransitionTime")).cloned();
-            json!({"type": kind, "status": status, "reason": reason, "message": message,
-                "lastTransitionTime": since.unwrap_or_else(|| now.to_string().into())})
-        })
-        .collect()
+    let told = all.into_iter().map(|(kind, status, reason, message)| {
+        let status = if status { "True" } else { "False" };
+        let known = old.iter().find(|known| {
+            let is = |field: &str, value: &str| known.str_at(&[field]) == Some(value);
+            is("type", kind) && is("status", status) && is("reason", reason) && is("message", &message)
+        });
+        let since = known.and_then(|known| known.get("lastTransitionTime")).cloned();
+        json!({"type": kind, "status": status, "reason": reason, "message": message,
+            "lastTransitionTime": since.unwrap_or_else(|| now.to_string().into())})
+    });
+    let mut told: Vec<Value> = told.collect();
+    if tiphys_appset::is_rolling(set) && seen.rollout.is_none() {
+        // Where the rollout stands was not looked at: what was known of it still holds.
+        let is_of_rollout =
+            |known: &&Value| ROLLING.iter().any(|kind| known.str_at(&["type"]) == Some(*kind));
+        told.extend(old.iter().filter(is_of_rollout).cloned());
+    }
+    told.sort_by(|a, b| a.str_at(&["type"]).cmp(&b.str_at(&["type"])));
+    told
+}
+
+/// The conditions that only sets that roll have.
+const ROLLING: [&str; 2] = ["RolloutProgressing", "InvalidRolloutConfig"];
+
+/// The health that conditions mean (Argo CD, `ApplicationSetStatus.CalculateHealth`).
+fn health(conditions: &[Value]) -> Value {
+    let holds = |kind: &str| {
+        let met = |condition: &&Value| {
+            condition.str_at(&["type"]) == Some(kind) && condition.str_at(&["status"]) == Some("True")
+        };
+        Some(conditions.iter().find(met)?.str_at(&["message"]).unwrap_or_default())
+    };
+    let meanings = [
+        ("ErrorOccurred", "Degraded"),
+        ("RolloutProgressing", "Progressing"),
+        ("ResourcesUpToDate", "Healthy"),
+    ];
+    let found = meanings.into_iter().find_map(|(kind, status)| Some((status, holds(kind)?)));
+    let (status, message) = found.unwrap_or(("Unknown", "Waiting for health status to be determined"));
+    json!({"status": status, "message": message})
 }
 
 fn rolling(rollout: &Rollout) -> [(&'static str, bool, &'static str, String); 2] {
@@ -140,9 +169,14 @@ fn rolling(rollout: &Rollout) -> [(&'static str, bool, &'static str, String); 2]
         ),
     };
     let config = if rollout.faults.is_empty() {
-        ("InvalidRolloutConfig", false, "ValidRolloutConfig", "Rolling Sync Configured correctly".to_owned())
+        (
+            "InvalidRolloutConfig",
+            false,
+            "ApplicationSetValidRolloutConfig",
+            "Rolling Sync Configured correctly".to_owned(),
+        )
     } else {
-        ("InvalidRolloutConfig", true, "InvalidRolloutConfig", rollout.faults.join("; "))
+        ("InvalidRolloutConfig", true, "ApplicationSetInvalidRolloutConfig", rollout.faults.join("; "))
     };
     [progress, config]
 }
@@ -181,6 +215,27 @@ mod tests {
     }
 
     #[test]
+    fn conditions_mean_a_health_and_what_was_not_looked_at_still_holds() {
+        let progressing = json!({"type": "RolloutProgressing", "status": "True", "reason": "ApplicationSetModified",
+            "message": "step 1", "lastTransitionTime": "2026-01-01T00:00:00Z"});
+        let steps = json!([{"matchExpressions": []}]);
+        let set = json!({"spec": {"strategy": {"type": "RollingSync", "rollingSync": {"steps": steps}}},
+            "status": {"conditions": [progressing]}});
+        let status = after(&set, &Seen { generated: true, ..Seen::default() }, Timestamp::UNIX_EPOCH);
+        assert_eq!(status["health"], json!({"status": "Progressing", "message": "step 1"}));
+        let conditions = status["conditions"].as_array().expect("list");
+        let kinds: Vec<&str> = conditions.iter().filter_map(|one| one.str_at(&["type"])).collect();
+        assert_eq!(
+            kinds,
+            ["ErrorOccurred", "ParametersGenerated", "ResourcesUpToDate", "RolloutProgressing"]
+        );
+        let broken = after(&set, &Seen::broken("no"), Timestamp::UNIX_EPOCH);
+        assert_eq!(broken["health"], json!({"status": "Degraded", "message": "no"}));
+        let plain = after(&json!({}), &Seen { generated: true, ..Seen::default() }, Timestamp::UNIX_EPOCH);
+        assert_eq!(plain["health"]["status"], "Healthy");
+    }
+
+    #[test]
     fn a_fault_of_the_engine_is_told_and_takes_nothing_away() {
         let set = json!({"status": {"resources": [{"name": "a"}], "resourcesCount": 1}});
         let status = after(&set, &Seen::broken("a fault of the engine"), Timestamp::UNIX_EPOCH);
@@ -196,7 +251,7 @@ mod tests {
     #[test]
     fn a_failed_generator_keeps_resources_and_says_so() {
         let set = json!({"status": {"resources": [{"name": "a"}], "conditions": [
-            {"type": "ErrorOccurred", "status": "True", "reason": "x", "message": "old", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
+            {"type": "ErrorOccurred", "status": "True", "reason": "x", "message": "clone failed", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}});
         let seen = Seen { fault: Some(Fault::new("x", "clone failed")), ..Seen::default() };
         let status = after(&set, &seen, Timestamp::UNIX_EPOCH);
         assert_eq!(status["resources"], json!([{"name": "a"}]));
@@ -215,8 +270,8 @@ mod tests {
         assert_eq!(
             shown,
             [
-                ("ParametersGenerated", "False", "1970-01-01T00:00:00Z"),
                 ("ErrorOccurred", "True", "2026-01-01T00:00:00Z"),
+                ("ParametersGenerated", "False", "1970-01-01T00:00:00Z"),
                 ("ResourcesUpToDate", "False", "1970-01-01T00:00:00Z"),
             ]
         );

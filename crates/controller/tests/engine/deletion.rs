@@ -125,3 +125,26 @@ async fn what_holds_a_deletion_is_named() {
     stage.patch(CONFIG_MAP, "app", "a", json!({"metadata": {"finalizers": null}})).await;
     stage.until_gone(APPLICATION, ENGINE, "app").await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_project_goes_when_no_application_refers_to_it() {
+    const PROJECT: (&str, &str) = ("argoproj.io/v1alpha1", "AppProject");
+    let stage = Stage::new(&[("app/a.yaml", &config_map("a", "1"))]).await;
+    for name in ["used", "unused"] {
+        stage.apply(json!({"apiVersion": PROJECT.0, "kind": PROJECT.1, "metadata": {"name": name, "namespace": ENGINE,
+            "finalizers": ["resources-finalizer.argocd.argoproj.io"]},
+            "spec": {"sourceRepos": ["*"], "destinations": [{"server": "*", "namespace": "*"}],
+                "clusterResourceWhitelist": [{"group": "*", "kind": "*"}]}})).await;
+    }
+    let mut app = application("app", "app");
+    app["spec"]["project"] = "used".into();
+    stage.apply(app).await;
+    stage.until_green("app").await;
+    stage.delete(PROJECT, ENGINE, "used").await;
+    stage.delete(PROJECT, ENGINE, "unused").await;
+    stage.until_gone(PROJECT, ENGINE, "unused").await;
+    stage.pass(Duration::from_secs(60)).await;
+    assert!(stage.get(PROJECT, ENGINE, "used").await.is_some_and(|used| used.is_terminating()));
+    stage.patch(APPLICATION, ENGINE, "app", json!({"spec": {"project": "default"}})).await;
+    stage.until_gone(PROJECT, ENGINE, "used").await;
+}

@@ -2,7 +2,7 @@
 
 use tiphys_value::{ObjectExt, Value, json};
 
-use crate::stage::{CONFIG_MAP, ENGINE, Stage, URL, application, config_map, message, phase};
+use crate::stage::{APPLICATION, CONFIG_MAP, ENGINE, Stage, URL, application, config_map, message, phase};
 
 const BINDING: (&str, &str) = ("rbac.authorization.k8s.io/v1", "RoleBinding");
 
@@ -69,4 +69,9 @@ async fn a_project_that_names_no_service_account_syncs_nothing() {
     let failed = stage.until_app("app", |app| phase(app) == "Error").await;
     assert!(message(&failed).contains("no matching service account"), "{}", message(&failed));
     assert!(stage.get(CONFIG_MAP, "app", "a").await.is_none());
+    // What cannot be synced can be deleted.
+    let cascading = json!({"metadata": {"finalizers": ["resources-finalizer.argocd.argoproj.io"]}});
+    stage.patch(APPLICATION, ENGINE, "app", cascading).await;
+    stage.delete(APPLICATION, ENGINE, "app").await;
+    stage.until_gone(APPLICATION, ENGINE, "app").await;
 }

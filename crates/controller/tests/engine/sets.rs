@@ -118,7 +118,7 @@ async fn a_generator_that_fails_leaves_everything_as_it_is() {
     stage.patch(SET, ENGINE, "all", broken).await;
     let failed = stage.until_object(SET, ENGINE, "all", |set| !is_up_to_date(set)).await;
     assert!(condition(&failed, "ErrorOccurred").unwrap().contains("spec.generators[0]"), "{failed}");
-    assert_eq!(failed["status"]["conditions"][0]["status"], "False");
+    assert_eq!(failed["status"]["health"]["status"], "Degraded");
     stage.pass(Duration::from_secs(3600)).await;
     assert!(stage.get(APPLICATION, ENGINE, "one").await.is_some());
     assert_eq!(stage.get(SET, ENGINE, "all").await.unwrap()["status"]["resourcesCount"], 1);

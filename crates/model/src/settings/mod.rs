@@ -123,8 +123,9 @@ impl ArgoSettings {
             rendering: rendering::read(&mut reader),
             reconciliation: reader.reconciliation(),
             impersonation: Impersonation {
-                enabled: reader.flag("application.sync.impersonation.enabled", false),
-                enforced: reader.flag("application.sync.impersonation.enforced", true),
+                // As Argo CD compares them: no other spelling switches anything.
+                enabled: reader.text("application.sync.impersonation.enabled").as_deref() == Some("true"),
+                enforced: reader.text("application.sync.impersonation.enforced").as_deref() != Some("false"),
             },
             global_projects: reader.yaml("globalProjects").unwrap_or_default(),
             masked_annotations: reader.list("resource.sensitive.mask.annotations"),
@@ -318,6 +319,11 @@ mod tests {
         assert_eq!(read(&[]).impersonation, Impersonation { enabled: false, enforced: true });
         let on = read(&[("application.sync.impersonation.enabled", "true")]);
         assert_eq!(on.impersonation, Impersonation { enabled: true, enforced: true });
+        let odd = read(&[
+            ("application.sync.impersonation.enabled", "true"),
+            ("application.sync.impersonation.enforced", "False"),
+        ]);
+        assert!(odd.impersonation.enforced, "only `false` switches it off");
     }
 
     #[test]
