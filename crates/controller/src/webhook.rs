@@ -1,6 +1,6 @@
 //! What Git hosts tell of pushes (Argo CD documentation, "Git Webhook Configuration"): who says so, and where.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aws_lc_rs::{constant_time::verify_slices_are_equal, hmac};
 use data_encoding::{BASE64, HEXLOWER_PERMISSIVE};
@@ -192,6 +192,10 @@ fn hear(
     secret: &dyn Fn(&str) -> Secret,
 ) -> Result<Vec<String>, WebhookError> {
     let sender = Sender::of(header).ok_or(WebhookError::Unknown)?;
+    // It tells nothing and is not signed: Bitbucket's test of the connection.
+    if sender == Sender::BitbucketServer && header("x-event-key").as_deref() == Some("diagnostics:ping") {
+        return Ok(Vec::new());
+    }
     if !sender.is_proved(header, body, secret) {
         return Err(WebhookError::Unproved);
     }
@@ -231,31 +235,41 @@ impl Engine {
         };
         let addresses = hear(header, body, &secret)?;
         let pushed = addresses.iter().filter_map(|url| RepoId::parse(url)).filter(|id| !id.is_folder());
-        let concerned = self.pushed(&pushed.collect());
+        let readers = self.pushed(&pushed.collect());
         // Of repositories that nobody reads anybody could tell without end.
-        if let Some(first) = addresses.first().filter(|_| concerned > 0) {
+        if let Some(first) = addresses.first().filter(|_| readers > 0) {
             self.metrics.told_of(first);
         }
-        Ok(concerned)
+        Ok(readers)
     }
 
-    /// Lets those be looked at that read repositories whose branches may have moved.
+    /// Lets those be looked at that read repositories whose branches may have moved; how many these are. What a plugin
+    /// reads nobody knows: whoever asks one is looked at besides.
     fn pushed(&self, pushed: &BTreeSet<RepoId>) -> usize {
+        if pushed.is_empty() {
+            return 0;
+        }
+        let is_pushed = |url: &str| {
+            RepoId::parse(url).is_some_and(|id| {
+                pushed.contains(&id) || id.beside_ssh().is_some_and(|id| pushed.contains(&id))
+            })
+        };
         let ours = |object: &Value| -> BTreeSet<String> {
             let urls = repositories_of(object.get("spec").unwrap_or(object), 0).into_iter();
-            let is_pushed = |url: &&str| {
-                RepoId::parse(url).is_some_and(|id| {
-                    pushed.contains(&id) || id.beside_ssh().is_some_and(|id| pushed.contains(&id))
-                })
-            };
-            urls.filter(is_pushed).map(str::to_owned).collect()
+            urls.filter(|url| is_pushed(url)).map(str::to_owned).collect()
         };
         let readers = |kind: &GroupKind| -> Vec<(AppKey, BTreeSet<String>)> {
             let read = self.cache.each_of(kind).map(|object| (AppKey::of_object(&object), ours(&object)));
             read.filter(|(_, urls)| !urls.is_empty()).collect()
         };
-        let (apps, sets) = (readers(&application_kind()), readers(&set_kind()));
-        let urls: BTreeSet<&String> = apps.iter().chain(&sets).flat_map(|(_, urls)| urls).collect();
+        let (apps, named) = (readers(&application_kind()), readers(&set_kind()));
+        let (read, asking) = self.sets.reading(&is_pushed);
+        let mut sets: BTreeMap<AppKey, BTreeSet<String>> = BTreeMap::new();
+        for (key, urls) in named.into_iter().chain(read) {
+            sets.entry(key).or_default().extend(urls);
+        }
+        let urls: BTreeSet<&String> =
+            apps.iter().map(|(_, urls)| urls).chain(sets.values()).flatten().collect();
         // What was fetched a moment ago is no longer fresh.
         urls.into_iter().for_each(|url| self.repositories.expire_address(url));
         let at = Instant::now() + GATHER_EDITS;
@@ -263,7 +277,7 @@ impl Engine {
             self.doubt_revisions(key);
             self.queue.add(key.clone(), Level::Sources, at);
         }
-        for (key, _) in &sets {
+        for key in sets.keys().chain(&asking) {
             self.sets.queue.add(key.clone(), Level::Sources, at);
         }
         apps.len() + sets.len()
@@ -335,6 +349,14 @@ mod tests {
                 "{body}"
             );
         }
+    }
+
+    #[test]
+    fn a_test_of_the_connection_needs_no_proof() {
+        let secret = [("webhook.bitbucketserver.secret", "s")];
+        let ask = |event: &str| told(&[("x-event-key", event)], &json!({"test": true}), &secret);
+        assert_eq!(ask("diagnostics:ping"), Ok(Vec::new()));
+        assert_eq!(ask("repo:refs_changed"), Err(WebhookError::Unproved));
     }
 
     #[test]

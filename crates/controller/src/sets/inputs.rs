@@ -3,7 +3,10 @@
 
 use std::{
     collections::BTreeSet,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -36,6 +39,10 @@ pub struct SetInputs<'a> {
     namespace: String,
     set: String,
     kinds: Mutex<BTreeSet<GroupKind>>,
+    /// The addresses of the repositories that were looked into.
+    addresses: Mutex<BTreeSet<String>>,
+    /// Whether a plugin was asked.
+    asks_plugin: AtomicBool,
 }
 
 /// What a run of generators depends on.
@@ -47,6 +54,10 @@ pub(crate) struct Dependencies {
     pub reads_remotes: bool,
     /// Kinds whose objects of the engine's namespace were read.
     pub kinds: BTreeSet<GroupKind>,
+    /// The addresses of the repositories that generators looked into, with parameters put in.
+    pub addresses: BTreeSet<String>,
+    /// Whether a plugin was asked, of which nobody knows what it reads.
+    pub asks_plugin: bool,
 }
 
 impl<'a> SetInputs<'a> {
@@ -73,6 +84,8 @@ impl<'a> SetInputs<'a> {
             namespace: String::new(),
             set: String::new(),
             kinds: Mutex::default(),
+            addresses: Mutex::default(),
+            asks_plugin: AtomicBool::default(),
         }
     }
 
@@ -101,6 +114,8 @@ impl<'a> SetInputs<'a> {
             namespace: namespace.to_owned(),
             set: set.to_owned(),
             kinds: Mutex::default(),
+            addresses: Mutex::default(),
+            asks_plugin: AtomicBool::default(),
         }
     }
 
@@ -109,6 +124,8 @@ impl<'a> SetInputs<'a> {
             footprint: self.checkouts.footprint(),
             reads_remotes: self.checkouts.reads_remotes(),
             kinds: self.kinds.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            addresses: self.addresses.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            asks_plugin: self.asks_plugin.load(Ordering::Relaxed),
         }
     }
 
@@ -187,6 +204,7 @@ impl Inputs for SetInputs<'_> {
     }
 
     fn git(&self, repo_url: &str, revision: &str) -> Result<Arc<dyn GitFiles>, String> {
+        self.addresses.lock().unwrap_or_else(PoisonError::into_inner).insert(repo_url.to_owned());
         let opened = self.checkouts.repository(repo_url, revision).map_err(|error| format!("{error:#}"))?;
         let mut paths = Vec::new();
         walk(opened.tree.as_ref(), "", 0, &mut paths);
@@ -242,6 +260,7 @@ impl Inputs for SetInputs<'_> {
     }
 
     fn plugin(&self, spec: &Value) -> Result<Vec<Params>, String> {
+        self.asks_plugin.store(true, Ordering::Relaxed);
         let reference = spec.str_at(&["configMapRef", "name"]).unwrap_or_default();
         let config = self
             .object("ConfigMap", reference)

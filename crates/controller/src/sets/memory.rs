@@ -1,7 +1,7 @@
 //! What is known of each set beyond its object, and which sets a change concerns.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -95,6 +95,18 @@ impl Sets {
                 self.queue.add(key.clone(), Level::Sources, Instant::now() + gather);
             }
         }
+    }
+
+    /// The sets whose generators looked into repositories that are meant, with these; and those that ask a plugin.
+    pub fn reading(&self, is_meant: &dyn Fn(&str) -> bool) -> (Vec<(AppKey, BTreeSet<String>)>, Vec<AppKey>) {
+        let known = self.lock();
+        let read = |made: &Yield| -> BTreeSet<String> {
+            made.depends_on.addresses.iter().filter(|url| is_meant(url)).cloned().collect()
+        };
+        let readers = known.iter().map(|(key, made)| (key.clone(), read(made)));
+        let readers = readers.filter(|(_, urls)| !urls.is_empty()).collect();
+        let asking = known.iter().filter(|(_, made)| made.depends_on.asks_plugin);
+        (readers, asking.map(|(key, _)| key.clone()).collect())
     }
 
     /// Puts the sets in that a change of the live state concerns.

@@ -254,7 +254,15 @@ async fn a_push_that_a_host_tells_of_is_fetched_at_once() {
             "template": {"metadata": {"name": "{{.path.basename}}"},
                 "spec": {"project": "default", "destination": {"name": "in-cluster", "namespace": "made"},
                     "source": {"repoURL": http.url, "targetRevision": "main", "path": "app"}}}}});
-    host.stage.apply(set).await;
+    host.stage.apply(set.clone()).await;
+    // Where an address is put in, the spec does not name it.
+    let mut matrix = set;
+    matrix["metadata"]["name"] = "matrix".into();
+    matrix["spec"]["generators"] = json!([{"matrix": {"generators": [{"list": {"elements": [{"url": http.url}]}},
+        {"git": {"repoURL": "{{.url}}", "revision": "main", "directories": [{"path": "sets/*"}]}}]}}]);
+    matrix["spec"]["template"]["metadata"]["name"] = "of-{{.path.basename}}".into();
+    matrix["spec"]["template"]["spec"]["source"]["repoURL"] = "{{.url}}".into();
+    host.stage.apply(matrix).await;
     host.stage.pass(Duration::from_secs(10)).await;
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "argocd-secret", "namespace": ENGINE},
         "stringData": {"webhook.gitlab.secret": "$hooks:token"}});
@@ -277,9 +285,10 @@ async fn a_push_that_a_host_tells_of_is_fetched_at_once() {
     host.commit("app/a.yaml", &config_map("a", "2"), &[]);
     let since = tokio::time::Instant::now();
     assert_eq!(tell("https://git.example.com/acme/other", "s3cret"), Ok(0));
-    assert_eq!(tell(&http.url, "s3cret"), Ok(2));
+    assert_eq!(tell(&http.url, "s3cret"), Ok(3));
     host.stage.until_object(CONFIG_MAP, "web", "a", |a| a["data"]["key"] == "2").await;
     host.stage.until_object(APPLICATION, ENGINE, "new", |_| true).await;
+    host.stage.until_object(APPLICATION, ENGINE, "of-new", |_| true).await;
     assert!(since.elapsed() < Duration::from_secs(30), "{:?}", since.elapsed());
 }
 
