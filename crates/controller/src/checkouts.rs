@@ -303,7 +303,8 @@ impl Sources for Checkouts<'_> {
     }
 }
 
-fn out_of_reach(error: &SourceError) -> RenderError {
+/// A failure to fetch, with whether it may pass and whether anything is fetched at all.
+pub(crate) fn out_of_reach(error: &SourceError) -> RenderError {
     let told = RenderError::new(error.to_string()).transient(error.is_transient());
     if error.is_out_of_reach() { told.caused_by(Cause::OutOfReach) } else { told }
 }

@@ -4,12 +4,8 @@
 
 use tiphys_cluster::{ApplyOptions, Cluster, ClusterError};
 use tiphys_diff::{DiffOptions, Fields, compare, has_port_of_two_names, ports_once};
+use tiphys_model::names::{CLIENT_SIDE_APPLY_MANAGER as MANAGER, LAST_APPLIED};
 use tiphys_value::{ObjectExt, Value};
-
-/// The annotation with what was applied.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-/// Who writes so, for all tools: server-side apply takes over from it.
-const MANAGER: &str = "kubectl-client-side-apply";
 
 /// Whether an object cannot be applied otherwise.
 pub(crate) fn is_needed(object: &Value) -> bool {

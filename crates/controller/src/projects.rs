@@ -10,6 +10,7 @@ use tiphys_value::{ObjectExt, Value, json};
 use crate::{
     engine::Engine,
     policy::{project_kind, project_name},
+    sets::finalizers_of,
     status::{FIELD_MANAGER, application_kind},
 };
 
@@ -38,12 +39,7 @@ pub(crate) fn may_free(change: &Change) -> bool {
 
 /// Whether a project is being deleted and waits for its finalizer.
 fn is_held(project: &Value) -> bool {
-    project.is_terminating() && finalizers(project).any(|held| held == names::RESOURCES_FINALIZER)
-}
-
-fn finalizers(object: &Value) -> impl Iterator<Item = &str> {
-    let list = object.at(&["metadata", "finalizers"]).and_then(Value::as_array);
-    list.into_iter().flatten().filter_map(Value::as_str)
+    project.is_terminating() && finalizers_of(project).iter().any(|held| held == names::RESOURCES_FINALIZER)
 }
 
 impl Engine {
@@ -83,8 +79,8 @@ impl Engine {
     }
 
     async fn release_project(&self, project: &Value) -> Result<(), ClusterError> {
-        let kept: Vec<&str> =
-            finalizers(project).filter(|held| *held != names::RESOURCES_FINALIZER).collect();
+        let mut kept = finalizers_of(project);
+        kept.retain(|held| held != names::RESOURCES_FINALIZER);
         let patch = json!({"metadata": {"finalizers": kept, "resourceVersion": project.resource_version()}});
         let cluster = self.cache.cluster();
         let resource = cluster.resource(&project.gvk()).await?;

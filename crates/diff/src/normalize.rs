@@ -2,6 +2,7 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use serde_json::{Map, Value};
+use tiphys_model::names::LAST_APPLIED;
 use tiphys_value::ObjectExt;
 
 use crate::{DiffOptions, once::items_once};
@@ -16,9 +17,6 @@ const SERVER_METADATA: [&str; 7] = [
     "managedFields",
     "deletionTimestamp",
 ];
-
-/// Annotations that other tools leave and no target sets.
-const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 pub(crate) fn target(object: &Value, options: &DiffOptions<'_>) -> Value {
     let mut object = items_once(object).unwrap_or_else(|| object.clone());

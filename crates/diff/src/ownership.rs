@@ -8,7 +8,7 @@ use tiphys_value::{ObjectExt, Segment};
 use crate::normalize::encoded_secret;
 
 /// Managers whose fields an apply of ours takes over: what they set and the target does not is removed.
-const OURS: [&str; 3] = [names::FIELD_MANAGER, "argocd-controller", "kubectl-client-side-apply"];
+const OURS: [&str; 3] = [names::FIELD_MANAGER, "argocd-controller", names::CLIENT_SIDE_APPLY_MANAGER];
 
 /// Deeper field sets are not followed.
 const MAX_DEPTH: usize = 100;
@@ -24,7 +24,7 @@ pub(crate) struct Managers {
 impl Managers {
     pub fn read(live: &Value) -> Self {
         let list = live.at(&["metadata", "managedFields"]).and_then(Value::as_array);
-        let last = live.annotation("kubectl.kubernetes.io/last-applied-configuration");
+        let last = live.annotation(names::LAST_APPLIED);
         let last: Option<Value> = last.and_then(|text| serde_json::from_str(text).ok());
         let last = last.map(|last| encoded_secret(&last).unwrap_or(last));
         let (mut entries, mut applied) = (Vec::new(), Vec::new());

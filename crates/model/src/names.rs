@@ -28,6 +28,10 @@ pub const SKIP_RECONCILE: &str = "argocd.argoproj.io/skip-reconcile";
 pub const MANIFEST_GENERATE_PATHS: &str = "argocd.argoproj.io/manifest-generate-paths";
 /// When deletions that ask for confirmation were confirmed: RFC 3339.
 pub const DELETION_APPROVED: &str = "argocd.argoproj.io/deletion-approved";
+/// What kubectl applied last on the client's side.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+/// Field manager of client-side apply, from which server-side apply takes over.
+pub const CLIENT_SIDE_APPLY_MANAGER: &str = "kubectl-client-side-apply";
 /// Field manager whose fields are migrated to server-side apply, beside kubectl's.
 pub const CLIENT_SIDE_APPLY_MIGRATION_MANAGER: &str =
     "argocd.argoproj.io/client-side-apply-migration-manager";

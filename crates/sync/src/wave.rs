@@ -465,6 +465,6 @@ fn migrated(named: Option<&str>, off: bool) -> Vec<String> {
     if off {
         return Vec::new();
     }
-    let known = ["kubectl-client-side-apply", "argocd-controller"];
+    let known = [names::CLIENT_SIDE_APPLY_MANAGER, "argocd-controller"];
     known.into_iter().chain(named).map(str::to_owned).collect()
 }

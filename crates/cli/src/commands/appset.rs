@@ -116,7 +116,7 @@ impl Input {
     /// The sets, and the repository that they are of.
     fn open(&self) -> anyhow::Result<(Vec<Value>, Repository)> {
         let wrong = |error: anyhow::Error| WrongUse(format!("{error:#}"));
-        let (mut sets, repository) = if self.file.is_dir() {
+        let (mut sets, mut repository) = if self.file.is_dir() {
             let given = self.given(self.file.to_str().context("the folder's path is not UTF-8")?);
             let opened = Repository::open_for_declarations(&given).map_err(wrong)?;
             let sets: Vec<Value> = opened.scan.sets.iter().map(|found| found.object.clone()).collect();
@@ -138,7 +138,6 @@ impl Input {
         if sets.is_empty() {
             return Err(WrongUse(format!("{} holds no ApplicationSet", self.file.display())).into());
         }
-        let mut repository = repository;
         repository.adopt_addresses_of(&sets).iter().for_each(|notice| eprintln!("note: {notice}"));
         Ok((sets, repository))
     }

@@ -402,7 +402,8 @@ impl Engine {
     }
 }
 
-fn finalizers_of(set: &Value) -> Vec<String> {
+/// The finalizers of an object.
+pub(crate) fn finalizers_of(set: &Value) -> Vec<String> {
     let list = set.at(&["metadata", "finalizers"]).and_then(Value::as_array);
     list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }

@@ -5,11 +5,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use tiphys_diff::{encoded_secret, mask_secret};
 use tiphys_model::{Application, ApplicationSource, SourceType};
 use tiphys_render::{Context, RenderError, Sources as _, open_source, render};
-use tiphys_source::SourceError;
 use tiphys_value::{GroupVersionKind, Value};
 use tiphys_vfs::FileTree;
 
-use crate::{Checkouts, Controller, blocking::blocking, credentials, engine::Engine};
+use crate::{
+    Checkouts, Controller, blocking::blocking, checkouts::out_of_reach, credentials, engine::Engine,
+};
 
 /// A source of an Application that is to be rendered.
 #[derive(Clone, Default)]
@@ -132,7 +133,9 @@ impl Engine {
         let RepositoryRequest { address, kind, project, .. } = request;
         self.repositories.expire_address(address);
         match (kind, self.repositories.fetcher_for(project)) {
-            (RepositoryKind::Charts, Some(fetcher)) => told(fetcher.test_charts(address)),
+            (RepositoryKind::Charts, Some(fetcher)) => {
+                fetcher.test_charts(address).map_err(|error| out_of_reach(&error))
+            }
             _ => self.checkouts(project).repository(address, "HEAD").map(drop),
         }
     }
@@ -152,9 +155,10 @@ impl Engine {
             .map_err(|error| RenderError::new(format!("a folder for the trial cannot be made: {error}")))?;
         let trial = fetcher.trying(access, folder.path());
         match kind {
-            RepositoryKind::Charts => told(trial.test_charts(address)),
-            RepositoryKind::Git => told(trial.repository(address, "HEAD").map(drop)),
+            RepositoryKind::Charts => trial.test_charts(address),
+            RepositoryKind::Git => trial.repository(address, "HEAD").map(drop),
         }
+        .map_err(|error| out_of_reach(&error))
     }
 
     fn render_source(self: &Arc<Self>, request: &SourceRequest) -> Result<RenderedSource, RenderError> {
@@ -214,8 +218,4 @@ impl Engine {
             source_type: first.and_then(|one| one.source_type),
         })
     }
-}
-
-fn told(result: Result<(), SourceError>) -> Result<(), RenderError> {
-    result.map_err(|error| RenderError::new(error.to_string()).transient(error.is_transient()))
 }
