@@ -21,7 +21,7 @@ pub use env::{Clock, Entropy, Env, FixedClock, Limits, SeededEntropy, SystemCloc
 pub use error::{CallError, CallResult, ExecError, Limit, ParseError};
 pub use exec::{Context, Memo};
 pub use functions::{Function, Functions};
-pub use parse::{Nameless, Tree};
+pub use parse::{Draft, Nameless, Parsing, Parts, Tree};
 pub use template::{MissingKey, TemplateSet, Text, TextContent};
 pub use trace::{Part, Site, Tracer};
 pub use value::{

@@ -1,6 +1,6 @@
 //! Sets of parsed templates.
 
-use crate::parse::{self, Nameless, Tree};
+use crate::parse::{Draft, Nameless, Parsing, Tree};
 use crate::{Context, Env, ExecError, Functions, ParseError, Tracer, Value};
 use rustc_hash::FxHashMap;
 use smol_str::SmolStr;
@@ -79,7 +79,9 @@ impl TemplateSet {
     /// # Errors
     /// Text that Go's parser refuses, with its words. The set is then unchanged.
     pub fn parse(&mut self, name: &str, text: &str) -> Result<(), ParseError> {
-        for tree in parse::parse(name, text.into(), &self.functions)? {
+        let mut parsing = Parsing::new(self.functions.clone());
+        let draft = parsing.parse(name, text.into())?;
+        for tree in draft.trees(&parsing.finish()) {
             self.add(Arc::new(tree));
         }
         Ok(())
@@ -155,17 +157,17 @@ impl<'t> Text<'t> {
         Self { name, content: Mutex::new(Some(content)) }
     }
 
-    fn parse(&self, functions: &Functions) -> Trees {
+    fn parse(&self, parsing: &mut Parsing) -> Result<Attempt, ParseError> {
         let content = self.content.lock().unwrap_or_else(PoisonError::into_inner).take();
         let text = match content {
             Some(TextContent::Parsed(parsed)) => match parsed.named(self.name) {
-                Ok(trees) => return Ok(trees),
+                Ok(trees) => return Ok(Attempt::Trees(trees)),
                 Err(text) => text,
             },
             Some(TextContent::Unparsed(text)) => text,
             None => Arc::default(),
         };
-        parse::parse(self.name, text, functions)
+        parsing.parse(self.name, text).map(Attempt::Draft)
     }
 
     /// Bytes that are still to be parsed.
@@ -177,6 +179,13 @@ impl<'t> Text<'t> {
     }
 }
 
+/// What came of a text.
+enum Attempt {
+    /// The trees that had been made of it before.
+    Trees(Vec<Tree>),
+    Draft(Draft),
+}
+
 /// Bytes of text that are worth a thread.
 const WORTH_A_THREAD: usize = 128 << 10;
 /// More threads than this wait for each other's memory.
@@ -185,34 +194,40 @@ const MAX_THREADS: usize = 4;
 type Trees = Result<Vec<Tree>, ParseError>;
 
 /// Parses every text; each thread takes the next one that nobody has taken.
-fn parse_each(texts: &[Text<'_>], functions: &Functions) -> Vec<Trees> {
-    let one = |text: &Text<'_>| text.parse(functions);
+fn parse_each(texts: &[Text<'_>], functions: &Arc<Functions>) -> Vec<Trees> {
     let bytes: usize = texts.iter().map(Text::unparsed).sum();
     let wanted = (bytes / WORTH_A_THREAD).min(MAX_THREADS);
     // The number of processors is asked for only if it matters: the answer takes a few files.
     let threads =
         if wanted < 2 { 1 } else { wanted.min(thread::available_parallelism().map_or(1, usize::from)) };
-    if threads < 2 {
-        return texts.iter().map(one).collect();
-    }
     let next = AtomicUsize::new(0);
     let take = || {
+        let mut parsing = Parsing::new(functions.clone());
         let mut done = Vec::new();
         while let Some((at, text)) =
             Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| Some((at, texts.get(at)?)))
         {
-            done.push((at, one(text)));
+            done.push((at, text.parse(&mut parsing)));
         }
-        done
+        let parts = parsing.finish();
+        let trees = |attempt| match attempt {
+            Attempt::Trees(trees) => trees,
+            Attempt::Draft(draft) => draft.trees(&parts),
+        };
+        done.into_iter().map(|(at, attempt)| (at, attempt.map(trees))).collect::<Vec<_>>()
     };
-    let mut parsed = thread::scope(|scope| {
-        let others: Vec<_> = (1..threads).map(|_| thread::Builder::new().spawn_scoped(scope, take)).collect();
-        let mut parsed = take();
-        for other in others.into_iter().flatten() {
-            parsed.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        }
-        parsed
-    });
+    let mut parsed = match threads {
+        1 => take(),
+        _ => thread::scope(|scope| {
+            let start = |_| thread::Builder::new().spawn_scoped(scope, take);
+            let others: Vec<_> = (1..threads).map(start).collect();
+            let mut parsed = take();
+            for other in others.into_iter().flatten() {
+                parsed.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            }
+            parsed
+        }),
+    };
     parsed.sort_unstable_by_key(|(at, _)| *at);
     parsed.into_iter().map(|(_, trees)| trees).collect()
 }

@@ -19,7 +19,7 @@ impl Context<'_> {
             return self.and_or(frame, dot, function, args, last);
         }
         let callee = match (function.special, args.first(), &last) {
-            (Special::Call, Some(first), _) => Some(frame.tree.quote(Quoted::Operand(first))),
+            (Special::Call, Some(first), _) => Some(frame.quote(Quoted::Operand(first))),
             (Special::Call, None, Some(last)) => Some(format!("<{} Value>", last.value.type_name())),
             _ => None,
         };
@@ -29,7 +29,7 @@ impl Context<'_> {
         if let Some(callee) = callee {
             argv.insert(0, Value::from(callee));
         }
-        self.call.pos = node.pos(frame.parts);
+        self.call.pos = frame.pos(node);
         if function.walks {
             frame.meanwhile(node, || argv.iter().try_for_each(|value| self.weigh(frame, value)))?;
         }

@@ -96,7 +96,7 @@ impl Context<'_> {
         if args.is_empty() && last.is_none() {
             return Ok(());
         }
-        let shown = frame.tree.quote(Quoted::Operand(first));
+        let shown = frame.quote(Quoted::Operand(first));
         self.error(frame, format!("can't give argument to non-function {shown}"))
     }
 
@@ -115,7 +115,7 @@ impl Context<'_> {
                 self.function(frame, dot, frame.functions.at(*function), Quoted::Operand(base), &[], None)
             }
             _ => {
-                let shown = frame.tree.quote(Quoted::Operand(chain));
+                let shown = frame.quote(Quoted::Operand(chain));
                 self.error(frame, format!("indirection through explicit nil in {shown}"))
             }
         }
@@ -125,7 +125,7 @@ impl Context<'_> {
         match self.variables[frame.base..].iter().rev().find(|known| known.id == variable.id) {
             Some(known) => Ok(known.slot.clone()),
             None => {
-                let name = &frame.tree.variables[variable.id as usize];
+                let name = frame.parts.variable(variable.id);
                 self.error(frame, format!("undefined variable: {name}"))
             }
         }
@@ -241,14 +241,14 @@ impl Context<'_> {
             }
             Type::Float64 => (number.and_then(|number| number.float).map(Value::Float64), "float"),
             Type::Map | Type::List | Type::Named(_) => {
-                let shown = frame.tree.quote(Quoted::Operand(operand));
+                let shown = frame.quote(Quoted::Operand(operand));
                 return self.error(frame, format!("can't handle {shown} for arg of type {}", kind.name()));
             }
         };
         match value {
             Some(value) => Ok(Slot::new(value)),
             None => {
-                let shown = frame.tree.quote(Quoted::Operand(operand));
+                let shown = frame.quote(Quoted::Operand(operand));
                 self.error(frame, format!("expected {expected}; found {shown}"))
             }
         }

@@ -45,11 +45,11 @@ impl Context<'_> {
         frame: &Frame<'t>,
         dot: &Slot,
         receiver: Slot,
-        field: &Name,
+        field: Name<'_>,
         args: &'t [Operand],
         last: Option<Slot>,
     ) -> Run<Slot> {
-        let name = &*field.text;
+        let name = field.text.as_str();
         match &receiver.value {
             Value::Map(map) => {
                 if let MapType::Named(methods) = map.map_type()
@@ -101,9 +101,9 @@ impl Context<'_> {
         self.error(frame, format!("can't evaluate field {name} in type {}", receiver.type_name()))
     }
 
-    fn key(&mut self, frame: &Frame<'_>, map: &Map, field: &Name, whole: u32) -> Run<Slot> {
+    fn key(&mut self, frame: &Frame<'_>, map: &Map, field: Name<'_>, whole: u32) -> Run<Slot> {
         let boxed = map.map_type().holds_any();
-        let name = &*field.text;
+        let name = field.text.as_str();
         if let Some((value, origin)) = map.get_where_found(field) {
             return Ok(Slot { value, boxed, origin: nonzero(origin, whole) });
         }
@@ -132,7 +132,7 @@ impl Context<'_> {
     ) -> Run<Slot> {
         let node = frame.node.get();
         let argv = self.arguments(frame, dot, name, signature, args, last)?;
-        self.call.pos = node.pos(frame.parts);
+        self.call.pos = frame.pos(node);
         let result = match &receiver.value {
             Value::Object(object) => object.call(self, name, &argv),
             Value::Map(map) => match map.map_type() {

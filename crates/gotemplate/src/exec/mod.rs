@@ -60,11 +60,23 @@ struct Frame<'t> {
     base: usize,
     /// The node that errors point at.
     node: Cell<Quoted<'t>>,
+    /// Where the action begins that was evaluated last, in which that node is.
+    start: Cell<u32>,
 }
 
 impl<'t> Frame<'t> {
     fn at(&self, node: Quoted<'t>) {
         self.node.set(node);
+    }
+
+    /// Where a node of the current action stands in the text.
+    fn pos(&self, node: Quoted<'_>) -> u32 {
+        node.pos(&self.tree.source, self.start.get())
+    }
+
+    /// The text of a node of the current action as error messages show it.
+    fn quote(&self, node: Quoted<'_>) -> String {
+        self.tree.quote(node, self.start.get())
     }
 
     /// Does something whose faults name a node; later ones name what was evaluated last.
@@ -393,7 +405,8 @@ impl<'e> Context<'e> {
         self.variables.push(Variable { id: 0, slot: data.clone() });
         let functions = self.set.functions.clone();
         let parts = &tree.source.parts;
-        let frame = Frame { tree, parts, functions: &functions, base, node: Cell::new(Quoted::None) };
+        let (node, start) = (Cell::new(Quoted::None), Cell::new(0));
+        let frame = Frame { tree, parts, functions: &functions, base, node, start };
         let result = self.deeper(|context| context.walk_list(&frame, &data, tree.root));
         self.variables.truncate(base);
         self.depth -= 1;
@@ -415,9 +428,9 @@ impl<'e> Context<'e> {
     fn error_with_limit<T>(&self, frame: &Frame<'_>, message: &str, limit: Option<Limit>) -> Run<T> {
         let tree = frame.tree;
         let node = frame.node.get();
-        let (line, column) = tree.line_column(node.pos(frame.parts));
+        let (line, column) = tree.line_column(frame.pos(node));
         let (file, name) = (tree.file(), strconv::quote(tree.name()));
-        let context = tree.quote(node);
+        let context = frame.quote(node);
         Err(Box::new(ExecError {
             message: format!("template: {file}:{line}:{column}: executing {name} at <{context}>: {message}"),
             template: tree.name().to_owned(),

@@ -15,7 +15,7 @@ pub(super) enum Flow {
 
 impl Context<'_> {
     pub(super) fn walk_list<'t>(&mut self, frame: &Frame<'t>, dot: &Slot, list: List) -> Run<Flow> {
-        for node in frame.parts.nodes(list) {
+        for node in frame.tree.source.nodes(list) {
             match self.walk(frame, dot, node)? {
                 Flow::Normal => {}
                 jump => return Ok(jump),
@@ -29,11 +29,17 @@ impl Context<'_> {
         self.step(frame)?;
         match node {
             Node::Text { from, to } => self.text(frame, *from, *to)?,
-            Node::Action { pipe, .. } => self.action(frame, dot, node, frame.parts.pipe(*pipe))?,
-            Node::If(branch) => return self.branch(frame, dot, frame.parts.branch(*branch), false),
-            Node::With(branch) => return self.branch(frame, dot, frame.parts.branch(*branch), true),
-            Node::Range(branch) => return self.range(frame, dot, frame.parts.branch(*branch)),
-            Node::Template(call) => self.call(frame, dot, frame.parts.call(*call))?,
+            Node::Action { start, pipe } => {
+                frame.start.set(*start);
+                self.action(frame, dot, node, frame.parts.pipe(*pipe))?;
+            }
+            Node::If(branch) => return self.branch(frame, dot, frame.tree.source.branch(*branch), false),
+            Node::With(branch) => return self.branch(frame, dot, frame.tree.source.branch(*branch), true),
+            Node::Range(branch) => return self.range(frame, dot, frame.tree.source.branch(*branch)),
+            Node::Template { start, call } => {
+                frame.start.set(*start);
+                self.call(frame, dot, frame.parts.call(*call))?;
+            }
             Node::Break { .. } => return Ok(Flow::Break),
             Node::Continue { .. } => return Ok(Flow::Continue),
         }
@@ -56,7 +62,7 @@ impl Context<'_> {
             let before = self.out.len();
             self.out.push_str(text);
             if let Some(tracer) = &mut self.tracer {
-                tracer.action(site(frame.tree, pipe.pos), before..self.out.len(), &[]);
+                tracer.action(site(frame.tree, frame.pos(Quoted::Pipe(pipe))), before..self.out.len(), &[]);
             }
             return self.wrote(frame, before);
         }
@@ -70,7 +76,11 @@ impl Context<'_> {
         self.weigh(frame, &slot.value)?;
         format::append(&mut self.out, &slot.value);
         if let Some(tracer) = &mut self.tracer {
-            tracer.action(site(frame.tree, pipe.pos), before..self.out.len(), &self.reads[mark..]);
+            tracer.action(
+                site(frame.tree, frame.pos(Quoted::Pipe(pipe))),
+                before..self.out.len(),
+                &self.reads[mark..],
+            );
         }
         self.forget_reads(mark);
         self.wrote(frame, before)
@@ -79,6 +89,7 @@ impl Context<'_> {
     fn branch<'t>(&mut self, frame: &Frame<'t>, dot: &Slot, branch: &'t Branch, with: bool) -> Run<Flow> {
         let scope = self.variables.len();
         let mark = self.reads.len();
+        frame.start.set(branch.start);
         let slot = self.pipeline(frame, dot, frame.parts.pipe(branch.pipe))?;
         let taken = slot.value.truth();
         let list = if taken { Some(branch.list) } else { branch.else_list };
@@ -103,7 +114,8 @@ impl Context<'_> {
 
     fn enter_control(&mut self, frame: &Frame<'_>, branch: &Branch, reads: Range<usize>) {
         if let Some(tracer) = &mut self.tracer {
-            tracer.enter_control(site(frame.tree, branch.pos), &self.reads[reads]);
+            let pos = branch.start + frame.parts.pipe(branch.pipe).pos;
+            tracer.enter_control(site(frame.tree, pos), &self.reads[reads]);
         }
     }
 
@@ -116,6 +128,7 @@ impl Context<'_> {
     fn range<'t>(&mut self, frame: &Frame<'t>, dot: &Slot, branch: &'t Branch) -> Run<Flow> {
         let scope = self.variables.len();
         let mark = self.reads.len();
+        frame.start.set(branch.start);
         let over = self.pipeline(frame, dot, frame.parts.pipe(branch.pipe))?;
         let reads = mark..self.reads.len();
         let body = Round { branch, reads: reads.clone(), inner: self.variables.len() };
@@ -257,7 +270,7 @@ impl Context<'_> {
             }
             Err(attempt) => attempt,
         };
-        self.call.pos = call.pos;
+        self.call.pos = frame.start.get() + call.pos;
         self.execute_tree(&tree, data, false)?;
         if let Some(attempt) = attempt {
             self.keep(attempt, &self.out[before..]);
@@ -289,7 +302,7 @@ impl Context<'_> {
                 Ok(())
             }
             None => {
-                let name = frame.tree.variables[id as usize].clone();
+                let name = frame.parts.variable(id);
                 self.error(frame, format!("undefined variable: {name}"))
             }
         }

@@ -1,7 +1,8 @@
 //! The scanner: text and the tokens of actions.
 
 use super::node::Pos;
-use memchr::memchr;
+use memchr::{memchr, memmem};
+use std::sync::LazyLock;
 use tiphys_gocompat::{fmt, strconv, unicode};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -93,6 +94,8 @@ impl Token {
     }
 }
 
+/// Finds the next action.
+static ACTION: LazyLock<memmem::Finder<'static>> = LazyLock::new(|| memmem::Finder::new(LEFT));
 const LEFT: &str = "{{";
 const RIGHT: &str = "}}";
 /// Length of a trim marker: the minus and the space beside it.
@@ -105,6 +108,8 @@ pub(super) struct Lexer<'s> {
     paren_depth: usize,
     in_action: bool,
     at_eof: bool,
+    /// Whether the last right delimiter trims what follows.
+    trims: bool,
     /// What the first error token is about.
     pub(super) fault: Option<Box<str>>,
     pub(super) break_is_keyword: bool,
@@ -120,6 +125,7 @@ impl<'s> Lexer<'s> {
             paren_depth: 0,
             in_action: false,
             at_eof: false,
+            trims: false,
             fault: None,
             break_is_keyword: true,
             continue_is_keyword: true,
@@ -145,10 +151,63 @@ impl<'s> Lexer<'s> {
             Begin::Brace if second == b'}' && self.paren_depth == 0 => {
                 self.pos += 2;
                 self.in_action = false;
+                self.trims = false;
                 self.emit(Kind::RightDelim)
             }
             _ => self.inside_action(),
         }
+    }
+
+    /// Where the next token begins, unless it is a right delimiter that trims.
+    pub(super) fn position(&self) -> usize {
+        self.start
+    }
+
+    /// The text from a position on.
+    pub(super) fn text_from(&self, position: usize) -> &'s [u8] {
+        &self.input.as_bytes()[position..]
+    }
+
+    pub(super) fn is_in_action(&self) -> bool {
+        self.in_action
+    }
+
+    /// Whether the right delimiter of the action that was read last trims what follows.
+    pub(super) fn trims(&self) -> bool {
+        self.trims
+    }
+
+    /// Whether the action that begins here defines a template.
+    pub(super) fn is_definition(&self) -> bool {
+        const WORD: &[u8] = b"define";
+        let rest = self.text_from(self.start).trim_ascii_start();
+        rest.strip_prefix(WORD).is_some_and(|rest| match rest {
+            [] | [b'}', b'}', ..] => true,
+            [byte, ..] => ENDS_WORD[usize::from(*byte)],
+        })
+    }
+
+    /// Whether nothing but space is left of the action.
+    pub(super) fn is_at_end(&self) -> bool {
+        let rest = self.text_from(self.pos);
+        let blank = rest.iter().take_while(|byte| is_space(**byte)).count();
+        match &rest[blank..] {
+            [b'}', b'}', ..] => true,
+            [b'-', b'}', b'}', ..] => blank > 0,
+            _ => false,
+        }
+    }
+
+    /// Moves over an action that was read before, up to and with its right delimiter; that.
+    pub(super) fn skip_action(&mut self, length: usize, trims: bool) -> Token {
+        self.pos += length;
+        let to = self.pos as Pos;
+        if trims {
+            self.skip_space();
+        }
+        self.ignore();
+        self.in_action = false;
+        Token { kind: Kind::RightDelim, from: to - RIGHT.len() as Pos, to }
     }
 
     /// Moves over the space inside of an action that belongs to no trim marker.
@@ -263,15 +322,7 @@ impl<'s> Lexer<'s> {
 
     /// Bytes before the next left delimiter.
     fn up_to_action(&self) -> Option<usize> {
-        let rest = &self.input.as_bytes()[self.pos..];
-        let mut at = 0;
-        loop {
-            at += memchr(b'{', &rest[at..])?;
-            if *rest.get(at + 1)? == b'{' {
-                return Some(at);
-            }
-            at += 1;
-        }
+        ACTION.find(&self.input.as_bytes()[self.pos..])
     }
 
     /// The delimiter, or nothing after skipping a comment.
@@ -337,6 +388,7 @@ impl<'s> Lexer<'s> {
             self.ignore();
         }
         self.in_action = false;
+        self.trims = trim;
         token
     }
 

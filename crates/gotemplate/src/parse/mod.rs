@@ -1,16 +1,18 @@
 //! Parsing of templates.
 
+mod draft;
+mod known;
 mod lex;
-mod nameless;
 mod node;
 mod number;
 mod parser;
+mod pipeline;
 mod print;
 
-pub use nameless::Nameless;
-pub use node::Tree;
-pub(crate) use node::{
-    Branch, Call, Command, List, Name, Node, Number, Operand, Parts, Pipe, Span, Variable,
-};
-pub(crate) use parser::parse;
+pub use draft::{Draft, Nameless, Parsing};
+pub(crate) use node::{Branch, Call, Command, List, Name, Node, Number, Operand, Pipe, Span, Variable};
+pub use node::{Parts, Tree};
 pub(crate) use print::Quoted;
+
+#[cfg(test)]
+mod tests;

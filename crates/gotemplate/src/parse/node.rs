@@ -1,37 +1,46 @@
-//! The syntax tree. Positions are byte offsets into the parsed text, where Go's nodes have theirs.
+//! The syntax tree. Where Go's nodes have their positions, there are byte offsets here: of nodes and branches into the
+//! parsed text, of everything in a pipeline from where its action begins.
 
 use smol_str::SmolStr;
-use std::sync::{Arc, OnceLock, atomic::AtomicU32};
+use std::sync::{
+    Arc,
+    atomic::{AtomicU32, Ordering},
+};
 
 /// A parsed text, shared by the trees that it defines.
 #[derive(Debug)]
 pub(crate) struct Source {
-    /// Set once it is known.
-    pub(crate) name: OnceLock<SmolStr>,
+    /// What error messages call the text.
+    pub(crate) name: SmolStr,
     pub(crate) text: Arc<str>,
-    pub(crate) parts: Parts,
+    pub(super) nodes: Box<[Node]>,
+    pub(super) branches: Box<[Branch]>,
+    pub(crate) parts: Arc<Parts>,
 }
 
 impl Source {
-    /// The text's name; empty before it is known.
-    pub(crate) fn name(&self) -> &str {
-        self.name.get().map_or("", SmolStr::as_str)
+    pub(crate) fn nodes(&self, list: List) -> &[Node] {
+        list.nodes.of(&self.nodes)
+    }
+
+    pub(crate) fn branch(&self, id: u32) -> &Branch {
+        &self.branches[id as usize]
     }
 }
 
-/// What the trees of a text consist of: everything of one kind in one piece, which takes a fraction of the memory and of
-/// the time of pieces of their own.
+/// What actions consist of, shared by texts that were parsed together: everything of one kind in one piece, and of actions
+/// that read the same only one. That takes a fraction of the memory and of the time of pieces of their own.
 #[derive(Debug, Default)]
-pub(crate) struct Parts {
-    pub(super) nodes: Vec<Node>,
-    pub(super) branches: Vec<Branch>,
+pub struct Parts {
     pub(super) calls: Vec<Call>,
     pub(super) pipes: Vec<Pipe>,
     pub(super) declared: Vec<Variable>,
     pub(super) commands: Vec<Command>,
     pub(super) operands: Vec<Operand>,
-    pub(super) fields: Vec<u32>,
-    pub(super) names: Vec<Name>,
+    pub(super) fields: Vec<Field>,
+    pub(super) names: Vec<SmolStr>,
+    /// Names of variables with their `$`, by [`Variable::id`]; the first is `$` itself.
+    pub(super) variables: Vec<SmolStr>,
     pub(super) strings: Vec<SmolStr>,
     pub(super) numbers: Vec<Number>,
 }
@@ -44,8 +53,15 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    fn of<T>(self, parts: &[T]) -> &[T] {
+    pub(super) fn of<T>(self, parts: &[T]) -> &[T] {
         &parts[self.from as usize..self.to as usize]
+    }
+
+    /// Adds parts to those of their kind.
+    pub(super) fn adding<T: Copy>(parts: &mut Vec<T>, more: &[T]) -> Self {
+        let from = parts.len() as u32;
+        parts.extend_from_slice(more);
+        Self { from, to: parts.len() as u32 }
     }
 
     pub(crate) fn is_empty(self) -> bool {
@@ -58,36 +74,6 @@ impl Span {
 }
 
 impl Parts {
-    /// Takes all parts out, and leaves the room that they had.
-    pub(super) fn take(&mut self) -> Self {
-        fn all<T>(parts: &mut Vec<T>) -> Vec<T> {
-            let mut taken = Vec::with_capacity(parts.len());
-            taken.append(parts);
-            taken
-        }
-        Self {
-            nodes: all(&mut self.nodes),
-            branches: all(&mut self.branches),
-            calls: all(&mut self.calls),
-            pipes: all(&mut self.pipes),
-            declared: all(&mut self.declared),
-            commands: all(&mut self.commands),
-            operands: all(&mut self.operands),
-            fields: all(&mut self.fields),
-            names: all(&mut self.names),
-            strings: all(&mut self.strings),
-            numbers: all(&mut self.numbers),
-        }
-    }
-
-    pub(crate) fn nodes(&self, list: List) -> &[Node] {
-        list.nodes.of(&self.nodes)
-    }
-
-    pub(crate) fn branch(&self, id: u32) -> &Branch {
-        &self.branches[id as usize]
-    }
-
     pub(crate) fn call(&self, id: u32) -> &Call {
         &self.calls[id as usize]
     }
@@ -126,8 +112,14 @@ impl Parts {
     }
 
     /// The names of a chain of fields.
-    pub(crate) fn fields(&self, fields: Span) -> impl DoubleEndedIterator<Item = &Name> {
-        fields.of(&self.fields).iter().map(|id| &self.names[*id as usize])
+    pub(crate) fn fields(&self, fields: Span) -> impl DoubleEndedIterator<Item = Name<'_>> {
+        let fields = fields.of(&self.fields).iter();
+        fields.map(|field| Name { text: &self.names[field.name as usize], found: &field.found })
+    }
+
+    /// The name of a variable, with its `$`.
+    pub(crate) fn variable(&self, id: u32) -> &SmolStr {
+        &self.variables[id as usize]
     }
 
     pub(crate) fn string(&self, id: u32) -> &SmolStr {
@@ -139,17 +131,35 @@ impl Parts {
     }
 }
 
-/// The name of a field, wherever it occurs in the text.
+/// A field where it is named.
 #[derive(Debug)]
-pub(crate) struct Name {
-    pub(crate) text: SmolStr,
-    /// At which entry of a map it was found last.
-    pub(crate) found: AtomicU32,
+pub(super) struct Field {
+    pub(super) name: u32,
+    found: AtomicU32,
 }
 
-impl Name {
-    pub(super) fn new(text: &str) -> Self {
-        Self { text: SmolStr::new(text), found: AtomicU32::new(0) }
+impl Field {
+    pub(super) fn new(name: u32) -> Self {
+        Self { name, found: AtomicU32::new(0) }
+    }
+}
+
+/// The name of a field, where it is named.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Name<'p> {
+    pub(crate) text: &'p SmolStr,
+    found: &'p AtomicU32,
+}
+
+impl Name<'_> {
+    /// At which entry of a map it was found last.
+    pub(crate) fn found(self) -> usize {
+        self.found.load(Ordering::Relaxed) as usize
+    }
+
+    /// Says at which entry of a map it was found.
+    pub(crate) fn find_at(self, entry: usize) {
+        self.found.store(entry as u32, Ordering::Relaxed);
     }
 }
 
@@ -159,8 +169,7 @@ pub struct Tree {
     pub(crate) name: SmolStr,
     pub(crate) source: Arc<Source>,
     pub(crate) root: List,
-    /// Names of the tree's variables, by [`Variable::id`]; the first is `$`.
-    pub(crate) variables: Vec<SmolStr>,
+    pub(super) is_empty: bool,
     /// Identifies the tree's name, the same in every process.
     pub(crate) hash: u64,
 }
@@ -173,7 +182,7 @@ impl Tree {
 
     /// Name of the parsed text.
     pub fn file(&self) -> &str {
-        self.source.name()
+        &self.source.name
     }
 
     /// The parsed text.
@@ -183,10 +192,7 @@ impl Tree {
 
     /// Whether there is nothing but space and comments.
     pub fn is_empty(&self) -> bool {
-        self.source.parts.nodes(self.root).iter().all(|node| match node {
-            Node::Text { from, to } => self.source.text[*from as usize..*to as usize].trim().is_empty(),
-            _ => false,
-        })
+        self.is_empty
     }
 }
 
@@ -199,19 +205,35 @@ pub(crate) struct List {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Node {
-    Text { from: Pos, to: Pos },
-    Action { pos: Pos, pipe: u32 },
+    Text {
+        from: Pos,
+        to: Pos,
+    },
+    /// Positions in the pipe are from `start` on.
+    Action {
+        start: Pos,
+        pipe: u32,
+    },
     If(u32),
     With(u32),
     Range(u32),
-    Template(u32),
-    Break { pos: Pos },
-    Continue { pos: Pos },
+    /// Positions in the call are from `start` on.
+    Template {
+        start: Pos,
+        call: u32,
+    },
+    Break {
+        pos: Pos,
+    },
+    Continue {
+        pos: Pos,
+    },
 }
 
 #[derive(Debug)]
 pub(crate) struct Branch {
-    pub(crate) pos: Pos,
+    /// Positions in the pipe are from here on.
+    pub(crate) start: Pos,
     pub(crate) pipe: u32,
     pub(crate) list: List,
     pub(crate) else_list: Option<List>,

@@ -1,6 +1,8 @@
 //! Nodes as text, for error messages.
 
-use super::node::{Branch, Call, Command, List, Node, Operand, Parts, Pipe, Span, Tree, Variable};
+use super::node::{
+    Branch, Call, Command, List, Node, Operand, Parts, Pipe, Pos, Source, Span, Tree, Variable,
+};
 use tiphys_gocompat::strconv;
 
 /// What an error message quotes.
@@ -14,26 +16,32 @@ pub(crate) enum Quoted<'t> {
 }
 
 impl Quoted<'_> {
-    pub(crate) fn pos(self, parts: &Parts) -> u32 {
+    /// Where it stands in a text, in the action that begins at `start`.
+    pub(crate) fn pos(self, source: &Source, start: Pos) -> Pos {
+        let parts = &source.parts;
         match self {
             Self::None => 0,
             Self::Node(node) => match node {
                 Node::Text { from, .. } => *from,
-                Node::Action { pos, .. } | Node::Break { pos } | Node::Continue { pos } => *pos,
-                Node::If(branch) | Node::With(branch) | Node::Range(branch) => parts.branch(*branch).pos,
-                Node::Template(call) => parts.call(*call).pos,
+                Node::Action { start, pipe } => start + parts.pipe(*pipe).pos,
+                Node::Break { pos } | Node::Continue { pos } => *pos,
+                Node::If(branch) | Node::With(branch) | Node::Range(branch) => {
+                    let branch = source.branch(*branch);
+                    branch.start + parts.pipe(branch.pipe).pos
+                }
+                Node::Template { start, call } => start + parts.call(*call).pos,
             },
-            Self::Pipe(pipe) => pipe.pos,
-            Self::Operand(operand) => operand.pos(),
-            Self::Command(command) => parts.args(command).first().map_or(0, Operand::pos),
+            Self::Pipe(pipe) => start + pipe.pos,
+            Self::Operand(operand) => start + operand.pos(),
+            Self::Command(command) => start + parts.args(command).first().map_or(0, Operand::pos),
         }
     }
 }
 
 impl Tree {
-    /// The text of a node as Go's `String` methods give it.
-    pub(crate) fn quote(&self, quoted: Quoted<'_>) -> String {
-        let mut printer = Printer { tree: self, parts: &self.source.parts, out: String::new() };
+    /// The text of a node as Go's `String` methods give it; what is no node stands in the action that begins at `start`.
+    pub(crate) fn quote(&self, quoted: Quoted<'_>, start: Pos) -> String {
+        let mut printer = Printer { source: &self.source, start, out: String::new() };
         match quoted {
             Quoted::None => {}
             Quoted::Node(node) => printer.node(node),
@@ -56,32 +64,39 @@ impl Tree {
 }
 
 struct Printer<'t> {
-    tree: &'t Tree,
-    parts: &'t Parts,
+    source: &'t Source,
+    /// Where the action begins that is being printed.
+    start: Pos,
     out: String,
 }
 
-impl Printer<'_> {
+impl<'t> Printer<'t> {
+    fn parts(&self) -> &'t Parts {
+        &self.source.parts
+    }
+
     fn list(&mut self, list: List) {
-        for node in self.parts.nodes(list) {
+        for node in self.source.nodes(list) {
             self.node(node);
         }
     }
 
     fn node(&mut self, node: &Node) {
         match node {
-            Node::Text { from, to } => {
-                self.out.push_str(&self.tree.source.text[*from as usize..*to as usize])
-            }
-            Node::Action { pipe, .. } => {
+            Node::Text { from, to } => self.out.push_str(&self.source.text[*from as usize..*to as usize]),
+            Node::Action { start, pipe } => {
+                self.start = *start;
                 self.out.push_str("{{");
-                self.pipe(self.parts.pipe(*pipe));
+                self.pipe(self.parts().pipe(*pipe));
                 self.out.push_str("}}");
             }
-            Node::If(branch) => self.branch("if", self.parts.branch(*branch)),
-            Node::With(branch) => self.branch("with", self.parts.branch(*branch)),
-            Node::Range(branch) => self.branch("range", self.parts.branch(*branch)),
-            Node::Template(call) => self.call(self.parts.call(*call)),
+            Node::If(branch) => self.branch("if", self.source.branch(*branch)),
+            Node::With(branch) => self.branch("with", self.source.branch(*branch)),
+            Node::Range(branch) => self.branch("range", self.source.branch(*branch)),
+            Node::Template { start, call } => {
+                self.start = *start;
+                self.call(self.parts().call(*call));
+            }
             Node::Break { .. } => self.out.push_str("{{break}}"),
             Node::Continue { .. } => self.out.push_str("{{continue}}"),
         }
@@ -91,7 +106,8 @@ impl Printer<'_> {
         self.out.push_str("{{");
         self.out.push_str(keyword);
         self.out.push(' ');
-        self.pipe(self.parts.pipe(branch.pipe));
+        self.start = branch.start;
+        self.pipe(self.parts().pipe(branch.pipe));
         self.out.push_str("}}");
         self.list(branch.list);
         if let Some(list) = branch.else_list {
@@ -106,13 +122,13 @@ impl Printer<'_> {
         self.out.push_str(&strconv::quote(&call.name));
         if let Some(pipe) = call.pipe {
             self.out.push(' ');
-            self.pipe(self.parts.pipe(pipe));
+            self.pipe(self.parts().pipe(pipe));
         }
         self.out.push_str("}}");
     }
 
     fn pipe(&mut self, pipe: &Pipe) {
-        for (at, variable) in self.parts.declared(pipe).iter().enumerate() {
+        for (at, variable) in self.parts().declared(pipe).iter().enumerate() {
             if at > 0 {
                 self.out.push_str(", ");
             }
@@ -121,7 +137,7 @@ impl Printer<'_> {
         if !pipe.variables.is_empty() {
             self.out.push_str(if pipe.assign { " = " } else { " := " });
         }
-        for (at, command) in self.parts.commands(pipe).iter().enumerate() {
+        for (at, command) in self.parts().commands(pipe).iter().enumerate() {
             if at > 0 {
                 self.out.push_str(" | ");
             }
@@ -130,7 +146,7 @@ impl Printer<'_> {
     }
 
     fn command(&mut self, command: &Command) {
-        for (at, arg) in self.parts.args(command).iter().enumerate() {
+        for (at, arg) in self.parts().args(command).iter().enumerate() {
             if at > 0 {
                 self.out.push(' ');
             }
@@ -141,7 +157,7 @@ impl Printer<'_> {
     fn parenthesised(&mut self, operand: &Operand) {
         if let Operand::Pipe { pipe, .. } = operand {
             self.out.push('(');
-            self.pipe(self.parts.pipe(*pipe));
+            self.pipe(self.parts().pipe(*pipe));
             self.out.push(')');
         } else {
             self.operand(operand);
@@ -153,29 +169,30 @@ impl Printer<'_> {
             Operand::Dot { .. } => self.out.push('.'),
             Operand::Nil { .. } => self.out.push_str("nil"),
             Operand::Bool { value, .. } => self.out.push_str(if *value { "true" } else { "false" }),
-            Operand::Number { number, .. } => self.out.push_str(&self.parts.number(*number).text),
+            Operand::Number { number, .. } => self.out.push_str(&self.parts().number(*number).text),
             Operand::String { pos, end, .. } | Operand::Function { pos, end, .. } => {
-                self.out.push_str(&self.tree.source.text[*pos as usize..*end as usize])
+                let (from, to) = (self.start + pos, self.start + end);
+                self.out.push_str(&self.source.text[from as usize..to as usize]);
             }
             Operand::Field { names, .. } => self.names(*names),
             Operand::Variable(variable) => self.variable(variable),
             Operand::Chain { base, names, .. } => {
-                self.parenthesised(self.parts.operand(*base));
+                self.parenthesised(self.parts().operand(*base));
                 self.names(*names);
             }
-            Operand::Pipe { pipe, .. } => self.pipe(self.parts.pipe(*pipe)),
+            Operand::Pipe { pipe, .. } => self.pipe(self.parts().pipe(*pipe)),
         }
     }
 
     fn variable(&mut self, variable: &Variable) {
-        self.out.push_str(&self.tree.variables[variable.id as usize]);
+        self.out.push_str(self.parts().variable(variable.id));
         self.names(variable.fields);
     }
 
     fn names(&mut self, names: Span) {
-        for name in self.parts.fields(names) {
+        for name in self.parts().fields(names) {
             self.out.push('.');
-            self.out.push_str(&name.text);
+            self.out.push_str(name.text);
         }
     }
 }

@@ -6,7 +6,6 @@ use crate::{CallResult, Context};
 use smol_str::SmolStr;
 use std::cell::{Cell, Ref, RefCell, RefMut};
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
 
 /// One entry of a [`Map`].
 #[derive(Clone)]
@@ -211,7 +210,7 @@ impl Map {
     }
 
     /// As [`Map::get_with_origin`], looking first where a key was found the last time, which it changes.
-    pub(crate) fn get_where_found(&self, name: &Name) -> Option<(Value, OriginId)> {
+    pub(crate) fn get_where_found(&self, name: Name<'_>) -> Option<(Value, OriginId)> {
         let entries = self.0.look();
         let entry = find_again(&entries, name)?;
         Some((entry.value.clone(), if entry.origin == 0 { self.0.origin.get() } else { entry.origin }))
@@ -219,13 +218,13 @@ impl Map {
 
     /// What stands below a chain of few keys, and whether the last map holds values of any type. Nothing unless all of them
     /// are keys of maps: methods, missing keys and their errors are for whoever asks.
-    pub(crate) fn descend<'n>(&self, mut names: impl Iterator<Item = &'n Name>) -> Option<(Value, bool)> {
+    pub(crate) fn descend<'n>(&self, mut names: impl Iterator<Item = Name<'n>>) -> Option<(Value, bool)> {
         self.step(names.next()?, &mut names)
     }
 
-    fn step(&self, name: &Name, rest: &mut dyn Iterator<Item = &Name>) -> Option<(Value, bool)> {
+    fn step<'n>(&self, name: Name<'n>, rest: &mut dyn Iterator<Item = Name<'n>>) -> Option<(Value, bool)> {
         if let MapType::Named(methods) = self.1
-            && methods.method(&name.text).is_some()
+            && methods.method(name.text).is_some()
         {
             return None;
         }
@@ -313,12 +312,12 @@ impl Map {
 }
 
 /// The entry of a name, sought first where the name was found the last time.
-fn find_again<'e>(entries: &'e [Entry], name: &Name) -> Option<&'e Entry> {
-    match entries.get(name.found.load(Ordering::Relaxed) as usize) {
-        Some(entry) if entry.key == name.text => Some(entry),
+fn find_again<'e>(entries: &'e [Entry], name: Name<'_>) -> Option<&'e Entry> {
+    match entries.get(name.found()) {
+        Some(entry) if entry.key == *name.text => Some(entry),
         _ => {
-            let at = find(entries, &name.text).ok()?;
-            name.found.store(at as u32, Ordering::Relaxed);
+            let at = find(entries, name.text).ok()?;
+            name.find_at(at);
             Some(&entries[at])
         }
     }

@@ -1,9 +1,12 @@
 //! Reading and parsing templates on a second thread while the rest of the chart is being looked at.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicUsize, Ordering},
+};
 
 use rustc_hash::FxHashMap;
-use tiphys_gotemplate::Nameless;
+use tiphys_gotemplate::{Draft, Nameless, Parsing};
 use tiphys_vfs::FileTree;
 
 use super::functions;
@@ -24,21 +27,63 @@ pub(super) type ParsedAhead = FxHashMap<usize, Nameless>;
 /// Takes the templates of a chart, reads and parses them on a thread of its own if they are worth one. Names are given
 /// later, when it is clear which subcharts are enabled and what they are called.
 pub(crate) struct Ahead {
-    parsing: Beside<ChartFile, Option<(usize, Nameless)>>,
+    parsing: Beside<ChartFile, Option<Parsed>>,
+    /// What each thread goes on with.
+    pool: Arc<Pool>,
     /// Templates that nobody may have read yet.
     left: Vec<ChartFile>,
     bytes: usize,
 }
 
+/// A template that was parsed.
+struct Parsed {
+    address: usize,
+    draft: Draft,
+    /// Which of the pool parsed it.
+    by: usize,
+}
+
+/// As many of what parses as there are threads that parse at the same time.
+#[derive(Default)]
+struct Pool {
+    idle: Mutex<Vec<(usize, Parsing)>>,
+    made: AtomicUsize,
+}
+
+impl Pool {
+    fn parse(&self, file: &ChartFile) -> Option<Parsed> {
+        // Whoever loads the chart hears of a file that cannot be read.
+        let (data, text) = (file.data().ok()?, file.text().ok()?);
+        let idle = self.idle().pop();
+        let (by, mut parsing) = idle
+            .unwrap_or_else(|| (self.made.fetch_add(1, Ordering::Relaxed), Parsing::new(functions::table())));
+        let draft = parsing.nameless(text);
+        self.idle().push((by, parsing));
+        Some(Parsed { address: address(data), draft: draft?, by })
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Vec<(usize, Parsing)>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends what was parsed.
+    fn finish(&self, parsed: impl Iterator<Item = Parsed>) -> ParsedAhead {
+        let finished = std::mem::take(&mut *self.idle()).into_iter();
+        let parts: FxHashMap<_, _> = finished.map(|(by, parsing)| (by, parsing.finish())).collect();
+        let named =
+            |Parsed { address, draft, by }| Some((address, Nameless::new(draft, parts.get(&by)?.clone())));
+        parsed.filter_map(named).collect()
+    }
+}
+
 impl Ahead {
     pub(crate) fn new() -> Self {
-        let functions = functions::table();
-        let parse = move |file: ChartFile| {
-            // Whoever loads the chart hears of a file that cannot be read.
-            let (data, text) = (file.data().ok()?, file.text().ok()?);
-            Some((address(data), Nameless::parse(text, &functions)?))
+        let pool = Arc::<Pool>::default();
+        let parse = {
+            let pool = pool.clone();
+            move |file: ChartFile| pool.parse(&file)
         };
-        Self { parsing: Beside::new(ROOM, parse), left: Vec::new(), bytes: 0 }
+        Self { parsing: Beside::new(ROOM, parse), pool, left: Vec::new(), bytes: 0 }
     }
 
     /// Takes the template at a path of a tree. As soon as there is a thread it is left to that to read it.
@@ -85,7 +130,7 @@ impl Ahead {
             return ParsedAhead::default();
         }
         let is_wanted = |file: &ChartFile| file.data().is_ok_and(|data| wanted(address(data)));
-        self.parsing.finish(is_wanted).into_iter().flatten().collect()
+        self.pool.finish(self.parsing.finish(is_wanted).into_iter().flatten())
     }
 }
 
