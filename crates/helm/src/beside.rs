@@ -104,7 +104,7 @@ impl<J, R> Shared<J, R> {
     }
 
     fn run(&self) {
-        reserve(self.room);
+        tiphys_pages::reserve(self.room);
         let mut done = Vec::new();
         while let Some(job) = self.next() {
             done.push((self.work)(job));
@@ -125,15 +125,6 @@ impl<J, R> Shared<J, R> {
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
-}
-
-/// Makes glibc's allocator get a thread's memory from the system in one piece, in place of page by page, each time with
-/// all other threads of the process held up: what is freed at the end of a heap stays there for what comes next, once
-/// a greater piece has been freed. Nothing is touched, so nothing is used; other allocators take no notice. Nor is a piece
-/// that is given back and asked for again then taken from the system each time, empty.
-pub(crate) fn reserve(bytes: usize) {
-    drop(std::hint::black_box(Vec::<u8>::with_capacity(2 * bytes)));
-    drop(std::hint::black_box(Vec::<u8>::with_capacity(bytes)));
 }
 
 #[cfg(test)]

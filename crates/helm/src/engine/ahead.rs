@@ -10,10 +10,7 @@ use tiphys_gotemplate::{Draft, Nameless, Parsing};
 use tiphys_vfs::FileTree;
 
 use super::functions;
-use crate::{
-    ChartFile, HelmError,
-    beside::{Beside, reserve},
-};
+use crate::{ChartFile, HelmError, beside::Beside};
 
 /// Bytes of templates that are worth a thread.
 const WORTH_A_THREAD: usize = 64 << 10;
@@ -102,7 +99,7 @@ impl Ahead {
         } else {
             self.bytes += file.data()?.len();
             if self.bytes >= WORTH_A_THREAD {
-                reserve(ROOM);
+                tiphys_pages::reserve(ROOM);
                 self.parsing.start();
             }
         }
