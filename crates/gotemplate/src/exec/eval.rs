@@ -9,22 +9,31 @@ impl Context<'_> {
     pub(super) fn pipeline<'t>(&mut self, frame: &Frame<'t>, dot: &Slot, pipe: &'t Pipe) -> Run<Slot> {
         frame.at(Quoted::Pipe(pipe));
         let mark = self.reads.len();
-        let mut last = None;
-        for command in frame.parts.commands(pipe) {
+        let (first, others) =
+            frame.parts.commands(pipe).split_first().expect("the parser makes no empty pipeline");
+        self.pipeline_mark = mark;
+        let mut slot = self.command(frame, dot, first, None)?;
+        self.stage(&mut slot, mark);
+        for command in others {
             self.pipeline_mark = mark;
-            let mut slot = self.command(frame, dot, command, last.take())?;
-            slot.boxed = false;
-            if matches!(slot.value, Value::Nil) {
-                slot.value = Value::NoValue;
-            }
-            if self.tracer.is_some() && slot.origin == 0 {
-                slot.origin = self.origin_since(mark.min(self.reads.len()));
-            }
-            last = Some(slot);
+            slot = self.command(frame, dot, command, Some(slot))?;
+            self.stage(&mut slot, mark);
         }
-        let slot = last.unwrap_or_default();
-        self.set_variables(frame, pipe, &slot)?;
+        if !pipe.variables.is_empty() {
+            self.set_variables(frame, pipe, &slot)?;
+        }
         Ok(slot)
+    }
+
+    /// What a command of a pipeline gives is an argument, or the pipeline's value.
+    fn stage(&mut self, slot: &mut Slot, mark: usize) {
+        slot.boxed = false;
+        if matches!(slot.value, Value::Nil) {
+            slot.value = Value::NoValue;
+        }
+        if self.tracer.is_some() && slot.origin == 0 {
+            slot.origin = self.origin_since(mark.min(self.reads.len()));
+        }
     }
 
     fn command<'t>(
