@@ -9,7 +9,7 @@ use crate::{
     Chart, Compat, HelmError,
     chart::Dependency,
     semver::is_compatible,
-    values::{Table, Val, Warnings, coalesce_values, merge_tables, merge_values, path_value, table_at},
+    values::{Table, Val, Warnings, coalesce_values, merge_tables, merged_defaults, path_value, table_at},
 };
 
 /// Renames aliased subcharts, drops those that conditions and tags switch off, and imports values
@@ -169,7 +169,12 @@ fn import(chart: &mut Chart, compat: Compat, warnings: &mut Warnings) -> Result<
     if chart.metadata.dependencies.is_empty() {
         return Ok(());
     }
-    let mut values = merge_values(chart, &Table::new(), compat, warnings)?;
+    let merged = merged_defaults(chart, compat, warnings)?;
+    if chart.metadata.dependencies.iter().all(|dependency| dependency.import_values.is_empty()) {
+        chart.values = merged;
+        return Ok(());
+    }
+    let mut values = (**merged).clone();
     let mut imported = Table::new();
     let mut lists = Vec::new();
     for dependency in &chart.metadata.dependencies {
@@ -193,7 +198,7 @@ fn import(chart: &mut Chart, compat: Compat, warnings: &mut Warnings) -> Result<
         dependency.import_values = list;
     }
     merge_tables(&mut values, imported, compat, warnings);
-    chart.values = Arc::new(values);
+    chart.values = Arc::new(values.into());
     Ok(())
 }
 

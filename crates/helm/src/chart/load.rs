@@ -16,7 +16,7 @@ use crate::{
     Compat, HelmError,
     dependencies::logged,
     engine::TemplateCache,
-    values::{Table, read_values},
+    values::{Defaults, Table, read_values},
 };
 
 /// How deep subcharts may nest.
@@ -136,7 +136,7 @@ impl Loader {
                 dependencies.push(subchart);
             }
         }
-        let values = Arc::new(parts.values);
+        let values: Arc<Defaults> = Arc::new(parts.values.into());
         Ok(Chart {
             metadata,
             lock: parts.lock,
@@ -150,6 +150,7 @@ impl Loader {
             location: Arc::from(location),
             warnings: parts.warnings,
             cache: Arc::default(),
+            merge_cache: Arc::default(),
             schema_cache: Arc::default(),
         })
     }

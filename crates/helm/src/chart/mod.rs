@@ -17,7 +17,7 @@ use crate::{
     Compat, HelmError,
     engine::{Ahead, TemplateCache},
     schema::SchemaCache,
-    values::Table,
+    values::{Defaults, MergeCache},
 };
 
 use walk::Lazily;
@@ -42,9 +42,9 @@ pub struct Chart {
     /// Subcharts that stand in `charts/`.
     pub dependencies: Vec<Chart>,
     /// `values.yaml` as data.
-    pub(crate) values: Arc<Table>,
+    pub(crate) values: Arc<Defaults>,
     /// `values.yaml` as data, as it was loaded: imports change `values`, not this.
-    pub(crate) own_values: Arc<Table>,
+    pub(crate) own_values: Arc<Defaults>,
     /// `values.yaml` as text, to find lines in.
     pub(crate) values_text: Option<Arc<[u8]>>,
     /// Where the chart stands, as origins print it; an archive with its path, then the path in it.
@@ -53,6 +53,8 @@ pub struct Chart {
     pub(crate) warnings: Vec<String>,
     /// Parsed templates, kept over renderings.
     pub(crate) cache: Arc<TemplateCache>,
+    /// The values merged with those of subcharts, kept over renderings.
+    pub(crate) merge_cache: Arc<MergeCache>,
     /// The compiled schema, kept over renderings.
     pub(crate) schema_cache: Arc<SchemaCache>,
 }

@@ -7,14 +7,14 @@ use tiphys_yaml::{Content, Document, Node, Profile, parse_documents};
 
 use crate::{
     Chart, Compat, ValuesSource,
-    values::{GLOBAL, Table, Val, apply},
+    values::{Defaults, GLOBAL, Table, Val, apply},
 };
 
 /// A source of values that can be looked into.
 #[derive(Debug)]
 struct Source {
     name: Arc<str>,
-    table: Arc<Table>,
+    table: Arc<Defaults>,
     /// The text, if the source is a file.
     text: Option<Arc<[u8]>>,
     documents: OnceCell<Vec<Document>>,
@@ -131,7 +131,13 @@ fn given_source(source: &ValuesSource, compat: Compat) -> Source {
         ValuesSource::SetFile(text, _) => (format!("--set-file {text}"), None),
         ValuesSource::SetLiteral(text) => (format!("--set-literal {text}"), None),
     };
-    Source { name: name.into(), table: Arc::new(table), text, documents: OnceCell::new(), prefix: Vec::new() }
+    Source {
+        name: name.into(),
+        table: Arc::new(table.into()),
+        text,
+        documents: OnceCell::new(),
+        prefix: Vec::new(),
+    }
 }
 
 /// The defaults of a chart, then of its subcharts.

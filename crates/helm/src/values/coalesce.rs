@@ -152,6 +152,7 @@ impl Coalescer<'_> {
     /// Puts a chart's own `values.yaml` under what was given.
     fn defaults(&mut self, chart: &Chart, dest: &mut Table, prefix: &str) {
         let sub_prefix = concat_prefix(prefix, chart.name());
+        let cleans = !self.merge && self.compat == Compat::Helm4 && chart.values.has_null();
         for (key, default) in chart.values.iter() {
             match (dest.get_mut(key), default) {
                 (Some(Val::Null), _) if !self.merge => {
@@ -160,7 +161,7 @@ impl Coalescer<'_> {
                 (Some(Val::Table(dest)), Val::Table(src)) => {
                     let merge = self.merge || chart.dependencies.iter().any(|sub| sub.name() == &**key);
                     let mut src = (**src).clone();
-                    if !merge && self.compat == Compat::Helm4 {
+                    if !merge && cleans {
                         clean_nulls(&mut src);
                     }
                     self.tables(Arc::make_mut(dest), src, &concat_prefix(&sub_prefix, key), merge);
@@ -170,21 +171,9 @@ impl Coalescer<'_> {
                     self.warn(237, &format!("warning: skipped value for {sub_prefix}.{key}: Not a table."));
                 }
                 (Some(_), _) => {}
-                (None, default) => self.add_default(dest, key, default),
+                (None, default) => add_default(dest, key, default, cleans),
             }
         }
-    }
-
-    fn add_default(&self, dest: &mut Table, key: &Arc<str>, default: &Val) {
-        let mut value = default.clone();
-        if !self.merge && self.compat == Compat::Helm4 {
-            match &mut value {
-                Val::Null => return,
-                Val::Table(table) if has_null(table) => clean_nulls(Arc::make_mut(table)),
-                _ => {}
-            }
-        }
-        dest.insert(key.clone(), value);
     }
 
     /// Fills `dst` with what only `src` has.
@@ -247,7 +236,19 @@ fn go_t_verb(value: &Val) -> String {
     }
 }
 
-fn has_null(table: &Table) -> bool {
+fn add_default(dest: &mut Table, key: &Arc<str>, default: &Val, cleans: bool) {
+    let mut value = default.clone();
+    if cleans {
+        match &mut value {
+            Val::Null => return,
+            Val::Table(table) if has_null(table) => clean_nulls(Arc::make_mut(table)),
+            _ => {}
+        }
+    }
+    dest.insert(key.clone(), value);
+}
+
+pub(super) fn has_null(table: &Table) -> bool {
     table.values().any(|value| match value {
         Val::Null => true,
         Val::Table(table) => has_null(table),

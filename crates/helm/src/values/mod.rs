@@ -1,6 +1,7 @@
 //! Values: the data that templates read as `.Values`, and how its sources are put together.
 
 mod coalesce;
+mod defaults;
 mod merge;
 mod options;
 mod read;
@@ -11,6 +12,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use tiphys_value::{Number, Value};
 
 pub(crate) use coalesce::{Warnings, coalesce_values, merge_tables, merge_values};
+pub(crate) use defaults::{Defaults, MergeCache, merged_defaults};
 pub(crate) use merge::merge_maps;
 pub use options::set_file_paths;
 pub(crate) use options::{apply, user_values};
