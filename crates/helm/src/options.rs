@@ -115,6 +115,11 @@ impl Questions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// Notes what others hold.
+    pub(crate) fn note_all(&self, others: &Self) {
+        others.asked().iter().for_each(|(version, answer)| self.note(version, *answer));
+    }
+
     pub(crate) fn note(&self, version: &str, answer: bool) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(version.to_owned(), answer);
     }

@@ -72,11 +72,11 @@ pub fn template_with_warnings(
     let mut trace = options.origins.then(|| Trace::new(&chart, &values, &options.values, compat));
     let notes = format!("{}/templates/NOTES.txt", chart.name());
     let mut files = Examiner::new(compat);
-    engine::render(&chart, &values, &capabilities, options, trace.as_mut(), |path, text| {
-        if !path.ends_with("NOTES.txt") {
-            files.add(path, text);
+    engine::render(&chart, &values, &capabilities, options, trace.as_mut(), |path, rendered| {
+        if !engine::is_notes(&path) {
+            files.add(path, rendered);
         } else if path == notes {
-            output.notes = text;
+            output.notes = rendered.into_text();
         }
     })?;
     let mut files = files.finish();

@@ -1,40 +1,38 @@
-//! Regular expressions. Compiled ones are kept per thread, since templates use them in loops.
+//! Regular expressions. Compiled ones are kept, since templates use them in loops, and for all threads, since some live no
+//! longer than a rendering.
 
 use super::{add, int, text};
 use crate::{CallError, Context, Functions, List, ListType, Type, Value};
 use rustc_hash::FxHashMap;
-use std::cell::RefCell;
-use std::rc::Rc;
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use tiphys_gocompat::regex::{Regex, RegexError, quote_meta};
 
 const SS: &[Type] = &[Type::String, Type::String];
 const SSI: &[Type] = &[Type::String, Type::String, Type::Int];
 const SSS: &[Type] = &[Type::String, Type::String, Type::String];
-/// How many expressions a thread keeps.
+/// How many expressions are kept.
 const KEPT: usize = 256;
 
-type Compiled = Result<Rc<Regex>, RegexError>;
+type Compiled = Result<Arc<Regex>, RegexError>;
 
-thread_local! {
-    static CACHE: RefCell<FxHashMap<String, Compiled>> = RefCell::default();
-}
+static KNOWN: LazyLock<Mutex<FxHashMap<String, Compiled>>> = LazyLock::new(Mutex::default);
 
 fn cached(pattern: &str) -> Compiled {
-    CACHE.with_borrow_mut(|cache| {
-        if let Some(known) = cache.get(pattern) {
-            return known.clone();
-        }
-        if cache.len() >= KEPT {
-            cache.clear();
-        }
-        let compiled = Regex::compile(pattern).map(Rc::new);
-        cache.insert(pattern.to_owned(), compiled.clone());
-        compiled
-    })
+    let lock = || KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = lock().get(pattern) {
+        return known.clone();
+    }
+    let compiled = Regex::compile(pattern).map(Arc::new);
+    let mut known = lock();
+    if known.len() >= KEPT {
+        known.clear();
+    }
+    known.insert(pattern.to_owned(), compiled.clone());
+    compiled
 }
 
 /// The expression of the first argument. Functions without `must` panic in Go, which words the error differently.
-fn compiled(args: &[Value], must: bool) -> Result<Rc<Regex>, CallError> {
+fn compiled(args: &[Value], must: bool) -> Result<Arc<Regex>, CallError> {
     let pattern = text(args, 0);
     cached(pattern).map_err(|error| {
         if must {

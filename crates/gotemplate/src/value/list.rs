@@ -124,7 +124,9 @@ impl List {
 
     /// Sorts a list of strings in place, as Go's `sort.Strings` does to a shared slice.
     pub(crate) fn sort_strings(&self) {
-        changes::count();
+        if self.0.shared.get() {
+            changes::count();
+        }
         self.0.items.borrow_mut().sort_by(|a, b| a.as_str().cmp(&b.as_str()));
     }
 

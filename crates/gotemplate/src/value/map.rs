@@ -284,6 +284,13 @@ impl Map {
         self.0.shared.set(shared);
     }
 
+    /// Removes what [`Map::vary`] has set. This counts as no change.
+    pub fn unvary(&self, key: &str) {
+        let shared = self.0.shared.replace(false);
+        self.remove(key);
+        self.0.shared.set(shared);
+    }
+
     /// Removes a key and returns its value.
     pub fn remove(&self, key: &str) -> Option<Value> {
         let mut entries = self.0.change();

@@ -171,5 +171,6 @@ pub(crate) fn template_data(template: &Renderable<'_>, compat: Compat) -> Map {
     let map = Map::with_type(values_type(compat));
     map.insert("Name", template.name.as_str());
     map.insert("BasePath", template.base_path.as_str());
+    map.share();
     map
 }

@@ -16,6 +16,8 @@ pub(crate) fn chart_value(metadata: &Metadata, is_root: bool, compat: Compat) ->
         map.insert(name, value);
     }
     map.insert("IsRoot", is_root);
+    // Nobody who shares a struct sees what is in it.
+    map.share();
     match compat {
         Compat::Helm4 => Value::Map(map),
         Compat::Helm3 => Value::object(ChartStruct { fields: map }),

@@ -1,6 +1,7 @@
 //! Executing a chart's templates.
 
 mod ahead;
+mod between;
 mod data;
 mod errors;
 mod files;
@@ -8,44 +9,45 @@ mod functions;
 mod glob;
 mod metadata;
 mod objects;
+mod pair;
 mod pretty;
 mod state;
 mod texts;
 mod toml;
+mod world;
 
 use std::{
-    cell::Cell,
-    cmp::Reverse,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, atomic::AtomicBool},
+    time::{Duration, Instant},
 };
 
 use rustc_hash::FxHashSet;
-use tiphys_gotemplate::{
-    Clock, Entropy, Env, Limits, Memo, MissingKey, SeededEntropy, SystemClock, SystemEntropy, TemplateSet,
-    Text, TextContent, Value,
-};
+use tiphys_gotemplate::{Limits, MissingKey, TemplateSet, Text, TextContent};
 
 use crate::{
-    Chart, Compat, HelmError, RenderOptions, capabilities::Capabilities, origins::Trace, values::Table,
+    Chart, Compat, HelmError, RenderOptions, capabilities::Capabilities, origins::Trace, release::Examined,
+    values::Table,
 };
 
 pub(crate) use ahead::Ahead;
 use ahead::ParsedAhead;
-pub(crate) use data::{Renderable, Roots};
+pub(crate) use data::Renderable;
 pub use state::ClusterLookup;
-use state::RenderState;
+use world::{Rendering, World};
 
 /// The name that Helm gives to the template above all templates.
 const ROOT: &str = "gotpl";
 
 /// How long one chart may render.
-const MAX_TIME: std::time::Duration = std::time::Duration::from_secs(60);
+const MAX_TIME: Duration = Duration::from_secs(60);
 
 /// Templates of a chart, parsed, with the files that they were parsed from.
 #[derive(Default)]
 pub(crate) struct TemplateCache {
     last: Mutex<Option<Parsed>>,
     ahead: Mutex<Option<Ahead>>,
+    /// Whether a rendering by two threads has found that templates change what they share.
+    needs_order: AtomicBool,
 }
 
 struct Parsed {
@@ -62,7 +64,7 @@ impl std::fmt::Debug for TemplateCache {
 impl TemplateCache {
     /// An empty cache that makes use of templates which are being parsed.
     pub(crate) fn with_ahead(ahead: Ahead) -> Self {
-        Self { last: Mutex::default(), ahead: Mutex::new(Some(ahead)) }
+        Self { ahead: Mutex::new(Some(ahead)), ..Self::default() }
     }
 
     /// The parsed templates, from the last rendering if it had the same files under the same names.
@@ -109,6 +111,29 @@ impl TemplateCache {
     }
 }
 
+/// What a template rendered to.
+pub(crate) enum Output {
+    /// Its text.
+    Text(String),
+    /// Its text, examined by the thread that executed the template.
+    Examined(Examined),
+}
+
+impl Output {
+    /// The text alone.
+    pub(crate) fn into_text(self) -> String {
+        match self {
+            Self::Text(text) => text,
+            Self::Examined(examined) => examined.text,
+        }
+    }
+}
+
+/// Whether a template is one for notes, which are no manifests.
+pub(crate) fn is_notes(path: &str) -> bool {
+    path.ends_with("NOTES.txt")
+}
+
 /// Hands out what the templates of a chart and its subcharts render to, with full template names; partials are left
 /// out.
 ///
@@ -120,60 +145,31 @@ pub(crate) fn render(
     capabilities: &Capabilities,
     options: &RenderOptions,
     trace: Option<&mut Trace>,
-    mut rendered: impl FnMut(String, String),
+    rendered: impl FnMut(String, Output),
 ) -> Result<(), HelmError> {
-    let mut trace = trace;
-    let roots = Roots::new(values, capabilities, options, trace.as_deref_mut());
-    let mut templates = data::renderables(chart, &roots);
-    // Deep paths first, and the greater name first among equals: what is parsed later wins.
-    let depth = |name: &str| name.bytes().filter(|byte| *byte == b'/').count();
-    templates.sort_by_cached_key(|template| Reverse((depth(&template.name), template.name.clone())));
-    // Two versions of a subchart are one chart to Helm, with the files of both; of two of one name the last counts.
-    templates.dedup_by(|later, kept| {
-        let is_same = later.name == kept.name;
-        if is_same {
-            std::mem::swap(later, kept);
-        }
-        is_same
-    });
-    let set = chart.cache.parse(&templates, options)?;
-    let state = RenderState::new(options.lookup.clone(), options.compat);
-    let seeded = options
-        .seed
-        .as_ref()
-        .map(|seed| SeededEntropy::new([seed.as_str(), chart.name()]).mocking_secrets(options.mock_secrets));
-    let entropy: &dyn Entropy = match &seeded {
-        Some(seeded) => seeded,
-        None => &SystemEntropy,
-    };
-    let clock: &dyn Clock = match &options.clock {
-        Some(clock) => clock,
-        None => &SystemClock,
-    };
-    let limits = Limits { deadline: Some(std::time::Instant::now() + MAX_TIME), ..Limits::default() };
-    let env = Env { clock, entropy, limits, made: Cell::new(0), memo: Memo::default(), user: &state };
-    for template in templates {
-        if tiphys_vfs::base_name(&template.name).starts_with('_') {
-            continue;
-        }
-        let own = data::template_data(&template, options.compat);
-        template.dot.vary("Template", own.clone());
-        env.memo.vary(own);
-        let dot = Value::Map(template.dot);
-        let tracer = trace.as_deref_mut().map(|trace| trace.begin(&template.name));
-        let output = set
-            .execute(&template.name, dot, &env, tracer)
-            .map_err(|error| exec_error(&template.name, &error, options.compat))?;
-        let output = match &mut trace {
-            Some(trace) => trace.finish(&template.name, output),
-            None if output.contains(NO_VALUE) => output.replace(NO_VALUE, ""),
-            None => output,
-        };
-        rendered(template.name, output);
+    let limits = Limits { deadline: Some(Instant::now() + MAX_TIME), ..Limits::default() };
+    let rendering = Rendering { chart, values, capabilities, options, limits };
+    if trace.is_none() && pair::is_worth_it(&rendering) {
+        pair::render(&rendering, rendered)
+    } else {
+        render_alone(&rendering, trace, rendered)
     }
-    if options.is_last {
-        std::mem::forget(roots);
+}
+
+/// Executes all templates on this thread.
+fn render_alone(
+    rendering: &Rendering<'_>,
+    mut trace: Option<&mut Trace>,
+    mut rendered: impl FnMut(String, Output),
+) -> Result<(), HelmError> {
+    let world = World::new(rendering, trace.as_deref_mut());
+    let executor = world.executor(rendering.chart.cache.parse(world.templates(), rendering.options)?);
+    for at in 0..executor.len() {
+        let output = executor.execute(at, trace.as_deref_mut())?;
+        rendered(executor.name(at).to_owned(), Output::Text(output));
     }
+    drop(executor);
+    world.end();
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use super::{
     head::{Head, read_head},
     split::split_manifests,
 };
-use crate::{Compat, beside::Beside};
+use crate::{Compat, beside::Beside, engine::Output};
 
 /// Bytes of rendered files that are worth a thread.
 const WORTH_A_THREAD: usize = 64 << 10;
@@ -20,6 +20,8 @@ pub(crate) struct Examiner {
     gathered: Vec<Rendered>,
     gathered_bytes: usize,
     bytes: usize,
+    /// What came examined.
+    examined: Vec<(String, Examined)>,
 }
 
 /// Path and text of a file.
@@ -45,11 +47,18 @@ impl Examiner {
     pub(crate) fn new(compat: Compat) -> Self {
         let examine = move |(path, text): Rendered| (path, Examined::new(text, compat));
         let reading = Beside::new(0, move |files: Vec<Rendered>| files.into_iter().map(examine).collect());
-        Self { reading, gathered: Vec::new(), gathered_bytes: 0, bytes: 0 }
+        Self { reading, gathered: Vec::new(), gathered_bytes: 0, bytes: 0, examined: Vec::new() }
     }
 
     /// Takes the file that a template rendered to.
-    pub(crate) fn add(&mut self, path: String, text: String) {
+    pub(crate) fn add(&mut self, path: String, output: Output) {
+        match output {
+            Output::Text(text) => self.add_text(path, text),
+            Output::Examined(examined) => self.examined.push((path, examined)),
+        }
+    }
+
+    fn add_text(&mut self, path: String, text: String) {
         self.gathered_bytes += text.len();
         self.gathered.push((path, text));
         if self.gathered_bytes < WORTH_A_WAKE {
@@ -65,12 +74,12 @@ impl Examiner {
     /// All files, by path.
     pub(crate) fn finish(self) -> BTreeMap<String, Examined> {
         self.reading.add(self.gathered);
-        self.reading.finish(|_| true).into_iter().flatten().collect()
+        self.reading.finish(|_| true).into_iter().flatten().chain(self.examined).collect()
     }
 }
 
 impl Examined {
-    fn new(text: String, compat: Compat) -> Self {
+    pub(crate) fn new(text: String, compat: Compat) -> Self {
         let mut documents = Vec::new();
         for document in split_manifests(&text, compat) {
             let offset = document.as_ptr() as usize - text.as_ptr() as usize;

@@ -1,0 +1,83 @@
+//! Which of two threads takes which template.
+
+use std::{
+    ops::Range,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+/// The templates that nobody has taken, each named by its place in their order: the first thread takes them from the front,
+/// the second one from the back.
+pub(super) struct Between {
+    all: usize,
+    left: Mutex<Left>,
+}
+
+struct Left {
+    range: Range<usize>,
+    is_parted: bool,
+}
+
+impl Between {
+    pub(super) fn new(all: usize) -> Self {
+        Self { all, left: Mutex::new(Left { range: 0..all, is_parted: false }) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Left> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next template for the first thread.
+    pub(super) fn next(&self) -> Option<usize> {
+        self.lock().range.next()
+    }
+
+    /// The next template for the second thread.
+    pub(super) fn next_back(&self) -> Option<usize> {
+        let mut left = self.lock();
+        if left.is_parted { None } else { left.range.next_back() }
+    }
+
+    /// Leaves to the first thread all that it has not taken, whether the second one has or not, which gets no more.
+    pub(super) fn part(&self) {
+        let mut left = self.lock();
+        left.is_parted = true;
+        left.range.end = self.all;
+    }
+
+    /// Whether [`Between::part`] was called.
+    pub(super) fn is_parted(&self) -> bool {
+        self.lock().is_parted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_take_until_they_meet() {
+        let between = Between::new(4);
+        let taken = [between.next(), between.next_back(), between.next_back(), between.next()];
+        assert_eq!(taken, [Some(0), Some(3), Some(2), Some(1)]);
+        assert_eq!((between.next(), between.next_back()), (None, None));
+        assert!(!between.is_parted());
+    }
+
+    #[test]
+    fn once_parted_the_first_takes_what_the_second_had() {
+        for part_twice in [false, true] {
+            let between = Between::new(4);
+            assert_eq!(
+                (between.next(), between.next_back(), between.next_back()),
+                (Some(0), Some(3), Some(2))
+            );
+            between.part();
+            assert!(between.is_parted());
+            assert_eq!((between.next_back(), between.next()), (None, Some(1)));
+            if part_twice {
+                between.part();
+            }
+            assert_eq!([between.next(), between.next(), between.next()], [Some(2), Some(3), None]);
+        }
+    }
+}
