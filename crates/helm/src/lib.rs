@@ -28,7 +28,7 @@ pub use engine::ClusterLookup;
 pub use error::HelmError;
 pub use name::name_from_template;
 pub use options::{Compat, FileRead, FixedClock, Questions, RenderOptions, Served, ValuesSource};
-pub use output::{Hook, HookEvent, Manifest, TemplateOutput};
+pub use output::{DocumentText, Hook, HookEvent, Manifest, TemplateOutput};
 pub use resolver::{DependencyRequest, DependencyResolver};
 pub use schema::SchemaLoader;
 pub use template::{chart_warnings, check_options, template, template_with_warnings};

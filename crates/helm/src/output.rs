@@ -1,6 +1,10 @@
 //! What a rendering yields.
 
-use std::sync::OnceLock;
+use std::{
+    fmt,
+    ops::{Deref, Range},
+    sync::{Arc, OnceLock},
+};
 
 use tiphys_value::{Location, Origins, RenderedObject, Value};
 
@@ -47,19 +51,52 @@ impl HookEvent {
     }
 }
 
+/// The text of a document: a part of what a template rendered to, which its other documents hold, too.
+#[derive(Clone, Debug)]
+pub struct DocumentText {
+    file: Arc<String>,
+    part: Range<usize>,
+}
+
+impl DocumentText {
+    /// A part of a file.
+    pub(crate) fn of(file: &Arc<String>, part: Range<usize>) -> Self {
+        Self { file: file.clone(), part }
+    }
+}
+
+impl From<String> for DocumentText {
+    fn from(text: String) -> Self {
+        let part = 0..text.len();
+        Self { file: Arc::new(text), part }
+    }
+}
+
+impl Deref for DocumentText {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.file[self.part.clone()]
+    }
+}
+
+impl fmt::Display for DocumentText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self)
+    }
+}
+
 /// One document that a template rendered to.
 #[derive(Clone, Debug)]
 pub struct Manifest {
     /// Path of the template as in `# Source:`.
     pub path: String,
     /// The text of the document, as Helm prints it.
-    pub content: String,
+    pub content: DocumentText,
     /// `kind` of the document, or empty.
     pub kind: String,
     /// The document as data, once somebody has asked for it.
     pub(crate) value: OnceLock<Value>,
-    /// Where the document starts in the text of its rendered file.
-    pub(crate) offset: usize,
 }
 
 impl Manifest {
@@ -67,6 +104,11 @@ impl Manifest {
     pub fn value(&self) -> &Value {
         // It was read before, without being kept: it is YAML.
         self.value.get_or_init(|| tiphys_yaml::from_yaml(&self.printed()).unwrap_or_default())
+    }
+
+    /// Where the document starts in the text of its rendered file.
+    pub(crate) fn offset(&self) -> usize {
+        self.content.part.start
     }
 
     /// The text with the line break behind it that Helm prints: a block scalar at the end takes it in.

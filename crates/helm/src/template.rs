@@ -167,10 +167,9 @@ fn collect_crds(chart: &Chart, path: &str, crds: &mut Vec<Manifest>) -> Result<(
     for file in chart.crds() {
         crds.push(Manifest {
             path: format!("{path}/{}", file.name),
-            content: String::from_utf8_lossy(file.data()?).into_owned(),
+            content: String::from_utf8_lossy(file.data()?).into_owned().into(),
             kind: "CustomResourceDefinition".to_owned(),
             value: OnceLock::from(tiphys_value::Value::Null),
-            offset: 0,
         });
     }
     for subchart in &chart.dependencies {
@@ -213,7 +212,8 @@ const AROUND: [&str; 3] = ["---\n# Source: ", "\n", "\n"];
 
 fn push(text: &mut String, manifest: &Manifest) {
     let [before, between, behind] = AROUND;
-    [before, &manifest.path, between, &manifest.content, behind].iter().for_each(|part| text.push_str(part));
+    let parts: [&str; 5] = [before, &manifest.path, between, &manifest.content, behind];
+    parts.iter().for_each(|part| text.push_str(part));
 }
 
 fn printed_size(manifest: &Manifest) -> usize {

@@ -157,7 +157,7 @@ fn collect<'a>(
             continue;
         }
         all.push(Renderable {
-            name: format!("{full_path}/{}", file.name),
+            name: [&full_path, "/", &file.name].concat(),
             file,
             dot: dot.clone(),
             base_path: base_path.clone(),

@@ -124,7 +124,7 @@ impl Output {
     pub(crate) fn into_text(self) -> String {
         match self {
             Self::Text(text) => text,
-            Self::Examined(examined) => examined.text,
+            Self::Examined(examined) => Arc::unwrap_or_clone(examined.text),
         }
     }
 }

@@ -79,8 +79,8 @@ impl<'a> Builder<'a> {
 
     /// The run that wrote most of the scalar: one that read values if any did.
     fn run_of(&self, node: &Node) -> Vec<&'a Run> {
-        let start = self.manifest.offset + node.span.start.offset as usize;
-        let end = (self.manifest.offset + node.span.end.offset as usize).max(start + 1);
+        let start = self.manifest.offset() + node.span.start.offset as usize;
+        let end = (self.manifest.offset() + node.span.end.offset as usize).max(start + 1);
         let first = self.runs.partition_point(|run| run.end <= start);
         self.runs[first..].iter().take_while(|run| run.start < end).collect()
     }
@@ -160,7 +160,7 @@ impl<'a> Builder<'a> {
     /// action printed.
     fn skipped(&self, run: &Run, node: &Node) -> usize {
         let (from, to) = (node.span.start.offset as usize, node.span.end.offset as usize);
-        let skip = (self.manifest.offset + from).saturating_sub(run.start);
+        let skip = (self.manifest.offset() + from).saturating_sub(run.start);
         let said = self.manifest.content.as_bytes().get(from..to).unwrap_or_default();
         let first = said.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let in_run = &first[..first.len().min(run.end.saturating_sub(run.start + skip))];

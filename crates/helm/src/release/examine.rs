@@ -1,12 +1,12 @@
 //! Reading rendered files on a second thread while others are still being rendered.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     head::{Head, read_head},
     split::split_manifests,
 };
-use crate::{Compat, beside::Beside, engine::Output};
+use crate::{Compat, DocumentText, beside::Beside, engine::Output};
 
 /// Bytes of rendered files that are worth a thread.
 const WORTH_A_THREAD: usize = 64 << 10;
@@ -30,16 +30,14 @@ type Rendered = (String, String);
 /// A rendered file.
 pub(crate) struct Examined {
     /// What was rendered.
-    pub(crate) text: String,
+    pub(crate) text: Arc<String>,
     /// Its documents up to one that is no YAML: Helm's words for that.
     pub(super) documents: Vec<Result<Document, String>>,
 }
 
 /// A document of a rendered file.
 pub(super) struct Document {
-    /// Where it starts in the file.
-    pub(super) offset: usize,
-    pub(super) content: String,
+    pub(super) content: DocumentText,
     pub(super) head: Head,
 }
 
@@ -80,12 +78,14 @@ impl Examiner {
 
 impl Examined {
     pub(crate) fn new(text: String, compat: Compat) -> Self {
+        let text = Arc::new(text);
         let mut documents = Vec::new();
         for document in split_manifests(&text, compat) {
-            let offset = document.as_ptr() as usize - text.as_ptr() as usize;
+            let from = document.as_ptr() as usize - text.as_ptr() as usize;
+            let content = DocumentText::of(&text, from..from + document.len());
             let head = read_head(document, compat);
             let failed = head.is_err();
-            documents.push(head.map(|head| Document { offset, content: document.to_owned(), head }));
+            documents.push(head.map(|head| Document { content, head }));
             if failed {
                 break;
             }

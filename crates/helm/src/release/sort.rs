@@ -45,12 +45,11 @@ pub(crate) fn sort_manifests(
 fn add(
     sorted: &mut Sorted,
     path: &str,
-    Document { offset, content, head }: Document,
+    Document { content, head }: Document,
     compat: Compat,
     warnings: &mut Warnings,
 ) {
-    let manifest =
-        Manifest { path: path.to_owned(), content, kind: head.kind, value: OnceLock::new(), offset };
+    let manifest = Manifest { path: path.to_owned(), content, kind: head.kind, value: OnceLock::new() };
     let Some(types) = head.annotations.get(HOOK) else {
         sorted.manifests.push(manifest);
         return;
