@@ -76,7 +76,11 @@ impl Converter<'_> {
         let mut entries = Vec::with_capacity(table.len());
         for (key, value) in table {
             let below = self.trace.as_deref_mut().map_or(0, |trace| trace.child(origin, key));
-            entries.push(Entry { key: SmolStr::new(&**key), value: self.value(value, below), origin: below });
+            entries.push(Entry {
+                key: SmolStr::from(key.clone()),
+                value: self.value(value, below),
+                origin: below,
+            });
         }
         Value::Map(Map::from_shared(kind, entries))
     }
@@ -87,7 +91,7 @@ impl Converter<'_> {
             Val::Bool(bool) => Value::Bool(*bool),
             Val::Int(int) => Value::Int64(*int),
             Val::Float(float) => Value::Float64(*float),
-            Val::Str(text) => Value::string(&**text),
+            Val::Str(text) => Value::String(SmolStr::from(text.clone())),
             Val::List(items) => self.list(items, origin),
             Val::Table(table) => self.table(table, MapType::Any, origin),
         }

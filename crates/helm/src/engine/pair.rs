@@ -27,6 +27,9 @@ use crate::{Chart, HelmError, Questions, capabilities::Capabilities, release::Ex
 /// Bytes of templates that are worth a thread, partials left out: few charts execute all of them.
 const WORTH_A_THREAD: usize = 64 << 10;
 
+/// Memory that the second thread asks for at once in a process's last rendering.
+const ROOM: usize = 4 << 20;
+
 /// Asked for once, and only if it matters: the answer takes a few files.
 static HAS_TWO_PROCESSORS: LazyLock<bool> =
     LazyLock::new(|| thread::available_parallelism().is_ok_and(|processors| processors.get() > 1));
@@ -81,6 +84,9 @@ struct Done {
 
 /// The second thread's part: nothing if it is not started, and nothing is handed over if it does not count.
 fn second(rendering: &Rendering<'_>, start: &Receiver<Start>, finish: Sender<Done>) {
+    if rendering.options.is_last {
+        tiphys_pages::reserve(ROOM);
+    }
     let questions = Questions::default();
     let capabilities = Capabilities { questions: questions.clone(), ..rendering.capabilities.clone() };
     let rendering = Rendering { capabilities: &capabilities, ..rendering.clone() };
