@@ -82,18 +82,19 @@ fn read(text: &str, strict: bool, floats: Floats) -> Result<Value, Error> {
     }
 }
 
-/// As [`from_yaml_for_fields`], with only those entries of the outermost mapping whose keys are wanted. The whole document is read all
-/// the same, so that it fails where [`from_yaml`] fails.
+/// As [`from_yaml_for_fields`], with only those entries of the outermost mapping whose keys are wanted; of the mappings in these, where
+/// both keys together are not, entries may be missing. The whole document is read all the same, so that it fails where
+/// [`from_yaml`] fails.
 ///
 /// # Errors
 /// As [`from_yaml`].
-pub fn from_yaml_entries(text: &str, wanted: impl Fn(&str) -> bool) -> Result<Value, Error> {
+pub fn from_yaml_entries(text: &str, wanted: impl Fn(&[&str]) -> bool) -> Result<Value, Error> {
     if let Some(value) = simple::read(text, false, Floats::Kept, Some(&wanted)) {
         return Ok(value);
     }
     let mut value = from_yaml_for_fields(text)?;
     if let Value::Object(map) = &mut value {
-        map.retain(|key, _| wanted(key));
+        map.retain(|key, _| wanted(&[key]));
     }
     Ok(value)
 }

@@ -15,9 +15,14 @@ pub(crate) struct Head {
     pub(crate) annotations: BTreeMap<String, String>,
 }
 
-/// The fields of a document that matter here.
-fn is_wanted(key: &str) -> bool {
-    ["apiVersion", "kind", "metadata"].iter().any(|field| is_field(key, field))
+/// The fields of a document that matter here, and of its metadata.
+fn is_wanted(keys: &[&str]) -> bool {
+    let is_any = |key: &str, fields: &[&str]| fields.iter().any(|field| is_field(key, field));
+    match keys {
+        [above, key] if is_field(above, "metadata") => is_any(key, &["name", "annotations"]),
+        [above, ..] => is_any(above, &["apiVersion", "kind", "metadata"]),
+        [] => false,
+    }
 }
 
 /// Reads the head of a document.

@@ -29,8 +29,30 @@ const MAX_DEPTH: usize = 64;
 /// Keys of this many bytes are left to the parser, which counts characters.
 const MAX_KEY: usize = 1000;
 
-/// Which entries of the outermost mapping are wanted.
-pub(crate) type Wanted<'w> = &'w dyn Fn(&str) -> bool;
+/// Which entries of the outermost mapping are wanted, by their key, and which of the block mappings in these, by both keys.
+pub(crate) type Wanted<'w> = &'w dyn Fn(&[&str]) -> bool;
+
+/// What is wanted of a mapping.
+#[derive(Clone, Copy)]
+struct Filter<'w> {
+    wanted: Wanted<'w>,
+    /// The key that the mapping stands below, if it is not the outermost.
+    above: Option<&'w str>,
+}
+
+impl<'w> Filter<'w> {
+    fn wants(self, key: &str) -> bool {
+        match self.above {
+            None => (self.wanted)(&[key]),
+            Some(above) => (self.wanted)(&[above, key]),
+        }
+    }
+
+    /// What is wanted of a mapping below a key: everything, from the third level on.
+    fn below(self, key: &'w str) -> Option<Filter<'w>> {
+        self.above.is_none().then_some(Filter { wanted: self.wanted, above: Some(key) })
+    }
+}
 
 /// The first document of a text that has only one, with `wanted` entries of its mapping alone (all are read, though).
 /// `None` if the text is not simple; in `strict` mode also if a key occurs twice.
@@ -57,7 +79,7 @@ fn read_with<M: Make>(text: &str, make: &mut M, wanted: Option<Wanted<'_>>) -> O
         _ if reader.is_entry(at) => reader.sequence(indent, at, true)?,
         _ => {
             let first = reader.key(at)??;
-            reader.mapping(indent, first, true, wanted)?
+            reader.mapping(indent, first, true, wanted.map(|wanted| Filter { wanted, above: None }))?
         }
     };
     (reader.indent == END).then_some(Some(node))
@@ -190,13 +212,13 @@ impl<'a, M: Make> Reader<'a, '_, M> {
     }
 
     /// The value that starts on the next line, in a block collection of that column.
-    fn block(&mut self, column: i32, keep: bool) -> Option<M::Node> {
+    fn block(&mut self, column: i32, keep: bool, filter: Option<Filter<'_>>) -> Option<M::Node> {
         let (indent, at) = (self.indent, self.at);
         if self.is_entry(at) {
             return self.sequence(indent, at, keep);
         }
         match self.key(at)? {
-            Some(first) => self.mapping(indent, first, keep, None),
+            Some(first) => self.mapping(indent, first, keep, filter),
             None => self.scalar(at, column, keep),
         }
     }
@@ -215,7 +237,11 @@ impl<'a, M: Make> Reader<'a, '_, M> {
             let inner = column + i32::try_from(content - at).ok()?;
             let item = if self.is_line_end(content) {
                 self.end_line(content)?;
-                if self.indent > column { self.block(column, keep)? } else { self.typed("".into(), keep)? }
+                if self.indent > column {
+                    self.block(column, keep, None)?
+                } else {
+                    self.typed("".into(), keep)?
+                }
             } else if self.is_entry(content) {
                 self.sequence(inner, content, keep)?
             } else if let Some(first) = self.key(content)? {
@@ -241,20 +267,20 @@ impl<'a, M: Make> Reader<'a, '_, M> {
         column: i32,
         first: Key<'a>,
         keep: bool,
-        wanted: Option<Wanted<'_>>,
+        filter: Option<Filter<'_>>,
     ) -> Option<M::Node> {
         self.descend()?;
         let mut key = first;
         let mut map = M::Map::default();
         loop {
-            let keep = keep && wanted.is_none_or(|wanted| wanted(&key.name));
+            let keep = keep && filter.is_none_or(|filter| filter.wants(&key.name));
             let content = self.skip_spaces(key.end);
             let value = if !self.is_line_end(content) {
                 self.scalar(content, column, keep)?
             } else {
                 self.end_line(content)?;
                 if self.indent > column {
-                    self.block(column, keep)?
+                    self.block(column, keep, filter.and_then(|filter| filter.below(&key.name)))?
                 } else if self.indent == column && self.is_entry(self.at) {
                     self.sequence(column, self.at, keep)?
                 } else {
@@ -512,11 +538,20 @@ mod tests {
     #[test]
     fn keeps_only_what_is_wanted_and_reads_the_rest() {
         let text = "kind: A\nspec:\n  a: [1, 2]\n  b: |\n    x\nmetadata: {name: x}\n";
-        let value = read(text, false, Floats::AsJson, Some(&|key| key != "spec")).expect("simple");
+        let value = read(text, false, Floats::AsJson, Some(&|keys| keys != ["spec"])).expect("simple");
         assert_eq!(value, serde_json::json!({"kind": "A", "metadata": {"name": "x"}}));
+        let text = "kind: A\nmetadata:\n  name: x\n  labels:\n    name: z\n    a: b\n";
+        let names = |keys: &[&str]| keys == ["metadata"] || keys == ["metadata", "name"];
+        let value = read(text, false, Floats::AsJson, Some(&names)).expect("simple");
+        assert_eq!(value, serde_json::json!({"metadata": {"name": "x"}}));
+        let value = read(text, false, Floats::AsJson, Some(&|keys| keys != ["kind"])).expect("simple");
+        assert_eq!(value, serde_json::json!({"metadata": {"name": "x", "labels": {"name": "z", "a": "b"}}}));
         assert!(
-            read("kind: A\nspec:\n  a: *x\n", false, Floats::AsJson, Some(&|key| key == "kind")).is_none()
+            read("kind: A\nspec:\n  a: *x\n", false, Floats::AsJson, Some(&|keys| keys == ["kind"]))
+                .is_none()
         );
-        assert!(read("kind: A\nspec: .inf\n", false, Floats::AsJson, Some(&|key| key == "kind")).is_none());
+        assert!(
+            read("kind: A\nspec: .inf\n", false, Floats::AsJson, Some(&|keys| keys == ["kind"])).is_none()
+        );
     }
 }
