@@ -180,8 +180,7 @@ impl<'s> Lexer<'s> {
     /// Whether the action that begins here defines a template.
     pub(super) fn is_definition(&self) -> bool {
         const WORD: &[u8] = b"define";
-        let rest = self.text_from(self.start).trim_ascii_start();
-        rest.strip_prefix(WORD).is_some_and(|rest| match rest {
+        after_space(self.text_from(self.start)).strip_prefix(WORD).is_some_and(|rest| match rest {
             [] | [b'}', b'}', ..] => true,
             [byte, ..] => ENDS_WORD[usize::from(*byte)],
         })
@@ -190,10 +189,9 @@ impl<'s> Lexer<'s> {
     /// Whether nothing but space is left of the action.
     pub(super) fn is_at_end(&self) -> bool {
         let rest = self.text_from(self.pos);
-        let blank = rest.iter().take_while(|byte| is_space(**byte)).count();
-        match &rest[blank..] {
+        match after_space(rest) {
             [b'}', b'}', ..] => true,
-            [b'-', b'}', b'}', ..] => blank > 0,
+            [b'-', b'}', b'}', ..] => rest[0] != b'-',
             _ => false,
         }
     }
@@ -362,8 +360,7 @@ impl<'s> Lexer<'s> {
     }
 
     fn skip_space(&mut self) {
-        let rest = &self.input.as_bytes()[self.pos..];
-        self.pos += rest.iter().take_while(|byte| is_space(**byte)).count();
+        self.pos = self.input.len() - after_space(self.text_from(self.pos)).len();
     }
 
     /// Whether a right delimiter starts here, and whether it trims.
@@ -636,6 +633,11 @@ static IN_WORD: [bool; 256] = {
     }
     table
 };
+
+fn after_space(text: &[u8]) -> &[u8] {
+    let blank = text.iter().take_while(|byte| is_space(**byte)).count();
+    &text[blank..]
+}
 
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n')

@@ -47,6 +47,7 @@ const PIECES: &[&str] = &[
     "{{/* comment */}}",
     "{{ nofunction }}",
     "{{ .a b }}",
+    "{{\u{c}define \"f\" }}",
     "{{ 1.2.3 }}",
     "{{ \"open }}",
     "\n",
@@ -130,4 +131,13 @@ fn an_else_that_fits_one_control_structure_does_not_fit_another() {
 fn strings_that_stand_alone_are_text() {
     let shown = parse_alone("{{ `a}}` }}{{ \"b\" -}} c{{ ` ` }}");
     assert_eq!(shown, "t t false\n4 a}}\n15 b\n22 c\n26 {{` `}}\n");
+}
+
+#[test]
+fn only_what_is_space_to_a_template_stands_before_its_words() {
+    assert_eq!(
+        parse_alone("{{\u{c}define \"f\" }}x{{ end }}"),
+        "template: t:1: unrecognized character in action: U+000C"
+    );
+    assert_eq!(parse_alone("{{\tdefine \"f\" }}x{{ end }}"), "f t false\n16 x\nt t true\n");
 }
