@@ -79,7 +79,8 @@ impl Parsing {
     }
 
     /// What the parsed texts consist of.
-    pub fn finish(self) -> Arc<Parts> {
+    pub fn finish(mut self) -> Arc<Parts> {
+        self.parts.shrink();
         Arc::new(self.parts)
     }
 

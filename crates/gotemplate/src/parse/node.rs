@@ -74,6 +74,22 @@ impl Span {
 }
 
 impl Parts {
+    /// Gives back the room that was left to grow: a parsed chart may be kept for long.
+    pub(super) fn shrink(&mut self) {
+        let Self { calls, pipes, declared, commands, operands, fields, names, variables, strings, numbers } =
+            self;
+        calls.shrink_to_fit();
+        pipes.shrink_to_fit();
+        declared.shrink_to_fit();
+        commands.shrink_to_fit();
+        operands.shrink_to_fit();
+        fields.shrink_to_fit();
+        names.shrink_to_fit();
+        variables.shrink_to_fit();
+        strings.shrink_to_fit();
+        numbers.shrink_to_fit();
+    }
+
     pub(crate) fn call(&self, id: u32) -> &Call {
         &self.calls[id as usize]
     }
