@@ -162,11 +162,11 @@ impl<'s> Parser<'_, 's> {
             Operand::Variable(variable) => {
                 Operand::Variable(Variable { pos, id: variable.id, fields: names })
             }
-            Operand::Bool { value, .. } => return self.dot_after(if value { "true" } else { "false" }),
-            Operand::String { .. } => return self.dot_after(self.text(first)),
-            Operand::Number { .. } => return self.dot_after(self.text(first)),
-            Operand::Nil { .. } => return self.dot_after("nil"),
-            Operand::Dot { .. } => return self.dot_after("."),
+            Operand::Bool { .. }
+            | Operand::String { .. }
+            | Operand::Number { .. }
+            | Operand::Nil { .. }
+            | Operand::Dot { .. } => return self.dot_after(first),
             other => Operand::Chain { pos, base: added(&mut self.parts().operands, other), names },
         }))
     }
@@ -187,8 +187,8 @@ impl<'s> Parser<'_, 's> {
         }
     }
 
-    fn dot_after<T>(&self, term: &str) -> Parsed<T> {
-        self.error(format!("unexpected . after term {}", strconv::quote(term)))
+    fn dot_after<T>(&self, term: Token) -> Parsed<T> {
+        self.error(format!("unexpected . after term {}", strconv::quote(self.text(term))))
     }
 
     /// The operand of one token, or in parentheses; nothing, and the token is left, if none begins with it.
