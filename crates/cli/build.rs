@@ -1,14 +1,80 @@
 //! How the `tiphys` binary is linked.
 
+use std::{
+    env, fs,
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rustc-check-cfg=cfg(static_libc)");
+    let target = |part: &str| env::var(format!("CARGO_CFG_TARGET_{part}")).unwrap_or_default();
+    if target("OS") != "linux" || target("ENV") != "gnu" {
+        return;
+    }
     // At a fixed address, as Go links its programs: a position-independent binary of this size has some 60,000 addresses
     // to correct before it starts, which takes longer than rendering a small chart.
-    let target = |part: &str| std::env::var(format!("CARGO_CFG_TARGET_{part}")).unwrap_or_default();
-    if target("OS") == "linux" && target("ENV") == "gnu" {
-        println!("cargo:rustc-link-arg-bins=-no-pie");
-        // The unwinder from the archive that comes with the C compiler: loading its shared library, which asks the
-        // processor for its features once more, takes longer than rendering a small chart.
-        println!("cargo:rustc-link-lib=static:-bundle=gcc_eh");
+    println!("cargo:rustc-link-arg-bins=-no-pie");
+    // The unwinder from the archive that comes with the C compiler: loading its shared library, which asks the
+    // processor for its features once more, takes longer than rendering a small chart.
+    println!("cargo:rustc-link-lib=static:-bundle=gcc_eh");
+    if let Some(folder) = static_libc() {
+        println!("cargo:rustc-link-arg-bins=-static");
+        println!("cargo:rustc-link-arg-bins=-L{}", folder.display());
+        println!("cargo:rustc-cfg=static_libc");
     }
+}
+
+/// What the standard library asks the linker for by name, and the archives that have it: those of glibc and the C
+/// compiler need each other.
+const LIBRARIES: [(&str, &[&str]); 7] = [
+    ("libgcc_s.a", &["libgcc_eh.a"]),
+    ("libutil.a", &["libutil.a"]),
+    ("librt.a", &["librt.a"]),
+    ("libpthread.a", &["libpthread.a"]),
+    ("libm.a", &["libm.a"]),
+    ("libdl.a", &["libdl.a"]),
+    ("libc.a", &["libc.a", "libgcc.a", "libgcc_eh.a"]),
+];
+
+/// A folder in which the linker finds glibc as archives, to be searched before the system's, where it would take shared
+/// libraries. Such a binary starts in two thirds of the time, and runs on any distribution, as Helm and kubectl do. To
+/// ask for it by `target-feature=+crt-static` would be to demand these archives, which not every distribution installs
+/// with its C compiler.
+fn static_libc() -> Option<PathBuf> {
+    let compiler = env::var("RUSTC_LINKER").unwrap_or_else(|_| "cc".to_owned());
+    if !looks_names_up_itself(&compiler)? {
+        return None;
+    }
+    let folder = Path::new(&env::var_os("OUT_DIR")?).join("static");
+    fs::create_dir_all(&folder).ok()?;
+    for (name, archives) in LIBRARIES {
+        let found: Option<String> = archives.iter().map(|archive| found(&compiler, archive)).collect();
+        fs::write(folder.join(name), format!("GROUP({})\n", found?)).ok()?;
+    }
+    Some(folder)
+}
+
+/// Whether this is glibc 2.34 or newer, which looks names up in files and by DNS itself; older ones load shared libraries
+/// even for these.
+fn looks_names_up_itself(compiler: &str) -> Option<bool> {
+    const QUESTION: &[u8] = b"#include <features.h>\n#if !__GLIBC_PREREQ(2, 34)\n#error\n#endif\n";
+    let mut child = Command::new(compiler)
+        .args(["-E", "-x", "c", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    child.stdin.take()?.write_all(QUESTION).ok()?;
+    Some(child.wait().ok()?.success())
+}
+
+/// Where the C compiler has an archive, as a linker script names it.
+fn found(compiler: &str, archive: &str) -> Option<String> {
+    let output = Command::new(compiler).arg(format!("-print-file-name={archive}")).output().ok()?;
+    let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
+    path.is_absolute().then(|| format!(" \"{}\"", path.display()))
 }

@@ -104,7 +104,7 @@ impl<J, R> Shared<J, R> {
     }
 
     fn run(&self) {
-        tiphys_pages::reserve(self.room);
+        tiphys_system::reserve(self.room);
         let mut done = Vec::new();
         while let Some(job) = self.next() {
             done.push((self.work)(job));

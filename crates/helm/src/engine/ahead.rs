@@ -99,7 +99,7 @@ impl Ahead {
         } else {
             self.bytes += file.data()?.len();
             if self.bytes >= WORTH_A_THREAD {
-                tiphys_pages::reserve(ROOM);
+                tiphys_system::reserve(ROOM);
                 self.parsing.start();
             }
         }

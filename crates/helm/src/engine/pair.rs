@@ -85,7 +85,7 @@ struct Done {
 /// The second thread's part: nothing if it is not started, and nothing is handed over if it does not count.
 fn second(rendering: &Rendering<'_>, start: &Receiver<Start>, finish: Sender<Done>) {
     if rendering.options.is_last {
-        tiphys_pages::reserve(ROOM);
+        tiphys_system::reserve(ROOM);
     }
     let questions = Questions::default();
     let capabilities = Capabilities { questions: questions.clone(), ..rendering.capabilities.clone() };
