@@ -131,7 +131,11 @@ spec:
 
 const VALUES: &str = "enabled: true\nreplicas: 2\nimage: {repository: nginx, tag: \"1.27\"}\nports: [80, 443]\nresources:\n  limits: {cpu: 100m, memory: 64Mi}\n";
 
-fn write_chart(dir: &Path, templates: usize) -> anyhow::Result<PathBuf> {
+/// Writes a chart of so many Deployments; its folder.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_chart(dir: &Path, templates: usize) -> anyhow::Result<PathBuf> {
     fs::create_dir_all(dir.join("templates"))?;
     fs::write(dir.join("Chart.yaml"), "apiVersion: v2\nname: web\nversion: 1.0.0\nappVersion: \"1\"\n")?;
     fs::write(dir.join("values.yaml"), VALUES)?;

@@ -73,7 +73,11 @@ fn one_process(dir: &Path) -> anyhow::Result<f64> {
     Ok(start.elapsed().as_secs_f64() / MANY as f64)
 }
 
-fn write_overlay(dir: &Path, objects: usize) -> anyhow::Result<()> {
+/// Writes an overlay of so many Deployments over a base.
+///
+/// # Errors
+/// It cannot be written.
+pub fn write_overlay(dir: &Path, objects: usize) -> anyhow::Result<()> {
     let (base, overlay) = (dir.join("base"), dir.join("overlay"));
     fs::create_dir_all(&base)?;
     fs::create_dir_all(&overlay)?;
