@@ -115,7 +115,7 @@ impl Walk<'_> {
         if let Some(Lazily { tree, ahead: Some(ahead) }) = self.lazily.as_deref_mut()
             && is_template(&path)
         {
-            let file = ahead.add(path, tree, full)?;
+            let file = ahead.add(path, tree, full);
             self.found.files.push(file);
             return Ok(());
         }

@@ -15,6 +15,9 @@ use crate::{ChartFile, HelmError, beside::Beside};
 /// Bytes of templates that are worth a thread.
 const WORTH_A_THREAD: usize = 64 << 10;
 
+/// Templates that are worth one whatever their sizes, which only reading them would tell.
+const MANY: usize = 48;
+
 /// Memory that each thread asks for at once.
 const ROOM: usize = 8 << 20;
 
@@ -29,7 +32,6 @@ pub(crate) struct Ahead {
     pool: Arc<Pool>,
     /// Templates that nobody may have read yet.
     left: Vec<ChartFile>,
-    bytes: usize,
 }
 
 /// A template that was parsed.
@@ -80,39 +82,41 @@ impl Ahead {
             let pool = pool.clone();
             move |file: ChartFile| pool.parse(&file)
         };
-        Self { parsing: Beside::new(ROOM, parse), pool, left: Vec::new(), bytes: 0 }
+        Self { parsing: Beside::new(ROOM, parse), pool, left: Vec::new() }
     }
 
-    /// Takes the template at a path of a tree. As soon as there is a thread it is left to that to read it.
-    ///
-    /// # Errors
-    /// The file cannot be read, if it was read.
-    pub(crate) fn add(
-        &mut self,
-        name: String,
-        tree: &Arc<dyn FileTree>,
-        path: String,
-    ) -> Result<ChartFile, HelmError> {
+    /// Takes the template at a path of a tree, which is read later.
+    pub(crate) fn add(&mut self, name: String, tree: &Arc<dyn FileTree>, path: String) -> ChartFile {
         let file = ChartFile::later(name, tree.clone(), path);
-        if self.parsing.is_started() {
-            self.left.push(file.clone());
-        } else {
-            self.bytes += file.data()?.len();
-            if self.bytes >= WORTH_A_THREAD {
-                tiphys_system::reserve(ROOM);
-                self.parsing.start();
-            }
-        }
+        self.left.push(file.clone());
         self.parsing.add(file.clone());
-        Ok(file)
+        if self.left.len() == MANY {
+            self.start();
+        }
+        file
     }
 
-    /// Reads the templates that the thread has not come to.
+    fn start(&mut self) {
+        tiphys_system::reserve(ROOM);
+        self.parsing.start();
+    }
+
+    /// Reads the templates that the thread has not come to; it is started now if it is worth it by what they hold.
     ///
     /// # Errors
     /// That of the first template that cannot be read.
     pub(crate) fn read_all(&mut self) -> Result<(), HelmError> {
         let left = std::mem::take(&mut self.left);
+        let mut bytes = 0;
+        for file in &left {
+            if self.parsing.is_started() {
+                break;
+            }
+            bytes += file.data()?.len();
+            if bytes >= WORTH_A_THREAD {
+                self.start();
+            }
+        }
         // From the end, where the thread comes last.
         for file in left.iter().rev() {
             let _ = file.data();
