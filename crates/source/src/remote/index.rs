@@ -50,6 +50,7 @@ impl Index {
         let versions = entries.iter().map(|entry| entry.version.as_str());
         match newest_matching(versions, version) {
             Some(at) => Ok(&entries[at]),
+            None if entries.is_empty() => Err("; it lists no version of that chart".to_owned()),
             None => {
                 let some: Vec<&str> = entries.iter().take(5).map(|entry| entry.version.as_str()).collect();
                 Err(format!("; its newest versions are {}", some.join(", ")))
@@ -124,6 +125,8 @@ entries:
         assert_eq!(error, "; its newest versions are 2.0.0-rc.1, 1.10.0, 1.2.0, 0.5");
         let error = index.find("web-extra", "").expect_err("has no such chart");
         assert_eq!(error, "; it has no chart of that name, but web, web-extras");
+        let error = index.find("web-extras", "").expect_err("has no version");
+        assert_eq!(error, "; it lists no version of that chart");
         assert_eq!(Index::parse("entries: {}").expect_err("no version"), "no API version specified");
     }
 }
