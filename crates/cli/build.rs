@@ -26,7 +26,7 @@ fn main() {
         println!("cargo:rustc-link-arg-bins=-T{}", Path::new(&manifest).join(LAYOUT).display());
         // What is written, and not mapped and filled, lies in large pieces in the system's page cache, of which a program
         // that was just linked starts in two thirds of the time.
-        if has_lld() == Some(true) {
+        if has_lld() {
             println!("cargo:rustc-link-arg-bins=-Wl,--no-mmap-output-file");
         }
     }
@@ -54,10 +54,17 @@ fn is_optimised_by_default_linker() -> bool {
 }
 
 /// Whether Rust's own choice is the LLD that comes with it; distributions that package Rust without it have GNU's.
-fn has_lld() -> Option<bool> {
-    let output = Command::new(env::var_os("RUSTC")?).args(["--print", "sysroot"]).output().ok()?;
-    let sysroot = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
-    Some(sysroot.join("lib/rustlib").join(env::var_os("HOST")?).join("bin/gcc-ld/ld.lld").exists())
+fn has_lld() -> bool {
+    let variable = |name: &str| env::var(name).unwrap_or_default();
+    let sysroot = printed_path(&variable("RUSTC"), "--print=sysroot");
+    let of_host = |sysroot: PathBuf| sysroot.join("lib/rustlib").join(variable("HOST"));
+    sysroot.is_some_and(|sysroot| of_host(sysroot).join("bin/gcc-ld/ld.lld").exists())
+}
+
+/// The absolute path that a program prints if it is asked for one.
+fn printed_path(program: &str, question: &str) -> Option<PathBuf> {
+    let output = Command::new(program).arg(question).output().ok()?;
+    Some(PathBuf::from(String::from_utf8(output.stdout).ok()?.trim())).filter(|path| path.is_absolute())
 }
 
 /// What the standard library asks the linker for by name, and the archives that have it: those of glibc and the C
@@ -107,7 +114,6 @@ fn looks_names_up_itself(compiler: &str) -> Option<bool> {
 
 /// Where the C compiler has an archive, as a linker script names it.
 fn found(compiler: &str, archive: &str) -> Option<String> {
-    let output = Command::new(compiler).arg(format!("-print-file-name={archive}")).output().ok()?;
-    let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
-    path.is_absolute().then(|| format!(" \"{}\"", path.display()))
+    let path = printed_path(compiler, &format!("-print-file-name={archive}"))?;
+    Some(format!(" \"{}\"", path.display()))
 }

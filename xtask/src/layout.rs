@@ -115,9 +115,10 @@ fn script(stages: &[BTreeSet<String>], map: &str) -> String {
         "/* Functions that renderings touch, side by side. Made by `cargo xtask layout`; see there. */\n\
          SECTIONS {\n  .text.rendering : {\n",
     );
+    let placed: Vec<(String, &str)> = map.lines().filter_map(placed).collect();
     for stage in stages {
-        let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-        for (library, section) in map.lines().filter_map(placed) {
+        let mut found: BTreeMap<&str, BTreeSet<String>> = BTreeMap::new();
+        for (library, section) in &placed {
             let name = section.trim_start_matches(".text.").trim_start_matches("unlikely.");
             if stage.contains(name) {
                 let stem = &section[..section.len() - HASH_END];

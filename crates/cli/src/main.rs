@@ -2,10 +2,10 @@
 #![allow(clippy::print_stdout, reason = "a command-line program prints")]
 
 fn main() -> std::process::ExitCode {
+    if let Some(code) = tiphys_cli::serve_evaluator() {
+        return code;
+    }
     #[cfg(static_libc)]
     tiphys_system::look_up_names_alone();
-    match tiphys_cli::serve_evaluator() {
-        Some(code) => code,
-        None => tiphys_cli::run(tiphys_cli::Cli::from_args()),
-    }
+    tiphys_cli::run(tiphys_cli::Cli::from_args())
 }
