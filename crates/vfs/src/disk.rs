@@ -230,7 +230,7 @@ fn read_into(mut file: File, buffer: &mut [u8]) -> std::io::Result<Option<Vec<u8
     Ok(Some(read))
 }
 
-fn io_error(path: &str, error: std::io::Error) -> VfsError {
+pub(crate) fn io_error(path: &str, error: std::io::Error) -> VfsError {
     let kind = match error.kind() {
         ErrorKind::NotFound => VfsErrorKind::NotFound,
         ErrorKind::NotADirectory => VfsErrorKind::NotDir,

@@ -39,6 +39,12 @@ pub enum VfsErrorKind {
         /// The limit in bytes.
         limit: u64,
     },
+    /// Something other than a regular file stands where one was to be written.
+    #[error("it is no regular file")]
+    NotRegular,
+    /// The path leads through a symbolic link, and nothing is written through one.
+    #[error("it is a symbolic link, or lies behind one; nothing is written through links")]
+    WriteThroughLink,
     /// The operating system refused.
     #[error("{0}")]
     Io(Arc<std::io::Error>),

@@ -14,6 +14,7 @@ mod listed;
 mod memory;
 mod path;
 mod subtree;
+mod write;
 
 use std::sync::Arc;
 
@@ -24,6 +25,7 @@ pub use listed::{Contents, Entry, ListedTree};
 pub use memory::{InMemory, MemTree};
 pub use path::{base_name, is_below, join, normalize, parent, walk};
 pub use subtree::SubTree;
+pub use write::write_file;
 
 /// The largest file that any tree hands out, in bytes (32 MiB): larger than any manifest, chart or
 /// values file that makes sense, small enough that one file cannot exhaust memory.

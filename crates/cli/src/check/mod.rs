@@ -112,7 +112,7 @@ impl<'a> Check<'a> {
         };
         crate::output::write(text.as_bytes())?;
         if let Some(file) = self.args.baseline.as_deref().filter(|_| self.args.write_baseline) {
-            write_whole(file, &Baseline::of(&round.checked.findings).text())?;
+            write_baseline(file, &Baseline::of(&round.checked.findings))?;
             eprintln!("{} findings are known from now on: {}", round.checked.findings.len(), file.display());
         }
         if self.args.fix || self.args.fix_likely {
@@ -137,7 +137,7 @@ impl<'a> Check<'a> {
         let (texts, left_out) = patch::fixed(findings, &round.sources, least);
         let root = self.reader.root().context("--fix needs a folder, not an address")?;
         for (file, text) in &texts {
-            write_whole(&root.join(file.as_ref()), text)?;
+            tiphys_vfs::write_file(root, file.as_ref(), text.as_bytes()).context("cannot write a fix")?;
             eprintln!("fixed {file}");
         }
         if left_out > 0 {
@@ -178,6 +178,14 @@ fn chosen(names: &[String]) -> anyhow::Result<Vec<&'static Rule>> {
     Ok(chosen)
 }
 
+fn write_baseline(file: &Path, baseline: &Baseline) -> anyhow::Result<()> {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let name = file.file_name().and_then(|name| name.to_str());
+    let name = name.with_context(|| format!("--baseline {}: name a file", file.display()))?;
+    tiphys_vfs::write_file(folder, name, baseline.text().as_bytes())
+        .with_context(|| format!("cannot write the baseline into {}", folder.display()))
+}
+
 /// The baseline to hold against; none while it is being written.
 fn baseline(args: &Args) -> anyhow::Result<Option<Baseline>> {
     let Some(file) = args.baseline.as_deref().filter(|_| !args.write_baseline) else { return Ok(None) };
@@ -187,18 +195,4 @@ fn baseline(args: &Args) -> anyhow::Result<Option<Baseline>> {
     })?;
     let parsed = Baseline::parse(&text).with_context(|| file.display().to_string())?;
     Ok(Some(parsed))
-}
-
-/// Writes a file so that nobody ever sees half of it.
-fn write_whole(file: &Path, text: &str) -> anyhow::Result<()> {
-    let name = file.file_name().context("a file has a name")?.to_string_lossy();
-    let beside = file.with_file_name(format!(".{name}.tiphys-new"));
-    let write = || -> std::io::Result<()> {
-        fs::write(&beside, text)?;
-        if let Ok(old) = fs::metadata(file) {
-            fs::set_permissions(&beside, old.permissions())?;
-        }
-        fs::rename(&beside, file)
-    };
-    write().with_context(|| format!("cannot write {}", file.display()))
 }
