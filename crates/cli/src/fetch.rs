@@ -1,6 +1,10 @@
 //! What is fetched, and where it is kept.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use tiphys_source::Fetcher;
 
@@ -13,6 +17,13 @@ const GIT_LIMIT: &str = "ARGOCD_GIT_REQUEST_TIMEOUT";
 /// A fetcher over the user's cache, with the logins of the user's Git. It costs nothing until something remote is named.
 pub fn fetcher(offline: bool) -> Arc<Fetcher> {
     Arc::new(configured(offline, |_| None))
+}
+
+/// The same for a command that was given a repository, which may be a folder of this machine.
+pub fn fetcher_for(place: &str, offline: bool) -> Arc<Fetcher> {
+    let folder = Path::new(place.strip_prefix("file://").unwrap_or(place));
+    let local = crate::local_repositories::allowed().and_exactly(folder);
+    Arc::new(configured(offline, |_| None).with_local_repositories(local))
 }
 
 /// The same for an engine on a cluster, which has logins of its own, asking remotes no more often than at an interval.
@@ -40,7 +51,10 @@ fn made(
         fetcher = fetcher.with_git_limit(limit);
     }
     let (plugins, functions) = crate::plugins::allowed();
-    fetcher.with_plugins(plugins).with_functions(functions)
+    fetcher
+        .with_plugins(plugins)
+        .with_functions(functions)
+        .with_local_repositories(crate::local_repositories::allowed())
 }
 
 /// `$XDG_CACHE_HOME/tiphys`, or under the home folder.

@@ -12,6 +12,7 @@ mod evaluator;
 mod exit;
 mod fetch;
 mod generators;
+mod local_repositories;
 mod output;
 mod plugins;
 pub mod reference;
@@ -23,7 +24,7 @@ mod switches;
 mod templates;
 mod up;
 
-use std::{ffi::OsString, process::ExitCode};
+use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
@@ -51,6 +52,10 @@ pub struct Cli {
     /// repository: allow no shell. May be repeated.
     #[arg(long, global = true, value_name = "EXECUTABLE|NAME=COMMAND", help_heading = "Plugins")]
     allow_function: Vec<String>,
+    /// Let Applications name Git repositories below this folder of the machine, by path or file:// address. By
+    /// default only the repository that a command is given is read from the machine. May be repeated.
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Repositories")]
+    local_repositories: Vec<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -86,6 +91,7 @@ impl Cli {
                 command: Command::Render(render),
                 allow_plugin: Vec::new(),
                 allow_function: Vec::new(),
+                local_repositories: Vec::new(),
             };
         }
         Self::parse_from(arguments)
@@ -124,7 +130,8 @@ fn parsed<A: clap::Args>(arguments: &[OsString]) -> Option<A> {
 
 /// Runs a parsed command line.
 pub fn run(cli: Cli) -> ExitCode {
-    if let Err(error) = plugins::allow(&cli.allow_plugin, &cli.allow_function) {
+    let allowed = plugins::allow(&cli.allow_plugin, &cli.allow_function);
+    if let Err(error) = allowed.and_then(|()| local_repositories::allow(&cli.local_repositories)) {
         return exit::code(Err(error));
     }
     let result = match cli.command {

@@ -48,6 +48,15 @@ pub enum SourceError {
         /// The repository.
         url: String,
     },
+    /// The address names a folder of this machine, and whoever wrote it may not choose what of the machine is read.
+    #[error(
+        "cannot read repository {}: it is a folder of this machine, and Applications may name only those that --local-repositories allows",
+        shown(url)
+    )]
+    LocalFolder {
+        /// The repository.
+        url: String,
+    },
     /// A stored repository cannot be read.
     #[error("cannot read repository {}: {}", shown(url), silenced(url, reason))]
     Read {
@@ -177,9 +186,13 @@ impl SourceError {
         matches!(self, Self::Fetch { .. } | Self::Timeout { .. })
     }
 
-    /// Whether it is not to be had from here, however often it is tried: nothing is fetched, or the login is refused.
+    /// Whether it is not to be had from here, however often it is tried: nothing is fetched, the login is refused, or it is
+    /// a folder of this machine that may not be read.
     pub fn is_out_of_reach(&self) -> bool {
-        matches!(self, Self::Offline { .. } | Self::Denied { .. } | Self::Login { .. })
+        matches!(
+            self,
+            Self::Offline { .. } | Self::Denied { .. } | Self::Login { .. } | Self::LocalFolder { .. }
+        )
     }
 
     /// Whether it would have had to be fetched, and nothing is.

@@ -15,7 +15,7 @@ use tiphys_vfs::{FileTree, join};
 
 use crate::{
     Access, AccessTable, ChartRequest, Charts, Checkout, CheckoutOptions, DeclaredAccess, FetchedChart,
-    Functions, GitCache, GitRequests, Keyring, Plugins, Signed, SignedRevision, SourceError,
+    Functions, GitCache, GitRequests, Keyring, LocalRepositories, Plugins, Signed, SignedRevision, SourceError,
     git_requests::Counts,
     remote::{HelmRepositories, Http, registry_credentials},
 };
@@ -39,6 +39,7 @@ pub struct Fetcher {
     git: GitCache,
     counts: Counts,
     access: AccessTable,
+    local: LocalRepositories,
     http: Http,
     plugins: Arc<Plugins>,
     functions: Arc<Functions>,
@@ -105,6 +106,7 @@ impl Fetcher {
             git: git.with_counts(counts.clone()),
             counts,
             access,
+            local: LocalRepositories::default(),
             folder,
             fresh_for,
             git_limit: None,
@@ -129,6 +131,16 @@ impl Fetcher {
     #[must_use]
     pub fn with_git_credentials(mut self) -> Self {
         self.git = self.git.with_git_credentials();
+        self
+    }
+
+    /// Lets addresses name folders of this machine, see [`GitCache::with_local_repositories`]; never what is kept in the
+    /// fetcher's own folder, where repositories lie that others may read.
+    #[must_use]
+    pub fn with_local_repositories(mut self, local: LocalRepositories) -> Self {
+        let local = local.except_below(&self.folder);
+        self.git = self.git.with_local_repositories(local.clone());
+        self.local = local;
         self
     }
 
@@ -215,7 +227,8 @@ impl Fetcher {
     fn with_place(&self, folder: PathBuf, access: AccessTable) -> Self {
         let git = GitCache::new(folder.join("git"), self.fresh_for).with_access(access.clone());
         Self {
-            git: git.with_counts(self.counts.clone()),
+            git: git.with_counts(self.counts.clone()).with_local_repositories(self.local.clone()),
+            local: self.local.clone(),
             counts: self.counts.clone(),
             access,
             folder,

@@ -28,7 +28,7 @@ use tiphys_diag::chain;
 use tiphys_vfs::FileTree;
 
 use crate::{
-    Access, AccessTable, Checkout, Keyring, RepoId, Signed, SignedRevision, SourceError, git_credentials,
+    Access, AccessTable, Checkout, Keyring, LocalRepositories, RepoId, Signed, SignedRevision, SourceError, git_credentials,
     git_requests::Counts,
     git_tree,
     login::Logins,
@@ -95,6 +95,8 @@ pub struct GitCache {
     logins: Logins,
     /// Whether the user's own Git is asked for a login where none is known.
     asks_git: bool,
+    /// The folders of this machine that may serve as repositories.
+    local: LocalRepositories,
     /// The program that reaches hosts by ssh.
     ssh: String,
     counts: Counts,
@@ -137,6 +139,7 @@ impl GitCache {
             access: AccessTable::default(),
             logins: Logins::default(),
             asks_git: false,
+            local: LocalRepositories::default(),
             ssh: "ssh".to_owned(),
             counts: Counts::default(),
             opened: Mutex::default(),
@@ -155,6 +158,12 @@ impl GitCache {
     /// as a person.
     pub fn with_git_credentials(mut self) -> Self {
         self.asks_git = true;
+        self
+    }
+
+    /// Lets addresses name folders of this machine; otherwise none may.
+    pub fn with_local_repositories(mut self, local: LocalRepositories) -> Self {
+        self.local = local;
         self
     }
 
@@ -264,7 +273,7 @@ impl GitCache {
         let SignedRevision { url, revision, commit, extent } = of;
         let id = RepoId::parse(url).ok_or_else(|| bad_url(url, "it is empty"))?;
         let repository = match id.is_folder() {
-            true => open_folder(url)?,
+            true => self.open_folder(url)?,
             false => open_or_init(&self.folder.join(folder_of(&id)), url)?,
         };
         let local = repository.to_thread_local();
@@ -315,10 +324,20 @@ impl GitCache {
         }
     }
 
+    /// A repository that an address names as a folder.
+    fn open_folder(&self, url: &str) -> Result<ThreadSafeRepository, SourceError> {
+        let path = url.trim().strip_prefix("file://").unwrap_or(url.trim());
+        if !self.local.permits(Path::new(path)) {
+            return Err(SourceError::LocalFolder { url: url.to_owned() });
+        }
+        let options = objects::limited(gix::open::Options::default());
+        ThreadSafeRepository::open_opts(path, options).map_err(|e| read_error(url, &e))
+    }
+
     fn checkout_at(&self, url: &str, revision: &str, how: How) -> Result<Checkout, SourceError> {
         let id = RepoId::parse(url).ok_or_else(|| bad_url(url, "it is empty"))?;
         if id.is_folder() {
-            return self.with_submodules(&open_folder(url)?, url, revision, how);
+            return self.with_submodules(&self.open_folder(url)?, url, revision, how);
         }
         if how.options.shallow
             && let Some(checkout) = self.checkout_one(&id, url, revision, how)?
@@ -438,13 +457,6 @@ fn digest(revision: &str) -> String {
 /// Whether a revision is the whole id of a commit.
 pub fn is_commit_id(revision: &str) -> bool {
     revision.len() == 40 && revision.bytes().all(|b| b.is_ascii_hexdigit())
-}
-
-/// A repository that an address names as a folder.
-fn open_folder(url: &str) -> Result<ThreadSafeRepository, SourceError> {
-    let path = url.strip_prefix("file://").unwrap_or(url);
-    let options = objects::limited(gix::open::Options::default());
-    ThreadSafeRepository::open_opts(path, options).map_err(|e| read_error(url, &e))
 }
 
 fn open_or_init(path: &Path, url: &str) -> Result<ThreadSafeRepository, SourceError> {

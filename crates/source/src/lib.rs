@@ -14,6 +14,7 @@ mod git_credentials;
 mod git_requests;
 mod git_tree;
 mod github_app;
+mod local;
 mod login;
 mod objects;
 mod pauses;
@@ -37,6 +38,7 @@ pub use functions::{FunctionError, Functions};
 pub use git::{CheckoutOptions, GitCache, is_commit_id};
 pub use git_requests::{GitRequests, Histogram};
 pub use github_app::GithubApp;
+pub use local::LocalRepositories;
 pub use plugins::{Plugin, PluginError, PluginInput, Plugins};
 pub use project::ProjectFetcher;
 pub use remote::{

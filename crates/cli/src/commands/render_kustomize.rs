@@ -123,7 +123,12 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
             "Flag --enable-managedby-label has been deprecated, The flag `enable-managedby-label` has been deprecated. Use the `managedByLabel` option in the `buildMetadata` field instead."
         );
     }
-    let fetcher = crate::fetch::fetcher(args.offline);
+    let given = args.dir.to_str().and_then(RepoUrl::parse);
+    // A repository that is named here may be a folder of this machine; one that a kustomization names may not.
+    let fetcher = match &given {
+        Some(url) => crate::fetch::fetcher_for(&url.clone_url(), args.offline),
+        None => crate::fetch::fetcher(args.offline),
+    };
     let mut options = BuildOptions {
         load_restrictor: match args.load_restrictor {
             Restrictor::RootOnly => LoadRestrictor::RootOnly,
@@ -143,7 +148,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         remote_loader: Some(fetcher.clone()),
         ..BuildOptions::default()
     };
-    let (tree, dir) = match args.dir.to_str().and_then(RepoUrl::parse) {
+    let (tree, dir) = match given {
         Some(url) => {
             options.display_root = url.clone_url();
             options.load_restrictor = LoadRestrictor::RootOnly;

@@ -79,7 +79,7 @@ impl Repository {
     /// # Errors
     /// It cannot be read or fetched, or has no such revision or folder.
     pub fn open(given: &Given<'_>) -> anyhow::Result<Self> {
-        let fetcher = crate::fetch::fetcher(given.offline);
+        let fetcher = crate::fetch::fetcher_for(given.place, given.offline);
         let repositories = Arc::new(Repositories::new(Some(fetcher), given.respect_revisions));
         let mut opened = if Path::new(given.place).exists() {
             Self::open_folder(given, repositories)?
